@@ -1,0 +1,53 @@
+"""`colcast SUBCOMMAND ...`: each subcommand lives in its own part and is imported only when used."""
+
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class _Subcommand(NamedTuple):
+    module: str  # has main(argv) -> exit code
+    extra: str | None  # the extra of the distribution that brings its dependencies
+    summary: str
+
+
+_SUBCOMMANDS = {
+    "export": _Subcommand("colcast.export.cli", "export", "add columnar signatures to a SavedModel"),
+    "serve": _Subcommand("colcast.server.cli", None, "start the native server"),
+    "rank": _Subcommand("colcast.client.cli", None, "rank items from a file for one user"),
+}
+
+
+def _usage() -> str:
+    lines = [f"  {name:<10}{sub.summary}" for name, sub in _SUBCOMMANDS.items()]
+    return "\n".join(["usage: colcast SUBCOMMAND ...", "", *lines, "", "colcast SUBCOMMAND --help"])
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one subcommand and returns its exit code; 2 where the command line is wrong."""
+    args = list(sys.argv[1:] if argv is None else argv)
+    if not args or args[0] in ("-h", "--help"):
+        print(_usage())
+        return 0 if args else 2
+    name = args.pop(0)
+    if name not in _SUBCOMMANDS:
+        print(f"colcast: unknown subcommand {name!r}\n\n{_usage()}", file=sys.stderr)
+        return 2
+    sub = _SUBCOMMANDS[name]
+    try:
+        module = importlib.import_module(sub.module)
+    except ModuleNotFoundError as error:
+        if sub.extra is None or (error.name or "").startswith("colcast"):
+            raise
+        print(
+            f"colcast {name} needs {error.name}: pip install 'colcast[{sub.extra}]'",
+            file=sys.stderr,
+        )
+        return 1
+    code: int = module.main(args)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,16 @@
+# Target tensorflow_wheel: the headers, flags and libraries of the installed TensorFlow wheel.
+execute_process(
+  COMMAND ${COLCAST_PYTHON} -c
+    "import importlib.util as u; print(u.find_spec('tensorflow').submodule_search_locations[0])"
+  OUTPUT_VARIABLE TENSORFLOW_DIR OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+
+add_library(tensorflow_wheel INTERFACE)
+target_include_directories(tensorflow_wheel SYSTEM INTERFACE ${TENSORFLOW_DIR}/include)
+target_compile_options(tensorflow_wheel INTERFACE
+  # The wheel's own instruction set: other flags would give its Eigen templates another layout.
+  -mavx -msse4.2 -D_GLIBCXX_USE_CXX11_ABI=1 -DEIGEN_MAX_ALIGN_BYTES=64)
+target_link_directories(tensorflow_wheel INTERFACE ${TENSORFLOW_DIR})
+target_link_libraries(tensorflow_wheel INTERFACE
+  # Without --no-as-needed the session factory would never be registered.
+  -Wl,--no-as-needed -l:libtensorflow_cc.so.2 -l:libtensorflow_framework.so.2 -Wl,--as-needed
+  -Wl,-rpath,${TENSORFLOW_DIR})

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Everything `make demo` and `make test` need, each step skipped when it is already done:
+# Debian packages, the virtual environment .venv, the native server in build/server.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+say() { printf '\033[1m[setup]\033[0m %s\n' "$*"; }
+die() { printf 'setup: %s\n' "$*" >&2; exit 1; }
+
+install_debian_packages() {
+  command -v dpkg-query >/dev/null || die "dpkg-query not found: setup supports Debian 12 and its relatives"
+  local wanted missing
+  wanted=$(cat scripts/debian-packages.txt)
+  # shellcheck disable=SC2086
+  missing=$(comm -23 <(printf '%s\n' $wanted | sort) \
+    <(dpkg-query -W -f='${db:Status-Abbrev}${binary:Package}\n' $wanted 2>/dev/null |
+      sed -n 's/^ii *//p' | sed 's/:.*//' | sort))
+  [ -z "$missing" ] && return
+  say "installing Debian packages:" $missing
+  [ "$(id -u)" = 0 ] || die "these Debian packages are missing and only root can install them:" $missing
+  apt-get update -qq
+  # shellcheck disable=SC2086
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
+}
+
+make_environment() {  # directory, lock file, then what else to install
+  local dir=$1 lock=$2 stamp
+  shift 2
+  stamp=$(cat "$lock" pyproject.toml | sha256sum)
+  [ "$(cat "$dir/.stamp" 2>/dev/null)" = "$stamp" ] && return
+  say "creating $dir from $lock (downloads TensorFlow, about 260 MB)"
+  [ -x "$dir/bin/python" ] || "$PYTHON" -m venv "$dir"
+  "$dir/bin/pip" install -q --disable-pip-version-check --no-deps -r "$lock"
+  [ $# = 0 ] || "$dir/bin/pip" install -q --disable-pip-version-check --no-deps --no-build-isolation "$@"
+  echo "$stamp" >"$dir/.stamp"
+}
+
+build_server() {
+  if [ ! -f build/server/build.ninja ]; then
+    say "configuring the native server"
+    cmake -S . -B build/server -G Ninja -DCMAKE_BUILD_TYPE=Release \
+      -DCOLCAST_PYTHON="$PWD/.venv/bin/python" >build/configure.log || { cat build/configure.log >&2; die "cmake failed"; }
+  fi
+  say "building the native server"
+  cmake --build build/server
+}
+
+PYTHON=${PYTHON:-python3}
+mkdir -p build
+install_debian_packages
+"$PYTHON" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' ||
+  die "Python 3.11 wanted, $("$PYTHON" --version) found; name one with PYTHON=/path/to/python3.11"
+make_environment .venv requirements/dev.lock -e .
+build_server
