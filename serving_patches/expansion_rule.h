@@ -1,0 +1,75 @@
+// The expansion rule: which inputs of a request came as one row, and how many rows they need.
+//
+// One pure function, used by the fork of TF Serving and by the native server:
+//   1. An input is batched if its declared rank is unknown, or its declared first dimension is.
+//      Every other input is passed as it comes; its shape must fit the declared one.
+//   2. N is the largest first dimension among the batched inputs.
+//   3. A batched input with N rows passes, with 1 row it is expanded to N, any other is an error.
+//   4. An absent input takes its default from the signature, as if it had been sent.
+//   5. Nothing is guessed: two rows beside three are an error, not a pattern.
+//
+// Corner cases that follow:
+//   - Zero rows are legal: all batched inputs with 0 rows give N = 0. Beside an input of 1 row,
+//     however, N is 1 and the input of 0 rows is the error.
+//   - A scalar sent to an input of unknown rank has no rows: it passes and does not count in N.
+//   - Without any batched input that has rows, N is 1 (a signature of scalars, or all absent).
+#ifndef COLCAST_SERVING_PATCHES_EXPANSION_RULE_H_
+#define COLCAST_SERVING_PATCHES_EXPANSION_RULE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "tensorflow/core/framework/types.pb.h"
+
+namespace colcast {
+
+using Dims = absl::InlinedVector<int64_t, 4>;
+
+// One input as the signature declares it.
+struct DeclaredInput {
+  std::string alias;                                    // the request's name for it
+  tensorflow::DataType dtype = tensorflow::DT_INVALID;  // DT_INVALID: any
+  bool unknown_rank = false;
+  Dims dims;  // -1: unknown size
+  bool has_default = false;
+  Dims default_dims;  // of SignatureDef.defaults[alias]
+  tensorflow::DataType default_dtype = tensorflow::DT_INVALID;
+
+  // Rule 1.
+  bool batched() const { return unknown_rank || (!dims.empty() && dims[0] < 0); }
+};
+
+// What a request sent for one input. `dims` is as it came: nothing has been checked.
+struct ReceivedShape {
+  bool absent = true;
+  tensorflow::DataType dtype = tensorflow::DT_INVALID;
+  absl::Span<const int64_t> dims;
+};
+
+enum class InputAction : uint8_t {
+  kPass,     // feed what came
+  kExpand,   // repeat the one row that came to ExpansionPlan::rows
+  kDefault,  // feed the default, its one row repeated to ExpansionPlan::rows if it is batched
+};
+
+struct ExpansionPlan {
+  int64_t rows = 1;                  // N
+  std::vector<InputAction> actions;  // one for each declared input
+};
+
+// Applies the rule. `received[i]` is what came for `declared[i]`.
+//
+// `*plan` is overwritten; reuse it, then nothing is allocated. INVALID_ARGUMENT names every
+// offending input: absent without default; another dtype, rank or inner dimension than declared; a
+// negative dimension; a number of rows that is neither 1 nor N (with an input that has N).
+// REQUIRES: both spans have the same size.
+absl::Status PlanExpansion(absl::Span<const DeclaredInput> declared,
+                           absl::Span<const ReceivedShape> received, ExpansionPlan* plan);
+
+}  // namespace colcast
+
+#endif  // COLCAST_SERVING_PATCHES_EXPANSION_RULE_H_

@@ -1,0 +1,65 @@
+// A signature's inputs, prepared once, and the tensors to feed made from them for each request.
+#ifndef COLCAST_SERVING_PATCHES_SIGNATURE_INPUTS_H_
+#define COLCAST_SERVING_PATCHES_SIGNATURE_INPUTS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "serving_patches/column_source.h"
+#include "serving_patches/expansion_rule.h"
+#include "tensorflow/core/framework/tensor.h"
+#include "tensorflow/core/protobuf/meta_graph.pb.h"
+
+namespace colcast {
+
+// Immutable after Create(); any number of threads may call Build() at once.
+class SignatureInputs {
+ public:
+  // Working memory of Build(), the caller's to keep (one a thread) so that the next call allocates
+  // nothing but tensors. After a Build() that succeeded, `plan.rows` is the request's N.
+  struct Scratch {
+    std::vector<const ColumnSource*> sources;
+    std::vector<ReceivedShape> shapes;
+    ExpansionPlan plan;
+  };
+
+  // Inputs are ordered by alias. An input that no tensor can be fed to (coo_sparse or composite
+  // TensorInfo) is no error here but in every Build(). INVALID_ARGUMENT for a default that is not
+  // a tensor or has no input.
+  static absl::StatusOr<SignatureInputs> Create(const tensorflow::SignatureDef& signature);
+
+  // Aliases, dtypes and shapes, by position.
+  absl::Span<const DeclaredInput> inputs() const { return inputs_; }
+
+  // The graph's names of the inputs ("serving_default_age:0"), by position.
+  const std::vector<std::string>& feed_names() const { return feed_names_; }
+
+  // The position of an input, or -1.
+  int Find(absl::string_view alias) const;
+
+  // Sets `*feeds` to one tensor for each input, by position, expanded as the rule says.
+  //
+  // No alias may occur twice in `received`: which of two wins is for the caller to decide.
+  // INVALID_ARGUMENT names the input: unknown to the signature, anything PlanExpansion() rejects,
+  // or content that does not fit its shape. On error `*feeds` holds no meaning.
+  absl::Status Build(absl::Span<const ReceivedInput> received, Scratch* scratch,
+                     std::vector<tensorflow::Tensor>* feeds) const;
+
+ private:
+  SignatureInputs() = default;
+
+  std::vector<DeclaredInput> inputs_;
+  std::vector<std::string> feed_names_;
+  std::vector<tensorflow::Tensor> defaults_;  // by position; uninitialized where there is none
+  absl::flat_hash_map<std::string, int> positions_;
+  absl::Status unfeedable_;  // what Build() answers if an input can not be fed at all
+};
+
+}  // namespace colcast
+
+#endif  // COLCAST_SERVING_PATCHES_SIGNATURE_INPUTS_H_

@@ -1,0 +1,45 @@
+// Tensors built by repeating one row to a target shape.
+//
+// The part of colcast that belongs to TensorFlow: a ranking request sends a user feature as one
+// row, the model wants it on every row. Rows are the entries of the first dimension. Every dtype a
+// TensorProto can carry works, strings included.
+#ifndef COLCAST_TF_PATCHES_REPEAT_ROW_H_
+#define COLCAST_TF_PATCHES_REPEAT_ROW_H_
+
+#include "absl/status/status.h"
+#include "tensorflow/core/framework/tensor.h"
+#include "tensorflow/core/framework/tensor.pb.h"
+#include "tensorflow/core/framework/tensor_shape.h"
+
+namespace colcast {
+
+// Sets `*out` to a tensor of shape `target` whose every row is the only row of `row`.
+//
+//   row [1, 3], target [4, 3]: four copies of the row
+//   row [4, 3], target [4, 3]: `*out` shares the buffer of `row`, nothing is copied
+//   row [1, 3], target [0, 3]: an empty tensor
+//
+// INVALID_ARGUMENT, with both shapes in the message, for anything else: another number of rows,
+// other inner dimensions, a scalar on one side, a target whose bytes do not fit an int64.
+// RESOURCE_EXHAUSTED if there is no memory for the target. `*out` is untouched on error.
+absl::Status RepeatRow(const tensorflow::Tensor& row, const tensorflow::TensorShape& target,
+                       tensorflow::Tensor* out);
+
+// The same for a row that is still a proto, in its typed fields (where, as everywhere in
+// TensorFlow, a short list repeats its last value) or in tensor_content. The proto is decoded once,
+// and straight into the buffer of `*out` where its encoding allows.
+//
+// INVALID_ARGUMENT also for a proto that is no tensor: a negative or overflowing dimension, an
+// unknown rank, a dtype that does not exist, content that does not fit its shape.
+absl::Status TensorFromProtoRepeated(const tensorflow::TensorProto& proto,
+                                     const tensorflow::TensorShape& target,
+                                     tensorflow::Tensor* out);
+
+// Copies row 0 of `tensor`, which the caller has filled, over rows 1 to N-1 in place.
+// Nothing to do for a scalar, for 0 rows and for 1 row.
+// REQUIRES: the buffer of `tensor` is not shared.
+void RepeatFirstRow(tensorflow::Tensor* tensor);
+
+}  // namespace colcast
+
+#endif  // COLCAST_TF_PATCHES_REPEAT_ROW_H_
