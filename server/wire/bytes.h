@@ -1,0 +1,89 @@
+// Bytes as gRPC hands them over: a run that may lie in several slices, and that nobody copies.
+#ifndef COLCAST_SERVER_WIRE_BYTES_H_
+#define COLCAST_SERVER_WIRE_BYTES_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+namespace colcast {
+
+struct Slice {
+  const uint8_t* data;
+  size_t size;
+};
+
+// A view of a run of bytes. Owns nothing: the slices' bytes and, where the run crosses a slice
+// border, the array of slices must outlive it. Cheap to copy.
+class Bytes {
+ public:
+  Bytes() = default;
+
+  Bytes(const void* data, size_t size)
+      : head_(static_cast<const uint8_t*>(data)), head_size_(size), size_(size) {}
+
+  // NOLINTNEXTLINE(google-explicit-constructor): literal bytes in tests.
+  Bytes(std::string_view text) : Bytes(text.data(), text.size()) {}
+
+  // All bytes of `slices` one after the other; empty slices are allowed.
+  Bytes(const Slice* slices, size_t slice_count);
+
+  size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  bool contiguous() const { return head_size_ == size_; }
+
+  // Requires contiguous().
+  const uint8_t* data() const { return head_; }
+  std::string_view view() const { return {reinterpret_cast<const char*>(head_), size_}; }
+
+  // The bytes [offset, offset + size). Requires offset + size <= size().
+  Bytes Sub(size_t offset, size_t size) const {
+    if (offset + size > head_size_) return SubAcross(offset, size);
+    return Bytes(head_ + offset, size);
+  }
+
+  // Writes all size() bytes to `out`.
+  void CopyTo(void* out) const {
+    if (head_size_ > 0) std::memcpy(out, head_, head_size_);
+    if (!contiguous()) CopyRest(static_cast<uint8_t*>(out) + head_size_);
+  }
+
+  std::string ToString() const {
+    std::string text(size_, '\0');
+    CopyTo(text.data());
+    return text;
+  }
+
+  // Calls visit(const uint8_t* data, size_t size) for each contiguous, non-empty piece in order.
+  template <typename Visit>
+  void ForEachPiece(Visit&& visit) const {
+    if (head_size_ > 0) visit(head_, head_size_);
+    size_t left = size_ - head_size_;
+    for (const Slice* slice = rest_; left > 0; ++slice) {
+      const size_t piece = std::min(left, slice->size);
+      if (piece > 0) visit(slice->data, piece);
+      left -= piece;
+    }
+  }
+
+ private:
+  friend class Reader;
+
+  Bytes(const uint8_t* head, size_t head_size, size_t size, const Slice* rest)
+      : head_(head), head_size_(head_size), size_(size), rest_(rest) {}
+
+  Bytes SubAcross(size_t offset, size_t size) const;
+  void CopyRest(uint8_t* out) const;
+
+  const uint8_t* head_ = nullptr;  // the first head_size_ of the size_ bytes
+  size_t head_size_ = 0;
+  size_t size_ = 0;
+  const Slice* rest_ = nullptr;  // the others, from the start of this slice on
+};
+
+}  // namespace colcast
+
+#endif  // COLCAST_SERVER_WIRE_BYTES_H_

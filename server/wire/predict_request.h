@@ -1,0 +1,81 @@
+// tensorflow.serving.PredictRequest read where it lies: names, dtypes and shapes, and views of the
+// values, without a protobuf object in between.
+#ifndef COLCAST_SERVER_WIRE_PREDICT_REQUEST_H_
+#define COLCAST_SERVER_WIRE_PREDICT_REQUEST_H_
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/wire/bytes.h"
+#include "server/wire/column_values.h"
+#include "server/wire/data_type.h"
+#include "server/wire/status.h"
+
+namespace colcast {
+
+// One entry of PredictRequest.inputs: a name and its TensorProto.
+struct Column {
+  std::string_view name;
+  DataType dtype = DT_INVALID;
+  bool unknown_rank = false;
+  std::vector<int64_t> dims;  // as sent: may be negative or overflow; see ElementCount
+  ColumnValues values;        // read with server/wire/tensor_values.h
+};
+
+struct ModelSpec {
+  std::string name;
+  std::optional<int64_t> version;
+  std::optional<std::string> version_label;  // never together with version
+  std::string signature_name;                // empty: the default signature
+};
+
+// A decoded request. Views point into the message and into the object itself, so both the
+// message's bytes and its array of slices must stay as they are while it is in use. Made to be
+// reused: Clear() keeps the memory, and a worker's request soon decodes without allocating.
+class PredictRequest {
+ public:
+  PredictRequest() = default;
+  PredictRequest(const PredictRequest&) = delete;
+  PredictRequest& operator=(const PredictRequest&) = delete;
+
+  const ModelSpec& model_spec() const { return model_spec_; }
+
+  // The inputs, each name once, in the order in which the names first came.
+  const Column* begin() const { return columns_.data(); }
+  const Column* end() const { return columns_.data() + column_count_; }
+  size_t column_count() const { return column_count_; }
+  const Column& column(size_t index) const { return columns_[index]; }
+
+  // Null if no input has that name.
+  const Column* Find(std::string_view name) const;
+
+  // As sent: in order, duplicates included.
+  const std::vector<std::string_view>& output_filter() const { return output_filter_; }
+
+  void Clear();
+
+ private:
+  friend class PredictRequestDecoder;
+
+  ModelSpec model_spec_;
+  std::vector<Column> columns_;  // the first column_count_ are in use, the others keep memory
+  size_t column_count_ = 0;
+  std::vector<std::string_view> output_filter_;
+  std::deque<std::string> straddling_names_;  // names that crossed a slice border
+  std::vector<uint32_t> name_table_;          // open addressing: index into columns_ plus 1, or 0
+};
+
+// Reads `message` into `request`, which is cleared first, by protobuf's rules: the last of
+// repeated map keys wins, sub-messages merge, repeated fields may be packed or not, unknown fields
+// are skipped. What protobuf would refuse is INVALID_ARGUMENT and names the field, the input and
+// the byte; what `request` then holds is unspecified. Values that are well-formed but do not fit
+// their dtype or shape are not looked at here: see server/wire/tensor_values.h.
+Status DecodePredictRequest(const Bytes& message, PredictRequest* request);
+
+}  // namespace colcast
+
+#endif  // COLCAST_SERVER_WIRE_PREDICT_REQUEST_H_

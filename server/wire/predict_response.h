@@ -1,0 +1,51 @@
+// tensorflow.serving.PredictResponse written straight from the output tensors: the exact size
+// first, then one pass into one buffer.
+#ifndef COLCAST_SERVER_WIRE_PREDICT_RESPONSE_H_
+#define COLCAST_SERVER_WIRE_PREDICT_RESPONSE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "server/wire/data_type.h"
+#include "server/wire/span.h"
+#include "server/wire/status.h"
+
+namespace colcast {
+
+// One output tensor; the product of `dims` elements at `data`, rows first.
+struct OutputColumn {
+  std::string_view name;
+  DataType dtype = DT_INVALID;
+  Span<int64_t> dims;
+  // Elements of ElementSize(dtype) bytes; for DT_STRING whatever string_at understands.
+  const void* data = nullptr;
+  // DT_STRING only: element `index` of `data`. Must give the same answer every time.
+  std::string_view (*string_at)(const void* data, int64_t index) = nullptr;
+};
+
+enum class TensorEncoding {
+  kTypedFields,    // float_val, int64_val, ...: what TF Serving sends by default
+  kTensorContent,  // the buffer as it is: --enable_serialization_as_tensor_content
+};
+
+struct PredictResponse {
+  std::string_view model_name;
+  std::string_view signature_name;
+  int64_t version = 0;
+  Span<OutputColumn> outputs;
+  TensorEncoding encoding = TensorEncoding::kTypedFields;
+};
+
+// INTERNAL, naming the output, if one has a dtype that cannot be sent (resource, variant).
+Status CheckPredictResponse(const PredictResponse& response);
+
+// Bytes of the serialized response. Requires CheckPredictResponse to be ok.
+size_t PredictResponseSize(const PredictResponse& response);
+
+// Writes exactly PredictResponseSize(response) bytes to `out`.
+void WritePredictResponse(const PredictResponse& response, uint8_t* out);
+
+}  // namespace colcast
+
+#endif  // COLCAST_SERVER_WIRE_PREDICT_RESPONSE_H_

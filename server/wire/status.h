@@ -1,0 +1,87 @@
+// The one error type of the native server, on both sides of the engine boundary: a code with
+// gRPC's canonical numbers and a message for the person who sent the request.
+#ifndef COLCAST_SERVER_WIRE_STATUS_H_
+#define COLCAST_SERVER_WIRE_STATUS_H_
+
+#include <sstream>
+#include <string>
+#include <utility>
+
+namespace colcast {
+
+// The numbers are those of grpc::StatusCode.
+enum class StatusCode {
+  kOk = 0,
+  kCancelled = 1,
+  kUnknown = 2,
+  kInvalidArgument = 3,
+  kDeadlineExceeded = 4,
+  kNotFound = 5,
+  kAlreadyExists = 6,
+  kPermissionDenied = 7,
+  kResourceExhausted = 8,
+  kFailedPrecondition = 9,
+  kAborted = 10,
+  kOutOfRange = 11,
+  kUnimplemented = 12,
+  kInternal = 13,
+  kUnavailable = 14,
+  kDataLoss = 15,
+  kUnauthenticated = 16,
+};
+
+struct [[nodiscard]] Status {
+  StatusCode code = StatusCode::kOk;
+  std::string message;
+
+  bool ok() const { return code == StatusCode::kOk; }
+};
+
+inline Status OkStatus() { return {}; }
+
+// An error whose message is all `parts` in a row: Error(code, "input ", name, ": 3 rows").
+template <typename... Parts>
+Status Error(StatusCode code, const Parts&... parts) {
+  std::ostringstream message;
+  (message << ... << parts);
+  return {code, std::move(message).str()};
+}
+
+template <typename... Parts>
+Status InvalidArgument(const Parts&... parts) {
+  return Error(StatusCode::kInvalidArgument, parts...);
+}
+
+template <typename... Parts>
+Status NotFound(const Parts&... parts) {
+  return Error(StatusCode::kNotFound, parts...);
+}
+
+template <typename... Parts>
+Status FailedPrecondition(const Parts&... parts) {
+  return Error(StatusCode::kFailedPrecondition, parts...);
+}
+
+template <typename... Parts>
+Status ResourceExhausted(const Parts&... parts) {
+  return Error(StatusCode::kResourceExhausted, parts...);
+}
+
+template <typename... Parts>
+Status DeadlineExceeded(const Parts&... parts) {
+  return Error(StatusCode::kDeadlineExceeded, parts...);
+}
+
+template <typename... Parts>
+Status Unavailable(const Parts&... parts) {
+  return Error(StatusCode::kUnavailable, parts...);
+}
+
+template <typename... Parts>
+Status Internal(const Parts&... parts) {
+  return Error(StatusCode::kInternal, parts...);
+}
+
+}  // namespace colcast
+
+#endif  // COLCAST_SERVER_WIRE_STATUS_H_

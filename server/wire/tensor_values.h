@@ -1,0 +1,48 @@
+// A column's values, turned into elements exactly as tensorflow::Tensor::FromProto does.
+//
+// tensor_content, when not empty, must have the exact size. Otherwise the typed field of the dtype
+// counts: a short list repeats its last value, an empty one gives zeros, empty strings, false.
+// More values than elements are refused.
+#ifndef COLCAST_SERVER_WIRE_TENSOR_VALUES_H_
+#define COLCAST_SERVER_WIRE_TENSOR_VALUES_H_
+
+#include <cstdint>
+
+#include "server/wire/predict_request.h"
+
+namespace colcast {
+
+// The number of elements of the column's shape. INVALID_ARGUMENT, naming the input: unknown rank,
+// a negative dimension, more than 254 dimensions, or a product over int64.
+Status ElementCount(const Column& column, int64_t* count);
+
+// Whether the column can fill `count` elements, from sizes alone and without reading the values:
+// ask before you allocate. INVALID_ARGUMENT, naming the input, if its dtype cannot be sent
+// (invalid, unknown, resource, variant, reference), if tensor_content has another size, or if there
+// are more values than elements. A single value fills any count, so bound the allocation as well.
+Status CheckValues(const Column& column, int64_t count);
+
+// Writes `count` elements to `out`, which has room for count * ElementSize(dtype) bytes and the
+// alignment of the element. Not for DT_STRING. Checks what CheckValues checks.
+Status CopyValues(const Column& column, int64_t count, void* out);
+
+// Receives the elements of a DT_STRING column.
+class StringVisitor {
+ public:
+  virtual ~StringVisitor() = default;
+
+  // Element `index` has this value. Comes once for each index, in order, except that the elements
+  // after the last value sent come as one Repeat.
+  virtual void Set(int64_t index, const Bytes& value) = 0;
+
+  // The elements [begin, end) equal element begin - 1, or are empty strings if begin is 0.
+  virtual void Repeat(int64_t begin, int64_t end) = 0;
+};
+
+// Hands `count` strings to `visitor`. Checks what CheckValues checks, and that tensor_content, if
+// used, holds exactly `count` lengths and then their bytes; nothing is visited if it does not.
+Status VisitStrings(const Column& column, int64_t count, StringVisitor* visitor);
+
+}  // namespace colcast
+
+#endif  // COLCAST_SERVER_WIRE_TENSOR_VALUES_H_
