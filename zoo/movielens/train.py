@@ -4,8 +4,6 @@ python -m colcast.zoo.movielens.train
 """
 
 import argparse
-import hashlib
-import json
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -16,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
+from colcast.zoo.kept import kept
 from colcast.zoo.movielens import data, features, model
 
 WORK_DIR = Path("build/movielens")
@@ -29,13 +28,12 @@ _SEED = 7
 
 @dataclass(frozen=True)
 class TrainingReport:
-    """How good the model is and what it was trained on; `sources` identifies the code."""
+    """How good the model is and what it was trained on."""
 
     auc: float
     training_rows: int
     held_out_rows: int
     seconds: float
-    sources: str
 
 
 class RankingModule(tf.Module):  # type: ignore[misc]
@@ -82,7 +80,6 @@ def train(
         training_rows=len(training),
         held_out_rows=len(held_out),
         seconds=time.monotonic() - started,
-        sources=_sources(),
     )
 
 
@@ -91,14 +88,12 @@ def ensure(
 ) -> tuple[data.MovieLens, TrainingReport]:
     """The data set, and the report of the model in `work_dir`/model/1, trained if need be."""
     dataset = data.load(work_dir)
-    report_file = work_dir / "training.json"
-    if report_file.exists():
-        report = TrainingReport(**json.loads(report_file.read_text()))
-        if report.sources == _sources():
-            return dataset, report
-    report = train(dataset, work_dir / "model" / "1", progress=progress)
-    report_file.write_text(json.dumps(asdict(report), indent=2))
-    return dataset, report
+    facts = kept(
+        work_dir / "model",
+        (data, features, model, sys.modules[__name__]),
+        lambda folder: asdict(train(dataset, folder, progress=progress)),
+    )
+    return dataset, TrainingReport(**facts)
 
 
 def area_under_curve(scores: npt.NDArray[Any], positive: npt.NDArray[Any]) -> float:
@@ -116,13 +111,6 @@ def _encode(
     encoded = encoder(model.tensors(seen.user | seen.item for seen in impressions))
     columns = {name: tensor.numpy() for name, tensor in encoded.items()}
     return columns, np.asarray([seen.rating.liked for seen in impressions], np.float32)
-
-
-def _sources() -> str:
-    digest = hashlib.sha256(tf.__version__.encode())
-    for module in (data, features, model, sys.modules[__name__]):
-        digest.update(Path(module.__file__ or "").read_bytes())
-    return digest.hexdigest()
 
 
 def main(argv: Sequence[str] | None = None) -> int:

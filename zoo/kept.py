@@ -1,0 +1,55 @@
+"""Models are made once and kept: made again only when the code that makes them changed."""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import tensorflow as tf
+
+VERSION = "1"
+
+
+def kept(
+    base_path: Path,
+    made_by: tuple[ModuleType, ...],
+    make: Callable[[Path], dict[str, Any]],
+    settings: str = "",
+) -> dict[str, Any]:
+    """Makes version 1 of the model in `base_path`, unless it is there from the same code.
+
+    Args:
+      base_path: what a server is given as --model_base_path; its note is BASE_PATH.json.
+      made_by: the modules whose text decides what the model is, TensorFlow's version besides.
+      make: writes a SavedModel into the folder it is given, which becomes `base_path`/1 only when
+        it is complete, and returns what to remember about it, in values JSON can hold.
+      settings: what else decides what the model is.
+
+    Returns:
+      What `make` returned, now or when the model was made.
+    """
+    note = base_path.with_suffix(".json")
+    fingerprint = _fingerprint(made_by, settings)
+    if note.exists():
+        remembered: dict[str, Any] = json.loads(note.read_text())
+        if remembered.pop("made_by") == fingerprint:
+            return remembered
+        note.unlink()
+    unfinished, version = base_path.with_suffix(".unfinished"), base_path / VERSION
+    shutil.rmtree(unfinished, ignore_errors=True)
+    facts = make(unfinished)
+    shutil.rmtree(version, ignore_errors=True)
+    base_path.mkdir(parents=True, exist_ok=True)
+    unfinished.rename(version)
+    note.write_text(json.dumps({"made_by": fingerprint, **facts}, indent=2))
+    return facts
+
+
+def _fingerprint(modules: tuple[ModuleType, ...], settings: str) -> str:
+    digest = hashlib.sha256(f"{tf.__version__} {settings}".encode())
+    for module in modules:
+        digest.update(Path(module.__file__ or "").read_bytes())
+    return digest.hexdigest()
