@@ -1,0 +1,78 @@
+"""Calls on a prediction server with bytes that were encoded before the clock starts."""
+
+import time
+from dataclasses import dataclass
+from typing import Any, Self
+
+import grpc
+
+_SERVICE = "/tensorflow.serving.PredictionService/"
+PREDICT, CLASSIFY, REGRESS = (_SERVICE + name for name in ("Predict", "Classify", "Regress"))
+
+CHANNEL_OPTIONS = [
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_send_message_length", -1),
+    ("grpc.use_local_subchannel_pool", 1),  # or all channels of a process share one connection
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """An encoded request; `rows` is how many candidates it ranks."""
+
+    payload: bytes
+    rows: int
+    method: str = PREDICT
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back: the gRPC code's name, the response (empty unless OK) or why not."""
+
+    code: str
+    response: bytes
+    message: str
+    sent_at: float  # both by time.perf_counter(), in seconds
+    answered_at: float
+
+    @property
+    def seconds(self) -> float:
+        """From sending to the whole answer."""
+        return self.answered_at - self.sent_at
+
+
+class Connection:
+    """One TCP connection of its own, used by one client."""
+
+    def __init__(self, target: str, timeout_seconds: float = 30.0) -> None:
+        """Connects to `target` (HOST:PORT) at the first call."""
+        self._timeout = timeout_seconds
+        self._channel = grpc.insecure_channel(target, CHANNEL_OPTIONS)
+        self._methods: dict[str, Any] = {}
+
+    def call(self, request: Request) -> Answer:
+        """Sends one request and waits. A failed call is an answer too: nothing is raised."""
+        method = self._methods.get(request.method)
+        if method is None:
+            method = self._methods[request.method] = self._channel.unary_unary(
+                request.method, request_serializer=None, response_deserializer=None
+            )
+        sent_at = time.perf_counter()
+        try:
+            response = method(request.payload, timeout=self._timeout)
+            return Answer("OK", response, "", sent_at, time.perf_counter())
+        except grpc.RpcError as error:
+            answered_at = time.perf_counter()
+            return Answer(error.code().name, b"", error.details() or "", sent_at, answered_at)
+
+    def close(self) -> None:
+        """Gives the connection up; calls under way end as CANCELLED."""
+        self._channel.close()
+
+    def __enter__(self) -> Self:
+        """The connection itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Closes it."""
+        self.close()

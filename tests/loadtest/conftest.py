@@ -1,0 +1,42 @@
+"""A real gRPC server whose answers a test decides."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import grpc
+import pytest
+
+Handler = Callable[[bytes, grpc.ServicerContext], bytes]
+
+
+class _Everything(grpc.GenericRpcHandler):
+    def __init__(self, handler: Handler) -> None:
+        self._handler = grpc.unary_unary_rpc_method_handler(handler)
+
+    def service(self, handler_call_details: Any) -> Any:
+        return self._handler
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., str]]:
+    """Starts servers that answer every method by `handler(request bytes, context)`; their target.
+
+    `workers` is how many requests a server works on at once; the others wait.
+    """
+    servers = []
+
+    def start(handler: Handler, workers: int = 4) -> str:
+        server = grpc.server(
+            ThreadPoolExecutor(workers),
+            handlers=[_Everything(handler)],
+            options=[("grpc.max_receive_message_length", -1)],
+        )
+        port = server.add_insecure_port("127.0.0.1:0")
+        server.start()
+        servers.append(server)
+        return f"127.0.0.1:{port}"
+
+    yield start
+    for server in servers:
+        server.stop(grace=None).wait()
