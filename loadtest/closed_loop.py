@@ -38,20 +38,21 @@ class ClosedLoop:
         """
         taken = counter()  # next() of a counter is atomic
         cpu = meter.cpu_seconds() if meter else 0.0
-        started = time.perf_counter()
+        began = time.perf_counter()
 
         def client(connection: Connection) -> Recording:
             mine = Recording()
             while (number := next(taken)) < calls and not self._stopped.is_set():
                 request = requests[number % len(requests)]
-                mine.add(request, connection.call(request))
+                mine.add(request, connection.call(request), began)
             return mine
 
         total = Recording()
         for recording in self._pool.map(client, self._connections):
-            total.extend(recording)
-        total.wall_seconds = time.perf_counter() - started
-        total.server_cpu_seconds = meter.cpu_seconds() - cpu if meter else 0.0
+            total.extend(recording, after=False)
+        total.wall_seconds = time.perf_counter() - began
+        if meter:
+            total.server_cpu_seconds = meter.cpu_seconds() - cpu
         return total
 
     def __enter__(self) -> Self:

@@ -29,8 +29,9 @@ def test_every_call_is_sent_once_going_round_the_requests(serve: Any):
     with ClosedLoop(serve(count, workers=1), clients=3) as clients:
         recording = clients.run(requests(b"a", b"bb", b"ccc"), calls=10)
     assert received == {b"a": 4, b"bb": 3, b"ccc": 3}
-    assert recording.calls == 10
-    assert recording.rows == recording.request_bytes == 4 * 1 + 3 * 2 + 3 * 3
+    assert len(recording.calls) == 10
+    assert sum(call.rows for call in recording.calls) == 4 * 1 + 3 * 2 + 3 * 3
+    assert recording.bytes_per_request == 1.9
 
 
 def test_no_more_clients_are_busy_than_asked_for(serve: Any):
@@ -81,7 +82,7 @@ def test_failed_calls_are_counted_by_code_and_have_no_latency(serve: Any):
         recording = clients.run(requests(b"good", b"bad"), calls=10)
     assert recording.codes == {"OK": 5, "INVALID_ARGUMENT": 5}
     assert recording.errors == len(recording.latencies) == 5
-    assert recording.response_bytes == 5 * len(b"fine")
+    assert recording.bytes_per_response == len(b"fine")
     assert recording.first_error == "INVALID_ARGUMENT: input 'a': 2 rows"
 
 
@@ -113,7 +114,7 @@ def test_formats_take_turns_and_share_the_calls(serve: Any):
     with ClosedLoop(serve(note, workers=1), clients=1) as clients:
         recordings = compare(formats, clients, Rounds(rounds=2, calls=2, warm_up=1))
     assert b"".join(order) == b"xy" + b"xxyy" + b"yyxx"
-    assert {name: found.calls for name, found in recordings.items()} == {"x": 4, "y": 4}
+    assert {name: len(found.calls) for name, found in recordings.items()} == {"x": 4, "y": 4}
 
 
 def test_figures_are_per_answered_request(serve: Any):
@@ -124,5 +125,5 @@ def test_figures_are_per_answered_request(serve: Any):
     assert recording.server_cpu_ms == pytest.approx(2.0)
     assert recording.per_second == pytest.approx(4.0)
     assert recording.bytes_per_request == 4
-    assert recording.response_bytes == 64
+    assert recording.bytes_per_response == 8
     assert 0 < recording.latency_ms(50) <= recording.latency_ms(99)

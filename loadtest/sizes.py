@@ -1,0 +1,91 @@
+"""How many candidates a request ranks: distributions, and sizes drawn from them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import NormalDist
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+# Twenty equally likely sizes: what MLPerf inference took for recommendation in the data centre.
+_MLPERF = (100, 100, *[200] * 12, 300, 300, 400, 500, 600, 700)
+
+
+class Sizes(Protocol):
+    """A distribution of request sizes."""
+
+    def quantile(self, q: float) -> int:
+        """The size that a share `q` (0 to 1) of requests does not exceed."""
+
+
+@dataclass(frozen=True)
+class Mix:
+    """Sizes that are equally likely; a size may be in it more than once."""
+
+    values: tuple[int, ...]
+
+    def quantile(self, q: float) -> int:
+        """See Sizes."""
+        ordered = sorted(self.values)
+        return ordered[min(int(q * len(ordered)), len(ordered) - 1)]
+
+
+@dataclass(frozen=True)
+class LogNormal:
+    """Sizes whose logarithm is normal: half are below `median`, and a few are far above."""
+
+    median: float
+    sigma: float
+
+    def quantile(self, q: float) -> int:
+        """See Sizes."""
+        z = NormalDist().inv_cdf(min(max(q, 1e-9), 1 - 1e-9))
+        return max(1, round(self.median * float(np.exp(self.sigma * z))))
+
+
+def parse_sizes(text: str) -> Sizes:
+    """Reads `500`, `20,100,500`, `lognormal:MEDIAN:SIGMA`, `mlperf` or `file:PATH`.
+
+    The file has one size a line.
+
+    Raises:
+      ValueError: none of these, or a size that is not a positive whole number.
+    """
+    kind, _, rest = text.partition(":")
+    try:
+        if kind == "mlperf" and not rest:
+            return Mix(_MLPERF)
+        if kind == "lognormal":
+            median, sigma = (float(number) for number in rest.split(":"))
+            if median < 1 or sigma < 0:
+                raise ValueError("the median has to be at least 1 and sigma not negative")
+            return LogNormal(median, sigma)
+        if kind == "file":
+            return Mix(_whole_numbers(Path(rest).read_text().split()))
+        return Mix(_whole_numbers(text.split(",")))
+    except (ValueError, OSError) as error:
+        raise ValueError(
+            f"sizes {text!r}: {error}; wanted is a number, a list 20,100,500, "
+            "lognormal:MEDIAN:SIGMA, mlperf or file:PATH"
+        ) from None
+
+
+def draw(sizes: Sizes, count: int, seed: int) -> npt.NDArray[np.int64]:
+    """`count` sizes in random order, the same for a seed.
+
+    They are the middles of `count` equal slices of the distribution, so its quantiles are met as
+    exactly as `count` allows, by the first request to the last.
+    """
+    middles = [sizes.quantile((slice_ + 0.5) / count) for slice_ in range(count)]
+    return np.random.default_rng(seed).permutation(np.array(middles, np.int64))
+
+
+def _whole_numbers(texts: Sequence[str]) -> tuple[int, ...]:
+    if not texts:
+        raise ValueError("no size in it")
+    numbers = tuple(int(text) for text in texts)
+    if min(numbers) < 1:
+        raise ValueError(f"{min(numbers)} candidates are none")
+    return numbers
