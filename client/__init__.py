@@ -1,0 +1,43 @@
+"""What a ranking service imports: rows in, scores out, the user sent once. No TensorFlow.
+
+The data's path: `_inputs*` (any form -> table) -> `_columns`, `_batch` (checked columns) ->
+`_targets` (who repeats the user) -> `_encode` (bytes) -> `_transport` -> `_decode` -> `_outputs`.
+`_schema` is what the server said it wants; `_flow` puts the steps in order.
+"""
+
+from colcast.client._channel import ChannelOptions, Tls
+from colcast.client._client import RankingClient
+from colcast.client._encode import Tensor, encode_predict_request
+from colcast.client._errors import (
+    ColcastError,
+    DecodeError,
+    InputError,
+    SchemaError,
+    ServerError,
+)
+from colcast.client._outputs import Ranked, Ranking
+from colcast.client._policies import Policies
+from colcast.client._schema import Feature, Kind, ModelSchema, Signature, TensorSpec
+from colcast.client._targets import Target
+
+__all__ = [
+    "ChannelOptions",
+    "ColcastError",
+    "DecodeError",
+    "Feature",
+    "InputError",
+    "Kind",
+    "ModelSchema",
+    "Policies",
+    "Ranked",
+    "Ranking",
+    "RankingClient",
+    "SchemaError",
+    "ServerError",
+    "Signature",
+    "Target",
+    "Tensor",
+    "TensorSpec",
+    "Tls",
+    "encode_predict_request",
+]

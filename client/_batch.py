@@ -1,0 +1,169 @@
+"""Tables of user and items -> the columns of one request, checked against the signature."""
+
+import difflib
+import logging
+import threading
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+from colcast.client._columns import (
+    Column,
+    column_of,
+    default_column,
+    given_lengths,
+    whole_array,
+)
+from colcast.client._dtypes import Array
+from colcast.client._errors import InputError
+from colcast.client._inputs import Table
+from colcast.client._policies import Policies
+from colcast.client._schema import LENGTH_SUFFIX, Feature, Kind
+
+_log = logging.getLogger("colcast.client")
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One request's columns.
+
+    Attributes:
+        rows: N, the number of candidates.
+        columns: feature -> its column, of N rows or of 1 where the user (or every row) has
+            the same value. Absent features that the model has a default for are not in it.
+        whole: the features that do not come by rows, as the arrays they are.
+        unused: how many columns came that the signature does not use.
+    """
+
+    rows: int
+    columns: dict[str, Column]
+    whole: dict[str, Array]
+    unused: int = 0
+
+
+def batch_of(
+    features: Mapping[str, Feature],
+    user: Table | None,
+    items: Table,
+    policies: Policies,
+) -> Batch:
+    """Builds a request's columns.
+
+    Args:
+        features: the signature's.
+        user: one row of user features; None where `items` has everything.
+        items: N rows.
+        policies: what to do about gaps and extras.
+
+    Raises:
+        InputError: no rows, a feature in both tables, a feature missing that has no default,
+            an unused one the policy forbids, or a value that does not fit.
+    """
+    if items.rows == 0:
+        raise InputError("items has no rows: there is nothing to rank")
+    if user is not None and (both := user.columns.keys() & items.columns.keys()):
+        raise InputError("given in user and in items", feature=min(both))
+    batch = Batch(items.rows, {}, {})
+    unused: frozenset[str] = items.unused
+    _add_columns(batch, features, items, policies, of_user=False)
+    if user is not None:
+        unused |= user.unused
+        _add_columns(batch, features, user, policies, of_user=True)
+    given = batch.columns.keys() | batch.whole.keys()
+    _check_absent(features, given, unused, policies)
+    return replace(batch, unused=len(unused))
+
+
+def send_equal_rows_once(batch: Batch) -> Batch:
+    """The same request with every column that is equal on all rows cut to one row.
+
+    One column keeps all rows, so that the request still says how many there are.
+    """
+    columns = {
+        name: column.take(slice(0, 1)) if column.same_on_every_row() else column
+        for name, column in batch.columns.items()
+    }
+    if batch.rows > 1 and columns and all(column.rows == 1 for column in columns.values()):
+        smallest = min(batch.columns, key=lambda name: batch.columns[name].values.nbytes)
+        columns[smallest] = batch.columns[smallest]
+    return replace(batch, columns=columns)
+
+
+def repeat_to(column: Column, rows: int) -> Column:
+    """A 1-row column repeated to N rows; one that has them stays."""
+    if column.rows == rows:
+        return column
+    return column.take(np.zeros(rows, np.intp))
+
+
+# Implementation details follow.
+
+
+def _add_columns(
+    batch: Batch,
+    features: Mapping[str, Feature],
+    table: Table,
+    policies: Policies,
+    *,
+    of_user: bool,
+) -> None:
+    """Converts a table's columns into the batch; lengths go with the values they belong to."""
+    for name, values in table.columns.items():
+        feature = features.get(name)
+        if feature is None:
+            if name.removesuffix(LENGTH_SUFFIX) not in table.columns:
+                raise InputError("given without the values it counts", feature=name)
+        elif feature.kind is Kind.WHOLE:
+            if not of_user:
+                raise InputError("does not come by rows: give it in user", feature=name)
+            batch.whole[name] = whole_array(feature, values[0], policies)
+        elif feature.kind is Kind.MULTI and name + LENGTH_SUFFIX in table.columns:
+            lengths = table.columns[name + LENGTH_SUFFIX]
+            batch.columns[name] = given_lengths(feature, values, lengths, policies)
+        else:
+            batch.columns[name] = column_of(feature, values, policies, of_user=of_user)
+
+
+def _check_absent(
+    features: Mapping[str, Feature],
+    given: Set[str],
+    unused: frozenset[str],
+    policies: Policies,
+) -> None:
+    if unused and policies.unused == "error":
+        raise InputError("the signature has no such feature", feature=min(unused))
+    absent = [feature for name, feature in features.items() if name not in given]
+    needed = [feature.name for feature in absent if default_column(feature) is None]
+    suspects = needed if policies.unused == "drop" else [feature.name for feature in absent]
+    hints = _misspelled(tuple(suspects), unused) if unused else {}
+    if needed:
+        name = next((name for name in needed if name in hints), needed[0])
+        others = f" (so are {len(needed) - 1} more)" if len(needed) > 1 else ""
+        hint = f"; did you mean it by {hints[name]!r}?" if name in hints else ""
+        message = f"missing{others}, and the model has no default for it{hint}"
+        raise InputError(message, feature=name)
+    for name, near in hints.items():
+        message = f"absent; did you mean it by {near!r}? (unused='drop' sends neither)"
+        raise InputError(message, feature=name)
+    if not unused <= _logged:
+        _log_unused(unused)
+
+
+@lru_cache(maxsize=256)
+def _misspelled(absent: tuple[str, ...], unused: frozenset[str]) -> dict[str, str]:
+    """Absent feature -> the unused name that looks like it."""
+    near = {name: difflib.get_close_matches(name, unused, n=1, cutoff=0.8) for name in absent}
+    return {name: found[0] for name, found in near.items() if found}
+
+
+_logged: set[str] = set()
+_logged_lock = threading.Lock()
+
+
+def _log_unused(unused: frozenset[str]) -> None:
+    """Names each unused column once in the process's life."""
+    with _logged_lock:
+        fresh = unused - _logged
+        _logged.update(fresh)
+    _log.warning("not sent, the signature does not use them: %s", ", ".join(sorted(fresh)))

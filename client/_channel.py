@@ -1,0 +1,123 @@
+"""Addresses, TLS and limits -> the settings of a gRPC channel."""
+
+import json
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import grpc
+from colcast.client._errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """TLS towards the server; with key and certificate, mutual TLS.
+
+    Attributes:
+        root_certificates: PEM file of the authorities to trust; None is the system's.
+        private_key: PEM file of our key.
+        certificate_chain: PEM file of our certificate.
+        server_name: the name in the server's certificate, if it is not the address's.
+    """
+
+    root_certificates: str | Path | None = None
+    private_key: str | Path | None = None
+    certificate_chain: str | Path | None = None
+    server_name: str | None = None
+
+    def credentials(self) -> grpc.ChannelCredentials:
+        """Reads the files.
+
+        Raises:
+            InputError: key without certificate or the reverse, or a file that cannot be read.
+        """
+        if (self.private_key is None) != (self.certificate_chain is None):
+            raise InputError("mutual TLS needs both private_key and certificate_chain")
+        read = [_pem(self.root_certificates), _pem(self.private_key), _pem(self.certificate_chain)]
+        return grpc.ssl_channel_credentials(*read)
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelOptions:
+    """How to reach the servers.
+
+    Attributes:
+        tls: None is plain text.
+        max_message_bytes: largest request or answer, -1 is unlimited. gRPC's own default of
+            4 MB for answers is the limit people meet in production: a thousand candidates with
+            a few embeddings are more, and the servers set no limit either.
+        keepalive_seconds: while calls are open, ping after this long without a sign of life.
+        gzip: compress requests. Columns of embeddings hardly shrink; ids and text do.
+    """
+
+    tls: Tls | None = None
+    max_message_bytes: int = -1
+    keepalive_seconds: float = 30.0
+    gzip: bool = False
+
+
+def grpc_target(address: str | Sequence[str]) -> str:
+    """One "host:port" or several -> the name gRPC balances over.
+
+    A single DNS name is left to gRPC, which follows its changes; several addresses are looked up
+    here, once.
+
+    Raises:
+        InputError: no address, one without port, or a name that does not resolve.
+    """
+    addresses = [address] if isinstance(address, str) else list(address)
+    addresses = [part.strip() for one in addresses for part in one.split(",")]
+    if not any(addresses):
+        raise InputError("no address of a server")
+    if "://" in addresses[0] or addresses[0].startswith(_SCHEMES):
+        return ",".join(addresses)
+    for one in addresses:
+        host, _, port = one.rpartition(":")
+        if not host or not port.isdigit():
+            raise InputError(f"the server's address must be HOST:PORT, got {one!r}")
+    if len(addresses) == 1:
+        return addresses[0]
+    return "ipv4:" + ",".join(_resolved(one) for one in addresses)
+
+
+def channel_arguments(options: ChannelOptions) -> list[tuple[str, Any]]:
+    """The gRPC channel arguments for these options: limits, round robin, keepalive."""
+    arguments: list[tuple[str, Any]] = [
+        ("grpc.max_send_message_length", options.max_message_bytes),
+        ("grpc.max_receive_message_length", options.max_message_bytes),
+        ("grpc.keepalive_time_ms", int(options.keepalive_seconds * 1000)),
+        ("grpc.keepalive_timeout_ms", 10_000),
+        ("grpc.service_config", json.dumps({"loadBalancingConfig": [{"round_robin": {}}]})),
+        # Requests are sent again by us, within their deadline, so gRPC need not keep copies.
+        ("grpc.enable_retries", 0),
+        # Back in the rotation soon after a restart; gRPC's own pause grows to two minutes.
+        ("grpc.min_reconnect_backoff_ms", 100),
+        ("grpc.initial_reconnect_backoff_ms", 100),
+        ("grpc.max_reconnect_backoff_ms", 2_000),
+    ]
+    if options.tls is not None and options.tls.server_name is not None:
+        arguments.append(("grpc.ssl_target_name_override", options.tls.server_name))
+    return arguments
+
+
+# Implementation details follow.
+
+_SCHEMES = ("ipv4:", "ipv6:", "unix:", "dns:", "unix-abstract:", "xds:")
+
+
+def _pem(path: str | Path | None) -> bytes | None:
+    try:
+        return None if path is None else Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from None
+
+
+def _resolved(address: str) -> str:
+    host, _, port = address.rpartition(":")
+    try:
+        found = socket.getaddrinfo(host, int(port), socket.AF_INET, socket.SOCK_STREAM)
+    except socket.gaierror as error:
+        raise InputError(f"cannot resolve {address!r}: {error.strerror}") from None
+    return f"{found[0][4][0]}:{port}"

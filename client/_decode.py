@@ -1,0 +1,210 @@
+"""PredictResponse bytes -> arrays; reads tensor_content and typed fields alike."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from colcast.client._dtypes import (
+    BFLOAT16,
+    STRING,
+    Array,
+    DType,
+    bfloat16_values,
+    dtype_of_number,
+)
+from colcast.client._errors import DecodeError
+from colcast.client._wire import BYTES, VARINT, fields, read_varints, signed
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSpec:
+    """Which model answered: the response's model_spec."""
+
+    name: str = ""
+    version: int | None = None
+    signature: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PredictResponse:
+    """A decoded answer: output name -> array, and who made it."""
+
+    outputs: dict[str, Array]
+    model: ModelSpec
+
+
+def decode_predict_response(data: bytes) -> PredictResponse:
+    """Decodes one `tensorflow.serving.PredictResponse`.
+
+    Returns:
+        Numeric outputs as arrays of the tensor's shape and dtype (bfloat16 as float32),
+        strings as object arrays of bytes.
+
+    Raises:
+        DecodeError: truncated, or a tensor whose values do not fit its shape.
+    """
+    outputs: dict[str, Array] = {}
+    model = ModelSpec()
+    for number, _, value in fields(data):
+        if number == 1:
+            name, tensor = map_entry(message(number, value))
+            outputs[name] = decode_tensor(tensor, name)
+        elif number == 2:
+            model = decode_model_spec(message(number, value))
+    return PredictResponse(outputs, model)
+
+
+def decode_model_spec(data: bytes) -> ModelSpec:
+    """Decodes a `tensorflow.serving.ModelSpec`."""
+    name = signature = ""
+    version = None
+    for number, _, value in fields(data):
+        if number == 1:
+            name = text(number, value)
+        elif number == 2:
+            version = 0
+            for inner, _, wrapped in fields(message(number, value)):
+                version = signed(integer(inner, wrapped)) if inner == 1 else version
+        elif number == 3:
+            signature = text(number, value)
+    return ModelSpec(name, version, signature)
+
+
+def map_entry(data: bytes) -> tuple[str, bytes]:
+    """A map entry with a text key -> (key, its value's bytes)."""
+    key, content = "", b""
+    for number, _, value in fields(data):
+        if number == 1:
+            key = text(number, value)
+        elif number == 2:
+            content = message(number, value)
+    return key, content
+
+
+def message(number: int, value: int | bytes) -> bytes:
+    """The bytes of a length-delimited field; DecodeError if it came as an integer."""
+    if isinstance(value, int):
+        raise DecodeError(f"field {number} is an integer where a message belongs")
+    return value
+
+
+def integer(number: int, value: int | bytes) -> int:
+    """The value of a varint field; DecodeError if it came as bytes."""
+    if isinstance(value, bytes):
+        raise DecodeError(f"field {number} is a message where an integer belongs")
+    return value
+
+
+def text(number: int, value: int | bytes) -> str:
+    """The text of a string field; DecodeError if it is not UTF-8."""
+    try:
+        return message(number, value).decode()
+    except UnicodeDecodeError:
+        raise DecodeError(f"field {number} is not UTF-8 text") from None
+
+
+def decode_tensor(data: bytes, name: str) -> Array:
+    """Decodes one TensorProto; `name` is for the error message."""
+    dtype: DType | None = None
+    shape: tuple[int, ...] = ()
+    content = b""
+    typed: dict[int, list[tuple[int, int | bytes]]] = {}
+    for number, wire_type, value in fields(data):
+        if number == 1:
+            dtype = dtype_of_number(integer(number, value))
+        elif number == 2:
+            shape = _decode_shape(message(number, value), name)
+        elif number == 4:
+            content = message(number, value)
+        else:
+            typed.setdefault(number, []).append((wire_type, value))
+    if dtype is None:
+        raise DecodeError(f"tensor {name!r} has no dtype")
+    if content:
+        values = _from_content(content, dtype, name)
+    else:
+        values = _from_typed(typed.get(dtype.typed_field, []), dtype)
+    values = _fill(values, shape, dtype, name, may_repeat=not content)
+    return bfloat16_values(values) if dtype is BFLOAT16 else values
+
+
+# Implementation details follow.
+
+
+def _decode_shape(data: bytes, name: str) -> tuple[int, ...]:
+    shape = []
+    for number, _, dim in fields(data):
+        if number != 2:
+            continue
+        size = 0
+        for inner, _, value in fields(message(number, dim)):
+            size = signed(integer(inner, value)) if inner == 1 else size
+        if size < 0:
+            raise DecodeError(f"tensor {name!r} has a dimension of {size}")
+        shape.append(size)
+    return tuple(shape)
+
+
+def _from_content(content: bytes, dtype: DType, name: str) -> Array:
+    if dtype is STRING:
+        raise DecodeError(f"tensor {name!r} is a string tensor with tensor_content")
+    if len(content) % dtype.storage.itemsize:
+        raise DecodeError(
+            f"tensor {name!r} has {len(content)} bytes of {dtype}, not a multiple of "
+            f"{dtype.storage.itemsize}"
+        )
+    return np.frombuffer(content, dtype.storage).copy()
+
+
+def _from_typed(found: list[tuple[int, int | bytes]], dtype: DType) -> Array:
+    """The values of a typed field, packed or one by one, in any number of pieces."""
+    if dtype is STRING:
+        strings = np.empty(len(found), object)
+        strings[:] = [message(dtype.typed_field, value) for _, value in found]
+        return strings
+    pieces: list[Array] = [_piece(wire_type, value, dtype) for wire_type, value in found]
+    if not pieces:
+        return np.empty(0, dtype.storage)
+    return np.concatenate(pieces) if len(pieces) > 1 else pieces[0]
+
+
+def _piece(wire_type: int, value: int | bytes, dtype: DType) -> Array:
+    if wire_type == VARINT:
+        raw = np.array([value], np.uint64)
+    elif dtype.storage.kind in "fc" and dtype.storage.itemsize > 2:
+        content = message(dtype.typed_field, value)
+        part = np.dtype(
+            "<f8" if dtype.storage.itemsize // (1 + (dtype.storage.kind == "c")) == 8 else "<f4"
+        )
+        if len(content) % part.itemsize:
+            raise DecodeError(f"{len(content)} bytes are no whole number of {dtype}")
+        return np.frombuffer(content, part).copy()
+    elif wire_type == BYTES:
+        raw = read_varints(message(dtype.typed_field, value))
+    else:
+        raise DecodeError(f"wire type {wire_type} cannot hold {dtype}")
+    if dtype.storage.kind == "f":
+        return raw.astype(np.uint16).view(dtype.storage)
+    return raw.astype(np.int64).astype(dtype.storage)
+
+
+_LARGEST_FILL = 1 << 28  # values; a server that claims more with fewer is not believed
+
+
+def _fill(
+    values: Array, shape: tuple[int, ...], dtype: DType, name: str, *, may_repeat: bool
+) -> Array:
+    """Gives the values their shape; fewer than it needs: the last one is repeated."""
+    if dtype.storage.kind == "c" and values.dtype.kind == "f":
+        values = values.view(dtype.storage)
+    needed = math.prod(shape)
+    if values.size < needed <= _LARGEST_FILL and may_repeat:
+        empty = b"" if dtype is STRING else 0
+        last = values[-1] if values.size else empty
+        values = np.concatenate((values, np.full(needed - values.size, last, dtype.storage)))
+    if values.size != needed:
+        raise DecodeError(
+            f"tensor {name!r} has {values.size} values for the shape {list(shape)}, "
+            f"which holds {needed}"
+        )
+    return values.reshape(shape)

@@ -1,0 +1,106 @@
+"""TensorFlow's dtypes as they travel: number, name, NumPy storage, typed field."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from colcast.client._errors import InputError, UnknownDtypeError
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class DType:
+    """One dtype of a TensorProto.
+
+    Attributes:
+        number: its value in the proto enum `tensorflow.DataType`.
+        name: TensorFlow's name for it.
+        storage: the little-endian NumPy dtype whose bytes are its tensor_content; object
+            (holding bytes) for strings, the 16 raw bits for bfloat16.
+        typed_field: the number of the TensorProto field that holds its values one by one.
+    """
+
+    number: int
+    name: str
+    storage: np.dtype[Any]
+    typed_field: int
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def _dtype(number: int, name: str, storage: str, typed_field: int) -> DType:
+    return DType(number, name, np.dtype(storage), typed_field)
+
+
+FLOAT = _dtype(1, "float32", "<f4", 5)
+INT32 = _dtype(3, "int32", "<i4", 7)
+STRING = _dtype(7, "string", "O", 8)
+INT64 = _dtype(9, "int64", "<i8", 10)
+BOOL = _dtype(10, "bool", "?", 11)
+BFLOAT16 = _dtype(14, "bfloat16", "<u2", 13)
+
+_ALL = (
+    FLOAT,
+    _dtype(2, "float64", "<f8", 6),
+    INT32,
+    _dtype(4, "uint8", "u1", 7),
+    _dtype(5, "int16", "<i2", 7),
+    _dtype(6, "int8", "i1", 7),
+    STRING,
+    _dtype(8, "complex64", "<c8", 9),
+    INT64,
+    BOOL,
+    _dtype(11, "qint8", "i1", 7),
+    _dtype(12, "quint8", "u1", 7),
+    _dtype(13, "qint32", "<i4", 7),
+    BFLOAT16,
+    _dtype(15, "qint16", "<i2", 7),
+    _dtype(16, "quint16", "<u2", 7),
+    _dtype(17, "uint16", "<u2", 7),
+    _dtype(18, "complex128", "<c16", 12),
+    _dtype(19, "float16", "<f2", 13),
+    _dtype(22, "uint32", "<u4", 16),
+    _dtype(23, "uint64", "<u8", 17),
+)
+BY_NUMBER = {dtype.number: dtype for dtype in _ALL}
+BY_NAME = {dtype.name: dtype for dtype in _ALL}
+
+
+def dtype_of_number(number: int) -> DType:
+    """The dtype with this number in the proto enum.
+
+    Raises:
+        UnknownDtypeError: it has no plain values (resource, variant), or is newer than us.
+    """
+    found = BY_NUMBER.get(number)
+    if found is None:
+        raise UnknownDtypeError(f"dtype number {number} is not one this client can send or read")
+    return found
+
+
+def dtype_of_array(values: Array) -> DType:
+    """The dtype under which an array travels when no signature says otherwise.
+
+    Raises:
+        InputError: no TensorFlow dtype holds these values (dates, structures).
+    """
+    if values.dtype.kind in "OSUT":
+        return STRING
+    found = BY_NAME.get(values.dtype.name)
+    if found is None:
+        raise InputError(f"NumPy dtype {values.dtype} has no counterpart in TensorFlow")
+    return found
+
+
+def bfloat16_bits(values: Array) -> Array:
+    """float32 values [...] -> their nearest bfloat16, as uint16 bits [...]; ties to even."""
+    bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
+    rounded = ((bits + np.uint32(0x7FFF) + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+    return np.where(np.isnan(values), np.uint16(0x7FC0), rounded)
+
+
+def bfloat16_values(bits: Array) -> Array:
+    """bfloat16 bits as uint16 [...] -> the same values as float32 [...]."""
+    return (bits.astype(np.uint32) << 16).view(np.float32)

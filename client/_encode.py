@@ -1,0 +1,175 @@
+"""Columns -> the bytes of a PredictRequest, straight from the arrays' memory.
+
+No protobuf object is built: a tensor is a few header bytes in front of its array's own buffer
+(tensor_content), and everything is joined once. docs/wire.md annotates the result byte by byte.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from colcast.client._dtypes import BOOL, STRING, Array, DType, bfloat16_bits, dtype_of_array
+from colcast.client._errors import InputError
+from colcast.client._wire import field, integer_field, varint, varints
+
+Parts = list["bytes | memoryview"]
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """One input as it is about to travel.
+
+    Attributes:
+        dtype: how the server shall read it.
+        values: [rows, ...] in `dtype.storage`; strings as an object array of bytes.
+        shape: the shape to declare when it is not `values.shape`: then `values` holds exactly
+            one value, which TensorFlow repeats until the shape is full.
+    """
+
+    dtype: DType
+    values: Array
+    shape: tuple[int, ...] | None = None
+
+
+def encode_predict_request(
+    model: str,
+    signature: str,
+    columns: Mapping[str, Any],
+    *,
+    version: int | None = None,
+    version_label: str | None = None,
+    output_filter: Sequence[str] = (),
+) -> bytes:
+    """Encodes one `tensorflow.serving.PredictRequest`.
+
+    Args:
+        model: the served model's name.
+        signature: the signature to run.
+        columns: input name -> array [rows, ...] (anything `np.asarray` takes), sent as it is
+            with the dtype of the array; or a `Tensor`, whose dtype is then said outright.
+        version: the model version to run; None is the server's choice (the newest).
+        version_label: the label of the version to run, in place of its number.
+        output_filter: the outputs to return; empty is all of them.
+
+    Returns:
+        The message's bytes.
+
+    Raises:
+        InputError: an array of a dtype TensorFlow does not have, both `version` and
+            `version_label`, or a string column holding something that is not text or bytes.
+    """
+    if version is not None and version_label is not None:
+        raise InputError("give version or version_label, not both")
+    spec = _model_spec(model, signature, version, version_label)
+    parts: Parts = [spec]
+    for name, column in columns.items():
+        tensor = column if isinstance(column, Tensor) else _tensor_of(name, column)
+        _append_input(parts, name, tensor)
+    parts.extend(field(3, output.encode()) for output in output_filter)
+    return b"".join(parts)
+
+
+# Implementation details follow.
+
+
+@lru_cache(maxsize=256)
+def _model_spec(model: str, signature: str, version: int | None, label: str | None) -> bytes:
+    spec = field(1, model.encode())
+    if version is not None:
+        spec += field(2, integer_field(1, version))
+    spec += field(3, signature.encode())
+    if label is not None:
+        spec += field(4, label.encode())
+    return field(1, spec)
+
+
+@lru_cache(maxsize=16384)
+def _key(name: str) -> bytes:
+    return field(1, name.encode()) + b"\x12"
+
+
+@lru_cache(maxsize=4096)
+def _header(dtype: int, shape: tuple[int, ...]) -> bytes:
+    """The TensorProto's dtype and tensor_shape fields."""
+    dims = b"".join(field(2, integer_field(1, size)) for size in shape)
+    return integer_field(1, dtype) + field(2, dims)
+
+
+def _append_input(parts: Parts, name: str, tensor: Tensor) -> None:
+    """Appends one entry of the map `inputs`; lengths come first, so the body is made before."""
+    key = _key(name)
+    shape = tensor.values.shape if tensor.shape is None else tensor.shape
+    header = _header(tensor.dtype.number, shape)
+    if tensor.shape is not None:
+        body: bytes | memoryview = _one_typed_value(tensor)
+        lead = b""
+    elif tensor.dtype is STRING:
+        body, lead = string_values(tensor.values), b""
+    else:
+        content = np.ascontiguousarray(tensor.values, tensor.dtype.storage)
+        body = content.tobytes()
+        lead = b"\x22" + varint(len(body)) if body else b""
+    size = varint(len(header) + len(lead) + len(body))
+    entry = varint(len(key) + len(size) + len(header) + len(lead) + len(body))
+    parts += (b"\x12", entry, key, size, header, lead, body)
+
+
+_STRING_LEADS = [b"\x42" + varint(size) for size in range(256)]
+
+
+def _string_lead(size: int) -> bytes:
+    return _STRING_LEADS[size] if size < 256 else b"\x42" + varint(size)
+
+
+def string_values(values: Array) -> bytes:
+    """A bytes array [...] as repeated string_val fields (number 8), in row-major order."""
+    flat = values.ravel().tolist()
+    sizes = list(map(len, flat))
+    if max(sizes, default=0) < len(_STRING_LEADS):
+        leads = map(_STRING_LEADS.__getitem__, sizes)
+    else:
+        leads = map(_string_lead, sizes)
+    parts: list[bytes] = [b""] * (2 * len(flat))
+    parts[::2] = leads
+    parts[1::2] = flat
+    return b"".join(parts)
+
+
+def _one_typed_value(tensor: Tensor) -> bytes:
+    dtype = tensor.dtype
+    if dtype is STRING:
+        return string_values(tensor.values)
+    value = np.ascontiguousarray(tensor.values, dtype.storage).reshape(1)
+    if dtype.storage.kind in "fc" and dtype.storage.itemsize > 2:
+        return field(dtype.typed_field, value.tobytes())
+    if dtype is BOOL or dtype.storage.kind in "iu":
+        return field(dtype.typed_field, varints(value.astype(np.int64, copy=False)))
+    return field(dtype.typed_field, varints(value.view(np.uint16)))
+
+
+def _tensor_of(name: str, column: Any) -> Tensor:
+    """The array as a tensor of its own dtype."""
+    values = np.asarray(column)
+    try:
+        dtype = dtype_of_array(values)
+    except InputError as error:
+        raise InputError(str(error), feature=name) from None
+    if dtype is STRING:
+        return Tensor(dtype, _as_bytes(name, values))
+    if dtype.name == "bfloat16":
+        return Tensor(dtype, bfloat16_bits(values.astype(np.float32)))
+    return Tensor(dtype, values)
+
+
+def _as_bytes(name: str, values: Array) -> Array:
+    flat = values.ravel().tolist()
+    result = np.empty(len(flat), object)
+    result[:] = [value.encode() if isinstance(value, str) else value for value in flat]
+    if not set(map(type, result)) <= {bytes}:
+        row = next(i for i, value in enumerate(result) if not isinstance(value, bytes))
+        raise InputError(
+            f"expected str or bytes, got {flat[row]!r} ({type(flat[row]).__name__})", feature=name
+        )
+    return result.reshape(values.shape)

@@ -1,0 +1,50 @@
+"""The errors a caller can meet, and what each carries."""
+
+
+class ColcastError(Exception):
+    """Base of every error this package raises."""
+
+
+class InputError(ColcastError, ValueError):
+    """The caller's data does not fit the model's signature; nothing was sent.
+
+    Attributes:
+        feature: the feature at fault, or None where the mistake is not one feature's.
+        row: the 0-based candidate at fault, or None (user features, whole columns).
+    """
+
+    def __init__(self, message: str, *, feature: str | None = None, row: int | None = None) -> None:
+        where = "" if feature is None else f"feature {feature!r}"
+        where += "" if row is None else f", row {row}" if where else f"row {row}"
+        super().__init__(f"{where}: {message}" if where else message)
+        self.feature = feature
+        self.row = row
+
+
+class SchemaError(ColcastError):
+    """The served model has no signature that the request could use."""
+
+
+class DecodeError(ColcastError):
+    """The server's answer is not the message it should be."""
+
+
+class UnknownDtypeError(DecodeError):
+    """A tensor of a dtype that this client cannot send or read (a resource, a variant)."""
+
+
+class ServerError(ColcastError):
+    """The server refused or did not answer.
+
+    Attributes:
+        code: the gRPC status name, such as "INVALID_ARGUMENT" or "DEADLINE_EXCEEDED".
+        details: the server's own words.
+        attempts: how often the request was sent (more than 1 after UNAVAILABLE).
+    """
+
+    def __init__(self, code: str, details: str, *, address: str, attempts: int = 1) -> None:
+        tries = "" if attempts == 1 else f" after {attempts} attempts"
+        super().__init__(f"{code} from {address}{tries}: {details}")
+        self.code = code
+        self.details = details
+        self.attempts = attempts

@@ -1,0 +1,76 @@
+"""What comes back: outputs by name, the order they put the candidates in."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from colcast.client._dtypes import Array
+from colcast.client._errors import InputError
+
+_USUAL_NAMES = ("scores", "score", "predictions", "logistic", "probabilities", "output_0")
+
+
+class Ranked(NamedTuple):
+    """A candidate's place: its row in the request and its score."""
+
+    row: int
+    score: float
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The model's answer for N candidates.
+
+    Attributes:
+        outputs: output name -> array [N, ...], row i for candidate i.
+        model_version: the version that answered; None if the server did not say.
+        metadata: the server's response metadata (initial and trailing).
+        score_output: the output that ranks, if the caller named one.
+    """
+
+    outputs: dict[str, Array]
+    model_version: int | None = None
+    metadata: Mapping[str, str | bytes] = field(default_factory=dict)
+    score_output: str | None = None
+
+    @cached_property
+    def scores(self) -> Array:
+        """One score a candidate, [N].
+
+        The output the caller named, else the only floating-point output with one value a row,
+        else the one of these with a usual name (scores, score, predictions, logistic, ...).
+
+        Raises:
+            InputError: the named output is not there or has several values a row, or nothing
+                tells which of several outputs is the score.
+        """
+        if self.score_output is not None and self.score_output not in self.outputs:
+            raise InputError(f"no output {self.score_output!r}; there are {self._shapes()}")
+        possible = [self.score_output] if self.score_output else list(self.outputs)
+        fitting = [name for name in possible if _one_float_a_row(self.outputs[name])]
+        if len(fitting) > 1:
+            fitting = [name for name in _USUAL_NAMES if name in fitting][:1]
+        if not fitting:
+            raise InputError(
+                f"which output is the score? name it with score_output: {self._shapes()}"
+            )
+        return self.outputs[fitting[0]].reshape(-1)
+
+    @cached_property
+    def order(self) -> Array:
+        """The candidates' rows, best score first, int64 [N]; ties keep the request's order."""
+        return np.argsort(-self.scores.astype(np.float64), kind="stable")
+
+    def top(self, k: int) -> list[Ranked]:
+        """The k best candidates (all, if there are fewer), best first."""
+        return [Ranked(int(row), float(self.scores[row])) for row in self.order[:k]]
+
+    def _shapes(self) -> str:
+        shapes = [f"{name} {a.dtype}{list(a.shape)}" for name, a in self.outputs.items()]
+        return ", ".join(shapes)
+
+
+def _one_float_a_row(values: Array) -> bool:
+    return values.dtype.kind == "f" and values.ndim >= 1 and values.size == values.shape[0]

@@ -1,0 +1,119 @@
+"""Inputs + schema -> one request; pure, so that it can be made far from any server."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from colcast.client._batch import Batch, batch_of, send_equal_rows_once
+from colcast.client._dtypes import STRING
+from colcast.client._encode import Tensor, encode_predict_request
+from colcast.client._errors import InputError
+from colcast.client._infer import as_lists, infer_features
+from colcast.client._inputs import table_of, table_of_user
+from colcast.client._inputs_examples import tables_of_examples
+from colcast.client._policies import Dedupe, Policies
+from colcast.client._schema import ModelSchema
+from colcast.client._targets import Plan, Target, plan_for, tensors_of
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Candidates, with the user apart or (user None) mixed into every row."""
+
+    items: Any
+    user: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Examples:
+    """Candidates as serialized tf.Examples."""
+
+    examples: Sequence[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class RequestOptions:
+    """How to ask.
+
+    Attributes:
+        model: the served model's name.
+        target: see `Target`.
+        signature: the signature to call in place of the target's usual one.
+        version: the model version; None is the server's choice.
+        version_label: the label of the version, in place of its number.
+        output_filter: the outputs wanted; empty is all.
+        dedupe: "auto" sends columns equal on every row once, "off" does not look.
+        policies: what to do about gaps and extras.
+    """
+
+    model: str
+    target: Target = "auto"
+    signature: str | None = None
+    version: int | None = None
+    version_label: str | None = None
+    output_filter: tuple[str, ...] = ()
+    dedupe: Dedupe = "auto"
+    policies: Policies = field(default_factory=Policies)
+
+
+def build_request(schema: ModelSchema, inputs: Rows | Examples, options: RequestOptions) -> bytes:
+    """The bytes of the PredictRequest for one user and N candidates.
+
+    Raises:
+        InputError: the inputs do not fit the signature.
+        SchemaError: the model has no signature for the target.
+    """
+    plan = plan_for(schema, options.target, options.signature)
+    if plan.target == "example" and isinstance(inputs, Examples):
+        tensors = _examples_as_they_are(plan, inputs)
+    else:
+        plan, batch = _batch(plan, inputs, options)
+        if options.dedupe == "auto":
+            batch = send_equal_rows_once(batch)
+        if options.target == "auto" and plan.target == "late" and _user_varies(plan, batch):
+            plan = plan_for(schema, "colcast", options.signature)
+        tensors = tensors_of(plan, batch)
+    return encode_predict_request(
+        options.model,
+        plan.signature.name,
+        tensors,
+        version=options.version,
+        version_label=options.version_label,
+        output_filter=options.output_filter,
+    )
+
+
+# Implementation details follow.
+
+
+def _examples_as_they_are(plan: Plan, inputs: Examples) -> dict[str, Tensor]:
+    if not inputs.examples:
+        raise InputError("no examples: there is nothing to rank")
+    values = np.empty(len(inputs.examples), object)
+    values[:] = inputs.examples
+    return {next(iter(plan.signature.inputs)): Tensor(STRING, values)}
+
+
+def _batch(plan: Plan, inputs: Rows | Examples, options: RequestOptions) -> tuple[Plan, Batch]:
+    """The columns, and the plan with the features told from the data if it had none."""
+    inferred = plan.target == "example" and not plan.features
+    if isinstance(inputs, Examples):
+        user, items = tables_of_examples(inputs.examples, plan.features)
+        policies = Policies(options.policies.none, options.policies.nan, "drop")
+        return plan, batch_of(plan.features, user, items, policies)
+    wanted = None if inferred else plan.inputs
+    given = None if inputs.user is None else table_of_user(inputs.user, wanted)
+    items = table_of(inputs.items, wanted, "items")
+    if inferred:
+        given, items = None if given is None else as_lists(given), as_lists(items)
+        features = infer_features(items) | ({} if given is None else infer_features(given))
+        plan = Plan(plan.target, plan.signature, features)
+    return plan, batch_of(plan.features, given, items, options.policies)
+
+
+def _user_varies(plan: Plan, batch: Batch) -> bool:
+    return any(
+        feature.one_row and name in batch.columns and batch.columns[name].rows > 1
+        for name, feature in plan.features.items()
+    )

@@ -1,0 +1,190 @@
+"""Who repeats the user's row: the five ways to write one batch as a request."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, get_args
+
+import numpy as np
+from colcast.client._batch import Batch, repeat_to
+from colcast.client._columns import Column, default_column
+from colcast.client._dtypes import INT64, STRING, Array
+from colcast.client._encode import Tensor
+from colcast.client._errors import InputError, SchemaError
+from colcast.client._examples_out import examples_of
+from colcast.client._schema import (
+    COLUMNAR,
+    COLUMNAR_LATE,
+    LENGTH_SUFFIX,
+    Feature,
+    Kind,
+    ModelSchema,
+    Signature,
+)
+
+Target = Literal["auto", "late", "colcast", "stock", "repeated", "example"]
+"""How a request is written.
+
+auto: the first of late, colcast and stock (where the server does not say that it expands) that
+    the model has a signature for; else example.
+late: user features as one row, items as N, to the signature `columnar_late`: the model repeats.
+colcast: user features as one row, items as N; the server (native or fork) repeats.
+stock: for an unpatched TensorFlow Serving: N rows everywhere, but a feature that is one single
+    value for all rows is written once and TensorFlow fills the tensor with it.
+repeated: N rows everywhere, in full.
+example: N serialized tf.Examples.
+"""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The way chosen for requests to one model.
+
+    Attributes:
+        target: any but auto.
+        signature: the signature to call.
+        features: what a row may hold; for `example` those of the columnar signature.
+    """
+
+    target: Target
+    signature: Signature
+    features: dict[str, Feature]
+
+    @cached_property
+    def inputs(self) -> frozenset[str]:
+        """The names a row may hold: features, and the lengths of multi-valued ones."""
+        lengths = (n + LENGTH_SUFFIX for n, f in self.features.items() if f.kind is Kind.MULTI)
+        return frozenset(self.features).union(lengths)
+
+
+def plan_for(schema: ModelSchema, target: Target = "auto", signature: str | None = None) -> Plan:
+    """Chooses the signature, and the target where it is "auto".
+
+    Args:
+        schema: the served model's.
+        target: see `Target`.
+        signature: the signature to call in place of the target's usual one.
+
+    Raises:
+        InputError: `target` is none of them.
+        SchemaError: the model has no signature for the target.
+    """
+    if target not in get_args(Target):
+        raise InputError(
+            f"target must be one of {', '.join(get_args(Target))}, got {target!r} "
+            "(the server's address is the first argument)"
+        )
+    if target == "auto":
+        target = _auto(schema, signature)
+    if target == "example":
+        called = schema.signature(signature) if signature else schema.example_signature()
+        if not called.takes_examples:
+            raise SchemaError(f"signature {called.name!r} does not take serialized tf.Examples")
+        known = _columnar(schema)
+        return Plan(target, called, {} if known is None else known.features)
+    if signature is not None:
+        called = schema.signature(signature)
+    elif target == "late":
+        called = schema.signature(COLUMNAR_LATE)
+    else:
+        called = _columnar(schema) or schema.signature(COLUMNAR)
+    return Plan(target, called, called.features)
+
+
+def tensors_of(plan: Plan, batch: Batch) -> dict[str, Tensor]:
+    """The inputs of the request that asks for this batch in the planned way.
+
+    Raises:
+        InputError: a late model's user feature differs between rows.
+    """
+    if plan.target == "example":
+        examples = np.empty(batch.rows, object)
+        examples[:] = examples_of(batch.columns, plan.features, batch.rows)
+        return {next(iter(plan.signature.inputs)): Tensor(STRING, examples)}
+    tensors: dict[str, Tensor] = {}
+    for name, value in batch.whole.items():
+        tensors[name] = Tensor(plan.features[name].dtype, value)
+    for name, feature in plan.features.items():
+        column = batch.columns.get(name)
+        if column is None:
+            column = _stand_in(plan, feature)
+        if column is None:
+            continue
+        if feature.one_row:
+            column = _only_row(feature, column)
+        elif plan.target in ("late", "repeated"):
+            column = repeat_to(column, batch.rows)
+        fill = batch.rows if plan.target == "stock" and not feature.one_row else 0
+        tensors[name] = _tensor(feature, column.values, fill)
+        if column.lengths is not None:
+            length = Feature(name + LENGTH_SUFFIX, INT64, Kind.SINGLE, ())
+            tensors[length.name] = _tensor(length, column.lengths, fill)
+    return tensors
+
+
+# Implementation details follow.
+
+
+def _columnar(schema: ModelSchema) -> Signature | None:
+    """The signature that takes columns: the exporter's, or a model's own."""
+    if COLUMNAR in schema.signatures:
+        return schema.signatures[COLUMNAR]
+    own = schema.signatures.get("serving_default")
+    return own if own is not None and not own.takes_examples else None
+
+
+def _auto(schema: ModelSchema, signature: str | None) -> Target:
+    if signature is not None:
+        called = schema.signature(signature)
+        if called.takes_examples:
+            return "example"
+        return "late" if any(f.one_row for f in called.features.values()) else "colcast"
+    if COLUMNAR_LATE in schema.signatures:
+        return "late"
+    return "colcast" if _columnar(schema) is not None else "example"
+
+
+def _stand_in(plan: Plan, feature: Feature) -> Column | None:
+    """What to send for an absent feature; None if the server fills in the default itself.
+
+    Only an expanding server may: another one takes the default's single row as it is.
+    """
+    expanded = plan.target == "colcast" or feature.one_row
+    if feature.kind is Kind.WHOLE or (expanded and feature.name in plan.signature.defaults):
+        return None
+    return default_column(feature)
+
+
+def _only_row(feature: Feature, column: Column) -> Column:
+    if column.same_on_every_row():
+        return column.take(slice(0, 1))
+    first = column.take(slice(0, 1))
+    other = next(
+        row
+        for row in range(1, column.rows)
+        if not _joined(first, column.take(slice(row, row + 1))).same_on_every_row()
+    )
+    raise InputError(
+        "a user feature of the late signature, so it must be the same on every row, "
+        f"but it is {column.values[0].tolist()!r} on row 0 and "
+        f"{column.values[other].tolist()!r} here",
+        feature=feature.name,
+        row=other,
+    )
+
+
+def _joined(one: Column, two: Column) -> Column:
+    lengths = None
+    if one.lengths is not None and two.lengths is not None:
+        lengths = np.concatenate((one.lengths, two.lengths))
+    return Column(np.concatenate((one.values, two.values)), lengths)
+
+
+def _tensor(feature: Feature, values: Array, fill: int) -> Tensor:
+    """The tensor of a column; `fill` > 0: N, if one row must come to mean N rows."""
+    if fill <= len(values):
+        return Tensor(feature.dtype, values)
+    flat = values.reshape(1, -1)
+    column = Column(flat.reshape(-1, 1))
+    if flat.size and column.same_on_every_row():
+        return Tensor(feature.dtype, flat[0, :1], (fill, *values.shape[1:]))
+    return Tensor(feature.dtype, np.repeat(values, fill, axis=0))

@@ -1,0 +1,265 @@
+"""A flat run of Python or NumPy values -> an array of a feature's dtype, checked.
+
+The types of a list are read off in one pass (`set(map(type, values))`), so a clean list costs
+one bulk conversion; only a list with a mistake is walked to find its place.
+"""
+
+import contextlib
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from colcast.client._dtypes import BFLOAT16, STRING, Array, DType, bfloat16_bits
+from colcast.client._errors import InputError
+from colcast.client._policies import Policies
+
+NOT_GIVEN: Any = type("NotGiven", (), {"__repr__": lambda self: "nothing"})()
+
+_MISSING_TYPES = ("NoneType", "NotGiven", "NAType", "NaTType")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the values come from, to say so in an error.
+
+    Attributes:
+        feature: the feature's name.
+        row_of: position in the flat run -> candidate row; None for a user feature.
+    """
+
+    feature: str
+    row_of: Callable[[int], int] | None
+
+    def error(self, position: int, message: str) -> InputError:
+        """The error for the value at a position."""
+        row = None if self.row_of is None else int(self.row_of(position))
+        return InputError(message, feature=self.feature, row=row)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value stands for none at all: None, pandas' NA and NaT, a key that is absent."""
+    return type(value).__name__ in _MISSING_TYPES
+
+
+def flat_array(
+    values: Sequence[Any] | Array, dtype: DType, default: Any, place: Place, policies: Policies
+) -> Array:
+    """Converts values [n] to an array [n] in `dtype.storage`.
+
+    Args:
+        values: a list, or an array of any NumPy dtype.
+        dtype: the dtype the model declares.
+        default: what takes the place of a missing value; None: a missing value is an error.
+        place: where the values stand.
+        policies: what counts as missing.
+
+    Raises:
+        InputError: a value of another type, out of the dtype's range, or missing; it names the
+            first such value's row.
+    """
+    array = values
+    if isinstance(values, np.ndarray) and values.dtype.kind in "OTV":
+        array = values.tolist()
+    gaps = _missing(array, dtype, place, policies)
+    if not gaps:
+        return _convert(array, dtype, place)
+    if default is None or policies.none == "error":
+        raise place.error(gaps[0], f"{values[gaps[0]]!r} is missing and {_no_default(policies)}")
+    kept = np.ones(len(array), bool)
+    kept[gaps] = False
+    result = np.empty(len(array), dtype.storage)
+    result[gaps] = default
+    positions = np.flatnonzero(kept)
+    inner = Place(place.feature, _through(positions, place.row_of))
+    present = (
+        array[kept] if isinstance(array, np.ndarray) else [array[i] for i in positions.tolist()]
+    )
+    result[kept] = _convert(present, dtype, inner)
+    return result
+
+
+# Implementation details follow.
+
+
+def _no_default(policies: Policies) -> str:
+    return "none='error'" if policies.none == "error" else "the model has no default for it"
+
+
+def _through(positions: Array, row_of: Callable[[int], int] | None) -> Callable[[int], int] | None:
+    return None if row_of is None else lambda i: row_of(int(positions[i]))
+
+
+def _missing(
+    values: Sequence[Any] | Array, dtype: DType, place: Place, policies: Policies
+) -> list[int]:
+    """Positions of values that count as missing."""
+    floats = dtype.storage.kind in "fc" or dtype is BFLOAT16
+    if isinstance(values, np.ndarray):
+        if values.dtype.kind == "M":
+            raise place.error(0, f"expected {dtype}, got dates ({values.dtype})")
+        nan = np.flatnonzero(np.isnan(values)).tolist() if values.dtype.kind in "fc" else []
+        return nan if not floats else _nan_gaps(nan, dtype, place, policies)
+    types = set(map(type, values))
+    names = {t.__name__ for t in types}
+    if names.isdisjoint(_MISSING_TYPES) and not any(issubclass(t, _FLOATS) for t in types):
+        return []
+    if floats and policies.nan == "send":
+        return [i for i, v in enumerate(values) if is_missing(v)]
+    gaps = [i for i, v in enumerate(values) if is_missing(v)]
+    nan = [i for i, v in enumerate(values) if isinstance(v, _FLOATS) and math.isnan(v)]
+    return sorted(gaps + (nan if not floats else _nan_gaps(nan, dtype, place, policies)))
+
+
+_FLOATS = (float, np.floating)
+
+
+def _nan_gaps(nan: list[int], dtype: DType, place: Place, policies: Policies) -> list[int]:
+    if nan and policies.nan == "error":
+        raise place.error(nan[0], f"expected {dtype}, got NaN and nan='error'")
+    return nan if policies.nan == "default" else []
+
+
+def _convert(values: Sequence[Any] | Array, dtype: DType, place: Place) -> Array:
+    if dtype is STRING:
+        return _strings(values, place)
+    array = values if isinstance(values, np.ndarray) else _numbers(values, dtype, place)
+    kind, wanted = array.dtype.kind, dtype.storage.kind
+    if dtype is BFLOAT16:
+        _require(kind in "iufb", array, dtype, place)
+        return bfloat16_bits(array.astype(np.float32))
+    if wanted == "b":
+        _require(kind == "b", array, dtype, place)
+        return array
+    if wanted in "iu":
+        _require(kind in "iufb", array, dtype, place)
+        return _integers(array, dtype, place)
+    _require(kind in ("iufbc" if wanted == "c" else "iufb"), array, dtype, place)
+    return _floats(array, dtype, place)
+
+
+def _require(fits: bool, array: Array, dtype: DType, place: Place) -> None:
+    if not fits:
+        got = array[0].item() if array.size else array.dtype
+        raise place.error(0, f"expected {dtype}, got {_shown(got)}")
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return f"{text if len(text) <= 60 else text[:57] + '...'} ({type(value).__name__})"
+
+
+_NUMBER_TYPES: dict[str, tuple[type, ...]] = {
+    "b": (bool, np.bool_),
+    "i": (int, float, np.integer, np.floating, np.bool_),
+    "u": (int, float, np.integer, np.floating, np.bool_),
+    "f": (int, float, np.integer, np.floating, np.bool_),
+    "c": (int, float, complex, np.number, np.bool_),
+}
+
+
+def _numbers(values: Sequence[Any], dtype: DType, place: Place) -> Array:
+    """A list of numbers as the widest array that holds them exactly."""
+    allowed = _NUMBER_TYPES["f" if dtype is BFLOAT16 else dtype.storage.kind]
+    if not all(issubclass(t, allowed) for t in set(map(type, values))):
+        bad = next(i for i, v in enumerate(values) if not isinstance(v, allowed))
+        raise place.error(bad, f"expected {dtype}, got {_shown(values[bad])}")
+    if not values:
+        return np.empty(0, dtype.storage)
+    array = np.array(values)
+    if dtype.storage.kind in "iu" and array.dtype.kind in "fO":
+        return _exact_integers(values, dtype, place)
+    return array if array.dtype.kind != "O" else _huge_floats(values, dtype, place)
+
+
+def _exact_integers(values: Sequence[Any], dtype: DType, place: Place) -> Array:
+    """Integers among floats or beyond 64 bits, which NumPy would round, one by one."""
+    for i, value in enumerate(values):
+        if isinstance(value, _FLOATS) and not float(value).is_integer():
+            raise place.error(i, f"expected {dtype}, got {_shown(value)}")
+        if not _fits(int(value), dtype):
+            raise place.error(i, _out_of_range(int(value), dtype))
+    return np.array([int(value) for value in values], dtype.storage)
+
+
+def _huge_floats(values: Sequence[Any], dtype: DType, place: Place) -> Array:
+    result = np.empty(len(values), np.float64)
+    for i, value in enumerate(values):
+        try:
+            result[i] = value
+        except OverflowError:
+            raise place.error(i, f"{value!r} is too large for {dtype}") from None
+    return result
+
+
+def _fits(value: int, dtype: DType) -> bool:
+    bounds = np.iinfo(dtype.storage)
+    return bounds.min <= value <= bounds.max
+
+
+def _out_of_range(value: Any, dtype: DType) -> str:
+    bounds = np.iinfo(dtype.storage)
+    return f"{value} is out of the range of {dtype} [{bounds.min}, {bounds.max}]"
+
+
+def _integers(array: Array, dtype: DType, place: Place) -> Array:
+    if np.can_cast(array.dtype, dtype.storage):
+        return array.astype(dtype.storage, copy=False)
+    if array.dtype.kind == "f":
+        broken = np.flatnonzero(array != np.floor(array))
+        if broken.size:
+            raise place.error(broken[0], f"expected {dtype}, got {_shown(array[broken[0]].item())}")
+    bounds = np.iinfo(dtype.storage)
+    if array.dtype.kind == "f":
+        outside = (array < float(bounds.min)) | (array >= float(bounds.max) + 1)
+    else:
+        outside = np.array([], bool)
+        if array.size and not (bounds.min <= int(array.min()) and int(array.max()) <= bounds.max):
+            outside = np.array([not _fits(int(v), dtype) for v in array])
+    if outside.any():
+        first = int(np.flatnonzero(outside)[0])
+        raise place.error(first, _out_of_range(array[first].item(), dtype))
+    return array.astype(dtype.storage)
+
+
+def _floats(array: Array, dtype: DType, place: Place) -> Array:
+    if array.dtype == dtype.storage:
+        return array
+    with np.errstate(over="ignore"):
+        result: Array = array.astype(dtype.storage)
+    if array.dtype.kind in "fiu" and dtype.storage.itemsize < array.dtype.itemsize:
+        lost = np.flatnonzero(np.isinf(result) & np.isfinite(array))
+        if lost.size:
+            first = int(lost[0])
+            raise place.error(first, f"{array[first].item()!r} is too large for {dtype}")
+    return result
+
+
+def _strings(values: Sequence[Any] | Array, place: Place) -> Array:
+    """Text as UTF-8 and bytes as they are, in an object array."""
+    if isinstance(values, np.ndarray):
+        _require(values.dtype.kind in "SU", values, STRING, place)
+        values = values.tolist()
+    types = set(map(type, values))
+    result = np.empty(len(values), object)
+    if types <= {bytes}:
+        result[:] = values
+        return result
+    if types == {str}:
+        with contextlib.suppress(UnicodeEncodeError):
+            result[:] = list(map(str.encode, values))
+            return result
+    result[:] = [_bytes(i, value, place) for i, value in enumerate(values)]
+    return result
+
+
+def _bytes(position: int, value: Any, place: Place) -> bytes:
+    if isinstance(value, str):
+        try:
+            return value.encode()
+        except UnicodeEncodeError as error:
+            raise place.error(position, f"expected string, got text with {error.reason}") from None
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value)
+    raise place.error(position, f"expected string, got {_shown(value)}")

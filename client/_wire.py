@@ -1,0 +1,118 @@
+"""The protobuf wire format: variable-length integers, length-delimited fields, a field reader.
+
+https://protobuf.dev/programming-guides/encoding/
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from colcast.client._dtypes import Array
+from colcast.client._errors import DecodeError
+
+VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+
+_ONE_BYTE = [bytes([i]) for i in range(128)]
+
+
+def varint(value: int) -> bytes:
+    """A non-negative integer below 2^64 as a base-128 varint; negatives as their 64-bit two's."""
+    if 0 <= value < 128:
+        return _ONE_BYTE[value]
+    value &= 0xFFFF_FFFF_FFFF_FFFF
+    out = bytearray()
+    while value >= 128:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def field(number: int, content: bytes) -> bytes:
+    """A length-delimited field: tag, length, content."""
+    return varint(number << 3 | BYTES) + varint(len(content)) + content
+
+
+def integer_field(number: int, value: int) -> bytes:
+    """A varint field: tag, value."""
+    return varint(number << 3 | VARINT) + varint(value)
+
+
+def varints(values: Array) -> bytes:
+    """Integers [n] as n varints in a row (the packed form), without a loop over values."""
+    left = values.astype(np.int64).view(np.uint64) if values.dtype.kind != "u" else values
+    left = left.astype(np.uint64)
+    digits = np.empty((left.size, 10), np.uint8)
+    used = np.ones((left.size, 10), bool)
+    for position in range(10):
+        digits[:, position] = left & np.uint64(127)
+        left = left >> np.uint64(7)
+        more = left != 0
+        digits[more, position] |= 128
+        if position < 9:
+            used[:, position + 1] = more
+    return digits[used].tobytes()
+
+
+def read_varints(data: bytes) -> Array:
+    """Varints in a row -> uint64 [n], without a loop over values.
+
+    Raises:
+        DecodeError: the last one is cut off, or one is longer than 10 bytes.
+    """
+    raw = np.frombuffer(data, np.uint8)
+    if raw.size == 0:
+        return np.empty(0, np.uint64)
+    last = raw < 128
+    if not last[-1]:
+        raise DecodeError("packed integers end in the middle of one")
+    ends = np.flatnonzero(last)
+    starts = np.concatenate(([0], ends[:-1] + 1))
+    if (ends - starts).max() > 9:
+        raise DecodeError("a packed integer is longer than 10 bytes")
+    shifts = 7 * (np.arange(raw.size) - np.repeat(starts, ends - starts + 1))
+    return np.add.reduceat((raw & 127).astype(np.uint64) << shifts.astype(np.uint64), starts)
+
+
+def read_varint(data: bytes, at: int) -> tuple[int, int]:
+    """The varint at a position -> (its value, the position after it)."""
+    value = shift = 0
+    while True:
+        if at >= len(data) or shift > 63:
+            raise DecodeError(f"a varint is cut off or too long at byte {at}")
+        byte = data[at]
+        at += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value & 0xFFFF_FFFF_FFFF_FFFF, at
+        shift += 7
+
+
+def signed(value: int) -> int:
+    """The int64 whose two's complement is this unsigned 64-bit value."""
+    return value - (1 << 64) if value >> 63 else value
+
+
+def fields(data: bytes) -> Iterator[tuple[int, int, int | bytes]]:
+    """Walks a message: (field number, wire type, value) with bytes for all but varints.
+
+    Raises:
+        DecodeError: the message is truncated or holds a wire type that is not one.
+    """
+    at, end = 0, len(data)
+    while at < end:
+        tag, at = read_varint(data, at)
+        number, wire_type = tag >> 3, tag & 7
+        if wire_type == VARINT:
+            value, at = read_varint(data, at)
+            yield number, wire_type, value
+            continue
+        if wire_type == BYTES:
+            size, at = read_varint(data, at)
+        elif wire_type in (FIXED32, FIXED64):
+            size = 4 if wire_type == FIXED32 else 8
+        else:
+            raise DecodeError(f"field {number} has wire type {wire_type} at byte {at}")
+        if size > end - at:
+            raise DecodeError(f"field {number} wants {size} bytes, {end - at} are left")
+        yield number, wire_type, data[at : at + size]
+        at += size

@@ -1,0 +1,127 @@
+"""A schema to build requests for, and a server that answers from a script."""
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent import futures
+from typing import Any
+
+import grpc
+import numpy as np
+import pytest
+from colcast.client import ModelSchema, Signature, TensorSpec
+from colcast.client._dtypes import BY_NAME
+
+
+def spec(name: str, dtype: str, *shape: int | None) -> TensorSpec:
+    """A declared tensor."""
+    return TensorSpec(name, BY_NAME[dtype], shape)
+
+
+def signature(name: str, *inputs: TensorSpec, **defaults: Any) -> Signature:
+    """A Predict signature of these inputs with one output, `scores`."""
+    return Signature(
+        name,
+        {each.name: each for each in inputs},
+        {"scores": spec("scores", "float32", None)},
+        {key: np.asarray(value) for key, value in defaults.items()},
+        "tensorflow/serving/predict",
+    )
+
+
+COLUMNS = (
+    spec("age", "int64", None),
+    spec("city", "string", None),
+    spec("history", "int64", None, None),
+    spec("history/length", "int64", None),
+    spec("movie", "int64", None),
+    spec("year", "float32", None),
+    spec("genres", "string", None, None),
+    spec("genres/length", "int64", None),
+    spec("vector", "float32", None, 3),
+)
+USER_COLUMNS = {"age", "city", "history", "history/length"}
+
+
+def _late(each: TensorSpec) -> TensorSpec:
+    if each.name not in USER_COLUMNS or each.shape is None:
+        return each
+    return TensorSpec(each.name, each.dtype, (1, *each.shape[1:]))
+
+
+@pytest.fixture(scope="session")
+def schema() -> ModelSchema:
+    """A model with user and item features of every kind, and a default for `year`."""
+    year = np.array([1990.0], np.float32)
+    return ModelSchema(
+        "movies",
+        3,
+        {
+            "serving_default": signature("serving_default", spec("examples", "string", None)),
+            "columnar": signature("columnar", *COLUMNS, year=year),
+            "columnar_late": signature("columnar_late", *map(_late, COLUMNS), year=year),
+        },
+    )
+
+
+USER = {"age": 31, "city": "Łódź", "history": [1, 2, 3]}
+ITEMS = [
+    {"movie": 7, "year": 2001.0, "genres": ["Drama"], "vector": [1.0, 2.0, 3.0]},
+    {"movie": 9, "year": 1984.0, "genres": [], "vector": [4.0, 5.0, 6.0]},
+    {"movie": 11, "genres": ["War", "Noir"], "vector": [7.0, 8.0, 9.0]},
+]
+
+Handler = Callable[[bytes, grpc.ServicerContext], bytes]
+
+
+class ScriptedServer:
+    """A gRPC server whose answers a test writes: method name -> handler of raw bytes."""
+
+    def __init__(self, handlers: dict[str, Handler], credentials: Any = None) -> None:
+        self.requests: list[tuple[str, bytes, dict[str, Any]]] = []
+        self._lock = threading.Lock()
+        self._server = grpc.server(futures.ThreadPoolExecutor(max_workers=8))
+        methods = {
+            name: grpc.unary_unary_rpc_method_handler(self._recorded(name, handler))
+            for name, handler in handlers.items()
+        }
+        service = "tensorflow.serving.PredictionService"
+        self._server.add_generic_rpc_handlers(
+            (grpc.method_handlers_generic_handler(service, methods),)
+        )
+        if credentials is None:
+            port = self._server.add_insecure_port("127.0.0.1:0")
+        else:
+            port = self._server.add_secure_port("127.0.0.1:0", credentials)
+        self.port = port
+        self.address = f"127.0.0.1:{port}"
+        self._server.start()
+
+    def _recorded(self, name: str, handler: Handler) -> Handler:
+        def handle(request: bytes, context: grpc.ServicerContext) -> bytes:
+            with self._lock:
+                self.requests.append((name, request, dict(context.invocation_metadata())))
+            return handler(request, context)
+
+        return handle
+
+    def count(self, name: str) -> int:
+        """How often a method was called."""
+        return sum(called == name for called, _, _ in self.requests)
+
+    def stop(self) -> None:
+        """Stops at once."""
+        self._server.stop(None).wait()
+
+
+@pytest.fixture
+def scripted() -> Iterator[Callable[..., ScriptedServer]]:
+    """Starts scripted servers and stops them after the test."""
+    servers: list[ScriptedServer] = []
+
+    def start(credentials: Any = None, **handlers: Handler) -> ScriptedServer:
+        servers.append(ScriptedServer(handlers, credentials))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.stop()

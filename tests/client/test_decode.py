@@ -1,0 +1,117 @@
+"""Responses made by protobuf and TensorFlow, read by us: both encodings, every dtype."""
+
+import contextlib
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from colcast.client import DecodeError
+from colcast.client._decode import decode_predict_response
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from tensorflow.core.framework import tensor_pb2
+from tensorflow_serving.apis import predict_pb2
+
+DTYPES = ["f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?", "c8", "c16"]
+shapes = hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=5)
+
+
+def response(**outputs: tensor_pb2.TensorProto) -> predict_pb2.PredictResponse:
+    """A response as a server makes it."""
+    message = predict_pb2.PredictResponse()
+    message.model_spec.name = "m"
+    message.model_spec.version.value = 7
+    for name, tensor in outputs.items():
+        message.outputs[name].CopyFrom(tensor)
+    return message
+
+
+@given(st.data())
+def test_tensor_content_of_every_dtype(data: st.DataObject) -> None:
+    values = data.draw(hnp.arrays(data.draw(st.sampled_from(DTYPES)), shapes))
+    tensor = tf.make_tensor_proto(values)
+    tensor.ClearField("tensor_content")
+    tensor.tensor_content = values.tobytes()
+    for field in (
+        "half_val",
+        "float_val",
+        "double_val",
+        "int_val",
+        "int64_val",
+        "bool_val",
+        "scomplex_val",
+        "dcomplex_val",
+        "uint32_val",
+        "uint64_val",
+    ):
+        tensor.ClearField(field)
+    found = decode_predict_response(response(x=tensor).SerializeToString()).outputs["x"]
+    assert (found.dtype, found.shape) == (values.dtype, values.shape)
+    assert found.tobytes() == values.tobytes()
+
+
+@given(st.data())
+def test_typed_fields_of_every_dtype(data: st.DataObject) -> None:
+    dtype = data.draw(st.sampled_from(DTYPES))
+    values = data.draw(hnp.arrays(dtype, st.integers(1, 9)))
+    tensor = tf.make_tensor_proto(values.tolist(), tf.as_dtype(values.dtype), values.shape)
+    found = decode_predict_response(response(x=tensor).SerializeToString()).outputs["x"]
+    assert (found.dtype, found.shape) == (values.dtype, values.shape)
+    np.testing.assert_array_equal(found, values)
+
+
+def test_strings_and_bfloat16() -> None:
+    message = response(
+        s=tf.make_tensor_proto([[b"a", b""], [b"\xff", b"b" * 400]]),
+        h=tf.make_tensor_proto([1.5, -2.0], tf.bfloat16),
+    )
+    outputs = decode_predict_response(message.SerializeToString()).outputs
+    assert outputs["s"].tolist() == [[b"a", b""], [b"\xff", b"b" * 400]]
+    assert outputs["h"].dtype == np.float32
+    assert outputs["h"].tolist() == [1.5, -2.0]
+
+
+def test_the_last_value_fills_the_shape() -> None:
+    tensor = tensor_pb2.TensorProto(dtype=tf.int64.as_datatype_enum, int64_val=[4, -5])
+    tensor.tensor_shape.CopyFrom(tf.TensorShape([4]).as_proto())
+    found = decode_predict_response(response(x=tensor).SerializeToString()).outputs["x"]
+    assert found.tolist() == [4, -5, -5, -5]
+
+
+def test_who_answered() -> None:
+    model = decode_predict_response(response().SerializeToString()).model
+    assert (model.name, model.version) == ("m", 7)
+
+
+@given(st.binary(max_size=60))
+def test_arbitrary_bytes_are_decoded_or_refused(data: bytes) -> None:
+    with contextlib.suppress(DecodeError):
+        decode_predict_response(data)
+
+
+def test_every_truncation_of_an_answer_is_refused_or_shorter() -> None:
+    whole = response(x=tf.make_tensor_proto(np.arange(5.0)), y=tf.make_tensor_proto([1, 300]))
+    data = whole.SerializeToString(deterministic=True)
+    for end in range(len(data)):
+        try:
+            found = decode_predict_response(data[:end])
+        except DecodeError:
+            continue
+        assert len(found.outputs) < 2 or found.model.version is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"tensor_content": b"123"}, "3 bytes of float32, not a multiple of 4"),
+        ({"tensor_content": b"12341234"}, r"2 values for the shape \[3\], which holds 3"),
+        ({"float_val": [1.0] * 4}, r"4 values for the shape \[3\]"),
+    ],
+)
+def test_values_that_do_not_fit_the_shape(fields: dict[str, Any], message: str) -> None:
+    tensor = tensor_pb2.TensorProto(dtype=tf.float32.as_datatype_enum, **fields)
+    tensor.tensor_shape.CopyFrom(tf.TensorShape([3]).as_proto())
+    with pytest.raises(DecodeError, match=message):
+        decode_predict_response(response(x=tensor).SerializeToString())

@@ -1,0 +1,152 @@
+"""One user and three candidates, written in each of the five ways."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from colcast.client import InputError, ModelSchema, SchemaError
+from colcast.client._request import Examples, RequestOptions, Rows, build_request
+from colcast.client._targets import Target
+from tensorflow_serving.apis import predict_pb2
+
+from .conftest import ITEMS, USER
+
+ALL = ("late", "colcast", "stock", "repeated")
+
+
+def message(schema: ModelSchema, inputs: Any, target: Target = "auto", **options: Any) -> Any:
+    """The request, parsed by protobuf."""
+    request = build_request(schema, inputs, RequestOptions("movies", target, **options))
+    return predict_pb2.PredictRequest.FromString(request)
+
+
+def arrays(request: Any) -> dict[str, Any]:
+    """Input name -> nested list, read as TensorFlow's runtime reads the tensors."""
+    return {
+        name: tf.io.parse_tensor(tensor.SerializeToString(), tensor.dtype).numpy()
+        for name, tensor in request.inputs.items()
+    }
+
+
+def expanded(request: Any, rows: int = 3) -> dict[str, list[Any]]:
+    """Every input with its single row repeated: what the model sees."""
+    return {
+        name: (values if len(values) == rows else np.repeat(values, rows, axis=0)).tolist()
+        for name, values in arrays(request).items()
+    }
+
+
+def test_the_user_is_one_row_and_the_items_are_three(schema: ModelSchema) -> None:
+    found = arrays(message(schema, Rows(ITEMS, USER), "colcast"))
+    assert {name: len(values) for name, values in found.items()} == {
+        "age": 1,
+        "city": 1,
+        "history": 1,
+        "history/length": 1,
+        "movie": 3,
+        "year": 3,
+        "genres": 3,
+        "genres/length": 3,
+        "vector": 3,
+    }
+    assert found["city"].tolist() == ["Łódź".encode()]
+    assert found["history"].tolist() == [[1, 2, 3]]
+    assert found["genres"].tolist() == [[b"Drama", b""], [b"", b""], [b"War", b"Noir"]]
+    assert found["genres/length"].tolist() == [1, 0, 2]
+    assert found["year"].tolist() == [2001.0, 1984.0, 1990.0]
+
+
+def test_every_target_says_the_same(schema: ModelSchema) -> None:
+    said = [expanded(message(schema, Rows(ITEMS, USER), target)) for target in ALL]
+    assert said[1:] == said[:-1]
+
+
+def test_targets_differ_in_who_repeats(schema: ModelSchema) -> None:
+    requests = {target: message(schema, Rows(ITEMS, USER), target) for target in ALL}
+    assert requests["late"].model_spec.signature_name == "columnar_late"
+    assert requests["colcast"].model_spec.signature_name == "columnar"
+    assert len(arrays(requests["late"])["history"]) == 1
+    assert len(arrays(requests["repeated"])["history"]) == 3
+    age = requests["stock"].inputs["age"]
+    assert (list(age.int64_val), age.tensor_shape.dim[0].size) == ([31], 3)
+    city = requests["stock"].inputs["city"]
+    assert (list(city.string_val), city.tensor_shape.dim[0].size) == (["Łódź".encode()], 3)
+
+
+def test_auto_takes_the_late_signature_if_there_is_one(schema: ModelSchema) -> None:
+    assert message(schema, Rows(ITEMS, USER)).model_spec.signature_name == "columnar_late"
+    without = ModelSchema(
+        "m", 1, {k: v for k, v in schema.signatures.items() if k != "columnar_late"}
+    )
+    assert message(without, Rows(ITEMS, USER)).model_spec.signature_name == "columnar"
+    only_examples = ModelSchema("m", 1, {"serving_default": schema.signature("serving_default")})
+    assert message(only_examples, Rows(ITEMS, USER)).model_spec.signature_name == "serving_default"
+
+
+def test_mixed_rows_send_what_is_equal_once(schema: ModelSchema) -> None:
+    rows = [{**USER, **item} for item in ITEMS]
+    for target in ALL:
+        mixed = message(schema, Rows(rows), target)
+        assert mixed == message(schema, Rows(ITEMS, USER), target)
+    full = arrays(message(schema, Rows(rows), "colcast", dedupe="off"))
+    assert len(full["age"]) == 3
+
+
+def test_rows_that_are_all_equal_still_say_how_many(schema: ModelSchema) -> None:
+    rows = [{**USER, **ITEMS[0]}] * 4
+    found = arrays(message(schema, Rows(rows), "colcast"))
+    assert max(len(values) for values in found.values()) == 4
+
+
+def test_auto_leaves_the_late_signature_when_the_user_varies(schema: ModelSchema) -> None:
+    rows = [{**USER, "age": 30 + i, **item} for i, item in enumerate(ITEMS)]
+    request = message(schema, Rows(rows))
+    assert request.model_spec.signature_name == "columnar"
+    assert arrays(request)["age"].tolist() == [30, 31, 32]
+    with pytest.raises(InputError, match=r"feature 'age', row 1: .* 30 on row 0 and 31 here"):
+        message(schema, Rows(rows), "late")
+
+
+def examples(request: Any) -> Sequence[Any]:
+    return [tf.train.Example.FromString(data) for data in arrays(request)["examples"].tolist()]
+
+
+def test_example_is_what_tensorflow_would_build(schema: ModelSchema) -> None:
+    request = message(schema, Rows(ITEMS, USER), "example")
+    assert request.model_spec.signature_name == "serving_default"
+    first = examples(request)[0].features.feature
+    assert first["age"].int64_list.value == [31]
+    assert first["city"].bytes_list.value == ["Łódź".encode()]
+    assert first["history"].int64_list.value == [1, 2, 3]
+    assert first["year"].float_list.value == [2001.0]
+    assert first["vector"].float_list.value == [1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize("target", ALL)
+def test_examples_become_the_same_columns(schema: ModelSchema, target: Target) -> None:
+    rows = [{**USER, **item} for item in ITEMS]
+    protos = examples(message(schema, Rows(rows), "example"))
+    inputs = Examples([proto.SerializeToString() for proto in protos])
+    assert message(schema, inputs, target) == message(schema, Rows(ITEMS, USER), target)
+
+
+def test_examples_without_columnar_signature_need_no_schema() -> None:
+    from .conftest import signature, spec
+
+    serving = signature("serving_default", spec("examples", "string", None))
+    schema = ModelSchema("m", 1, {"serving_default": serving})
+    request = message(schema, Rows([{"a": 1, "b": [0.5, 2]}, {"a": None, "b": []}], {"u": "x"}))
+    first, second = (example.features.feature for example in examples(request))
+    assert first["a"].int64_list.value == [1]
+    assert first["b"].float_list.value == [0.5, 2.0]
+    assert second["u"].bytes_list.value == [b"x"]
+
+
+def test_the_model_must_have_the_signature(schema: ModelSchema) -> None:
+    plain = ModelSchema("m", 1, {"serving_default": schema.signature("serving_default")})
+    with pytest.raises(SchemaError, match=r"no signature 'columnar_late'; it has serving_default"):
+        message(plain, Rows(ITEMS, USER), "late")
+    with pytest.raises(InputError, match=r"target must be one of auto, late.*got 'fast'"):
+        message(schema, Rows(ITEMS, USER), "fast")  # type: ignore[arg-type]

@@ -1,0 +1,241 @@
+"""What only a scripted server can show: lost connections, new versions, deadlines, TLS."""
+
+import threading
+import time
+from typing import Any
+
+import grpc
+import numpy as np
+import pytest
+import tensorflow as tf
+from colcast.client import ChannelOptions, InputError, ModelSchema, RankingClient, ServerError
+from tensorflow.core.protobuf import meta_graph_pb2
+from tensorflow_serving.apis import get_model_metadata_pb2, predict_pb2
+
+from .conftest import ITEMS, USER
+
+
+def metadata(schema: ModelSchema, version: int = 3) -> bytes:
+    """The GetModelMetadataResponse of a schema, built with protobuf."""
+    signatures = get_model_metadata_pb2.SignatureDefMap()
+    for name, signature in schema.signatures.items():
+        found = meta_graph_pb2.SignatureDef(method_name=signature.method)
+        for specs, target in ((signature.inputs, found.inputs), (signature.outputs, found.outputs)):
+            for key, spec in specs.items():
+                target[key].dtype = spec.dtype.number
+                target[key].tensor_shape.CopyFrom(tf.TensorShape(spec.shape).as_proto())
+        for key, default in signature.defaults.items():
+            found.defaults[key].CopyFrom(tf.make_tensor_proto(default))
+        signatures.signature_def[name].CopyFrom(found)
+    response = get_model_metadata_pb2.GetModelMetadataResponse()
+    response.model_spec.name = schema.model
+    response.model_spec.version.value = version
+    response.metadata["signature_def"].Pack(signatures)
+    return response.SerializeToString()
+
+
+def scores(request: bytes, version: int = 3) -> bytes:
+    """An answer: each movie's id as its score."""
+    movies = predict_pb2.PredictRequest.FromString(request).inputs["movie"]
+    response = predict_pb2.PredictResponse()
+    response.model_spec.version.value = version
+    response.outputs["scores"].CopyFrom(
+        tf.make_tensor_proto(tf.make_ndarray(movies).astype(np.float32))
+    )
+    return response.SerializeToString()
+
+
+def unavailable_until(attempt: int, answer: Any) -> Any:
+    """A handler that is UNAVAILABLE until its n-th call."""
+    calls = iter(range(1, 1_000_000))
+
+    def handle(request: bytes, context: grpc.ServicerContext) -> bytes:
+        if next(calls) < attempt:
+            context.abort(grpc.StatusCode.UNAVAILABLE, "warming up")
+        answered: bytes = answer(request, context)
+        return answered
+
+    return handle
+
+
+def test_ranking_and_what_the_server_saw(scripted: Any, schema: ModelSchema) -> None:
+    server = scripted(
+        GetModelMetadata=lambda *_: metadata(schema), Predict=lambda request, _: scores(request)
+    )
+    with RankingClient(server.address, "movies") as client:
+        ranking = client.rank(USER, ITEMS, metadata=[("x-request", "17")])
+        assert ranking.order.tolist() == [2, 1, 0]
+        assert [tuple(place) for place in ranking.top(2)] == [(2, 11.0), (1, 9.0)]
+        assert ranking.model_version == 3
+        client.rank(USER, ITEMS)
+    assert server.count("GetModelMetadata") == 1
+    assert server.count("Predict") == 2
+    assert server.requests[1][2]["x-request"] == "17"
+
+
+def test_encode_makes_what_rank_sends(scripted: Any, schema: ModelSchema) -> None:
+    server = scripted(
+        GetModelMetadata=lambda *_: metadata(schema), Predict=lambda request, _: scores(request)
+    )
+    with RankingClient(server.address, "movies") as client:
+        request = client.encode(USER, ITEMS)
+        assert server.count("Predict") == 0
+        assert client.send(request).order.tolist() == client.rank(USER, ITEMS).order.tolist()
+    sent = [body for name, body, _ in server.requests if name == "Predict"]
+    assert sent == [request, request]
+
+
+def test_metadata_says_what_the_model_has(scripted: Any, schema: ModelSchema) -> None:
+    server = scripted(GetModelMetadata=lambda *_: metadata(schema))
+    with RankingClient(server.address, "movies") as client:
+        found = client.schema()
+    assert (found.model, found.version) == ("movies", 3)
+    for name, signature in schema.signatures.items():
+        assert found.signature(name).inputs == signature.inputs
+        assert found.signature(name).method == signature.method
+    np.testing.assert_array_equal(found.signature("columnar").defaults["year"], [1990.0])
+
+
+def test_unavailable_is_tried_again_within_the_deadline(scripted: Any, schema: ModelSchema) -> None:
+    server = scripted(
+        GetModelMetadata=lambda *_: metadata(schema),
+        Predict=unavailable_until(4, lambda request, _: scores(request)),
+    )
+    with RankingClient(server.address, "movies", timeout_seconds=10) as client:
+        assert client.rank(USER, ITEMS).order.tolist() == [2, 1, 0]
+    assert server.count("Predict") == 4
+
+
+def test_unavailable_to_the_end_is_reported_with_the_attempts(
+    scripted: Any, schema: ModelSchema
+) -> None:
+    server = scripted(
+        GetModelMetadata=lambda *_: metadata(schema),
+        Predict=unavailable_until(1_000_000, None),
+    )
+    with RankingClient(server.address, "movies") as client:
+        client.schema()
+        start = time.monotonic()
+        with pytest.raises(ServerError, match="warming up") as failed:
+            client.rank(USER, ITEMS, timeout_seconds=0.2)
+        assert time.monotonic() - start < 0.25
+    assert failed.value.code == "UNAVAILABLE"
+    assert failed.value.attempts == server.count("Predict") > 2
+
+
+@pytest.mark.parametrize("code", [grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.INTERNAL])
+def test_no_other_status_is_tried_again(scripted: Any, schema: ModelSchema, code: Any) -> None:
+    server = scripted(
+        GetModelMetadata=lambda *_: metadata(schema),
+        Predict=lambda _, context: context.abort(code, "no"),
+    )
+    with RankingClient(server.address, "movies") as client, pytest.raises(ServerError) as failed:
+        client.rank(USER, ITEMS)
+    assert (failed.value.code, failed.value.attempts) == (code.name, 1)
+    assert server.count("Predict") == 1
+
+
+def test_the_deadline_covers_the_whole_call(scripted: Any, schema: ModelSchema) -> None:
+    release = threading.Event()
+
+    def hang(request: bytes, context: grpc.ServicerContext) -> bytes:
+        release.wait(30)
+        return scores(request)
+
+    server = scripted(GetModelMetadata=lambda *_: metadata(schema), Predict=hang)
+    with RankingClient(server.address, "movies", timeout_seconds=0.2) as client:
+        start = time.monotonic()
+        with pytest.raises(ServerError, match="DEADLINE_EXCEEDED"):
+            client.rank(USER, ITEMS)
+        assert time.monotonic() - start < 2
+    release.set()
+
+
+def test_a_new_version_is_asked_for_its_signatures(scripted: Any, schema: ModelSchema) -> None:
+    version = [3]
+    server = scripted(
+        GetModelMetadata=lambda *_: metadata(schema, version[0]),
+        Predict=lambda request, _: scores(request, version[0]),
+    )
+    with RankingClient(server.address, "movies") as client:
+        client.rank(USER, ITEMS)
+        version[0] = 4
+        assert client.rank(USER, ITEMS).model_version == 4
+        assert server.count("GetModelMetadata") == 1
+        client.rank(USER, ITEMS)
+        client.rank(USER, ITEMS)
+        assert client.schema().version == 4
+    assert server.count("GetModelMetadata") == 2
+
+
+def test_a_request_refused_by_a_new_version_is_built_again(
+    scripted: Any, schema: ModelSchema
+) -> None:
+    without_late = ModelSchema(
+        "movies", 4, {k: v for k, v in schema.signatures.items() if k != "columnar_late"}
+    )
+    served = [(schema, 3)]
+
+    def predict(request: bytes, context: grpc.ServicerContext) -> bytes:
+        message = predict_pb2.PredictRequest.FromString(request)
+        if message.model_spec.signature_name not in served[0][0].signatures:
+            context.abort(grpc.StatusCode.FAILED_PRECONDITION, "no such signature")
+        return scores(request, served[0][1])
+
+    server = scripted(GetModelMetadata=lambda *_: metadata(*served[0]), Predict=predict)
+    with RankingClient(server.address, "movies") as client:
+        client.rank(USER, ITEMS)
+        served[0] = (without_late, 4)
+        assert client.rank(USER, ITEMS).model_version == 4
+
+
+def test_several_addresses_share_the_calls(scripted: Any, schema: ModelSchema) -> None:
+    servers = [
+        scripted(
+            GetModelMetadata=lambda *_: metadata(schema), Predict=lambda request, _: scores(request)
+        )
+        for _ in range(2)
+    ]
+    addresses = [f"localhost:{server.port}" for server in servers]
+    with RankingClient(addresses, "movies", timeout_seconds=10) as client:
+        while not all(server.count("Predict") for server in servers):
+            client.rank(USER, ITEMS)
+        before = [server.count("Predict") for server in servers]
+        for _ in range(10):
+            client.rank(USER, ITEMS)
+    assert [server.count("Predict") - had for server, had in zip(servers, before, strict=True)] == [
+        5,
+        5,
+    ]
+
+
+def test_gzip_is_asked_for_in_the_request(scripted: Any, schema: ModelSchema) -> None:
+    server = scripted(
+        GetModelMetadata=lambda *_: metadata(schema), Predict=lambda request, _: scores(request)
+    )
+    channel = ChannelOptions(gzip=True)
+    with RankingClient(server.address, "movies", channel=channel) as client:
+        assert client.rank(USER, ITEMS).order.tolist() == [2, 1, 0]
+
+
+def test_a_closed_client_says_so(scripted: Any) -> None:
+    client = RankingClient("127.0.0.1:1", "movies")
+    client.close()
+    with pytest.raises(Exception, match="the client is closed"):
+        client.rank(USER, ITEMS)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"address": "localhost"}, "must be HOST:PORT, got 'localhost'"),
+        ({"address": []}, "no address"),
+        ({"address": ["a.invalid:1", "b.invalid:1"]}, "cannot resolve 'a.invalid:1'"),
+        ({"timeout_seconds": 0}, "timeout_seconds must be above 0, got 0"),
+        ({"target": "127.0.0.1:8500"}, "target must be one of .* is the first argument"),
+        ({"dedupe": True}, "dedupe must be 'auto' or 'off', got True"),
+    ],
+)
+def test_settings_that_cannot_work(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        RankingClient(**{"address": "127.0.0.1:1", "model": "movies", **settings})
