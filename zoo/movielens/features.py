@@ -149,6 +149,11 @@ class Candidates:
             self._store.add(rating)
             self._seen[rating.user].add(rating.movie)
 
+    @property
+    def users(self) -> list[int]:
+        """The ids of all users, in order."""
+        return sorted(self._data.users)
+
     def of(self, user_id: int) -> RankingRequest:
         """Every movie the user has not rated, in order of id.
 

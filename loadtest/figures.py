@@ -1,0 +1,53 @@
+"""The figures of a recording that reports show, in plain values that JSON can hold."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from colcast.loadtest.recording import Recording, percentile_ms
+
+
+@dataclass(frozen=True)
+class Figures:
+    """One format's figures on one set of requests; times in milliseconds, sizes in bytes.
+
+    A figure that could not be measured is NaN (null in JSON).
+    """
+
+    calls: int
+    errors: int
+    requests_per_second: float
+    server_cpu_ms: float
+    request_bytes: float
+    response_bytes: float
+    p50_ms: float
+    p95_ms: float
+    p99_ms: float
+    late_p99_ms: float
+    codes: dict[str, int] = field(default_factory=dict)
+    first_error: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """With null for NaN, which JSON does not have."""
+        return {
+            name: None if isinstance(value, float) and value != value else value
+            for name, value in asdict(self).items()
+        }
+
+
+def figures_of(recording: Recording) -> Figures:
+    """What a recording comes to."""
+    latencies = recording.latencies
+    return Figures(
+        calls=len(recording.calls),
+        errors=recording.errors,
+        requests_per_second=recording.per_second,
+        server_cpu_ms=recording.server_cpu_ms,
+        request_bytes=recording.bytes_per_request,
+        response_bytes=recording.bytes_per_response,
+        p50_ms=percentile_ms(latencies, 50),
+        p95_ms=percentile_ms(latencies, 95),
+        p99_ms=percentile_ms(latencies, 99),
+        late_p99_ms=percentile_ms(recording.lateness, 99),
+        codes=dict(recording.codes),
+        first_error=recording.first_error,
+    )

@@ -1,0 +1,84 @@
+"""The ways to write a ranking request that are compared, by the names used in every report."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from colcast.client import RankingClient
+from colcast.loadtest.connection import Request
+
+
+@dataclass(frozen=True)
+class Format:
+    """One way to write a request.
+
+    Attributes:
+      title: how tables name it.
+      target: what the client calls it, see `colcast.client.Target`; None: bytes from a recording.
+    """
+
+    title: str
+    target: Any
+
+
+FORMATS: Mapping[str, Format] = {
+    "example": Format("tf.Example", "example"),
+    "repeated": Format("columnar, user repeated", "repeated"),
+    "once": Format("columnar, user once", "colcast"),
+    "late": Format("columnar, late expansion", "late"),
+    "stock": Format("columnar, for stock servers", "stock"),
+    "recorded": Format("as recorded", None),
+}
+
+
+@dataclass(frozen=True)
+class RequestData:
+    """One user and N candidates, in one or several of the forms a request is made from.
+
+    Attributes:
+      rows: N.
+      user: feature -> value.
+      items: N rows, or feature -> N values.
+      examples: N serialized tf.Examples with all features; where there are none, the client
+        makes them of the rows.
+      recorded: a PredictRequest as it was caught.
+    """
+
+    rows: int
+    user: Mapping[str, Any] | None = None
+    items: Any = ()
+    examples: Sequence[bytes] = ()
+    recorded: bytes = b""
+
+
+def encode(client: RankingClient, format_name: str, data: RequestData) -> Request:
+    """The request for this data in a format.
+
+    Raises:
+      ValueError: the format needs a form the data does not have.
+      colcast.client.SchemaError: the served model has no signature for this format.
+      colcast.client.InputError: the data does not fit the model.
+    """
+    target = FORMATS[format_name].target
+    if target is None:
+        if not data.recorded:
+            raise ValueError("format 'recorded' needs traffic recorded as PredictRequests")
+        return Request(data.recorded, data.rows)
+    if data.examples and (target == "example" or not data.items):
+        payload = client.encode(examples=data.examples, target=target)
+    else:
+        payload = client.encode(data.user, data.items, target=target)
+    return Request(payload, data.rows)
+
+
+def parse_formats(text: str) -> list[str]:
+    """Reads `example,once,late`.
+
+    Raises:
+      ValueError: one of them is not known.
+    """
+    names = [name.strip() for name in text.split(",")]
+    for name in names:
+        if name not in FORMATS:
+            raise ValueError(f"no format {name!r}; there are {', '.join(FORMATS)}")
+    return names

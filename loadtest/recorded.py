@@ -1,0 +1,87 @@
+"""Traffic that was caught earlier: TFRecord files of tf.Examples or of PredictRequests."""
+
+from itertools import groupby, islice
+from pathlib import Path
+
+from colcast.client import DecodeError
+from colcast.client._decode import decode_tensor, map_entry, message
+from colcast.client._example_messages import messages
+from colcast.client._wire import field, fields
+from colcast.loadtest.formats import RequestData
+from colcast.loadtest.tfrecord import read_records
+from google.protobuf.message import DecodeError as ProtobufError
+
+
+def recorded_examples(path: Path, request_id: str, limit: int) -> list[RequestData]:
+    """Requests out of single tf.Examples: neighbours with the same request id are one request.
+
+    Args:
+      path: a TFRecord file of tf.Examples.
+      request_id: the feature that tells requests apart; it is sent along, as it was recorded.
+      limit: how many requests to take at most.
+
+    Raises:
+      ValueError: no TFRecord file, a record that is no tf.Example or has no such feature.
+    """
+    records = enumerate(read_records(path))
+    grouped = groupby(records, key=lambda record: _request_id(path, record, request_id))
+    requests = ([example for _, example in group] for _, group in islice(grouped, limit))
+    found = [RequestData(rows=len(examples), examples=examples) for examples in requests]
+    return _some(path, found)
+
+
+def recorded_requests(path: Path, limit: int) -> list[RequestData]:
+    """Requests as they were caught: `recorded` sends them as they are, other formats again.
+
+    Args:
+      path: a TFRecord file of tensorflow.serving.PredictRequests.
+      limit: how many to take at most.
+
+    Raises:
+      ValueError: no TFRecord file, or a record that is no PredictRequest.
+    """
+    found = []
+    for number, record in enumerate(islice(read_records(path), limit)):
+        try:
+            found.append(_request(record))
+        except DecodeError as error:
+            raise ValueError(f"{path}, record {number}: no PredictRequest: {error}") from None
+    return _some(path, found)
+
+
+def _some(path: Path, found: list[RequestData]) -> list[RequestData]:
+    if not found:
+        raise ValueError(f"{path} holds no request")
+    return found
+
+
+def _request_id(path: Path, numbered: tuple[int, bytes], name: str) -> bytes:
+    number, record = numbered
+    try:
+        (example,) = messages().Examples.FromString(field(1, record)).examples
+    except ProtobufError as error:
+        raise ValueError(f"{path}, record {number}: no tf.Example: {error}") from None
+    for entry in example.features.feature:
+        if entry.key == name.encode():
+            return bytes(entry.value)
+    raise ValueError(f"{path}, record {number}: no feature {name!r} to tell requests apart")
+
+
+def _request(record: bytes) -> RequestData:
+    inputs = dict(
+        map_entry(message(number, value)) for number, _, value in fields(record) if number == 2
+    )
+    columns = {name: decode_tensor(tensor, name) for name, tensor in inputs.items()}
+    if not columns:
+        raise DecodeError("it has no inputs")
+    rows = max(len(column) if column.ndim else 1 for column in columns.values())
+    (first, *others) = columns.values()
+    if first.dtype == object and first.ndim == 1 and not others:
+        return RequestData(rows=rows, examples=first.tolist(), recorded=record)
+    user, items = {}, {}
+    for name, column in columns.items():
+        if column.ndim and len(column) == rows:
+            items[name] = column
+        else:
+            user[name] = column[0] if column.ndim else column
+    return RequestData(rows=rows, user=user, items=items, recorded=record)

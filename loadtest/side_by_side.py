@@ -1,0 +1,144 @@
+"""The same candidates in several formats against one server: figures and score differences."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from colcast.client import RankingClient
+from colcast.loadtest.closed_loop import ClosedLoop
+from colcast.loadtest.comparison import Rounds, compare
+from colcast.loadtest.connection import Request
+from colcast.loadtest.figures import Figures, figures_of
+from colcast.loadtest.formats import RequestData, encode
+from colcast.loadtest.process import ProcessMeter
+
+_TIMEOUT_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Line:
+    """One format at one number of candidates.
+
+    Attributes:
+      candidates: N.
+      format: its name in `FORMATS`.
+      alone: figures with one client: its latencies are the server's own.
+      together: figures with several clients: throughput, and CPU per request under load.
+      difference: the largest difference of any output value from the first format's answer.
+    """
+
+    candidates: int
+    format: str
+    alone: Figures
+    together: Figures
+    difference: float
+
+    def as_json(self) -> dict[str, Any]:
+        """In plain values."""
+        return {
+            "candidates": self.candidates,
+            "format": self.format,
+            "largest_score_difference": self.difference,
+            "one_client": self.alone.as_json(),
+            "several_clients": self.together.as_json(),
+        }
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much to measure."""
+
+    clients: int = 4
+    rounds: Rounds = Rounds()  # noqa: RUF009  frozen
+
+    def steps(self, sizes: int, formats: int) -> int:
+        """How often `progress` will be called."""
+        return sizes * formats * 2 * self.rounds.rounds
+
+
+def side_by_side(
+    target: str,
+    model: str,
+    traffic: Mapping[int, Sequence[RequestData]],
+    formats: Sequence[str],
+    *,
+    pid: int | None = None,
+    effort: Effort = Effort(),
+    progress: Callable[[], None] = lambda: None,
+) -> list[Line]:
+    """Measures every format at every size; formats of one size are interleaved.
+
+    Args:
+      target: HOST:PORT of the server.
+      model: the served model's name.
+      traffic: N -> requests of N candidates.
+      formats: names in `FORMATS`; the others' scores are compared with the first one's.
+      pid: the server's process, if it runs on this machine.
+      effort: how much to send.
+      progress: called `effort.steps` times.
+
+    Returns:
+      A line a size and format, in the order given.
+
+    Raises:
+      colcast.client.ServerError: the server refuses a format's request.
+      colcast.client.SchemaError: the model has no signature for a format.
+    """
+    meter = None if pid is None else ProcessMeter(pid)
+    lines = []
+    for size, data in traffic.items():
+        with RankingClient(target, model, timeout_seconds=_TIMEOUT_SECONDS) as client:
+            requests = {name: [encode(client, name, one) for one in data] for name in formats}
+            differences = score_differences(client, requests)
+        runs = []
+        for clients in (1, effort.clients):
+            with ClosedLoop(target, clients, timeout_seconds=_TIMEOUT_SECONDS) as senders:
+                runs.append(
+                    compare(requests, senders, effort.rounds, meter=meter, progress=progress)
+                )
+        alone, together = runs
+        lines += [
+            Line(size, name, figures_of(alone[name]), figures_of(together[name]), differences[name])
+            for name in formats
+        ]
+    return lines
+
+
+def score_differences(
+    client: RankingClient, requests: Mapping[str, Sequence[Request]]
+) -> dict[str, float]:
+    """Each format's largest difference, over all outputs and requests, from the first format.
+
+    NaN equals NaN; a different shape, a missing output or different strings count as infinite.
+    """
+    answers = {
+        name: [_outputs(client, request) for request in encoded]
+        for name, encoded in requests.items()
+    }
+    reference = next(iter(answers.values()))
+    return {
+        name: max(map(outputs_difference, reference, answered))
+        for name, answered in answers.items()
+    }
+
+
+def _outputs(client: RankingClient, request: Request) -> Mapping[str, Any]:
+    return client.send(request.payload, timeout_seconds=_TIMEOUT_SECONDS).outputs
+
+
+def outputs_difference(expected: Mapping[str, Any], got: Mapping[str, Any]) -> float:
+    """The largest absolute difference between two answers' outputs."""
+    if expected.keys() != got.keys():
+        return float("inf")
+    return max(_difference(values, got[name]) for name, values in expected.items())
+
+
+def _difference(expected: Any, got: Any) -> float:
+    if expected.shape != got.shape or expected.dtype != got.dtype:
+        return float("inf")
+    if expected.dtype == object:
+        return 0.0 if (expected == got).all() else float("inf")
+    if np.array_equal(expected, got, equal_nan=expected.dtype.kind in "fc"):
+        return 0.0
+    return float(np.max(np.abs(expected.astype(np.float64) - got.astype(np.float64))))

@@ -1,0 +1,47 @@
+"""Reads TFRecord files without TensorFlow.
+
+https://www.tensorflow.org/tutorials/load_data/tfrecord: a record is its length (8 bytes), a
+checksum of the length (4), the data, and a checksum of the data (4), all little endian.
+"""
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+_HEADER = struct.Struct("<QI")
+_CHECKSUM_BYTES = 4
+
+
+def read_records(path: Path) -> Iterator[bytes]:
+    """The records of an uncompressed file, in order; checksums of the data are not looked at.
+
+    Raises:
+      ValueError: it is not such a file, or it ends within a record.
+    """
+    with path.open("rb") as file:
+        at = 0
+        while header := file.read(_HEADER.size):
+            length = _length(path, at, header)
+            data = file.read(length + _CHECKSUM_BYTES)
+            if len(data) != length + _CHECKSUM_BYTES:
+                raise ValueError(f"{path} ends within the record of {length} bytes at byte {at}")
+            at += _HEADER.size + len(data)
+            yield data[:length]
+
+
+def _length(path: Path, at: int, header: bytes) -> int:
+    if len(header) == _HEADER.size:
+        length, checksum = _HEADER.unpack(header)
+        if checksum == _masked_crc32c(header[:8]):
+            return int(length)
+    raise ValueError(f"{path} is no uncompressed TFRecord file: no record begins at byte {at}")
+
+
+def _masked_crc32c(data: bytes) -> int:
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    crc ^= 0xFFFFFFFF
+    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF

@@ -1,0 +1,154 @@
+"""Where requests come from: recordings and signatures."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from colcast.client import ModelSchema, SchemaError, Signature, TensorSpec
+from colcast.client._dtypes import BY_NAME
+from colcast.loadtest.generated import generated
+from colcast.loadtest.recorded import recorded_examples, recorded_requests
+from colcast.loadtest.tfrecord import read_records
+from colcast.zoo.examples import serialize
+from tensorflow_serving.apis import predict_pb2
+
+
+def write(path: Path, records: Iterable[bytes]) -> Path:
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for record in records:
+            writer.write(record)
+    return path
+
+
+def predict_request(**inputs: object) -> bytes:
+    request = predict_pb2.PredictRequest()
+    for name, value in inputs.items():
+        request.inputs[name].CopyFrom(tf.make_tensor_proto(value))
+    return bytes(request.SerializeToString())
+
+
+def test_records_are_those_tensorflow_wrote(tmp_path: Path):
+    records = [b"", b"one", bytes(100_000)]
+    assert list(read_records(write(tmp_path / "r", records))) == records
+
+
+@pytest.mark.parametrize("damage", ["text", "cut off", "gzip"])
+def test_a_damaged_file_is_named_with_the_place(tmp_path: Path, damage: str):
+    path = write(tmp_path / "r", [b"first", b"second"])
+    if damage == "text":
+        path.write_text("user_id,movie_id\n1,2\n")
+    elif damage == "cut off":
+        path.write_bytes(path.read_bytes()[:-3])
+    else:
+        options = tf.io.TFRecordOptions(compression_type="GZIP")
+        with tf.io.TFRecordWriter(str(path), options) as writer:
+            writer.write(b"x" * 1000)
+    with pytest.raises(ValueError, match=rf"{path} .*at byte \d+"):
+        list(read_records(path))
+
+
+def test_neighbouring_examples_of_one_request_are_one_request(tmp_path: Path):
+    examples = [serialize({"id": request, "x": n}) for n, request in enumerate("aabccc")]
+    found = recorded_examples(write(tmp_path / "r", examples), "id", limit=10)
+    assert [request.rows for request in found] == [2, 1, 3]
+    assert [one for request in found for one in request.examples] == examples
+
+
+def test_no_more_requests_are_taken_than_asked_for(tmp_path: Path):
+    path = write(tmp_path / "r", [serialize({"id": n // 2}) for n in range(100)])
+    assert [request.rows for request in recorded_examples(path, "id", limit=3)] == [2, 2, 2]
+
+
+def test_an_example_without_the_request_id_is_named(tmp_path: Path):
+    path = write(tmp_path / "r", [serialize({"id": 1}), serialize({"x": 1})])
+    with pytest.raises(ValueError, match="record 1: no feature 'id' to tell requests apart"):
+        recorded_examples(path, "id", limit=5)
+
+
+def test_a_record_that_is_no_example_is_named(tmp_path: Path):
+    path = write(tmp_path / "r", [b"\xff\xff\xff"])
+    with pytest.raises(ValueError, match=r"record 0: no tf\.Example"):
+        recorded_examples(path, "id", limit=5)
+
+
+def test_recorded_requests_of_examples_can_be_sent_in_every_format(tmp_path: Path):
+    recorded = predict_request(examples=[b"a", b"b", b"c"])
+    (found,) = recorded_requests(write(tmp_path / "r", [recorded]), limit=5)
+    assert (found.rows, found.examples, found.recorded) == (3, [b"a", b"b", b"c"], recorded)
+
+
+def test_one_row_columns_of_a_recorded_request_are_the_users(tmp_path: Path):
+    recorded = predict_request(age=np.array([31]), movie=np.array([7, 8]))
+    (found,) = recorded_requests(write(tmp_path / "r", [recorded]), limit=5)
+    assert (found.rows, found.user) == (2, {"age": 31})
+    assert found.items["movie"].tolist() == [7, 8]
+
+
+@pytest.mark.parametrize(("record", "reason"), [(b"\xff", "cut off"), (b"", "no inputs")])
+def test_a_record_that_is_no_request_is_named(tmp_path: Path, record: bytes, reason: str):
+    with pytest.raises(ValueError, match=f"record 0: no PredictRequest: .*{reason}"):
+        recorded_requests(write(tmp_path / "r", [record]), limit=5)
+
+
+def test_an_empty_file_holds_no_request(tmp_path: Path):
+    with pytest.raises(ValueError, match="holds no request"):
+        recorded_requests(write(tmp_path / "r", []), limit=5)
+
+
+def schema(late: bool = True) -> ModelSchema:
+    def signature(name: str, user_rows: int | None) -> Signature:
+        declared = {
+            "user_age": ("int64", (user_rows,)),
+            "user_liked": ("int64", (user_rows, None)),
+            "user_liked/length": ("int64", (user_rows,)),
+            "item_name": ("string", (None,)),
+            "item_flags": ("bool", (None, 3)),
+            "item_vector": ("float32", (None, 2)),
+        }
+        inputs = {n: TensorSpec(n, BY_NAME[dtype], shape) for n, (dtype, shape) in declared.items()}
+        return Signature(name, inputs, {}, {})
+
+    names = {"columnar": None} | ({"columnar_late": 1} if late else {})
+    return ModelSchema("m", 1, {name: signature(name, rows) for name, rows in names.items()})
+
+
+def test_generated_values_fit_the_signature():
+    (request,) = generated(schema(), [4], seed=1)
+    assert request.rows == 4
+    assert request.user.keys() == {"user_age", "user_liked"}
+    assert isinstance(request.user["user_age"], int)
+    assert all(isinstance(name, str) for name in request.items["item_name"])
+    assert np.shape(request.items["item_flags"]) == (4, 3)
+    assert np.shape(request.items["item_vector"]) == (4, 2)
+
+
+def test_multi_valued_features_have_lists_of_unequal_length():
+    requests = generated(schema(), [1] * 200, seed=1)
+    lengths = [len(request.user["user_liked"]) for request in requests]
+    assert min(lengths) <= 2
+    assert max(lengths) >= 8
+    assert np.mean(lengths) == pytest.approx(5, abs=0.5)
+
+
+def test_generated_requests_repeat_with_the_seed():
+    assert generated(schema(), [3, 2], seed=1) == generated(schema(), [3, 2], seed=1)
+    assert generated(schema(), [3], seed=1) != generated(schema(), [3], seed=2)
+
+
+def test_patterns_say_which_features_are_the_users():
+    (request,) = generated(schema(late=False), [2], seed=1, user_patterns=["user_a*"])
+    assert request.user.keys() == {"user_age"}
+    with pytest.raises(ValueError, match=r"no feature matches 'u_.*there are user_age, user_liked"):
+        generated(schema(), [2], seed=1, user_patterns=["u_*"])
+
+
+def test_without_a_late_signature_or_patterns_everything_is_the_items():
+    (request,) = generated(schema(late=False), [2], seed=1)
+    assert request.user == {}
+
+
+def test_a_model_without_columns_cannot_shape_traffic():
+    with pytest.raises(SchemaError, match="columnar"):
+        generated(ModelSchema("m", 1, {}), [2], seed=1)
