@@ -1,0 +1,39 @@
+# Target serving_protos: C++ for TF Serving's protos and services, generated from the descriptors
+# in the tensorflow-serving-api wheel with Debian's protoc, against Debian's protobuf and gRPC.
+set(SERVING_PROTOSET ${CMAKE_BINARY_DIR}/serving_protos.binpb)
+set(SERVING_PROTO_DIR ${CMAKE_BINARY_DIR}/serving_protos)
+execute_process(
+  COMMAND ${COLCAST_PYTHON} ${CMAKE_SOURCE_DIR}/server/protos/collect_descriptors.py
+          ${SERVING_PROTOSET}
+  OUTPUT_VARIABLE serving_proto_files COMMAND_ERROR_IS_FATAL ANY)
+# Well-known types come with libprotobuf.
+list(FILTER serving_proto_files EXCLUDE REGEX "^google/protobuf/")
+
+find_program(PROTOC protoc REQUIRED)
+find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
+file(MAKE_DIRECTORY ${SERVING_PROTO_DIR})
+
+set(serving_services tensorflow_serving/apis/prediction_service.proto
+                     tensorflow_serving/apis/model_service.proto)
+set(serving_sources "")
+foreach(proto IN LISTS serving_proto_files)
+  string(REGEX REPLACE "\\.proto$" "" stem ${proto})
+  list(APPEND serving_sources ${SERVING_PROTO_DIR}/${stem}.pb.cc)
+endforeach()
+foreach(proto IN LISTS serving_services)
+  string(REGEX REPLACE "\\.proto$" "" stem ${proto})
+  list(APPEND serving_sources ${SERVING_PROTO_DIR}/${stem}.grpc.pb.cc)
+endforeach()
+add_custom_command(
+  OUTPUT ${serving_sources}
+  COMMAND ${PROTOC} --descriptor_set_in=${SERVING_PROTOSET} --cpp_out=${SERVING_PROTO_DIR}
+          ${serving_proto_files}
+  COMMAND ${PROTOC} --descriptor_set_in=${SERVING_PROTOSET} --grpc_out=${SERVING_PROTO_DIR}
+          --plugin=protoc-gen-grpc=${GRPC_CPP_PLUGIN} ${serving_services}
+  DEPENDS ${SERVING_PROTOSET}
+  VERBATIM)
+
+add_library(serving_protos STATIC ${serving_sources})
+target_include_directories(serving_protos SYSTEM PUBLIC ${SERVING_PROTO_DIR})
+target_compile_options(serving_protos PRIVATE -O1 -w)
+target_link_libraries(serving_protos PUBLIC grpc_static)

@@ -1,0 +1,63 @@
+// The whole contract between the server and TensorFlow.
+//
+// The server never links TensorFlow: it opens libcolcast_engine.so, which exports the one function
+// at the end of this file, and talks to it through these plain types. Both sides are compiled by
+// the same compiler against the same C++ standard library, so std types may cross; memory is freed
+// by the virtual destructor of the side that made it.
+#ifndef COLCAST_SERVER_ENGINE_ENGINE_H_
+#define COLCAST_SERVER_ENGINE_ENGINE_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/wire/predict_request.h"
+#include "server/wire/predict_response.h"
+#include "server/wire/status.h"
+
+namespace colcast::engine {
+
+struct Options {
+  // Threads one operation may use, and threads one request's operations may be spread over. With
+  // inter_op_parallelism 0 a request's operations run on the calling thread, one after the other.
+  int intra_op_parallelism = 1;
+  int inter_op_parallelism = 0;
+};
+
+// What a request returned. Keeps the tensors alive that `columns` points into.
+class Outputs {
+ public:
+  virtual ~Outputs() = default;
+  virtual const std::vector<OutputColumn>& columns() const = 0;
+};
+
+// One loaded version of a model. All methods may be called from any thread at any time.
+class Model {
+ public:
+  virtual ~Model() = default;
+
+  // A serialized tensorflow.MetaGraphDef that holds nothing but the model's signatures.
+  virtual const std::string& signatures() const = 0;
+
+  // Runs one request on the calling thread. Errors carry the code TF Serving would give:
+  // FAILED_PRECONDITION for an unknown signature, INVALID_ARGUMENT for wrong inputs and outputs.
+  virtual Status Predict(const PredictRequest& request,
+                         std::unique_ptr<Outputs>* outputs) const = 0;
+};
+
+class Engine {
+ public:
+  virtual ~Engine() = default;
+  virtual std::string tensorflow_version() const = 0;
+  // Loads the SavedModel in `directory` (the version directory that holds saved_model.pb) with the
+  // MetaGraph that has exactly `tags`.
+  virtual Status Load(const std::string& directory, const std::vector<std::string>& tags,
+                      std::unique_ptr<Model>* model) const = 0;
+};
+
+}  // namespace colcast::engine
+
+// The engine library's only exported symbol. The caller owns the engine.
+extern "C" colcast::engine::Engine* ColcastCreateEngine(const colcast::engine::Options& options);
+
+#endif  // COLCAST_SERVER_ENGINE_ENGINE_H_

@@ -1,0 +1,127 @@
+#include "server/engine/model.h"
+
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/engine/status.h"
+#include "tensorflow/core/framework/tensor.h"
+#include "tensorflow/core/protobuf/meta_graph.pb.h"
+
+namespace colcast::engine {
+namespace {
+
+using tensorflow::Tensor;
+using tensorflow::tstring;
+
+constexpr char kDefaultSignature[] = "serving_default";
+constexpr std::string_view kMethodNames[] = {
+    "tensorflow/serving/predict", "tensorflow/serving/classify", "tensorflow/serving/regress"};
+
+std::string_view StringAt(const void* data, int64_t index) {
+  return static_cast<const tstring*>(data)[index];
+}
+
+class TensorOutputs final : public Outputs {
+ public:
+  explicit TensorOutputs(RunResult result) : result_(std::move(result)) {
+    const size_t count = result_.tensors.size();
+    dims_.reserve(count);
+    columns_.reserve(count);
+    for (size_t i = 0; i < count; ++i) {
+      const Tensor& tensor = result_.tensors[i];
+      const auto dims = tensor.shape().dim_sizes();
+      dims_.emplace_back(dims.begin(), dims.end());
+      OutputColumn column;
+      column.name = result_.aliases[i];
+      column.dtype = static_cast<DataType>(tensor.dtype());
+      column.dims = dims_.back();
+      column.data = tensor.data();
+      if (tensor.dtype() == tensorflow::DT_STRING) column.string_at = StringAt;
+      columns_.push_back(column);
+    }
+  }
+
+  const std::vector<OutputColumn>& columns() const override { return columns_; }
+
+ private:
+  const RunResult result_;
+  std::vector<std::vector<int64_t>> dims_;
+  std::vector<OutputColumn> columns_;
+};
+
+tensorflow::SessionOptions MakeSessionOptions(const Options& options) {
+  tensorflow::SessionOptions session_options;
+  session_options.config.set_intra_op_parallelism_threads(options.intra_op_parallelism);
+  // The pool exists even where operations run inline: asynchronous ones need a thread.
+  session_options.config.set_inter_op_parallelism_threads(
+      options.inter_op_parallelism == 0 ? 1 : options.inter_op_parallelism);
+  return session_options;
+}
+
+absl::Status CheckMethodName(const std::string& name, const tensorflow::SignatureDef& signature) {
+  for (std::string_view method_name : kMethodNames) {
+    if (signature.method_name() == method_name) return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat("signature \"", name, "\" has method_name \"",
+                                                 signature.method_name(), "\", expected one of {",
+                                                 absl::StrJoin(kMethodNames, ", "), "}"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Model>> TensorFlowModel::Load(const std::string& directory,
+                                                             const std::vector<std::string>& tags,
+                                                             const Options& options) {
+  std::unique_ptr<TensorFlowModel> model(new TensorFlowModel);
+  model->bundle_ = std::make_unique<tensorflow::SavedModelBundleLite>();
+  const absl::Status loaded = tensorflow::LoadSavedModel(
+      MakeSessionOptions(options), tensorflow::RunOptions(), directory,
+      std::unordered_set<std::string>(tags.begin(), tags.end()), model->bundle_.get());
+  if (!loaded.ok()) return loaded;
+  const bool run_inline = options.inter_op_parallelism == 0;
+  tensorflow::MetaGraphDef signatures;
+  for (const auto& [name, signature] : model->bundle_->GetSignatures()) {
+    (*signatures.mutable_signature_def())[name] = signature;
+    const absl::Status added = model->AddSignature(name, signature, run_inline);
+    if (!added.ok()) model->unusable_[name] = added;
+  }
+  model->signatures_ = signatures.SerializeAsString();
+  return model;
+}
+
+absl::Status TensorFlowModel::AddSignature(const std::string& name,
+                                           const tensorflow::SignatureDef& signature,
+                                           bool run_inline) {
+  if (absl::Status status = CheckMethodName(name, signature); !status.ok()) return status;
+  absl::StatusOr<std::unique_ptr<SignatureRunner>> runner =
+      SignatureRunner::Create(signature, bundle_->GetSession(), run_inline);
+  if (!runner.ok()) return runner.status();
+  if (absl::Status status = (*runner)->Prepare(); !status.ok()) return status;
+  runners_[name] = *std::move(runner);
+  return absl::OkStatus();
+}
+
+Status TensorFlowModel::Predict(const PredictRequest& request,
+                                std::unique_ptr<Outputs>* outputs) const {
+  std::string_view name = request.model_spec().signature_name;
+  if (name.empty()) name = kDefaultSignature;
+  const auto runner = runners_.find(name);
+  if (runner == runners_.end()) {
+    const auto unusable = unusable_.find(name);
+    if (unusable != unusable_.end()) return FromAbsl(unusable->second);
+    const auto append_name = [](std::string* out, const auto& entry) { out->append(entry.first); };
+    return FailedPrecondition("Serving signature key \"", name, "\" not found; the model has {",
+                              absl::StrJoin(runners_, ", ", append_name), "}");
+  }
+  RunResult result;
+  if (absl::Status status = runner->second->Run(request, &result); !status.ok()) {
+    return FromAbsl(status);
+  }
+  *outputs = std::make_unique<TensorOutputs>(std::move(result));
+  return OkStatus();
+}
+
+}  // namespace colcast::engine

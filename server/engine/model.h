@@ -1,0 +1,42 @@
+// A SavedModel loaded into a TensorFlow session.
+#ifndef COLCAST_SERVER_ENGINE_MODEL_H_
+#define COLCAST_SERVER_ENGINE_MODEL_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/engine/engine.h"
+#include "server/engine/signature_runner.h"
+#include "tensorflow/cc/saved_model/loader.h"
+
+namespace colcast::engine {
+
+class TensorFlowModel final : public Model {
+ public:
+  static absl::StatusOr<std::unique_ptr<Model>> Load(const std::string& directory,
+                                                     const std::vector<std::string>& tags,
+                                                     const Options& options);
+
+  const std::string& signatures() const override { return signatures_; }
+  Status Predict(const PredictRequest& request, std::unique_ptr<Outputs>* outputs) const override;
+
+ private:
+  TensorFlowModel() = default;
+
+  absl::Status AddSignature(const std::string& name, const tensorflow::SignatureDef& signature,
+                            bool run_inline);
+
+  std::unique_ptr<tensorflow::SavedModelBundleLite> bundle_;
+  std::string signatures_;
+  std::map<std::string, std::unique_ptr<SignatureRunner>, std::less<>> runners_;
+  std::map<std::string, absl::Status, std::less<>> unusable_;  // signatures Predict refuses
+};
+
+}  // namespace colcast::engine
+
+#endif  // COLCAST_SERVER_ENGINE_MODEL_H_

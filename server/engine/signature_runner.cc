@@ -1,0 +1,168 @@
+#include "server/engine/signature_runner.h"
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/engine/wire_column.h"
+#include "tensorflow/core/protobuf/config.pb.h"
+
+namespace colcast::engine {
+namespace {
+
+using tensorflow::Tensor;
+
+// RunOptions.inter_op_thread_pool: run on the caller's thread.
+constexpr int kCallerThread = -1;
+
+// Working memory of a request; a worker thread keeps its own.
+struct Scratch {
+  std::vector<WireColumn> columns;
+  std::vector<ReceivedInput> received;
+  SignatureInputs::Scratch inputs;
+  std::vector<int> outputs;
+  std::vector<Tensor> feeds;
+  std::vector<Tensor> fetches;
+
+  // Tensors are dropped when a request ends: what a thread keeps must not grow with the requests.
+  void DropTensors() {
+    feeds.clear();
+    fetches.clear();
+  }
+};
+
+absl::Status ReceiveColumns(const PredictRequest& request, Scratch* scratch) {
+  scratch->columns.clear();
+  scratch->received.clear();
+  for (const Column& column : request) {
+    scratch->columns.emplace_back(column);
+    if (absl::Status status = scratch->columns.back().Check(); !status.ok()) return status;
+  }
+  for (size_t i = 0; i < scratch->columns.size(); ++i) {
+    scratch->received.push_back({request.column(i).name, &scratch->columns[i]});
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<SignatureRunner>> SignatureRunner::Create(
+    const tensorflow::SignatureDef& signature, tensorflow::Session* session, bool run_inline) {
+  absl::StatusOr<SignatureInputs> inputs = SignatureInputs::Create(signature);
+  if (!inputs.ok()) return inputs.status();
+  std::unique_ptr<SignatureRunner> runner(
+      new SignatureRunner(*std::move(inputs), session, run_inline));
+  std::map<std::string, const tensorflow::TensorInfo*> sorted;
+  for (const auto& [alias, info] : signature.outputs()) sorted[alias] = &info;
+  for (const auto& [alias, info] : sorted) {
+    if (info->encoding_case() != tensorflow::TensorInfo::kName) {
+      runner->unfetchable_ = absl::InvalidArgumentError(absl::StrCat(
+          "output \"", alias, "\" of the signature is no dense tensor and can not be returned"));
+    }
+    runner->all_outputs_.push_back(static_cast<int>(runner->output_aliases_.size()));
+    runner->output_aliases_.push_back(alias);
+    runner->output_tensors_.push_back(info->name());
+  }
+  return runner;
+}
+
+absl::Status SignatureRunner::Prepare() const { return FindOrMakeCallable(all_outputs_).status(); }
+
+absl::Status SignatureRunner::Run(const PredictRequest& request, RunResult* result) const {
+  thread_local Scratch scratch;
+  if (absl::Status status = SelectOutputs(request.output_filter(), &scratch.outputs);
+      !status.ok()) {
+    return status;
+  }
+  if (absl::Status status = ReceiveColumns(request, &scratch); !status.ok()) return status;
+  absl::Status status = inputs_.Build(scratch.received, &scratch.inputs, &scratch.feeds);
+  absl::StatusOr<const Callable*> callable = nullptr;
+  if (status.ok()) {
+    callable = FindOrMakeCallable(scratch.outputs);
+    status = callable.status();
+  }
+  if (status.ok()) {
+    status = session_->RunCallable((*callable)->handle, scratch.feeds, &scratch.fetches, nullptr);
+  }
+  if (status.ok()) {
+    for (size_t i = 0; i < (*callable)->outputs.size(); ++i) {
+      Tensor& fetched = scratch.fetches[(*callable)->fetches[i]];
+      result->aliases.push_back(output_aliases_[(*callable)->outputs[i]]);
+      result->tensors.push_back((*callable)->shares_fetches ? fetched : std::move(fetched));
+    }
+  }
+  scratch.DropTensors();
+  return status;
+}
+
+absl::Status SignatureRunner::SelectOutputs(const std::vector<std::string_view>& filter,
+                                            std::vector<int>* outputs) const {
+  if (filter.empty()) {
+    *outputs = all_outputs_;
+    return unfetchable_;
+  }
+  outputs->clear();
+  for (std::string_view alias : filter) {
+    const auto found = std::lower_bound(output_aliases_.begin(), output_aliases_.end(), alias);
+    if (found == output_aliases_.end() || *found != alias) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "output tensor alias not found in signature: ", alias,
+          "; outputs expected to be in the set {", absl::StrJoin(output_aliases_, ", "), "}"));
+    }
+    outputs->push_back(static_cast<int>(found - output_aliases_.begin()));
+  }
+  std::sort(outputs->begin(), outputs->end());
+  const auto twice = std::adjacent_find(outputs->begin(), outputs->end());
+  if (twice != outputs->end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("duplicate output tensor alias: ", output_aliases_[*twice]));
+  }
+  return unfetchable_;
+}
+
+absl::StatusOr<const SignatureRunner::Callable*> SignatureRunner::FindOrMakeCallable(
+    const std::vector<int>& outputs) const {
+  {
+    std::shared_lock<std::shared_mutex> lock(mutex_);
+    const auto found = callables_.find(outputs);
+    if (found != callables_.end()) return found->second.get();
+  }
+  std::unique_lock<std::shared_mutex> lock(mutex_);
+  std::unique_ptr<Callable>& callable = callables_[outputs];
+  if (callable == nullptr) {
+    absl::StatusOr<std::unique_ptr<Callable>> made = MakeCallable(outputs);
+    if (!made.ok()) {
+      callables_.erase(outputs);
+      return made.status();
+    }
+    callable = *std::move(made);
+  }
+  return callable.get();
+}
+
+absl::StatusOr<std::unique_ptr<SignatureRunner::Callable>> SignatureRunner::MakeCallable(
+    const std::vector<int>& outputs) const {
+  auto callable = std::make_unique<Callable>();
+  tensorflow::CallableOptions options;
+  for (const std::string& feed : inputs_.feed_names()) options.add_feed(feed);
+  for (int output : outputs) {
+    const std::string& tensor = output_tensors_[output];
+    const auto& fetches = options.fetch();
+    const int position = std::find(fetches.begin(), fetches.end(), tensor) - fetches.begin();
+    if (position == fetches.size()) {
+      options.add_fetch(tensor);
+    } else {
+      callable->shares_fetches = true;
+    }
+    callable->outputs.push_back(output);
+    callable->fetches.push_back(position);
+  }
+  if (run_inline_) options.mutable_run_options()->set_inter_op_thread_pool(kCallerThread);
+  absl::Status status = session_->MakeCallable(options, &callable->handle);
+  if (!status.ok()) return status;
+  return callable;
+}
+
+}  // namespace colcast::engine

@@ -1,0 +1,71 @@
+// One signature of a loaded model, resolved once: inputs to feed positions, outputs to fetch
+// positions, and a prepared callable for each set of outputs that requests ask for.
+#ifndef COLCAST_SERVER_ENGINE_SIGNATURE_RUNNER_H_
+#define COLCAST_SERVER_ENGINE_SIGNATURE_RUNNER_H_
+
+#include <map>
+#include <memory>
+#include <shared_mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/wire/predict_request.h"
+#include "serving_patches/signature_inputs.h"
+#include "tensorflow/core/protobuf/meta_graph.pb.h"
+#include "tensorflow/core/public/session.h"
+
+namespace colcast::engine {
+
+// The outputs of one run: `aliases[i]` names `tensors[i]`. The aliases belong to the runner.
+struct RunResult {
+  std::vector<std::string_view> aliases;
+  std::vector<tensorflow::Tensor> tensors;
+};
+
+class SignatureRunner {
+ public:
+  // `session` must outlive the runner. With `run_inline` operations run on the calling thread.
+  static absl::StatusOr<std::unique_ptr<SignatureRunner>> Create(
+      const tensorflow::SignatureDef& signature, tensorflow::Session* session, bool run_inline);
+
+  // Prepares the callable for all outputs, so that the first request does not pay for it.
+  absl::Status Prepare() const;
+
+  // INVALID_ARGUMENT as SignatureInputs::Build has it, and for an output_filter that names an
+  // unknown output or one output twice.
+  absl::Status Run(const PredictRequest& request, RunResult* result) const;
+
+ private:
+  // What one set of outputs needs. Aliases of one tensor share a fetch.
+  struct Callable {
+    tensorflow::Session::CallableHandle handle = 0;
+    std::vector<int> outputs;  // positions in output_aliases_
+    std::vector<int> fetches;  // outputs[i] is fetched tensor number fetches[i]
+    bool shares_fetches = false;
+  };
+
+  SignatureRunner(SignatureInputs inputs, tensorflow::Session* session, bool run_inline)
+      : inputs_(std::move(inputs)), session_(session), run_inline_(run_inline) {}
+
+  absl::Status SelectOutputs(const std::vector<std::string_view>& filter,
+                             std::vector<int>* outputs) const;
+  absl::StatusOr<const Callable*> FindOrMakeCallable(const std::vector<int>& outputs) const;
+  absl::StatusOr<std::unique_ptr<Callable>> MakeCallable(const std::vector<int>& outputs) const;
+
+  const SignatureInputs inputs_;
+  tensorflow::Session* const session_;
+  const bool run_inline_;
+  std::vector<std::string> output_aliases_;  // sorted
+  std::vector<std::string> output_tensors_;  // the graph's name of each
+  absl::Status unfetchable_;                 // what Run answers if an output is no dense tensor
+  std::vector<int> all_outputs_;
+  mutable std::shared_mutex mutex_;
+  mutable std::map<std::vector<int>, std::unique_ptr<Callable>> callables_;
+};
+
+}  // namespace colcast::engine
+
+#endif  // COLCAST_SERVER_ENGINE_SIGNATURE_RUNNER_H_

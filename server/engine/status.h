@@ -1,0 +1,23 @@
+// From TensorFlow's status to the server's.
+#ifndef COLCAST_SERVER_ENGINE_STATUS_H_
+#define COLCAST_SERVER_ENGINE_STATUS_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "server/wire/status.h"
+
+namespace colcast::engine {
+
+// Both enumerate gRPC's canonical codes.
+inline Status FromAbsl(const absl::Status& status) {
+  return {static_cast<StatusCode>(status.code()), std::string(status.message())};
+}
+
+inline absl::Status ToAbsl(const Status& status) {
+  return absl::Status(static_cast<absl::StatusCode>(status.code), status.message);
+}
+
+}  // namespace colcast::engine
+
+#endif  // COLCAST_SERVER_ENGINE_STATUS_H_

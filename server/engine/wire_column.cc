@@ -1,0 +1,73 @@
+#include "server/engine/wire_column.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/engine/status.h"
+#include "server/wire/tensor_values.h"
+#include "tensorflow/core/framework/allocator.h"
+#include "tensorflow/core/platform/tstring.h"
+#include "tf_patches/repeat_row.h"
+
+namespace colcast::engine {
+namespace {
+
+using tensorflow::Tensor;
+using tensorflow::tstring;
+
+class StringFiller final : public StringVisitor {
+ public:
+  explicit StringFiller(tstring* out) : out_(out) {}
+
+  void Set(int64_t index, const Bytes& value) override {
+    if (value.contiguous()) {
+      out_[index].assign(value.view().data(), value.size());
+    } else {
+      out_[index].resize_uninitialized(value.size());
+      value.CopyTo(out_[index].mdata());
+    }
+  }
+
+  void Repeat(int64_t begin, int64_t end) override {
+    if (begin == 0) return;  // a new tensor's strings are empty
+    for (int64_t i = begin; i < end; ++i) out_[i] = out_[begin - 1];
+  }
+
+ private:
+  tstring* const out_;
+};
+
+}  // namespace
+
+absl::Status WireColumn::Check() const {
+  int64_t count = 0;
+  if (Status status = ElementCount(*column_, &count); !status.ok()) return ToAbsl(status);
+  return ToAbsl(CheckValues(*column_, count));
+}
+
+absl::Status WireColumn::BuildTensor(const tensorflow::TensorShape& target, Tensor* out) const {
+  int64_t count = 0;
+  if (Status status = ElementCount(*column_, &count); !status.ok()) return ToAbsl(status);
+  Tensor tensor(tensorflow::cpu_allocator(), dtype(), target);
+  if (!tensor.IsInitialized() && target.num_elements() > 0) {
+    return absl::ResourceExhaustedError(absl::StrCat("no memory for a tensor of shape ",
+                                                     target.DebugString(), " and dtype ",
+                                                     tensorflow::DataTypeString(dtype())));
+  }
+  if (target.num_elements() > 0) {
+    Status status;
+    if (dtype() == tensorflow::DT_STRING) {
+      StringFiller filler(tensor.flat<tstring>().data());
+      status = VisitStrings(*column_, count, &filler);
+    } else {
+      status = CopyValues(*column_, count, tensor.data());
+    }
+    if (!status.ok()) return ToAbsl(status);
+    if (target.num_elements() != count) RepeatFirstRow(&tensor);
+  }
+  *out = std::move(tensor);
+  return absl::OkStatus();
+}
+
+}  // namespace colcast::engine

@@ -1,0 +1,34 @@
+// A column on the wire as the expansion rule sees it: one copy, from gRPC's slices to the tensor.
+#ifndef COLCAST_SERVER_ENGINE_WIRE_COLUMN_H_
+#define COLCAST_SERVER_ENGINE_WIRE_COLUMN_H_
+
+#include "server/wire/predict_request.h"
+#include "serving_patches/column_source.h"
+
+namespace colcast::engine {
+
+class WireColumn final : public ColumnSource {
+ public:
+  // `column` must outlive this object.
+  explicit WireColumn(const Column& column) : column_(&column) {}
+
+  // Whether the values fit the shape, from sizes alone: asked for every column of a request before
+  // the first tensor is allocated, so that a column that lies about its rows costs nothing.
+  absl::Status Check() const;
+
+  tensorflow::DataType dtype() const override {
+    return static_cast<tensorflow::DataType>(column_->dtype);
+  }
+  absl::Span<const int64_t> dims() const override { return column_->dims; }
+
+  // Decodes into the tensor's buffer; a row to be repeated is decoded into its first row.
+  absl::Status BuildTensor(const tensorflow::TensorShape& target,
+                           tensorflow::Tensor* out) const override;
+
+ private:
+  const Column* column_;
+};
+
+}  // namespace colcast::engine
+
+#endif  // COLCAST_SERVER_ENGINE_WIRE_COLUMN_H_

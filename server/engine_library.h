@@ -1,0 +1,18 @@
+// Opens the engine library, the only part of the process that TensorFlow is linked into.
+#ifndef COLCAST_SERVER_ENGINE_LIBRARY_H_
+#define COLCAST_SERVER_ENGINE_LIBRARY_H_
+
+#include <memory>
+
+#include "server/engine/engine.h"
+#include "server/wire/status.h"
+
+namespace colcast {
+
+// Opens libcolcast_engine.so in the executable's own directory. The library stays open for the
+// life of the process. NOT_FOUND, with the linker's reason, if it or TensorFlow is missing.
+Status OpenEngine(const engine::Options& options, std::unique_ptr<engine::Engine>* engine);
+
+}  // namespace colcast
+
+#endif  // COLCAST_SERVER_ENGINE_LIBRARY_H_

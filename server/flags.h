@@ -1,0 +1,27 @@
+// The command line, with tensorflow_model_server's names where both have the thing.
+#ifndef COLCAST_SERVER_FLAGS_H_
+#define COLCAST_SERVER_FLAGS_H_
+
+#include <string>
+
+#include "server/engine/engine.h"
+#include "server/models/model_manager.h"
+#include "server/rpc/grpc_server.h"
+#include "server/scheduling/worker_pool.h"
+
+namespace colcast {
+
+struct ServerOptions {
+  engine::Options engine;
+  models::ModelManager::Options model;
+  scheduling::WorkerPool::Options workers;
+  rpc::GrpcServer::Options grpc;
+};
+
+// Reads the flags. INVALID_ARGUMENT names the flag, its value and what is wanted. Ends the process
+// for --help, --version, and a flag that does not exist or does not parse.
+Status ParseFlags(int argc, char** argv, ServerOptions* options);
+
+}  // namespace colcast
+
+#endif  // COLCAST_SERVER_FLAGS_H_

@@ -1,0 +1,70 @@
+#include "server/models/version_directory.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace colcast::models {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::Field;
+using testing::IsEmpty;
+
+class VersionDirectoryTest : public testing::Test {
+ protected:
+  VersionDirectoryTest() {
+    fs::remove_all(base_);
+    fs::create_directories(base_);
+  }
+  ~VersionDirectoryTest() override { fs::remove_all(base_); }
+
+  void MakeVersion(const std::string& name, const char* file = "saved_model.pb") {
+    fs::create_directories(base_ / name);
+    if (file != nullptr) std::ofstream(base_ / name / file) << "graph";
+  }
+  auto IsVersion(int64_t version, const std::string& name) {
+    return AllOf(Field(&VersionDirectory::version, version),
+                 Field(&VersionDirectory::path, (base_ / name).native()));
+  }
+
+  const fs::path base_ =
+      fs::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name();
+};
+
+TEST_F(VersionDirectoryTest, OrdersVersionsAsNumbers) {
+  for (const char* name : {"10", "9", "0002"}) MakeVersion(name);
+  EXPECT_THAT(ListVersions(base_),
+              ElementsAre(IsVersion(2, "0002"), IsVersion(9, "9"), IsVersion(10, "10")));
+}
+
+TEST_F(VersionDirectoryTest, SkipsNamesThatAreNoVersion) {
+  for (const char* name : {"1a", "-1", "+1", "v1", "tmp", "99999999999999999999"}) {
+    MakeVersion(name);
+  }
+  EXPECT_THAT(ListVersions(base_), IsEmpty());
+}
+
+TEST_F(VersionDirectoryTest, SkipsAVersionThatIsStillBeingCopied) {
+  MakeVersion("1");
+  MakeVersion("2", nullptr);
+  MakeVersion("3", "saved_model.pbtxt");
+  EXPECT_THAT(ListVersions(base_), ElementsAre(IsVersion(1, "1"), IsVersion(3, "3")));
+}
+
+TEST_F(VersionDirectoryTest, FollowsLinks) {
+  MakeVersion("elsewhere");
+  fs::create_directory_symlink(base_ / "elsewhere", base_ / "7");
+  EXPECT_THAT(ListVersions(base_), ElementsAre(IsVersion(7, "7")));
+}
+
+TEST_F(VersionDirectoryTest, AMissingBasePathHasNoVersions) {
+  EXPECT_THAT(ListVersions(base_ / "missing"), IsEmpty());
+}
+
+}  // namespace
+}  // namespace colcast::models

@@ -1,0 +1,50 @@
+// The gRPC endpoint: the services and the health check on one port.
+#ifndef COLCAST_SERVER_RPC_GRPC_SERVER_H_
+#define COLCAST_SERVER_RPC_GRPC_SERVER_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+#include <string>
+
+#include "server/models/model_manager.h"
+#include "server/rpc/model_service.h"
+#include "server/rpc/prediction_service.h"
+#include "server/scheduling/worker_pool.h"
+
+namespace colcast::rpc {
+
+class GrpcServer {
+ public:
+  struct Options {
+    std::string host = "0.0.0.0";
+    int port = 8500;  // 0: any free one
+    TensorEncoding encoding = TensorEncoding::kTypedFields;
+  };
+
+  // Both must outlive the server. UNAVAILABLE, naming the address, if it can not be listened on.
+  static Status Start(const Options& options, const models::ModelManager* models,
+                      scheduling::WorkerPool* workers, std::unique_ptr<GrpcServer>* server);
+
+  // HOST:PORT with the port that was bound.
+  const std::string& address() const { return address_; }
+
+  // What grpc.health.v1.Health answers; NOT_SERVING until told otherwise.
+  void SetServing(bool serving);
+
+  // Takes no more requests and returns when those in flight have been answered.
+  void Shutdown();
+
+ private:
+  GrpcServer(const Options& options, const models::ModelManager* models,
+             scheduling::WorkerPool* workers);
+
+  PredictionService prediction_service_;
+  ModelService model_service_;
+  std::string address_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace colcast::rpc
+
+#endif  // COLCAST_SERVER_RPC_GRPC_SERVER_H_

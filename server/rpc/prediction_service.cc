@@ -1,0 +1,69 @@
+#include "server/rpc/prediction_service.h"
+
+#include <memory>
+#include <string>
+
+#include "server/rpc/model_spec.h"
+#include "server/rpc/predict_call.h"
+#include "server/rpc/status.h"
+#include "tensorflow/core/protobuf/meta_graph.pb.h"
+
+namespace colcast::rpc {
+namespace {
+
+using tensorflow::serving::GetModelMetadataRequest;
+using tensorflow::serving::GetModelMetadataResponse;
+
+constexpr char kSignatureDef[] = "signature_def";
+
+Status CheckMetadataFields(const GetModelMetadataRequest& request) {
+  if (request.metadata_field().empty()) {
+    return InvalidArgument("GetModelMetadata needs a metadata_field; there is one: \"",
+                           kSignatureDef, "\"");
+  }
+  for (const std::string& field : request.metadata_field()) {
+    if (field != kSignatureDef) {
+      return InvalidArgument("Metadata field ", field, " is not supported; there is one: \"",
+                             kSignatureDef, "\"");
+    }
+  }
+  return OkStatus();
+}
+
+Status Describe(const models::ModelManager& models, const GetModelMetadataRequest& request,
+                GetModelMetadataResponse* response) {
+  if (Status status = CheckMetadataFields(request); !status.ok()) return status;
+  std::shared_ptr<const models::ServedVersion> served;
+  const ModelSpec spec = FromProto(request.model_spec());
+  if (Status status = models.Find(spec, &served); !status.ok()) return status;
+  tensorflow::MetaGraphDef signatures;
+  if (!signatures.ParseFromString(served->model->signatures())) {
+    return Internal("the signatures of model \"", spec.name, "\" can not be read");
+  }
+  tensorflow::serving::SignatureDefMap map;
+  map.mutable_signature_def()->swap(*signatures.mutable_signature_def());
+  response->mutable_model_spec()->set_name(spec.name);
+  response->mutable_model_spec()->mutable_version()->set_value(served->version);
+  (*response->mutable_metadata())[kSignatureDef].PackFrom(map);
+  return OkStatus();
+}
+
+}  // namespace
+
+grpc::ServerUnaryReactor* PredictionService::Predict(grpc::CallbackServerContext* context,
+                                                     const grpc::ByteBuffer* request,
+                                                     grpc::ByteBuffer* response) {
+  auto* call = new PredictCall(context, request, response, models_, encoding_);
+  workers_->Submit(call);
+  return call;
+}
+
+grpc::ServerUnaryReactor* PredictionService::GetModelMetadata(
+    grpc::CallbackServerContext* context, const GetModelMetadataRequest* request,
+    GetModelMetadataResponse* response) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(ToGrpc(Describe(*models_, *request, response)));
+  return reactor;
+}
+
+}  // namespace colcast::rpc

@@ -1,0 +1,106 @@
+#include "server/scheduling/worker_pool.h"
+
+#include <utility>
+#include <vector>
+
+namespace colcast::scheduling {
+
+WorkerPool::WorkerPool(Options options) : options_(std::move(options)) {
+  workers_.reserve(options_.num_workers);
+  for (int i = 0; i < options_.num_workers; ++i) {
+    workers_.emplace_back([this] { Work(); });
+  }
+}
+
+WorkerPool::~WorkerPool() {
+  std::deque<Waiting> left;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    stopping_ = true;
+    left.swap(waiting_);
+  }
+  wakeup_.notify_all();
+  for (const Waiting& waiting : left) Drop(waiting.job, DropReason::kShutdown);
+  for (std::thread& worker : workers_) worker.join();
+}
+
+void WorkerPool::Submit(Job* job) {
+  std::vector<Job*> expired;
+  DropReason refused_because{};
+  bool accepted = false;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const size_t limit = options_.max_queued_requests;
+    if (waiting_.size() >= limit) expired = TakeExpired();
+    accepted = !stopping_ && waiting_.size() < limit;
+    if (accepted) {
+      waiting_.push_back({job, options_.now()});
+    } else {
+      refused_because = stopping_ ? DropReason::kShutdown : DropReason::kQueueFull;
+    }
+  }
+  if (accepted) {
+    wakeup_.notify_one();
+  } else {
+    Drop(job, refused_because);
+  }
+  for (Job* late : expired) Drop(late, DropReason::kDeadlineExceeded);
+}
+
+int WorkerPool::queued() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return static_cast<int>(waiting_.size());
+}
+
+void WorkerPool::Work() {
+  for (;;) {
+    std::vector<Job*> expired;
+    Waiting next{};
+    {
+      std::unique_lock<std::mutex> lock(mutex_);
+      wakeup_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
+      if (waiting_.empty()) return;
+      expired = TakeExpired();
+      if (!waiting_.empty()) next = TakeNext();
+    }
+    for (Job* late : expired) Drop(late, DropReason::kDeadlineExceeded);
+    if (next.job == nullptr) continue;
+    const Clock::time_point now = options_.now();
+    if (next.job->cancelled()) {
+      Drop(next.job, DropReason::kCancelled);
+    } else if (next.job->deadline() <= now) {
+      Drop(next.job, DropReason::kDeadlineExceeded);
+    } else {
+      next.job->Run(now - next.since);
+    }
+  }
+}
+
+WorkerPool::Waiting WorkerPool::TakeNext() {
+  const bool overloaded =
+      waiting_.size() > static_cast<size_t>(kOldestFirstLimit) * options_.num_workers;
+  Waiting next = overloaded ? waiting_.back() : waiting_.front();
+  if (overloaded) {
+    waiting_.pop_back();
+  } else {
+    waiting_.pop_front();
+  }
+  return next;
+}
+
+std::vector<Job*> WorkerPool::TakeExpired() {
+  std::vector<Job*> expired;
+  const Clock::time_point now = options_.now();
+  while (!waiting_.empty() && waiting_.front().job->deadline() <= now) {
+    expired.push_back(waiting_.front().job);
+    waiting_.pop_front();
+  }
+  return expired;
+}
+
+void WorkerPool::Drop(Job* job, DropReason reason) {
+  dropped_[static_cast<int>(reason)].fetch_add(1, std::memory_order_relaxed);
+  job->Drop(reason);
+}
+
+}  // namespace colcast::scheduling
