@@ -1,16 +1,19 @@
 """One feature's values, in any of the shapes callers have them, as one column."""
 
+import contextlib
+import math
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
 import numpy as np
-from colcast.client._dtypes import BFLOAT16, INT64, STRING, Array, bfloat16_bits
+from colcast.client._dtypes import BFLOAT16, FLOAT, INT64, STRING, Array, bfloat16_bits
 from colcast.client._errors import InputError
 from colcast.client._policies import Policies
 from colcast.client._schema import LENGTH_SUFFIX, Feature, Kind
-from colcast.client._values import Place, flat_array, is_missing
+from colcast.client._values import Place, flat_array, is_missing, object_array
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,8 @@ class Column:
         """Whether all rows hold exactly the same bits (so NaN equals NaN, 0.0 is not -0.0)."""
         if self.rows <= 1:
             return True
+        if self.values.ndim == 1 and not _alike(self.values[0], self.values[-1]):
+            return False
         if self.lengths is not None and (self.lengths != self.lengths[0]).any():
             return False
         values = self.values.reshape(self.rows, -1)
@@ -64,6 +69,9 @@ def column_of(feature: Feature, values: Any, policies: Policies, *, of_user: boo
     Raises:
         InputError: a value that does not fit, with its feature and row.
     """
+    quick = _clean(feature, values, policies)
+    if quick is not None:
+        return Column(quick)
     if feature.kind in (Kind.MULTI, Kind.SEQUENCE):
         return _lists(feature, values, policies, of_user)
     sizes = _inner_shape(feature, values)
@@ -73,7 +81,7 @@ def column_of(feature: Feature, values: Any, policies: Policies, *, of_user: boo
         flat = values
     else:
         flat = _nested(feature, values, sizes, policies, of_user)
-    width = int(np.prod(sizes, dtype=np.int64))
+    width = math.prod(sizes)
     place = Place(feature.name, None if of_user else lambda i: i // max(width, 1))
     default = _flat_default(feature, width)
     if default is not None and width != 1:
@@ -108,7 +116,7 @@ def default_column(feature: Feature) -> Column | None:
     sizes = tuple(int(size or 0) for size in feature.shape or ())
     if feature.kind is Kind.SEQUENCE:
         return Column(_stored(feature, feature.default.reshape(1, -1, *sizes[1:])))
-    values = np.broadcast_to(feature.default.reshape(-1), (int(np.prod(sizes)),))
+    values = np.broadcast_to(feature.default.reshape(-1), (math.prod(sizes),))
     return Column(_stored(feature, np.array(values)).reshape(1, *sizes))
 
 
@@ -136,6 +144,40 @@ def given_lengths(feature: Feature, values: Any, lengths: Any, policies: Policie
         message = f"expected a length from 0 to {longest}, the padded width, got {counts[row]}"
         raise InputError(message, feature=spec.name, row=row)
     return Column(column.values, counts)
+
+
+def _clean(feature: Feature, values: Any, policies: Policies) -> Array | None:
+    """Values that need no checking but their type, converted in one go; None: the long way.
+
+    An array of the very dtype and shape, or a list of one Python type that always fits.
+    """
+    if feature.kind is not Kind.SINGLE or policies.nan != "send":
+        return None
+    if isinstance(values, np.ndarray):
+        if values.dtype != feature.dtype.storage or values.shape[1:] != feature.shape:
+            return None
+        if values.dtype != object:
+            return values
+        return values if set(map(type, values.ravel().tolist())) <= {bytes} else None
+    if feature.shape != ():
+        return None
+    types = set(map(type, values))
+    with contextlib.suppress(OverflowError, UnicodeEncodeError):
+        if types == {bytes} and feature.dtype is STRING:
+            return object_array(values)
+        if types == {str} and feature.dtype is STRING:
+            return object_array(list(map(str.encode, values)))
+        if types == {int} and feature.dtype is INT64:
+            return np.array(values, np.int64)
+        if types == {float} and feature.dtype is FLOAT:
+            converted = np.frombuffer(array("f", values), np.float32)
+            return None if np.isinf(converted).any() else converted
+    return None
+
+
+def _alike(one: Any, two: Any) -> bool:
+    """Whether two values may be the same; cheap, and only a no is certain."""
+    return bool(one == two or one != one)
 
 
 def _stored(feature: Feature, values: Array) -> Array:

@@ -66,6 +66,7 @@ _ALL = (
 )
 BY_NUMBER = {dtype.number: dtype for dtype in _ALL}
 BY_NAME = {dtype.name: dtype for dtype in _ALL}
+_OF_NUMPY = {BY_NAME[name].storage: BY_NAME[name] for name in ("int64", "float32", "float64")}
 
 
 def dtype_of_number(number: int) -> DType:
@@ -88,7 +89,7 @@ def dtype_of_array(values: Array) -> DType:
     """
     if values.dtype.kind in "OSUT":
         return STRING
-    found = BY_NAME.get(values.dtype.name)
+    found = _OF_NUMPY.get(values.dtype) or BY_NAME.get(values.dtype.name)
     if found is None:
         raise InputError(f"NumPy dtype {values.dtype} has no counterpart in TensorFlow")
     return found

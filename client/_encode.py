@@ -14,7 +14,7 @@ from colcast.client._dtypes import BOOL, STRING, Array, DType, bfloat16_bits, dt
 from colcast.client._errors import InputError
 from colcast.client._wire import field, integer_field, varint, varints
 
-Parts = list["bytes | memoryview"]
+Parts = list[bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,40 +100,37 @@ def _header(dtype: int, shape: tuple[int, ...]) -> bytes:
 def _append_input(parts: Parts, name: str, tensor: Tensor) -> None:
     """Appends one entry of the map `inputs`; lengths come first, so the body is made before."""
     key = _key(name)
-    shape = tensor.values.shape if tensor.shape is None else tensor.shape
-    header = _header(tensor.dtype.number, shape)
+    values, dtype, lead = tensor.values, tensor.dtype, b""
+    header = _header(dtype.number, values.shape if tensor.shape is None else tensor.shape)
     if tensor.shape is not None:
-        body: bytes | memoryview = _one_typed_value(tensor)
-        lead = b""
-    elif tensor.dtype is STRING:
-        body, lead = string_values(tensor.values), b""
+        body = _one_typed_value(tensor)
+    elif dtype is STRING:
+        try:
+            body = string_values(values)
+        except TypeError:  # not bytes throughout
+            body = string_values(_as_bytes(name, values))
     else:
-        content = np.ascontiguousarray(tensor.values, tensor.dtype.storage)
-        body = content.tobytes()
+        if values.dtype != dtype.storage:
+            values = values.astype(dtype.storage)
+        body = values.tobytes()
         lead = b"\x22" + varint(len(body)) if body else b""
-    size = varint(len(header) + len(lead) + len(body))
-    entry = varint(len(key) + len(size) + len(header) + len(lead) + len(body))
-    parts += (b"\x12", entry, key, size, header, lead, body)
+    tensor_size = len(header) + len(lead) + len(body)
+    size = varint(tensor_size)
+    parts += (b"\x12", varint(len(key) + len(size) + tensor_size), key, size, header, lead, body)
 
 
-_STRING_LEADS = [b"\x42" + varint(size) for size in range(256)]
-
-
-def _string_lead(size: int) -> bytes:
-    return _STRING_LEADS[size] if size < 256 else b"\x42" + varint(size)
+_SHORT_LEADS = [b"\x42" + varint(size) for size in range(256)]
 
 
 def string_values(values: Array) -> bytes:
     """A bytes array [...] as repeated string_val fields (number 8), in row-major order."""
     flat = values.ravel().tolist()
-    sizes = list(map(len, flat))
-    if max(sizes, default=0) < len(_STRING_LEADS):
-        leads = map(_STRING_LEADS.__getitem__, sizes)
-    else:
-        leads = map(_string_lead, sizes)
     parts: list[bytes] = [b""] * (2 * len(flat))
-    parts[::2] = leads
     parts[1::2] = flat
+    try:
+        parts[::2] = map(_SHORT_LEADS.__getitem__, map(len, flat))
+    except IndexError:
+        parts[::2] = [b"\x42" + varint(len(value)) for value in flat]
     return b"".join(parts)
 
 
@@ -156,20 +153,18 @@ def _tensor_of(name: str, column: Any) -> Tensor:
         dtype = dtype_of_array(values)
     except InputError as error:
         raise InputError(str(error), feature=name) from None
-    if dtype is STRING:
-        return Tensor(dtype, _as_bytes(name, values))
     if dtype.name == "bfloat16":
         return Tensor(dtype, bfloat16_bits(values.astype(np.float32)))
     return Tensor(dtype, values)
 
 
 def _as_bytes(name: str, values: Array) -> Array:
+    """The same strings with text as UTF-8; anything else is refused."""
     flat = values.ravel().tolist()
     result = np.empty(len(flat), object)
-    result[:] = [value.encode() if isinstance(value, str) else value for value in flat]
-    if not set(map(type, result)) <= {bytes}:
-        row = next(i for i, value in enumerate(result) if not isinstance(value, bytes))
-        raise InputError(
-            f"expected str or bytes, got {flat[row]!r} ({type(flat[row]).__name__})", feature=name
-        )
+    for i, value in enumerate(flat):
+        if not isinstance(value, str | bytes):
+            shown = f"{value!r} ({type(value).__name__})"
+            raise InputError(f"expected str or bytes, got {shown}", feature=name)
+        result[i] = value.encode() if isinstance(value, str) else value
     return result.reshape(values.shape)

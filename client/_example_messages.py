@@ -1,8 +1,8 @@
 """tf.train.Example as protobuf messages of our own, in a descriptor pool of our own.
 
 A process may hold TensorFlow's example.proto in protobuf's default pool; a second registration
-there would fail. In a private pool the messages can also be declared as suits us: a map as its
-entries, each feature's value as bytes, so that equal features are found without parsing them.
+there would fail. In a private pool the messages can also be declared as suits us: the map of
+features as a list of undecoded entries, so that equal ones are found without parsing them.
 """
 
 from functools import lru_cache
@@ -40,8 +40,7 @@ def messages() -> Messages:
         float_list=(2, "FloatList", False),
         int64_list=(3, "Int64List", False),
     )
-    _message(file, "Entry", key=(1, _Field.TYPE_BYTES, False), value=(2, _Field.TYPE_BYTES, False))
-    _message(file, "Features", feature=(1, "Entry", True))
+    _message(file, "Features", feature=(1, _Field.TYPE_BYTES, True))
     _message(file, "Example", features=(1, "Features", False))
     _message(file, "Examples", examples=(1, "Example", True))
     pool = descriptor_pool.DescriptorPool()

@@ -1,6 +1,7 @@
 """Serialized tf.Examples -> tables: what is equal on every row apart from what is not."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from colcast.client._dtypes import Array
 from colcast.client._errors import DecodeError, InputError
 from colcast.client._inputs import Table
 from colcast.client._schema import Feature, Kind
-from colcast.client._values import NOT_GIVEN
+from colcast.client._values import NOT_GIVEN, object_array
 from colcast.client._wire import field, fields, read_varints
 
 
@@ -23,8 +24,6 @@ def serialized(examples: Sequence[Any]) -> list[bytes]:
         raise InputError(
             f"expected a list of tf.Examples or their bytes, got {type(examples).__name__}"
         )
-    if set(map(type, examples)) == {bytes}:
-        return list(examples)
     return [_serialized(row, example) for row, example in enumerate(examples)]
 
 
@@ -69,18 +68,26 @@ def tables_of_examples(
         InputError: bytes that are no tf.Example, or values of a number or type that does not
             fit the feature.
     """
-    entries, unused = _split(examples, features)
-    shared: dict[str, Any] = {}
-    varying: dict[str, Any] = {}
-    for name, values in entries.items():
-        if values.count(values[0]) == len(values):
-            shared[name] = _column(features[name], values[:1])
-        else:
-            varying[name] = _column(features[name], values)
-    return Table(1, shared), Table(len(examples), varying, unused)
+    shared, varying = _split([list(example.features.feature) for example in _parse(examples)])
+    wanted = {name.encode(): name for name in features}
+    user = {
+        wanted[key]: _entries(features[wanted[key]], [value])
+        for key, value in shared.items()
+        if key in wanted and key not in varying
+    }
+    items = {
+        wanted[key]: _entries(features[wanted[key]], values)
+        for key, values in varying.items()
+        if key in wanted
+    }
+    keys = (shared.keys() | varying.keys()) - wanted.keys()
+    unused = frozenset(key.decode(errors="replace") for key in keys)
+    return Table(1, user), Table(len(examples), items, unused)
 
 
 # Implementation details follow.
+
+Value = bytes | None  # a serialized Feature; None where a row has none
 
 
 def _serialized(row: int | None, example: Any) -> bytes:
@@ -98,88 +105,103 @@ def _messages() -> Any:
     return messages()
 
 
-def _split(
-    examples: Sequence[bytes], features: Mapping[str, Feature]
-) -> tuple[dict[str, list[bytes | None]], frozenset[str]]:
-    """Each feature's value bytes, a row each (None where absent), and the names not wanted."""
-    parsed = _parse(examples)
-    rows = len(examples)
-    wanted = {name.encode(): name for name in features}
-    found: dict[bytes, list[bytes | None]] = {}
-    for row, example in enumerate(parsed.examples):
-        for entry in example.features.feature:
-            key = entry.key
-            values = found.get(key)
-            if values is None:
-                values = found[key] = [None] * rows
-            values[row] = entry.value
-    unused = frozenset(key.decode(errors="replace") for key in found.keys() - wanted.keys())
-    return {wanted[key]: values for key, values in found.items() if key in wanted}, unused
-
-
-def _parse(examples: Sequence[bytes]) -> Any:
+def _parse(examples: Sequence[bytes]) -> Iterable[Any]:
     decoder = _messages().Examples
     try:
-        return decoder.FromString(b"".join([field(1, example) for example in examples]))
-    except Exception:  # protobuf's DecodeError, whose import path depends on the version
-        pass
-    for row, example in enumerate(examples):
-        try:
-            decoder.FromString(field(1, example))
-        except Exception as error:
-            raise InputError(f"not a serialized tf.Example: {error}", row=row) from None
-    raise InputError("the examples are not serialized tf.Examples")
+        parsed: Iterable[Any] = decoder.FromString(
+            b"".join([field(1, example) for example in examples])
+        ).examples
+        return parsed
+    except Exception:  # protobuf's DecodeError; which row was it?
+        for row, example in enumerate(examples):
+            try:
+                decoder.FromString(field(1, example))
+            except Exception as error:
+                raise InputError(f"not a serialized tf.Example: {error}", row=row) from None
+        raise
 
 
-def _column(feature: Feature, values: list[bytes | None]) -> Any:
+def _split(rows: list[list[bytes]]) -> tuple[dict[bytes, bytes], dict[bytes, list[Value]]]:
+    """Map entries a row -> (key -> value on every row, key -> [rows] values for the others).
+
+    Whole entries are compared, by hash, before any of them is looked into. Where a key comes
+    twice, as in a merged context, the later one counts.
+    """
+    if not rows:
+        return {}, {}
+    everywhere = set(rows[0]).intersection(*rows[1:])
+    shared = dict(_key_and_value(entry) for entry in rows[0] if entry in everywhere)
+    varying: dict[bytes, list[Value]] = {}
+    for row, entries in enumerate(rows):
+        for entry in entries:
+            if entry not in everywhere:
+                key, value = _key_and_value(entry)
+                values = varying.get(key)
+                if values is None:
+                    values = varying[key] = [shared.get(key)] * len(rows)
+                values[row] = value
+    return shared, varying
+
+
+def _key_and_value(entry: bytes) -> tuple[bytes, bytes]:
+    """A map entry's key and value: `0A size key 12 size value`, whose sizes are mostly short."""
+    if entry[:1] == b"\x0a" and entry[1] < 128:
+        end = entry[1] + 2
+        if entry[end : end + 1] == b"\x12" and entry[end + 1] == len(entry) - end - 2 < 128:
+            return entry[2:end], entry[end + 2 :]
+    key = value = b""
+    for number, _, content in fields(entry):
+        if number == 1:
+            key = message(number, content)
+        elif number == 2:
+            value = message(number, content)
+    return key, value
+
+
+def _entries(feature: Feature, values: list[Value]) -> Any:
     """One feature's serialized values -> [rows] entries as `column_of` takes them."""
-    if feature.kind is Kind.SINGLE and all(size == 1 for size in feature.shape or (1,)):
-        quick = _one_value_each(values)
-        if quick is not None:
-            return quick
+    one_value = feature.kind is Kind.SINGLE and prod(size or 0 for size in feature.shape or ()) == 1
+    quick = _one_value_each(values) if one_value and None not in values else None
+    if quick is not None:
+        return quick
     rows = [_parsed(value) for value in values]
     if feature.kind is Kind.MULTI:
         return rows
-    sizes = tuple(int(size or 0) for size in feature.shape or ())
-    return [_shaped(feature, row, value, sizes) for row, value in enumerate(rows)]
+    return [_shaped(feature, row, value) for row, value in enumerate(rows)]
 
 
-def _one_value_each(values: list[bytes | None]) -> Any:
-    """The values if every row has one in the usual short form, without parsing; else None.
+_BYTES, _FLOAT, _INT64 = 0x0A, 0x12, 0x1A
 
-    A Feature with one value is `kind size 0x0A size payload`, where kind is the tag of its list.
+
+def _one_value_each(values: Sequence[Any]) -> Array | list[bytes] | None:
+    """The values [rows] if every row has one, written the usual short way; else None.
+
+    A Feature with one value is `kind size 0A size payload`, where kind is the tag of its list.
     """
-    if None in values:
+    sizes = np.fromiter(map(len, values), np.int64, len(values))
+    if sizes.min() < 4 or sizes.max() >= 128:
         return None
-    present: list[bytes] = values  # type: ignore[assignment]
-    heads = {value[:1] + value[2:3] for value in present}
-    if len(heads) != 1 or not all(4 <= len(v) < 128 and v[3] == len(v) - 4 for v in present):
+    data = np.frombuffer(b"".join(values), np.uint8)
+    starts = np.cumsum(sizes) - sizes
+    kind = data[0]
+    usual = (data[starts] == kind) & (data[starts + 1] == sizes - 2)
+    usual &= (data[starts + 2] == 0x0A) & (data[starts + 3] == sizes - 4)
+    if not usual.all():
         return None
-    decode = _DECODERS.get(heads.pop())
-    return None if decode is None else decode([value[4:] for value in present])
+    if kind == _BYTES:
+        return [value[4:] for value in values]
+    if kind == _FLOAT:
+        if (sizes != 8).any():
+            return None
+        return data.reshape(-1, 8)[:, 4:].copy().view("<f4").reshape(-1)
+    payload = np.ones(data.size, bool)
+    payload[(starts[:, None] + np.arange(4)).ravel()] = False
+    ends = data[starts + sizes - 1] < 128
+    numbers = read_varints(data[payload].tobytes()) if kind == _INT64 and ends.all() else None
+    return None if numbers is None or numbers.size != len(values) else numbers.view(np.int64)
 
 
-def _one_float_each(payloads: list[bytes]) -> Array | None:
-    if not all(len(payload) == 4 for payload in payloads):
-        return None
-    return np.frombuffer(b"".join(payloads), "<f4")
-
-
-def _one_integer_each(payloads: list[bytes]) -> Array | None:
-    numbers = read_varints(b"".join(payloads))
-    if numbers.size != len(payloads) or not all(payloads):
-        return None
-    return numbers.view(np.int64)
-
-
-_DECODERS: dict[bytes, Callable[[list[bytes]], Any]] = {
-    b"\x0a\x0a": lambda payloads: payloads,
-    b"\x12\x0a": _one_float_each,
-    b"\x1a\x0a": _one_integer_each,
-}
-
-
-def _parsed(value: bytes | None) -> Any:
+def _parsed(value: Value) -> Any:
     """A serialized Feature -> its values as a list; NOT_GIVEN if it says none."""
     if not value:
         return NOT_GIVEN
@@ -190,26 +212,22 @@ def _parsed(value: bytes | None) -> Any:
     return NOT_GIVEN
 
 
-def _shaped(feature: Feature, row: int, values: Any, sizes: tuple[int, ...]) -> Any:
-    """A flat list in the shape of one row: a scalar, a list, or an array for more dimensions."""
+def _shaped(feature: Feature, row: int, values: Any) -> Any:
+    """A row's flat list in the row's shape: a scalar, or lists; -1 is a sequence's own length."""
     if values is NOT_GIVEN:
         return values
-    if feature.kind is Kind.SEQUENCE:
-        sizes = (-1, *sizes[1:])
-    if len(sizes) <= 1 and feature.kind is Kind.SEQUENCE:
-        return values
-    needed = int(np.prod(sizes, dtype=np.int64))
-    if (needed >= 0 and len(values) != needed) or (needed < 0 and len(values) % -needed):
-        expected = "a multiple of " if needed < 0 else ""
+    sizes = [int(size or 0) for size in feature.shape or ()]
+    step = prod(sizes[1:] if feature.kind is Kind.SEQUENCE else sizes)
+    fits = len(values) % step == 0 if feature.kind is Kind.SEQUENCE else len(values) == step
+    if not fits:
+        expected = "a multiple of " if feature.kind is Kind.SEQUENCE else ""
         raise InputError(
-            f"expected {expected}{abs(needed)} values, the example has {len(values)}",
+            f"expected {expected}{step} values, the example has {len(values)}",
             feature=feature.name,
             row=row,
         )
     if not sizes:
         return values[0]
-    if len(sizes) == 1:
-        return values
-    nested = np.empty(len(values), object)
-    nested[:] = values
-    return nested.reshape(sizes).tolist()
+    if feature.kind is Kind.SEQUENCE:
+        sizes[0] = len(values) // step
+    return object_array(values).reshape(sizes).tolist()

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 from colcast.client._batch import Batch, batch_of, send_equal_rows_once
 from colcast.client._dtypes import STRING
 from colcast.client._encode import Tensor, encode_predict_request
@@ -15,6 +14,7 @@ from colcast.client._inputs_examples import tables_of_examples
 from colcast.client._policies import Dedupe, Policies
 from colcast.client._schema import ModelSchema
 from colcast.client._targets import Plan, Target, plan_for, tensors_of
+from colcast.client._values import object_array
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +90,7 @@ def build_request(schema: ModelSchema, inputs: Rows | Examples, options: Request
 def _examples_as_they_are(plan: Plan, inputs: Examples) -> dict[str, Tensor]:
     if not inputs.examples:
         raise InputError("no examples: there is nothing to rank")
-    values = np.empty(len(inputs.examples), object)
-    values[:] = inputs.examples
+    values = object_array(inputs.examples)
     return {next(iter(plan.signature.inputs)): Tensor(STRING, values)}
 
 

@@ -20,6 +20,7 @@ from colcast.client._schema import (
     ModelSchema,
     Signature,
 )
+from colcast.client._values import object_array
 
 Target = Literal["auto", "late", "colcast", "stock", "repeated", "example"]
 """How a request is written.
@@ -97,8 +98,7 @@ def tensors_of(plan: Plan, batch: Batch) -> dict[str, Tensor]:
         InputError: a late model's user feature differs between rows.
     """
     if plan.target == "example":
-        examples = np.empty(batch.rows, object)
-        examples[:] = examples_of(batch.columns, plan.features, batch.rows)
+        examples = object_array(examples_of(batch.columns, plan.features, batch.rows))
         return {next(iter(plan.signature.inputs)): Tensor(STRING, examples)}
     tensors: dict[str, Tensor] = {}
     for name, value in batch.whole.items():

@@ -38,6 +38,13 @@ class Place:
         return InputError(message, feature=self.feature, row=row)
 
 
+def object_array(values: Sequence[Any] | Array) -> Array:
+    """Values [n] as they are, in an object array [n]."""
+    result = np.empty(len(values), object)
+    result[:] = values
+    return result
+
+
 def is_missing(value: Any) -> bool:
     """Whether a value stands for none at all: None, pandas' NA and NaT, a key that is absent."""
     return type(value).__name__ in _MISSING_TYPES
@@ -242,16 +249,12 @@ def _strings(values: Sequence[Any] | Array, place: Place) -> Array:
         _require(values.dtype.kind in "SU", values, STRING, place)
         values = values.tolist()
     types = set(map(type, values))
-    result = np.empty(len(values), object)
     if types <= {bytes}:
-        result[:] = values
-        return result
+        return object_array(values)
     if types == {str}:
         with contextlib.suppress(UnicodeEncodeError):
-            result[:] = list(map(str.encode, values))
-            return result
-    result[:] = [_bytes(i, value, place) for i, value in enumerate(values)]
-    return result
+            return object_array(list(map(str.encode, values)))
+    return object_array([_bytes(i, value, place) for i, value in enumerate(values)])
 
 
 def _bytes(position: int, value: Any, place: Place) -> bytes:
