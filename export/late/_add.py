@@ -1,0 +1,157 @@
+"""Adds a late signature to a MetaGraph: search, rewriting, proof."""
+
+from collections.abc import Collection
+from typing import Any
+
+import tensorflow as tf
+from colcast.export._errors import ExportError
+from colcast.export.late import _rules
+from colcast.export.late._findings import Probe
+from colcast.export.late._flat_graph import FlatGraph, GraphDef, producer
+from colcast.export.late._late_graph import LateGraph
+from colcast.export.late._look import look
+from colcast.export.late._products import Products
+from colcast.export.late._proof import prove
+from colcast.export.late._report import LateReport
+from colcast.export.late._requests import Requests, RowSource
+from colcast.export.late._sides import Side, Sides, sort_sides
+from colcast.export.late._signature import Signature, read_signature
+from colcast.export.late._split import Splits
+from colcast.export.late._summary import Summary
+
+_TIMED_ROWS = 100
+_RULES = (_rules.broadcast, _rules.concat, _rules.pack, _rules.add_n)
+
+
+def add_late_signature(
+    meta_graph: Any,
+    session: tf.compat.v1.Session,
+    *,
+    user_features: Collection[str],
+    rows: RowSource,
+    columnar_signature: str = "columnar",
+    late_signature: str = "columnar_late",
+    tolerance: float = 1e-5,
+    most_constant_bytes: int = 256 << 20,
+) -> LateReport:
+    """Adds a signature that computes the user's part of a model once a request.
+
+    Nodes are only added, all under `late_signature`; they share variables, tables and constants
+    with the present ones. Inputs and outputs are the columnar signature's, user inputs with one
+    row. The signature is proven equal on requests drawn from `rows` before it is added.
+
+    Args:
+        meta_graph: MetaGraphDef with a flat columnar signature; changed in place.
+        session: an initialised session on the same graph. Its graph gets the new nodes too.
+        user_features: features that are the same on every row of a request; a feature `f` brings
+            its column `f/length` along.
+        rows: gives rows to try things out: `rows(n)` are n rows of every columnar input, new ones
+            on each call. They should show all that can differ: empty and long lists, unknown
+            words, zeros, negative numbers, large ids.
+        columnar_signature: the signature to start from.
+        late_signature: the signature to add.
+        tolerance: largest relative difference of float outputs.
+        most_constant_bytes: how much of the weights may be written anew as constants, where user
+            and item rows of a kernel interleave.
+
+    Returns:
+        What was moved, what was not and why, and the proof's differences.
+
+    Raises:
+        ExportError: a name is wrong, every feature is the user's, or the proof fails. Then
+            `meta_graph` is as it was.
+    """
+    _check_free(meta_graph, late_signature)
+    signature = read_signature(meta_graph, columnar_signature, user_features)
+    requests = Requests(rows, signature.user, signature.items)
+    graph = FlatGraph(meta_graph, signature.outputs.values())
+    sides = sort_sides(
+        graph,
+        user=[producer(tensor) for tensor in signature.once.values()],
+        items=[producer(tensor) for tensor in signature.items.values()],
+    )
+    findings = look(session, signature, sides, requests, tolerance)
+    late = LateGraph(graph, sides, findings, signature, session, late_signature)
+    late.place_inputs(signature)
+    products = _write(late, graph, sides, most_constant_bytes)
+    new, added = late.finish(signature)
+    _import(session.graph, added)
+    summary = Summary(graph, sides, late, added)
+    differences = prove(
+        Probe(session, signature.inputs, signature.outputs),
+        Probe(session, new.inputs, new.outputs),
+        requests,
+        tolerance,
+        summary.suspect(),
+    )
+    request = requests.draw(_TIMED_ROWS)
+    report = summary.report(
+        session, late_signature, (signature, new), request, products, differences
+    )
+    _publish(meta_graph, graph, columnar_signature, late_signature, new, added)
+    return report
+
+
+def _check_free(meta_graph: Any, name: str) -> None:
+    if name in meta_graph.signature_def:
+        raise ExportError(f"the model has a signature {name!r} already; choose another name")
+    if any(node.name.startswith(f"{name}/") for node in meta_graph.graph_def.node):
+        raise ExportError(f"the graph has nodes under {name!r} already; choose another name")
+
+
+def _write(late: LateGraph, graph: FlatGraph, sides: Sides, most_constant_bytes: int) -> Products:
+    splits = Splits(late)
+    products = Products(late, splits, most_constant_bytes)
+    for name, node in graph.nodes.items():
+        if late.is_input(name):
+            continue
+        if sides.of[name] is Side.USER:
+            late.write_user(node)
+        elif sides.of[name] is Side.ITEM:
+            splits.follow(node)
+            if not products.write(node) and not any(rule(late, node) for rule in _RULES):
+                late.write_item(node)
+    return products
+
+
+def _import(graph: tf.Graph, added: GraphDef) -> None:
+    """Adds nodes to a graph; what they read and is not among them is in the graph already."""
+    own = {node.name for node in added.node}
+    present: dict[str, Any] = {}
+    for node in added.node:
+        for source in node.input:
+            name = producer(source)
+            if name not in own:
+                operation = graph.get_operation_by_name(name)
+                is_control = source.startswith("^")
+                present[source] = (
+                    operation
+                    if is_control
+                    else operation.outputs[int(source.partition(":")[2] or 0)]
+                )
+    with graph.as_default():
+        tf.import_graph_def(added, input_map=present, name="")
+
+
+def _publish(
+    meta_graph: Any,
+    graph: FlatGraph,
+    columnar: str,
+    name: str,
+    new: Signature,
+    added: GraphDef,
+) -> None:
+    meta_graph.graph_def.node.extend(added.node)
+    source = meta_graph.signature_def[columnar]
+    signature = meta_graph.signature_def[name]
+    signature.CopyFrom(source)
+    for key, info in signature.inputs.items():
+        info.name = new.inputs[key]
+        if key in new.user and not info.tensor_shape.unknown_rank:
+            info.tensor_shape.dim[0].size = 1
+    for key, info in signature.outputs.items():
+        info.name = new.outputs[key]
+    listed = meta_graph.meta_info_def.stripped_op_list.op
+    missing = {node.op for node in added.node} - {op.name for op in listed}
+    for op in sorted(missing):
+        listed.add().CopyFrom(graph.op_defs.get(op))

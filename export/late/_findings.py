@@ -1,0 +1,179 @@
+"""What running a graph shows about its tensors.
+
+No op's rule is known here. A tensor of the user's side is what it turns out to be when the same
+user row is fed once, twice, three and many times.
+"""
+
+import enum
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import tensorflow as tf
+from colcast.export._errors import ExportError
+from colcast.export.late._requests import Array, Columns, Request
+
+REPEATS = (2, 3, 64)
+"""How often a user row is repeated to see what a tensor does; 64 shows what small counts hide."""
+
+
+class Kind(enum.Enum):
+    """How a tensor follows the number of rows."""
+
+    ROW = "row-like"  # N times the rows it has at one row, each block like the first
+    CONSTANT = "constant"  # the same whatever the number of rows
+    OTHER = "other"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is known of one tensor.
+
+    Attributes:
+        kind: its kind. For an item tensor ROW says that the first dimension follows N.
+        shape: its shape at one row; None where it differs from request to request.
+        reason: for OTHER: what was seen.
+    """
+
+    kind: Kind
+    shape: tuple[int | None, ...] | None = None
+    reason: str = ""
+
+    def is_one_row(self, rank: int | None = None) -> bool:
+        """Whether it has exactly one row a candidate (and that rank)."""
+        if self.kind is not Kind.ROW or not self.shape or self.shape[0] != 1:
+            return False
+        return rank is None or rank == len(self.shape)
+
+
+Findings = dict[str, Finding]
+
+
+class Probe:
+    """Runs tensors of a signature in a session.
+
+    Raises:
+        ExportError: the signature fails on a request.
+    """
+
+    def __init__(
+        self, session: tf.compat.v1.Session, inputs: Mapping[str, str], tensors: Mapping[str, str]
+    ) -> None:
+        """Takes the inputs to feed and the tensors to fetch: any name, to the tensor's name."""
+        find = session.graph.get_tensor_by_name
+        self._inputs = list(inputs)
+        self._names = list(tensors)
+        self._run = session.make_callable(
+            [find(tensor) for tensor in tensors.values()],
+            feed_list=[find(tensor) for tensor in inputs.values()],
+        )
+
+    def __call__(self, columns: Columns) -> dict[str, Array]:
+        """The tensors' values on columns, by name."""
+        try:
+            values = self._run(*[columns[name] for name in self._inputs])
+        except tf.errors.OpError as error:
+            shapes = {name: list(columns[name].shape) for name in self._inputs}
+            raise ExportError(
+                f"the signature fails on generated columns of shapes {shapes}: {error.message}"
+            ) from error
+        return dict(zip(self._names, map(np.asarray, values), strict=True))
+
+
+def classify_user(probe: Probe, users: Iterable[Request], tolerance: float) -> Findings:
+    """Finds the kind of tensors that depend on user features only.
+
+    Args:
+        probe: runs those tensors.
+        users: users to try; a tensor must be of one kind with all of them.
+        tolerance: difference taken for equal, relative to the tensor's largest value: sums over
+            more rows may be added up in another order.
+    """
+    found: Findings = {}
+    for user in users:
+        single = probe(user.repeated(1))
+        many = {repeats: probe(user.repeated(repeats)) for repeats in REPEATS}
+        for tensor, value in single.items():
+            values = {repeats: run[tensor] for repeats, run in many.items()}
+            finding = _classify(value, values, tolerance)
+            found[tensor] = _merged(found[tensor], finding) if tensor in found else finding
+    return {tensor: _settled(finding) for tensor, finding in found.items()}
+
+
+def follow_rows(probe: Probe, requests: Mapping[int, Request]) -> Findings:
+    """Finds which item tensors have a first dimension that follows the number of candidates.
+
+    Args:
+        probe: runs those tensors.
+        requests: requests by their number of candidates, two different numbers at least.
+    """
+    found: Findings = {}
+    for rows, request in requests.items():
+        for tensor, value in probe(request.repeated(rows)).items():
+            scales = value.ndim > 0 and value.shape[0] > 0 and value.shape[0] % rows == 0
+            shape = (value.shape[0] // rows, *value.shape[1:]) if scales else value.shape
+            finding = Finding(Kind.ROW if scales else Kind.OTHER, shape)
+            found[tensor] = _merged(found[tensor], finding) if tensor in found else finding
+    return found
+
+
+def _classify(single: Array, many: Mapping[int, Array], tolerance: float) -> Finding:
+    if all(_equal(single, value, tolerance) for value in many.values()):
+        empty = single.ndim > 0 and single.shape[0] == 0
+        return Finding(Kind.CONSTANT, single.shape, reason=_EMPTY if empty else "")
+    if single.ndim == 0:
+        return Finding(
+            Kind.OTHER, (), f"a scalar that changes with the rows{_values(single, many)}"
+        )
+    for repeats, value in many.items():
+        expected = (repeats * single.shape[0], *single.shape[1:])
+        if value.shape != expected:
+            shapes = f"shape {single.shape} at 1 row, {value.shape} at {repeats}"
+            return Finding(Kind.OTHER, single.shape, shapes)
+        if not _equal(np.concatenate([single] * repeats), value, tolerance):
+            seen = _values(single, {repeats: value})
+            return Finding(Kind.OTHER, single.shape, f"rows differ at {repeats} rows{seen}")
+    return Finding(Kind.ROW, single.shape)
+
+
+_EMPTY = "empty on every request tried"  # row-like and constant look the same
+
+
+def _merged(one: Finding, other: Finding) -> Finding:
+    """One finding for two requests; a tensor empty in one of them is what the other shows."""
+    shape = None
+    if one.shape is not None and other.shape is not None and len(one.shape) == len(other.shape):
+        pairs = zip(one.shape, other.shape, strict=True)
+        shape = tuple(a if a == b else None for a, b in pairs)
+    if shape is None:
+        return Finding(Kind.OTHER, None, "its rank differs from request to request")
+    for first, second in ((one, other), (other, one)):
+        if first.kind is Kind.OTHER or second.reason == _EMPTY:
+            return replace(first, shape=shape)
+    if one.kind is not other.kind:
+        return Finding(Kind.OTHER, shape, "row-like for one user, constant for another")
+    return replace(one, shape=shape)
+
+
+def _settled(finding: Finding) -> Finding:
+    if finding.kind is Kind.CONSTANT and finding.reason == _EMPTY:
+        return replace(finding, kind=Kind.OTHER)
+    return finding
+
+
+def _equal(one: Array, other: Array, tolerance: float) -> bool:
+    if one.shape != other.shape:
+        return False
+    if one.dtype.kind not in "fc":
+        return bool(np.array_equal(one, other))
+    scale = np.max(np.abs(one), initial=0.0, where=np.isfinite(one))
+    return bool(np.allclose(one, other, rtol=0, atol=tolerance * scale, equal_nan=True))
+
+
+def _values(single: Array, many: Mapping[int, Array]) -> str:
+    if single.size > 4:
+        return ""
+    shown = [
+        f"{value.tolist()} at {repeats}" for repeats, value in many.items() if value.size <= 12
+    ]
+    return f": {single.tolist()} at 1, {', '.join(shown)}" if shown else ""

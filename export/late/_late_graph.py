@@ -1,0 +1,241 @@
+"""The signature's graph written again: the user's side at one row, the rest at N.
+
+Three versions of a tensor may exist. A FREE one is shared with the original graph. One of the
+user's side exists *once*, computed from the placeholders of one row, and, where an op that runs at
+N rows reads it, as *many*: repeated if it is row-like, as it is if it is constant, and computed
+again from the many of its inputs if it is neither. One of the item side exists as many only.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import tensorflow as tf
+from colcast.export.late._emitter import Emitter
+from colcast.export.late._findings import Finding, Findings, Kind
+from colcast.export.late._flat_graph import (
+    FlatGraph,
+    GraphDef,
+    NodeDef,
+    attribute,
+    control_inputs,
+    data_inputs,
+    producer,
+)
+from colcast.export.late._requests import Array
+from colcast.export.late._sides import Side, Sides
+from colcast.export.late._signature import Signature
+
+
+class LateGraph:
+    """What the rules need to know of the graph, and the nodes written so far.
+
+    Attributes:
+        emit: takes the new nodes.
+        findings: what running the graph showed, by tensor.
+    """
+
+    def __init__(
+        self,
+        graph: FlatGraph,
+        sides: Sides,
+        findings: Findings,
+        signature: Signature,
+        session: tf.compat.v1.Session,
+        prefix: str,
+    ) -> None:
+        """Takes what is known; `prefix` is the first part of every new node's name."""
+        self.emit = Emitter(prefix)
+        self.findings = findings
+        self._graph = graph
+        self._sides = sides
+        self._session = session
+        self._inputs = {producer(tensor) for tensor in signature.inputs.values()}
+        self._again = self._nodes_computed_again(graph, list(signature.outputs.values()))
+        self._replaced: dict[str, str] = {}
+        self._expanded: dict[str, str] = {}
+        self._multiples: dict[int, str] = {}
+        self._rows = ""
+
+    # What is known of a tensor of the original graph.
+
+    def side(self, tensor: str) -> Side:
+        """The side of the op that makes the tensor."""
+        return self._sides.of[producer(tensor)]
+
+    def finding(self, tensor: str) -> Finding:
+        """What running showed; OTHER for what was not looked at."""
+        return self.findings.get(tensor, Finding(Kind.OTHER))
+
+    def rank(self, tensor: str) -> int | None:
+        """The number of dimensions that running showed."""
+        shape = self.finding(tensor).shape
+        return None if shape is None else len(shape)
+
+    def width(self, tensor: str) -> int | None:
+        """The size of the last dimension, where it is always the same."""
+        shape = self.finding(tensor).shape
+        return shape[-1] if shape else None
+
+    def axis(self, concat: NodeDef, axis: str) -> int | None:
+        """A Concat's axis, from 0 up; None if not known."""
+        rank = self.rank(f"{concat.name}:0")
+        if not rank or self.side(axis) is not Side.FREE:
+            return None
+        return int(self.value(axis)) % rank
+
+    def dtype(self, tensor: str) -> tf.DType:
+        """The tensor's dtype."""
+        return self._session.graph.get_tensor_by_name(tensor).dtype.base_dtype
+
+    def value(self, tensor: str) -> Array:
+        """The value of a free tensor."""
+        return np.asarray(self._session.run(tensor))
+
+    def outputs(self, node: str) -> list[str]:
+        """The tensors that a node gives."""
+        return [t.name for t in self._session.graph.get_operation_by_name(node).outputs]
+
+    def static_shape(self, tensor: str) -> tuple[int, ...]:
+        """The shape of a free tensor."""
+        shape = self._session.graph.get_tensor_by_name(tensor).shape
+        return tuple(shape) if shape.is_fully_defined() else self.value(tensor).shape
+
+    def is_user_row(self, tensor: str, rank: int | None = None) -> bool:
+        """Whether it is of the user's side and has one row (and that rank)."""
+        return self.side(tensor) is Side.USER and self.finding(tensor).is_one_row(rank)
+
+    def is_item_rows(self, tensor: str, rank: int | None = None) -> bool:
+        """Whether it is of the item side and has one row a candidate (and that rank)."""
+        return self.side(tensor) is Side.ITEM and self.finding(tensor).is_one_row(rank)
+
+    # Its name in the new graph.
+
+    def once(self, tensor: str) -> str:
+        """The tensor at one row; of the user's side or free."""
+        if producer(tensor) in self._inputs:
+            return self._placed(tensor)
+        return tensor if self.side(tensor) is Side.FREE else self.emit.name("user", tensor)
+
+    def many(self, tensor: str) -> str:
+        """The tensor at N rows."""
+        if tensor in self._replaced:
+            return self._replaced[tensor]
+        side, kind = self.side(tensor), self.finding(tensor).kind
+        if side is Side.FREE:
+            return tensor
+        if side is Side.USER and kind is Kind.CONSTANT:
+            return self.once(tensor)
+        if side is Side.USER and kind is Kind.ROW:
+            if tensor not in self._expanded:
+                rank = len(self.finding(tensor).shape or ())
+                self._expanded[tensor] = self.expand(self.once(tensor), rank, self.dtype(tensor))
+            return self._expanded[tensor]
+        if producer(tensor) in self._inputs:
+            return self._placed(tensor)
+        return self.emit.name("item", tensor)
+
+    def replace(self, tensor: str, new: str) -> None:
+        """Makes `new` the tensor at N rows."""
+        self._replaced[tensor] = new
+
+    def expand(self, once: str, rank: int, dtype: tf.DType) -> str:
+        """Repeats a tensor of one row (or one block of rows) N times."""
+        name = self.emit.name("expand", producer(once).rpartition("/")[2])
+        kinds = {"T": dtype, "Tmultiples": tf.int32}
+        return self.emit.add("Tile", name, [once, self.multiples(rank)], **kinds)
+
+    def multiples(self, rank: int) -> str:
+        """The vector [N, 1, ..., 1] of that length."""
+        if rank not in self._multiples:
+            ones = self.emit.constant(np.ones(rank - 1, np.int32))
+            name = self.emit.name("expand", f"multiples_{rank}")
+            vectors = [self._rows, ones] if rank > 1 else [self._rows]
+            self._multiples[rank] = self.emit.concat(name, vectors, 0, tf.int32)
+        return self._multiples[rank]
+
+    # Writing.
+
+    def place_inputs(self, signature: Signature) -> None:
+        """Writes the placeholders: those of the user for one row."""
+        for tensor in signature.inputs.values():
+            placeholder = self._session.graph.get_tensor_by_name(tensor)
+            shape = placeholder.shape
+            if tensor in signature.user.values() and shape.rank:
+                shape = tf.TensorShape([1]).concatenate(shape[1:])
+            added = self.emit.copy(placeholder.op.node_def, producer(self._placed(tensor)), [])
+            added.attr["shape"].shape.CopyFrom(shape.as_proto())
+        first = next(iter(signature.items.values()))
+        name = self.emit.name("expand", "candidates")
+        shape = self.emit.shape(name, self._placed(first), self.dtype(first))
+        self._rows = self.emit.section(self.emit.name("expand", "rows"), shape, 0, 1)
+
+    def is_input(self, node: str) -> bool:
+        """Whether a node is one of the signature's placeholders."""
+        return node in self._inputs
+
+    def finish(self, signature: Signature) -> tuple[Signature, GraphDef]:
+        """Writes the outputs. Returns the new signature and all nodes that it needs."""
+        waited_for = dict.fromkeys(self._sides.late_controls)
+        controls = [f"^{self._control(source, self.many)}" for source in waited_for]
+        outputs = {}
+        for number, (key, tensor) in enumerate(signature.outputs.items()):
+            inputs = [self.many(tensor), *controls]
+            name = self.emit.name("outputs", str(number))
+            outputs[key] = self.emit.add("Identity", name, inputs, T=self.dtype(tensor))
+        new = signature.moved(self._placed, outputs)
+        return new, self.emit.needed_for([*new.inputs.values(), *outputs.values()])
+
+    def _placed(self, placeholder: str) -> str:
+        return self.emit.name("inputs", placeholder)
+
+    def write_user(self, node: NodeDef) -> None:
+        """Writes a node of the user's side: at one row and, where it is neither, at N."""
+        sources = [c for c in control_inputs(node) if self._sides.of.get(c) is not Side.ITEM]
+        controls = [self._control(source, self.once) for source in sources]
+        inputs = [self.once(tensor) for tensor in data_inputs(node)]
+        self.emit.copy(node, self.emit.name("user", node.name), inputs, controls)
+        if node.name not in self._again:
+            return
+        if node.op == "Shape" and self.finding(data_inputs(node)[0]).kind is Kind.ROW:
+            self._scaled_shape(node)
+        else:
+            self.write_item(node)
+
+    def write_item(self, node: NodeDef, inputs: Sequence[str] | None = None) -> NodeDef:
+        """Writes a node at N rows; its inputs are at N rows too unless others are given."""
+        if inputs is None:
+            inputs = [self.many(tensor) for tensor in data_inputs(node)]
+        controls = [self._control(source, self.many) for source in control_inputs(node)]
+        return self.emit.copy(node, self.emit.name("item", node.name), inputs, controls)
+
+    def _control(self, node: str, version: Callable[[str], str]) -> str:
+        if self._sides.of[node] is Side.USER:
+            version = self.once
+        return producer(version(f"{node}:0"))
+
+    def _scaled_shape(self, node: NodeDef) -> None:
+        # The shape of a repeated tensor needs no repeated tensor.
+        (tensor,) = data_inputs(node)
+        rank = len(self.finding(tensor).shape or ())
+        dtype = tf.as_dtype(attribute(node, "out_type").type or tf.int32.as_datatype_enum)
+        multiples = self.multiples(rank)
+        if dtype is not tf.int32:
+            name = self.emit.name("expand", "multiples_cast")
+            multiples = self.emit.add("Cast", name, [multiples], SrcT=tf.int32, DstT=dtype)
+        name = self.emit.name("item", node.name)
+        self.emit.add("Mul", name, [self.once(f"{node.name}:0"), multiples], T=dtype)
+
+    def _nodes_computed_again(self, graph: FlatGraph, outputs: Sequence[str]) -> set[str]:
+        # Of the user's side, needed at N rows, and neither to be repeated nor taken as they are.
+        again: set[str] = set()
+
+        def read(tensors: Sequence[str]) -> None:
+            for tensor in tensors:
+                if self.side(tensor) is Side.USER and self.finding(tensor).kind is Kind.OTHER:
+                    again.add(producer(tensor))
+
+        read(outputs)
+        for name, node in reversed(graph.nodes.items()):
+            if self._sides.of[name] is Side.ITEM or name in again:
+                read(data_inputs(node))
+        return again

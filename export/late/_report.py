@@ -1,0 +1,108 @@
+"""What a late pass did, for people and for colcast.json."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from colcast.export.late._proof import Differences
+
+_SHOWN = 12  # lines of a list on the console
+
+
+@dataclass(frozen=True)
+class FrontierTensor:
+    """A tensor of the user's side that ops at N rows read.
+
+    Attributes:
+        name: in the columnar signature's graph.
+        dtype: its dtype's name.
+        shape: at one row; None where it differs from request to request.
+        how: what its readers do: "repeated" (N times), "broadcast" (the reader repeats one row by
+            itself), "constant" (no need to), "split" (it is multiplied once), "shape" (its first
+            entry is multiplied by N), or several of these.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int | None, ...]
+    how: str
+
+
+@dataclass(frozen=True)
+class LateReport:
+    """What became of a signature.
+
+    Attributes:
+        signature: the new signature.
+        user_features: features sent as one row.
+        item_features: features sent as N rows.
+        ops: ops of the columnar signature that depend on its inputs.
+        user_ops: how many of them now run once a request.
+        user_time_share: their share of the columnar signature's op time at `timed_rows` candidates.
+        columnar_ms: op time of the columnar signature at `timed_rows` candidates, in ms.
+        late_ms: the same of the late one.
+        timed_rows: candidates in the requests that were timed.
+        frontier: the tensors where user and items meet.
+        refused: user-only tensors and ops that run at N rows all the same, with the reason.
+        split_products: products whose user half is computed once.
+        proof: largest relative difference by number of candidates and output.
+    """
+
+    signature: str
+    user_features: tuple[str, ...]
+    item_features: tuple[str, ...]
+    ops: int
+    user_ops: int
+    user_time_share: float
+    columnar_ms: float
+    late_ms: float
+    timed_rows: int
+    frontier: tuple[FrontierTensor, ...]
+    refused: Mapping[str, str] = field(default_factory=dict)
+    split_products: tuple[str, ...] = ()
+    proof: Differences = field(default_factory=dict)
+
+    def why_nothing_moved(self) -> str | None:
+        """Why the signature does no better than expanding its inputs; None if it does."""
+        if self.user_ops or self.split_products:
+            return None
+        if not self.user_features:
+            return "no feature is the user's"
+        if self.refused:
+            return "; ".join(f"{name}: {why}" for name, why in self.refused.items())
+        return "every op that reads a user feature reads an item feature, too"
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as plain values."""
+        return asdict(self)
+
+    def lines(self) -> list[str]:
+        """The report for a console, a line each."""
+        worst = max((d for by in self.proof.values() for d in by.values()), default=0.0)
+        told = [
+            f"{self.signature}: {self.user_ops} of {self.ops} ops run once a request"
+            f" ({self.user_time_share:.0%} of the time at {self.timed_rows} candidates):"
+            f" {self.columnar_ms:.2f} -> {self.late_ms:.2f} ms",
+            f"  proved at {', '.join(map(str, self.proof))} candidates,"
+            f" largest relative difference {worst:.1e}",
+        ]
+        if reason := self.why_nothing_moved():
+            told.append(f"  nothing moved, user columns are repeated at the input: {reason}")
+        told += _listed(
+            "frontier", [f"{t.name} {t.dtype} {_shape(t.shape)}: {t.how}" for t in self.frontier]
+        )
+        told += _listed("split products", list(self.split_products))
+        told += _listed("at N rows", [f"{name}: {why}" for name, why in self.refused.items()])
+        return told
+
+
+def _shape(shape: tuple[int | None, ...]) -> str:
+    return f"[{', '.join('?' if size is None else str(size) for size in shape)}]"
+
+
+def _listed(title: str, entries: list[str]) -> list[str]:
+    if not entries:
+        return []
+    more = len(entries) - _SHOWN
+    shown = [f"    {entry}" for entry in entries[:_SHOWN]]
+    return [f"  {title} ({len(entries)}):", *shown, *([f"    and {more} more"] if more > 0 else [])]

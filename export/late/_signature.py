@@ -1,0 +1,88 @@
+"""The columnar signature as the late pass sees it."""
+
+import difflib
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any
+
+from colcast.export._errors import ExportError
+
+_LENGTH = "/length"  # ends the name of the column with a multi-valued feature's lengths
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Names of inputs and outputs to tensors.
+
+    Attributes:
+        user: inputs that have one row a request.
+        items: inputs that have a row a candidate.
+        shared: inputs without a row dimension: scalars, fixed first dimensions.
+        outputs: the outputs.
+    """
+
+    user: dict[str, str]
+    items: dict[str, str]
+    shared: dict[str, str]
+    outputs: dict[str, str]
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        """All inputs."""
+        return {**self.once, **self.items}
+
+    @property
+    def once(self) -> dict[str, str]:
+        """The inputs that a request gives once."""
+        return {**self.user, **self.shared}
+
+    def moved(self, placed: Callable[[str], str], outputs: dict[str, str]) -> "Signature":
+        """The same signature on other tensors."""
+        sides = (self.user, self.items, self.shared)
+        return Signature(*({k: placed(t) for k, t in side.items()} for side in sides), outputs)
+
+
+def read_signature(meta_graph: Any, name: str, user_features: Collection[str]) -> Signature:
+    """Reads a columnar signature and sorts its inputs by whose they are.
+
+    Raises:
+        ExportError: there is no such signature or user feature, an input or output is not a plain
+            tensor, or all features are the user's.
+    """
+    if name not in meta_graph.signature_def:
+        known = ", ".join(sorted(meta_graph.signature_def)) or "none"
+        raise ExportError(f"no signature {name!r} to expand late; there are: {known}")
+    signature = meta_graph.signature_def[name]
+    for key, info in [*signature.inputs.items(), *signature.outputs.items()]:
+        if info.WhichOneof("encoding") != "name":
+            encoding = info.WhichOneof("encoding")
+            raise ExportError(f"signature {name!r}: {key!r} is {encoding}, expected a dense tensor")
+    user = _user_inputs(name, signature.inputs, user_features)
+    batched = {key: info.name for key, info in signature.inputs.items() if _is_batched(info)}
+    read = Signature(
+        user={key: tensor for key, tensor in batched.items() if key in user},
+        items={key: tensor for key, tensor in batched.items() if key not in user},
+        shared={k: info.name for k, info in signature.inputs.items() if k not in batched},
+        outputs={key: info.name for key, info in signature.outputs.items()},
+    )
+    if not read.items:
+        raise ExportError(
+            f"signature {name!r}: every feature is the user's ({', '.join(sorted(user))}); a late"
+            " signature needs an item feature, whose rows are the candidates"
+        )
+    return read
+
+
+def _user_inputs(name: str, inputs: Any, features: Collection[str]) -> set[str]:
+    unknown = [feature for feature in features if feature not in inputs]
+    if unknown:
+        near = difflib.get_close_matches(unknown[0], list(inputs), n=3, cutoff=0.4)
+        hint = f"; did you mean {', '.join(near)}?" if near else ""
+        raise ExportError(f"user feature {unknown[0]!r} is no input of signature {name!r}{hint}")
+    lengths = [feature + _LENGTH for feature in features if feature + _LENGTH in inputs]
+    return {*features, *lengths}
+
+
+def _is_batched(info: Any) -> bool:
+    shape = info.tensor_shape
+    return bool(shape.unknown_rank or (shape.dim and shape.dim[0].size == -1))

@@ -1,0 +1,109 @@
+"""Reads off the new graph what the pass has done, for its report."""
+
+import tensorflow as tf
+from colcast.export.late._findings import Kind
+from colcast.export.late._flat_graph import FlatGraph, GraphDef, data_inputs
+from colcast.export.late._late_graph import LateGraph
+from colcast.export.late._products import Products
+from colcast.export.late._proof import Differences
+from colcast.export.late._report import FrontierTensor, LateReport
+from colcast.export.late._requests import Request
+from colcast.export.late._sides import Side, Sides
+from colcast.export.late._signature import Signature
+from colcast.export.late._timing import op_times
+
+
+class Summary:
+    """What is in the new graph.
+
+    Attributes:
+        moved: nodes of the columnar signature that run once a request now.
+        frontier: the user's tensors that ops at N rows read, in the graph's order.
+        refused: user-only tensors and ops that run at N rows, with the reason.
+    """
+
+    def __init__(self, graph: FlatGraph, sides: Sides, late: LateGraph, added: GraphDef) -> None:
+        """Takes the original graph, its sides, and the nodes of the new one."""
+        names = {node.name for node in added.node}
+        self._sides, self._late = sides, late
+        ops = [name for name in graph.nodes if not late.is_input(name)]
+        self._ops = sum(sides.of[name] is not Side.FREE for name in ops)
+        self.moved = {
+            name
+            for name in ops
+            if name in sides.from_user and late.emit.name("user", name) in names
+        }
+        self.frontier = self._frontier(added)
+        self.refused = dict(sides.held) | {
+            name: late.finding(f"{name}:0").reason or "not looked at"
+            for name, side in sides.of.items()
+            if side is Side.USER and late.emit.name("item", name) in names
+        }
+
+    def suspect(self) -> str:
+        """The frontier tensor last accepted, for a message."""
+        if not self.frontier:
+            return "none"
+        last = self.frontier[-1]
+        return f"{last.name} ({last.dtype} {list(last.shape)} at one row, {last.how})"
+
+    def report(
+        self,
+        session: tf.compat.v1.Session,
+        name: str,
+        signatures: tuple[Signature, Signature],
+        request: Request,
+        products: Products,
+        proof: Differences,
+    ) -> LateReport:
+        """The report, with op times measured on a request."""
+        rows = len(next(iter(request.items.values())))
+        columnar, late = signatures
+        before = op_times(session, columnar, request.repeated(rows))
+        after = op_times(session, late, request.once())
+        moved = sum(time for op, time in before.items() if op in self.moved)
+        total = sum(before.values())
+        return LateReport(
+            signature=name,
+            user_features=tuple(columnar.user),
+            item_features=tuple(columnar.items),
+            ops=self._ops,
+            user_ops=len(self.moved),
+            user_time_share=moved / total if total else 0.0,
+            columnar_ms=total,
+            late_ms=sum(after.values()),
+            timed_rows=rows,
+            frontier=self.frontier,
+            refused=self.refused | products.refused,
+            split_products=tuple(products.names),
+            proof=proof,
+        )
+
+    def _frontier(self, added: GraphDef) -> tuple[FrontierTensor, ...]:
+        emit = self._late.emit
+        readers: dict[str, set[str]] = {}
+        for node in added.node:
+            for source in data_inputs(node):
+                readers.setdefault(source, set()).add(node.name)
+        found = []
+        for name, side in self._sides.of.items():
+            for tensor in self._late.outputs(name) if side is Side.USER else ():
+                read_by = readers.get(self._late.once(tensor), ())
+                how = {self._how(tensor, folder) for folder in map(emit.folder, read_by)} - {""}
+                if how:
+                    found.append(self._tensor(tensor, " and ".join(sorted(how))))
+        return tuple(found)
+
+    def _how(self, tensor: str, folder: str) -> str:
+        if folder == "expand":
+            return "repeated"
+        if folder == "split":
+            return "split"
+        if folder not in ("item", "outputs"):
+            return ""
+        kinds = {Kind.CONSTANT: "constant", Kind.ROW: "broadcast", Kind.OTHER: "shape"}
+        return kinds[self._late.finding(tensor).kind]
+
+    def _tensor(self, tensor: str, how: str) -> FrontierTensor:
+        shape = self._late.finding(tensor).shape or ()
+        return FrontierTensor(tensor, self._late.dtype(tensor).name, shape, how)

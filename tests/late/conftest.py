@@ -1,0 +1,127 @@
+"""Columnar models of a few lines, in TF1 graph mode as the exporter's flat graphs are."""
+
+import os
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from colcast.export.late import LateReport, add_late_signature
+
+v1 = tf.compat.v1
+Columns = dict[str, Any]
+
+WORDS = np.array([b"", b"red", b"green", b"blue", b"never seen before", "größe".encode()], object)
+
+
+def generated(placeholders: Mapping[str, Any], rows: int, random: np.random.Generator) -> Columns:
+    """Rows that show what can differ: zeros, negative numbers, large ids, empty and full lists."""
+    longest = int(random.integers(1, 6))
+    columns: Columns = {}
+    for name, placeholder in placeholders.items():
+        inner = [longest if size is None else size for size in placeholder.shape.as_list()[1:]]
+        shape = (rows, *inner)
+        if name.endswith("/length"):
+            columns[name] = random.integers(0, longest + 1, shape)
+        elif placeholder.dtype == tf.string:
+            columns[name] = random.choice(WORDS, shape)
+        elif placeholder.dtype == tf.int64:
+            large = random.integers(-(2**62), 2**62, shape)
+            columns[name] = np.where(random.random(shape) < 0.5, random.integers(-3, 30, shape), large)
+        else:
+            some_zero = random.random(shape) < 0.9
+            columns[name] = (random.normal(size=shape) * some_zero).astype(np.float32)
+    return columns
+
+
+class Model:
+    """A columnar model with its late signature.
+
+    Attributes:
+        report: what the pass reported.
+        meta_graph: with both signatures.
+    """
+
+    def __init__(
+        self,
+        build: Callable[[dict[str, Any]], dict[str, Any]],
+        columns: Mapping[str, tuple[Any, list[int | None]]],
+        user: list[str],
+        **options: Any,
+    ) -> None:
+        """Builds the model and adds the late signature.
+
+        Args:
+            build: makes outputs by name from placeholders by name.
+            columns: dtype and shape without the rows of every input.
+            user: the features of the user.
+            options: for add_late_signature.
+        """
+        self._random = np.random.default_rng(0)
+        with tf.Graph().as_default() as graph:
+            v1.set_random_seed(1)
+            self.placeholders = {
+                name: v1.placeholder(dtype, [None, *shape], name=name.replace("/", "_"))
+                for name, (dtype, shape) in columns.items()
+            }
+            outputs = build(self.placeholders)
+            self.session = v1.Session(graph=graph)
+            self.session.run([v1.global_variables_initializer(), v1.tables_initializer()])
+            self.meta_graph = v1.train.export_meta_graph(graph=graph)
+            signature = self.meta_graph.signature_def["columnar"]
+            signature.method_name = "tensorflow/serving/predict"
+            for infos, tensors in (
+                (signature.inputs, self.placeholders),
+                (signature.outputs, outputs),
+            ):
+                for name, tensor in tensors.items():
+                    infos[name].CopyFrom(v1.saved_model.build_tensor_info(tensor))
+        self.before = type(self.meta_graph)()
+        self.before.CopyFrom(self.meta_graph)
+        self.report: LateReport = add_late_signature(
+            self.meta_graph, self.session, user_features=user, rows=self.rows, **options
+        )
+
+    def rows(self, count: int) -> Columns:
+        """Generated rows of every input."""
+        return generated(self.placeholders, count, self._random)
+
+    def run(self, signature: str, columns: Columns) -> Columns:
+        """The outputs of a signature."""
+        definition = self.meta_graph.signature_def[signature]
+        feeds = {info.name: columns[name] for name, info in definition.inputs.items()}
+        fetches = {name: info.name for name, info in definition.outputs.items()}
+        result: Columns = self.session.run(fetches, feeds)
+        return result
+
+    def ops(self, folder: str) -> list[str]:
+        """The types of the ops that the late signature has in a folder."""
+        prefix = f"columnar_late/{folder}/"
+        return [n.op for n in self.meta_graph.graph_def.node if n.name.startswith(prefix)]
+
+    def check(self, rows: tuple[int, ...] = (1, 2, 3, 11, 200)) -> None:
+        """Compares both signatures at row counts that the pass has not tried."""
+        user = set(self.report.user_features)
+        for count in rows:
+            columns = self.rows(count)
+            once = {name: c[:1] if name in user else c for name, c in columns.items()}
+            repeated = {n: c[:1].repeat(count, 0) if n in user else c for n, c in columns.items()}
+            expected, given = self.run("columnar", repeated), self.run("columnar_late", once)
+            for name, value in expected.items():
+                assert given[name].shape == value.shape, name
+                if value.dtype.kind == "f":
+                    np.testing.assert_allclose(given[name], value, rtol=1e-4, atol=1e-5)
+                else:
+                    np.testing.assert_array_equal(given[name], value)
+
+
+@pytest.fixture(scope="session")
+def model() -> type[Model]:
+    """Builds a columnar model and its late signature."""
+    return Model
