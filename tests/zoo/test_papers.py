@@ -1,0 +1,186 @@
+"""The eight papers' models have their published sizes, and do what their papers describe."""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from colcast.zoo.examples import serialize_request
+from colcast.zoo.papers import PAPERS, ensure
+from colcast.zoo.papers.model import Feature
+from colcast.zoo.papers.saved import PaperModule
+
+TINY = 0.001
+
+
+@cache
+def module(name: str) -> PaperModule:
+    return PaperModule(PAPERS[name], TINY)
+
+
+def score(name: str, columns: dict[str, Any]) -> np.ndarray:
+    (output,) = module(name).network({n: tf.constant(v) for n, v in columns.items()}).values()
+    return np.array(output)
+
+
+def weight_shapes(name: str) -> set[tuple[int, ...]]:
+    return {tuple(weight.shape) for weight in module(name).network.weights}
+
+
+@pytest.mark.parametrize(
+    ("name", "kernels"),
+    [
+        ("ncf", {(128, 256), (256, 256), (256, 128), (128, 64), (64, 1)}),
+        ("wide_deep", {(1376, 1024), (1024, 512), (512, 256), (256, 1)}),
+        ("multi_task_wide_deep", {(1888, 1024), (1024, 512), (512, 256), (256, 128), (128, 1)}),
+        ("dlrm_rmc1", {(128, 64), (64, 32), (288, 256), (256, 64), (64, 1)}),
+        ("dlrm_rmc2", {(256, 128), (128, 64), (2112, 128), (64, 1)}),
+        ("dlrm_rmc3", {(2560, 1024), (1024, 256), (256, 32), (352, 512), (512, 256), (256, 1)}),
+        ("din", {(96, 1), (128, 200), (200, 80), (80, 2)}),
+        ("dien", {(32, 3 * 64), (64, 3 * 64), (128, 2 * 64), (160, 200), (200, 80), (80, 2)}),
+    ],
+)
+def test_networks_have_their_published_sizes(name: str, kernels: set[tuple[int, int]]):
+    assert kernels <= weight_shapes(name)
+
+
+def test_targets_are_the_published_ones():
+    targets = {name: paper.p95_target_ms for name, paper in PAPERS.items()}
+    assert targets == {
+        "ncf": 5, "wide_deep": 25, "multi_task_wide_deep": 25, "dlrm_rmc1": 100,
+        "dlrm_rmc2": 400, "dlrm_rmc3": 100, "din": 100, "dien": 35,
+    }  # fmt: skip
+
+
+def test_the_scale_shrinks_tables_only():
+    assert Feature("user_x", ids=4_000_000).table_rows(0.01) == 40_000
+    assert Feature("user_x", ids=4_000_000, values=80).shape == (80,)
+    assert Feature("user_x", ids=100, history=True).table_rows(0.001) == 10 + 1
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_both_sides_have_features_and_every_side_is_in_its_name(name: str):
+    sides = [feature.name.partition("_")[0] for feature in PAPERS[name].features]
+    assert set(sides) == {"user", "item"}
+
+
+@pytest.mark.parametrize("name", ["wide_deep", "multi_task_wide_deep"])
+def test_two_thirds_of_wide_and_deep_are_the_users(name: str):
+    values = {"user": 0, "item": 0}
+    for feature in PAPERS[name].features:
+        values[feature.name.partition("_")[0]] += feature.values
+    assert values["user"] / sum(values.values()) == pytest.approx(2 / 3, abs=0.01)
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_requests_repeat_with_the_seed_and_hold_every_feature(name: str):
+    paper = PAPERS[name]
+    user, items = paper.request(3, seed=1, scale=TINY)
+    assert {**user, **items[0]}.keys() == {feature.name for feature in paper.features}
+    assert (user, items) == paper.request(3, seed=1, scale=TINY)
+    assert (user, items) != paper.request(3, seed=2, scale=TINY)
+
+
+def test_ncf_multiplies_embeddings_where_a_sum_would_not_do():
+    """With a product, a user of zeros silences the item; a sum would let it through."""
+    network = module("ncf").network
+    tables = [layer for layer in network.layers if isinstance(layer, tf.keras.layers.Embedding)]
+    of_user = [table for table in tables if table.embeddings.shape[0] == 140]
+    product = next(x for x in network.layers if isinstance(x, tf.keras.layers.Multiply))
+    multiplied = tf.keras.Model(network.input, product.output)
+    ids = {"user_id": tf.constant([3, 3]), "item_id": tf.constant([1, 2])}
+    kept = [table.embeddings.numpy() for table in of_user]
+    try:
+        assert np.ptp(multiplied(ids), axis=0).max() > 0
+        for table in of_user:
+            table.embeddings.assign(tf.zeros_like(table.embeddings))
+        assert np.abs(multiplied(ids)).max() == 0
+    finally:
+        for table, values in zip(of_user, kept, strict=True):
+            table.embeddings.assign(values)
+
+
+def din(behaviours: list[int], items: list[int]) -> np.ndarray:
+    rows = len(items)
+    return score(
+        "din",
+        {
+            "user_ids": [[1, 2, 3]] * rows,
+            "user_behaviours": [behaviours] * rows,
+            "item_ids": [[item] * 3 for item in items],
+            "user_context": [[4, 5, 6]] * rows,
+        },
+    )
+
+
+def test_din_ignores_padding_and_the_order_of_behaviours():
+    np.testing.assert_allclose(din([5, 9, 7], [1, 2]), din([7, 5, 9, 0, 0], [1, 2]), rtol=1e-5)
+
+
+def test_din_weighs_a_behaviour_differently_for_each_candidate():
+    effect = din([5, 9, 7], [1, 2]) - din([5, 9], [1, 2])
+    assert abs(effect[0] - effect[1]) > 1e-4
+
+
+def dien(behaviours: list[int], items: list[int]) -> np.ndarray:
+    rows = len(items)
+    return score(
+        "dien",
+        {
+            "user_id": [1] * rows,
+            "user_behaviours": [behaviours + [0] * (40 - len(behaviours))] * rows,
+            "item_id": items,
+            "user_context": [2] * rows,
+        },
+    )
+
+
+def test_dien_sees_the_order_of_behaviours():
+    assert np.abs(dien([5, 9, 7], [1, 2]) - dien([7, 9, 5], [1, 2])).max() > 1e-5
+
+
+def test_dien_lets_the_candidate_gate_the_behaviours():
+    effect = dien([5, 9, 7], [1, 2]) - dien([5, 9, 8], [1, 2])
+    assert abs(effect[0] - effect[1]) > 1e-6
+
+
+def test_dien_is_not_moved_by_padding():
+    """Attention is 0 on padding, so its update gate is shut there: any id may stand behind."""
+    network = module("dien").network
+    columns = {
+        "user_id": tf.constant([1]),
+        "user_behaviours": tf.constant([[5, 9] + [0] * 38]),
+        "item_id": tf.constant([1]),
+        "user_context": tf.constant([2]),
+    }
+    before = network(columns)["score"].numpy()
+    tables = [layer for layer in network.layers if isinstance(layer, tf.keras.layers.Embedding)]
+    history = next(t for t in tables if t.input.name == "user_behaviours")
+    kept = history.embeddings.numpy()
+    changed = kept.copy()
+    changed[0] += 1.0
+    try:
+        history.embeddings.assign(changed)
+        np.testing.assert_allclose(network(columns)["score"].numpy(), before, rtol=1e-5)
+    finally:
+        history.embeddings.assign(kept)
+
+
+@pytest.mark.parametrize("name", ["ncf", "din"])
+def test_the_saved_model_scores_examples_as_the_network_does(name: str, tmp_path: Any):
+    paper = PAPERS[name]
+    base_path = ensure(paper, TINY, tmp_path)
+    examples = serialize_request(*paper.request(4, seed=1, scale=TINY))
+    signature = tf.saved_model.load(str(base_path / "1")).signatures["serving_default"]
+    saved = signature(examples=tf.constant(examples))
+    built = module(name).serve(tf.constant(examples))
+    for output in built:
+        np.testing.assert_allclose(saved[output], built[output], rtol=1e-5)
+        assert np.std(saved[output]) > 0.01
+
+
+def test_multi_task_outputs_carry_their_tasks_names():
+    assert module("multi_task_wide_deep").network.output.keys() == {
+        "click", "like", "share", "watch",
+    }  # fmt: skip

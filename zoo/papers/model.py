@@ -1,0 +1,107 @@
+"""What a model is here: its features, its network, and the latency it has to keep."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+Row = dict[str, Any]
+Columns = dict[str, Any]  # feature name -> Keras tensor [rows, ...]
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A feature, named `user_...` or `item_...` for its side.
+
+    Attributes:
+      name: its name in a tf.Example.
+      ids: how many rows its embedding table has at full scale; 0 for plain numbers.
+      values: how many values a row has; for `history` the most it may have.
+      history: whether rows have any number of values. Its ids start at 1: 0 pads.
+    """
+
+    name: str
+    ids: int = 0
+    values: int = 1
+    history: bool = False
+
+    def table_rows(self, scale: float) -> int:
+        """Rows of its table at a scale, at least 10; a history's has one more, for padding."""
+        return max(10, int(self.ids * scale)) + self.history
+
+    @property
+    def dtype(self) -> Any:
+        """int64 ids or float32 numbers."""
+        return tf.int64 if self.ids else tf.float32
+
+    @property
+    def shape(self) -> tuple[int | None, ...]:
+        """Behind the row dimension."""
+        if self.history:
+            return (None,)
+        return () if self.values == 1 else (self.values,)
+
+    @property
+    def example_spec(self) -> Any:
+        """How tf.io.parse_example reads it."""
+        if self.history:
+            return tf.io.VarLenFeature(self.dtype)
+        return tf.io.FixedLenFeature(self.shape, self.dtype)
+
+
+@dataclass(frozen=True)
+class PaperModel:
+    """One of the eight models.
+
+    Attributes:
+      name: short, also its folder.
+      title: as its paper calls it.
+      p95_target_ms: 95 % of requests have to be answered within.
+      features: of user and item.
+      network: (features, columns, scale) -> output name -> tensor [rows].
+    """
+
+    name: str
+    title: str
+    p95_target_ms: float
+    features: tuple[Feature, ...]
+    network: Callable[[Sequence[Feature], Columns, float], Columns]
+
+    def build(self, scale: float) -> Any:
+        """The Keras model: feature columns in (histories padded with 0), outputs by name."""
+        columns = {
+            feature.name: tf.keras.Input(feature.shape, dtype=feature.dtype, name=feature.name)
+            for feature in self.features
+        }
+        return tf.keras.Model(columns, self.network(self.features, columns, scale))
+
+    def request(self, rows: int, seed: int, scale: float) -> tuple[Row, list[Row]]:
+        """A generated user row and `rows` item rows, the same for a seed.
+
+        Ids are drawn so that small ones are popular: half of them are below a tenth of the table.
+        """
+        random = np.random.default_rng(seed)
+
+        def row(side: str) -> Row:
+            return {
+                feature.name: _value(feature, scale, random)
+                for feature in self.features
+                if feature.name.startswith(side)
+            }
+
+        return row("user_"), [row("item_") for _ in range(rows)]
+
+
+def _value(feature: Feature, scale: float, random: np.random.Generator) -> Any:
+    count = feature.values
+    if feature.history:
+        count = int(random.integers(count // 2, count + 1))
+    if feature.ids:
+        first, end = int(feature.history), feature.table_rows(scale)
+        popular = random.random(count) ** 3.3
+        values = (first + popular * (end - first)).astype(np.int64).tolist()
+    else:
+        values = random.normal(size=count).astype(np.float32).tolist()
+    return values if feature.shape else values[0]
