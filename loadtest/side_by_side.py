@@ -4,11 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from colcast.client import RankingClient
 from colcast.loadtest.closed_loop import ClosedLoop
 from colcast.loadtest.comparison import Rounds, compare
-from colcast.loadtest.connection import Request
+from colcast.loadtest.correctness import outputs_difference, reference_answers
 from colcast.loadtest.figures import Figures, figures_of
 from colcast.loadtest.formats import RequestData, encode
 from colcast.loadtest.process import ProcessMeter
@@ -82,7 +81,7 @@ def side_by_side(
       A line a size and format, in the order given.
 
     Raises:
-      colcast.client.ServerError: the server refuses a format's request.
+      RuntimeError: the server refuses a request.
       colcast.client.SchemaError: the model has no signature for a format.
     """
     meter = None if pid is None else ProcessMeter(pid)
@@ -90,7 +89,7 @@ def side_by_side(
     for size, data in traffic.items():
         with RankingClient(target, model, timeout_seconds=_TIMEOUT_SECONDS) as client:
             requests = {name: [encode(client, name, one) for one in data] for name in formats}
-            differences = score_differences(client, requests)
+        answers = {name: reference_answers(target, requests[name]) for name in formats}
         runs = []
         for clients in (1, effort.clients):
             with ClosedLoop(target, clients, timeout_seconds=_TIMEOUT_SECONDS) as senders:
@@ -98,47 +97,8 @@ def side_by_side(
                     compare(requests, senders, effort.rounds, meter=meter, progress=progress)
                 )
         alone, together = runs
-        lines += [
-            Line(size, name, figures_of(alone[name]), figures_of(together[name]), differences[name])
-            for name in formats
-        ]
+        for name in formats:
+            difference = max(map(outputs_difference, answers[formats[0]], answers[name]))
+            figures = figures_of(alone[name]), figures_of(together[name])
+            lines.append(Line(size, name, *figures, difference))
     return lines
-
-
-def score_differences(
-    client: RankingClient, requests: Mapping[str, Sequence[Request]]
-) -> dict[str, float]:
-    """Each format's largest difference, over all outputs and requests, from the first format.
-
-    NaN equals NaN; a different shape, a missing output or different strings count as infinite.
-    """
-    answers = {
-        name: [_outputs(client, request) for request in encoded]
-        for name, encoded in requests.items()
-    }
-    reference = next(iter(answers.values()))
-    return {
-        name: max(map(outputs_difference, reference, answered))
-        for name, answered in answers.items()
-    }
-
-
-def _outputs(client: RankingClient, request: Request) -> Mapping[str, Any]:
-    return client.send(request.payload, timeout_seconds=_TIMEOUT_SECONDS).outputs
-
-
-def outputs_difference(expected: Mapping[str, Any], got: Mapping[str, Any]) -> float:
-    """The largest absolute difference between two answers' outputs."""
-    if expected.keys() != got.keys():
-        return float("inf")
-    return max(_difference(values, got[name]) for name, values in expected.items())
-
-
-def _difference(expected: Any, got: Any) -> float:
-    if expected.shape != got.shape or expected.dtype != got.dtype:
-        return float("inf")
-    if expected.dtype == object:
-        return 0.0 if (expected == got).all() else float("inf")
-    if np.array_equal(expected, got, equal_nan=expected.dtype.kind in "fc"):
-        return 0.0
-    return float(np.max(np.abs(expected.astype(np.float64) - got.astype(np.float64))))

@@ -1,0 +1,83 @@
+"""Answers under load are compared with answers given in peace, before the load began."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from colcast.client import DecodeError
+from colcast.client._decode import decode_predict_response
+from colcast.loadtest.connection import Connection, Request
+from colcast.loadtest.recording import Sample
+
+Outputs = Mapping[str, Any]  # output name -> array
+
+
+@dataclass(frozen=True)
+class Check:
+    """What came of comparing a run's samples.
+
+    Attributes:
+      checked: how many answers were compared.
+      wrong: how many of them differ by more than the tolerance.
+      largest: the largest difference of any value; infinite where the answers' form differs.
+    """
+
+    checked: int
+    wrong: int
+    largest: float
+
+
+def reference_answers(address: str, requests: Sequence[Request]) -> list[Outputs]:
+    """Every request's answer, one after the other.
+
+    Raises:
+      RuntimeError: the server refuses one.
+    """
+    with Connection(address, timeout_seconds=60) as connection:
+        answers = [connection.call(request) for request in requests]
+    for number, answer in enumerate(answers):
+        if answer.code != "OK":
+            raise RuntimeError(
+                f"{address} refuses request {number}: {answer.code}: {answer.message}"
+            )
+    return [decode_predict_response(answer.response).outputs for answer in answers]
+
+
+def check(samples: Sequence[Sample], expected: Sequence[Outputs], tolerance: float) -> Check:
+    """Compares kept answers with the expected ones of their requests."""
+    differences = [
+        _sample_difference(sample.response, expected[sample.request]) for sample in samples
+    ]
+    wrong = sum(difference > tolerance for difference in differences)
+    return Check(len(samples), wrong, max(differences, default=0.0))
+
+
+def outputs_difference(expected: Outputs, got: Outputs) -> float:
+    """The largest absolute difference of any value in two answers.
+
+    NaN equals NaN; another shape or dtype, a missing output, another string or a number against
+    NaN is infinite.
+    """
+    if expected.keys() != got.keys():
+        return float("inf")
+    return max(_difference(values, got[name]) for name, values in expected.items())
+
+
+def _sample_difference(response: bytes, expected: Outputs) -> float:
+    try:
+        return outputs_difference(expected, decode_predict_response(response).outputs)
+    except DecodeError:
+        return float("inf")
+
+
+def _difference(expected: Any, got: Any) -> float:
+    if expected.shape != got.shape or expected.dtype != got.dtype:
+        return float("inf")
+    if expected.dtype == object:
+        return 0.0 if (expected == got).all() else float("inf")
+    if np.array_equal(expected, got, equal_nan=expected.dtype.kind in "fc"):
+        return 0.0
+    wide = np.abs(expected.astype(np.complex128) - got.astype(np.complex128))
+    wide[(np.isnan(expected) & np.isnan(got)) | (expected == got)] = 0.0
+    return float(np.max(np.nan_to_num(wide, nan=np.inf, posinf=np.inf)))

@@ -1,0 +1,131 @@
+"""The highest rate a server sustains within a latency target."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from colcast.loadtest.open_loop import kept_up
+from colcast.loadtest.recording import Recording
+
+_WINDOWS = 3  # a rate holds if most of so many windows do
+
+
+@dataclass(frozen=True)
+class Sla:
+    """`percentile` of calls have to be answered within `milliseconds`."""
+
+    percentile: float
+    milliseconds: float
+
+    def __str__(self) -> str:
+        return f"p{self.percentile:g} <= {self.milliseconds:g} ms"
+
+    def reached(self, recording: Recording) -> float:
+        """The percentile in milliseconds; a call that failed never came back.
+
+        Infinite where too many failed, or nothing was sent.
+        """
+        times = [
+            call.answered - call.due if call.code == "OK" else np.inf for call in recording.calls
+        ]
+        if not times:
+            return float("inf")
+        return 1000 * float(np.percentile(times, self.percentile, method="higher"))
+
+
+class Verdict(Enum):
+    """What a window says about its rate."""
+
+    HOLDS = "holds"
+    MISSES = "misses"
+    GENERATOR_LATE = "the load generator was late"
+
+
+@dataclass(frozen=True)
+class Window:
+    """One window at one rate; `milliseconds` is the SLA's percentile."""
+
+    rate: float
+    milliseconds: float
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search found.
+
+    Attributes:
+      rate: the highest rate that held, 0 if none did.
+      windows: everything tried, in order.
+      generator_limited: whether the search stopped because the generator could send no faster:
+        then the server may be able to do more.
+    """
+
+    rate: float
+    windows: tuple[Window, ...]
+    generator_limited: bool
+
+
+def find_max(
+    run: Callable[[float, int], Recording],
+    sla: Sla,
+    *,
+    start: float = 50.0,
+    precision: float = 0.05,
+    highest: float = 100_000.0,
+    progress: Callable[[Window], None] = lambda _: None,
+) -> Found:
+    """Doubles the rate until it misses, then bisects.
+
+    Args:
+      run: (rate, number of the window) -> what was measured at that rate.
+      sla: what has to be met.
+      start: the first rate, in requests a second.
+      precision: stops when the rates known to hold and to miss are this close, relatively.
+      highest: no higher rate is tried.
+      progress: called after every window.
+    """
+    search = _Search(run, sla, progress)
+    holds, misses, late = 0.0, highest * 2, False
+    rate = start
+    while rate >= 1 and misses - holds > precision * misses and rate <= highest:
+        verdict = search.verdict(rate)
+        if verdict is Verdict.HOLDS:
+            holds = rate
+        else:
+            misses, late = rate, verdict is Verdict.GENERATOR_LATE
+        rate = 2 * holds if misses > highest else (holds + misses) / 2
+    return Found(holds, tuple(search.windows), late)
+
+
+class _Search:
+    """Judges rates by several windows each."""
+
+    def __init__(
+        self, run: Callable[[float, int], Recording], sla: Sla, progress: Callable[[Window], None]
+    ) -> None:
+        self.windows: list[Window] = []
+        self._run = run
+        self._sla = sla
+        self._progress = progress
+
+    def verdict(self, rate: float) -> Verdict:
+        """What most windows say; a miss if they do not agree."""
+        verdicts: list[Verdict] = []
+        for _ in range(_WINDOWS):
+            verdicts.append(self._window(rate).verdict)
+            if verdicts.count(verdicts[-1]) > _WINDOWS // 2:
+                return verdicts[-1]
+        return Verdict.MISSES
+
+    def _window(self, rate: float) -> Window:
+        recording = self._run(rate, len(self.windows))
+        reached = self._sla.reached(recording)
+        if reached <= self._sla.milliseconds:
+            verdict = Verdict.HOLDS
+        else:
+            verdict = Verdict.MISSES if kept_up(recording) else Verdict.GENERATOR_LATE
+        self.windows.append(Window(rate, reached, verdict))
+        self._progress(self.windows[-1])
+        return self.windows[-1]

@@ -1,0 +1,73 @@
+"""The search for the highest rate, on servers whose limit is known."""
+
+import numpy as np
+import pytest
+from colcast.loadtest.connection import Answer, Request
+from colcast.loadtest.recording import Recording
+from colcast.loadtest.search import Sla, Verdict, find_max
+
+REQUEST = Request(b"", rows=1)
+P95 = Sla(95, 25.0)
+
+
+def recording(*milliseconds: float, code: str = "OK", late: float = 0.0) -> Recording:
+    found = Recording()
+    for number, ms in enumerate(milliseconds):
+        sent = number + late
+        found.add(REQUEST, Answer(code, b"", "", sent, number + ms / 1000), 0.0, due=number)
+    return found
+
+
+def server(limit: float):
+    """Answers in 5 ms up to its limit and in 500 above it."""
+    return lambda rate, window: recording(*[5.0 if rate <= limit else 500.0] * 20)
+
+
+@pytest.mark.parametrize("limit", [3.0, 70.0, 800.0, 3210.0])
+def test_the_limit_is_found_within_the_precision(limit: float):
+    found = find_max(server(limit), P95, start=50, precision=0.05)
+    assert 0.94 * limit <= found.rate <= limit
+    assert not found.generator_limited
+
+
+def test_few_windows_are_needed():
+    found = find_max(server(800), P95, start=50, precision=0.05)
+    assert len(found.windows) < 2 * 12
+
+
+def test_one_bad_window_of_three_does_not_decide():
+    def noisy(rate: float, window: int) -> Recording:
+        return recording(*[500.0 if window % 5 == 1 else 5.0] * 20)
+
+    assert find_max(noisy, P95, start=100, highest=1000).rate == 800
+
+
+def test_a_generator_that_is_late_is_named_as_the_limit():
+    def run(rate: float, window: int) -> Recording:
+        return recording(5.0) if rate <= 400 else recording(*[90.0] * 10, late=0.05)
+
+    found = find_max(run, P95, start=100)
+    assert found.rate == pytest.approx(400, rel=0.06)
+    assert found.generator_limited
+    assert found.windows[-1].verdict in (Verdict.HOLDS, Verdict.GENERATOR_LATE)
+
+
+def test_a_server_that_never_meets_it_has_no_rate():
+    found = find_max(server(0.0), P95, start=50)
+    assert found.rate == 0
+    assert {window.verdict for window in found.windows} == {Verdict.MISSES}
+
+
+def test_a_failed_call_never_came_back():
+    failing = recording(*[1.0] * 94)
+    failing.extend(recording(*[1.0] * 6, code="RESOURCE_EXHAUSTED"))
+    assert P95.reached(failing) == np.inf
+    assert Sla(90, 25).reached(failing) == pytest.approx(1.0)
+
+
+def test_nothing_sent_meets_nothing():
+    assert P95.reached(Recording()) == np.inf
+
+
+def test_an_sla_reads_as_people_write_it():
+    assert str(Sla(99.9, 12.5)) == "p99.9 <= 12.5 ms"

@@ -1,0 +1,81 @@
+"""Every model of the zoo under its name: where it is kept, what requests it is sent."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+from colcast.zoo import wide
+from colcast.zoo.movielens import data, features, train
+from colcast.zoo.papers import PAPERS, SCALE, PaperModel, ensure
+
+Row = dict[str, Any]
+Request = tuple[Row, list[Row]]  # the user row, and the item rows
+
+USER_FEATURES = "user_*"  # in every model of the zoo
+
+
+@dataclass(frozen=True)
+class ZooModel:
+    """A model of the zoo.
+
+    Attributes:
+      title: for tables.
+      saved_model: makes it unless it is there; the base path of its versions.
+      requests: (N of each request, seed) -> as many requests.
+      p95_target_ms: what its paper asks for, if there is one.
+    """
+
+    title: str
+    saved_model: Callable[[], Path]
+    requests: Callable[[Sequence[int], int], list[Request]]
+    p95_target_ms: float | None = None
+
+
+def _movielens_path() -> Path:
+    train.ensure(train.WORK_DIR)
+    return train.WORK_DIR / "model"
+
+
+def _movielens_requests(sizes: Sequence[int], seed: int) -> list[Request]:
+    """Real users in order of id from the `seed`-th on; no more candidates than one has left."""
+    candidates = features.Candidates(data.load(train.WORK_DIR))
+    users = cycle(candidates.users[seed % 943 :] + candidates.users[: seed % 943])
+    return [_enough(candidates, users, size) for size in sizes]
+
+
+def _enough(candidates: features.Candidates, users: Iterator[int], size: int) -> Request:
+    for _ in candidates.users:
+        request = candidates.of(next(users))
+        if len(request.items) >= size:
+            return request.user_row, request.items[:size]
+    raise ValueError(f"MovieLens-100K has no user with {size} movies left to rank, 1,662 at most")
+
+
+def _wide(sizes_of_model: wide.Wide, title: str) -> ZooModel:
+    def requests(sizes: Sequence[int], seed: int) -> list[Request]:
+        return [
+            next(wide.requests(sizes_of_model, size, seed * 1_000_003 + number))
+            for number, size in enumerate(sizes)
+        ]
+
+    return ZooModel(title, lambda: wide.ensure(sizes_of_model), requests)
+
+
+def _paper(paper: PaperModel) -> ZooModel:
+    def requests(sizes: Sequence[int], seed: int) -> list[Request]:
+        return [
+            paper.request(size, seed * 1_000_003 + number, SCALE)
+            for number, size in enumerate(sizes)
+        ]
+
+    return ZooModel(paper.title, lambda: ensure(paper), requests, paper.p95_target_ms)
+
+
+MODELS: dict[str, ZooModel] = {
+    "movielens": ZooModel("MovieLens-100K", _movielens_path, _movielens_requests),
+    "wide": _wide(wide.WIDE, "wide: 150 user and 60 item features"),
+    "user_heavy": _wide(wide.USER_HEAVY, "user_heavy: 300 user and 20 item features"),
+    **{name: _paper(paper) for name, paper in PAPERS.items()},
+}
