@@ -2,11 +2,13 @@
 
 The data's path: `_inputs*` (any form -> table) -> `_columns`, `_batch` (checked columns) ->
 `_targets` (who repeats the user) -> `_encode` (bytes) -> `_transport` -> `_decode` -> `_outputs`.
-`_schema` is what the server said it wants; `_flow` puts the steps in order.
+`_schema` is what the server said it wants; `_flow` puts the steps in order, once for the
+blocking and the asyncio client.
 """
 
 from colcast.client._channel import ChannelOptions, Tls
 from colcast.client._client import RankingClient
+from colcast.client._client_async import AsyncRankingClient
 from colcast.client._encode import Tensor, encode_predict_request
 from colcast.client._errors import (
     ColcastError,
@@ -21,6 +23,7 @@ from colcast.client._schema import Feature, Kind, ModelSchema, Signature, Tensor
 from colcast.client._targets import Target
 
 __all__ = [
+    "AsyncRankingClient",
     "ChannelOptions",
     "ColcastError",
     "DecodeError",

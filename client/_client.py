@@ -1,18 +1,16 @@
 """RankingClient: the blocking client."""
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Self, TypeVar
 
+from colcast.client._calls import Calls, ClientOptions
 from colcast.client._channel import ChannelOptions
-from colcast.client._errors import InputError, ServerError
-from colcast.client._flow import Flow, ranking_of
-from colcast.client._inputs_examples import merged, serialized, split_context
+from colcast.client._errors import ServerError
 from colcast.client._outputs import Ranking
 from colcast.client._policies import Dedupe, Policies
-from colcast.client._request import Examples, RequestOptions, Rows, build_request
 from colcast.client._schema import ModelSchema
 from colcast.client._targets import Target
+from colcast.client._telemetry import call_span
 from colcast.client._transport import Call, Deadline, Metadata, Reply, Transport
 
 Result = TypeVar("Result")
@@ -65,20 +63,18 @@ class RankingClient:
         Raises:
             InputError: a setting that cannot work.
         """
-        check_settings(target, timeout_seconds, dedupe)
-        self._transport = Transport(address, channel or ChannelOptions())
-        self._flow = Flow(model, version, version_label)
-        self._score_output = score_output
-        self._timeout_seconds = timeout_seconds
-        self._options = RequestOptions(
-            model,
-            target,
-            signature,
-            version,
-            version_label,
+        options = ClientOptions(
+            target=target,
+            signature=signature,
+            version=version,
+            version_label=version_label,
+            score_output=score_output,
+            timeout_seconds=timeout_seconds,
             dedupe=dedupe,
             policies=policies or Policies(),
         )
+        self._calls = Calls(model, options)
+        self._transport = Transport(address, channel or ChannelOptions())
 
     def rank(
         self,
@@ -95,7 +91,8 @@ class RankingClient:
         Args:
             user: feature -> value; sent as one row. None: `items` holds every feature, and
                 those equal on all rows are found and sent once.
-            items: a list of N dicts, or a dict of N-row lists or arrays.
+            items: a list of N dicts, a dict of N-row lists or arrays, a pandas or Polars
+                DataFrame, or a pyarrow Table.
             target: in place of the client's.
             outputs: the outputs wanted; empty is all.
             timeout_seconds: in place of the client's.
@@ -106,8 +103,8 @@ class RankingClient:
             SchemaError: the model has no signature for the target.
             ServerError: the server refused, or did not answer in time.
         """
-        options = self._request_options(target, outputs)
-        return self._rank(Rows(items, user), options, timeout_seconds, metadata)
+        steps = self._calls.rank(user, items, target, outputs)
+        return self._run("rank", steps, timeout_seconds, metadata)
 
     def predict_examples(
         self,
@@ -136,8 +133,8 @@ class RankingClient:
             SchemaError: the model has no signature for the target.
             ServerError: the server refused, or did not answer in time.
         """
-        options = self._request_options(target, outputs)
-        return self._rank(examples_input(examples), options, timeout_seconds, metadata)
+        steps = self._calls.examples(examples, target, outputs)
+        return self._run("predict_examples", steps, timeout_seconds, metadata)
 
     def encode(
         self,
@@ -149,19 +146,18 @@ class RankingClient:
         outputs: Sequence[str] = (),
     ) -> bytes:
         """The PredictRequest that `rank` (or `predict_examples`) would send, unsent."""
-        inputs = Rows(items, user) if examples is None else examples_input(examples)
-        return build_request(self.schema(), inputs, self._request_options(target, outputs))
+        steps = self._calls.encode(user, items, examples, target, outputs)
+        return self._run("encode", steps).message
 
     def send(
         self, request: bytes, *, timeout_seconds: float | None = None, metadata: Metadata = ()
     ) -> Ranking:
         """Sends a PredictRequest that `encode` made; errors as for `rank`."""
-        steps = self._flow.send(request, self._finish)
-        return self._run(steps, timeout_seconds, metadata)
+        return self._run("send", self._calls.send(request), timeout_seconds, metadata)
 
     def schema(self) -> ModelSchema:
         """What the served model wants, asked once a model version."""
-        return self._run(self._flow.schema(), None, ())
+        return self._run("schema", self._calls.schema())
 
     def close(self) -> None:
         """Closes the connections. A closed client stays closed."""
@@ -173,64 +169,27 @@ class RankingClient:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _rank(
-        self,
-        inputs: Rows | Examples,
-        options: RequestOptions,
-        timeout_seconds: float | None,
-        metadata: Metadata,
-    ) -> Ranking:
-        steps = self._flow.rank(inputs, options, self._finish)
-        return self._run(steps, timeout_seconds, metadata)
-
-    def _request_options(self, target: Target | None, outputs: Sequence[str]) -> RequestOptions:
-        return replace(
-            self._options, target=target or self._options.target, output_filter=tuple(outputs)
-        )
-
-    def _finish(self, reply: Reply) -> Ranking:
-        return ranking_of(reply, self._score_output)
-
     def _run(
         self,
+        name: str,
         steps: Generator[Call, Reply, Result],
-        timeout_seconds: float | None,
-        metadata: Metadata,
+        timeout_seconds: float | None = None,
+        metadata: Metadata = (),
     ) -> Result:
-        deadline = Deadline(timeout_seconds or self._timeout_seconds)
-        try:
-            call = next(steps)
-            while True:
-                try:
-                    reply = self._transport.call(call, deadline, metadata)
-                except ServerError as error:
-                    call = steps.throw(error)
-                else:
-                    call = steps.send(reply)
-        except StopIteration as finished:
-            result: Result = finished.value
-            return result
-
-
-def examples_input(examples: Any) -> Examples:
-    """A list of tf.Examples, or one ExampleListWithContext, as the input of a request."""
-    if hasattr(examples, "SerializeToString"):
-        context, examples = split_context(examples)
-        return Examples(merged(context, examples))
-    return Examples(serialized(examples))
-
-
-def check_settings(target: str, timeout_seconds: float, dedupe: str) -> None:
-    """Refuses settings that cannot work, before anything is opened."""
-    if dedupe not in ("auto", "off"):
-        raise InputError(f"dedupe must be 'auto' or 'off', got {dedupe!r}")
-    if not timeout_seconds > 0:
-        raise InputError(f"timeout_seconds must be above 0, got {timeout_seconds!r}")
-    if target not in TARGETS:
-        raise InputError(
-            f"target must be one of {', '.join(TARGETS)}, got {target!r} "
-            "(the server's address is the first argument)"
-        )
-
-
-TARGETS = Target.__args__  # type: ignore[attr-defined]
+        """Makes the calls that the steps ask for, one after the other."""
+        deadline = Deadline(timeout_seconds or self._calls.options.timeout_seconds)
+        with call_span(name, self._calls.model, self._transport.address) as span:
+            try:
+                call = next(steps)
+                while True:
+                    try:
+                        reply = self._transport.call(call, deadline, span.sends(call, metadata))
+                    except ServerError as error:
+                        span.refused(error)
+                        call = steps.throw(error)
+                    else:
+                        span.answered(reply)
+                        call = steps.send(reply)
+            except StopIteration as finished:
+                result: Result = finished.value
+                return result

@@ -12,7 +12,7 @@ from colcast.client._infer import as_lists, infer_features
 from colcast.client._inputs import table_of, table_of_user
 from colcast.client._inputs_examples import tables_of_examples
 from colcast.client._policies import Dedupe, Policies
-from colcast.client._schema import ModelSchema
+from colcast.client._schema import COLUMNAR_LATE, ModelSchema
 from colcast.client._targets import Plan, Target, plan_for, tensors_of
 from colcast.client._values import object_array
 
@@ -45,6 +45,7 @@ class RequestOptions:
         output_filter: the outputs wanted; empty is all.
         dedupe: "auto" sends columns equal on every row once, "off" does not look.
         policies: what to do about gaps and extras.
+        server_expands: whether "auto" may leave the repetition to the server.
     """
 
     model: str
@@ -55,26 +56,48 @@ class RequestOptions:
     output_filter: tuple[str, ...] = ()
     dedupe: Dedupe = "auto"
     policies: Policies = field(default_factory=Policies)
+    server_expands: bool = True
 
 
-def build_request(schema: ModelSchema, inputs: Rows | Examples, options: RequestOptions) -> bytes:
-    """The bytes of the PredictRequest for one user and N candidates.
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A request ready to send.
+
+    Attributes:
+        message: the PredictRequest's bytes.
+        target: how it is written; never "auto".
+        signature: the signature it calls.
+        rows: N, the number of candidates.
+        unused: how many columns were left out because the signature does not use them.
+    """
+
+    message: bytes
+    target: Target
+    signature: str
+    rows: int
+    unused: int = 0
+
+
+def build_request(schema: ModelSchema, inputs: Rows | Examples, options: RequestOptions) -> Built:
+    """The PredictRequest for one user and N candidates.
 
     Raises:
         InputError: the inputs do not fit the signature.
         SchemaError: the model has no signature for the target.
     """
-    plan = plan_for(schema, options.target, options.signature)
+    plan = plan_for(schema, options.target, options.signature, options.server_expands)
     if plan.target == "example" and isinstance(inputs, Examples):
+        rows, unused = len(inputs.examples), 0
         tensors = _examples_as_they_are(plan, inputs)
     else:
         plan, batch = _batch(plan, inputs, options)
         if options.dedupe == "auto":
             batch = send_equal_rows_once(batch)
         if options.target == "auto" and plan.target == "late" and _user_varies(plan, batch):
-            plan = plan_for(schema, "colcast", options.signature)
-        tensors = tensors_of(plan, batch)
-    return encode_predict_request(
+            early = schema.without(COLUMNAR_LATE)
+            plan = plan_for(early, "auto", options.signature, options.server_expands)
+        rows, unused, tensors = batch.rows, batch.unused, tensors_of(plan, batch)
+    message = encode_predict_request(
         options.model,
         plan.signature.name,
         tensors,
@@ -82,6 +105,7 @@ def build_request(schema: ModelSchema, inputs: Rows | Examples, options: Request
         version_label=options.version_label,
         output_filter=options.output_filter,
     )
+    return Built(message, plan.target, plan.signature.name, rows, unused)
 
 
 # Implementation details follow.

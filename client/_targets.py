@@ -25,8 +25,8 @@ from colcast.client._values import object_array
 Target = Literal["auto", "late", "colcast", "stock", "repeated", "example"]
 """How a request is written.
 
-auto: the first of late, colcast and stock (where the server does not say that it expands) that
-    the model has a signature for; else example.
+auto: late if the model has that signature and the user is one; else colcast, or stock once a
+    server has shown that it does not expand; example if the model takes nothing else.
 late: user features as one row, items as N, to the signature `columnar_late`: the model repeats.
 colcast: user features as one row, items as N; the server (native or fork) repeats.
 stock: for an unpatched TensorFlow Serving: N rows everywhere, but a feature that is one single
@@ -57,25 +57,36 @@ class Plan:
         return frozenset(self.features).union(lengths)
 
 
-def plan_for(schema: ModelSchema, target: Target = "auto", signature: str | None = None) -> Plan:
+def check_target(target: str) -> None:
+    """Raises InputError if there is no such target."""
+    if target not in get_args(Target):
+        raise InputError(
+            f"target must be one of {', '.join(get_args(Target))}, got {target!r} "
+            "(the server's address is the first argument)"
+        )
+
+
+def plan_for(
+    schema: ModelSchema,
+    target: Target = "auto",
+    signature: str | None = None,
+    server_expands: bool = True,
+) -> Plan:
     """Chooses the signature, and the target where it is "auto".
 
     Args:
         schema: the served model's.
         target: see `Target`.
         signature: the signature to call in place of the target's usual one.
+        server_expands: whether "auto" may leave the repetition to the server.
 
     Raises:
         InputError: `target` is none of them.
         SchemaError: the model has no signature for the target.
     """
-    if target not in get_args(Target):
-        raise InputError(
-            f"target must be one of {', '.join(get_args(Target))}, got {target!r} "
-            "(the server's address is the first argument)"
-        )
+    check_target(target)
     if target == "auto":
-        target = _auto(schema, signature)
+        target = _auto(schema, signature, server_expands)
     if target == "example":
         called = schema.signature(signature) if signature else schema.example_signature()
         if not called.takes_examples:
@@ -132,15 +143,14 @@ def _columnar(schema: ModelSchema) -> Signature | None:
     return own if own is not None and not own.takes_examples else None
 
 
-def _auto(schema: ModelSchema, signature: str | None) -> Target:
-    if signature is not None:
-        called = schema.signature(signature)
-        if called.takes_examples:
-            return "example"
-        return "late" if any(f.one_row for f in called.features.values()) else "colcast"
-    if COLUMNAR_LATE in schema.signatures:
+def _auto(schema: ModelSchema, signature: str | None, server_expands: bool) -> Target:
+    late = schema.signatures.get(COLUMNAR_LATE)
+    called = schema.signature(signature) if signature else late or _columnar(schema)
+    if called is None or called.takes_examples:
+        return "example"
+    if called is late or any(feature.one_row for feature in called.features.values()):
         return "late"
-    return "colcast" if _columnar(schema) is not None else "example"
+    return "colcast" if server_expands else "stock"
 
 
 def _stand_in(plan: Plan, feature: Feature) -> Column | None:

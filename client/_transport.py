@@ -20,10 +20,17 @@ GET_MODEL_METADATA = "/tensorflow.serving.PredictionService/GetModelMetadata"
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One method to call with one message."""
+    """One method to call with one message.
+
+    Attributes:
+        method: the method's path.
+        request: the message.
+        facts: what is worth knowing about it, for spans: name -> value.
+    """
 
     method: str
     request: bytes
+    facts: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,33 +58,78 @@ class Deadline:
         """Seconds left, never below a microsecond (gRPC then reports DEADLINE_EXCEEDED)."""
         return max(self._at - time.monotonic(), 1e-6)
 
-    def pause_before(self, attempt: int) -> float | None:
-        """Seconds to wait before a further attempt; None if the deadline comes first.
+    def pause_after(self, error: grpc.RpcError, attempt: int) -> float | None:
+        """Seconds to wait before the next attempt; None if there must be none.
 
-        10 ms, doubled each time up to 200 ms, spread by a fifth so that clients do not return
-        in step.
+        Only UNAVAILABLE is tried again. The pause is 10 ms, doubled each time up to 200 ms,
+        spread by a fifth so that clients do not return in step; it must end before the deadline.
         """
+        if error.code() is not grpc.StatusCode.UNAVAILABLE:
+            return None
         pause = min(0.01 * 2 ** (attempt - 1), 0.2) * random.uniform(0.8, 1.2)
         return pause if pause < self.left() else None
 
 
-class Transport:
-    """A channel that is opened at the first call, in the process that makes the call.
+class Connection:
+    """What the blocking and the asyncio transport share: when a channel must be opened.
 
-    gRPC's threads do not survive a fork; a child that inherits a transport opens its own
-    channel. (If the parent had called before it forked, gRPC itself must be told:
-    GRPC_ENABLE_FORK_SUPPORT=1 in the environment.)
+    A channel is opened at the first call, by the process that makes it: gRPC's threads do not
+    survive a fork, so a child that inherits a client opens a channel of its own. Where the
+    parent has made calls before, gRPC's fork support must be on: in older versions of grpcio
+    that takes GRPC_ENABLE_FORK_SUPPORT=1 in the environment.
     """
 
     def __init__(self, address: str | Sequence[str], options: ChannelOptions) -> None:
         self.address = address if isinstance(address, str) else ",".join(address)
         self._target = grpc_target(address)
         self._options = options
+        self._compression = grpc.Compression.Gzip if options.gzip else None
         self._lock = threading.Lock()
-        self._pid = 0
+        self._owner: object = None  # who may use the channel: a process, or a loop in it
         self._channel: Any = None
         self._methods: dict[str, Any] = {}
         self._closed = False
+
+    def method(self, path: str, owner: object) -> Any:
+        """The callable for a method on a channel that belongs to `owner`.
+
+        Raises:
+            ColcastError: the client is closed.
+        """
+        if self._owner == owner and path in self._methods:
+            return self._methods[path]
+        with self._lock:
+            if self._closed:
+                raise ColcastError("the client is closed")
+            if self._owner != owner:
+                self._channel, self._methods, self._owner = self._open(), {}, owner
+            return self._methods.setdefault(path, self._channel.unary_unary(path))
+
+    def take_channel(self, owner: object) -> Any:
+        """Marks the connection closed and hands out the channel to close, if it is the owner's."""
+        with self._lock:
+            channel = self._channel if self._owner == owner else None
+            self._closed, self._channel, self._methods, self._owner = True, None, {}, None
+            return channel
+
+    def error(self, error: grpc.RpcError, attempts: int) -> ServerError:
+        """A gRPC error as ours."""
+        details = error.details() or ""
+        return ServerError(error.code().name, details, address=self.address, attempts=attempts)
+
+    def _open(self) -> Any:
+        arguments = channel_arguments(self._options)
+        module = self._module()
+        if self._options.tls is None:
+            return module.insecure_channel(self._target, arguments)
+        return module.secure_channel(self._target, self._options.tls.credentials(), arguments)
+
+    def _module(self) -> Any:
+        return grpc
+
+
+class Transport(Connection):
+    """The blocking transport."""
 
     def call(self, call: Call, deadline: Deadline, metadata: Metadata = ()) -> Reply:
         """Sends one request and waits for its answer; sends it again while UNAVAILABLE.
@@ -89,66 +141,23 @@ class Transport:
         while True:
             attempt += 1
             try:
-                response, done = self._method(call.method).with_call(
+                response, done = self.method(call.method, os.getpid()).with_call(
                     call.request,
                     timeout=deadline.left(),
                     metadata=tuple(metadata),
-                    compression=compression(self._options),
+                    compression=self._compression,
                 )
             except grpc.RpcError as error:
-                pause = pause_after(error, attempt, deadline)
+                pause = deadline.pause_after(error, attempt)
                 if pause is None:
-                    raise server_error(error, self.address, attempt) from None
+                    raise self.error(error, attempt) from None
                 time.sleep(pause)
                 continue
-            return Reply(response, response_metadata(done), attempt)
+            pairs = (*(done.initial_metadata() or ()), *(done.trailing_metadata() or ()))
+            return Reply(response, dict(pairs), attempt)
 
     def close(self) -> None:
         """Closes the channel; calls in flight end with CANCELLED."""
-        with self._lock:
-            self._closed = True
-            if self._channel is not None and self._pid == os.getpid():
-                self._channel.close()
-            self._channel = None
-            self._methods = {}
-
-    def _method(self, path: str) -> Any:
-        method = self._methods.get(path) if self._pid == os.getpid() else None
-        if method is not None:
-            return method
-        with self._lock:
-            if self._closed:
-                raise ColcastError("the client is closed")
-            if self._channel is None or self._pid != os.getpid():
-                self._channel, self._methods = self._open(), {}
-                self._pid = os.getpid()
-            return self._methods.setdefault(path, self._channel.unary_unary(path))
-
-    def _open(self) -> Any:
-        arguments = channel_arguments(self._options)
-        if self._options.tls is None:
-            return grpc.insecure_channel(self._target, arguments)
-        return grpc.secure_channel(self._target, self._options.tls.credentials(), arguments)
-
-
-def compression(options: ChannelOptions) -> grpc.Compression | None:
-    """GRPC's word for the compression asked for."""
-    return grpc.Compression.Gzip if options.gzip else None
-
-
-def pause_after(error: grpc.RpcError, attempt: int, deadline: Deadline) -> float | None:
-    """Seconds to wait before trying again; None if this error or the deadline forbids it."""
-    if error.code() is not grpc.StatusCode.UNAVAILABLE:
-        return None
-    return deadline.pause_before(attempt)
-
-
-def server_error(error: grpc.RpcError, address: str, attempts: int) -> ServerError:
-    """A gRPC error as ours."""
-    return ServerError(error.code().name, error.details() or "", address=address, attempts=attempts)
-
-
-def response_metadata(done: Any) -> dict[str, str | bytes]:
-    """Initial and trailing metadata of a finished call."""
-    pairs = (*(done.initial_metadata() or ()), *(done.trailing_metadata() or ()))
-    return dict(pairs)
+        channel = self.take_channel(os.getpid())
+        if channel is not None:
+            channel.close()

@@ -52,13 +52,37 @@ def test_tensor_content_of_every_dtype(data: st.DataObject) -> None:
     assert found.tobytes() == values.tobytes()
 
 
+TYPED_FIELDS = {
+    "float_val": ["f4"],
+    "double_val": ["f8"],
+    "int_val": ["i1", "i2", "i4", "u1", "u2"],
+    "int64_val": ["i8"],
+    "uint32_val": ["u4"],
+    "uint64_val": ["u8"],
+    "bool_val": ["?"],
+}
+
+
 @given(st.data())
 def test_typed_fields_of_every_dtype(data: st.DataObject) -> None:
-    dtype = data.draw(st.sampled_from(DTYPES))
-    values = data.draw(hnp.arrays(dtype, st.integers(1, 9)))
-    tensor = tf.make_tensor_proto(values.tolist(), tf.as_dtype(values.dtype), values.shape)
+    field = data.draw(st.sampled_from(sorted(TYPED_FIELDS)))
+    dtype = np.dtype(data.draw(st.sampled_from(TYPED_FIELDS[field])))
+    values = data.draw(hnp.arrays(dtype, st.integers(0, 9)))
+    tensor = tensor_pb2.TensorProto(dtype=tf.as_dtype(dtype).as_datatype_enum)
+    tensor.tensor_shape.CopyFrom(tf.TensorShape(values.shape).as_proto())
+    getattr(tensor, field).extend(values.tolist())
     found = decode_predict_response(response(x=tensor).SerializeToString()).outputs["x"]
     assert (found.dtype, found.shape) == (values.dtype, values.shape)
+    np.testing.assert_array_equal(found, values)
+
+
+@pytest.mark.parametrize("dtype", ["f2", "c8", "c16"])
+def test_typed_fields_of_halves_and_complex_numbers(dtype: str) -> None:
+    values = np.array([1.5, -2.0, np.inf], dtype)
+    tensor = tf.make_tensor_proto(values.tolist(), tf.as_dtype(values.dtype), values.shape)
+    assert not tensor.tensor_content
+    found = decode_predict_response(response(x=tensor).SerializeToString()).outputs["x"]
+    assert found.dtype == values.dtype
     np.testing.assert_array_equal(found, values)
 
 

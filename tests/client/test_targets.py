@@ -18,8 +18,8 @@ ALL = ("late", "colcast", "stock", "repeated")
 
 def message(schema: ModelSchema, inputs: Any, target: Target = "auto", **options: Any) -> Any:
     """The request, parsed by protobuf."""
-    request = build_request(schema, inputs, RequestOptions("movies", target, **options))
-    return predict_pb2.PredictRequest.FromString(request)
+    built = build_request(schema, inputs, RequestOptions("movies", target, **options))
+    return predict_pb2.PredictRequest.FromString(built.message)
 
 
 def arrays(request: Any) -> dict[str, Any]:
