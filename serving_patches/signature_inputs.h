@@ -29,8 +29,8 @@ class SignatureInputs {
   };
 
   // Inputs are ordered by alias. An input that no tensor can be fed to (coo_sparse or composite
-  // TensorInfo) is no error here but in every Build(). INVALID_ARGUMENT for a default that is not
-  // a tensor or has no input.
+  // TensorInfo) is no error here but in every Build(). INVALID_ARGUMENT for a default that does
+  // not decode.
   static absl::StatusOr<SignatureInputs> Create(const tensorflow::SignatureDef& signature);
 
   // Aliases, dtypes and shapes, by position.
@@ -44,7 +44,7 @@ class SignatureInputs {
 
   // Sets `*feeds` to one tensor for each input, by position, expanded as the rule says.
   //
-  // No alias may occur twice in `received`: which of two wins is for the caller to decide.
+  // Of an alias that occurs twice in `received`, the last counts.
   // INVALID_ARGUMENT names the input: unknown to the signature, anything PlanExpansion() rejects,
   // or content that does not fit its shape. On error `*feeds` holds no meaning.
   absl::Status Build(absl::Span<const ReceivedInput> received, Scratch* scratch,
@@ -52,6 +52,10 @@ class SignatureInputs {
 
  private:
   SignatureInputs() = default;
+  absl::Status SetDefault(int position, const tensorflow::TensorProto& proto);
+  absl::Status BuildFeed(int position, const Scratch& scratch, tensorflow::Tensor* feed) const;
+  absl::Status UnknownError(absl::Span<const ReceivedInput> received,
+                            const absl::Status& planned) const;
 
   std::vector<DeclaredInput> inputs_;
   std::vector<std::string> feed_names_;

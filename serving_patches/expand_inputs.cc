@@ -1,0 +1,57 @@
+#include "serving_patches/expand_inputs.h"
+
+#include <cstdlib>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "serving_patches/column_source.h"
+#include "serving_patches/signature_inputs.h"
+#include "tensorflow/cc/saved_model/util.h"
+
+namespace colcast {
+namespace {
+
+using google::protobuf::Map;
+using tensorflow::Tensor;
+using tensorflow::TensorProto;
+
+bool ExpansionIsOn() {
+  static const bool on = [] {
+    const char* const value = std::getenv("TF_SERVING_EXPAND_USER_FEATURES");
+    return value == nullptr || absl::string_view(value) != "0";
+  }();
+  return on;
+}
+
+}  // namespace
+
+absl::Status ExpandedInputValues(const tensorflow::SignatureDef& signature,
+                                 const Map<std::string, TensorProto>& request_inputs,
+                                 std::vector<std::pair<std::string, Tensor>>& inputs) {
+  if (!ExpansionIsOn()) {
+    std::vector<std::pair<tensorflow::string, Tensor>>& unexpanded = inputs;
+    return tensorflow::saved_model::GetInputValues(signature, request_inputs, unexpanded);
+  }
+  absl::StatusOr<SignatureInputs> prepared = SignatureInputs::Create(signature);
+  if (!prepared.ok()) return prepared.status();
+
+  std::vector<ProtoColumn> columns;
+  columns.reserve(request_inputs.size());
+  std::vector<ReceivedInput> received;
+  received.reserve(request_inputs.size());
+  for (const auto& [alias, proto] : request_inputs) {
+    columns.emplace_back(proto);
+    received.push_back({alias, &columns.back()});
+  }
+  SignatureInputs::Scratch scratch;
+  std::vector<Tensor> feeds;
+  if (absl::Status status = prepared->Build(received, &scratch, &feeds); !status.ok()) {
+    return status;
+  }
+  for (size_t i = 0; i < feeds.size(); ++i) {
+    inputs.emplace_back(prepared->feed_names()[i], std::move(feeds[i]));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace colcast

@@ -1,0 +1,125 @@
+#include "serving_patches/expansion_rule.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "serving_patches/phrases.h"
+#include "tensorflow/core/framework/types.h"
+
+namespace colcast {
+namespace {
+
+// What an input amounts to: what was sent or, in its absence, the default.
+struct Effective {
+  tensorflow::DataType dtype;
+  absl::Span<const int64_t> dims;
+};
+
+Effective EffectiveOf(const DeclaredInput& declared, const ReceivedShape& received) {
+  if (received.absent) return {declared.default_dtype, declared.default_dims};
+  return {received.dtype, received.dims};
+}
+
+bool IsMissing(const DeclaredInput& declared, const ReceivedShape& received) {
+  return received.absent && !declared.has_default;
+}
+
+bool Fits(const DeclaredInput& declared, const Effective& input) {
+  if (declared.dtype != tensorflow::DT_INVALID && declared.dtype != input.dtype) return false;
+  for (const int64_t dim : input.dims) {
+    if (dim < 0) return false;
+  }
+  if (declared.unknown_rank) return true;
+  if (declared.dims.size() != input.dims.size()) return false;
+  for (size_t d = 0; d < input.dims.size(); ++d) {
+    if (declared.dims[d] >= 0 && declared.dims[d] != input.dims[d]) return false;
+  }
+  return true;
+}
+
+// A scalar sent to an input of unknown rank is batched by declaration, but has no rows.
+bool HasRows(const DeclaredInput& declared, const Effective& input) {
+  return declared.batched() && !input.dims.empty();
+}
+
+std::string Text(tensorflow::DataType dtype, absl::Span<const int64_t> dims) {
+  return absl::StrCat(tensorflow::DataTypeString(dtype), " [", absl::StrJoin(dims, ","), "]");
+}
+
+std::string DeclaredText(const DeclaredInput& declared) {
+  const std::string dtype = declared.dtype == tensorflow::DT_INVALID
+                                ? "any dtype"
+                                : tensorflow::DataTypeString(declared.dtype);
+  if (declared.unknown_rank) return absl::StrCat(dtype, " of any shape");
+  const auto dim_text = [](std::string* out, int64_t dim) {
+    absl::StrAppend(out, dim < 0 ? "?" : absl::StrCat(dim));
+  };
+  return absl::StrCat(dtype, " [", absl::StrJoin(declared.dims, ",", dim_text), "]");
+}
+
+absl::Status MisfitError(absl::Span<const DeclaredInput> declared,
+                         absl::Span<const ReceivedShape> received) {
+  Phrases phrases;
+  for (size_t i = 0; i < declared.size(); ++i) {
+    const Effective input = EffectiveOf(declared[i], received[i]);
+    if (IsMissing(declared[i], received[i])) {
+      phrases.Add(absl::StrCat("input \"", declared[i].alias,
+                               "\" is missing and has no default (declared ",
+                               DeclaredText(declared[i]), ")"));
+    } else if (!Fits(declared[i], input)) {
+      phrases.Add(absl::StrCat(received[i].absent ? "the default of " : "", "input \"",
+                               declared[i].alias, "\" is ", Text(input.dtype, input.dims),
+                               ", declared ", DeclaredText(declared[i])));
+    }
+  }
+  return absl::InvalidArgumentError(std::move(phrases).Take());
+}
+
+absl::Status RowsError(absl::Span<const DeclaredInput> declared,
+                       absl::Span<const ReceivedShape> received, int64_t rows) {
+  Phrases phrases;
+  absl::string_view example;
+  for (size_t i = 0; i < declared.size(); ++i) {
+    const Effective input = EffectiveOf(declared[i], received[i]);
+    if (!HasRows(declared[i], input)) continue;
+    if (input.dims[0] == rows) {
+      if (example.empty()) example = declared[i].alias;
+    } else if (input.dims[0] != 1) {
+      phrases.Add(absl::StrCat(received[i].absent ? "the default of " : "", "input \"",
+                               declared[i].alias, "\" has ", input.dims[0], " rows"));
+    }
+  }
+  return absl::InvalidArgumentError(absl::StrCat(std::move(phrases).Take(), "; expected ",
+                                                 rows == 1 ? "" : "1 or ", "N = ", rows,
+                                                 ", the rows of input \"", example, "\""));
+}
+
+}  // namespace
+
+absl::Status PlanExpansion(absl::Span<const DeclaredInput> declared,
+                           absl::Span<const ReceivedShape> received, ExpansionPlan* plan) {
+  int64_t rows = -1;
+  for (size_t i = 0; i < declared.size(); ++i) {
+    const Effective input = EffectiveOf(declared[i], received[i]);
+    if (IsMissing(declared[i], received[i]) || !Fits(declared[i], input)) {
+      return MisfitError(declared, received);
+    }
+    if (HasRows(declared[i], input)) rows = std::max(rows, input.dims[0]);
+  }
+  plan->rows = rows < 0 ? 1 : rows;
+  plan->actions.assign(declared.size(), InputAction::kPass);
+  for (size_t i = 0; i < declared.size(); ++i) {
+    const Effective input = EffectiveOf(declared[i], received[i]);
+    if (received[i].absent) plan->actions[i] = InputAction::kDefault;
+    if (!HasRows(declared[i], input) || input.dims[0] == rows) continue;
+    if (input.dims[0] != 1) return RowsError(declared, received, rows);
+    if (!received[i].absent) plan->actions[i] = InputAction::kExpand;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace colcast

@@ -1,0 +1,40 @@
+// The text of an error that names many inputs.
+#ifndef COLCAST_SERVING_PATCHES_PHRASES_H_
+#define COLCAST_SERVING_PATCHES_PHRASES_H_
+
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+namespace colcast {
+
+// Joins phrases, up to the size a status can carry: gRPC sends it in 8 KB of metadata, and a longer
+// text would replace the error by another. What is left off is counted.
+class Phrases {
+ public:
+  void Add(absl::string_view phrase) {
+    if (text_.size() + phrase.size() > kMaxBytes) {
+      ++left_off_;
+    } else {
+      absl::StrAppend(&text_, text_.empty() ? "" : "; ", phrase);
+    }
+  }
+
+  std::string Take() && {
+    if (left_off_ > 0) absl::StrAppend(&text_, "; and ", left_off_, " more");
+    return std::move(text_);
+  }
+
+ private:
+  static constexpr size_t kMaxBytes = 4000;
+
+  std::string text_;
+  int left_off_ = 0;
+};
+
+}  // namespace colcast
+
+#endif  // COLCAST_SERVING_PATCHES_PHRASES_H_

@@ -1,0 +1,154 @@
+#include "serving_patches/signature_inputs.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/map.h"
+#include "serving_patches/phrases.h"
+#include "tensorflow/core/framework/tensor_shape.h"
+#include "tensorflow/core/framework/types.h"
+#include "tf_patches/repeat_row.h"
+
+namespace colcast {
+namespace {
+
+using tensorflow::Tensor;
+using tensorflow::TensorInfo;
+using tensorflow::TensorShape;
+
+DeclaredInput Declare(const std::string& alias, const TensorInfo& info) {
+  DeclaredInput input;
+  input.alias = alias;
+  input.dtype = tensorflow::BaseType(info.dtype());
+  // A signature written by hand may leave the shape out, which is not the same as a scalar's.
+  input.unknown_rank = !info.has_tensor_shape() || info.tensor_shape().unknown_rank();
+  if (!input.unknown_rank) {
+    for (const auto& dim : info.tensor_shape().dim()) input.dims.push_back(dim.size());
+  }
+  return input;
+}
+
+// Why no tensor can be fed to the input, or OK.
+absl::Status CheckFeedable(const std::string& alias, const TensorInfo& info) {
+  if (info.encoding_case() == TensorInfo::kName) return absl::OkStatus();
+  const char* const what = info.has_coo_sparse()         ? "a sparse tensor (coo_sparse)"
+                           : info.has_composite_tensor() ? "a composite tensor"
+                                                         : "without a tensor's name";
+  return absl::InvalidArgumentError(absl::StrCat("the signature declares input \"", alias, "\" as ",
+                                                 what, ": only dense tensors can be fed"));
+}
+
+absl::Status WithAlias(absl::string_view alias, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat("input \"", alias, "\": ", status.message()));
+}
+
+absl::Status BuildShape(Dims dims, bool batched, int64_t rows, TensorShape* shape) {
+  if (batched && !dims.empty()) dims[0] = rows;
+  return TensorShape::BuildTensorShape(dims, shape);
+}
+
+}  // namespace
+
+absl::StatusOr<SignatureInputs> SignatureInputs::Create(const tensorflow::SignatureDef& signature) {
+  using Entry = google::protobuf::Map<std::string, TensorInfo>::value_type;
+  std::vector<const Entry*> entries;
+  entries.reserve(signature.inputs().size());
+  for (const Entry& entry : signature.inputs()) entries.push_back(&entry);
+  std::sort(entries.begin(), entries.end(),
+            [](const Entry* a, const Entry* b) { return a->first < b->first; });
+
+  SignatureInputs result;
+  result.inputs_.reserve(entries.size());
+  result.feed_names_.reserve(entries.size());
+  result.positions_.reserve(entries.size());
+  result.defaults_.resize(entries.size());
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const auto& [alias, info] = *entries[i];
+    result.positions_.emplace(alias, static_cast<int>(i));
+    result.feed_names_.push_back(info.name());
+    result.unfeedable_.Update(CheckFeedable(alias, info));
+    result.inputs_.push_back(Declare(alias, info));
+    const auto found = signature.defaults().find(alias);
+    if (found == signature.defaults().end()) continue;
+    if (absl::Status status = result.SetDefault(i, found->second); !status.ok()) return status;
+  }
+  return result;
+}
+
+absl::Status SignatureInputs::SetDefault(int position, const tensorflow::TensorProto& proto) {
+  DeclaredInput& input = inputs_[position];
+  Tensor& value = defaults_[position];
+  if (!value.FromProto(proto)) {
+    return absl::InvalidArgumentError(absl::StrCat("the signature's default of input \"",
+                                                   input.alias, "\" does not decode as a tensor"));
+  }
+  input.has_default = true;
+  input.default_dtype = value.dtype();
+  for (int d = 0; d < value.dims(); ++d) input.default_dims.push_back(value.dim_size(d));
+  return absl::OkStatus();
+}
+
+int SignatureInputs::Find(absl::string_view alias) const {
+  const auto found = positions_.find(alias);
+  return found == positions_.end() ? -1 : found->second;
+}
+
+absl::Status SignatureInputs::Build(absl::Span<const ReceivedInput> received, Scratch* scratch,
+                                    std::vector<Tensor>* feeds) const {
+  if (!unfeedable_.ok()) return unfeedable_;
+  scratch->sources.assign(inputs_.size(), nullptr);
+  scratch->shapes.assign(inputs_.size(), ReceivedShape());
+  bool any_unknown = false;
+  for (const ReceivedInput& input : received) {
+    const int position = Find(input.alias);
+    if (position < 0) {
+      any_unknown = true;
+      continue;
+    }
+    scratch->sources[position] = input.source;
+    scratch->shapes[position] = {false, input.source->dtype(), input.source->dims()};
+  }
+  const absl::Status planned = PlanExpansion(inputs_, scratch->shapes, &scratch->plan);
+  if (any_unknown) return UnknownError(received, planned);
+  if (!planned.ok()) return planned;
+
+  feeds->resize(inputs_.size());
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (absl::Status status = BuildFeed(i, *scratch, &(*feeds)[i]); !status.ok()) {
+      return WithAlias(inputs_[i].alias, status);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SignatureInputs::BuildFeed(int position, const Scratch& scratch, Tensor* feed) const {
+  const DeclaredInput& input = inputs_[position];
+  TensorShape target;
+  if (scratch.plan.actions[position] == InputAction::kDefault) {
+    absl::Status status =
+        BuildShape(input.default_dims, input.batched(), scratch.plan.rows, &target);
+    return status.ok() ? RepeatRow(defaults_[position], target, feed) : status;
+  }
+  const absl::Span<const int64_t> dims = scratch.shapes[position].dims;
+  const bool expand = scratch.plan.actions[position] == InputAction::kExpand;
+  absl::Status status =
+      BuildShape(Dims(dims.begin(), dims.end()), expand, scratch.plan.rows, &target);
+  return status.ok() ? scratch.sources[position]->BuildTensor(target, feed) : status;
+}
+
+absl::Status SignatureInputs::UnknownError(absl::Span<const ReceivedInput> received,
+                                           const absl::Status& planned) const {
+  Phrases phrases;
+  for (const ReceivedInput& input : received) {
+    if (Find(input.alias) < 0) {
+      phrases.Add(absl::StrCat("input \"", input.alias, "\" is not in the signature"));
+    }
+  }
+  // A misspelt input is missing, too: say both.
+  if (!planned.ok()) phrases.Add(planned.message());
+  return absl::InvalidArgumentError(std::move(phrases).Take());
+}
+
+}  // namespace colcast
