@@ -1,4 +1,4 @@
-"""`colcast SUBCOMMAND ...`: each subcommand lives in its own part and is imported only when used."""
+"""`colcast SUBCOMMAND ...`: each subcommand lives in its own part, imported only when used."""
 
 import importlib
 import sys
@@ -13,7 +13,7 @@ class _Subcommand(NamedTuple):
 
 
 _SUBCOMMANDS = {
-    "export": _Subcommand("colcast.export.cli", "export", "add columnar signatures to a SavedModel"),
+    "export": _Subcommand("colcast.export.cli", "export", "add columnar signatures to a model"),
     "serve": _Subcommand("colcast.server.cli", None, "start the native server"),
     "rank": _Subcommand("colcast.client.cli", None, "rank items from a file for one user"),
 }

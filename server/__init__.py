@@ -1,0 +1,9 @@
+"""The native server's launcher: finds the executable, starts it, waits until it serves.
+
+The server itself is the C++ beside this file; see main.cc for how its parts are wired.
+"""
+
+from colcast.server._executable import ServerNotBuiltError, find_executable
+from colcast.server._process import ServerFailedError, ServerProcess
+
+__all__ = ["ServerFailedError", "ServerNotBuiltError", "ServerProcess", "find_executable"]

@@ -1,0 +1,37 @@
+"""Where the server's executable lies."""
+
+import importlib.util
+import os
+from pathlib import Path
+
+_NAME = "colcast_model_server"
+_VARIABLE = "COLCAST_MODEL_SERVER"
+
+
+class ServerNotBuiltError(RuntimeError):
+    """The executable is nowhere it is looked for; the message says where that is."""
+
+
+def find_executable() -> Path:
+    """Returns the path of colcast_model_server.
+
+    Looked for in $COLCAST_MODEL_SERVER, in the installed distribution colcast-server, and in the
+    build folder of the checkout this file belongs to, in this order.
+
+    Raises:
+      ServerNotBuiltError: it is in none of them, or the variable names no executable file.
+    """
+    named = os.environ.get(_VARIABLE)
+    if named:
+        if os.access(named, os.X_OK) and Path(named).is_file():
+            return Path(named)
+        raise ServerNotBuiltError(f"{_VARIABLE}={named} is not an executable file")
+    candidates = [Path(__file__).resolve().parent.parent / "build" / "server" / "bin" / _NAME]
+    installed = importlib.util.find_spec("colcast_server")
+    if installed is not None and installed.submodule_search_locations:
+        candidates.insert(0, Path(installed.submodule_search_locations[0]) / "bin" / _NAME)
+    for candidate in candidates:
+        if candidate.is_file():
+            return candidate
+    places = ", ".join(str(candidate) for candidate in candidates)
+    raise ServerNotBuiltError(f"{_NAME} not found in {places}: run `make setup` to build it")

@@ -1,0 +1,117 @@
+"""A server as a child process that is always stopped."""
+
+import collections
+import os
+import re
+import signal
+import subprocess
+import threading
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from colcast.server._executable import find_executable
+
+_READY = re.compile(r"ready: gRPC on (\S+)")
+
+
+class ServerFailedError(RuntimeError):
+    """The server ended, or did not get ready in time; the message holds the end of its log."""
+
+
+class ServerProcess:
+    """Serves one model on a free port of the loopback interface, for tests, demos and benchmarks.
+
+    Use it as a context manager: it waits on entry until the model serves and stops the server on
+    exit, whatever happened in between.
+
+    Args:
+      model_name: the model's name in requests.
+      model_base_path: the directory that holds one directory a version.
+      flags: further flags of the server, such as "--num_workers=1".
+      ready_timeout_seconds: how long loading may take.
+
+    Attributes:
+      target: "127.0.0.1:PORT", once entered.
+      pid: the process id, once entered.
+    """
+
+    def __init__(
+        self,
+        model_name: str,
+        model_base_path: str | os.PathLike[str],
+        flags: Sequence[str] = (),
+        ready_timeout_seconds: float = 120,
+    ) -> None:
+        self._command = [
+            str(find_executable()),
+            "--host=127.0.0.1",
+            "--port=0",
+            f"--model_name={model_name}",
+            f"--model_base_path={os.fspath(model_base_path)}",
+            *flags,
+        ]
+        self._ready_timeout_seconds = ready_timeout_seconds
+        self._lines: collections.deque[str] = collections.deque(maxlen=1000)
+        self._process: subprocess.Popen[str] | None = None
+        self.target = ""
+        self.pid = 0
+
+    def __enter__(self) -> Self:
+        """Starts the server and waits until it serves.
+
+        Raises:
+          ServerFailedError: it did not.
+        """
+        self._process = subprocess.Popen(self._command, stderr=subprocess.PIPE, text=True)
+        self.pid = self._process.pid
+        ready = threading.Event()
+        self._reader = threading.Thread(target=self._read_log, args=(ready,), daemon=True)
+        self._reader.start()
+        if not ready.wait(self._ready_timeout_seconds) or not self.target:
+            self.kill()
+            raise ServerFailedError(f"{' '.join(self._command)}:\n{self.log()}")
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Stops the server: SIGTERM, then SIGKILL if that does not end it."""
+        try:
+            self.stop()
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    def stop(self, timeout_seconds: float = 30) -> int:
+        """Lets the server answer what is in flight and end; returns its exit code."""
+        return self._end(signal.SIGTERM, timeout_seconds)
+
+    def kill(self) -> int:
+        """Ends the server at once, as a crash would; returns its exit code."""
+        return self._end(signal.SIGKILL, None)
+
+    def log(self) -> str:
+        """Returns the last thousand lines the server has logged."""
+        return "".join(self._lines)
+
+    def _end(self, how: signal.Signals, timeout_seconds: float | None) -> int:
+        assert self._process is not None, "the server was never started"
+        self._process.send_signal(how)
+        code = self._process.wait(timeout_seconds)
+        self._reader.join()
+        return code
+
+    def _read_log(self, ready: threading.Event) -> None:
+        assert self._process is not None
+        assert self._process.stderr is not None
+        for line in self._process.stderr:
+            self._lines.append(line)
+            found = _READY.search(line)
+            if found:
+                self.target = found[1]
+                ready.set()
+        self._process.stderr.close()
+        ready.set()  # it ended: whoever waits need not wait longer
