@@ -63,7 +63,8 @@ def add_late_signature(
     """
     _check_free(meta_graph, late_signature)
     signature = read_signature(meta_graph, columnar_signature, user_features)
-    requests = Requests(rows, signature.user, signature.items)
+    columnar = Probe(session, signature.inputs, signature.outputs)
+    requests = Requests(rows, signature.user, signature.items, columnar)
     graph = FlatGraph(meta_graph, signature.outputs.values())
     sides = sort_sides(
         graph,
@@ -78,7 +79,7 @@ def add_late_signature(
     _import(session.graph, added)
     summary = Summary(graph, sides, late, added)
     differences = prove(
-        Probe(session, signature.inputs, signature.outputs),
+        columnar,
         Probe(session, new.inputs, new.outputs),
         requests,
         tolerance,

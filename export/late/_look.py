@@ -1,7 +1,15 @@
 """Runs a columnar signature to find out about all its tensors that depend on the request."""
 
 import tensorflow as tf
-from colcast.export.late._findings import Finding, Findings, Kind, Probe, classify_user, follow_rows
+from colcast.export.late._findings import (
+    REPEATS,
+    Finding,
+    Findings,
+    Kind,
+    Probe,
+    classify_user,
+    follow_rows,
+)
 from colcast.export.late._flat_graph import producer
 from colcast.export.late._requests import Requests
 from colcast.export.late._sides import Side, Sides
@@ -31,8 +39,9 @@ def look(
     findings = _placeholders(session.graph, signature)
     findings |= {t: Finding(Kind.CONSTANT) for t in _outputs(session.graph, waiting)}
     if user_tensors := _outputs(session.graph, user):
-        probe = Probe(session, signature.once, user_tensors)
-        findings |= classify_user(probe, requests.users(_USERS), tolerance)
+        probe = Probe(session, signature.inputs, user_tensors)
+        users = [requests.draw(max(REPEATS)) for _ in range(_USERS)]
+        findings |= classify_user(probe, users, tolerance)
     if item_tensors := _outputs(session.graph, items):
         probe = Probe(session, signature.inputs, item_tensors)
         findings |= follow_rows(probe, {rows: requests.draw(rows) for rows in _CANDIDATES})
@@ -56,7 +65,8 @@ def _outputs(graph: tf.Graph, nodes: list[str]) -> dict[str, str]:
     """The tensors of nodes that a session can return, each under its own name."""
     return {
         tensor.name: tensor.name
-        for name in nodes
-        for tensor in graph.get_operation_by_name(name).outputs
+        for operation in map(graph.get_operation_by_name, nodes)
+        for tensor in operation.outputs
         if tensor.dtype.base_dtype not in (tf.resource, tf.variant)
+        and graph.is_fetchable(operation)
     }

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from colcast.export._errors import ExportError
+
+_TRIES = 5
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Columns = Mapping[str, Array]
@@ -31,36 +34,55 @@ class Request:
         return {**self.shared, **self.user, **self.items}
 
     def repeated(self, rows: int) -> Columns:
-        """The columns of a columnar signature: the user on each of `rows` rows."""
+        """The columns of a columnar signature: the user beside each of the first `rows` items."""
         user = {name: np.repeat(column, rows, axis=0) for name, column in self.user.items()}
-        return {**self.shared, **user, **self.items}
+        items = {name: column[:rows] for name, column in self.items.items()}
+        return {**self.shared, **user, **items}
 
 
 class Requests:
-    """Draws requests from a source of rows."""
+    """Draws requests from a source of rows.
 
-    def __init__(self, source: RowSource, user: Collection[str], items: Collection[str]) -> None:
-        """Takes the names of the inputs that belong to the user and to the items."""
+    A request that the model fails on is not drawn: many models fail, in every format, on a list
+    that is empty in all rows of a request.
+    """
+
+    def __init__(
+        self,
+        source: RowSource,
+        user: Collection[str],
+        items: Collection[str],
+        run: Callable[[Columns], object],
+    ) -> None:
+        """Takes the names of the user's and of the items' inputs; `run` runs the model."""
         self._source = source
         self._user = user
         self._items = items
+        self._run = run
 
     def draw(self, candidates: int) -> Request:
-        """A request with a user and that many candidates, none of them drawn before."""
+        """A request with a user and that many candidates, none of them drawn before.
+
+        Raises:
+            ExportError: the model fails on every request of several.
+        """
+        for left in reversed(range(_TRIES)):
+            request = self._next(candidates)
+            try:
+                self._run(request.repeated(candidates))
+            except ExportError:
+                if not left:
+                    raise
+            else:
+                break
+        return request
+
+    def _next(self, candidates: int) -> Request:
         columns = self._source(candidates + 1)
         user = {name: columns[name][:1] for name in self._user}
         items = {name: columns[name][1:] for name in self._items}
         shared = {name: c for name, c in columns.items() if name not in {*user, *items}}
         return Request(_trimmed(user), items, shared)
-
-    def users(self, count: int) -> list[Request]:
-        """Requests without candidates: `count` users of one and the same draw."""
-        columns = self._source(count)
-        shared = {
-            name: columns[name] for name in columns if name not in {*self._user, *self._items}
-        }
-        rows = [{name: columns[name][i : i + 1] for name in self._user} for i in range(count)]
-        return [Request(_trimmed(row), {}, shared) for row in rows]
 
 
 def _trimmed(row: Columns) -> Columns:

@@ -78,7 +78,7 @@ class Splits:
             found = self._of_two(node, inputs)
         elif split and node.op in _FOR_EACH_ELEMENT:
             found = self._halves(node, split, [split.user], [split.items])
-        elif split and node.op == "Transpose" and self._keeps_order(inputs[1]):
+        elif split and self._changes_nothing(node, inputs):
             found = split
         elif split and node.op == "Reshape" and self._keeps_columns(node, split):
             found = replace(split, flattened=True)
@@ -164,10 +164,10 @@ class Splits:
             done.append(f"{added.name}:0")
         return replace(split, user=done[0], items=done[1])
 
-    def _keeps_order(self, permutation: str) -> bool:
-        if self._late.side(permutation) is not Side.FREE:
-            return False
-        order = self._late.value(permutation)
+    def _changes_nothing(self, node: NodeDef, inputs: list[str]) -> bool:
+        if node.op != "Transpose" or self._late.side(inputs[1]) is not Side.FREE:
+            return node.op == "EnsureShape"
+        order = self._late.value(inputs[1])
         return bool(np.array_equal(order, np.arange(order.size)))
 
     def _keeps_columns(self, node: NodeDef, split: Split) -> bool:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-
 from colcast.export.late import LateReport, add_late_signature
 
 v1 = tf.compat.v1
@@ -33,7 +32,9 @@ def generated(placeholders: Mapping[str, Any], rows: int, random: np.random.Gene
             columns[name] = random.choice(WORDS, shape)
         elif placeholder.dtype == tf.int64:
             large = random.integers(-(2**62), 2**62, shape)
-            columns[name] = np.where(random.random(shape) < 0.5, random.integers(-3, 30, shape), large)
+            columns[name] = np.where(
+                random.random(shape) < 0.5, random.integers(-3, 30, shape), large
+            )
         else:
             some_zero = random.random(shape) < 0.9
             columns[name] = (random.normal(size=shape) * some_zero).astype(np.float32)
@@ -104,6 +105,14 @@ class Model:
         """The types of the ops that the late signature has in a folder."""
         prefix = f"columnar_late/{folder}/"
         return [n.op for n in self.meta_graph.graph_def.node if n.name.startswith(prefix)]
+
+    def constant_shapes(self) -> list[list[int]]:
+        """The shapes of the constants that the late signature has for itself."""
+        return [
+            [dim.size for dim in node.attr["value"].tensor.tensor_shape.dim]
+            for node in self.meta_graph.graph_def.node
+            if node.name.startswith("columnar_late/const/")
+        ]
 
     def check(self, rows: tuple[int, ...] = (1, 2, 3, 11, 200)) -> None:
         """Compares both signatures at row counts that the pass has not tried."""

@@ -1,0 +1,203 @@
+"""Models in which rows are not independent: each is exact or refused, never wrong."""
+
+from typing import Any
+
+import pytest
+import tensorflow as tf
+from colcast.export._errors import ExportError
+
+v1 = tf.compat.v1
+
+COLUMNS = {"u": (tf.float32, [4]), "id": (tf.int64, []), "x": (tf.float32, [4])}
+USER = ["u", "id"]
+
+
+def _score(user: Any, c: dict[str, Any]) -> dict[str, Any]:
+    return {"score": tf.reduce_sum(user * c["x"], axis=1, keepdims=True)}
+
+
+def _count(c: dict[str, Any]) -> Any:
+    return tf.cast(tf.shape(c["u"])[0], tf.float32)
+
+
+def _position(c: dict[str, Any]) -> Any:
+    return tf.range(tf.shape(c["u"])[0])
+
+
+def _mean_over_rows(c: dict[str, Any]) -> dict[str, Any]:
+    return _score(c["u"] - tf.reduce_mean(c["u"], axis=0, keepdims=True) + 1.0, c)
+
+
+def _sum_over_rows(c: dict[str, Any]) -> dict[str, Any]:
+    return _score(c["u"] / tf.reduce_sum(tf.abs(c["u"]) + 0.1, axis=0), c)
+
+
+def _mean_as_output(c: dict[str, Any]) -> dict[str, Any]:
+    return _score(c["u"], c) | {"mean": tf.reduce_mean(c["u"], axis=0)}
+
+
+def _count_of_rows(c: dict[str, Any]) -> dict[str, Any]:
+    return _score(c["u"] * _count(c), c)
+
+
+def _count_for_items(c: dict[str, Any]) -> dict[str, Any]:
+    return _score(c["u"], c | {"x": c["x"] / _count(c)})
+
+
+def _many_rows_only(c: dict[str, Any]) -> dict[str, Any]:
+    return _score(tf.where(_count(c) > 10.0, c["u"], -c["u"]), c)
+
+
+def _cumulative_sum(c: dict[str, Any]) -> dict[str, Any]:
+    return _score(tf.cumsum(c["u"], axis=0), c)
+
+
+def _index_of_row(c: dict[str, Any]) -> dict[str, Any]:
+    which = tf.cast(tf.math.floormod(c["id"], 4), tf.int32)
+    return {"score": tf.gather_nd(c["x"], tf.stack([_position(c), which], axis=1))}
+
+
+def _index_into_user(c: dict[str, Any]) -> dict[str, Any]:
+    which = tf.cast(tf.math.floormod(c["id"], 4), tf.int32)
+    return _score(tf.gather_nd(c["u"], tf.stack([_position(c), which], axis=1))[:, None], c)
+
+
+def _position_bias(c: dict[str, Any]) -> dict[str, Any]:
+    return _score(c["u"] + tf.cast(_position(c), tf.float32)[:, None], c)
+
+
+def _rows_into_features(c: dict[str, Any]) -> dict[str, Any]:
+    folded = tf.reshape(c["u"], [1, -1])
+    return _score(tf.reshape(tf.nn.relu(folded), tf.shape(c["u"])), c)
+
+
+def _rows_into_longer_rows(c: dict[str, Any]) -> dict[str, Any]:
+    folded = tf.reduce_sum(tf.reshape(c["u"], [-1, 2, 2]), axis=1)
+    return _score(tf.concat([folded, folded], axis=1), c)
+
+
+def _softmax_over_candidates(c: dict[str, Any]) -> dict[str, Any]:
+    return {"share": tf.nn.softmax(_score(c["u"], c)["score"], axis=0)}
+
+
+def _softmax_over_users(c: dict[str, Any]) -> dict[str, Any]:
+    return _score(tf.nn.softmax(c["u"], axis=0), c)
+
+
+def _user_as_output(c: dict[str, Any]) -> dict[str, Any]:
+    return _score(c["u"], c) | {
+        "user": tf.nn.relu(c["u"]),
+        "id": c["id"],
+        "word": tf.strings.as_string(c["id"]),
+    }
+
+
+def _count_as_output(c: dict[str, Any]) -> dict[str, Any]:
+    return _score(c["u"], c) | {"count": _count(c), "shape": tf.shape(c["u"])}
+
+
+def _item_mean(c: dict[str, Any]) -> dict[str, Any]:
+    """The item operand has one row, so the user operand must bring the N rows itself."""
+    return {"score": tf.reduce_mean(c["x"], axis=0, keepdims=True) * c["u"]}
+
+
+def _concat_along_rows(c: dict[str, Any]) -> dict[str, Any]:
+    together = tf.concat([c["u"], tf.nn.relu(c["u"]), c["x"]], axis=0)
+    return {"score": tf.reshape(together, [-1, 3, 4])}
+
+
+def _rank_of_candidates(c: dict[str, Any]) -> dict[str, Any]:
+    return {"best": tf.math.top_k(_score(c["u"], c)["score"][:, 0], k=1).indices}
+
+
+def _distinct_users(c: dict[str, Any]) -> dict[str, Any]:
+    ids, where = tf.unique(c["id"])
+    table = tf.constant([[1.0], [2.0], [3.0]])
+    return _score(tf.gather(tf.gather(table, tf.math.floormod(ids, 3)), where), c)
+
+
+def _loop_over_rows(c: dict[str, Any]) -> dict[str, Any]:
+    return _score(tf.map_fn(lambda row: row * 2.0, c["u"]), c)
+
+
+def _condition_on_count(c: dict[str, Any]) -> dict[str, Any]:
+    return _score(tf.cond(_count(c) > 5.0, lambda: c["u"], lambda: -c["u"]), c)
+
+
+def _fixed_seed(c: dict[str, Any]) -> dict[str, Any]:
+    return _score(c["u"] + tf.random.stateless_uniform(tf.shape(c["u"]), [1, 2]), c)
+
+
+EXACT = [
+    _mean_over_rows, _sum_over_rows, _mean_as_output, _count_of_rows, _count_for_items,
+    _many_rows_only, _cumulative_sum, _index_of_row, _index_into_user, _position_bias,
+    _rows_into_features, _rows_into_longer_rows, _softmax_over_candidates, _softmax_over_users,
+    _user_as_output, _count_as_output, _item_mean, _concat_along_rows, _rank_of_candidates,
+    _distinct_users, _loop_over_rows, _condition_on_count, _fixed_seed,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("build", EXACT)
+def test_rows_that_depend_on_each_other_are_exact(model: Any, build: Any) -> None:
+    model(build, COLUMNS, USER).check()
+
+
+@pytest.mark.parametrize("build", [_condition_on_count, _loop_over_rows])
+@pytest.mark.parametrize("version", [1, 2])
+def test_control_flow_of_both_kinds_stays_at_n_rows(model: Any, build: Any, version: int) -> None:
+    enable = v1.enable_control_flow_v2 if version == 2 else v1.disable_control_flow_v2
+    enable()
+    try:
+        built = model(build, COLUMNS, USER)
+    finally:
+        v1.enable_control_flow_v2()
+    built.check()
+    control_flow = {"While", "StatelessWhile", "If", "StatelessIf", "Switch", "Merge", "Enter"}
+    assert not control_flow & set(built.ops("user"))
+    assert "control flow" in " ".join(built.report.refused.values())
+
+
+def test_random_op_that_shows_is_refused(model: Any) -> None:
+    def build(c: dict[str, Any]) -> dict[str, Any]:
+        return _score(c["u"] + tf.random.uniform(tf.shape(c["u"])), c)
+
+    with pytest.raises(ExportError, match=r"output 'score' .* differs between two runs"):
+        model(build, COLUMNS, USER)
+
+
+def test_random_op_that_does_not_show_stays_at_n_rows(model: Any) -> None:
+    def build(c: dict[str, Any]) -> dict[str, Any]:
+        return _score(c["u"] + tf.floor(tf.random.uniform(tf.shape(c["u"]))), c)
+
+    built = model(build, COLUMNS, USER)
+    built.check()
+    assert "RandomUniform" not in built.ops("user")
+    assert "RandomUniform" in built.ops("item")
+
+
+def test_side_effect_happens_on_every_row(model: Any) -> None:
+    def build(c: dict[str, Any]) -> dict[str, Any]:
+        rows = v1.get_variable("rows", shape=[], initializer=v1.zeros_initializer())
+        with tf.control_dependencies([rows.assign_add(_count(c))]):
+            return _score(tf.identity(c["u"]), c)
+
+    built = model(build, COLUMNS, USER)
+    built.check()
+    assert "AssignAddVariableOp" not in built.ops("user")
+
+
+def test_assertion_about_both_sides_still_holds_the_output_back(model: Any) -> None:
+    def build(c: dict[str, Any]) -> dict[str, Any]:
+        positive = v1.assert_greater_equal(c["x"] + tf.abs(c["u"]), -1e9, message="too negative")
+        with tf.control_dependencies([positive]):
+            return _score(tf.nn.relu(c["u"]), c)
+
+    built = model(build, COLUMNS, USER)
+    built.check()
+    assert "Relu" in built.ops("user")
+    columns = built.rows(3)
+    columns["u"] = columns["u"][:1]
+    columns["id"] = columns["id"][:1]
+    columns["x"][2] = -1e10
+    with pytest.raises(tf.errors.InvalidArgumentError, match="too negative"):
+        built.run("columnar_late", columns)

@@ -1,0 +1,316 @@
+"""Where user and item meet in the ways models are built, the user's part runs at one row."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+v1 = tf.compat.v1
+Columns = dict[str, Any]
+
+COLUMNS = {
+    "u": (tf.float32, [6]),
+    "uid": (tf.int64, []),
+    "word": (tf.string, []),
+    "x": (tf.float32, [6]),
+    "iid": (tf.int64, []),
+    "clicked": (tf.int64, [None]),
+    "clicked/length": (tf.int64, []),
+}
+USER = ["u", "uid", "word", "clicked"]
+
+
+def _weights(name: str, *shape: int) -> Any:
+    normal = v1.random_normal_initializer(stddev=0.5)
+    return v1.get_variable(name, shape, initializer=normal, use_resource=True)
+
+
+def _table(name: str, ids: Any, width: int = 6) -> Any:
+    if ids.dtype == tf.string:
+        ids = tf.strings.to_hash_bucket_fast(ids, 20)
+    return tf.gather(_weights(name, 20, width), tf.math.floormod(ids, 20))
+
+
+def _dense(name: str, x: Any, units: int) -> Any:
+    return tf.nn.bias_add(
+        tf.matmul(x, _weights(name, x.shape[-1], units)), _weights(f"{name}b", units)
+    )
+
+
+def _mlp(x: Any, act: Any = tf.nn.relu) -> Columns:
+    return {"score": _dense("last", act(_dense("first", x, 5)), 1)}
+
+
+def _mean_of_clicked(c: Columns) -> Any:
+    mask = tf.sequence_mask(c["clicked/length"], tf.shape(c["clicked"])[1], tf.float32)[:, :, None]
+    total = tf.reduce_sum(_table("clicks", c["clicked"]) * mask, axis=1)
+    return tf.math.divide_no_nan(total, tf.reduce_sum(mask, axis=1))
+
+
+def _batch_norm(x: Any) -> Any:
+    width = x.shape[-1]
+    gamma, beta, mean = (_weights(name, width) for name in ("gamma", "beta", "mean"))
+    return tf.nn.batch_normalization(x, mean, tf.square(mean) + 0.5, beta, gamma, 1e-3)
+
+
+def test_user_and_item_halves_lying_together_take_slices_of_the_kernel(model: Any) -> None:
+    built = model(
+        lambda c: _mlp(tf.concat([c["u"], _table("t", c["word"]), c["x"]], 1)), COLUMNS, USER
+    )
+    built.check()
+    assert built.report.split_products == ("MatMul",)
+    assert not built.ops("expand")
+    assert built.ops("split").count("Slice") == 2
+
+
+def test_interleaved_halves_take_a_kernel_laid_out_anew(model: Any) -> None:
+    built = model(
+        lambda c: _mlp(
+            tf.concat([c["x"], c["u"], _table("t", c["iid"]), _table("w", c["word"])], 1)
+        ),
+        COLUMNS,
+        USER,
+    )
+    built.check()
+    assert built.report.split_products == ("MatMul",)
+    assert "Slice" not in built.ops("split")
+    kernels = [s for s in built.constant_shapes() if len(s) == 2]
+    assert sorted(kernels) == [[12, 5], [12, 5]]
+
+
+def test_no_kernel_is_laid_out_anew_beyond_the_limit(model: Any) -> None:
+    built = model(
+        lambda c: _mlp(tf.concat([c["x"], c["u"], _table("t", c["iid"])], 1)),
+        COLUMNS,
+        USER,
+        most_constant_bytes=100,
+    )
+    built.check()
+    assert not built.report.split_products
+    assert "interleave" in built.report.refused["MatMul"]
+    assert built.ops("expand").count("Tile") == 1
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_split_reaches_through_batch_norm_and_nested_concats(model: Any, nested: bool) -> None:
+    def build(c: Columns) -> Columns:
+        x = tf.concat([c["x"], c["u"]], 1)
+        if nested:
+            x = tf.concat([_table("t", c["uid"]), tf.nn.relu(x), _table("s", c["iid"])], -1)
+        return _mlp(tf.identity(_batch_norm(x)))
+
+    built = model(build, COLUMNS, USER)
+    built.check()
+    assert len(built.report.split_products) == 1
+    assert "Tile" not in built.ops("expand")
+
+
+def test_transposed_kernel(model: Any) -> None:
+    def build(c: Columns) -> Columns:
+        x = tf.concat([c["u"], c["x"]], 1)
+        return {"score": tf.matmul(x, _weights("k", 3, 12), transpose_b=True)}
+
+    built = model(build, COLUMNS, USER)
+    built.check()
+    assert len(built.report.split_products) == 1
+
+
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_sum_over_features_is_split(model: Any, keepdims: bool) -> None:
+    def build(c: Columns) -> Columns:
+        x = tf.concat([c["u"], c["x"]], 1) * _weights("w", 12)
+        return {"score": tf.reduce_sum(x, axis=1, keepdims=keepdims) + 0.5}
+
+    built = model(build, COLUMNS, USER)
+    built.check()
+    assert len(built.report.split_products) == 1
+
+
+def test_several_products_share_the_halves(model: Any) -> None:
+    def build(c: Columns) -> Columns:
+        x = tf.concat([c["u"], c["x"], c["u"] * 2.0], 1)
+        return {"ctr": _dense("a", x, 4), "cvr": tf.nn.tanh(_dense("b", x, 1)), "seen": x}
+
+    built = model(build, COLUMNS, USER)
+    built.check()
+    assert len(built.report.split_products) == 2
+    assert built.ops("split").count("ConcatV2") == 1
+
+
+def test_neighbours_in_a_concat_are_repeated_together(model: Any) -> None:
+    def build(c: Columns) -> Columns:
+        parts = [c["u"], _table("a", c["uid"]), _table("b", c["word"]), c["x"], c["u"]]
+        x = tf.concat(parts, 1)
+        return {"score": tf.nn.softmax(x, axis=1)}
+
+    built = model(build, COLUMNS, USER)
+    built.check()
+    assert built.ops("expand").count("Tile") == 2
+
+
+def test_stacked_fields_are_repeated_together(model: Any) -> None:
+    def build(c: Columns) -> Columns:
+        fields = [c["u"], _table("a", c["uid"]), c["x"], _table("b", c["iid"])]
+        x = tf.stack(fields, axis=1)
+        return {"score": tf.reduce_sum(tf.matmul(x, x, transpose_b=True), axis=[1, 2])}
+
+    built = model(build, COLUMNS, USER)
+    built.check()
+    assert built.ops("expand").count("Tile") == 1
+
+
+def test_sum_of_linear_weights_adds_the_users_once(model: Any) -> None:
+    def build(c: Columns) -> Columns:
+        ids = {"a": c["uid"], "b": c["iid"], "c": c["word"]}
+        return {"score": tf.add_n([_table(name, column, 1) for name, column in ids.items()])}
+
+    built = model(build, COLUMNS, USER)
+    built.check()
+    assert "Tile" not in built.ops("expand")
+    assert built.ops("split") == ["AddN", "AddV2"]
+
+
+def test_two_towers_broadcast(model: Any) -> None:
+    def build(c: Columns) -> Columns:
+        user = tf.nn.l2_normalize(_dense("user", tf.nn.relu(_dense("u", c["u"], 8)), 4), axis=1)
+        item = tf.nn.l2_normalize(_dense("item", c["x"], 4), axis=1)
+        return {"cosine": tf.reduce_sum(user * item, axis=1)}
+
+    built = model(build, COLUMNS, USER)
+    built.check()
+    assert not built.ops("expand")
+    assert built.ops("user").count("MatMul") == 2
+    assert [tensor.how for tensor in built.report.frontier] == ["broadcast"]
+
+
+def test_two_towers_multiplied_as_matrices(model: Any) -> None:
+    def build(c: Columns) -> Columns:
+        user, item = _dense("user", c["u"], 4), _dense("item", c["x"], 4)
+        return {"dot": tf.squeeze(tf.matmul(user[:, None, :], item[:, :, None]), [1, 2])}
+
+    built = model(build, COLUMNS, USER)
+    built.check()
+    assert not built.ops("expand")
+
+
+@pytest.mark.parametrize("full_matrix", [False, True])
+def test_cross_layers(model: Any, full_matrix: bool) -> None:
+    def build(c: Columns) -> Columns:
+        x0 = x = tf.concat([_mean_of_clicked(c), c["u"], c["x"], _table("i", c["iid"])], 1)
+        for layer in range(2):
+            weights = _weights(f"w{layer}", 24, 24 if full_matrix else 1)
+            x = x0 * (tf.matmul(x, weights) + _weights(f"b{layer}", 24)) + x
+        return _mlp(x)
+
+    built = model(build, COLUMNS, USER)
+    built.check()
+    assert built.ops("expand").count("Tile") == 1
+    assert len(built.report.split_products) == 1
+
+
+def _attention(c: Columns, tensordot: bool) -> Any:
+    keys = _table("clicks", c["clicked"])
+    query = _table("item", c["iid"])
+    shape = tf.shape(keys)
+    if tensordot:
+        queries = tf.tile(query[:, None, :], [1, shape[1], 1])
+    else:
+        queries = tf.reshape(tf.tile(query, [1, shape[1]]), [-1, shape[1], 6])
+    together = tf.concat([queries, keys, queries - keys, queries * keys], axis=-1)
+    together = tf.ensure_shape(together, [None, None, 24])
+    if tensordot:
+        hidden = tf.nn.sigmoid(tf.tensordot(together, _weights("w1", 24, 8), 1) + _weights("b1", 8))
+        scores = (tf.tensordot(hidden, _weights("w2", 8, 1), 1) + _weights("b2", 1))[:, :, 0]
+    else:
+        flat = tf.reshape(together, [-1, 24])
+        hidden = tf.nn.sigmoid(_dense("w1", flat, 8))
+        scores = tf.reshape(_dense("w2", hidden, 1), [-1, shape[1]])
+    mask = tf.sequence_mask(c["clicked/length"], shape[1])
+    weights = tf.nn.softmax(tf.where(mask, scores, -1e9 * tf.ones_like(scores)))
+    weights = tf.where(mask, weights, tf.zeros_like(weights))
+    return tf.squeeze(tf.matmul(weights[:, None, :], keys), 1)
+
+
+@pytest.mark.parametrize("tensordot", [True, False])
+def test_attention_over_the_users_history_with_the_item_as_query(
+    model: Any, tensordot: bool
+) -> None:
+    def build(c: Columns) -> Columns:
+        return _mlp(tf.concat([_attention(c, tensordot), c["u"], c["x"]], 1))
+
+    built = model(build, COLUMNS, USER)
+    built.check(rows=(11,))
+    assert len(built.report.split_products) == 2
+    assert "ResourceGather" in built.ops("user")
+    longest = [t.shape for t in built.report.frontier if t.how == "repeated" and len(t.shape) == 3]
+    assert not longest
+
+
+def test_sparse_user_feature_is_looked_up_once(model: Any) -> None:
+    def build(c: Columns) -> Columns:
+        lengths = c["clicked/length"]
+        mask = tf.sequence_mask(lengths, tf.shape(c["clicked"])[1])
+        sparse = tf.SparseTensor(
+            tf.where(mask),
+            tf.math.floormod(tf.boolean_mask(c["clicked"], mask), 20),
+            tf.shape(c["clicked"], out_type=tf.int64),
+        )
+        clicked = tf.nn.safe_embedding_lookup_sparse(
+            _weights("clicks", 20, 6), sparse, combiner="sqrtn"
+        )
+        return _mlp(tf.concat([clicked, c["x"]], 1))
+
+    built = model(build, COLUMNS, USER)
+    built.check()
+    assert "SparseSegmentSqrtN" in built.ops("user")
+    assert len(built.report.split_products) == 1
+    assert not built.report.refused
+
+
+def test_sparse_cross_of_user_and_item_keeps_the_item_side_exact(model: Any) -> None:
+    def build(c: Columns) -> Columns:
+        crossed = tf.strings.join([c["word"], tf.strings.as_string(c["iid"])], "_X_")
+        return _mlp(_table("crossed", crossed))
+
+    built = model(build, COLUMNS, USER)
+    built.check()
+    assert [(tensor.name, tensor.how) for tensor in built.report.frontier] == [
+        ("word:0", "repeated")
+    ]
+
+
+def test_ops_that_wait_for_the_users_side(model: Any) -> None:
+    def build(c: Columns) -> Columns:
+        with tf.control_dependencies([tf.nn.relu(c["u"])]):
+            kernel = tf.identity(_weights("k", 6, 3))
+        return {"score": tf.matmul(c["x"], kernel)}
+
+    model(build, COLUMNS, USER).check()
+
+
+def test_nothing_is_done_to_the_columnar_signature(model: Any) -> None:
+    built = model(lambda c: _mlp(tf.concat([c["u"], c["x"]], 1)), COLUMNS, USER)
+    before, after = built.before, built.meta_graph
+    present = {node.name: node for node in after.graph_def.node}
+    assert all(present[node.name] == node for node in before.graph_def.node)
+    assert after.signature_def["columnar"] == before.signature_def["columnar"]
+    added = present.keys() - {node.name for node in before.graph_def.node}
+    assert all(name.startswith("columnar_late/") for name in added)
+
+
+def test_signature_is_declared_with_one_row_for_the_user(model: Any) -> None:
+    built = model(lambda c: _mlp(tf.concat([c["u"], c["x"]], 1)), COLUMNS, USER)
+    inputs = built.meta_graph.signature_def["columnar_late"].inputs
+    shapes = {name: [d.size for d in info.tensor_shape.dim] for name, info in inputs.items()}
+    assert shapes == {
+        "u": [1, 6], "uid": [1], "word": [1], "clicked": [1, -1], "clicked/length": [1],
+        "x": [-1, 6], "iid": [-1],
+    }  # fmt: skip
+
+
+def test_no_candidate_gives_no_row(model: Any) -> None:
+    built = model(lambda c: _mlp(tf.concat([c["u"], c["x"]], 1)), COLUMNS, USER)
+    columns = built.rows(1)
+    columns |= {"x": np.zeros((0, 6), np.float32), "iid": np.zeros(0, np.int64)}
+    assert built.run("columnar_late", columns)["score"].shape == (0, 1)
