@@ -1,0 +1,131 @@
+"""A real server with a small model, and TF Serving's own stubs to talk to it."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+import tensorflow as tf
+from colcast.server import ServerProcess
+from tensorflow_serving.apis import (
+    get_model_metadata_pb2,
+    model_service_pb2_grpc,
+    predict_pb2,
+    prediction_service_pb2_grpc,
+)
+
+
+class Stubs:
+    """TF Serving's stubs on one channel, and requests that need few words."""
+
+    def __init__(self, target: str) -> None:
+        self.channel = grpc.insecure_channel(target)
+        self.prediction = prediction_service_pb2_grpc.PredictionServiceStub(self.channel)
+        self.models = model_service_pb2_grpc.ModelServiceStub(self.channel)
+
+    def request(self, inputs: dict[str, Any], **spec: Any) -> predict_pb2.PredictRequest:
+        """A PredictRequest for model "ranker"; values are whatever make_tensor_proto takes."""
+        request = predict_pb2.PredictRequest()
+        request.model_spec.name = spec.pop("name", "ranker")
+        request.model_spec.signature_name = spec.pop("signature_name", "serving_default")
+        version = spec.pop("version", None)
+        if version is not None:
+            request.model_spec.version.value = version
+        request.output_filter.extend(spec.pop("output_filter", ()))
+        assert not spec
+        for name, value in inputs.items():
+            request.inputs[name].CopyFrom(tf.make_tensor_proto(value))
+        return request
+
+    def predict(self, inputs: dict[str, Any], **spec: Any) -> dict[str, Any]:
+        """The outputs as arrays; raises grpc.RpcError."""
+        response = self.prediction.Predict(self.request(inputs, **spec), timeout=30)
+        return {name: tf.make_ndarray(proto) for name, proto in response.outputs.items()}
+
+    def metadata(self, name: str = "ranker") -> get_model_metadata_pb2.SignatureDefMap:
+        """The model's signatures."""
+        request = get_model_metadata_pb2.GetModelMetadataRequest(metadata_field=["signature_def"])
+        request.model_spec.name = name
+        response = self.prediction.GetModelMetadata(request, timeout=30)
+        signatures = get_model_metadata_pb2.SignatureDefMap()
+        response.metadata["signature_def"].Unpack(signatures)
+        return signatures
+
+
+class Ranker(tf.Module):
+    """score = 100 * weight * user + item; tag is the user's name and the item's, joined."""
+
+    def __init__(self, weight: float = 1.0) -> None:
+        super().__init__()
+        self.weight = tf.Variable(weight)
+
+    @tf.function(
+        input_signature=[
+            tf.TensorSpec([None], tf.float32, "user"),
+            tf.TensorSpec([None], tf.float32, "item"),
+            tf.TensorSpec([None], tf.string, "user_name"),
+            tf.TensorSpec([None], tf.string, "item_name"),
+        ]
+    )
+    def score(
+        self, user: tf.Tensor, item: tf.Tensor, user_name: tf.Tensor, item_name: tf.Tensor
+    ) -> dict[str, tf.Tensor]:
+        """Scores rows; all four inputs have the same number of rows."""
+        tag = tf.strings.regex_replace(user_name, "^(.).*$", r"\1") + ":" + item_name
+        return {"score": 100 * self.weight * user + item, "tag": tag}
+
+
+def save_ranker(directory: Path, weight: float = 1.0) -> None:
+    """Writes a version of the ranker, complete from one moment to the next as a rename is."""
+    module = Ranker(weight)
+    beside = directory.with_name(directory.name + ".tmp")
+    tf.saved_model.save(module, str(beside), signatures=module.score)
+    beside.rename(directory)
+
+
+RANKER_INPUTS = {
+    "user": [2.0],
+    "user_name": ["ann"],
+    "item": [1.0, 2.0, 3.0],
+    "item_name": ["x", "y", "z"],
+}
+
+
+@pytest.fixture
+def ranker_inputs() -> dict[str, Any]:
+    """One user, three items."""
+    return dict(RANKER_INPUTS)
+
+
+@pytest.fixture(scope="session")
+def ranker_versions() -> Callable[..., None]:
+    """save_ranker(directory, weight=1.0)."""
+    return save_ranker
+
+
+@pytest.fixture(scope="session")
+def ranker_base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A base path with the ranker as version 3."""
+    base_path = tmp_path_factory.mktemp("ranker")
+    save_ranker(base_path / "3")
+    return base_path
+
+
+@pytest.fixture(scope="session")
+def server(ranker_base_path: Path) -> Iterator[ServerProcess]:
+    """A server of the ranker."""
+    with ServerProcess("ranker", ranker_base_path) as process:
+        yield process
+
+
+@pytest.fixture(scope="session")
+def stubs(server: ServerProcess) -> Stubs:
+    """Stubs connected to that server."""
+    return Stubs(server.target)
+
+
+@pytest.fixture(scope="session")
+def connect() -> Callable[[str], Stubs]:
+    """Stubs for a target."""
+    return Stubs

@@ -1,0 +1,192 @@
+"""Start, wrong starts, new versions, stop."""
+
+import os
+import re
+import socket
+import subprocess
+import threading
+import time
+
+import grpc
+import numpy as np
+import pytest
+from colcast.server import ServerProcess, find_executable
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+
+def wait_until(condition, timeout_seconds=60):
+    """Returns once condition() is true."""
+    deadline = time.monotonic() + timeout_seconds
+    while not condition():
+        assert time.monotonic() < deadline, "timed out"
+        time.sleep(0.02)
+
+
+def run_server(*flags):
+    """Runs a server that is expected to refuse; returns its exit code and the lines it printed."""
+    done = subprocess.run(
+        [find_executable(), "--host=127.0.0.1", *flags], capture_output=True, text=True, timeout=60
+    )
+    return done.returncode, (done.stdout + done.stderr).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        ([], ["--model_base_path is required"]),
+        (["--no_such_flag=1"], ["no_such_flag"]),
+        (["--port=many"], ["many", "port"]),
+        (["--port=70000", "--model_base_path=x"], ["--port=70000", "65535"]),
+        (["--max_queued_requests=0", "--model_base_path=x"], ["--max_queued_requests=0", "1"]),
+        (["leftover", "--model_base_path=x"], ["leftover"]),
+    ],
+)
+def test_wrong_flags_are_refused_in_one_line(flags, words):
+    code, lines = run_server(*flags)
+    assert code != 0
+    assert len(lines) == 1
+    assert all(word in lines[0] for word in words), lines
+
+
+def test_a_port_in_use_is_refused_by_name(ranker_base_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        code, lines = run_server(f"--port={port}", f"--model_base_path={ranker_base_path}")
+    assert code != 0
+    assert len(lines) == 1
+    assert f"127.0.0.1:{port}" in lines[0]
+
+
+def test_an_unreadable_model_ends_the_server(tmp_path):
+    (tmp_path / "1").mkdir()
+    (tmp_path / "1" / "saved_model.pb").write_bytes(b"not a graph")
+    code, lines = run_server("--port=0", f"--model_base_path={tmp_path}")
+    assert code != 0
+    assert re.search(rf"version 1 can not be loaded from {tmp_path}/1: .", lines[-1])
+
+
+def test_version_is_printed():
+    done = subprocess.run([find_executable(), "--version"], capture_output=True, text=True)
+    assert done.returncode == 0
+    assert done.stdout.startswith("colcast_model_server ")
+
+
+def test_a_base_path_without_a_version_waits_and_says_so(tmp_path, ranker_versions, connect):
+    command = [
+        find_executable(),
+        "--host=127.0.0.1",
+        "--port=0",
+        "--model_name=ranker",
+        f"--model_base_path={tmp_path}",
+        "--file_system_poll_wait_seconds=0.05",
+    ]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert f"no version under {tmp_path} yet" in process.stderr.readline()
+            ranker_versions(tmp_path / "1")
+            log = ""
+            while "ready: gRPC on " not in log:
+                log = process.stderr.readline()
+                assert log, "the server ended"
+        finally:
+            process.terminate()
+        assert process.wait(30) == 0
+
+
+def test_the_highest_version_serves_and_a_new_one_takes_over(
+    tmp_path, ranker_versions, connect, ranker_inputs
+):
+    ranker_versions(tmp_path / "9", weight=1.0)
+    ranker_versions(tmp_path / "10", weight=2.0)
+    with ServerProcess("ranker", tmp_path, ["--file_system_poll_wait_seconds=0.05"]) as server:
+        stubs = connect(server.target)
+        np.testing.assert_array_equal(stubs.predict(ranker_inputs)["score"], [401, 402, 403])
+        ranker_versions(tmp_path / "11", weight=3.0)
+        wait_until(lambda: stubs.predict(ranker_inputs)["score"][0] == 601)
+
+
+def test_sigterm_answers_what_is_in_flight(ranker_base_path, connect, ranker_inputs):
+    with ServerProcess("ranker", ranker_base_path, ["--num_workers=1"]) as server:
+        stubs = connect(server.target)
+        many = ranker_inputs | {
+            "item": np.arange(200_000, dtype=np.float32),
+            "item_name": ["x"] * 200_000,
+        }
+        request = stubs.request(many)
+        calls = [stubs.prediction.Predict.future(request, timeout=120) for _ in range(4)]
+        wait_until(lambda: any(call.done() for call in calls))
+        assert server.stop(timeout_seconds=120) == 0
+    codes = {call.code() for call in calls}
+    assert codes <= {grpc.StatusCode.OK, grpc.StatusCode.UNAVAILABLE}
+    assert calls[0].code() == grpc.StatusCode.OK
+
+
+def test_health_is_not_serving_until_a_model_is_loaded(tmp_path):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [
+        find_executable(),
+        "--host=127.0.0.1",
+        f"--port={port}",
+        f"--model_base_path={tmp_path}",
+    ]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert "waiting" in process.stderr.readline()
+            with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+                answer = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest())
+            assert answer.status == health_pb2.HealthCheckResponse.NOT_SERVING
+        finally:
+            process.terminate()
+        assert process.wait(30) == 0
+
+
+def test_a_full_queue_answers_at_once(ranker_base_path, connect, ranker_inputs):
+    flags = ["--num_workers=1", "--max_queued_requests=1"]
+    with ServerProcess("ranker", ranker_base_path, flags) as server:
+        stubs = connect(server.target)
+        request = stubs.request(
+            ranker_inputs
+            | {"item": np.arange(100_000, dtype=np.float32), "item_name": ["x"] * 100_000}
+        )
+        calls = [stubs.prediction.Predict.future(request, timeout=120) for _ in range(12)]
+        codes = [call.code() for call in calls]
+        assert grpc.StatusCode.OK in codes
+        assert grpc.StatusCode.RESOURCE_EXHAUSTED in codes
+        assert set(codes) <= {grpc.StatusCode.OK, grpc.StatusCode.RESOURCE_EXHAUSTED}
+        assert stubs.predict(ranker_inputs)["score"].shape == (3,)
+
+
+def test_many_threads_get_their_own_answers(stubs, ranker_inputs):
+    wrong = []
+
+    def ask(user):
+        for _ in range(50):
+            score = stubs.predict(ranker_inputs | {"user": [user]})["score"]
+            if score.tolist() != [100 * user + 1, 100 * user + 2, 100 * user + 3]:
+                wrong.append((user, score))
+
+    threads = [threading.Thread(target=ask, args=(float(user),)) for user in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_the_executable_links_no_tensorflow_and_exports_nothing():
+    executable = find_executable()
+    libraries = subprocess.run(["ldd", executable], capture_output=True, text=True, check=True)
+    assert "tensorflow" not in libraries.stdout
+    symbols = subprocess.run(
+        ["nm", "-D", "--defined-only", executable], capture_output=True, text=True, check=True
+    )
+    assert symbols.stdout.strip() == ""
+    engine = os.path.join(os.path.dirname(executable), "libcolcast_engine.so")
+    symbols = subprocess.run(
+        ["nm", "-D", "--defined-only", engine], capture_output=True, text=True, check=True
+    )
+    assert [line.split()[-1] for line in symbols.stdout.splitlines()] == ["ColcastCreateEngine"]
