@@ -1,5 +1,6 @@
 #include "serving_patches/expand_inputs.h"
 
+#include <cstddef>
 #include <cstdlib>
 
 #include "absl/status/statusor.h"
@@ -29,8 +30,7 @@ absl::Status ExpandedInputValues(const tensorflow::SignatureDef& signature,
                                  const Map<std::string, TensorProto>& request_inputs,
                                  std::vector<std::pair<std::string, Tensor>>& inputs) {
   if (!ExpansionIsOn()) {
-    std::vector<std::pair<tensorflow::string, Tensor>>& unexpanded = inputs;
-    return tensorflow::saved_model::GetInputValues(signature, request_inputs, unexpanded);
+    return tensorflow::saved_model::GetInputValues(signature, request_inputs, inputs);
   }
   absl::StatusOr<SignatureInputs> prepared = SignatureInputs::Create(signature);
   if (!prepared.ok()) return prepared.status();

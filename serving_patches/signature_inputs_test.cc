@@ -1,0 +1,299 @@
+#include "serving_patches/signature_inputs.h"
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+#include "tensorflow/core/framework/tensor_shape.h"
+
+namespace colcast {
+namespace {
+
+using tensorflow::SignatureDef;
+using tensorflow::Tensor;
+using tensorflow::TensorProto;
+using tensorflow::TensorShape;
+using tensorflow::tstring;
+using ::testing::ElementsAre;
+
+template <typename Proto>
+Proto Parse(const std::string& text) {
+  Proto proto;
+  if (!google::protobuf::TextFormat::ParseFromString(text, &proto)) ADD_FAILURE() << text;
+  return proto;
+}
+
+// A user's id and history, an item's id and name, a price that may be left out, a scalar.
+SignatureDef Ranking() {
+  return Parse<SignatureDef>(R"pb(
+    inputs {
+      key: "user"
+      value {
+        name: "in_user:0"
+        dtype: DT_INT64
+        tensor_shape { dim { size: -1 } }
+      }
+    }
+    inputs {
+      key: "history"
+      value {
+        name: "in_history:0"
+        dtype: DT_INT64
+        tensor_shape {
+          dim { size: -1 }
+          dim { size: -1 }
+        }
+      }
+    }
+    inputs {
+      key: "item"
+      value {
+        name: "in_item:0"
+        dtype: DT_STRING
+        tensor_shape { dim { size: -1 } }
+      }
+    }
+    inputs {
+      key: "price"
+      value {
+        name: "in_price:0"
+        dtype: DT_FLOAT
+        tensor_shape { dim { size: -1 } }
+      }
+    }
+    inputs {
+      key: "temperature"
+      value {
+        name: "in_temperature:0"
+        dtype: DT_FLOAT
+        tensor_shape {}
+      }
+    }
+    defaults {
+      key: "price"
+      value {
+        dtype: DT_FLOAT
+        tensor_shape { dim { size: 1 } }
+        float_val: 9.5
+      }
+    }
+    defaults {
+      key: "temperature"
+      value {
+        dtype: DT_FLOAT
+        tensor_shape {}
+        float_val: 0.5
+      }
+    }
+  )pb");
+}
+
+const char kUser[] = "dtype: DT_INT64 tensor_shape { dim { size: 1 } } int64_val: 405";
+const char kHistory[] =
+    "dtype: DT_INT64 tensor_shape { dim { size: 1 } dim { size: 2 } } int64_val: [ 7, 8 ]";
+const char kItems[] =
+    "dtype: DT_STRING tensor_shape { dim { size: 3 } } string_val: [ 'a', 'b', 'c' ]";
+
+// A request by value: aliases, protos and the columns over them.
+class Request {
+ public:
+  explicit Request(const std::vector<std::pair<std::string, std::string>>& inputs) {
+    protos_.reserve(inputs.size());
+    columns_.reserve(inputs.size());
+    aliases_.reserve(inputs.size());
+    for (const auto& [alias, text] : inputs) {
+      aliases_.push_back(alias);
+      protos_.push_back(Parse<TensorProto>(text));
+      columns_.emplace_back(protos_.back());
+      received_.push_back({aliases_.back(), &columns_.back()});
+    }
+  }
+  const std::vector<ReceivedInput>& received() const { return received_; }
+
+ private:
+  std::vector<std::string> aliases_;
+  std::vector<TensorProto> protos_;
+  std::vector<ProtoColumn> columns_;
+  std::vector<ReceivedInput> received_;
+};
+
+template <typename T>
+std::vector<T> Values(const Tensor& tensor) {
+  const auto flat = tensor.flat<T>();
+  return std::vector<T>(flat.data(), flat.data() + flat.size());
+}
+
+SignatureInputs Prepared(const SignatureDef& signature) {
+  absl::StatusOr<SignatureInputs> inputs = SignatureInputs::Create(signature);
+  if (!inputs.ok()) ADD_FAILURE() << inputs.status();
+  return *std::move(inputs);
+}
+
+absl::Status BuildStatus(const SignatureDef& signature, const Request& request) {
+  SignatureInputs::Scratch scratch;
+  std::vector<Tensor> feeds;
+  return Prepared(signature).Build(request.received(), &scratch, &feeds);
+}
+
+TEST(SignatureInputsTest, InputsAreOrderedByAlias) {
+  const SignatureInputs inputs = Prepared(Ranking());
+  EXPECT_THAT(inputs.feed_names(), ElementsAre("in_history:0", "in_item:0", "in_price:0",
+                                               "in_temperature:0", "in_user:0"));
+  EXPECT_EQ(inputs.Find("item"), 1);
+  EXPECT_EQ(inputs.inputs()[1].alias, "item");
+  EXPECT_EQ(inputs.Find("in_item:0"), -1);
+}
+
+TEST(SignatureInputsTest, BuildsOneTensorForEachInputExpandedAndDefaulted) {
+  const SignatureInputs inputs = Prepared(Ranking());
+  const Request request({{"item", kItems}, {"user", kUser}, {"history", kHistory}});
+  SignatureInputs::Scratch scratch;
+  std::vector<Tensor> feeds;
+  const absl::Status status = inputs.Build(request.received(), &scratch, &feeds);
+  ASSERT_TRUE(status.ok()) << status;
+
+  EXPECT_EQ(scratch.plan.rows, 3);
+  ASSERT_EQ(feeds.size(), 5u);
+  EXPECT_EQ(feeds[0].shape(), TensorShape({3, 2}));
+  EXPECT_THAT(Values<int64_t>(feeds[0]), ElementsAre(7, 8, 7, 8, 7, 8));
+  EXPECT_THAT(Values<tstring>(feeds[1]), ElementsAre("a", "b", "c"));
+  EXPECT_THAT(Values<float>(feeds[2]), ElementsAre(9.5f, 9.5f, 9.5f));
+  EXPECT_EQ(feeds[3].shape(), TensorShape({}));
+  EXPECT_THAT(Values<float>(feeds[3]), ElementsAre(0.5f));
+  EXPECT_THAT(Values<int64_t>(feeds[4]), ElementsAre(405, 405, 405));
+}
+
+TEST(SignatureInputsTest, WhatIsSentOverridesTheDefault) {
+  const SignatureInputs inputs = Prepared(Ranking());
+  const Request request(
+      {{"item", kItems},
+       {"user", kUser},
+       {"history", kHistory},
+       {"price", "dtype: DT_FLOAT tensor_shape { dim { size: 3 } } float_val: [ 1, 2, 3 ]"}});
+  SignatureInputs::Scratch scratch;
+  std::vector<Tensor> feeds;
+  ASSERT_TRUE(inputs.Build(request.received(), &scratch, &feeds).ok());
+  EXPECT_THAT(Values<float>(feeds[2]), ElementsAre(1, 2, 3));
+}
+
+TEST(SignatureInputsTest, ScratchAndFeedsAreReusedByRequestsOfOtherSizes) {
+  const SignatureInputs inputs = Prepared(Ranking());
+  const Request three({{"item", kItems}, {"user", kUser}, {"history", kHistory}});
+  const Request one({{"item", "dtype: DT_STRING tensor_shape { dim { size: 1 } } string_val: 'z'"},
+                     {"user", kUser},
+                     {"history", kHistory}});
+  SignatureInputs::Scratch scratch;
+  std::vector<Tensor> feeds;
+  ASSERT_TRUE(inputs.Build(three.received(), &scratch, &feeds).ok());
+  ASSERT_TRUE(inputs.Build(one.received(), &scratch, &feeds).ok());
+  EXPECT_THAT(Values<tstring>(feeds[1]), ElementsAre("z"));
+  EXPECT_THAT(Values<float>(feeds[2]), ElementsAre(9.5f));
+  EXPECT_THAT(Values<int64_t>(feeds[4]), ElementsAre(405));
+}
+
+TEST(SignatureInputsTest, OfAnAliasSentTwiceTheLastCounts) {
+  const SignatureInputs inputs = Prepared(Ranking());
+  const Request request({{"user", "dtype: DT_INT64 tensor_shape { dim { size: 1 } } int64_val: 1"},
+                         {"item", kItems},
+                         {"user", kUser},
+                         {"history", kHistory}});
+  SignatureInputs::Scratch scratch;
+  std::vector<Tensor> feeds;
+  ASSERT_TRUE(inputs.Build(request.received(), &scratch, &feeds).ok());
+  EXPECT_THAT(Values<int64_t>(feeds[4]), ElementsAre(405, 405, 405));
+}
+
+struct Mistake {
+  std::string name;
+  std::vector<std::pair<std::string, std::string>> inputs;
+  std::string message;
+};
+std::ostream& operator<<(std::ostream& out, const Mistake& mistake) { return out << mistake.name; }
+
+class MistakeTest : public ::testing::TestWithParam<Mistake> {};
+
+TEST_P(MistakeTest, IsAnInvalidArgumentThatNamesTheCulprit) {
+  const absl::Status status = BuildStatus(Ranking(), Request(GetParam().inputs));
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message(), GetParam().message);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Build, MistakeTest,
+    ::testing::ValuesIn(std::vector<Mistake>{
+        {"Missing",
+         {{"item", kItems}, {"history", kHistory}},
+         R"(input "user" is missing and has no default (declared int64 [?]))"},
+        {"Unknown",
+         {{"item", kItems}, {"user", kUser}, {"history", kHistory}, {"agee", kUser}},
+         R"(input "agee" is not in the signature)"},
+        {"Misspelt",
+         {{"items", kItems}, {"user", kUser}, {"history", kHistory}},
+         R"(input "items" is not in the signature; )"
+         R"(input "item" is missing and has no default (declared string [?]))"},
+        {"TwoRowsBesideThree",
+         {{"item", kItems},
+          {"user", "dtype: DT_INT64 tensor_shape { dim { size: 2 } } int64_val: 1"},
+          {"history", kHistory}},
+         R"(input "user" has 2 rows; expected 1 or N = 3, the rows of input "item")"},
+        {"ContentThatDoesNotFit",
+         {{"item", kItems},
+          {"user", "dtype: DT_INT64 tensor_shape { dim { size: 1 } } tensor_content: 'abc'"},
+          {"history", kHistory}},
+         R"(input "user": tensor_content has 3 bytes, but int64 of shape [1] has 1 elements )"
+         R"(of 8 bytes)"},
+        {"UnknownRankSent",
+         {{"item", kItems},
+          {"user", "dtype: DT_INT64 tensor_shape { unknown_rank: true } int64_val: 1"},
+          {"history", kHistory}},
+         R"(input "user" is int64 [], declared int64 [?])"},
+    }),
+    [](const auto& info) { return info.param.name; });
+
+TEST(SignatureInputsTest, AnOverflowingShapeNamesItsInput) {
+  const absl::Status status =
+      BuildStatus(Ranking(), Request({{"item", kItems},
+                                      {"user", kUser},
+                                      {"history",
+                                       "dtype: DT_INT64 tensor_shape { dim { size: 1 } dim { size: "
+                                       "9223372036854775807 } }"}}));
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), ::testing::StartsWith("input \"history\": "));
+}
+
+TEST(SignatureInputsTest, ASparseInputFailsTheRequestNotTheModel) {
+  SignatureDef signature = Ranking();
+  auto& tags = (*signature.mutable_inputs())["tags"];
+  tags.mutable_coo_sparse()->set_values_tensor_name("tags_values:0");
+  const absl::Status status =
+      BuildStatus(signature, Request({{"item", kItems}, {"user", kUser}, {"history", kHistory}}));
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message(),
+            "the signature declares input \"tags\" as a sparse tensor (coo_sparse): "
+            "only dense tensors can be fed");
+}
+
+TEST(SignatureInputsTest, ASignatureWithoutAShapeTakesAnyShape) {
+  SignatureDef signature = Ranking();
+  (*signature.mutable_inputs())["user"].clear_tensor_shape();
+  const absl::Status status = BuildStatus(
+      signature, Request({{"item", kItems}, {"user", kHistory}, {"history", kHistory}}));
+  EXPECT_TRUE(status.ok()) << status;
+}
+
+TEST(SignatureInputsTest, ADefaultThatDoesNotDecodeIsNamed) {
+  SignatureDef signature = Ranking();
+  (*signature.mutable_defaults())["price"].set_tensor_content("abc");
+  const absl::Status status = SignatureInputs::Create(signature).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message(),
+            "the signature's default of input \"price\" does not decode as a tensor");
+}
+
+}  // namespace
+}  // namespace colcast
