@@ -2,15 +2,15 @@
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from itertools import count as counter
 from typing import Self
 
 from colcast.loadtest.connection import Connection, Request
-from colcast.loadtest.process import ProcessMeter
-from colcast.loadtest.recording import Recording
+from colcast.loadtest.process import Meter
+from colcast.loadtest.recording import Recording, Sample
 
 
 class ClosedLoop:
@@ -27,29 +27,39 @@ class ClosedLoop:
         self._stopped = threading.Event()
 
     def run(
-        self, requests: Sequence[Request], calls: int, meter: ProcessMeter | None = None
+        self,
+        requests: Sequence[Request],
+        *,
+        calls: int | None = None,
+        seconds: float | None = None,
+        meter: Meter | None = None,
+        keep_every: int = 0,
     ) -> Recording:
-        """Sends `calls` requests, going round `requests`, all clients together.
+        """Sends requests, going round `requests`, all clients together, until an end is reached.
 
         Args:
           requests: at least one.
-          calls: how many to send.
-          meter: the server's process, if it runs here.
+          calls: how many to send at most.
+          seconds: when to send no more.
+          meter: what the server has used, where that is known.
+          keep_every: of so many calls one answer is kept as a sample; 0 keeps none.
         """
         taken = counter()  # next() of a counter is atomic
         cpu = meter.cpu_seconds() if meter else 0.0
         began = time.perf_counter()
 
-        def client(connection: Connection) -> Recording:
-            mine = Recording()
-            while (number := next(taken)) < calls and not self._stopped.is_set():
-                request = requests[number % len(requests)]
-                mine.add(request, connection.call(request), began)
-            return mine
+        def more(number: int) -> bool:
+            if self._stopped.is_set() or (calls is not None and number >= calls):
+                return False
+            return seconds is None or time.perf_counter() - began < seconds
 
         total = Recording()
-        for recording in self._pool.map(client, self._connections):
-            total.extend(recording, after=False)
+        clients = [
+            self._pool.submit(_client, connection, requests, taken, more, began, keep_every)
+            for connection in self._connections
+        ]
+        for client in clients:
+            total.extend(client.result(), after=False)
         total.wall_seconds = time.perf_counter() - began
         if meter:
             total.server_cpu_seconds = meter.cpu_seconds() - cpu
@@ -63,3 +73,21 @@ class ClosedLoop:
         """Stops clients that still run, after their call, and disconnects."""
         self._stopped.set()
         self._resources.close()
+
+
+def _client(
+    connection: Connection,
+    requests: Sequence[Request],
+    taken: "counter[int]",
+    more: Callable[[int], bool],
+    began: float,
+    keep_every: int,
+) -> Recording:
+    recording = Recording()
+    while more(number := next(taken)):
+        which = number % len(requests)
+        answer = connection.call(requests[which])
+        recording.add(requests[which], answer, began)
+        if keep_every and number % keep_every == 0 and answer.code == "OK":
+            recording.samples.append(Sample(which, answer.response))
+    return recording

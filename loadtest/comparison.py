@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from colcast.loadtest.closed_loop import ClosedLoop
 from colcast.loadtest.connection import Request
-from colcast.loadtest.process import ProcessMeter
+from colcast.loadtest.process import Meter
 from colcast.loadtest.recording import Recording
 
 
@@ -23,7 +23,7 @@ def compare(
     clients: ClosedLoop,
     rounds: Rounds,
     *,
-    meter: ProcessMeter | None = None,
+    meter: Meter | None = None,
     progress: Callable[[], None] = lambda: None,
 ) -> dict[str, Recording]:
     """Sends every format's requests in turn, the first one changing from round to round.
@@ -32,7 +32,7 @@ def compare(
       formats: name -> the same requests in this format.
       clients: who sends them.
       rounds: how often and how many.
-      meter: the server's process, if it runs here.
+      meter: what the server has used, where that is known.
       progress: called after every format of every round.
 
     Returns:
@@ -41,10 +41,10 @@ def compare(
     names = list(formats)
     recordings = {name: Recording() for name in names}
     for name in names:
-        clients.run(formats[name], rounds.warm_up)
+        clients.run(formats[name], calls=rounds.warm_up)
     for turn in range(rounds.rounds):
         for position in range(len(names)):
             name = names[(turn + position) % len(names)]
-            recordings[name].extend(clients.run(formats[name], rounds.calls, meter))
+            recordings[name].extend(clients.run(formats[name], calls=rounds.calls, meter=meter))
             progress()
     return recordings

@@ -11,7 +11,7 @@ from typing import Any
 
 import grpc
 from colcast.loadtest.connection import CHANNEL_OPTIONS, Answer, Request
-from colcast.loadtest.process import ProcessMeter
+from colcast.loadtest.process import Meter
 from colcast.loadtest.recording import Recording, Sample, percentile_ms
 from colcast.loadtest.schedule import Schedule
 
@@ -39,7 +39,7 @@ class OpenLoop:
         requests: Sequence[Request],
         schedule: Schedule,
         *,
-        meter: ProcessMeter | None = None,
+        meter: Meter | None = None,
         progress: Callable[[Recording], None] = lambda _: None,
     ) -> Recording:
         """Sends every call of the schedule and waits for the last answer.
@@ -47,7 +47,7 @@ class OpenLoop:
         Args:
           requests: what the schedule chooses from.
           schedule: when to send which.
-          meter: the server's process, if it runs here.
+          meter: what the server has used, where that is known.
           progress: called after every answer with everything recorded so far.
         """
         return asyncio.run(self._run(requests, schedule, meter, progress))
@@ -56,7 +56,7 @@ class OpenLoop:
         self,
         requests: Sequence[Request],
         schedule: Schedule,
-        meter: ProcessMeter | None,
+        meter: Meter | None,
         progress: Callable[[Recording], None],
     ) -> Recording:
         channels = [

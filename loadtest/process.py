@@ -2,6 +2,19 @@
 
 import time
 from pathlib import Path
+from typing import Protocol
+
+import psutil  # type: ignore[import-untyped]
+
+
+class Meter(Protocol):
+    """Tells what a server has used so far."""
+
+    def cpu_seconds(self) -> float:
+        """User and system time of all its threads, the finished ones too."""
+
+    def memory_bytes(self) -> int:
+        """Resident memory now."""
 
 
 class ProcessMeter:
@@ -40,3 +53,14 @@ class ProcessMeter:
         except FileNotFoundError as error:
             raise ProcessLookupError(f"no process {self._pid} to measure") from error
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(key + ":"))
+
+
+def listening_process(address: str) -> int | None:
+    """The process of this machine that listens on the port of HOST:PORT, None if there is none."""
+    host, _, port = address.rpartition(":")
+    if host.strip("[]") not in ("127.0.0.1", "localhost", "::1", "0.0.0.0"):
+        return None
+    for socket in psutil.net_connections(kind="tcp"):
+        if socket.status == psutil.CONN_LISTEN and socket.laddr.port == int(port):
+            return int(socket.pid) if socket.pid else None
+    return None

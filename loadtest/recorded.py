@@ -1,15 +1,14 @@
 """Traffic that was caught earlier: TFRecord files of tf.Examples or of PredictRequests."""
 
+from collections.abc import Iterable, Iterator
 from itertools import groupby, islice
 from pathlib import Path
 
 from colcast.client import DecodeError
 from colcast.client._decode import decode_tensor, map_entry, message
-from colcast.client._example_messages import messages
-from colcast.client._wire import field, fields
+from colcast.client._wire import fields
 from colcast.loadtest.formats import RequestData
 from colcast.loadtest.tfrecord import read_records
-from google.protobuf.message import DecodeError as ProtobufError
 
 
 def recorded_examples(path: Path, request_id: str, limit: int) -> list[RequestData]:
@@ -58,13 +57,21 @@ def _some(path: Path, found: list[RequestData]) -> list[RequestData]:
 def _request_id(path: Path, numbered: tuple[int, bytes], name: str) -> bytes:
     number, record = numbered
     try:
-        (example,) = messages().Examples.FromString(field(1, record)).examples
-    except ProtobufError as error:
+        for entry in _inner(1, _inner(1, [record])):
+            key, value = map_entry(entry)
+            if key == name:
+                return value
+    except DecodeError as error:
         raise ValueError(f"{path}, record {number}: no tf.Example: {error}") from None
-    for entry in example.features.feature:
-        if entry.key == name.encode():
-            return bytes(entry.value)
     raise ValueError(f"{path}, record {number}: no feature {name!r} to tell requests apart")
+
+
+def _inner(wanted: int, messages: Iterable[bytes]) -> Iterator[bytes]:
+    """The messages in field `wanted` of these messages."""
+    for outer in messages:
+        for number, _, value in fields(outer):
+            if number == wanted:
+                yield message(number, value)
 
 
 def _request(record: bytes) -> RequestData:

@@ -1,13 +1,18 @@
-"""CPU time and memory of a process, by pid."""
+"""CPU time and memory of a server: by pid, by the port it listens on, by its metrics."""
 
 import os
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from itertools import pairwise
+from typing import Any
 
 import pytest
-from colcast.loadtest.process import ProcessMeter
+from colcast.loadtest.metrics import MetricsMeter
+from colcast.loadtest.process import ProcessMeter, listening_process
 
 
 def test_it_counts_all_the_cpu_time_of_the_process():
@@ -37,3 +42,54 @@ def test_a_waiting_process_uses_none():
         meter.cpu_seconds()
     with pytest.raises(ProcessLookupError):
         meter.memory_bytes()
+
+
+def test_the_process_behind_a_local_address_is_found(serve: Any):
+    address = serve(lambda request, _: b"")
+    port = address.rpartition(":")[2]
+    assert listening_process(address) == os.getpid()
+    assert listening_process(f"localhost:{port}") == os.getpid()
+    assert listening_process(f"192.0.2.1:{port}") is None
+
+
+@pytest.fixture
+def metrics_page() -> Iterator[Callable[[str], str]]:
+    """Serves a text at a URL."""
+    servers = []
+
+    def publish(text: str) -> str:
+        class Page(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self.send_response(200)
+                self.end_headers()
+                self.wfile.write(text.encode())
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        server = HTTPServer(("127.0.0.1", 0), Page)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        servers.append(server)
+        return f"http://127.0.0.1:{server.server_port}/metrics"
+
+    yield publish
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def test_metrics_tell_cpu_and_memory(metrics_page: Callable[[str], str]):
+    url = metrics_page(
+        "# TYPE process_cpu_seconds_total counter\n"
+        "process_cpu_seconds_total 12.5\n"
+        "process_resident_memory_bytes 1048576\n"
+    )
+    meter = MetricsMeter(url)
+    assert (meter.cpu_seconds(), meter.memory_bytes()) == (12.5, 1 << 20)
+
+
+def test_metrics_that_do_not_tell_are_named(metrics_page: Callable[[str], str]):
+    with pytest.raises(LookupError, match=r"/metrics does not publish process_cpu_seconds_total"):
+        MetricsMeter(metrics_page("requests_total 5\n"))
+    with pytest.raises(LookupError, match=r"no metrics at http://127\.0\.0\.1:1/"):
+        MetricsMeter("http://127.0.0.1:1/")

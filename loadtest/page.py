@@ -1,0 +1,251 @@
+"""The report as one HTML file: everything in it, nothing fetched, readable when printed."""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from importlib.resources import files
+from math import log10
+from typing import Any
+
+from colcast.loadtest.charts import Bar, Line, bar_chart, histogram, line_chart, number
+from colcast.loadtest.tables import milliseconds, share
+
+_COLOURS = 8
+_NAN = float("nan")
+
+Series = Mapping[str, Any]
+
+
+def render(report: Mapping[str, Any]) -> str:
+    """The page of a report in the form `Report.as_json` gives it."""
+    series = report["series"]
+    style = files("colcast.loadtest").joinpath("page.css").read_text()
+    problems = "".join(f'<p class="problem">{escape(text)}</p>' for text in report["problems"])
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Load test: {escape(report["settings"].get("model", ""))}</title>
+<link rel="icon" href="data:,">
+<style>{style}</style>
+</head>
+<body>
+<h1>Load test of {escape(report["settings"].get("model", "a model"))}</h1>
+<p class="soft">{escape(report["machine"])}</p>
+{problems}
+{_headline(series)}
+{_table(series)}
+{_legend(series)}
+<div class="charts">
+{"".join(_figures(report))}
+</div>
+<h2 style="margin-top: 28px">How it was measured</h2>
+{_settings(report["settings"])}
+</body>
+</html>
+"""
+
+
+def _figures(report: Mapping[str, Any]) -> list[str]:
+    series = report["series"]
+    figures = [
+        _figure(
+            "Server CPU per request",
+            "User and system time of the server process: how many servers a format needs.",
+            bar_chart(_bars(series, "server_cpu_ms", "ms"), "Server CPU per request"),
+        ),
+        _figure(
+            "Bytes per request",
+            "As sent, without gRPC's headers.",
+            bar_chart(_bars(series, "request_bytes", "bytes"), "Bytes per request"),
+        ),
+        _figure(
+            "Latency percentiles",
+            "From the time a call was due; the slow end is stretched.",
+            _percentiles(series),
+        ),
+        _figure(
+            "Latency over time",
+            "95th percentile of each stretch of the run; a line that climbs is a queue that grows.",
+            _over_time(series),
+        ),
+    ]
+    if any(one["search"] for one in series):
+        figures.append(
+            _figure(
+                "Latency against rate",
+                "Every window of the search; the highest rate that holds is where a line crosses.",
+                _against_rate(series, report["sla"]),
+            )
+        )
+    if report["candidates"]:
+        figures.append(
+            _figure(
+                "Candidates per request",
+                "How many of the prepared requests rank how many candidates.",
+                histogram(report["candidates"], x_title="candidates", y_title="requests"),
+            )
+        )
+    return figures
+
+
+def _headline(series: Sequence[Series]) -> str:
+    """The last format against the first, in a sentence."""
+    if len(series) < 2:
+        return ""
+    first, last = series[0], series[-1]
+    told = []
+    for figure, what, unit in (
+        ("server_cpu_ms", "of the server CPU", "ms a request"),
+        ("request_bytes", "of the bytes", "bytes a request"),
+        ("p95_ms", "of the 95th percentile", "ms"),
+    ):
+        before, after = _value(first, figure), _value(last, figure)
+        if before == before and after == after and before > 0:
+            told.append(
+                f"<b>{share(after, before)}</b> {what} "
+                f"({number(after)} against {number(before)} {unit})"
+            )
+    if not told:
+        return ""
+    return (
+        f'<p class="headline">{escape(last["label"])} takes {", ".join(told)} of '
+        f"{escape(first['label'])}.</p>"
+    )
+
+
+def _table(series: Sequence[Series]) -> str:
+    with_search = any(one["search"] for one in series)
+    heads = ["", "server CPU<br>ms / request", "of the<br>first", "bytes /<br>request"]
+    heads += ["p50<br>ms", "p95<br>ms", "p99<br>ms", "answered /s", "calls", "errors"]
+    heads += ["checked<br>answers", "largest<br>difference", "sends late<br>p99 ms"]
+    heads += ["highest<br>rate /s"] if with_search else []
+    rows = []
+    for place, one in enumerate(series):
+        cells = [f'<span class="chip s{place % _COLOURS}"></span>{escape(one["label"])}']
+        cells += _cells(one, series[0])
+        if with_search:
+            cells.append(number(one["search"]["highest_rate"]) if one["search"] else "-")
+        rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
+    head = "".join(f"<th>{text}</th>" for text in heads)
+    return (
+        f'<div class="wide"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div>{_errors(series)}"
+    )
+
+
+def _cells(one: Series, first: Series) -> list[str]:
+    figures, checked = one["figures"], one["checked"]
+    cpu = _value(one, "server_cpu_ms")
+    difference = checked["largest_difference"]
+    return [
+        milliseconds(cpu),
+        share(cpu, _value(first, "server_cpu_ms")),
+        number(_value(one, "request_bytes")) if figures["request_bytes"] else "-",
+        *(milliseconds(_value(one, name)) for name in ("p50_ms", "p95_ms", "p99_ms")),
+        number(figures["requests_per_second"]),
+        f"{figures['calls']:,}",
+        f'<span class="problem">{figures["errors"]:,}</span>' if figures["errors"] else "0",
+        f"{checked['answers']:,}",
+        "infinite" if difference is None else f"{difference:.3g}",
+        milliseconds(_value(one, "late_p99_ms")),
+    ]
+
+
+def _errors(series: Sequence[Series]) -> str:
+    lines = []
+    for one in series:
+        failed = {c: n for c, n in one["figures"]["codes"].items() if c != "OK"}
+        if failed:
+            counts = ", ".join(f"{n:,} {code}" for code, n in failed.items())
+            first = one["figures"]["first_error"]
+            text = f"{one['label']}: {counts}; the first: {first}"
+            lines.append(f'<p class="problem">{escape(text)}</p>')
+    return "".join(lines)
+
+
+def _legend(series: Sequence[Series]) -> str:
+    chips = "".join(
+        f'<span><i class="chip s{place % _COLOURS}"></i>{escape(one["label"])}: '
+        f"{escape(one['format'])}</span>"
+        for place, one in enumerate(series)
+    )
+    return f'<p class="legend">{chips}</p>'
+
+
+def _settings(settings: Mapping[str, str]) -> str:
+    items = "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in settings.items())
+    return f"<dl>{items}</dl>"
+
+
+def _figure(title: str, explanation: str, chart: str) -> str:
+    return f"<figure><h2>{escape(title)}</h2><p>{escape(explanation)}</p>{chart}</figure>"
+
+
+def _bars(series: Sequence[Series], figure: str, unit: str) -> list[Bar]:
+    return [
+        Bar(
+            one["label"],
+            place % _COLOURS,
+            _value(one, figure),
+            f"{number(_value(one, figure))} {unit}" if one["figures"][figure] else "not measured",
+        )
+        for place, one in enumerate(series)
+    ]
+
+
+def _percentiles(series: Sequence[Series]) -> str:
+    """The x axis is -log10 of the share of slower calls: 90, 99 and 99.9 are evenly spaced."""
+
+    def place(percentile: float) -> float:
+        return -log10(1 - percentile / 100)
+
+    ticks = [(place(p), f"{p:g} %") for p, _ in series[0]["percentiles_ms"]] if series else []
+    lines = [
+        Line(
+            one["label"],
+            n % _COLOURS,
+            [(place(p), _NAN if ms is None else ms) for p, ms in one["percentiles_ms"]],
+        )
+        for n, one in enumerate(series)
+    ]
+    return line_chart(lines, x_title="percentile of calls", y_title="latency, ms", x_ticks=ticks)
+
+
+def _over_time(series: Sequence[Series]) -> str:
+    lines = [
+        Line(
+            one["label"],
+            n % _COLOURS,
+            [
+                (stretch["seconds"], stretch["p95_ms"])
+                for stretch in one["timeline"]
+                if stretch["p95_ms"] is not None
+            ],
+            dots=False,
+        )
+        for n, one in enumerate(series)
+    ]
+    return line_chart(lines, x_title="seconds since the start", y_title="p95 latency, ms")
+
+
+def _against_rate(series: Sequence[Series], sla: Mapping[str, float]) -> str:
+    """Points far above the target are left out: they say only that the rate was too high."""
+    lines = []
+    for n, one in enumerate(series):
+        windows = one["search"]["windows"] if one["search"] else []
+        points = sorted((w["rate"], w["ms"]) for w in windows if w["ms"] is not None)
+        kept = [(rate, ms) for rate, ms in points if ms <= 2 * sla["milliseconds"]]
+        lines.append(Line(one["label"], n % _COLOURS, kept))
+    name = f"p{sla['percentile']:g}"
+    return line_chart(
+        lines,
+        x_title="requests a second",
+        y_title=f"{name} latency, ms",
+        limit=(sla["milliseconds"], f"{name} target {sla['milliseconds']:g} ms"),
+    )
+
+
+def _value(one: Series, figure: str) -> float:
+    value = one["figures"][figure]
+    return _NAN if value is None else float(value)
