@@ -6,18 +6,14 @@ import threading
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
-from colcast.client._columns import (
-    Column,
-    column_of,
-    default_column,
-    given_lengths,
-    whole_array,
-)
+from colcast.client._columns import Column, Source, default_column, fixed_column, whole_array
 from colcast.client._dtypes import Array
 from colcast.client._errors import InputError
 from colcast.client._inputs import Table
+from colcast.client._lists import given_lengths, list_column
 from colcast.client._policies import Policies
 from colcast.client._schema import LENGTH_SUFFIX, Feature, Kind
 
@@ -114,15 +110,23 @@ def _add_columns(
         if feature is None:
             if name.removesuffix(LENGTH_SUFFIX) not in table.columns:
                 raise InputError("given without the values it counts", feature=name)
-        elif feature.kind is Kind.WHOLE:
-            if not of_user:
-                raise InputError("does not come by rows: give it in user", feature=name)
-            batch.whole[name] = whole_array(feature, values[0], policies)
-        elif feature.kind is Kind.MULTI and name + LENGTH_SUFFIX in table.columns:
-            lengths = table.columns[name + LENGTH_SUFFIX]
-            batch.columns[name] = given_lengths(feature, values, lengths, policies)
         else:
-            batch.columns[name] = column_of(feature, values, policies, of_user=of_user)
+            _add_column(batch, Source(feature, policies, of_user), table, values)
+
+
+def _add_column(batch: Batch, source: Source, table: Table, values: Any) -> None:
+    feature = source.feature
+    length = feature.name + LENGTH_SUFFIX
+    if feature.kind is Kind.WHOLE:
+        if not source.of_user:
+            raise source.error(None, "does not come by rows: give it in user")
+        batch.whole[feature.name] = whole_array(source, values[0])
+    elif feature.kind is Kind.SINGLE:
+        batch.columns[feature.name] = fixed_column(source, values)
+    elif feature.kind is Kind.MULTI and length in table.columns:
+        batch.columns[feature.name] = given_lengths(source, values, table.columns[length])
+    else:
+        batch.columns[feature.name] = list_column(source, values)
 
 
 def _check_absent(
@@ -135,15 +139,15 @@ def _check_absent(
         raise InputError("the signature has no such feature", feature=min(unused))
     absent = [feature for name, feature in features.items() if name not in given]
     needed = [feature.name for feature in absent if default_column(feature) is None]
-    suspects = needed if policies.unused == "drop" else [feature.name for feature in absent]
-    hints = _misspelled(tuple(suspects), unused) if unused else {}
     if needed:
+        hints = _misspelled(tuple(needed), unused, 0.6)
         name = next((name for name in needed if name in hints), needed[0])
         others = f" (so are {len(needed) - 1} more)" if len(needed) > 1 else ""
         hint = f"; did you mean it by {hints[name]!r}?" if name in hints else ""
         message = f"missing{others}, and the model has no default for it{hint}"
         raise InputError(message, feature=name)
-    for name, near in hints.items():
+    suspects = () if policies.unused == "drop" else tuple(feature.name for feature in absent)
+    for name, near in _misspelled(suspects, unused, 0.8).items():
         message = f"absent; did you mean it by {near!r}? (unused='drop' sends neither)"
         raise InputError(message, feature=name)
     if not unused <= _logged:
@@ -151,9 +155,9 @@ def _check_absent(
 
 
 @lru_cache(maxsize=256)
-def _misspelled(absent: tuple[str, ...], unused: frozenset[str]) -> dict[str, str]:
-    """Absent feature -> the unused name that looks like it."""
-    near = {name: difflib.get_close_matches(name, unused, n=1, cutoff=0.8) for name in absent}
+def _misspelled(absent: tuple[str, ...], unused: frozenset[str], likeness: float) -> dict[str, str]:
+    """Absent feature -> the unused name most like it, if any is as alike as that (0 to 1)."""
+    near = {name: difflib.get_close_matches(name, unused, 1, likeness) for name in absent}
     return {name: found[0] for name, found in near.items() if found}
 
 

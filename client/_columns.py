@@ -3,7 +3,7 @@
 import contextlib
 import math
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -12,8 +12,8 @@ import numpy as np
 from colcast.client._dtypes import BFLOAT16, FLOAT, INT64, STRING, Array, bfloat16_bits
 from colcast.client._errors import InputError
 from colcast.client._policies import Policies
-from colcast.client._schema import LENGTH_SUFFIX, Feature, Kind
-from colcast.client._values import Place, flat_array, is_missing, object_array
+from colcast.client._schema import Feature, Kind
+from colcast.client._values import Place, flat_array, is_missing, no_value, object_array
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,94 +56,121 @@ class Column:
         return bool((values == values[0]).all())
 
 
-def column_of(feature: Feature, values: Any, policies: Policies, *, of_user: bool) -> Column:
-    """Converts one feature's values, one entry a row, to a column.
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Whose values are converted, by which rules.
+
+    Attributes:
+        feature: what the model declares.
+        policies: what to do about missing values.
+        of_user: the values are the user's one row, so errors name no row.
+    """
+
+    feature: Feature
+    policies: Policies
+    of_user: bool = False
+
+    def error(self, row: int | None, message: str) -> InputError:
+        """The error for a row's value, or for the whole column."""
+        row = None if self.of_user else row
+        return InputError(message, feature=self.feature.name, row=row, of_user=self.of_user)
+
+    def place(self, row_of: Callable[[int], int]) -> Place:
+        """Where a flat run of values stands, told by each position's row."""
+        return Place(lambda position, message: self.error(int(row_of(position)), message))
+
+    def no_value(self, row: int, value: Any) -> InputError:
+        """The error for a missing value that nothing may take the place of."""
+        return self.error(row, no_value(value, self.feature.dtype, self.policies))
+
+
+def fixed_column(source: Source, values: Any) -> Column:
+    """Converts a feature that has the same number of values on every row.
 
     Args:
-        feature: what the model declares.
+        source: the feature, of kind SINGLE, and the rules.
         values: [rows] entries: scalars, or lists or arrays for features with an inner shape;
             an array [rows, ...] of any NumPy dtype; NOT_GIVEN or None where one is missing.
-        policies: what to do about missing values.
-        of_user: whether errors shall speak of the user rather than of a row.
 
     Raises:
         InputError: a value that does not fit, with its feature and row.
     """
-    quick = _clean(feature, values, policies)
-    if quick is not None:
-        return Column(quick)
-    if feature.kind in (Kind.MULTI, Kind.SEQUENCE):
-        return _lists(feature, values, policies, of_user)
+    feature = source.feature
+    clean = _clean(feature, values, source.policies)
+    if clean is not None:
+        return Column(clean)
     sizes = _inner_shape(feature, values)
+    width = math.prod(sizes)
+    default = default_column(feature) if width == 1 else None  # else rows are filled below
     if isinstance(values, np.ndarray) and (values.dtype != object or values.ndim > 1):
-        flat: Any = _regular(feature, values, sizes, of_user)
-    elif all(size == 1 for size in sizes) and _NESTED.isdisjoint(map(type, values)):
+        flat: Any = _regular(source, values, sizes)
+    elif width == 1 and _NESTED.isdisjoint(map(type, values)):
         flat = values
     else:
-        flat = _nested(feature, values, sizes, policies, of_user)
-    width = math.prod(sizes)
-    place = Place(feature.name, None if of_user else lambda i: i // max(width, 1))
-    default = _flat_default(feature, width)
-    if default is not None and width != 1:
-        default = None  # whole rows were replaced already
-    flat_values = flat_array(flat, feature.dtype, default, place, policies)
-    return Column(flat_values.reshape(len(values), *sizes))
+        flat = _nested(source, values, sizes)
+    converted = flat_array(
+        flat,
+        feature.dtype,
+        None if default is None else default.values.reshape(-1)[0],
+        source.place(lambda position: position // max(width, 1)),
+        source.policies,
+    )
+    return Column(converted.reshape(len(values), *sizes))
 
 
-def whole_array(feature: Feature, value: Any, policies: Policies) -> Array:
+def whole_array(source: Source, value: Any) -> Array:
     """The value of a feature that does not come by rows, in its declared shape."""
-    shape = tuple(feature.shape or ())
+    feature = source.feature
+    declared, got = feature.shape or (), np.shape(value)
+    if len(got) != len(declared):
+        got = tuple(size or 0 for size in declared)
+    shape = tuple(got[i] if size is None else size for i, size in enumerate(declared))
     row = Feature(feature.name, feature.dtype, Kind.SINGLE, shape)
-    if None in shape:
-        got = np.shape(value)
-        fits = len(got) == len(shape) and all(
-            size in (None, have) for size, have in zip(shape, got, strict=True)
-        )
-        row = Feature(feature.name, feature.dtype, Kind.SINGLE, got if fits else shape)
-    return column_of(row, [value], policies, of_user=True).values[0, ...]
+    return fixed_column(Source(row, source.policies, of_user=True), [value]).values[0, ...]
 
 
 def default_column(feature: Feature) -> Column | None:
-    """What the model takes for an absent feature, as a 1-row column; None if it must be given."""
+    """What the model takes for an absent feature, as a 1-row column; None if it must be given.
+
+    A multi-valued feature without a default is empty, as in a tf.Example that lacks it.
+    """
     if feature.kind is Kind.MULTI:
-        if feature.default is not None and feature.default.size:
-            values = feature.default.reshape(1, -1)
-            return Column(_stored(feature, values), np.array([values.shape[1]], np.int64))
-        empty = np.empty((1, 0), feature.dtype.storage)
-        return Column(empty, np.zeros(1, np.int64))
+        if feature.default is None or not feature.default.size:
+            return Column(np.empty((1, 0), feature.dtype.storage), np.zeros(1, np.int64))
+        values = feature.default.reshape(1, -1)
+        return Column(stored(feature, values), np.array([values.shape[1]], np.int64))
     if feature.default is None:
         return None
     sizes = tuple(int(size or 0) for size in feature.shape or ())
     if feature.kind is Kind.SEQUENCE:
-        return Column(_stored(feature, feature.default.reshape(1, -1, *sizes[1:])))
+        return Column(stored(feature, feature.default.reshape(1, -1, *sizes[1:])))
     values = np.broadcast_to(feature.default.reshape(-1), (math.prod(sizes),))
-    return Column(_stored(feature, np.array(values)).reshape(1, *sizes))
+    return Column(stored(feature, np.array(values)).reshape(1, *sizes))
+
+
+def stored(feature: Feature, values: Array) -> Array:
+    """A decoded default in the dtype's storage (bfloat16 is decoded to float32)."""
+    return bfloat16_bits(values) if feature.dtype is BFLOAT16 else values
+
+
+def is_nested(value: Any) -> bool:
+    """Whether a row's entry is a list of values."""
+    return isinstance(value, list | tuple | np.ndarray)
+
+
+def list_shape(value: Any) -> tuple[int, ...] | None:
+    """The shape of a nested list or an array; None if it is ragged."""
+    if not isinstance(value, list | tuple):
+        return tuple(np.shape(value))
+    inner = {list_shape(v) for v in value}
+    if len(inner) > 1 or None in inner:
+        return None
+    return (len(value), *(inner.pop() or ())) if inner else (len(value),)
 
 
 # Implementation details follow.
 
-
-def _inner_shape(feature: Feature, values: Any) -> tuple[int, ...]:
-    """The declared shape of one row's values; where any will do, that of the first row."""
-    if feature.shape is not None:
-        return tuple(int(size or 0) for size in feature.shape)
-    if isinstance(values, np.ndarray):
-        return tuple(values.shape[1:])
-    return tuple(np.shape(values[0])) if len(values) else ()
-
-
-def given_lengths(feature: Feature, values: Any, lengths: Any, policies: Policies) -> Column:
-    """A multi-valued column that comes in its wire form: padded values and lengths."""
-    column = column_of(feature, values, policies, of_user=False)
-    spec = Feature(feature.name + LENGTH_SUFFIX, INT64, Kind.SINGLE, ())
-    counts = column_of(spec, lengths, policies, of_user=False).values
-    longest = column.values.shape[1]
-    wrong = np.flatnonzero((counts < 0) | (counts > longest))
-    if wrong.size:
-        row = int(wrong[0])
-        message = f"expected a length from 0 to {longest}, the padded width, got {counts[row]}"
-        raise InputError(message, feature=spec.name, row=row)
-    return Column(column.values, counts)
+_NESTED = {list, tuple, np.ndarray}
 
 
 def _clean(feature: Feature, values: Any, policies: Policies) -> Array | None:
@@ -151,7 +178,7 @@ def _clean(feature: Feature, values: Any, policies: Policies) -> Array | None:
 
     An array of the very dtype and shape, or a list of one Python type that always fits.
     """
-    if feature.kind is not Kind.SINGLE or policies.nan != "send":
+    if policies.nan != "send":
         return None
     if isinstance(values, np.ndarray):
         if values.dtype != feature.dtype.storage or values.shape[1:] != feature.shape:
@@ -180,129 +207,44 @@ def _alike(one: Any, two: Any) -> bool:
     return bool(one == two or one != one)
 
 
-def _stored(feature: Feature, values: Array) -> Array:
-    """A decoded default in the dtype's storage (bfloat16 is decoded to float32)."""
-    return bfloat16_bits(values) if feature.dtype is BFLOAT16 else values
+def _inner_shape(feature: Feature, values: Any) -> tuple[int, ...]:
+    """The declared shape of one row's values; where any will do, that of the first row."""
+    if feature.shape is not None:
+        return tuple(int(size or 0) for size in feature.shape)
+    if isinstance(values, np.ndarray):
+        return tuple(values.shape[1:])
+    return list_shape(values[0]) or () if len(values) else ()
 
 
-def _flat_default(feature: Feature, width: int) -> Any:
-    column = default_column(feature)
-    if column is None:
-        return None
-    return column.values.reshape(-1)[0] if width == 1 else column.values.reshape(-1)
+def _fits(got: tuple[int, ...] | None, sizes: tuple[int, ...]) -> bool:
+    return got == sizes or (got == () and all(size == 1 for size in sizes))
 
 
-_NESTED = {list, tuple, np.ndarray}
-
-
-def _is_nested(value: Any) -> bool:
-    return isinstance(value, list | tuple | np.ndarray)
-
-
-def _error(feature: Feature, row: int | None, of_user: bool, message: str) -> InputError:
-    return InputError(message, feature=feature.name, row=None if of_user else row)
-
-
-def _regular(feature: Feature, values: Array, sizes: tuple[int, ...], of_user: bool) -> Array:
+def _regular(source: Source, values: Array, sizes: tuple[int, ...]) -> Array:
     """An array [rows, ...] flattened; its inner shape must be the declared one."""
-    got = values.shape[1:]
-    if got != sizes and not (got == () and all(size == 1 for size in sizes)):
-        raise _error(
-            feature, None, of_user, f"expected shape {['rows', *sizes]}, got {list(values.shape)}"
-        )
+    if not _fits(values.shape[1:], sizes):
+        expected = ", ".join(["rows", *map(str, sizes)])
+        raise source.error(None, f"expected shape [{expected}], got {list(values.shape)}")
     return values.reshape(-1)
 
 
-def _nested(
-    feature: Feature, values: Any, sizes: tuple[int, ...], policies: Policies, of_user: bool
-) -> Sequence[Any] | Array:
+def _nested(source: Source, values: Any, sizes: tuple[int, ...]) -> Sequence[Any] | Array:
     """Rows that are lists or arrays themselves -> all their values in one flat run."""
     rows = list(values)
-    gaps = [row for row, value in enumerate(rows) if is_missing(value)]
-    if gaps:
-        default = default_column(feature)
-        if default is None or policies.none == "error":
-            reason = "none='error'" if policies.none == "error" else "the model has no default"
-            raise _error(feature, gaps[0], of_user, f"{rows[gaps[0]]!r} is missing and {reason}")
-        filler = default.values[0].tolist()
-        for row in gaps:
-            rows[row] = filler
+    default = default_column(source.feature)
     for row, value in enumerate(rows):
-        got = np.shape(value) if not isinstance(value, list | tuple) else _list_shape(value)
-        if got != sizes and not (got == () and all(size == 1 for size in sizes)):
-            shown = "lists of unequal length" if got is None else f"shape {list(got)}"
-            raise _error(
-                feature,
-                row,
-                of_user,
-                f"expected {feature.dtype} of shape {list(sizes)}, got {shown}",
-            )
-    if rows and all(isinstance(value, np.ndarray) and value.dtype != object for value in rows):
-        return np.stack(rows).reshape(-1)
+        if is_missing(value):
+            if default is None or source.policies.none == "error":
+                raise source.no_value(row, value)
+            rows[row] = default.values[0].tolist()
+            continue
+        got = list_shape(value)
+        if not _fits(got, sizes):
+            seen = "lists of unequal length" if got is None else f"shape {list(got)}"
+            wanted = f"{source.feature.dtype} of shape {list(sizes)}"
+            raise source.error(row, f"expected {wanted}, got {seen}")
+    if all(isinstance(value, np.ndarray) and value.dtype != object for value in rows):
+        return np.concatenate([value.reshape(-1) for value in rows])
     for _ in sizes:
-        rows = list(chain.from_iterable(v if _is_nested(v) else [v] for v in rows))
+        rows = list(chain.from_iterable(v if is_nested(v) else [v] for v in rows))
     return rows
-
-
-def _list_shape(value: Sequence[Any]) -> tuple[int, ...] | None:
-    """The shape of a nested list; None if it is ragged."""
-    inner = {_list_shape(v) if isinstance(v, list | tuple) else np.shape(v) for v in value}
-    if len(inner) > 1 or None in inner:
-        return None
-    return (len(value), *(inner.pop() or ())) if inner else (len(value),)
-
-
-def _lists(feature: Feature, values: Any, policies: Policies, of_user: bool) -> Column:
-    """Rows that are lists of any length -> one padded array and the lengths."""
-    rest = tuple(int(size or 0) for size in (feature.shape or ())[1:])
-    if isinstance(values, np.ndarray) and values.dtype != object:
-        return _dense_lists(feature, values, rest, of_user)
-    rows = [() if is_missing(value) else value for value in values]
-    if policies.none == "error" and any(map(is_missing, values)):
-        first = next(i for i, value in enumerate(values) if is_missing(value))
-        raise _error(feature, first, of_user, f"{values[first]!r} is missing and none='error'")
-    for row, value in enumerate(rows):
-        if not _is_nested(value):
-            raise _error(
-                feature, row, of_user, f"expected a list of {feature.dtype}, got {value!r}"
-            )
-    lengths = np.fromiter(map(len, rows), np.int64, len(rows))
-    ends = np.cumsum(lengths)
-
-    def row_of(position: int) -> int:
-        return int(np.searchsorted(ends, position, side="right"))
-
-    flat: Sequence[Any] | Array = list(chain.from_iterable(rows))
-    if rest:
-        element = Feature(feature.name, feature.dtype, Kind.SINGLE, rest)
-        try:
-            values_2d = column_of(element, flat, policies, of_user=of_user).values
-        except InputError as error:
-            of_row = None if error.row is None else row_of(error.row)
-            message = str(error).partition(": ")[2]
-            raise InputError(message, feature=feature.name, row=of_row) from None
-    else:
-        place = Place(feature.name, None if of_user else row_of)
-        values_2d = flat_array(flat, feature.dtype, None, place, policies)
-    longest = int(lengths.max(initial=0))
-    padded = np.full((len(rows), longest, *rest), _padding(feature), feature.dtype.storage)
-    padded[np.arange(longest) < lengths[:, None]] = values_2d
-    return Column(padded, lengths if feature.kind is Kind.MULTI else None)
-
-
-def _dense_lists(feature: Feature, values: Array, rest: tuple[int, ...], of_user: bool) -> Column:
-    """An array [rows, length, ...]: every row's list has the same length."""
-    if values.shape[2:] != rest or values.ndim < 2:
-        expected = ["rows", "values", *rest]
-        raise _error(feature, None, of_user, f"expected shape {expected}, got {list(values.shape)}")
-    place = Place(feature.name, None if of_user else lambda i: i // max(int(values[0].size), 1))
-    flat = flat_array(values.reshape(-1), feature.dtype, None, place, Policies())
-    lengths = np.full(len(values), values.shape[1], np.int64)
-    return Column(flat.reshape(values.shape), lengths if feature.kind is Kind.MULTI else None)
-
-
-def _padding(feature: Feature) -> Any:
-    """What fills the end of shorter lists: the feature's default, else zero or empty."""
-    if feature.kind is Kind.SEQUENCE and feature.default is not None and feature.default.size:
-        return _stored(feature, feature.default).reshape(-1)[0]
-    return b"" if feature.dtype is STRING else 0

@@ -13,8 +13,15 @@ class InputError(ColcastError, ValueError):
         row: the 0-based candidate at fault, or None (user features, whole columns).
     """
 
-    def __init__(self, message: str, *, feature: str | None = None, row: int | None = None) -> None:
-        where = "" if feature is None else f"feature {feature!r}"
+    def __init__(
+        self,
+        message: str,
+        *,
+        feature: str | None = None,
+        row: int | None = None,
+        of_user: bool = False,
+    ) -> None:
+        where = "" if feature is None else f"{'user ' if of_user else ''}feature {feature!r}"
         where += "" if row is None else f", row {row}" if where else f"row {row}"
         super().__init__(f"{where}: {message}" if where else message)
         self.feature = feature

@@ -1,7 +1,7 @@
 """The forms data comes in -> one table: feature name -> one entry a row.
 
-Each form has a file of its own (`_inputs_*.py`); a table holds the values as the caller had
-them, unconverted, so that the rules for types and gaps are written once, in `_columns.py`.
+Frames and tf.Examples have files of their own (`_inputs_*.py`). A table holds the values as the
+caller had them, unconverted, so that the rules for types and gaps stand once, in `_columns.py`.
 """
 
 from collections.abc import Mapping, Sequence, Set
@@ -75,26 +75,6 @@ def table_of_columns(columns: Mapping[str, Any], wanted: Wanted) -> Table:
         if wanted is None or name in wanted:
             kept[name] = values
     return Table(rows, kept, frozenset(columns.keys() - kept.keys()))
-
-
-def table_of(data: Any, wanted: Wanted, what: str) -> Table:
-    """Any of the accepted forms as a table.
-
-    Args:
-        data: a list of dicts, or a dict of lists or arrays.
-        wanted: the names of the signature's inputs; None takes all.
-        what: the argument's name, for errors.
-
-    Raises:
-        InputError: none of the accepted forms.
-    """
-    if isinstance(data, Mapping):
-        return table_of_columns(data, wanted)
-    if isinstance(data, Sequence) and not isinstance(data, str | bytes):
-        return table_of_rows(data, wanted)
-    raise InputError(
-        f"{what} must be a list of dicts or a dict of lists or arrays, got {type(data).__name__}"
-    )
 
 
 # Implementation details follow.

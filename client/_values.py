@@ -22,20 +22,26 @@ _MISSING_TYPES = ("NoneType", "NotGiven", "NAType", "NaTType")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the values come from, to say so in an error.
+    """Where a flat run of values comes from: makes the error for the value at a position."""
 
-    Attributes:
-        feature: the feature's name.
-        row_of: position in the flat run -> candidate row; None for a user feature.
-    """
+    error: Callable[[int, str], InputError]
 
-    feature: str
-    row_of: Callable[[int], int] | None
+    def of(self, positions: Array) -> "Place":
+        """The place of the values at these positions only."""
+        return Place(lambda position, message: self.error(int(positions[position]), message))
 
-    def error(self, position: int, message: str) -> InputError:
-        """The error for the value at a position."""
-        row = None if self.row_of is None else int(self.row_of(position))
-        return InputError(message, feature=self.feature, row=row)
+
+def shown(value: Any) -> str:
+    """A value and its type, short enough for a message."""
+    value = value.item() if isinstance(value, np.generic) else value
+    text = repr(value)
+    return f"{text if len(text) <= 60 else text[:57] + '...'} ({type(value).__name__})"
+
+
+def no_value(value: Any, dtype: DType, policies: Policies) -> str:
+    """The message for a missing value that nothing may take the place of."""
+    reason = "none='error'" if policies.none == "error" else "the model has no default for it"
+    return f"expected {dtype}, got {'nothing' if value is NOT_GIVEN else shown(value)}; {reason}"
 
 
 def object_array(values: Sequence[Any] | Array) -> Array:
@@ -73,29 +79,20 @@ def flat_array(
     if not gaps:
         return _convert(array, dtype, place)
     if default is None or policies.none == "error":
-        raise place.error(gaps[0], f"{values[gaps[0]]!r} is missing and {_no_default(policies)}")
+        raise place.error(gaps[0], no_value(values[gaps[0]], dtype, policies))
     kept = np.ones(len(array), bool)
     kept[gaps] = False
     result = np.empty(len(array), dtype.storage)
     result[gaps] = default
     positions = np.flatnonzero(kept)
-    inner = Place(place.feature, _through(positions, place.row_of))
     present = (
         array[kept] if isinstance(array, np.ndarray) else [array[i] for i in positions.tolist()]
     )
-    result[kept] = _convert(present, dtype, inner)
+    result[kept] = _convert(present, dtype, place.of(positions))
     return result
 
 
 # Implementation details follow.
-
-
-def _no_default(policies: Policies) -> str:
-    return "none='error'" if policies.none == "error" else "the model has no default for it"
-
-
-def _through(positions: Array, row_of: Callable[[int], int] | None) -> Callable[[int], int] | None:
-    return None if row_of is None else lambda i: row_of(int(positions[i]))
 
 
 def _missing(
@@ -149,12 +146,7 @@ def _convert(values: Sequence[Any] | Array, dtype: DType, place: Place) -> Array
 def _require(fits: bool, array: Array, dtype: DType, place: Place) -> None:
     if not fits:
         got = array[0].item() if array.size else array.dtype
-        raise place.error(0, f"expected {dtype}, got {_shown(got)}")
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return f"{text if len(text) <= 60 else text[:57] + '...'} ({type(value).__name__})"
+        raise place.error(0, f"expected {dtype}, got {shown(got)}")
 
 
 _NUMBER_TYPES: dict[str, tuple[type, ...]] = {
@@ -171,7 +163,7 @@ def _numbers(values: Sequence[Any], dtype: DType, place: Place) -> Array:
     allowed = _NUMBER_TYPES["f" if dtype is BFLOAT16 else dtype.storage.kind]
     if not all(issubclass(t, allowed) for t in set(map(type, values))):
         bad = next(i for i, v in enumerate(values) if not isinstance(v, allowed))
-        raise place.error(bad, f"expected {dtype}, got {_shown(values[bad])}")
+        raise place.error(bad, f"expected {dtype}, got {shown(values[bad])}")
     if not values:
         return np.empty(0, dtype.storage)
     array = np.array(values)
@@ -184,7 +176,7 @@ def _exact_integers(values: Sequence[Any], dtype: DType, place: Place) -> Array:
     """Integers among floats or beyond 64 bits, which NumPy would round, one by one."""
     for i, value in enumerate(values):
         if isinstance(value, _FLOATS) and not float(value).is_integer():
-            raise place.error(i, f"expected {dtype}, got {_shown(value)}")
+            raise place.error(i, f"expected {dtype}, got {shown(value)}")
         if not _fits(int(value), dtype):
             raise place.error(i, _out_of_range(int(value), dtype))
     return np.array([int(value) for value in values], dtype.storage)
@@ -196,7 +188,7 @@ def _huge_floats(values: Sequence[Any], dtype: DType, place: Place) -> Array:
         try:
             result[i] = value
         except OverflowError:
-            raise place.error(i, f"{value!r} is too large for {dtype}") from None
+            raise place.error(i, f"{shown(value)} is too large for {dtype}") from None
     return result
 
 
@@ -216,7 +208,9 @@ def _integers(array: Array, dtype: DType, place: Place) -> Array:
     if array.dtype.kind == "f":
         broken = np.flatnonzero(array != np.floor(array))
         if broken.size:
-            raise place.error(broken[0], f"expected {dtype}, got {_shown(array[broken[0]].item())}")
+            raise place.error(
+                int(broken[0]), f"expected {dtype}, got {shown(array[broken[0]].item())}"
+            )
     bounds = np.iinfo(dtype.storage)
     if array.dtype.kind == "f":
         outside = (array < float(bounds.min)) | (array >= float(bounds.max) + 1)
@@ -239,7 +233,7 @@ def _floats(array: Array, dtype: DType, place: Place) -> Array:
         lost = np.flatnonzero(np.isinf(result) & np.isfinite(array))
         if lost.size:
             first = int(lost[0])
-            raise place.error(first, f"{array[first].item()!r} is too large for {dtype}")
+            raise place.error(first, f"{shown(array[first])} is too large for {dtype}")
     return result
 
 
@@ -265,4 +259,4 @@ def _bytes(position: int, value: Any, place: Place) -> bytes:
             raise place.error(position, f"expected string, got text with {error.reason}") from None
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
-    raise place.error(position, f"expected string, got {_shown(value)}")
+    raise place.error(position, f"expected string, got {shown(value)}")

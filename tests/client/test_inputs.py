@@ -1,0 +1,187 @@
+"""The same candidates in every form a service may have them: always the same request."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import tensorflow as tf
+from colcast.client import InputError, ModelSchema, Policies
+from colcast.client._request import Examples, RequestOptions, Rows, build_request
+from tensorflow_serving.apis import input_pb2, predict_pb2
+
+from .conftest import ITEMS, USER
+
+FULL = [{"year": 1990.0, **item} for item in ITEMS]
+COLUMNS = {name: [item[name] for item in FULL] for name in FULL[0]}
+
+
+def request(schema: ModelSchema, inputs: Any, **options: Any) -> Any:
+    """The request, parsed by protobuf."""
+    built = build_request(schema, inputs, RequestOptions("movies", **options))
+    return predict_pb2.PredictRequest.FromString(built.message)
+
+
+def examples(schema: ModelSchema, **rows: Any) -> list[Any]:
+    """The rows as tf.Examples."""
+    found = request(schema, Rows(**rows), target="example").inputs["examples"].string_val
+    return [tf.train.Example.FromString(data) for data in found]
+
+
+FORMS = {
+    "rows": FULL,
+    "columns": COLUMNS,
+    "arrays": {
+        "movie": np.array(COLUMNS["movie"], np.int32),
+        "year": np.array(COLUMNS["year"], np.float64),
+        "genres": COLUMNS["genres"],
+        "vector": np.array(COLUMNS["vector"]),
+    },
+    "padded arrays": {
+        "movie": np.array(COLUMNS["movie"]),
+        "year": np.array(COLUMNS["year"], np.float32),
+        "genres": np.array([["Drama", ""], ["", ""], ["War", "Noir"]]),
+        "genres/length": np.array([1, 0, 2]),
+        "vector": np.array(COLUMNS["vector"], np.float16),
+    },
+    "pandas": pd.DataFrame(COLUMNS),
+    "pandas, nullable": pd.DataFrame(COLUMNS).convert_dtypes(),
+    "polars": pl.DataFrame(COLUMNS),
+    "pyarrow": pa.table(COLUMNS),
+    "pandas series": dict(pd.DataFrame(COLUMNS).items()),
+    "polars series": pl.DataFrame(COLUMNS).to_dict(),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_makes_the_same_request(schema: ModelSchema, form: str) -> None:
+    assert request(schema, Rows(FORMS[form], USER)) == request(schema, Rows(ITEMS, USER))
+
+
+def test_examples_and_lists_with_context_make_the_same_request(schema: ModelSchema) -> None:
+    expected = request(schema, Rows(ITEMS, USER))
+    protos = examples(schema, user=USER, items=ITEMS)
+    assert request(schema, Examples([proto.SerializeToString() for proto in protos])) == expected
+    with_context = input_pb2.ExampleListWithContext()
+    context, items = set(USER), set(FULL[0])
+    for key, value in protos[0].features.feature.items():
+        if key in context:
+            with_context.context.features.feature[key].CopyFrom(value)
+    for proto in protos:
+        example = with_context.examples.add()
+        for key, value in proto.features.feature.items():
+            if key in items:
+                example.features.feature[key].CopyFrom(value)
+    from colcast.client._calls import _examples_input
+
+    assert request(schema, _examples_input(with_context)) == expected
+
+
+def test_an_example_wins_over_its_context(schema: ModelSchema) -> None:
+    from colcast.client._calls import _examples_input
+
+    with_context = input_pb2.ExampleListWithContext()
+    protos = examples(schema, user=USER, items=ITEMS)
+    with_context.context.features.feature["age"].int64_list.value.append(99)
+    for proto in protos:
+        with_context.examples.add().CopyFrom(proto)
+    assert request(schema, _examples_input(with_context)) == request(schema, Rows(ITEMS, USER))
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_examples_may_be_written_in_any_way_protobuf_allows(
+    schema: ModelSchema, packed: bool
+) -> None:
+    protos = examples(schema, user=USER, items=ITEMS)
+    if packed:
+        data = [proto.SerializeToString() for proto in protos]
+    else:
+        data = [_unpacked(proto) for proto in protos]
+        assert tf.train.Example.FromString(data[0]) == protos[0]
+    assert request(schema, Examples(data)) == request(schema, Rows(ITEMS, USER))
+
+
+def _unpacked(example: Any) -> bytes:
+    """The example with one field a number, values before keys, as an old writer might."""
+    from colcast.client._wire import field, integer_field
+
+    entries = b""
+    for key, value in example.features.feature.items():
+        if value.HasField("int64_list"):
+            numbers = b"".join(integer_field(1, number) for number in value.int64_list.value)
+            content = field(3, numbers)
+        elif value.HasField("float_list"):
+            floats = np.array(value.float_list.value, "<f4")
+            content = field(2, b"".join(b"\x0d" + number.tobytes() for number in floats))
+        else:
+            content = value.SerializeToString()
+        entries += field(1, field(2, content) + field(1, key.encode()))
+    return field(1, entries)
+
+
+def test_long_features_of_examples(schema: ModelSchema) -> None:
+    user = {**USER, "history": list(range(1000)), "city": "x" * 300}
+    protos = examples(schema, user=user, items=ITEMS)
+    data = [proto.SerializeToString() for proto in protos]
+    assert request(schema, Examples(data)) == request(schema, Rows(ITEMS, user))
+
+
+def filled(schema: ModelSchema, year: Any, **options: Any) -> Any:
+    """The years sent for these years given."""
+    items = [{**item, "year": value} for item, value in zip(ITEMS, year, strict=True)]
+    sent = request(schema, Rows(items, USER), **options).inputs["year"]
+    return np.frombuffer(sent.tensor_content, np.float32)
+
+
+def test_gaps_take_the_default(schema: ModelSchema) -> None:
+    np.testing.assert_array_equal(filled(schema, [None, 2.0, 3.0]), [1990.0, 2.0, 3.0])
+    np.testing.assert_array_equal(filled(schema, [pd.NA, 2.0, pd.NaT]), [1990.0, 2.0, 1990.0])
+
+
+def test_nan_is_a_value_unless_told_otherwise(schema: ModelSchema) -> None:
+    years = [float("nan"), 2.0, 3.0]
+    np.testing.assert_array_equal(filled(schema, years), [np.nan, 2.0, 3.0])
+    as_gap = filled(schema, years, policies=Policies(nan="default"))
+    np.testing.assert_array_equal(as_gap, [1990.0, 2.0, 3.0])
+    with pytest.raises(InputError, match="feature 'year', row 0: expected float32, got NaN"):
+        filled(schema, years, policies=Policies(nan="error"))
+
+
+def test_what_pandas_does_to_integers_with_gaps_is_undone(schema: ModelSchema) -> None:
+    frame = pd.DataFrame(COLUMNS)
+    frame["movie"] = frame["movie"].astype(float)
+    assert request(schema, Rows(frame, USER)) == request(schema, Rows(ITEMS, USER))
+    frame.loc[1, "movie"] = None
+    with pytest.raises(
+        InputError, match=r"feature 'movie', row 1: expected int64, got nan \(float\); the"
+    ):
+        request(schema, Rows(frame, USER))
+
+
+def test_columns_that_are_not_used_are_dropped_and_named_once(
+    schema: ModelSchema, caplog: pytest.LogCaptureFixture
+) -> None:
+    items = [{**item, "poster_url": "http://...", "stock_level": 3} for item in ITEMS]
+    for _ in range(2):
+        assert request(schema, Rows(items, USER)) == request(schema, Rows(ITEMS, USER))
+    assert [record.getMessage() for record in caplog.records] == [
+        "not sent, the signature does not use them: poster_url, stock_level"
+    ]
+    built = build_request(schema, Rows(items, USER), RequestOptions("movies"))
+    assert built.unused == 2
+
+
+def test_nan_is_equal_to_itself_when_looking_for_equal_rows(schema: ModelSchema) -> None:
+    rows = [{**USER, **item, "year": float("nan")} for item in ITEMS]
+    sent = request(schema, Rows(rows), target="colcast").inputs["year"]
+    assert sent.tensor_shape.dim[0].size == 1
+
+
+def test_zero_and_minus_zero_are_not_equal(schema: ModelSchema) -> None:
+    rows = [
+        {**USER, **item, "year": zero} for item, zero in zip(ITEMS, [0.0, -0.0, 0.0], strict=True)
+    ]
+    sent = request(schema, Rows(rows), target="colcast").inputs["year"]
+    assert sent.tensor_shape.dim[0].size == 3

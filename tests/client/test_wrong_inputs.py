@@ -1,0 +1,350 @@
+"""Mistakes people make, and what they read: the feature, the row, what came, what was expected."""
+
+import re
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import tensorflow as tf
+from colcast.client import InputError, ModelSchema, Policies
+from colcast.client._calls import _examples_input
+from colcast.client._request import RequestOptions, Rows, build_request
+
+from .conftest import ITEMS, USER, signature, spec
+
+COLUMNS = {
+    "movie": [7, 9, 11],
+    "year": [2001.0, 1984.0, 1990.0],
+    "genres": [["Drama"], [], ["War", "Noir"]],
+    "vector": [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]],
+}
+
+
+def items(row: int, **changes: Any) -> list[dict[str, Any]]:
+    """The items with one row changed; a change to ... drops the feature."""
+    changed = [dict(item) for item in ITEMS]
+    changed[row].update(changes)
+    changed[row] = {key: value for key, value in changed[row].items() if value is not ...}
+    return changed
+
+
+def user(**changes: Any) -> dict[str, Any]:
+    """The user with changes; a change to ... drops the feature."""
+    return {key: value for key, value in {**USER, **changes}.items() if value is not ...}
+
+
+def columns(**changes: Any) -> dict[str, Any]:
+    """The items as columns, with changes."""
+    return {**COLUMNS, **changes}
+
+
+MISTAKES: list[tuple[Any, Any, str]] = [
+    # Names.
+    (user(age=...), ITEMS, "feature 'age': missing, and the model has no default for it"),
+    (
+        user(age=..., aeg=31),
+        ITEMS,
+        "feature 'age': missing, and the model has no default for it; did you mean it by 'aeg'?",
+    ),
+    (
+        user(age=..., city=...),
+        ITEMS,
+        "feature 'age': missing (so are 1 more), and the model has no default for it",
+    ),
+    (
+        USER,
+        columns(years=[1.0, 2.0, 3.0], year=...),
+        "feature 'year': absent; did you mean it by 'years'? (unused='drop' sends neither)",
+    ),
+    (
+        user(histroy=[1], history=...),
+        ITEMS,
+        "feature 'history': absent; did you mean it by 'histroy'? (unused='drop' sends neither)",
+    ),
+    (user(movie=7), ITEMS, "feature 'movie': given in user and in items"),
+    (
+        user(**{"history/length": 2}, history=...),
+        ITEMS,
+        "feature 'history/length': given without the values it counts",
+    ),
+    # Rows.
+    (
+        USER,
+        items(1, movie=...),
+        "feature 'movie', row 1: expected int64, got nothing; the model has no default for it",
+    ),
+    (
+        USER,
+        items(2, movie=None),
+        "feature 'movie', row 2: expected int64, got None (NoneType); "
+        "the model has no default for it",
+    ),
+    (USER, [], "items has no rows: there is nothing to rank"),
+    (USER, {}, "items has no rows: there is nothing to rank"),
+    (USER, columns(movie=[]), "feature 'year': 3 rows, but 'movie' has 0"),
+    (USER, [*ITEMS, 7], "row 3: expected a dict of features, got int"),
+    (USER, columns(year=[1.0, 2.0]), "feature 'year': 2 rows, but 'movie' has 3"),
+    (
+        USER,
+        "movie",
+        "items must be a list of dicts, a dict of lists or arrays, a pandas or Polars DataFrame "
+        "or a pyarrow Table, got str",
+    ),
+    (
+        USER,
+        iter(ITEMS),
+        "items must be a list of dicts, a dict of lists or arrays, a pandas or Polars DataFrame "
+        "or a pyarrow Table, got list_iterator",
+    ),
+    ([USER], ITEMS, "user must be a dict of features, got list"),
+    (
+        USER,
+        columns(movie=7),
+        "feature 'movie': expected a list or an array, one entry a row, got int",
+    ),
+    (
+        USER,
+        columns(movie="789"),
+        "feature 'movie': expected a list or an array, one entry a row, got str",
+    ),
+    (
+        USER,
+        columns(movie=np.int64(7)),
+        "feature 'movie': expected one entry a row, got a scalar",
+    ),
+    # Types of single values.
+    (user(age="31"), ITEMS, "user feature 'age': expected int64, got '31' (str)"),
+    (user(age=31.5), ITEMS, "user feature 'age': expected int64, got 31.5 (float)"),
+    (user(age=1j), ITEMS, "user feature 'age': expected int64, got 1j (complex)"),
+    (
+        user(age={"years": 31}),
+        ITEMS,
+        "user feature 'age': expected int64, got {'years': 31} (dict)",
+    ),
+    (user(city=5), ITEMS, "user feature 'city': expected string, got 5 (int)"),
+    (user(city=True), ITEMS, "user feature 'city': expected string, got True (bool)"),
+    (
+        user(city="\ud800"),
+        ITEMS,
+        "user feature 'city': expected string, got text with surrogates not allowed",
+    ),
+    (USER, items(1, movie="nine"), "feature 'movie', row 1: expected int64, got 'nine' (str)"),
+    (USER, items(2, movie=b"11"), "feature 'movie', row 2: expected int64, got b'11' (bytes)"),
+    (USER, items(1, year="1984"), "feature 'year', row 1: expected float32, got '1984' (str)"),
+    (
+        USER,
+        items(0, movie="x" * 100),
+        f"feature 'movie', row 0: expected int64, got '{'x' * 56}... (str)",
+    ),
+    (
+        USER,
+        columns(movie=np.array(["7", "9", "11"])),
+        "feature 'movie', row 0: expected int64, got '7' (str)",
+    ),
+    (
+        USER,
+        columns(movie=np.array(["2024-01-01"] * 3, "M8[D]")),
+        "feature 'movie', row 0: expected int64, got dates (datetime64[D])",
+    ),
+    (
+        USER,
+        columns(movie=np.array([7.0, 9.5, 11.0])),
+        "feature 'movie', row 1: expected int64, got 9.5 (float)",
+    ),
+    (
+        USER,
+        columns(movie=np.array([7, "nine", 11], object)),
+        "feature 'movie', row 1: expected int64, got 'nine' (str)",
+    ),
+    # Ranges.
+    (
+        user(age=2**63),
+        ITEMS,
+        "user feature 'age': 9223372036854775808 is out of the range of int64 "
+        "[-9223372036854775808, 9223372036854775807]",
+    ),
+    (
+        USER,
+        columns(movie=np.array([1, 2, 2**63], np.uint64)),
+        "feature 'movie', row 2: 9223372036854775808 is out of the range of int64 "
+        "[-9223372036854775808, 9223372036854775807]",
+    ),
+    (
+        USER,
+        columns(movie=np.array([1.0, 1e19, 2.0])),
+        "feature 'movie', row 1: 1e+19 is out of the range of int64 "
+        "[-9223372036854775808, 9223372036854775807]",
+    ),
+    (USER, items(1, year=1e39), "feature 'year', row 1: 1e+39 (float) is too large for float32"),
+    (
+        USER,
+        columns(year=np.array([1.0, 2.0, 1e39])),
+        "feature 'year', row 2: 1e+39 (float) is too large for float32",
+    ),
+    (
+        USER,
+        items(0, year=10**400),
+        f"feature 'year', row 0: 1{'0' * 56}... (int) is too large for float32",
+    ),
+    # Shapes.
+    (
+        USER,
+        items(1, vector=[1.0, 2.0]),
+        "feature 'vector', row 1: expected float32 of shape [3], got shape [2]",
+    ),
+    (
+        USER,
+        items(1, vector=4.0),
+        "feature 'vector', row 1: expected float32 of shape [3], got shape []",
+    ),
+    (
+        USER,
+        items(2, vector=[1.0, [2.0], 3.0]),
+        "feature 'vector', row 2: expected float32 of shape [3], got lists of unequal length",
+    ),
+    (
+        USER,
+        items(0, vector=[1.0, "2", 3.0]),
+        "feature 'vector', row 0: expected float32, got '2' (str)",
+    ),
+    (
+        USER,
+        items(0, vector=...),
+        "feature 'vector', row 0: expected float32, got nothing; the model has no default for it",
+    ),
+    (
+        USER,
+        columns(vector=np.zeros((3, 2))),
+        "feature 'vector': expected shape [rows, 3], got [3, 2]",
+    ),
+    (
+        USER,
+        columns(movie=np.zeros((3, 1), int)),
+        "feature 'movie': expected shape [rows], got [3, 1]",
+    ),
+    (user(age=[31]), ITEMS, "user feature 'age': expected int64 of shape [], got shape [1]"),
+    # Lists of any length.
+    (
+        USER,
+        items(1, genres="Drama"),
+        "feature 'genres', row 1: expected a list of string, got 'Drama' (str)",
+    ),
+    (user(history=3), ITEMS, "user feature 'history': expected a list of int64, got 3 (int)"),
+    (user(history=[1, "2"]), ITEMS, "user feature 'history': expected int64, got '2' (str)"),
+    (
+        user(history=[1, None]),
+        ITEMS,
+        "user feature 'history': expected int64, got None (NoneType); "
+        "the model has no default for it",
+    ),
+    (
+        USER,
+        items(2, genres=["War", 5]),
+        "feature 'genres', row 2: expected string, got 5 (int)",
+    ),
+    (
+        USER,
+        items(2, genres=np.array([["War"]])),
+        "feature 'genres', row 2: expected string of shape [any], got shape [1, 1]",
+    ),
+    (
+        USER,
+        columns(**{"genres": np.array([["a", "b"]] * 3), "genres/length": [1, 3, 2]}),
+        "feature 'genres/length', row 1: expected a length from 0 to 2, the padded width, got 3",
+    ),
+    (
+        USER,
+        columns(genres=np.array(["a", "b", "c"])),
+        "feature 'genres': expected shape [rows, values], got [3]",
+    ),
+    # Frames.
+    (
+        USER,
+        pd.DataFrame([[7, 8], [9, 10]], columns=["movie", "movie"]),
+        "feature 'movie': the frame has two columns of this name",
+    ),
+    (USER, pd.DataFrame([[7]], columns=[0]), "column names must be text, got 0 (int)"),
+]
+
+
+@pytest.mark.parametrize(("user", "items", "message"), MISTAKES, ids=range(len(MISTAKES)))
+def test_the_message(schema: ModelSchema, user: Any, items: Any, message: str) -> None:
+    if isinstance(items, dict):
+        items = {name: values for name, values in items.items() if values is not ...}
+    with pytest.raises(InputError) as wrong:
+        build_request(schema, Rows(items, user), RequestOptions("movies"))
+    assert str(wrong.value) == message
+    named = re.match(r"(?:user )?feature '([^']+)'(?:, row (\d+))?", message)
+    if named:
+        assert wrong.value.feature == named[1]
+        assert wrong.value.row == (None if named[2] is None else int(named[2]))
+
+
+EXAMPLE = tf.train.Example()
+EXAMPLE.features.feature["age"].int64_list.value.append(31)
+
+
+@pytest.mark.parametrize(
+    ("examples", "message"),
+    [
+        ([], "items has no rows: there is nothing to rank"),
+        (b"\x0a\x00", "expected a list of tf.Examples or their bytes, got bytes"),
+        ([b"\x0a\x00", 7], "row 1: expected a proto or its bytes, got int"),
+        ([b"", b"\x0a\x05\x0a"], "row 1: not a serialized tf.Example: Error parsing message"),
+        ([EXAMPLE], "feature 'city': missing (so are 2 more), and the model has no default for it"),
+    ],
+)
+def test_wrong_examples(schema: ModelSchema, examples: Any, message: str) -> None:
+    with pytest.raises(InputError, match=re.escape(message)):
+        build_request(schema, _examples_input(examples), RequestOptions("movies"))
+
+
+def test_an_example_with_two_values_for_one() -> None:
+    two = tf.train.Example()
+    two.features.feature["age"].int64_list.value.extend([31, 32])
+    two.features.feature["movie"].float_list.value.append(1.5)
+    schema = ModelSchema("m", 1, {"columnar": signature("columnar", spec("age", "int64", None))})
+    with pytest.raises(InputError, match=r"'age', row 0: expected 1 values, the example has 2"):
+        build_request(schema, _examples_input([two]), RequestOptions("m"))
+
+
+@pytest.mark.parametrize(
+    ("policies", "items", "message"),
+    [
+        (
+            {"none": "error"},
+            items(1, year=None),
+            "feature 'year', row 1: expected float32, got None (NoneType); none='error'",
+        ),
+        (
+            {"none": "error"},
+            [{"year": 1.0, **item} for item in items(1, genres=None)],
+            "feature 'genres', row 1: expected string, got None (NoneType); none='error'",
+        ),
+        (
+            {"nan": "error"},
+            items(1, year=float("nan")),
+            "feature 'year', row 1: expected float32, got NaN and nan='error'",
+        ),
+        (
+            {"unused": "error"},
+            items(1, poster="x"),
+            "feature 'poster': the signature has no such feature",
+        ),
+    ],
+)
+def test_stricter_policies(
+    schema: ModelSchema, policies: dict[str, Any], items: Any, message: str
+) -> None:
+    with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
+        build_request(schema, Rows(items, USER), RequestOptions("m", policies=Policies(**policies)))
+
+
+def test_a_policy_that_does_not_exist() -> None:
+    with pytest.raises(InputError, match="policy nan='zero' is none of send, default, error"):
+        Policies(nan="zero")  # type: ignore[arg-type]
+
+
+def test_there_are_fifty_of_them() -> None:
+    assert len(MISTAKES) >= 50
