@@ -2,17 +2,17 @@
 #ifndef COLCAST_SERVER_WIRE_COLUMN_VALUES_H_
 #define COLCAST_SERVER_WIRE_COLUMN_VALUES_H_
 
-#include <array>
 #include <cstdint>
 #include <vector>
 
 #include "server/wire/bytes.h"
+#include "server/wire/data_type.h"
 
 namespace colcast {
 
-// TensorProto's fields that hold values, by field number.
+// TensorProto's fields that hold elements, by field number.
 enum class ValueField : uint8_t {
-  kTensorContent = 4,
+  kNone = 0,
   kFloat = 5,
   kDouble = 6,
   kInt = 7,
@@ -22,30 +22,33 @@ enum class ValueField : uint8_t {
   kBool = 11,
   kDcomplex = 12,
   kHalf = 13,
-  kResourceHandle = 14,
-  kVariant = 15,
   kUint32 = 16,
   kUint64 = 17,
   kFloat8 = 18,
 };
 
-// Some consecutive values of one repeated field, without tags: the payload of a packed field or of
-// a single unpacked value, or, for string_val, the bytes of the record(s) with their tags.
-struct ValueRun {
-  ValueField field;
-  int64_t count;  // values in the run
-  Bytes bytes;    // known to be well-formed
-};
+// The typed field that holds the elements of `dtype`; kNone if the dtype cannot be sent.
+ValueField ValueFieldOf(DataType dtype);
 
+// 2 for the fields of complex numbers.
+int64_t ValuesPerElement(ValueField field);
+
+// Everything here is known to be well-formed.
 struct ColumnValues {
-  Bytes tensor_content;        // the last one sent
-  Bytes float8;                // float8_val, the last one sent
-  std::vector<ValueRun> runs;  // in the order sent
+  Bytes tensor_content;
+
+  // The values of the dtype's typed field: how many, and where.
+  int64_t count = 0;
+  bool packed = false;          // all of them lie in `payload`, the body of one packed record
+  Bytes payload;                // only if packed
+  std::vector<Bytes> messages;  // otherwise: the records that hold them, in order, among others
 
   void Clear() {
     tensor_content = Bytes();
-    float8 = Bytes();
-    runs.clear();
+    count = 0;
+    packed = false;
+    payload = Bytes();
+    messages.clear();
   }
 };
 

@@ -13,6 +13,7 @@
 #include "server/wire/bytes.h"
 #include "server/wire/column_values.h"
 #include "server/wire/data_type.h"
+#include "server/wire/name_table.h"
 #include "server/wire/status.h"
 
 namespace colcast {
@@ -61,12 +62,16 @@ class PredictRequest {
  private:
   friend class PredictRequestDecoder;
 
+  // Of name_table_: the place of that name, or the empty one where it belongs.
+  size_t SlotOf(std::string_view name) const;
+  void GrowNameTable();
+
   ModelSpec model_spec_;
   std::vector<Column> columns_;  // the first column_count_ are in use, the others keep memory
   size_t column_count_ = 0;
   std::vector<std::string_view> output_filter_;
+  NameTable names_;                           // of columns_, in the same order
   std::deque<std::string> straddling_names_;  // names that crossed a slice border
-  std::vector<uint32_t> name_table_;          // open addressing: index into columns_ plus 1, or 0
 };
 
 // Reads `message` into `request`, which is cleared first, by protobuf's rules: the last of

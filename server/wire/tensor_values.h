@@ -1,8 +1,11 @@
-// A column's values, turned into elements exactly as tensorflow::Tensor::FromProto does.
+// A column's values, turned into elements as tensorflow::Tensor::FromProto does.
 //
 // tensor_content, when not empty, must have the exact size. Otherwise the typed field of the dtype
-// counts: a short list repeats its last value, an empty one gives zeros, empty strings, false.
-// More values than elements are refused.
+// counts: a short list repeats its last value; an empty one gives zeros, false, empty strings.
+//
+// Stricter than FromProto in three points, where it would silently answer for other data than was
+// sent: unknown_rank (it ignores the flag), more values than elements (it drops them), any values
+// for a shape without elements (it drops them, too). Resources and variants are refused as well.
 #ifndef COLCAST_SERVER_WIRE_TENSOR_VALUES_H_
 #define COLCAST_SERVER_WIRE_TENSOR_VALUES_H_
 

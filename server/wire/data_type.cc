@@ -1,0 +1,65 @@
+#include "server/wire/data_type.h"
+
+#include <array>
+
+namespace colcast {
+namespace {
+
+constexpr int kReferenceOffset = 100;
+
+struct TypeFacts {
+  const char* name;
+  size_t element_size;
+};
+
+constexpr std::array<TypeFacts, 33> kTypes = {{
+    {"DT_INVALID", 0},
+    {"DT_FLOAT", 4},
+    {"DT_DOUBLE", 8},
+    {"DT_INT32", 4},
+    {"DT_UINT8", 1},
+    {"DT_INT16", 2},
+    {"DT_INT8", 1},
+    {"DT_STRING", 0},
+    {"DT_COMPLEX64", 8},
+    {"DT_INT64", 8},
+    {"DT_BOOL", 1},
+    {"DT_QINT8", 1},
+    {"DT_QUINT8", 1},
+    {"DT_QINT32", 4},
+    {"DT_BFLOAT16", 2},
+    {"DT_QINT16", 2},
+    {"DT_QUINT16", 2},
+    {"DT_UINT16", 2},
+    {"DT_COMPLEX128", 16},
+    {"DT_HALF", 2},
+    {"DT_RESOURCE", 0},
+    {"DT_VARIANT", 0},
+    {"DT_UINT32", 4},
+    {"DT_UINT64", 8},
+    {"DT_FLOAT8_E5M2", 1},
+    {"DT_FLOAT8_E4M3FN", 1},
+    {"DT_FLOAT8_E4M3FNUZ", 1},
+    {"DT_FLOAT8_E4M3B11FNUZ", 1},
+    {"DT_FLOAT8_E5M2FNUZ", 1},
+    // One element a byte, in tensors and on the wire alike.
+    {"DT_INT4", 1},
+    {"DT_UINT4", 1},
+    {"DT_INT2", 1},
+    {"DT_UINT2", 1},
+}};
+
+bool IsListed(int dtype) { return dtype >= 0 && dtype < static_cast<int>(kTypes.size()); }
+
+}  // namespace
+
+size_t ElementSize(DataType dtype) { return IsListed(dtype) ? kTypes[dtype].element_size : 0; }
+
+std::string DataTypeName(DataType dtype) {
+  if (IsListed(dtype)) return kTypes[dtype].name;
+  const int referenced = static_cast<int>(dtype) - kReferenceOffset;
+  if (referenced > 0 && IsListed(referenced)) return std::string(kTypes[referenced].name) + "_REF";
+  return "dtype " + std::to_string(static_cast<int>(dtype));
+}
+
+}  // namespace colcast

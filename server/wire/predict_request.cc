@@ -1,0 +1,206 @@
+#include "server/wire/predict_request.h"
+
+#include <utility>
+
+#include "server/wire/reader.h"
+#include "server/wire/schema.h"
+#include "server/wire/tensor_decoder.h"
+#include "server/wire/utf8.h"
+
+namespace colcast {
+namespace {
+
+// A request with more columns than this leaves no memory behind.
+constexpr size_t kMaxKeptColumns = 4096;
+
+}  // namespace
+
+// Only says whether the message is well-formed; what is wrong with it is found out afterwards.
+class PredictRequestDecoder {
+ public:
+  explicit PredictRequestDecoder(PredictRequest* request) : request_(request) {}
+
+  // `depth`, here and below: how deep messages may still nest.
+  bool Decode(Reader message, int depth);
+
+ private:
+  bool MergeModelSpec(Reader spec, int depth);
+  bool MergeVersion(Reader wrapped, int depth);
+  bool DecodeInput(Reader entry, int depth);
+  bool CheckIgnored(Reader* message, const MessageSchema& schema, int depth);
+  bool ReadName(Reader* reader, std::string_view* name);
+  bool ReadString(Reader* reader, std::string* text);
+
+  PredictRequest* const request_;
+  TensorDecoder tensor_decoder_;
+};
+
+bool PredictRequestDecoder::Decode(Reader message, int depth) {
+  while (!message.done()) {
+    uint32_t tag;
+    if (!message.ReadTag(&tag)) return false;
+    bool ok;
+    Reader nested;
+    switch (tag) {
+      case MakeTag(1, kLengthType):
+        ok = message.ReadNested(&nested) && MergeModelSpec(nested, depth - 1);
+        break;
+      case MakeTag(2, kLengthType):
+        // A map entry does not count as a level of nesting.
+        ok = message.ReadNested(&nested) && DecodeInput(nested, depth);
+        break;
+      case MakeTag(3, kLengthType):
+        ok = ReadName(&message, &request_->output_filter_.emplace_back());
+        break;
+      case MakeTag(5, kLengthType):
+        ok = CheckIgnored(&message, kPredictStreamedOptions, depth - 1);
+        break;
+      case MakeTag(7, kLengthType):
+        ok = CheckIgnored(&message, kRequestOptions, depth - 1);
+        break;
+      default:
+        ok = message.SkipValue(tag, depth);
+    }
+    if (!ok) return false;
+  }
+  return true;
+}
+
+bool PredictRequestDecoder::MergeModelSpec(Reader spec, int depth) {
+  ModelSpec& model_spec = request_->model_spec_;
+  while (!spec.done()) {
+    uint32_t tag;
+    if (!spec.ReadTag(&tag)) return false;
+    bool ok;
+    Reader nested;
+    switch (tag) {
+      case MakeTag(1, kLengthType):
+        ok = ReadString(&spec, &model_spec.name);
+        break;
+      case MakeTag(2, kLengthType):
+        ok = spec.ReadNested(&nested) && MergeVersion(nested, depth - 1);
+        break;
+      case MakeTag(3, kLengthType):
+        ok = ReadString(&spec, &model_spec.signature_name);
+        break;
+      case MakeTag(4, kLengthType):
+        model_spec.version.reset();
+        ok = ReadString(&spec, &model_spec.version_label.emplace());
+        break;
+      default:
+        ok = spec.SkipValue(tag, depth);
+    }
+    if (!ok) return false;
+  }
+  return true;
+}
+
+// google.protobuf.Int64Value
+bool PredictRequestDecoder::MergeVersion(Reader wrapped, int depth) {
+  ModelSpec& model_spec = request_->model_spec_;
+  model_spec.version_label.reset();
+  if (!model_spec.version) model_spec.version = 0;
+  while (!wrapped.done()) {
+    uint32_t tag;
+    if (!wrapped.ReadTag(&tag)) return false;
+    if (tag == MakeTag(1, kVarintType)) {
+      uint64_t value;
+      if (!wrapped.ReadVarint(&value)) return false;
+      model_spec.version = static_cast<int64_t>(value);
+    } else if (!wrapped.SkipValue(tag, depth)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool PredictRequestDecoder::DecodeInput(Reader entry, int depth) {
+  // The first column not in use; it stays unused if its name turns out to be known already.
+  std::vector<Column>& columns = request_->columns_;
+  const size_t scratch = request_->column_count_;
+  if (scratch == columns.size()) columns.emplace_back();
+  Column& column = columns[scratch];
+  column.name = std::string_view();
+  tensor_decoder_.Begin(&column);
+  while (!entry.done()) {
+    uint32_t tag;
+    if (!entry.ReadTag(&tag)) return false;
+    bool ok;
+    Reader nested;
+    switch (tag) {
+      case MakeTag(1, kLengthType):
+        ok = ReadName(&entry, &column.name);
+        break;
+      case MakeTag(2, kLengthType):
+        ok = entry.ReadNested(&nested) && tensor_decoder_.Merge(nested, depth - 1);
+        break;
+      default:
+        ok = entry.SkipValue(tag, depth);
+    }
+    if (!ok) return false;
+  }
+  tensor_decoder_.Finish();
+
+  const size_t index = request_->names_.FindOrAdd(column.name);
+  if (index == scratch) {
+    ++request_->column_count_;
+  } else {
+    std::swap(columns[index], column);
+  }
+  return true;
+}
+
+bool PredictRequestDecoder::CheckIgnored(Reader* message, const MessageSchema& schema, int depth) {
+  Reader nested;
+  return message->ReadNested(&nested) && CheckMessage(nested, schema, depth, nullptr);
+}
+
+bool PredictRequestDecoder::ReadName(Reader* reader, std::string_view* name) {
+  Bytes bytes;
+  if (!reader->ReadBytes(&bytes)) return false;
+  *name = bytes.contiguous() ? bytes.view()
+                             : request_->straddling_names_.emplace_back(bytes.ToString());
+  return IsValidUtf8(*name);
+}
+
+bool PredictRequestDecoder::ReadString(Reader* reader, std::string* text) {
+  Bytes bytes;
+  if (!reader->ReadBytes(&bytes)) return false;
+  text->resize(bytes.size());
+  bytes.CopyTo(text->data());
+  return IsValidUtf8(*text);
+}
+
+void PredictRequest::Clear() {
+  model_spec_.name.clear();
+  model_spec_.version.reset();
+  model_spec_.version_label.reset();
+  model_spec_.signature_name.clear();
+  if (column_count_ > kMaxKeptColumns) {
+    columns_ = std::vector<Column>();
+    names_ = NameTable();
+  }
+  column_count_ = 0;
+  names_.Clear();
+  output_filter_.clear();
+  straddling_names_.clear();
+}
+
+const Column* PredictRequest::Find(std::string_view name) const {
+  const size_t index = names_.Find(name);
+  return index == names_.size() ? nullptr : &columns_[index];
+}
+
+Status DecodePredictRequest(const Bytes& message, PredictRequest* request) {
+  request->Clear();
+  if (PredictRequestDecoder(request).Decode(Reader(message), kMaxDepth)) return OkStatus();
+  Malformed malformed;
+  if (CheckMessage(Reader(message), kPredictRequest, kMaxDepth, &malformed)) {
+    return Internal("the request's decoder and its checker disagree");
+  }
+  return InvalidArgument("malformed PredictRequest: ", malformed.path,
+                         malformed.path.empty() ? "" : ": ", malformed.reason, " (byte ",
+                         malformed.offset, " of ", message.size(), ")");
+}
+
+}  // namespace colcast

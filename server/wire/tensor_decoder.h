@@ -1,0 +1,52 @@
+// tensorflow.TensorProto -> Column, inside DecodePredictRequest.
+#ifndef COLCAST_SERVER_WIRE_TENSOR_DECODER_H_
+#define COLCAST_SERVER_WIRE_TENSOR_DECODER_H_
+
+#include <array>
+#include <cstdint>
+
+#include "server/wire/predict_request.h"
+#include "server/wire/reader.h"
+
+namespace colcast {
+
+// Decodes the TensorProto of one column, which may come in several messages that merge: Begin,
+// then Merge for each message, then Finish.
+class TensorDecoder {
+ public:
+  // `column` loses all but its name.
+  void Begin(Column* column);
+
+  // False if the message is malformed. `depth`: how deep messages may still nest below it.
+  bool Merge(Reader message, int depth);
+
+  void Finish();
+
+ private:
+  static constexpr uint32_t kMaxFieldNumber = 18;
+
+  bool MergeField(uint32_t tag, Reader* message, int depth);
+  bool MergeDtype(Reader* message);
+  bool MergeShape(Reader shape, int depth);
+
+  // A record of a repeated field, packed or with one value only.
+  bool MergeVarints(uint32_t tag, Reader* message);
+  bool MergeFixed(uint32_t tag, uint32_t value_size, Reader* message);
+  bool MergeString(Reader* message);
+  void CountPacked(uint32_t field_number, int64_t count, const Bytes& body);
+  void CountOne(uint32_t field_number);
+
+  Column* column_ = nullptr;
+
+  // What each field holds is noted whatever the dtype is, because the dtype may come last.
+  std::array<int64_t, kMaxFieldNumber + 1> counts_;
+  bool message_has_values_;
+  uint32_t first_field_;  // of the first record with values; 0 before it
+  bool only_body_known_;  // that record is packed, and no other has values of that field
+  Bytes only_body_;
+  Bytes float8_;
+};
+
+}  // namespace colcast
+
+#endif  // COLCAST_SERVER_WIRE_TENSOR_DECODER_H_

@@ -1,0 +1,255 @@
+#include "server/wire/tensor_values.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "server/wire/describe.h"
+#include "server/wire/reader.h"
+#include "server/wire/value_records.h"
+#include "server/wire/varint.h"
+
+namespace colcast {
+namespace {
+
+constexpr size_t kMaxDimensions = 254;
+
+std::string Input(const Column& column) { return "input " + Quoted(column.name); }
+
+// Writes at most `capacity` varints to `out`, each converted to T by `convert`.
+template <typename T, typename Convert>
+class VarintCopier {
+ public:
+  VarintCopier(T* out, int64_t capacity, Convert convert)
+      : out_(out), end_(out + capacity), convert_(convert) {}
+
+  T* out() const { return out_; }
+
+  void Copy(const Bytes& body) {
+    if (body.contiguous()) return CopyPiece(Reader(body), body.data(), body.size());
+    Reader reader(body);
+    uint64_t value;
+    while (out_ != end_ && !reader.done() && reader.ReadVarint(&value)) *out_++ = convert_(value);
+  }
+
+ private:
+  void CopyPiece(Reader reader, const uint8_t* at, size_t size) {
+    const uint8_t* const end = at + size;
+    // Each step reads at most 8 varints, and none of them beyond `end`.
+    while (end - at >= 16 && end_ - out_ >= 8) {
+      const uint64_t word = LoadEightBytes(at);
+      if ((word & kContinuationBits) == 0) {
+        for (int i = 0; i < 8; ++i) out_[i] = convert_(at[i]);
+        out_ += 8;
+        at += 8;
+      } else {
+        uint64_t value;
+        at = ReadVarintUnchecked(at, &value);
+        *out_++ = convert_(value);
+      }
+    }
+    (void)reader.Skip(size - (end - at));
+    uint64_t value;
+    while (out_ != end_ && !reader.done() && reader.ReadVarint(&value)) *out_++ = convert_(value);
+  }
+
+  T* out_;
+  T* const end_;
+  const Convert convert_;
+};
+
+// Copies the column's varints and returns how many of `out` were written.
+template <typename T, typename Convert>
+int64_t CopyVarints(const Column& column, int64_t count, void* out, Convert convert) {
+  T* const begin = static_cast<T*>(out);
+  VarintCopier<T, Convert> copier(begin, count, convert);
+  ForEachRecord(column.values, ValueFieldOf(column.dtype),
+                [&](const Bytes& body) { copier.Copy(body); });
+  return copier.out() - begin;
+}
+
+template <typename T>
+int64_t CopyIntegers(const Column& column, int64_t count, void* out) {
+  return CopyVarints<T>(column, count, out, [](uint64_t value) { return static_cast<T>(value); });
+}
+
+int64_t CopyBools(const Column& column, int64_t count, void* out) {
+  return CopyVarints<bool>(column, count, out, [](uint64_t value) { return value != 0; });
+}
+
+// Values that lie on the wire as they do in memory. Drops the half of a complex number.
+int64_t CopyFixed(const Column& column, int64_t count, void* out) {
+  const size_t capacity = count * ElementSize(column.dtype);
+  size_t size = 0;
+  ForEachRecord(column.values, ValueFieldOf(column.dtype), [&](const Bytes& body) {
+    const size_t part = std::min(body.size(), capacity - size);
+    body.Sub(0, part).CopyTo(static_cast<uint8_t*>(out) + size);
+    size += part;
+  });
+  return static_cast<int64_t>(size / ElementSize(column.dtype));
+}
+
+int64_t CopyTypedValues(const Column& column, int64_t count, void* out) {
+  switch (ValueFieldOf(column.dtype)) {
+    case ValueField::kInt:
+    case ValueField::kHalf:
+    case ValueField::kInt64:
+    case ValueField::kUint32:
+    case ValueField::kUint64:
+      switch (ElementSize(column.dtype)) {
+        case 1:
+          return CopyIntegers<uint8_t>(column, count, out);
+        case 2:
+          return CopyIntegers<uint16_t>(column, count, out);
+        case 4:
+          return CopyIntegers<uint32_t>(column, count, out);
+        default:
+          return CopyIntegers<uint64_t>(column, count, out);
+      }
+    case ValueField::kBool:
+      return CopyBools(column, count, out);
+    default:
+      return CopyFixed(column, count, out);
+  }
+}
+
+// Fills elements [written, count) with the last one written, or with zeros if there is none.
+void RepeatLast(size_t element_size, int64_t written, int64_t count, void* out) {
+  auto* const begin = static_cast<uint8_t*>(out);
+  size_t done = written * element_size;
+  const size_t size = count * element_size;
+  if (done == size) return;
+  if (done == 0) {
+    std::memset(begin, 0, size);
+    return;
+  }
+  // What has been filled is always copied behind itself, so there are few, large copies.
+  const uint8_t* const last = begin + done - element_size;
+  while (done < size) {
+    const size_t part = std::min(size - done, static_cast<size_t>(begin + done - last));
+    std::memcpy(begin + done, last, part);
+    done += part;
+  }
+}
+
+// One of the lengths with which a string column's tensor_content begins: at most five bytes, of
+// which the last one's upper bits do not count.
+bool ReadLength(Reader* reader, size_t* length) {
+  const size_t left = reader->left();
+  uint64_t value;
+  if (!reader->ReadVarint(&value) || left - reader->left() > 5) return false;
+  *length = static_cast<uint32_t>(value);
+  return true;
+}
+
+Status VisitContent(const Column& column, int64_t count, StringVisitor* visitor) {
+  const Bytes& content = column.values.tensor_content;
+  Reader lengths(content);
+  size_t total = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    size_t length;
+    if (!ReadLength(&lengths, &length)) {
+      return InvalidArgument(Input(column), ": tensor_content of ", content.size(),
+                             " bytes ends or is malformed at the length of string ", i, " of ",
+                             count);
+    }
+    total += length;
+  }
+  if (total != lengths.left()) {
+    return InvalidArgument(Input(column), ": the ", count, " strings in tensor_content need ",
+                           total, " bytes after their lengths, ", lengths.left(), " were sent");
+  }
+  size_t offset = content.size() - total;
+  lengths = Reader(content);
+  for (int64_t i = 0; i < count; ++i) {
+    size_t length = 0;
+    if (!ReadLength(&lengths, &length)) break;
+    visitor->Set(i, content.Sub(offset, length));
+    offset += length;
+  }
+  return OkStatus();
+}
+
+Status CheckContent(const Column& column, int64_t count) {
+  const size_t size = column.values.tensor_content.size();
+  if (column.dtype == DT_STRING) {
+    // Each string takes at least the byte of its length.
+    if (size >= static_cast<size_t>(count) && count > 0) return OkStatus();
+    return InvalidArgument(Input(column), ": tensor_content of ", size, " bytes can not hold ",
+                           count, " strings");
+  }
+  const size_t element_size = ElementSize(column.dtype);
+  if (size % element_size == 0 && size / element_size == static_cast<size_t>(count)) {
+    return OkStatus();
+  }
+  return InvalidArgument(Input(column), ": tensor_content has ", size, " bytes, its shape needs ",
+                         count, " elements of ", element_size, " bytes (",
+                         DataTypeName(column.dtype), ")");
+}
+
+}  // namespace
+
+Status ElementCount(const Column& column, int64_t* count) {
+  if (column.unknown_rank) return InvalidArgument(Input(column), ": its shape has unknown rank");
+  if (column.dims.size() > kMaxDimensions) {
+    return InvalidArgument(Input(column), ": ", column.dims.size(), " dimensions, at most ",
+                           kMaxDimensions, " are allowed");
+  }
+  *count = 1;
+  for (int64_t dim : column.dims) {
+    if (dim < 0) {
+      return InvalidArgument(Input(column), ": dimension ", dim, " in shape ",
+                             ShapeName(column.dims));
+    }
+    if (__builtin_mul_overflow(*count, dim, count)) {
+      return InvalidArgument(Input(column), ": more elements than int64 can count in shape ",
+                             ShapeName(column.dims));
+    }
+  }
+  return OkStatus();
+}
+
+Status CheckValues(const Column& column, int64_t count) {
+  const ValueField field = ValueFieldOf(column.dtype);
+  if (field == ValueField::kNone) {
+    return InvalidArgument(Input(column), ": ", DataTypeName(column.dtype), " can not be sent");
+  }
+  const auto element_size = static_cast<int64_t>(std::max<size_t>(1, ElementSize(column.dtype)));
+  if (count > std::numeric_limits<int64_t>::max() / element_size) {
+    return InvalidArgument(Input(column), ": ", count, " elements of ", DataTypeName(column.dtype),
+                           " are too large");
+  }
+  if (!column.values.tensor_content.empty()) return CheckContent(column, count);
+  const int64_t sent = column.values.count / ValuesPerElement(field);
+  if (sent > count) {
+    return InvalidArgument(Input(column), ": ", sent, " values were sent, shape ",
+                           ShapeName(column.dims), " has ", count, " elements");
+  }
+  return OkStatus();
+}
+
+Status CopyValues(const Column& column, int64_t count, void* out) {
+  if (Status status = CheckValues(column, count); !status.ok()) return status;
+  if (column.dtype == DT_STRING)
+    return Internal(Input(column), ": strings are visited, not copied");
+  if (count == 0) return OkStatus();
+  if (!column.values.tensor_content.empty()) {
+    column.values.tensor_content.CopyTo(out);
+    return OkStatus();
+  }
+  const int64_t written = CopyTypedValues(column, count, out);
+  RepeatLast(ElementSize(column.dtype), written, count, out);
+  return OkStatus();
+}
+
+Status VisitStrings(const Column& column, int64_t count, StringVisitor* visitor) {
+  if (Status status = CheckValues(column, count); !status.ok()) return status;
+  if (column.dtype != DT_STRING) return Internal(Input(column), ": not a string column");
+  if (!column.values.tensor_content.empty()) return VisitContent(column, count, visitor);
+  int64_t next = 0;
+  ForEachRecord(column.values, ValueField::kString,
+                [&](const Bytes& value) { visitor->Set(next++, value); });
+  if (next < count) visitor->Repeat(next, count);
+  return OkStatus();
+}
+
+}  // namespace colcast

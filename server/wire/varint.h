@@ -1,0 +1,77 @@
+// Base-128 varints in contiguous memory, eight bytes at a time.
+#ifndef COLCAST_SERVER_WIRE_VARINT_H_
+#define COLCAST_SERVER_WIRE_VARINT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace colcast {
+
+constexpr size_t kMaxVarintSize = 10;
+constexpr uint64_t kContinuationBits = 0x8080808080808080;
+
+inline uint64_t LoadEightBytes(const uint8_t* at) {
+  static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
+  uint64_t word;
+  std::memcpy(&word, at, sizeof(word));
+  return word;
+}
+
+// The number whose 7-bit groups, least significant first, are the low bits of the eight bytes.
+inline uint64_t JoinSevenBitGroups(uint64_t word) {
+  word &= ~kContinuationBits;
+  word = (word & 0x007f007f007f007f) | ((word & 0x7f007f007f007f00) >> 1);
+  word = (word & 0x00003fff00003fff) | ((word & 0x3fff00003fff0000) >> 2);
+  return (word & 0x000000000fffffff) | ((word & 0x0fffffff00000000) >> 4);
+}
+
+// Reads one varint; returns the byte after it, or null if it is longer than 10 bytes. Bits beyond
+// the 64th are dropped. Requires 10 readable bytes.
+inline const uint8_t* ReadVarintUnchecked(const uint8_t* at, uint64_t* value) {
+  const uint64_t word = LoadEightBytes(at);
+  const uint64_t last_bytes = ~word & kContinuationBits;
+  if (last_bytes != 0) {
+    const uint64_t up_to_last = last_bytes ^ (last_bytes - 1);
+    *value = JoinSevenBitGroups(word & up_to_last);
+    return at + (__builtin_ctzll(last_bytes) + 1) / 8;
+  }
+  *value = JoinSevenBitGroups(word) | uint64_t{at[8] & 0x7fu} << 56;
+  if (at[8] < 0x80) return at + 9;
+  *value |= uint64_t{at[9]} << 63;
+  return at[9] < 0x80 ? at + 10 : nullptr;
+}
+
+inline size_t VarintSize(uint64_t value) {
+  const int bits = 64 - __builtin_clzll(value | 1);
+  return (bits + 6) / 7;
+}
+
+// Returns the byte after the varint.
+inline uint8_t* WriteVarint(uint64_t value, uint8_t* out) {
+  while (value >= 0x80) {
+    *out++ = static_cast<uint8_t>(value | 0x80);
+    value >>= 7;
+  }
+  *out++ = static_cast<uint8_t>(value);
+  return out;
+}
+
+// Counts the varints of a run that comes in pieces, and finds those that are too long.
+class VarintCounter {
+ public:
+  // False if some varint is longer than 10 bytes.
+  bool Add(const uint8_t* data, size_t size);
+
+  // Whether the bytes so far end with the last byte of a varint (or there are none).
+  bool complete() const { return pending_ == 0; }
+  int64_t count() const { return count_; }
+
+ private:
+  int64_t count_ = 0;
+  int pending_ = 0;  // bytes of the varint that has not ended yet
+};
+
+}  // namespace colcast
+
+#endif  // COLCAST_SERVER_WIRE_VARINT_H_
