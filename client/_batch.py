@@ -9,7 +9,14 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from colcast.client._columns import Column, Source, default_column, fixed_column, whole_array
+from colcast.client._columns import (
+    Column,
+    Source,
+    clean_column,
+    default_column,
+    fixed_column,
+    whole_array,
+)
 from colcast.client._dtypes import Array
 from colcast.client._errors import InputError
 from colcast.client._inputs import Table
@@ -77,7 +84,7 @@ def send_equal_rows_once(batch: Batch) -> Batch:
     One column keeps all rows, so that the request still says how many there are.
     """
     columns = {
-        name: column.take(slice(0, 1)) if column.same_on_every_row() else column
+        name: column.take(_FIRST) if column.rows > 1 and column.same_on_every_row() else column
         for name, column in batch.columns.items()
     }
     if batch.rows > 1 and columns and all(column.rows == 1 for column in columns.values()):
@@ -95,6 +102,8 @@ def repeat_to(column: Column, rows: int) -> Column:
 
 # Implementation details follow.
 
+_FIRST = slice(0, 1)
+
 
 def _add_columns(
     batch: Batch,
@@ -111,7 +120,11 @@ def _add_columns(
             if name.removesuffix(LENGTH_SUFFIX) not in table.columns:
                 raise InputError("given without the values it counts", feature=name)
         else:
-            _add_column(batch, Source(feature, policies, of_user), table, values)
+            column = clean_column(feature, values, policies)
+            if column is not None:
+                batch.columns[name] = column
+            else:
+                _add_column(batch, Source(feature, policies, of_user), table, values)
 
 
 def _add_column(batch: Batch, source: Source, table: Table, values: Any) -> None:

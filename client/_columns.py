@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from colcast.client._dtypes import BFLOAT16, FLOAT, INT64, STRING, Array, bfloat16_bits
@@ -16,8 +16,7 @@ from colcast.client._schema import Feature, Kind
 from colcast.client._values import Place, flat_array, is_missing, no_value, object_array
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(NamedTuple):
     """A feature's values as they travel.
 
     Attributes:
@@ -32,7 +31,7 @@ class Column:
     @property
     def rows(self) -> int:
         """How many rows it has."""
-        return int(self.values.shape[0])
+        return len(self.values)
 
     def take(self, rows: Sequence[int] | slice | Array) -> "Column":
         """The column of these rows only."""
@@ -84,6 +83,18 @@ class Source:
         return self.error(row, no_value(value, self.feature.dtype, self.policies))
 
 
+def clean_column(feature: Feature, values: Any, policies: Policies) -> Column | None:
+    """The quick way to the same column for values that need no look but at their type.
+
+    An array of the very dtype and shape, or a list of one Python type that always fits.
+    None: they must go the long way.
+    """
+    if feature.kind is not Kind.SINGLE or policies.nan != "send":
+        return None
+    converted = _clean(feature, values)
+    return None if converted is None else Column(converted)
+
+
 def fixed_column(source: Source, values: Any) -> Column:
     """Converts a feature that has the same number of values on every row.
 
@@ -96,9 +107,6 @@ def fixed_column(source: Source, values: Any) -> Column:
         InputError: a value that does not fit, with its feature and row.
     """
     feature = source.feature
-    clean = _clean(feature, values, source.policies)
-    if clean is not None:
-        return Column(clean)
     sizes = _inner_shape(feature, values)
     width = math.prod(sizes)
     default = default_column(feature) if width == 1 else None  # else rows are filled below
@@ -173,13 +181,7 @@ def list_shape(value: Any) -> tuple[int, ...] | None:
 _NESTED = {list, tuple, np.ndarray}
 
 
-def _clean(feature: Feature, values: Any, policies: Policies) -> Array | None:
-    """Values that need no checking but their type, converted in one go; None: the long way.
-
-    An array of the very dtype and shape, or a list of one Python type that always fits.
-    """
-    if policies.nan != "send":
-        return None
+def _clean(feature: Feature, values: Any) -> Array | None:
     if isinstance(values, np.ndarray):
         if values.dtype != feature.dtype.storage or values.shape[1:] != feature.shape:
             return None

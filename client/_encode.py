@@ -5,9 +5,8 @@ No protobuf object is built: a tensor is a few header bytes in front of its arra
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from colcast.client._dtypes import BOOL, STRING, Array, DType, bfloat16_bits, dtype_of_array
@@ -17,8 +16,7 @@ from colcast.client._wire import field, integer_field, varint, varints
 Parts = list[bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class Tensor:
+class Tensor(NamedTuple):
     """One input as it is about to travel.
 
     Attributes:

@@ -35,7 +35,7 @@ def table_of_frame(frame: Any, wanted: Wanted) -> Table:
         if wanted is None or name in wanted:
             columns[name] = read(frame[name])
     rows = frame.num_rows if hasattr(frame, "num_rows") else len(frame)
-    return Table(rows, columns, frozenset(names) - columns.keys())
+    return Table(rows, columns, frozenset(names).difference(columns))
 
 
 # Implementation details follow.

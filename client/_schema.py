@@ -118,9 +118,9 @@ class Signature:
         return Feature(spec.name, spec.dtype, kind, inner, one_row, default)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ModelSchema:
-    """The signatures of one version of a served model."""
+    """The signatures of one version of a served model; equal only to itself."""
 
     model: str
     version: int | None

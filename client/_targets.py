@@ -1,7 +1,7 @@
 """Who repeats the user's row: the five ways to write one batch as a request."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal, get_args
 
 import numpy as np
@@ -66,6 +66,7 @@ def check_target(target: str) -> None:
         )
 
 
+@lru_cache(maxsize=64)
 def plan_for(
     schema: ModelSchema,
     target: Target = "auto",
