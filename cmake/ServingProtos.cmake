@@ -31,6 +31,7 @@ add_custom_command(
   COMMAND ${PROTOC} --descriptor_set_in=${SERVING_PROTOSET} --grpc_out=${SERVING_PROTO_DIR}
           --plugin=protoc-gen-grpc=${GRPC_CPP_PLUGIN} ${serving_services}
   DEPENDS ${SERVING_PROTOSET}
+  COMMENT "Generating C++ from TensorFlow Serving's protos"
   VERBATIM)
 
 add_library(serving_protos STATIC ${serving_sources})

@@ -4,7 +4,7 @@
 
 #include "server/engine/model.h"
 #include "server/engine/status.h"
-#include "tensorflow/core/public/release_version.h"
+#include "tensorflow/c/c_api.h"
 
 namespace colcast::engine {
 namespace {
@@ -13,7 +13,7 @@ class TensorFlowEngine final : public Engine {
  public:
   explicit TensorFlowEngine(const Options& options) : options_(options) {}
 
-  std::string tensorflow_version() const override { return TF_VERSION_STRING; }
+  std::string tensorflow_version() const override { return TF_Version(); }
 
   Status Load(const std::string& directory, const std::vector<std::string>& tags,
               std::unique_ptr<Model>* model) const override {
