@@ -16,6 +16,7 @@ _SUBCOMMANDS = {
     "export": _Subcommand("colcast.export.cli", "export", "add columnar signatures to a model"),
     "serve": _Subcommand("colcast.server.cli", None, "start the native server"),
     "rank": _Subcommand("colcast.client.cli", None, "rank items from a file for one user"),
+    "loadtest": _Subcommand("colcast.loadtest.cli", "loadtest", "compare formats under load"),
 }
 
 

@@ -11,7 +11,7 @@ from math import ceil, floor, isfinite, log10
 Point = tuple[float, float]
 
 _WIDTH, _HEIGHT = 640, 300
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 16, 46
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 28, 16, 46
 _PLOT_WIDTH, _PLOT_HEIGHT = _WIDTH - _LEFT - _RIGHT, _HEIGHT - _TOP - _BOTTOM
 
 
@@ -72,7 +72,7 @@ def line_chart(
 
 def bar_chart(bars: Sequence[Bar], title: str) -> str:
     """Horizontal bars from zero, the value written behind each."""
-    row, left = 30, 190
+    row, left = 30, 24 + 7 * max((len(bar.label) for bar in bars), default=0)
     longest = max((bar.value for bar in bars if isfinite(bar.value)), default=1.0) or 1.0
     width = _WIDTH - left - 110
     parts = []
@@ -95,7 +95,7 @@ def histogram(values: Sequence[float], *, x_title: str, y_title: str, bins: int 
     counts = [0] * bins
     for value in values:
         counts[min(int(value / wide), bins - 1)] += 1
-    y_ticks = round_ticks(max(counts))
+    y_ticks = round_ticks(max(counts), whole=True)
     x = _scale(0.0, x_ticks[-1], _LEFT, _LEFT + _PLOT_WIDTH)
     y = _scale(0.0, y_ticks[-1], _TOP + _PLOT_HEIGHT, _TOP)
     bars = [
@@ -109,13 +109,14 @@ def histogram(values: Sequence[float], *, x_title: str, y_title: str, bins: int 
     return _svg(axes + "".join(bars), _HEIGHT, f"{y_title} over {x_title}")
 
 
-def round_ticks(top: float, about: int = 5) -> list[float]:
-    """Round numbers from 0 to at least `top`, about so many steps."""
+def round_ticks(top: float, *, whole: bool = False) -> list[float]:
+    """About six round numbers, `whole` ones if asked for, from 0 to at least `top`."""
     if not (isfinite(top) and top > 0):
         top = 1.0
-    rough = top / about
+    rough = max(top / 5, 1.0) if whole else top / 5
     power = 10.0 ** floor(log10(rough))
-    step = next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= rough * 0.999)
+    steps = (1, 2, 5, 10) if whole else (1, 2, 2.5, 5, 10)
+    step = next(m * power for m in steps if m * power >= rough * 0.999)
     return [n * step for n in range(ceil(top / step * 0.999) + 1)]
 
 

@@ -5,7 +5,7 @@ Clients that wait for their answer send less the slower a server gets, and so hi
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,7 +40,6 @@ class OpenLoop:
         schedule: Schedule,
         *,
         meter: Meter | None = None,
-        progress: Callable[[Recording], None] = lambda _: None,
     ) -> Recording:
         """Sends every call of the schedule and waits for the last answer.
 
@@ -48,16 +47,14 @@ class OpenLoop:
           requests: what the schedule chooses from.
           schedule: when to send which.
           meter: what the server has used, where that is known.
-          progress: called after every answer with everything recorded so far.
         """
-        return asyncio.run(self._run(requests, schedule, meter, progress))
+        return asyncio.run(self._run(requests, schedule, meter))
 
     async def _run(
         self,
         requests: Sequence[Request],
         schedule: Schedule,
         meter: Meter | None,
-        progress: Callable[[Recording], None],
     ) -> Recording:
         channels = [
             grpc.aio.insecure_channel(self.target, CHANNEL_OPTIONS) for _ in range(self.connections)
@@ -65,7 +62,7 @@ class OpenLoop:
         try:
             await asyncio.gather(*(_connect(channel) for channel in channels))
             cpu = meter.cpu_seconds() if meter else 0.0
-            recording = await self._send(channels, requests, schedule, progress)
+            recording = await self._send(channels, requests, schedule)
             if meter:
                 recording.server_cpu_seconds = meter.cpu_seconds() - cpu
             return recording
@@ -78,7 +75,6 @@ class OpenLoop:
         channels: Sequence[Any],
         requests: Sequence[Request],
         schedule: Schedule,
-        progress: Callable[[Recording], None],
     ) -> Recording:
         methods = {
             name: [channel.unary_unary(name) for channel in channels]
@@ -94,7 +90,6 @@ class OpenLoop:
             recording.add(request, answer, began, due)
             if self.keep_every and number % self.keep_every == 0 and answer.code == "OK":
                 recording.samples.append(Sample(which, answer.response))
-            progress(recording)
 
         async with asyncio.TaskGroup() as under_way:
             for number, (due, which) in enumerate(

@@ -20,6 +20,7 @@ def render(report: Mapping[str, Any]) -> str:
     series = report["series"]
     style = files("colcast.loadtest").joinpath("page.css").read_text()
     problems = "".join(f'<p class="problem">{escape(text)}</p>' for text in report["problems"])
+    notes = "".join(f'<p class="note">{escape(text)}</p>' for text in report["notes"])
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -35,6 +36,7 @@ def render(report: Mapping[str, Any]) -> str:
 {problems}
 {_headline(series)}
 {_table(series)}
+{notes}
 {_legend(series)}
 <div class="charts">
 {"".join(_figures(report))}
@@ -101,10 +103,11 @@ def _headline(series: Sequence[Series]) -> str:
         ("p95_ms", "of the 95th percentile", "ms"),
     ):
         before, after = _value(first, figure), _value(last, figure)
+        shown = milliseconds if unit.startswith("ms") else number
         if before == before and after == after and before > 0:
             told.append(
                 f"<b>{share(after, before)}</b> {what} "
-                f"({number(after)} against {number(before)} {unit})"
+                f"({shown(after)} against {shown(before)} {unit})"
             )
     if not told:
         return ""
@@ -130,7 +133,7 @@ def _table(series: Sequence[Series]) -> str:
     head = "".join(f"<th>{text}</th>" for text in heads)
     return (
         f'<div class="wide"><table><thead><tr>{head}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table></div>{_errors(series)}"
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
     )
 
 
@@ -152,18 +155,6 @@ def _cells(one: Series, first: Series) -> list[str]:
     ]
 
 
-def _errors(series: Sequence[Series]) -> str:
-    lines = []
-    for one in series:
-        failed = {c: n for c, n in one["figures"]["codes"].items() if c != "OK"}
-        if failed:
-            counts = ", ".join(f"{n:,} {code}" for code, n in failed.items())
-            first = one["figures"]["first_error"]
-            text = f"{one['label']}: {counts}; the first: {first}"
-            lines.append(f'<p class="problem">{escape(text)}</p>')
-    return "".join(lines)
-
-
 def _legend(series: Sequence[Series]) -> str:
     chips = "".join(
         f'<span><i class="chip s{place % _COLOURS}"></i>{escape(one["label"])}: '
@@ -183,15 +174,13 @@ def _figure(title: str, explanation: str, chart: str) -> str:
 
 
 def _bars(series: Sequence[Series], figure: str, unit: str) -> list[Bar]:
-    return [
-        Bar(
-            one["label"],
-            place % _COLOURS,
-            _value(one, figure),
-            f"{number(_value(one, figure))} {unit}" if one["figures"][figure] else "not measured",
-        )
-        for place, one in enumerate(series)
-    ]
+    bars = []
+    for place, one in enumerate(series):
+        value = _value(one, figure)
+        shown = milliseconds(value) if unit == "ms" else f"{value:,.0f}"
+        text = "not measured" if value != value else f"{shown} {unit}"
+        bars.append(Bar(one["label"], place % _COLOURS, value, text))
+    return bars
 
 
 def _percentiles(series: Sequence[Series]) -> str:

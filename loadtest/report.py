@@ -10,6 +10,7 @@ import numpy as np
 from colcast.loadtest.correctness import Check
 from colcast.loadtest.figures import figures_of
 from colcast.loadtest.formats import FORMATS
+from colcast.loadtest.open_loop import kept_up
 from colcast.loadtest.recording import Recording, percentile_ms
 from colcast.loadtest.search import Found, Sla
 from colcast.loadtest.series import Series
@@ -69,6 +70,27 @@ class Report:
                 found.append(f"{label}: no call was answered, {result.recording.first_error}")
         return found
 
+    @property
+    def notes(self) -> list[str]:
+        """What the figures have to be read with: errors, late sends, searches cut short."""
+        found = []
+        for result in self.results:
+            recording, label = result.recording, result.series.label
+            if recording.errors:
+                codes = ", ".join(f"{n:,} {c}" for c, n in recording.codes.items() if c != "OK")
+                found.append(f"{label}: {codes}; the first: {recording.first_error}")
+            if not kept_up(recording):
+                late = percentile_ms(recording.lateness, 99)
+                found.append(
+                    f"{label}: the load generator could not keep up, 1 % of its sends were more "
+                    f"than {late:.0f} ms late; latencies count from when a call was due"
+                )
+            if result.found and result.found.generator_limited:
+                found.append(
+                    f"{label}: the search ended where the load generator, not the server, was late"
+                )
+        return found
+
     def as_json(self) -> dict[str, Any]:
         """In plain values; null stands for what was not measured."""
         return {
@@ -79,6 +101,7 @@ class Report:
             else {"percentile": self.sla.percentile, "milliseconds": self.sla.milliseconds},
             "candidates": list(map(int, self.sizes)),
             "series": [_series(result) for result in self.results],
+            "notes": self.notes,
             "problems": self.problems,
         }
 

@@ -52,13 +52,13 @@ def at_rate(
       rate: requests a second.
       meters: of the servers that can be measured.
       options: how to run.
-      progress: called after every answer with what the window under way has recorded.
+      progress: called after every window of a series with all of its windows so far.
     """
 
     def window(one: Series, number: int) -> Recording:
-        return _open_window(one, rate, number, meters, options, progress)
+        return _open_window(one, rate, number, meters, options)
 
-    return _in_turn(series, window, meters, options)
+    return _in_turn(series, window, meters, options, progress)
 
 
 def with_clients(
@@ -73,16 +73,14 @@ def with_clients(
     def window(one: Series, number: int) -> Recording:
         address = one.target.address
         with ClosedLoop(address, clients, timeout_seconds=options.timeout_seconds) as senders:
-            recording = senders.run(
+            return senders.run(
                 one.requests,
                 seconds=options.window_seconds,
                 meter=meters.get(address),
                 keep_every=options.keep_every,
             )
-        progress(one, recording)
-        return recording
 
-    return _in_turn(series, window, meters, options)
+    return _in_turn(series, window, meters, options, progress)
 
 
 def searching(
@@ -98,7 +96,7 @@ def searching(
     for one in series:
 
         def window(rate: float, number: int, one: Series = one) -> Recording:
-            return _open_window(one, rate, number, meters, options, lambda *_: None)
+            return _open_window(one, rate, number, meters, options)
 
         def tell(found: Window, one: Series = one) -> None:
             progress(one, found)
@@ -114,6 +112,7 @@ def _in_turn(
     window: Callable[[Series, int], Recording],
     meters: Meters,
     options: Options,
+    progress: Callable[[Series, Recording], None],
 ) -> list[Result]:
     """Window by window, every series once each, the first one changing."""
     references = _references(series)
@@ -122,6 +121,7 @@ def _in_turn(
         for place in range(len(series)):
             one = series[(number + place) % len(series)]
             recordings[one.label].extend(window(one, number))
+            progress(one, recordings[one.label])
     return [
         _result(one, recordings[one.label], references[one.label], meters, options)
         for one in series
@@ -147,7 +147,6 @@ def _open_window(
     number: int,
     meters: Meters,
     options: Options,
-    progress: Callable[[Series, Recording], None],
 ) -> Recording:
     seed = int(np.random.SeedSequence([options.seed, number]).generate_state(1)[0])
     schedule = poisson(rate, options.window_seconds, len(one.requests), seed)
@@ -160,7 +159,6 @@ def _open_window(
         one.requests,
         schedule,
         meter=meters.get(one.target.address),
-        progress=lambda recording: progress(one, recording),
     )
 
 

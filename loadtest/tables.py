@@ -1,6 +1,6 @@
 """Figures as tables for a terminal."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 
 from colcast.loadtest.figures import Figures
@@ -46,6 +46,29 @@ def _add_size(table: Table, size: str, lines: list[Line]) -> None:
         table.add_row(*cells, end_section=line is lines[-1])
 
 
+def figures_table(rows: Sequence[tuple[str, Figures]]) -> Table:
+    """One row a label; the others' server CPU as a share of the first's."""
+    table = Table(header_style="bold")
+    table.add_column("")
+    headers = ["server CPU\nms / request", "of the\nfirst", "request\nbytes", "p50\nms", "p95\nms"]
+    headers += ["p99\nms", "answered\n/s", "calls", "errors", "sends late\np99 ms"]
+    for header in headers:
+        table.add_column(header, justify="right")
+    for label, figures in rows:
+        table.add_row(
+            label,
+            milliseconds(figures.server_cpu_ms),
+            share(figures.server_cpu_ms, rows[0][1].server_cpu_ms),
+            f"{figures.request_bytes:,.0f}",
+            *(milliseconds(value) for value in (figures.p50_ms, figures.p95_ms, figures.p99_ms)),
+            f"{figures.requests_per_second:,.0f}",
+            f"{figures.calls:,}",
+            f"[red]{figures.errors:,}" if figures.errors else "0",
+            milliseconds(figures.late_p99_ms),
+        )
+    return table
+
+
 def milliseconds(value: float) -> str:
     """Two decimals below ten, one below a hundred; a dash for what was not measured."""
     if value != value:
@@ -56,14 +79,3 @@ def milliseconds(value: float) -> str:
 def share(value: float, of: float) -> str:
     """A percentage; a dash where one of them was not measured."""
     return "-" if value != value or not of > 0 else f"{100 * value / of:.0f} %"
-
-
-def error_lines(figures: Iterable[tuple[str, Figures]]) -> list[str]:
-    """One sentence for every format with errors: how many, which codes, the first message."""
-    return [
-        f"{name}: {found.errors} of {found.calls} calls failed "
-        f"({', '.join(f'{code} {n}' for code, n in found.codes.items() if code != 'OK')}), "
-        f"first {found.first_error}"
-        for name, found in figures
-        if found.errors
-    ]

@@ -1,0 +1,167 @@
+"""`colcast loadtest`: what would a team gain on its own model, traffic and server?"""
+
+import argparse
+import json
+import shlex
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+from colcast.client import ColcastError, ModelSchema, RankingClient
+from colcast.loadtest.arguments import latency_target, parser
+from colcast.loadtest.figures import figures_of
+from colcast.loadtest.formats import parse_formats
+from colcast.loadtest.metrics import MetricsMeter
+from colcast.loadtest.page import render
+from colcast.loadtest.process import Meter, ProcessMeter, listening_process
+from colcast.loadtest.recording import Recording
+from colcast.loadtest.report import Report, Result
+from colcast.loadtest.run import Options, at_rate, searching, with_clients
+from colcast.loadtest.search import Window
+from colcast.loadtest.series import Series, Target, encode_series, parse_target
+from colcast.loadtest.sizes import parse_sizes
+from colcast.loadtest.tables import figures_table
+from colcast.loadtest.traffic import Traffic
+from rich.console import Console
+from rich.live import Live
+
+_LOOKUP_TIMEOUT_SECONDS = 10.0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs a load test and writes its report.
+
+    Returns:
+      0; 1 if answers were wrong or missing, or the test could not run; 130 if it was interrupted.
+    """
+    command = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _run(parser().parse_args(command), command, Console())
+    except KeyboardInterrupt:
+        print("colcast loadtest: interrupted, no report is written", file=sys.stderr)
+        return 130
+    except (ValueError, RuntimeError, LookupError, OSError, ColcastError) as error:
+        print(f"colcast loadtest: {error}", file=sys.stderr)
+        return 1
+
+
+def _run(args: argparse.Namespace, command: Sequence[str], console: Console) -> int:
+    formats, sla = parse_formats(args.formats), latency_target(args)
+    targets = [parse_target(text) for text in args.target]
+    meters = _meters(args, targets)
+    source = Traffic(
+        args.traffic,
+        parse_sizes(args.sizes),
+        args.distinct,
+        args.seed,
+        args.request_id,
+        args.user_features,
+    )
+    data = source.load(lambda: _schema(targets[0], args.model))
+    series = encode_series(targets, args.model, formats, data)
+    console.print(f"{len(data)} requests prepared in {len(formats)} formats", highlight=False)
+    report = Report(
+        settings=_settings(args, command),
+        results=_measure(args, series, meters, console),
+        sizes=[request.rows for request in data],
+        sla=sla,
+    )
+    for path in _write(report, args.output):
+        console.print(path, highlight=False)
+    for note in report.notes:
+        console.print(note, highlight=False, markup=False)
+    for problem in report.problems:
+        print(problem, file=sys.stderr)
+    return 1 if report.problems else 0
+
+
+def _measure(
+    args: argparse.Namespace,
+    series: Sequence[Series],
+    meters: dict[str, Meter],
+    console: Console,
+) -> list[Result]:
+    options = Options(
+        seed=args.seed,
+        windows=args.windows,
+        window_seconds=args.seconds,
+        timeout_seconds=args.timeout,
+        keep_every=args.check_every,
+        tolerance=args.tolerance,
+    )
+    sla = latency_target(args)
+    if sla is not None:
+
+        def tried(one: Series, window: Window) -> None:
+            console.print(
+                f"{one.label}: {window.rate:,.0f} /s, p{sla.percentile:g} "
+                f"{window.milliseconds:.1f} ms: {window.verdict.value}",
+                highlight=False,
+            )
+
+        results = searching(series, sla, meters, options, tried)
+        console.print(figures_table([(r.series.label, figures_of(r.recording)) for r in results]))
+        return results
+
+    with Live(console=console, auto_refresh=False) as live:  # a refresh would delay sends
+        so_far: dict[str, Recording] = {}
+
+        def measured(one: Series, recording: Recording) -> None:
+            so_far[one.label] = recording
+            rows = [(s.label, figures_of(so_far[s.label])) for s in series if s.label in so_far]
+            live.update(figures_table(rows), refresh=True)
+
+        if args.clients is not None:
+            return with_clients(series, args.clients, meters, options, measured)
+        return at_rate(series, args.rate, meters, options, measured)
+
+
+def _schema(target: Target, model: str) -> ModelSchema:
+    with RankingClient(target.address, model, timeout_seconds=_LOOKUP_TIMEOUT_SECONDS) as client:
+        return client.schema()
+
+
+def _meters(args: argparse.Namespace, targets: Sequence[Target]) -> dict[str, Meter]:
+    for flag, given in (("--pid", args.pid), ("--metrics", args.metrics)):
+        if given and len(given) != len(targets):
+            raise ValueError(f"{flag} is given {len(given)} times for {len(targets)} targets")
+    meters: dict[str, Meter] = {}
+    for place, target in enumerate(targets):
+        if args.metrics:
+            meters[target.address] = MetricsMeter(args.metrics[place])
+            continue
+        pid = args.pid[place] if args.pid else listening_process(target.address)
+        if pid is not None:
+            meters[target.address] = ProcessMeter(pid)
+    return meters
+
+
+def _settings(args: argparse.Namespace, command: Sequence[str]) -> dict[str, str]:
+    if args.find_max:
+        load = f"search of the highest rate with {latency_target(args)}, open loop"
+    elif args.clients is not None:
+        load = f"{args.clients} clients that wait for their answers"
+    else:
+        load = f"{args.rate:g} requests a second, open loop with exponential gaps"
+    return {
+        "command": f"colcast loadtest {shlex.join(command)}",
+        "model": args.model,
+        "load": load,
+        "windows": f"{args.windows} of {args.seconds:g} s of each format, in turn",
+        "traffic": f"{args.traffic}, {args.distinct} different requests, seed {args.seed}",
+        "finished": datetime.now().astimezone().isoformat(timespec="seconds"),
+    }
+
+
+def _write(report: Report, folder: Path) -> list[str]:
+    folder.mkdir(parents=True, exist_ok=True)
+    page, figures = folder / "report.html", folder / "report.json"
+    values = report.as_json()
+    page.write_text(render(values), encoding="utf-8")
+    figures.write_text(json.dumps(values, indent=1, allow_nan=False), encoding="utf-8")
+    return [str(page), str(figures)]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

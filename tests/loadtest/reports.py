@@ -1,0 +1,49 @@
+"""A report of three series as a real run leaves it, from made-up calls."""
+
+import numpy as np
+from colcast.loadtest.connection import Answer, Request
+from colcast.loadtest.correctness import Check
+from colcast.loadtest.recording import Recording
+from colcast.loadtest.report import Report, Result
+from colcast.loadtest.search import Found, Sla, Verdict, Window
+from colcast.loadtest.series import Series, Target
+
+FORMATS = ("example", "repeated", "once")
+
+
+def recording(seed: int, milliseconds: float, payload: int, errors: int = 0) -> Recording:
+    """Two thousand calls over ten seconds; latencies are gamma distributed."""
+    random = np.random.default_rng(seed)
+    found = Recording(wall_seconds=10.0, server_cpu_seconds=2.0 * milliseconds)
+    request = Request(bytes(payload), rows=200)
+    for number, latency in enumerate(random.gamma(4, milliseconds / 4000, 2000)):
+        due = number / 200
+        code = "RESOURCE_EXHAUSTED" if number < errors else "OK"
+        answer = Answer(code, bytes(800), "the queue is full" * (code != "OK"), due, due + latency)
+        found.add(request, answer, 0.0, due)
+    return found
+
+
+def report(*, wrong: int = 0, errors: int = 0, with_search: bool = True) -> Report:
+    """Series `example`, `repeated` and `once`, each faster than the one before."""
+    results = []
+    for place, name in enumerate(FORMATS):
+        milliseconds = (8.0, 5.0, 3.0)[place]
+        series = Series(name, Target("", "127.0.0.1:8500"), name, [Request(b"", 200)])
+        windows = tuple(
+            Window(rate, milliseconds * (1 + rate / 500), Verdict.HOLDS)
+            for rate in (50, 100, 200, 400)
+        )
+        results.append(
+            Result(
+                series,
+                recording(place, milliseconds, 100_000 // (place + 1), errors * (place == 0)),
+                Check(200, wrong * (place == 2), 0.25 if wrong else 0.0),
+                memory_bytes=300 << 20,
+                found=Found(400.0, windows, False) if with_search else None,
+            )
+        )
+    settings = {"command": "colcast loadtest <&>", "model": "movies", "load": "200 a second"}
+    sizes = [100] * 2 + [200] * 12 + [300] * 2 + [400, 500, 600, 700]
+    sla = Sla(95, 25.0) if with_search else None
+    return Report(settings, results, sizes, sla, machine="a test machine")

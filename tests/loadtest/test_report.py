@@ -1,0 +1,161 @@
+"""The report: its JSON, and its page in a real browser."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from colcast.loadtest.charts import Bar, Line, bar_chart, histogram, line_chart, round_ticks
+from colcast.loadtest.page import render
+from colcast.loadtest.recording import Recording
+
+from .reports import FORMATS, report
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def test_the_json_has_every_figure_and_no_nan():
+    values = json.loads(json.dumps(report().as_json(), allow_nan=False))
+    assert [one["label"] for one in values["series"]] == list(FORMATS)
+    example, _, once = values["series"]
+    assert example["figures"]["server_cpu_ms"] == pytest.approx(8.0)
+    assert once["figures"]["p50_ms"] < example["figures"]["p50_ms"]
+    assert example["search"]["highest_rate"] == 400
+    assert sum(stretch["answered"] for stretch in once["timeline"]) == 2000
+
+
+def test_nothing_answered_is_null_not_zero():
+    empty = report()
+    empty.results[0].recording = Recording()
+    values = empty.as_json()["series"][0]
+    assert values["figures"]["p99_ms"] is None
+    assert values["timeline"] == []
+
+
+def test_wrong_answers_are_a_problem_that_names_them():
+    (problem,) = report(wrong=3).problems
+    assert problem == (
+        "once: 3 of 200 checked answers differ from those before the load, by up to 0.25"
+    )
+
+
+def test_errors_and_late_sends_are_noted():
+    broken = report(errors=7)
+    late = broken.results[1].recording
+    late.calls = [call._replace(sent=call.due + 0.05) for call in late.calls]
+    errors, lateness = broken.notes
+    assert (
+        errors == "example: 7 RESOURCE_EXHAUSTED; the first: RESOURCE_EXHAUSTED: the queue is full"
+    )
+    assert lateness.startswith("repeated: the load generator could not keep up, 1 % of its sends")
+
+
+def test_texts_are_escaped():
+    assert "colcast loadtest &lt;&amp;&gt;" in render(report().as_json())
+
+
+def test_the_page_fetches_nothing():
+    page = render(report().as_json())
+    assert not re.findall(r'(?:src|href)="(?!data:)|@import|url\(|<script', page)
+
+
+def test_a_server_elsewhere_has_no_cpu_figure_but_a_page():
+    values = report().as_json()
+    for one in values["series"]:
+        one["figures"]["server_cpu_ms"] = None
+    assert "not measured" in render(values)
+
+
+@pytest.fixture(scope="module")
+def chromium() -> str:
+    found = shutil.which("chromium")
+    if found is None:
+        pytest.skip("needs chromium (Debian package chromium)")
+    return found
+
+
+def browse(chromium: str, page: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    command = [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr"]
+    command += [f"--user-data-dir={page.parent}/profile", *options, page.as_uri()]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+
+
+@pytest.mark.parametrize("with_search", [True, False])
+def test_a_browser_draws_every_chart_without_a_complaint(
+    chromium: str, tmp_path: Path, with_search: bool
+):
+    page = tmp_path / "report.html"
+    page.write_text(render(report(with_search=with_search).as_json()))
+    seen = browse(chromium, page, "--dump-dom", "--virtual-time-budget=2000")
+    assert "CONSOLE" not in seen.stderr
+    figures = re.findall(r"<figure>.*?</figure>", seen.stdout, re.S)
+    assert len(figures) == (6 if with_search else 5)
+    for figure in figures:
+        marks = re.findall(r'<(?:path class="line|rect class="bar)', figure)
+        assert marks, figure[:200]
+    assert seen.stdout.count("<tr>") == 1 + len(FORMATS)
+
+
+def test_the_page_fits_its_window(chromium: str, tmp_path: Path):
+    """A screenshot is taken and is not one flat colour."""
+    page = tmp_path / "report.html"
+    page.write_text(render(report().as_json()))
+    shot = tmp_path / "page.png"
+    browse(chromium, page, f"--screenshot={shot}", "--window-size=1200,1600")
+    assert shot.stat().st_size > 40_000
+
+
+def points(chart: str, tag: str, name: str) -> list[ElementTree.Element]:
+    root = ElementTree.fromstring(chart)
+    return [e for e in root.iter(SVG + tag) if name in e.get("class", "")]
+
+
+def test_a_line_goes_through_its_points_from_bottom_left():
+    chart = line_chart([Line("a", 0, [(0, 0), (5, 50), (10, 100)])], x_title="x", y_title="y")
+    dots = points(chart, "circle", "dot")
+    places = [(float(dot.get("cx")), float(dot.get("cy"))) for dot in dots]
+    assert [x for x, _ in places] == sorted(x for x, _ in places)
+    assert [y for _, y in places] == sorted((y for _, y in places), reverse=True)
+    assert places[1][0] == pytest.approx((places[0][0] + places[2][0]) / 2, abs=0.2)
+
+
+def test_a_point_that_was_not_measured_is_a_gap():
+    values = [(0, 1.0), (1, 2.0), (2, float("nan")), (3, 3.0)]
+    chart = line_chart([Line("a", 0, values)], x_title="x", y_title="y")
+    (path,) = points(chart, "path", "line")
+    assert path.get("d").count("M") == 2
+    assert "nan" not in chart
+
+
+def test_bars_are_as_long_as_their_values_say():
+    chart = bar_chart([Bar("a", 0, 10, "10"), Bar("b", 1, 5, "5"), Bar("c", 2, 0, "0")], "t")
+    lengths = [float(bar.get("width")) for bar in points(chart, "rect", "bar")]
+    assert lengths[1] == pytest.approx(lengths[0] / 2, abs=0.1)
+    assert lengths[2] == 0
+
+
+def test_a_histogram_counts_every_value_once():
+    chart = histogram([100, 100, 200, 700], x_title="candidates", y_title="requests")
+    titles = [e.text or "" for e in ElementTree.fromstring(chart).iter(SVG + "title")]
+    counts = [int(text.rpartition(": ")[2]) for text in titles if ": " in text]
+    assert sum(counts) == 4
+
+
+@pytest.mark.parametrize(
+    ("top", "ticks"),
+    [
+        (1, [0, 0.2, 0.4, 0.6, 0.8, 1]),
+        (23, [0, 5, 10, 15, 20, 25]),
+        (0, [0, 0.2, 0.4, 0.6, 0.8, 1]),
+    ],
+)
+def test_ticks_are_round_numbers(top: float, ticks: list[float]):
+    assert round_ticks(top) == pytest.approx(ticks)
+
+
+def test_counts_have_whole_ticks_that_reach_the_highest():
+    assert round_ticks(1, whole=True) == [0, 1]
+    assert round_ticks(12, whole=True) == [0, 5, 10, 15]
