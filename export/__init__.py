@@ -1,0 +1,42 @@
+"""Exporter: a SavedModel that parses tf.Example becomes one that takes columns.
+
+The path of a model, file by file: `_folder` reads it, `_flatten` inlines function calls,
+`_parse_cut` with `_parse_op` finds the parse ops and their features, `_columns` builds what stands
+for them, `_copy_nodes` and `_signature` add the new signature, `_generate` and `_parity` prove it,
+`late/` adds late expansion, `_report` tells. `_convert` is the way as a whole.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from colcast.export._errors import ExportError
+from colcast.export._features import Column, Feature, Kind, Side
+
+if TYPE_CHECKING:
+    from colcast.export._convert import export_saved_model
+    from colcast.export._report import ExportReport, SignatureReport
+
+__all__ = [
+    "Column",
+    "ExportError",
+    "ExportReport",
+    "Feature",
+    "Kind",
+    "Side",
+    "SignatureReport",
+    "export_saved_model",
+]
+
+_NEED_TENSORFLOW = {
+    "export_saved_model": "_convert",
+    "ExportReport": "_report",
+    "SignatureReport": "_report",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Imports TensorFlow, which takes seconds, only with what needs it."""
+    if name not in _NEED_TENSORFLOW:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(f"{__name__}.{_NEED_TENSORFLOW[name]}"), name)

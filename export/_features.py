@@ -1,0 +1,108 @@
+"""What a feature of a tf.Example is, and which columns carry it."""
+
+import dataclasses
+import enum
+import math
+from typing import Any
+
+import numpy as np
+
+
+class Kind(enum.StrEnum):
+    """How the parse op reads a feature."""
+
+    FIXED_LEN = "fixed_len"
+    VAR_LEN = "var_len"
+    FIXED_LEN_SEQUENCE = "fixed_len_sequence"
+    RAGGED = "ragged"
+
+
+class Side(enum.StrEnum):
+    """Whether a feature is the same on every row of a request."""
+
+    USER = "user"
+    ITEM = "item"
+
+
+Scalar = int | float | bytes
+
+_EMPTY: dict[str, Scalar] = {"int64": 0, "float32": 0.0, "string": b""}
+
+
+@dataclasses.dataclass(frozen=True)
+class Column:
+    """One input of a columnar signature. `shape` has None where the size is the request's."""
+
+    name: str
+    dtype: str
+    shape: tuple[int | None, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Feature:
+    """One feature as the parse op declares it.
+
+    Attributes:
+      name: its key in the tf.Example.
+      kind: how it is parsed.
+      dtype: "int64", "float32" or "string".
+      shape: FIXED_LEN: of its value; FIXED_LEN_SEQUENCE: of one step; () otherwise.
+      default: FIXED_LEN: the values of a missing feature, row-major, None where it is required;
+        FIXED_LEN_SEQUENCE: the one padding value. None otherwise.
+      row_splits_dtype: RAGGED: "int32" or "int64".
+      used: whether an output of the signature depends on it.
+      side: user or item.
+    """
+
+    name: str
+    kind: Kind
+    dtype: str
+    shape: tuple[int, ...] = ()
+    default: tuple[Scalar, ...] | None = None
+    row_splits_dtype: str = "int64"
+    used: bool = True
+    side: Side = Side.ITEM
+
+    @property
+    def length_column(self) -> str | None:
+        """The column that counts the values of each row; None where every row has as many."""
+        return f"{self.name}/length" if self.kind in (Kind.VAR_LEN, Kind.RAGGED) else None
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The inputs that carry this feature, its values first."""
+        if self.kind is Kind.FIXED_LEN:
+            return (Column(self.name, self.dtype, (None, *self.shape)),)
+        values = Column(self.name, self.dtype, (None, None, *self.shape))
+        if self.length_column is None:
+            return (values,)
+        return values, Column(self.length_column, "int64", (None,))
+
+    @property
+    def size(self) -> int:
+        """How many values one step has; FIXED_LEN: how many the feature has."""
+        return math.prod(self.shape)
+
+    @property
+    def padding(self) -> Scalar:
+        """What fills a row behind its last value."""
+        if self.kind is Kind.FIXED_LEN_SEQUENCE and self.default is not None:
+            return self.default[0]
+        return _EMPTY[self.dtype]
+
+    @property
+    def numpy_dtype(self) -> Any:
+        """The dtype of its arrays; strings are Python bytes in object arrays."""
+        return np.dtype(object if self.dtype == "string" else self.dtype)
+
+    def default_row(self) -> Any:
+        """The one-row column [1, *shape] of a missing FIXED_LEN feature, None if it is required."""
+        if self.kind is not Kind.FIXED_LEN or self.default is None:
+            return None
+        row = np.empty(self.size, dtype=self.numpy_dtype)
+        row[:] = self.default
+        return row.reshape((1, *self.shape))
+
+    def describe(self) -> str:
+        """Kind, dtype and shape in a few words, for messages: `fixed_len int64 [2]`."""
+        return f"{self.kind} {self.dtype} [{', '.join(map(str, self.shape))}]"

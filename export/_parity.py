@@ -1,0 +1,176 @@
+"""The proof that a columnar signature gives what its source gives."""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from colcast.export._errors import ExportError
+from colcast.export._generate import RowSource
+from colcast.export._rows import Rows
+from colcast.export._signature import Conversion, CutGraph
+
+_BATCHES = (1, 2, 7, 50, 140)  # rows of each comparison
+_REDRAWS = 5  # of rows that the source refuses
+_LARGEST_DIFFERENCE = 1e-6  # relative; another order of the same sums may give as much
+
+Outputs = Mapping[str, Any]
+Run = Callable[[Rows], Outputs]
+
+
+@dataclasses.dataclass(frozen=True)
+class Parity:
+    """What was compared.
+
+    Attributes:
+      rows: how many rows both signatures scored.
+      differences: largest absolute difference by output; 0.0 where all bits are equal.
+      unstable: outputs that differ between two runs of the source itself, and prove nothing.
+      note: why scores were not compared, if they were not. What the parse op gives always is.
+    """
+
+    rows: int = 0
+    differences: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    unstable: tuple[str, ...] = ()
+    note: str | None = None
+
+    @property
+    def identical(self) -> bool:
+        """Whether every score was the same to the bit."""
+        return self.rows > 0 and not self.unstable and not any(self.differences.values())
+
+
+def session_config() -> Any:
+    """One thread, so that the same graph gives the same bits."""
+    return tf.compat.v1.ConfigProto(
+        intra_op_parallelism_threads=1, inter_op_parallelism_threads=1, device_count={"GPU": 0}
+    )
+
+
+class Probe:
+    """Runs a signature and the columnar one made from it in one session."""
+
+    def __init__(self, session: Any, meta_graph: Any, conversion: Conversion) -> None:
+        """Takes a session in which the MetaGraphDef with both signatures is initialised."""
+        self._session = session
+        self._source = meta_graph.signature_def[conversion.source]
+        self._columnar = meta_graph.signature_def[conversion.name]
+
+    def source(self, rows: Rows) -> Outputs:
+        """The source's outputs for rows as tf.Examples."""
+        (serialized,) = self._source.inputs.values()
+        return self._run(self._source, {serialized.name: rows.examples()})
+
+    def columnar(self, rows: Rows) -> Outputs:
+        """The columnar signature's outputs for rows as columns."""
+        inputs = self._columnar.inputs
+        columns = rows.columns()
+        return self._run(self._columnar, {inputs[name].name: columns[name] for name in inputs})
+
+    def accepts(self, rows: Rows) -> bool:
+        """Whether the source scores the rows."""
+        try:
+            self.source(rows)
+        except tf.errors.OpError:
+            return False
+        return True
+
+    def _run(self, signature: Any, feeds: Mapping[str, Any]) -> Outputs:
+        fetches = {name: info.name for name, info in signature.outputs.items()}
+        outputs: Outputs = self._session.run(fetches, feeds)
+        return outputs
+
+
+def prove_parse(cut: CutGraph, source: RowSource) -> None:
+    """Compares what the parse ops give with what replaces them, bit for bit.
+
+    Raises:
+      ExportError: they differ; names the feature.
+    """
+    graph = tf.Graph()
+    with graph.as_default():
+        tf.import_graph_def(cut.graph_def, name="")
+    tensors = [
+        tuple(name if ":" in name else f"{name}:0" for name in pair[1:]) for pair in cut.pairs
+    ]
+    with tf.compat.v1.Session(graph=graph, config=session_config()) as session:
+        for count in _BATCHES:
+            rows = source.draw(count)
+            columns = rows.columns()
+            feeds = {tensor: columns[name] for name, tensor in cut.columns.items()}
+            feeds[cut.serialized] = rows.examples()
+            for (feature, *_), (before, after) in zip(
+                cut.pairs, session.run(tensors, feeds), strict=True
+            ):
+                if difference(before, after) != 0.0:
+                    raise ExportError(
+                        f"feature {feature!r} differs from what the parse op gives for the same"
+                        f" {count} rows: {_shown(after)}, expected {_shown(before)}"
+                    )
+
+
+def prove_scores(probe: Probe, source: RowSource) -> Parity:
+    """Compares all outputs of the two signatures on generated rows.
+
+    Raises:
+      ExportError: an output differs by more than another order of sums explains.
+    """
+    compared = 0
+    differences: dict[str, float] = {}
+    unstable: set[str] = set()
+    for count in _BATCHES:
+        rows = _accepted(probe, source, count)
+        if rows is None:
+            continue
+        expected, again, given = probe.source(rows), probe.source(rows), probe.columnar(rows)
+        for output, value in expected.items():
+            if difference(value, again[output]) != 0.0:
+                unstable.add(output)
+                continue
+            found = _checked(output, value, given[output], count)
+            differences[output] = max(found, differences.get(output, 0.0))
+        compared += count
+    note = None if compared else "the model refuses every generated row"
+    stable = {name: value for name, value in differences.items() if name not in unstable}
+    return Parity(compared, stable, tuple(sorted(unstable)), note)
+
+
+def difference(expected: Any, given: Any) -> float:
+    """Largest absolute difference; 0.0 where all is equal (NaN to NaN), inf where shapes differ."""
+    expected, given = np.asarray(expected), np.asarray(given)
+    if expected.shape != given.shape or expected.dtype != given.dtype:
+        return float("inf")
+    if expected.dtype.kind not in "fc":
+        return 0.0 if np.array_equal(expected, given) else float("inf")
+    same = (expected == given) | (np.isnan(expected) & np.isnan(given))
+    with np.errstate(invalid="ignore"):
+        apart = np.where(same, 0.0, np.abs(expected - given))
+    return float(np.where(np.isnan(apart), np.inf, apart).max(initial=0.0))
+
+
+def _accepted(probe: Probe, source: RowSource, count: int) -> Rows | None:
+    for _ in range(_REDRAWS):
+        rows = source.draw(count)
+        if probe.accepts(rows):
+            return rows
+    return None
+
+
+def _checked(output: str, expected: Any, given: Any, count: int) -> float:
+    found = difference(expected, given)
+    allowed = 0.0
+    if expected.dtype.kind in "fc":
+        finite = np.abs(expected[np.isfinite(expected)])
+        allowed = _LARGEST_DIFFERENCE * float(finite.max(initial=0.0))
+    if found > allowed:
+        raise ExportError(
+            f"output {output!r} differs from the source's for the same {count} rows by {found:.3g}:"
+            f" {_shown(given)}, expected {_shown(expected)}"
+        )
+    return found
+
+
+def _shown(value: Any) -> str:
+    array = np.asarray(value)
+    return f"{array.dtype} {list(array.shape)} {np.array2string(array, threshold=8)}"

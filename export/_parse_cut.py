@@ -1,0 +1,202 @@
+"""Finds where a signature parses tf.Example: its serialized input, parse ops and features."""
+
+import dataclasses
+from typing import Any
+
+import tensorflow as tf
+from colcast.export._errors import ExportError
+from colcast.export._features import Feature
+from colcast.export._flatten import FlatGraph
+from colcast.export._graph import consumers, node_of
+from colcast.export._parse_op import PARSE_OPS, ParsedFeature, read_parse_op
+
+_FORWARDING_OPS = ("Identity", "StopGradient", "EnsureShape", "Reshape", "Snapshot")
+_SHAPE_OPS = ("Shape", "Size", "ZerosLike")
+_OTHER_PARSE_OPS = (
+    "ParseSingleExample",
+    "ParseSequenceExample",
+    "ParseSequenceExampleV2",
+    "ParseSingleSequenceExample",
+    "DecodeJSONExample",
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class ParseCut:
+    """Where a flat graph is cut: in front are serialized tf.Examples, behind are tensors.
+
+    Attributes:
+      serialized: the nodes that hold the serialized tf.Examples, from the input to the parse ops.
+      parse_nodes: names of the parse ops.
+      parsed: what each parse op gives; a feature may appear once in each op.
+    """
+
+    serialized: list[str]
+    parse_nodes: list[str]
+    parsed: list[ParsedFeature]
+
+    def features(self) -> list[Feature]:
+        """The features, each once, in the order they are parsed in."""
+        return list({parsed.feature.name: parsed.feature for parsed in self.parsed}.values())
+
+
+def find_cut(signature: str, signature_def: Any, flat: FlatGraph, meta_graph: Any) -> ParseCut:
+    """Returns where the flat graph of a signature parses tf.Example.
+
+    Raises:
+      ExportError: nothing to cut at, or something else reads the serialized tf.Examples.
+    """
+    parse_nodes = [name for name, node in flat.nodes.items() if node.op in PARSE_OPS]
+    if not parse_nodes:
+        raise ExportError(_no_parse_op(signature, signature_def, flat, meta_graph))
+    sources = {node: _source(flat, node) for node in parse_nodes}
+    name, info = _serialized_input(signature, signature_def, sources)
+    shape = info.tensor_shape
+    if not shape.unknown_rank and len(shape.dim) != 1:
+        raise ExportError(
+            f"input {name!r} of signature {signature!r} holds"
+            f" {'one tf.Example' if not shape.dim else f'a rank-{len(shape.dim)} tensor'}, expected"
+            " a vector of serialized tf.Examples, one a row; export the model with a batched input"
+        )
+    serialized = _serialized_chain(flat, node_of(info.name), signature)
+    parsed = [
+        feature
+        for node in parse_nodes
+        for feature in read_parse_op(flat.nodes[node], flat.nodes, meta_graph.graph_def.versions)
+    ]
+    _check_features(parsed)
+    return ParseCut(serialized, parse_nodes, parsed)
+
+
+def _source(flat: FlatGraph, parse_node: str) -> str:
+    """The node that the serialized input of a parse op comes from."""
+    name = node_of(flat.nodes[parse_node].input[0])
+    while flat.nodes[name].op in _FORWARDING_OPS:
+        name = node_of(flat.nodes[name].input[0])
+    return name
+
+
+def _serialized_input(
+    signature: str, signature_def: Any, sources: dict[str, str]
+) -> tuple[str, Any]:
+    inputs = {node_of(info.name): (name, info) for name, info in signature_def.inputs.items()}
+    found = set(sources.values())
+    for node, source in sources.items():
+        if source not in inputs:
+            raise ExportError(
+                f"parse op {node!r} behind signature {signature!r} reads {source!r}, which is no"
+                f" input of the signature (its inputs: {_quoted(signature_def.inputs)}); only"
+                " tf.Examples that come in as they are can be replaced by columns"
+            )
+    if len(found) > 1:
+        raise ExportError(
+            f"signature {signature!r} parses {len(found)} inputs"
+            f" ({_quoted(inputs[source][0] for source in found)}); one is supported"
+        )
+    name, info = inputs[found.pop()]
+    extra = [other for other in signature_def.inputs if other != name]
+    if extra:
+        raise ExportError(
+            f"signature {signature!r} takes {_quoted(extra)} beside the tf.Examples in {name!r};"
+            " only signatures with the one input are supported"
+        )
+    return name, info
+
+
+def _serialized_chain(flat: FlatGraph, placeholder: str, signature: str) -> list[str]:
+    """The nodes that forward the serialized input; ExportError if another kind of op reads it."""
+    reading = consumers(flat.nodes)
+    chain = [placeholder]
+    for name in chain:
+        for reader in reading[name]:
+            node = flat.nodes[reader]
+            if node.op in PARSE_OPS or node.op in _SHAPE_OPS or f"^{name}" in node.input:
+                continue
+            if node.op not in _FORWARDING_OPS or node_of(node.input[0]) != name:
+                raise ExportError(
+                    f"node {reader!r} ({node.op}) behind signature {signature!r} reads the"
+                    " serialized tf.Examples, which a columnar request does not have"
+                    f"{_per_example(node.op)}"
+                )
+            chain.append(reader)
+    returned = [tensor for tensor in flat.tensors.values() if node_of(tensor) in chain]
+    if returned:
+        raise ExportError(
+            f"signature {signature!r} returns its serialized tf.Examples ({returned[0]!r}), which"
+            " a columnar request does not have"
+        )
+    return chain
+
+
+def _per_example(op: str) -> str:
+    if op in ("While", "StatelessWhile", "TensorListFromTensor", "TensorArrayScatterV3"):
+        return (
+            "; it looks like tf.io.parse_single_example under tf.map_fn: parse the whole batch"
+            " with tf.io.parse_example instead"
+        )
+    return ""
+
+
+def _check_features(parsed: list[ParsedFeature]) -> None:
+    seen: dict[str, Feature] = {}
+    for feature in (p.feature for p in parsed):
+        other = seen.setdefault(feature.name, feature)
+        if other != feature:
+            raise ExportError(
+                f"feature {feature.name!r} is parsed in two ways: {other.describe()} with default"
+                f" {other.default} and {feature.describe()} with default {feature.default}"
+            )
+    owners: dict[str, str] = {}
+    for feature in seen.values():
+        for column in feature.columns:
+            if column.name in owners:
+                raise ExportError(
+                    f"column {column.name!r} of feature {feature.name!r} has the name of a column"
+                    f" of feature {owners[column.name]!r}; rename one of the two in the model"
+                )
+            owners[column.name] = feature.name
+
+
+def _no_parse_op(signature: str, signature_def: Any, flat: FlatGraph, meta_graph: Any) -> str:
+    inputs = ", ".join(
+        f"{name!r} ({_dtype_name(info.dtype)})" for name, info in signature_def.inputs.items()
+    )
+    message = f"signature {signature!r} has no ParseExample op behind its inputs {inputs or 'none'}"
+    ops = {node.op for node in flat.nodes.values()}
+    others = sorted(ops & set(_OTHER_PARSE_OPS))
+    if others:
+        return f"{message}; it has {', '.join(others)}, which parses something else"
+    functions = {
+        function.signature.name: function for function in meta_graph.graph_def.library.function
+    }
+    for name in sorted(_functions_below(flat, functions)):
+        parsing = [n for n in functions[name].node_def if n.op in (*PARSE_OPS, *_OTHER_PARSE_OPS)]
+        if parsing:
+            return (
+                f"{message} but one in function {name!r} of a loop or branch ({parsing[0].op}):"
+                " tf.io.parse_single_example under tf.map_fn, it seems; parse the whole batch with"
+                " tf.io.parse_example instead"
+            )
+    return f"{message}; if it takes tensors already, serve it as it is"
+
+
+def _functions_below(flat: FlatGraph, functions: dict[str, Any]) -> set[str]:
+    """Names of the functions that the nodes of a flat graph name in attributes, at any depth."""
+    found: set[str] = set()
+    queue = list(flat.nodes.values())
+    while queue:
+        for value in queue.pop().attr.values():
+            for name in [value.func.name, *(f.name for f in value.list.func)]:
+                if name in functions and name not in found:
+                    found.add(name)
+                    queue.extend(functions[name].node_def)
+    return found
+
+
+def _dtype_name(dtype: int) -> str:
+
+    return str(tf.dtypes.as_dtype(dtype).name)
+
+
+def _quoted(names: Any) -> str:
+    return ", ".join(repr(name) for name in sorted(names))

@@ -1,0 +1,209 @@
+"""What an export found, did and proved: as data, as colcast.json, as a table."""
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from colcast.export._features import Feature, Kind, Scalar
+from colcast.export._parity import Parity
+from colcast.export._signature import Conversion
+from colcast.export.late import LateReport
+from rich.console import Console
+from rich.table import Table
+
+FILE = Path("assets.extra", "colcast.json")
+_FORMAT = 1
+_SHOWN_FEATURES = 40
+
+
+@dataclasses.dataclass(frozen=True)
+class SignatureReport:
+    """One converted signature.
+
+    Attributes:
+      name: of the columnar signature.
+      source: of the signature it was made from.
+      source_input: the source's input of serialized tf.Examples.
+      features: what it takes.
+      nodes_before: nodes behind the source, all calls inlined.
+      nodes_after: nodes behind the columnar signature.
+      parity: what was compared.
+      late: about the late signature made from it, if one was.
+    """
+
+    name: str
+    source: str
+    source_input: str
+    features: tuple[Feature, ...]
+    nodes_before: int
+    nodes_after: int
+    parity: Parity
+    late: LateReport | None = None
+
+    @classmethod
+    def of(
+        cls, conversion: Conversion, parity: Parity, late: LateReport | None
+    ) -> "SignatureReport":
+        """The report of a conversion."""
+        return cls(
+            name=conversion.name,
+            source=conversion.source,
+            source_input=conversion.source_input,
+            features=conversion.features,
+            nodes_before=conversion.nodes_before,
+            nodes_after=conversion.nodes_after,
+            parity=parity,
+            late=late,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as plain values."""
+        return {
+            "source": self.source,
+            "source_input": self.source_input,
+            "features": {feature.name: _feature_json(feature) for feature in self.features},
+            "nodes": {"before": self.nodes_before, "after": self.nodes_after},
+            "parity": _parity_json(self.parity),
+            "late": self.late.to_json() if self.late else None,
+        }
+
+
+@dataclasses.dataclass(frozen=True)
+class ExportReport:
+    """An export.
+
+    Attributes:
+      saved_model: the folder read.
+      output: the folder written.
+      signatures: one for each converted signature.
+      seconds: how long it took, the proof included.
+      mended_variables: those that only Python's loader fills in the model that was read; in the
+        one that was written every loader does.
+    """
+
+    saved_model: str
+    output: str
+    signatures: tuple[SignatureReport, ...]
+    seconds: float
+    mended_variables: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """What colcast.json holds: no paths of the machine it was made on."""
+        return {
+            "format": _FORMAT,
+            "signatures": {report.name: report.to_json() for report in self.signatures},
+            "mended_variables": list(self.mended_variables),
+            "seconds": round(self.seconds, 2),
+        }
+
+    def print(self, console: Console) -> None:
+        """Prints features, parity and what was written."""
+        for report in self.signatures:
+            console.print(_features_table(report))
+            console.print(_parity_line(report), highlight=False)
+            for line in report.late.lines() if report.late else ():
+                console.print(line, highlight=False, markup=False)
+        if self.mended_variables:
+            console.print(
+                f"mended: {len(self.mended_variables)} variables ({self.mended_variables[0]} ...) are"
+                f" filled on loading now; in {self.saved_model} TensorFlow Serving could not find"
+                " them (Keras 3 with tf.saved_model.save; model.export does not have this fault)",
+                highlight=False,
+                markup=False,
+            )
+        console.print(f"written to {self.output} in {self.seconds:.1f} s", highlight=False)
+
+
+def write_report(folder: Path, report: ExportReport) -> None:
+    """Writes colcast.json into a SavedModel folder."""
+    file = folder / FILE
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps(report.to_json(), indent=2, ensure_ascii=False) + "\n")
+
+
+def _feature_json(feature: Feature) -> dict[str, Any]:
+    return {
+        "kind": str(feature.kind),
+        "dtype": feature.dtype,
+        "shape": list(feature.shape),
+        "default": None if feature.default is None else [_plain(v) for v in feature.default],
+        "side": str(feature.side),
+        "used": feature.used,
+        "columns": {column.name: list(column.shape) for column in feature.columns},
+    }
+
+
+def _parity_json(parity: Parity) -> dict[str, Any]:
+    return {
+        "parsed_features": "identical",
+        "rows": parity.rows,
+        "identical": parity.identical,
+        "largest_difference": dict(parity.differences),
+        "unstable_outputs": list(parity.unstable),
+        "note": parity.note,
+    }
+
+
+def _plain(value: Scalar) -> int | float | str | Mapping[str, str]:
+    if not isinstance(value, bytes):
+        return value
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return {"hex": value.hex()}
+
+
+def _features_table(report: SignatureReport) -> Table:
+    table = Table(
+        title=f"{report.source} -> {report.name}: {len(report.features)} features,"
+        f" {report.nodes_before} -> {report.nodes_after} nodes",
+        title_justify="left",
+    )
+    for heading in ("feature", "kind", "dtype", "columns", "default", "side"):
+        table.add_column(heading, overflow="fold")
+    for feature in report.features[:_SHOWN_FEATURES]:
+        table.add_row(
+            feature.name,
+            str(feature.kind),
+            feature.dtype,
+            "\n".join(f"{column.name} {_shape(column.shape)}" for column in feature.columns),
+            _default(feature),
+            str(feature.side) if feature.used else f"{feature.side}, not used",
+        )
+    if more := len(report.features) - _SHOWN_FEATURES:
+        table.caption = f"and {more} more in {FILE}" if more > 0 else None
+    return table
+
+
+def _shape(shape: tuple[int | None, ...]) -> str:
+    return f"\\[{', '.join('?' if size is None else str(size) for size in shape)}]"
+
+
+def _default(feature: Feature) -> str:
+    if feature.kind is Kind.FIXED_LEN:
+        values = feature.default
+        if values is None:
+            return "required"
+    else:
+        return "empty"
+    shown = [v.decode(errors="replace") if isinstance(v, bytes) else str(v) for v in values[:3]]
+    quoted = [f'"{v}"' if feature.dtype == "string" else v for v in shown]
+    return ", ".join([*quoted, *(["..."] if len(values) > 3 else [])])
+
+
+def _parity_line(report: SignatureReport) -> str:
+    parity = report.parity
+    if not parity.rows:
+        return (
+            f"parity: every parsed feature identical on generated rows; scores not compared:"
+            f" {parity.note}"
+        )
+    if parity.identical:
+        names = ", ".join(parity.differences)
+        return f"parity: {parity.rows} generated rows, all bits of {names} identical"
+    worst = ", ".join(f"{name} {value:.2g}" for name, value in parity.differences.items())
+    unstable = ", ".join(parity.unstable)
+    tail = f"; not repeatable by themselves: {unstable}" if unstable else ""
+    return f"parity: {parity.rows} generated rows, largest differences: {worst or 'none'}{tail}"

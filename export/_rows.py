@@ -1,0 +1,75 @@
+"""Rows of features, as serialized tf.Examples and as columns: the same rows for both signatures."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from colcast.export._features import Feature, Kind, Scalar
+
+Columns = dict[str, Any]  # numpy arrays by column name, rows first
+
+Values = Sequence[Scalar] | None
+"""A feature's values in one row, row-major; None where the row does not have it."""
+
+_FIELDS = {"int64": "int64_list", "float32": "float_list", "string": "bytes_list"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Rows:
+    """Some rows.
+
+    Attributes:
+      features: what every row may have.
+      values: by feature name, one entry a row.
+    """
+
+    features: Sequence[Feature]
+    values: Mapping[str, Sequence[Values]]
+
+    def __len__(self) -> int:
+        """The number of rows."""
+        return len(next(iter(self.values.values())))
+
+    def examples(self) -> Any:
+        """Each row as a serialized tf.Example: an object array [rows] of bytes."""
+        serialized = np.empty(len(self), object)
+        for row in range(len(self)):
+            example = tf.train.Example()
+            for feature in self.features:
+                values = self.values[feature.name][row]
+                if values is not None:
+                    entry = example.features.feature[feature.name]
+                    getattr(entry, _FIELDS[feature.dtype]).value.extend(values)
+            serialized[row] = example.SerializeToString(deterministic=True)
+        return serialized
+
+    def columns(self) -> Columns:
+        """The rows as the inputs of a columnar signature."""
+        columns: Columns = {}
+        for feature in self.features:
+            values = self.values[feature.name]
+            columns[feature.name] = _dense(feature, values)
+            if feature.length_column is not None:
+                lengths = [len(row or ()) for row in values]
+                columns[feature.length_column] = np.array(lengths, np.int64)
+        return columns
+
+
+def _dense(feature: Feature, values: Sequence[Values]) -> Any:
+    """[rows, *shape] for FIXED_LEN, else [rows, L, *shape] padded behind each row's last value."""
+    if feature.kind is Kind.FIXED_LEN:
+        width = feature.size
+        filled = [(feature.default or ()) if row is None else row for row in values]
+        shape: tuple[int, ...] = (len(values), *feature.shape)
+    else:
+        width = max((len(row or ()) for row in values), default=0)
+        padding = (feature.padding,)
+        filled = [[*(row or ()), *padding * (width - len(row or ()))] for row in values]
+        steps = width // feature.size if feature.size else 0
+        shape = (len(values), steps, *feature.shape)
+    array = np.empty((len(values), width), feature.numpy_dtype)
+    for index, row in enumerate(filled):
+        array[index] = row
+    return array.reshape(shape)

@@ -1,0 +1,249 @@
+"""Adds a columnar signature to a MetaGraphDef: nodes, SignatureDef, defaults, op list."""
+
+import dataclasses
+import fnmatch
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+from colcast.export._columns import parsed_tensors, placeholders
+from colcast.export._copy_nodes import copy_behind_cut, drop_attributes
+from colcast.export._errors import ExportError
+from colcast.export._features import Feature, Side
+from colcast.export._flatten import FlatGraph, flatten
+from colcast.export._graph import ancestors, canonical, node_of
+from colcast.export._op_defs import OpDefs
+from colcast.export._parse_cut import ParseCut, find_cut
+from tensorflow.core.protobuf import meta_graph_pb2
+
+_PREDICT = "tensorflow/serving/predict"
+
+
+@dataclasses.dataclass(frozen=True)
+class Conversion:
+    """A signature that was added.
+
+    Attributes:
+      name: of the columnar signature.
+      source: the signature it was made from.
+      source_input: the source's input of serialized tf.Examples.
+      features: what it takes, each with its side.
+      nodes_before: flat nodes behind the source, parse op included.
+      nodes_after: flat nodes behind the columnar signature.
+      cut: what was replaced, to be compared.
+    """
+
+    name: str
+    source: str
+    source_input: str
+    features: tuple[Feature, ...]
+    nodes_before: int
+    nodes_after: int
+    cut: "CutGraph"
+
+
+@dataclasses.dataclass(frozen=True)
+class CutGraph:
+    """A graph of the parse ops and of what replaces them, side by side; it has no variables.
+
+    Attributes:
+      graph_def: the graph.
+      serialized: the tensor of serialized tf.Examples.
+      columns: tensors to feed by column.
+      pairs: what is compared: feature, a tensor of the parse op, what replaces it.
+    """
+
+    graph_def: Any
+    serialized: str
+    columns: dict[str, str]
+    pairs: tuple[tuple[str, str, str], ...]
+
+
+def add_columnar_signature(
+    meta_graph: Any, source: str, name: str, user_features: Sequence[str] = ()
+) -> Conversion:
+    """Adds to a MetaGraphDef a signature that takes columns where another takes tf.Examples.
+
+    Args:
+      meta_graph: changed in place; nodes are only added, none of the present ones changes.
+      source: a signature that parses tf.Example.
+      name: of the new signature and the prefix of its nodes.
+      user_features: patterns (as in `fnmatch`) of the features to mark as the user's.
+
+    Raises:
+      ExportError: the source cannot be converted; the message says why. Then `meta_graph` is as
+        it was.
+    """
+    signature_def = _source_signature(meta_graph, source, name)
+    flat = flatten(meta_graph, [info.name for info in signature_def.outputs.values()])
+    cut = find_cut(source, signature_def, flat, meta_graph)
+    features = _with_sides(_with_use(cut, flat), user_features)
+    replacement = _build_columns(name, features, cut, flat)
+    cut_graph = _cut_graph(cut, flat, replacement, meta_graph.graph_def.versions)
+    nodes_before = len(flat.nodes)
+    outputs = [
+        (flat.tensors[canonical(info.name)], info.dtype) for info in signature_def.outputs.values()
+    ]
+    nodes = copy_behind_cut(name, flat, cut, replacement.tensors, outputs)
+    meta_graph.graph_def.node.extend([*replacement.nodes, *nodes])
+    meta_graph.signature_def[name].CopyFrom(
+        _signature_def(name, signature_def, features, replacement)
+    )
+    _extend_op_list(meta_graph, [*replacement.nodes, *nodes])
+    graph = {node.name: node for node in meta_graph.graph_def.node}
+    return Conversion(
+        name=name,
+        source=source,
+        source_input=next(iter(signature_def.inputs)),
+        features=tuple(features),
+        nodes_before=nodes_before,
+        nodes_after=len(ancestors(graph, [f"{name}/outputs/{i}" for i in range(len(outputs))])),
+        cut=cut_graph,
+    )
+
+
+def _source_signature(meta_graph: Any, source: str, name: str) -> Any:
+    present = {key for key in meta_graph.signature_def if not key.startswith("__")}
+    if source not in present:
+        raise ExportError(f"no signature {source!r}; the model has {', '.join(sorted(present))}")
+    if name in present:
+        raise ExportError(f"the model has a signature {name!r} already; choose another name")
+    if any(node.name.startswith(f"{name}/") for node in meta_graph.graph_def.node):
+        raise ExportError(f"the graph has nodes under {name!r} already; choose another name")
+    signature_def = meta_graph.signature_def[source]
+    for key, info in [*signature_def.inputs.items(), *signature_def.outputs.items()]:
+        if info.WhichOneof("encoding") != "name":
+            raise ExportError(
+                f"{key!r} of signature {source!r} is {info.WhichOneof('encoding')}, expected a"
+                " dense tensor: a Predict request cannot carry anything else"
+            )
+    return signature_def
+
+
+def _with_use(cut: ParseCut, flat: FlatGraph) -> list[Feature]:
+    """The features of a cut, those that no output depends on marked as not used."""
+    behind = {name: node for name, node in flat.nodes.items() if name not in cut.parse_nodes}
+    read = {canonical(r) for node in behind.values() for r in node.input}
+    read.update(flat.tensors.values())
+    used = {p.feature.name for p in cut.parsed if any(tensor in read for tensor in p.tensors)}
+    return [dataclasses.replace(f, used=f.name in used) for f in cut.features()]
+
+
+def _with_sides(features: list[Feature], patterns: Sequence[str]) -> list[Feature]:
+    names = [feature.name for feature in features]
+    for pattern in patterns:
+        if not any(fnmatch.fnmatchcase(name, pattern) for name in names):
+            raise ExportError(
+                f"user features {pattern!r} match no feature; the model parses"
+                f" {', '.join(sorted(names))}"
+            )
+    user = {name for name in names if any(fnmatch.fnmatchcase(name, p) for p in patterns)}
+    return [
+        dataclasses.replace(feature, side=Side.USER if feature.name in user else Side.ITEM)
+        for feature in features
+    ]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Replacement:
+    """What stands for the parse ops: nodes, placeholders by column, new tensors by old ones."""
+
+    nodes: list[Any]
+    columns: dict[str, Any]
+    tensors: dict[str, str]
+
+
+def _build_columns(
+    name: str, features: list[Feature], cut: ParseCut, flat: FlatGraph
+) -> _Replacement:
+    """Builds placeholders and parse results in a graph of their own, as nodes to be added."""
+    columns: dict[str, Any] = {}
+    tensors: dict[str, str] = {}
+    with tf.Graph().as_default() as graph, tf.name_scope(name):
+        with tf.name_scope("inputs"):
+            for feature in features:
+                columns.update(placeholders(feature))
+        with tf.name_scope("parsed"):
+            made = {f.name: parsed_tensors(f, columns) for f in features}
+            for parsed in cut.parsed:
+                for before, after in zip(parsed.tensors, made[parsed.feature.name], strict=True):
+                    tensors[before] = canonical(after.name)
+        if _shape_is_read(cut, flat):
+            first = columns[features[0].columns[-1].name]
+            rows = tf.fill(tf.shape(first)[:1], "", name="serialized")
+            tensors.update({node: canonical(rows.name) for node in cut.serialized})
+        stripped = tf.compat.v1.train.export_meta_graph(
+            graph=graph, clear_devices=True, strip_default_attrs=True
+        )
+    for node in stripped.graph_def.node:
+        drop_attributes(node)
+    return _Replacement(list(stripped.graph_def.node), columns, tensors)
+
+
+def _shape_is_read(cut: ParseCut, flat: FlatGraph) -> bool:
+    chain = {*cut.serialized, *cut.parse_nodes}
+    return any(
+        node_of(reference) in cut.serialized
+        for name, node in flat.nodes.items()
+        if name not in chain
+        for reference in node.input
+        if not reference.startswith("^")
+    )
+
+
+def _cut_graph(
+    cut: ParseCut, flat: FlatGraph, replacement: _Replacement, versions: Any
+) -> CutGraph:
+    graph_def = tf.compat.v1.GraphDef(versions=versions)
+    needed = ancestors(flat.nodes, cut.parse_nodes, controls=False)
+    for node in [*(flat.nodes[name] for name in needed), *replacement.nodes]:
+        copy = graph_def.node.add()
+        copy.CopyFrom(node)
+        drop_attributes(copy)
+        data = [reference for reference in node.input if not reference.startswith("^")]
+        del copy.input[:]
+        copy.input.extend(data)
+    return CutGraph(
+        graph_def=graph_def,
+        serialized=f"{cut.serialized[0]}:0",
+        columns={name: tensor.name for name, tensor in replacement.columns.items()},
+        pairs=tuple(
+            (parsed.feature.name, before, replacement.tensors[before])
+            for parsed in cut.parsed
+            for before in parsed.tensors
+        ),
+    )
+
+
+def _signature_def(
+    name: str, source: Any, features: list[Feature], replacement: _Replacement
+) -> Any:
+    signature = meta_graph_pb2.SignatureDef(method_name=_PREDICT)
+    for feature in features:
+        for column in feature.columns:
+            tensor = replacement.columns[column.name]
+            signature.inputs[column.name].CopyFrom(
+                meta_graph_pb2.TensorInfo(
+                    name=tensor.name,
+                    dtype=tensor.dtype.as_datatype_enum,
+                    tensor_shape=tensor.shape.as_proto(),
+                )
+            )
+        default = feature.default_row()
+        if default is not None:
+            signature.defaults[feature.name].CopyFrom(
+                tf.make_tensor_proto(default, tf.dtypes.as_dtype(feature.dtype))
+            )
+    for index, (key, info) in enumerate(source.outputs.items()):
+        signature.outputs[key].CopyFrom(info)
+        signature.outputs[key].name = f"{name}/outputs/{index}:0"
+    return signature
+
+
+def _extend_op_list(meta_graph: Any, nodes: list[Any]) -> None:
+    """Adds the ops of new nodes to the list that loaders of older TensorFlow versions consult."""
+    ops = meta_graph.meta_info_def.stripped_op_list.op
+    listed = {op.name for op in ops}
+    definitions = OpDefs(meta_graph)
+    for op in sorted({node.op for node in nodes} - listed):
+        ops.add().CopyFrom(definitions.get(op))

@@ -1,0 +1,9 @@
+#!/usr/bin/env python3
+"""The same as `colcast export`, as a script."""
+
+import sys
+
+from colcast.export.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

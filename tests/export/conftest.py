@@ -1,0 +1,125 @@
+"""Little TensorFlow models that parse tf.Example, and a session that runs what is exported."""
+
+import os
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+Spec = Mapping[str, Any]
+Score = Callable[[Mapping[str, Any]], Any]
+
+
+def save(folder: Path, module: tf.Module, spec: Spec, score: Score) -> Path:
+    """Saves a model whose only signature parses `spec` and returns {"scores": score(features)}."""
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
+    def serve(examples: Any) -> Any:
+        return {"scores": score(tf.io.parse_example(examples, spec))}
+
+    tf.saved_model.save(module, str(folder), signatures=serve)
+    return folder
+
+
+def example(**features: Any) -> bytes:
+    """A serialized tf.Example: ints, floats, bytes or lists of them by feature name."""
+    proto = tf.train.Example()
+    for name, value in features.items():
+        values = value if isinstance(value, list) else [value]
+        feature = proto.features.feature[name]
+        for item in values:
+            if isinstance(item, bytes):
+                feature.bytes_list.value.append(item)
+            elif isinstance(item, float):
+                feature.float_list.value.append(item)
+            else:
+                feature.int64_list.value.append(item)
+    return proto.SerializeToString()
+
+
+class Served:
+    """A SavedModel loaded as a server does it: MetaGraph, variables, tables."""
+
+    def __init__(self, session: Any, meta_graph: Any) -> None:
+        self.session = session
+        self.meta_graph = meta_graph
+
+    def run(self, signature: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """The outputs of a signature by name."""
+        signature_def = self.meta_graph.signature_def[signature]
+        feeds = {signature_def.inputs[name].name: value for name, value in inputs.items()}
+        outputs = {name: info.name for name, info in signature_def.outputs.items()}
+        return dict(self.session.run(outputs, feeds))
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[Served]:
+    """Loads a SavedModel without Python objects."""
+    with tf.Graph().as_default() as graph, tf.compat.v1.Session(graph=graph) as session:
+        yield Served(session, tf.compat.v1.saved_model.load(session, ["serve"], str(folder)))
+
+
+class Embedded(tf.Module):
+    """Variables of a small ranking model, and a hash table over a vocabulary file."""
+
+    def __init__(self, vocabulary: Path) -> None:
+        super().__init__()
+        vocabulary.write_text("drama\ncomedy\nwestern\n")
+        self.movies = tf.Variable(tf.random.stateless_normal([50, 4], seed=[1, 2]))
+        self.genres = tf.Variable(tf.random.stateless_normal([5, 4], seed=[3, 4]))
+        self.kernel = tf.Variable(tf.random.stateless_normal([7, 1], seed=[5, 6]))
+        self.table = tf.lookup.StaticVocabularyTable(
+            tf.lookup.TextFileInitializer(
+                str(vocabulary),
+                tf.string,
+                tf.lookup.TextFileIndex.WHOLE_LINE,
+                tf.int64,
+                tf.lookup.TextFileIndex.LINE_NUMBER,
+            ),
+            num_oov_buckets=2,
+        )
+
+    def score(self, features: Mapping[str, Any]) -> Any:
+        """Scores [rows] from a user's age and genres and a movie's id and two numbers."""
+        genres = features["user_genres"]
+        ids = tf.SparseTensor(genres.indices, self.table.lookup(genres.values), genres.dense_shape)
+        liked = tf.nn.safe_embedding_lookup_sparse(self.genres, ids, combiner="mean")
+        movie = tf.nn.embedding_lookup(self.movies, features["movie"])
+        age = tf.cast(features["user_age"], tf.float32)[:, tf.newaxis]
+        numbers = tf.concat([age, features["numbers"], liked], axis=1)
+        return tf.squeeze(numbers @ self.kernel, 1) + tf.reduce_sum(liked * movie, 1)
+
+
+EMBEDDED_SPEC = {
+    "user_age": tf.io.FixedLenFeature([], tf.int64, default_value=30),
+    "user_genres": tf.io.VarLenFeature(tf.string),
+    "movie": tf.io.FixedLenFeature([], tf.int64),
+    "numbers": tf.io.FixedLenFeature([2], tf.float32, default_value=[0.5, -2.0]),
+}
+
+
+@pytest.fixture(scope="session")
+def embedded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A saved model with every kind of feature that rankers have most."""
+    folder = tmp_path_factory.mktemp("embedded")
+    module = Embedded(folder / "genres.txt")
+    return save(folder / "model", module, EMBEDDED_SPEC, tf.function(module.score))
+
+
+@pytest.fixture
+def embedded_examples() -> np.ndarray:
+    """Three rows: all given, most missing, unknown and repeated genres."""
+    rows = [
+        example(user_age=25, user_genres=[b"drama", b"western"], movie=3, numbers=[1.0, 2.0]),
+        example(movie=49),
+        example(user_age=-1, user_genres=[b"opera", b"drama", b"drama"], movie=0),
+    ]
+    return np.array(rows, object)

@@ -1,0 +1,135 @@
+"""A converted model gives what the original gives, and is the original in everything else."""
+
+import filecmp
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from colcast.export import export_saved_model
+from tensorflow.core.protobuf import saved_model_pb2
+
+from .conftest import served
+
+
+@pytest.fixture(scope="module")
+def converted(embedded: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    output = tmp_path_factory.mktemp("converted") / "1"
+    export_saved_model(embedded, output, user_features=["user_*"])
+    return output
+
+
+def meta_graph(folder: Path):
+    proto = saved_model_pb2.SavedModel.FromString((folder / "saved_model.pb").read_bytes())
+    return proto.meta_graphs[0]
+
+
+COLUMNS = {
+    "user_age": np.array([25, 30, -1]),
+    "user_genres": np.array(
+        [[b"drama", b"western", b""], [b"", b"", b""], [b"opera", b"drama", b"drama"]], object
+    ),
+    "user_genres/length": np.array([2, 0, 3]),
+    "movie": np.array([3, 49, 0]),
+    "numbers": np.array([[1, 2], [0.5, -2], [0.5, -2]], np.float32),
+}
+
+
+def test_columns_score_as_examples(converted, embedded_examples):
+    with served(converted) as model:
+        expected = model.run("serving_default", {"examples": embedded_examples})
+        scores = model.run("columnar", COLUMNS)
+    np.testing.assert_array_equal(scores["scores"], expected["scores"])
+
+
+def test_wider_padding_changes_nothing(converted):
+    wide = np.full((3, 9), b"comedy", object)
+    wide[:, :3] = COLUMNS["user_genres"]
+    with served(converted) as model:
+        expected = model.run("columnar", COLUMNS)["scores"]
+        scores = model.run("columnar", {**COLUMNS, "user_genres": wide})["scores"]
+    np.testing.assert_array_equal(scores, expected)
+
+
+def test_length_beyond_the_column_is_an_error(converted):
+    columns = {**COLUMNS, "user_genres/length": np.array([2, 4, 3])}
+    with (
+        served(converted) as model,
+        pytest.raises(tf.errors.InvalidArgumentError, match="user_genres"),
+    ):
+        model.run("columnar", columns)
+
+
+def test_signature_declares_rows_dtypes_and_defaults(converted):
+    signature = meta_graph(converted).signature_def["columnar"]
+    shapes = {
+        name: tf.TensorShape(info.tensor_shape).as_list() for name, info in signature.inputs.items()
+    }
+    assert shapes == {
+        "user_age": [None],
+        "user_genres": [None, None],
+        "user_genres/length": [None],
+        "movie": [None],
+        "numbers": [None, 2],
+    }
+    assert signature.inputs["user_genres"].dtype == tf.string.as_datatype_enum
+    assert signature.inputs["user_genres/length"].dtype == tf.int64.as_datatype_enum
+    assert signature.method_name == "tensorflow/serving/predict"
+    assert set(signature.defaults) == {"user_age", "numbers"}
+    np.testing.assert_array_equal(tf.make_ndarray(signature.defaults["user_age"]), [30])
+    np.testing.assert_array_equal(tf.make_ndarray(signature.defaults["numbers"]), [[0.5, -2]])
+
+
+def test_original_graph_stays(embedded, converted):
+    before, after = meta_graph(embedded), meta_graph(converted)
+    for name, signature in before.signature_def.items():
+        assert after.signature_def[name] == signature
+    assert list(after.graph_def.node[: len(before.graph_def.node)]) == list(before.graph_def.node)
+    assert after.saver_def == before.saver_def
+    assert list(after.asset_file_def) == list(before.asset_file_def)
+
+
+def test_variables_and_assets_are_copied_as_they_are(embedded, converted):
+    for folder in ("variables", "assets"):
+        names = [path.name for path in (embedded / folder).iterdir()]
+        assert names
+        assert filecmp.cmpfiles(embedded / folder, converted / folder, names, shallow=False) == (
+            names,
+            [],
+            [],
+        )
+
+
+def test_original_loads_and_scores_in_tensorflow_2(converted, embedded_examples):
+    model = tf.saved_model.load(str(converted))
+    scores = model.signatures["serving_default"](examples=tf.constant(embedded_examples))
+    with served(converted) as server:
+        expected = server.run("columnar", COLUMNS)
+    np.testing.assert_array_equal(scores["scores"].numpy(), expected["scores"])
+
+
+def test_new_graph_is_flat_and_has_no_parse_op(converted):
+    graph = meta_graph(converted).graph_def
+    ops = {node.op for node in graph.node if node.name.startswith("columnar/")}
+    assert not ops & {"PartitionedCall", "StatefulPartitionedCall", "ParseExampleV2"}
+
+
+def test_report_file_tells_features_sides_and_parity(converted):
+    report = json.loads((converted / "assets.extra" / "colcast.json").read_text())
+    signature = report["signatures"]["columnar"]
+    assert signature["source"] == "serving_default"
+    assert signature["features"]["user_genres"]["kind"] == "var_len"
+    assert signature["features"]["user_genres"]["side"] == "user"
+    assert signature["features"]["movie"]["side"] == "item"
+    assert signature["features"]["numbers"]["default"] == [0.5, -2.0]
+    assert signature["parity"]["identical"]
+    assert signature["parity"]["rows"] == 200
+
+
+def test_report_object_says_the_same(embedded, tmp_path):
+    report = export_saved_model(embedded, tmp_path / "out")
+    (signature,) = report.signatures
+    assert [feature.name for feature in signature.features if not feature.used] == []
+    assert signature.parity.identical
+    assert signature.parity.differences == {"scores": 0.0}

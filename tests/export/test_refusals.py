@@ -1,0 +1,122 @@
+"""What cannot be converted is refused: the message names the culprit, nothing is written."""
+
+import re
+from pathlib import Path
+
+import pytest
+import tensorflow as tf
+from colcast.export import ExportError, export_saved_model
+from colcast.export.cli import main
+
+from .conftest import save
+
+
+def refused(model: Path, output: Path, **options) -> str:
+    with pytest.raises(ExportError) as caught:
+        export_saved_model(model, output, **options)
+    assert not output.exists()
+    assert not list(output.parent.glob(f".{output.name}*"))
+    return str(caught.value)
+
+
+def test_unknown_signature(embedded, tmp_path):
+    message = refused(embedded, tmp_path / "out", signature="predict")
+    assert "'predict'" in message
+    assert "serving_default" in message
+
+
+def test_no_parse_op(tmp_path):
+    module = tf.Module()
+    module.weight = tf.Variable(2.0)
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, name="x")])
+    def serve(x):
+        return {"scores": x * module.weight}
+
+    tf.saved_model.save(module, str(tmp_path / "model"), signatures=serve)
+    message = refused(tmp_path / "model", tmp_path / "out")
+    assert "no ParseExample op behind its inputs 'x' (float32)" in message
+
+
+def test_single_examples_under_map_fn(tmp_path):
+    module = tf.Module()
+    spec = {"x": tf.io.FixedLenFeature([], tf.float32)}
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
+    def serve(examples):
+        return {
+            "scores": tf.map_fn(
+                lambda one: tf.io.parse_single_example(one, spec)["x"],
+                examples,
+                fn_output_signature=tf.float32,
+            )
+        }
+
+    tf.saved_model.save(module, str(tmp_path / "model"), signatures=serve)
+    message = refused(tmp_path / "model", tmp_path / "out")
+    assert "tf.map_fn" in message
+    assert "tf.io.parse_example" in message
+
+
+def test_serialized_string_used_elsewhere(tmp_path):
+    module = tf.Module()
+    module.weight = tf.Variable(2.0)
+    spec = {"x": tf.io.FixedLenFeature([], tf.float32)}
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
+    def serve(examples):
+        lengths = tf.cast(tf.strings.length(examples), tf.float32)
+        return {"scores": tf.io.parse_example(examples, spec)["x"] * module.weight + lengths}
+
+    tf.saved_model.save(module, str(tmp_path / "model"), signatures=serve)
+    assert re.search(
+        r"StringLength.*reads the serialized", refused(tmp_path / "model", tmp_path / "out")
+    )
+
+
+def test_column_names_that_clash(tmp_path):
+    module = tf.Module()
+    module.weight = tf.Variable(2.0)
+    spec = {
+        "f": tf.io.VarLenFeature(tf.float32),
+        "f/length": tf.io.FixedLenFeature([], tf.float32),
+    }
+    save(tmp_path / "model", module, spec, lambda f: f["f/length"] * module.weight)
+    assert "'f/length'" in refused(tmp_path / "model", tmp_path / "out")
+
+
+def test_user_pattern_that_matches_nothing(embedded, tmp_path):
+    message = refused(embedded, tmp_path / "out", user_features=["usr_*"])
+    assert "'usr_*'" in message
+    assert "user_age" in message
+
+
+def test_output_that_is_not_empty(embedded, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine.txt").write_text("keep me")
+    with pytest.raises(ExportError, match="out is there already"):
+        export_saved_model(embedded, tmp_path / "out")
+    assert (tmp_path / "out" / "mine.txt").read_text() == "keep me"
+
+
+def test_base_path_instead_of_a_version(embedded, tmp_path):
+    (tmp_path / "base").mkdir()
+    (tmp_path / "base" / "7").symlink_to(embedded)
+    assert "versions (7)" in refused(tmp_path / "base", tmp_path / "out")
+
+
+def test_command_line_prints_the_reason_and_exits_1(tmp_path, capsys):
+    code = main(["--saved-model", str(tmp_path / "none"), "--output", str(tmp_path / "out")])
+    assert code == 1
+    assert f"colcast export: {tmp_path / 'none'}: no such folder" in capsys.readouterr().err
+
+
+def test_command_line_prints_features(embedded, tmp_path, capsys):
+    output = tmp_path / "out"
+    code = main(
+        ["--saved-model", str(embedded), "--output", str(output), "--user-features", "user_*"]
+    )
+    printed = capsys.readouterr().out
+    assert code == 0
+    assert "user_genres/length" in printed
+    assert "identical" in printed
