@@ -212,11 +212,12 @@ def _decode_signatures(packed: bytes) -> tuple[dict[str, Signature], tuple[str, 
             if inner != 1:
                 continue
             name, definition = map_entry(message(inner, entry))
+            if name.startswith("__"):  # TensorFlow's own, such as __saved_model_init_op
+                continue
             try:
                 signatures[name] = _decode_signature(name, definition)
             except UnknownDtypeError:
                 unreadable.append(name)
-    signatures.pop("__saved_model_init_op", None)
     return signatures, tuple(unreadable)
 
 
@@ -246,7 +247,7 @@ def _decode_spec(name: str, data: bytes) -> TensorSpec:
         elif number == 3:
             shape = _decode_partial_shape(message(number, value))
     if dtype is None:
-        raise SchemaError(f"{name!r} has no dtype in the model's metadata")
+        raise UnknownDtypeError(f"{name!r} has no dtype in the model's metadata")
     return TensorSpec(name, dtype, shape)
 
 

@@ -1,0 +1,98 @@
+"""A small SavedModel with the signatures a served ranking model has, written with TensorFlow.
+
+Its features are those of `conftest.COLUMNS`. It scores the same formula from tf.Examples, from
+columns, and from columns whose user part has one row.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.core.protobuf import saved_model_pb2
+
+_EXAMPLE = {
+    "age": tf.io.FixedLenFeature([], tf.int64),
+    "city": tf.io.FixedLenFeature([], tf.string),
+    "history": tf.io.RaggedFeature(tf.int64),
+    "movie": tf.io.FixedLenFeature([], tf.int64),
+    "year": tf.io.FixedLenFeature([], tf.float32, 1990.0),
+    "genres": tf.io.RaggedFeature(tf.string),
+    "vector": tf.io.FixedLenFeature([3], tf.float32),
+}
+
+
+def _hashed(strings: Any) -> Any:
+    return tf.cast(tf.strings.to_hash_bucket_fast(strings, 1000), tf.float32)
+
+
+def _meant(values: Any, lengths: Any) -> Any:
+    """The sum over each row's list, without what pads it."""
+    mask = tf.sequence_mask(lengths, tf.shape(values)[1], tf.float32)
+    return tf.reduce_sum(values * mask, 1)
+
+
+def _scores(columns: dict[str, Any]) -> dict[str, Any]:
+    history = tf.cast(columns["history"], tf.float32)
+    user = tf.cast(columns["age"], tf.float32) + _hashed(columns["city"])
+    user += _meant(history, columns["history/length"])
+    item = tf.cast(columns["movie"], tf.float32) * 0.5 + columns["year"]
+    item += _meant(_hashed(columns["genres"]), columns["genres/length"])
+    item += tf.reduce_sum(columns["vector"], 1)
+    return {"scores": user / item, "items": item}
+
+
+def _from_examples(examples: Any) -> dict[str, Any]:
+    parsed = tf.io.parse_example(examples, _EXAMPLE)
+    for name in ("history", "genres"):
+        parsed[f"{name}/length"] = parsed[name].row_lengths()
+        parsed[name] = parsed[name].to_tensor()
+    return _scores(parsed)
+
+
+def _specs(late: bool) -> dict[str, Any]:
+    user, item = 1 if late else None, None
+    return {
+        "age": tf.TensorSpec([user], tf.int64, "age"),
+        "city": tf.TensorSpec([user], tf.string, "city"),
+        "history": tf.TensorSpec([user, None], tf.int64, "history"),
+        "history/length": tf.TensorSpec([user], tf.int64, "history/length"),
+        "movie": tf.TensorSpec([item], tf.int64, "movie"),
+        "year": tf.TensorSpec([item], tf.float32, "year"),
+        "genres": tf.TensorSpec([item, None], tf.string, "genres"),
+        "genres/length": tf.TensorSpec([item], tf.int64, "genres/length"),
+        "vector": tf.TensorSpec([item, 3], tf.float32, "vector"),
+    }
+
+
+def _columnar(late: bool) -> Any:
+    specs = _specs(late)
+    names = list(specs)
+    flat = [tf.TensorSpec(s.shape, s.dtype, n.replace("/", "_")) for n, s in specs.items()]
+    function = tf.function(lambda *values: _scores(dict(zip(names, values, strict=True))))
+    return function.get_concrete_function(*flat)
+
+
+def save(base_path: Path, version: int = 1, late: bool = True) -> None:
+    """Saves the model as `base_path/version`."""
+    module = tf.Module()
+    examples = tf.TensorSpec([None], tf.string, "examples")
+    signatures = {"serving_default": tf.function(_from_examples).get_concrete_function(examples)}
+    signatures["columnar"] = _columnar(late=False)
+    if late:
+        signatures["columnar_late"] = _columnar(late=True)
+    path = base_path / str(version)
+    tf.saved_model.save(module, str(path), signatures)
+    _finish(path / "saved_model.pb")
+
+
+def _finish(file: Path) -> None:
+    """Gives inputs the names with a slash, and `year` its default, as the exporter does."""
+    model = saved_model_pb2.SavedModel.FromString(file.read_bytes())
+    for name, signature in model.meta_graphs[0].signature_def.items():
+        if not name.startswith("columnar"):
+            continue
+        for key in ("history", "genres"):
+            signature.inputs[f"{key}/length"].CopyFrom(signature.inputs[f"{key}_length"])
+            del signature.inputs[f"{key}_length"]
+        signature.defaults["year"].CopyFrom(tf.make_tensor_proto([1990.0], tf.float32))
+    file.write_bytes(model.SerializeToString())

@@ -1,0 +1,211 @@
+"""A real model behind the real server: every way to ask gives the same scores, bit for bit."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from colcast.client import AsyncRankingClient, RankingClient, ServerError
+from colcast.server import ServerProcess
+from tensorflow_serving.apis import input_pb2, predict_pb2
+
+from .conftest import ITEMS, USER
+from .served_model import save
+from .test_inputs import COLUMNS, FORMS
+
+TARGETS = ("auto", "late", "colcast", "stock", "repeated", "example")
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the model's versions."""
+    path = tmp_path_factory.mktemp("movies")
+    save(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def server(models: Path) -> Iterator[ServerProcess]:
+    """A server of the model."""
+    with ServerProcess(model_name="movies", model_base_path=models) as started:
+        yield started
+
+
+@pytest.fixture
+def client(server: ServerProcess) -> Iterator[RankingClient]:
+    """A client of it."""
+    with RankingClient(server.target, "movies", timeout_seconds=60) as connected:
+        yield connected
+
+
+def expected(models: Path) -> Any:
+    """The scores TensorFlow gives for the candidates as tf.Examples."""
+    model = tf.saved_model.load(str(models / "1"))
+    examples = []
+    for item in ITEMS:
+        example = tf.train.Example()
+        for name, value in {**USER, **item}.items():
+            values = value if isinstance(value, list) else [value]
+            feature = example.features.feature[name]
+            if isinstance(values and values[0], float):
+                feature.float_list.value.extend(values)
+            elif isinstance(values and values[0], int):
+                feature.int64_list.value.extend(values)
+            elif values:
+                feature.bytes_list.value.extend([text.encode() for text in values])
+        examples.append(example.SerializeToString())
+    return model.signatures["serving_default"](tf.constant(examples))["scores"].numpy()
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_target_scores_as_tensorflow_does(
+    client: RankingClient, models: Path, target: Any
+) -> None:
+    ranking = client.rank(USER, ITEMS, target=target, outputs=["scores"])
+    np.testing.assert_array_equal(ranking.scores, expected(models))
+    assert list(ranking.outputs) == ["scores"]
+    assert ranking.model_version == 1
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_of_the_items_scores_the_same(client: RankingClient, form: str) -> None:
+    scores = client.rank(USER, FORMS[form], outputs=["scores"]).scores
+    np.testing.assert_array_equal(scores, client.rank(USER, ITEMS, outputs=["scores"]).scores)
+
+
+def sent_examples(client: RankingClient) -> list[Any]:
+    request = client.encode(USER, ITEMS, target="example")
+    message = predict_pb2.PredictRequest.FromString(request)
+    return list(tf.make_ndarray(message.inputs["examples"]))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_examples_as_bytes_protos_and_with_context(client: RankingClient, target: Any) -> None:
+    scores = client.rank(USER, ITEMS, outputs=["scores"]).scores
+    data = sent_examples(client)
+    protos = [tf.train.Example.FromString(example) for example in data]
+    with_context = input_pb2.ExampleListWithContext(examples=protos)
+    for name in USER:
+        shared = with_context.context.features.feature[name]
+        shared.CopyFrom(protos[0].features.feature[name])
+        for example in with_context.examples:
+            del example.features.feature[name]
+    for examples in (data, protos, with_context):
+        found = client.predict_examples(examples, target=target, outputs=["scores"]).scores
+        np.testing.assert_array_equal(found, scores)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_mixed_rows(client: RankingClient, target: Any) -> None:
+    rows = [{**USER, **item} for item in ITEMS]
+    found = client.rank(items=rows, target=target, outputs=["scores"]).scores
+    np.testing.assert_array_equal(found, client.rank(USER, ITEMS, outputs=["scores"]).scores)
+
+
+async def test_asyncio(server: ServerProcess, client: RankingClient) -> None:
+    async with AsyncRankingClient(server.target, "movies", timeout_seconds=60) as awaited:
+        ranking = await awaited.rank(USER, ITEMS, outputs=["scores"])
+    expected_scores = client.rank(USER, ITEMS, outputs=["scores"]).scores
+    np.testing.assert_array_equal(ranking.scores, expected_scores)
+
+
+@pytest.mark.parametrize("encoding", ["true", "false"])
+def test_both_encodings_of_the_answer(models: Path, client: RankingClient, encoding: str) -> None:
+    flag = f"--enable_serialization_as_tensor_content={encoding}"
+    with (
+        ServerProcess("movies", models, flags=[flag]) as other,
+        RankingClient(other.target, "movies", timeout_seconds=60) as asking,
+    ):
+        outputs = asking.rank(USER, ITEMS).outputs
+    for name, values in client.rank(USER, ITEMS).outputs.items():
+        np.testing.assert_array_equal(outputs[name], values)
+
+
+def test_a_thousand_candidates_and_one(client: RankingClient) -> None:
+    many = {name: (values * 334)[:1000] for name, values in COLUMNS.items()}
+    scores = client.rank(USER, many, outputs=["scores"]).scores
+    assert scores.shape == (1000,)
+    one = client.rank(USER, ITEMS[:1], outputs=["scores"]).scores
+    assert one.tolist() == scores[:1].tolist()
+
+
+@pytest.mark.parametrize(
+    ("settings", "code", "culprit"),
+    [
+        ({"model": "books"}, "NOT_FOUND", "books"),
+        ({"version": 9}, "NOT_FOUND", "9"),
+    ],
+)
+def test_what_the_server_refuses(
+    server: ServerProcess, settings: dict[str, Any], code: str, culprit: str
+) -> None:
+    options = {"model": "movies", "timeout_seconds": 60, **settings}
+    with RankingClient(server.target, **options) as asking, pytest.raises(ServerError) as refused:
+        asking.rank(USER, ITEMS)
+    assert refused.value.code == code
+    assert culprit in refused.value.details
+
+
+def test_an_output_that_does_not_exist(client: RankingClient) -> None:
+    with pytest.raises(ServerError, match=r"INVALID_ARGUMENT .*sores"):
+        client.rank(USER, ITEMS, outputs=["sores"])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.parametrize("used_before", [False, True])
+def test_a_child_process_opens_its_own_channel(server: ServerProcess, used_before: bool) -> None:
+    code = f"""
+import os, sys
+from colcast.client import RankingClient
+client = RankingClient({server.target!r}, "movies", timeout_seconds=30)
+if {used_before}:
+    client.schema()
+child = os.fork()
+if child == 0:
+    fresh = client.encode({USER!r}, {ITEMS!r})
+    client.send(fresh)
+    os._exit(7)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+client.rank({USER!r}, {ITEMS!r})
+print("both")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "both\n", done.stderr
+
+
+def test_a_killed_server_fails_no_request(models: Path) -> None:
+    with ServerProcess("movies", models) as first, ServerProcess("movies", models) as second:
+        client = RankingClient([first.target, second.target], "movies", timeout_seconds=5)
+        answered = threading.Semaphore(0)
+        seconds: list[float] = []
+        failures: list[Exception] = []
+
+        def load() -> None:
+            for _ in range(200):
+                start = time.monotonic()
+                try:
+                    client.rank(USER, ITEMS)
+                except Exception as error:
+                    failures.append(error)
+                seconds.append(time.monotonic() - start)
+                answered.release()
+
+        threads = [threading.Thread(target=load) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for _ in range(200):
+            assert answered.acquire(timeout=60)
+        first.kill()
+        for thread in threads:
+            thread.join()
+        client.close()
+    assert failures == []
+    assert len(seconds) == 800
+    assert max(seconds) < 5
