@@ -23,8 +23,8 @@ bool Blame(std::string_view reason, size_t offset, Malformed* malformed) {
   return false;
 }
 
-// The key of a map entry that is malformed somewhere: the last one that can be read.
-std::string KeyOf(Reader entry) {
+// ["key"] of a map entry that is malformed somewhere: the last key that can be read, if any.
+std::string BracketedKeyOf(Reader entry) {
   std::string key;
   uint32_t tag;
   while (!entry.done() && entry.ReadTag(&tag)) {
@@ -34,7 +34,7 @@ std::string KeyOf(Reader entry) {
     } else if (!entry.ReadBytes(&bytes)) {
       break;
     } else if (IsValidUtf8(bytes)) {
-      key = bytes.ToString();
+      key = "[" + Quoted(bytes.ToString()) + "]";
     }
   }
   return key;
@@ -45,10 +45,13 @@ bool CheckNested(const FieldSchema& field, Reader* message, int depth, Malformed
                  std::string* key) {
   const size_t start = message->offset();
   Reader nested;
-  if (!message->ReadNested(&nested)) return Blame(message->error(), start, malformed);
   const bool is_entry = field.kind == FieldKind::kMapEntry;
+  if (!message->ReadNested(&nested)) {
+    if (is_entry && malformed != nullptr) *key = BracketedKeyOf(Reader(message->Rest()));
+    return Blame(message->error(), start, malformed);
+  }
   if (CheckMessage(nested, *field.message, is_entry ? depth : depth - 1, malformed)) return true;
-  if (is_entry && malformed != nullptr) *key = "[" + Quoted(KeyOf(nested)) + "]";
+  if (is_entry && malformed != nullptr) *key = BracketedKeyOf(nested);
   return false;
 }
 

@@ -1,0 +1,42 @@
+#include "server/wire/describe.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "server/wire/data_type.h"
+#include "server/wire/utf8.h"
+
+namespace colcast {
+namespace {
+
+TEST(DescribeTest, QuotesShortTextAsItIs) { EXPECT_EQ(Quoted("age"), "\"age\""); }
+
+TEST(DescribeTest, CutsLongTextBetweenCharacters) {
+  EXPECT_EQ(Quoted(std::string(200, 'x')), "\"" + std::string(100, 'x') + "...\"");
+  const std::string euro = "\xe2\x82\xac";
+  std::string euros;
+  for (int i = 0; i < 50; ++i) euros += euro;
+  EXPECT_TRUE(IsValidUtf8(Quoted(euros)));
+  EXPECT_LT(Quoted(euros).size(), 110u);
+}
+
+TEST(DescribeTest, ShapesHaveBrackets) {
+  EXPECT_EQ(ShapeName(std::vector<int64_t>{}), "[]");
+  EXPECT_EQ(ShapeName(std::vector<int64_t>{500, -1}), "[500,-1]");
+  EXPECT_EQ(ShapeName(std::vector<int64_t>(17, 1)), "[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,...]");
+}
+
+TEST(DataTypeTest, HasTensorFlowsNamesAndSizes) {
+  EXPECT_EQ(DataTypeName(DT_INT64), "DT_INT64");
+  EXPECT_EQ(DataTypeName(static_cast<DataType>(109)), "DT_INT64_REF");
+  EXPECT_EQ(DataTypeName(static_cast<DataType>(77)), "dtype 77");
+  EXPECT_EQ(DataTypeName(static_cast<DataType>(-1)), "dtype -1");
+  EXPECT_EQ(ElementSize(DT_COMPLEX128), 16u);
+  EXPECT_EQ(ElementSize(DT_STRING), 0u);
+  EXPECT_EQ(ElementSize(static_cast<DataType>(109)), 0u);
+}
+
+}  // namespace
+}  // namespace colcast

@@ -1,0 +1,266 @@
+#include "server/wire/predict_request.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "server/wire/testing.h"
+
+namespace colcast {
+namespace {
+
+using std::string_literals::operator""s;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::string Dim(int64_t size) { return BytesField(2, VarintField(1, size)); }
+std::string Shape(const std::string& dims) { return BytesField(2, dims); }
+std::string Input(const std::string& name, const std::string& tensor) {
+  return BytesField(2, BytesField(1, name) + BytesField(2, tensor));
+}
+
+// Decodes `message` in every slicing, each time with the same, used request, and checks it.
+template <typename Check>
+void Decode(const std::string& message, Check&& check) {
+  PredictRequest request;
+  ForEachSlicing(message, [&](const Bytes& bytes) {
+    const Status status = DecodePredictRequest(bytes, &request);
+    ASSERT_TRUE(status.ok()) << status.message;
+    check(request);
+  });
+}
+
+// Expects every slicing of `message` to be refused with exactly this message.
+void ExpectRefused(const std::string& message, const std::string& error) {
+  PredictRequest request;
+  ForEachSlicing(message, [&](const Bytes& bytes) {
+    const Status status = DecodePredictRequest(bytes, &request);
+    EXPECT_EQ(status.code, StatusCode::kInvalidArgument);
+    EXPECT_EQ(status.message, "malformed PredictRequest: " + error);
+  });
+}
+
+TEST(DecodePredictRequestTest, AnEmptyMessageIsAnEmptyRequest) {
+  Decode("", [](const PredictRequest& request) {
+    EXPECT_EQ(request.column_count(), 0u);
+    EXPECT_EQ(request.model_spec().name, "");
+    EXPECT_FALSE(request.model_spec().version.has_value());
+    EXPECT_FALSE(request.model_spec().version_label.has_value());
+    EXPECT_THAT(request.output_filter(), IsEmpty());
+  });
+}
+
+TEST(DecodePredictRequestTest, ReadsLiteralBytes) {
+  const std::string message =
+      "\x0a\x0a\x0a\x01m\x12\x02\x08\x07\x1a\x01s"  // model_spec: name, version, signature_name
+      "\x12\x10\x0a\x01"
+      "a"                                                     // inputs: key
+      "\x12\x0b\x08\x09\x12\x04\x12\x02\x08\x02\x52\x01\x05"  // value: int64, [2], packed {5}
+      "\x1a\x01o"s;                                           // output_filter
+  Decode(message, [](const PredictRequest& request) {
+    EXPECT_EQ(request.model_spec().name, "m");
+    EXPECT_EQ(request.model_spec().version, 7);
+    EXPECT_EQ(request.model_spec().signature_name, "s");
+    ASSERT_EQ(request.column_count(), 1u);
+    const Column& column = request.column(0);
+    EXPECT_EQ(column.name, "a");
+    EXPECT_EQ(column.dtype, DT_INT64);
+    EXPECT_THAT(column.dims, ElementsAre(2));
+    EXPECT_EQ(column.values.count, 1);
+    EXPECT_THAT(request.output_filter(), ElementsAre("o"));
+  });
+}
+
+TEST(DecodePredictRequestTest, FindsColumnsByName) {
+  Decode(Input("age", VarintField(1, 9)) + Input("", VarintField(1, 1)),
+         [](const PredictRequest& request) {
+           ASSERT_NE(request.Find("age"), nullptr);
+           EXPECT_EQ(request.Find("age")->dtype, DT_INT64);
+           ASSERT_NE(request.Find(""), nullptr);
+           EXPECT_EQ(request.Find("zip"), nullptr);
+         });
+}
+
+TEST(DecodePredictRequestTest, TheLastOfRepeatedKeysWinsAndKeepsTheFirstPlace) {
+  const std::string message = Input("a", VarintField(1, 9) + Shape(Dim(2))) +
+                              Input("b", VarintField(1, 1)) + Input("a", VarintField(1, 7));
+  Decode(message, [](const PredictRequest& request) {
+    ASSERT_EQ(request.column_count(), 2u);
+    EXPECT_EQ(request.column(0).name, "a");
+    EXPECT_EQ(request.column(0).dtype, DT_STRING);
+    EXPECT_THAT(request.column(0).dims, IsEmpty());
+    EXPECT_EQ(request.column(1).name, "b");
+  });
+}
+
+TEST(DecodePredictRequestTest, AnInputMayLackItsKeyOrItsValue) {
+  Decode(BytesField(2, BytesField(2, VarintField(1, 9))) + BytesField(2, BytesField(1, "a")),
+         [](const PredictRequest& request) {
+           ASSERT_EQ(request.column_count(), 2u);
+           EXPECT_EQ(request.column(0).name, "");
+           EXPECT_EQ(request.column(0).dtype, DT_INT64);
+           EXPECT_EQ(request.column(1).name, "a");
+           EXPECT_EQ(request.column(1).dtype, DT_INVALID);
+         });
+}
+
+TEST(DecodePredictRequestTest, TheLastKeyOfAnInputCountsAndItsValuesMerge) {
+  const std::string entry =
+      BytesField(1, "old") + BytesField(2, VarintField(1, 9) + Shape(Dim(2))) +
+      BytesField(2, Shape(Dim(3) + VarintField(3, 1)) + BytesField(10, Varints({1, 2}))) +
+      BytesField(1, "new") + BytesField(2, BytesField(4, "content") + VarintField(10, 3));
+  Decode(BytesField(2, entry), [](const PredictRequest& request) {
+    ASSERT_EQ(request.column_count(), 1u);
+    const Column& column = request.column(0);
+    EXPECT_EQ(column.name, "new");
+    EXPECT_EQ(column.dtype, DT_INT64);
+    EXPECT_TRUE(column.unknown_rank);
+    EXPECT_THAT(column.dims, ElementsAre(2, 3));
+    EXPECT_EQ(column.values.count, 3);
+    EXPECT_EQ(column.values.tensor_content.ToString(), "content");
+  });
+}
+
+TEST(DecodePredictRequestTest, ModelSpecsMerge) {
+  const std::string message = BytesField(1, BytesField(1, "old") + BytesField(3, "signature")) +
+                              BytesField(1, BytesField(1, "new"));
+  Decode(message, [](const PredictRequest& request) {
+    EXPECT_EQ(request.model_spec().name, "new");
+    EXPECT_EQ(request.model_spec().signature_name, "signature");
+  });
+}
+
+TEST(DecodePredictRequestTest, OfVersionAndVersionLabelTheLaterCounts) {
+  const std::string version = BytesField(2, VarintField(1, 7));
+  const std::string empty_version = BytesField(2, "");
+  const std::string label = BytesField(4, "stable");
+  Decode(BytesField(1, version + label), [](const PredictRequest& request) {
+    EXPECT_EQ(request.model_spec().version_label, "stable");
+    EXPECT_FALSE(request.model_spec().version.has_value());
+  });
+  Decode(BytesField(1, label + empty_version), [](const PredictRequest& request) {
+    EXPECT_EQ(request.model_spec().version, 0);
+    EXPECT_FALSE(request.model_spec().version_label.has_value());
+  });
+  Decode(BytesField(1, version + empty_version),
+         [](const PredictRequest& request) { EXPECT_EQ(request.model_spec().version, 7); });
+}
+
+TEST(DecodePredictRequestTest, SkipsUnknownFieldsAndKnownOnesOfAnotherWireType) {
+  const std::string unknown = VarintField(99, 1) + BytesField(100, "?") + Tag(101, kFixed32Type) +
+                              "1234" + Tag(102, kStartGroupType) + Tag(102, kEndGroupType);
+  const std::string tensor = unknown + VarintField(3, 5) + VarintField(2, 1) +
+                             Tag(1, kFixed32Type) + "1234" + VarintField(1, 9);
+  const std::string message =
+      unknown + VarintField(1, 1) + VarintField(2, 1) + VarintField(3, 1) +
+      BytesField(2, unknown + VarintField(1, 1) + BytesField(1, "a") + BytesField(2, tensor));
+  Decode(message, [](const PredictRequest& request) {
+    ASSERT_EQ(request.column_count(), 1u);
+    EXPECT_EQ(request.column(0).name, "a");
+    EXPECT_EQ(request.column(0).dtype, DT_INT64);
+    EXPECT_THAT(request.column(0).dims, IsEmpty());
+  });
+}
+
+TEST(DecodePredictRequestTest, KeepsDtypesItDoesNotKnow) {
+  Decode(Input("a", VarintField(1, 109)) + Input("b", VarintField(1, uint64_t(-1))),
+         [](const PredictRequest& request) {
+           EXPECT_EQ(static_cast<int>(request.column(0).dtype), 109);
+           EXPECT_EQ(static_cast<int>(request.column(1).dtype), -1);
+         });
+}
+
+TEST(DecodePredictRequestTest, KeepsDimensionsAsTheyCame) {
+  Decode(Input("a", Shape(Dim(-1) + BytesField(2, BytesField(2, "name")))),
+         [](const PredictRequest& request) {
+           EXPECT_THAT(request.column(0).dims, ElementsAre(-1, 0));
+         });
+}
+
+TEST(DecodePredictRequestTest, IgnoresFieldsForOtherServersButReadsThemThrough) {
+  Decode(BytesField(5, BytesField(2, BytesField(1, "key"))) + BytesField(6, "\xff") +
+             BytesField(7, BytesField(4, Varints({1, 2}))),
+         [](const PredictRequest& request) { EXPECT_EQ(request.column_count(), 0u); });
+  ExpectRefused(BytesField(5, BytesField(2, BytesField(1, "\xff"))),
+                "predict_streamed_options.split_dimensions.key: not valid UTF-8 (byte 5 of 7)");
+  ExpectRefused(BytesField(7, BytesField(4, "\x80")),
+                "request_options.return_stoptokens: a packed varint is cut off or longer than 10 "
+                "bytes (byte 3 of 5)");
+}
+
+TEST(DecodePredictRequestTest, SaysWhichInputIsCutOff) {
+  const std::string message = Input("age", VarintField(1, 9) + BytesField(10, Varints({1, 2, 3})));
+  ExpectRefused(message.substr(0, message.size() - 1),
+                "inputs[\"age\"]: length goes past the end (byte 1 of 15)");
+}
+
+TEST(DecodePredictRequestTest, SaysWhereAnInputIsMalformed) {
+  ExpectRefused(Input("age", BytesField(10, "\x80")),
+                "inputs[\"age\"].value.int64_val: a packed varint is cut off or longer than 10 "
+                "bytes (byte 10 of 12)");
+  ExpectRefused(Input("age", BytesField(5, "123")),
+                "inputs[\"age\"].value.float_val: the packed field's 3 bytes are no multiple of 4 "
+                "(byte 10 of 14)");
+  ExpectRefused(Input("age", Shape(BytesField(2, "\x08"))),
+                "inputs[\"age\"].value.tensor_shape.dim.size: varint goes past the end (byte 14 of "
+                "14)");
+}
+
+TEST(DecodePredictRequestTest, NamesMustBeUtf8) {
+  ExpectRefused(Input("\xff", ""), "inputs.key: not valid UTF-8 (byte 3 of 7)");
+  ExpectRefused(BytesField(3, "\xff"), "output_filter: not valid UTF-8 (byte 1 of 3)");
+  ExpectRefused(BytesField(1, BytesField(1, "\xff")),
+                "model_spec.name: not valid UTF-8 (byte 3 of 5)");
+  ExpectRefused(Input("a", Shape(BytesField(2, BytesField(2, "\xff")))),
+                "inputs[\"a\"].value.tensor_shape.dim.name: not valid UTF-8 (byte 12 of 14)");
+}
+
+TEST(DecodePredictRequestTest, MessagesNestAsDeepAsInProtobuf) {
+  // Each level of variant_val and its tensors takes two; the outermost TensorProto is the first.
+  const auto nested = [](int levels, const std::string& innermost) {
+    std::string tensor = innermost;
+    for (int i = 0; i < levels; ++i) tensor = BytesField(15, BytesField(3, tensor));
+    return Input("v", tensor);
+  };
+  PredictRequest request;
+  EXPECT_TRUE(DecodePredictRequest(Bytes(nested(49, BytesField(15, ""))), &request).ok());
+  const Status status = DecodePredictRequest(Bytes(nested(50, "")), &request);
+  EXPECT_EQ(status.code, StatusCode::kInvalidArgument);
+  EXPECT_THAT(status.message, HasSubstr("inputs[\"v\"].value.variant_val.tensors."));
+  EXPECT_THAT(status.message, HasSubstr("nested too deep"));
+}
+
+TEST(PredictRequestTest, ForgetsTheRequestBefore) {
+  PredictRequest request;
+  const std::string first = BytesField(1, BytesField(1, "m") + BytesField(2, VarintField(1, 3))) +
+                            Input("a", VarintField(1, 9) + Shape(Dim(2)) + VarintField(10, 1)) +
+                            BytesField(3, "o");
+  ASSERT_TRUE(DecodePredictRequest(Bytes(first), &request).ok());
+  const std::string second = Input("b", "");
+  ASSERT_TRUE(DecodePredictRequest(Bytes(second), &request).ok());
+  EXPECT_EQ(request.model_spec().name, "");
+  EXPECT_FALSE(request.model_spec().version.has_value());
+  EXPECT_THAT(request.output_filter(), IsEmpty());
+  EXPECT_EQ(request.Find("a"), nullptr);
+  ASSERT_EQ(request.column_count(), 1u);
+  EXPECT_EQ(request.column(0).dtype, DT_INVALID);
+  EXPECT_THAT(request.column(0).dims, IsEmpty());
+  EXPECT_EQ(request.column(0).values.count, 0);
+}
+
+TEST(PredictRequestTest, HoldsManyColumns) {
+  std::string message;
+  for (int i = 0; i < 10000; ++i) message += Input("f" + std::to_string(i), VarintField(1, 9));
+  PredictRequest request;
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
+    EXPECT_EQ(request.column_count(), 10000u);
+    EXPECT_EQ(request.Find("f9999"), &request.column(9999));
+  }
+}
+
+}  // namespace
+}  // namespace colcast

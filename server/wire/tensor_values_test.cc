@@ -1,0 +1,312 @@
+#include "server/wire/tensor_values.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <complex>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "server/wire/testing.h"
+
+namespace colcast {
+namespace {
+
+using std::string_literals::operator""s;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string Shape(const std::vector<int64_t>& dims) {
+  std::string shape;
+  for (int64_t dim : dims) shape += BytesField(2, VarintField(1, dim));
+  return BytesField(2, shape);
+}
+
+std::string TensorOf(DataType dtype, int64_t size, const std::string& values) {
+  return VarintField(1, dtype) + Shape({size}) + values;
+}
+
+// Calls check(const Column&) with input "x", whose value is `tensor`, in every slicing.
+template <typename Check>
+void WithColumn(const std::string& tensor, Check&& check) {
+  PredictRequest request;
+  ForEachSlicing(BytesField(2, BytesField(1, "x") + BytesField(2, tensor)),
+                 [&](const Bytes& bytes) {
+                   ASSERT_TRUE(DecodePredictRequest(bytes, &request).ok());
+                   ASSERT_EQ(request.column_count(), 1u);
+                   check(request.column(0));
+                 });
+}
+
+template <typename T>
+void ExpectElements(const std::string& tensor, const std::vector<T>& expected) {
+  WithColumn(tensor, [&](const Column& column) {
+    int64_t count = 0;
+    ASSERT_TRUE(ElementCount(column, &count).ok());
+    ASSERT_EQ(count, static_cast<int64_t>(expected.size()));
+    EXPECT_TRUE(CheckValues(column, count).ok());
+    std::vector<T> out(expected.size());
+    const Status status = CopyValues(column, count, out.data());
+    ASSERT_TRUE(status.ok()) << status.message;
+    EXPECT_EQ(std::memcmp(out.data(), expected.data(), out.size() * sizeof(T)), 0)
+        << ::testing::PrintToString(out);
+  });
+}
+
+class Recorder final : public StringVisitor {
+ public:
+  void Set(int64_t index, const Bytes& value) override {
+    EXPECT_EQ(index, static_cast<int64_t>(strings.size()));
+    strings.push_back(value.ToString());
+  }
+  void Repeat(int64_t begin, int64_t end) override {
+    EXPECT_EQ(begin, static_cast<int64_t>(strings.size()));
+    strings.resize(end, begin == 0 ? "" : strings.back());
+  }
+  std::vector<std::string> strings;
+};
+
+void ExpectStrings(const std::string& tensor, const std::vector<std::string>& expected) {
+  WithColumn(tensor, [&](const Column& column) {
+    Recorder recorder;
+    const Status status = VisitStrings(column, expected.size(), &recorder);
+    ASSERT_TRUE(status.ok()) << status.message;
+    EXPECT_EQ(recorder.strings, expected);
+  });
+}
+
+// Expects that the column can not fill `count` elements, neither by its sizes nor when copied.
+void ExpectRefused(const std::string& tensor, int64_t count, const std::string& error) {
+  WithColumn(tensor, [&](const Column& column) {
+    const Status status = CheckValues(column, count);
+    EXPECT_EQ(status.code, StatusCode::kInvalidArgument);
+    EXPECT_EQ(status.message, error);
+    EXPECT_EQ(CopyValues(column, count, nullptr).message, error);
+  });
+}
+
+TEST(CopyValuesTest, ReadsPackedFloats) {
+  ExpectElements<float>(TensorOf(DT_FLOAT, 2, BytesField(5, Raw<float>({1.5f, -2}))), {1.5f, -2});
+}
+
+TEST(CopyValuesTest, ReadsSingleAndPackedRecordsMixed) {
+  ExpectElements<float>(
+      TensorOf(DT_FLOAT, 4,
+               Tag(5, kFixed32Type) + Raw<float>({1}) + BytesField(5, Raw<float>({2, 3})) +
+                   VarintField(7, 99) + BytesField(5, "") + Tag(5, kFixed32Type) + Raw<float>({4})),
+      {1, 2, 3, 4});
+  ExpectElements<int64_t>(
+      TensorOf(DT_INT64, 4,
+               VarintField(10, 1) + BytesField(10, Varints({300, 3})) + VarintField(10, 4)),
+      {1, 300, 3, 4});
+}
+
+TEST(CopyValuesTest, ReadsValuesOfMergedMessages) {
+  const std::string entry = BytesField(1, "x") + BytesField(2, BytesField(10, Varints({1, 2}))) +
+                            BytesField(2, TensorOf(DT_INT64, 4, BytesField(7, "\x09"))) +
+                            BytesField(2, BytesField(10, Varints({3})) + VarintField(10, 4));
+  PredictRequest request;
+  ForEachSlicing(BytesField(2, entry), [&](const Bytes& bytes) {
+    ASSERT_TRUE(DecodePredictRequest(bytes, &request).ok());
+    std::vector<int64_t> out(4);
+    ASSERT_TRUE(CopyValues(request.column(0), 4, out.data()).ok());
+    EXPECT_THAT(out, ElementsAre(1, 2, 3, 4));
+  });
+}
+
+TEST(CopyValuesTest, ReadsManyVarintsOfMixedSizes) {
+  std::vector<uint64_t> values;
+  for (int i = 0; i < 70; ++i) values.push_back(uint64_t{1} << i % 64);
+  for (int i = 0; i < 70; ++i) values.push_back(i);
+  ExpectElements<uint64_t>(TensorOf(DT_UINT64, 140, BytesField(17, Varints(values))), values);
+}
+
+TEST(CopyValuesTest, NarrowIntegersKeepTheLowBits) {
+  const std::string ints = BytesField(7, Varints({300, uint64_t(-7)}));
+  ExpectElements<int32_t>(TensorOf(DT_INT32, 2, ints), {300, -7});
+  ExpectElements<int32_t>(TensorOf(DT_QINT32, 2, ints), {300, -7});
+  ExpectElements<int16_t>(TensorOf(DT_INT16, 2, ints), {300, -7});
+  ExpectElements<int16_t>(TensorOf(DT_QINT16, 2, ints), {300, -7});
+  ExpectElements<uint16_t>(TensorOf(DT_UINT16, 2, ints), {300, 65529});
+  ExpectElements<uint16_t>(TensorOf(DT_QUINT16, 2, ints), {300, 65529});
+  ExpectElements<int8_t>(TensorOf(DT_INT8, 2, ints), {44, -7});
+  ExpectElements<int8_t>(TensorOf(DT_QINT8, 2, ints), {44, -7});
+  ExpectElements<uint8_t>(TensorOf(DT_UINT8, 2, ints), {44, 249});
+  ExpectElements<uint8_t>(TensorOf(DT_QUINT8, 2, ints), {44, 249});
+  ExpectElements<uint8_t>(TensorOf(DT_INT4, 2, ints), {44, 249});
+  ExpectElements<int32_t>(TensorOf(DT_INT32, 1, BytesField(7, Varints({0x1234567890}))),
+                          {0x34567890});
+}
+
+TEST(CopyValuesTest, ReadsTheOtherFields) {
+  ExpectElements<double>(TensorOf(DT_DOUBLE, 1, BytesField(6, Raw<double>({0.1}))), {0.1});
+  ExpectElements<uint32_t>(TensorOf(DT_UINT32, 1, VarintField(16, 4000000000)), {4000000000});
+  ExpectElements<uint64_t>(TensorOf(DT_UINT64, 1, VarintField(17, uint64_t(-1))), {uint64_t(-1)});
+  ExpectElements<uint8_t>(TensorOf(DT_BOOL, 3, BytesField(11, Varints({0, 1, 256}))), {0, 1, 1});
+  ExpectElements<uint16_t>(TensorOf(DT_HALF, 2, BytesField(13, Varints({0x3c00, 0x13c00}))),
+                           {0x3c00, 0x3c00});
+  ExpectElements<uint16_t>(TensorOf(DT_BFLOAT16, 1, VarintField(13, 0x3f80)), {0x3f80});
+  ExpectElements<uint8_t>(TensorOf(DT_FLOAT8_E5M2, 3, BytesField(18, "\x11\x22")),
+                          {0x11, 0x22, 0x22});
+}
+
+TEST(CopyValuesTest, ComplexNumbersTakeTwoValuesAndDropAnOddOne) {
+  ExpectElements<std::complex<float>>(
+      TensorOf(DT_COMPLEX64, 3, BytesField(9, Raw<float>({1, 2, 3, 4, 5}))),
+      {{1, 2}, {3, 4}, {3, 4}});
+  ExpectElements<std::complex<double>>(TensorOf(DT_COMPLEX128, 1, BytesField(12, Raw<double>({1}))),
+                                       {{0, 0}});
+}
+
+TEST(CopyValuesTest, AShortListRepeatsItsLastValue) {
+  ExpectElements<int64_t>(TensorOf(DT_INT64, 5, BytesField(10, Varints({1, 2}))), {1, 2, 2, 2, 2});
+  ExpectElements<uint8_t>(TensorOf(DT_BOOL, 3, VarintField(11, 1)), {1, 1, 1});
+}
+
+TEST(CopyValuesTest, AnEmptyListGivesZeros) {
+  ExpectElements<int64_t>(TensorOf(DT_INT64, 3, VarintField(7, 5)), {0, 0, 0});
+}
+
+TEST(CopyValuesTest, TensorContentIsTheMemoryAndGoesBeforeTypedValues) {
+  ExpectElements<int32_t>(
+      TensorOf(DT_INT32, 2, VarintField(7, 5) + BytesField(4, Raw<int32_t>({7, -8}))), {7, -8});
+  ExpectElements<uint8_t>(TensorOf(DT_BOOL, 2, BytesField(4, "\x01\x02")), {1, 2});
+}
+
+TEST(CopyValuesTest, OfSeveralTensorContentsTheLastCounts) {
+  ExpectElements<uint8_t>(TensorOf(DT_UINT8, 1, BytesField(4, "long") + BytesField(4, "\x07")),
+                          {7});
+  ExpectElements<uint8_t>(
+      TensorOf(DT_UINT8, 1, BytesField(4, "long") + BytesField(4, "") + VarintField(7, 9)), {9});
+}
+
+TEST(CopyValuesTest, AScalarHasOneElementAndAnEmptyShapeNone) {
+  ExpectElements<float>(VarintField(1, DT_FLOAT) + BytesField(5, Raw<float>({3})), {3});
+  ExpectElements<float>(TensorOf(DT_FLOAT, 0, ""), {});
+}
+
+TEST(CheckValuesTest, RefusesMoreValuesThanElements) {
+  ExpectRefused(TensorOf(DT_INT64, 2, BytesField(10, Varints({1, 2, 3}))), 2,
+                "input \"x\": 3 values were sent, shape [2] has 2 elements");
+  ExpectRefused(TensorOf(DT_INT64, 0, VarintField(10, 1)), 0,
+                "input \"x\": 1 values were sent, shape [0] has 0 elements");
+  ExpectRefused(TensorOf(DT_COMPLEX64, 1, BytesField(9, Raw<float>({1, 2, 3, 4}))), 1,
+                "input \"x\": 2 values were sent, shape [1] has 1 elements");
+}
+
+TEST(CheckValuesTest, RefusesTensorContentOfAnotherSize) {
+  for (const char* content : {"1234567", "123456789", "1234"}) {
+    ExpectRefused(TensorOf(DT_FLOAT, 2, BytesField(4, content)), 2,
+                  "input \"x\": tensor_content has " + std::to_string(std::strlen(content)) +
+                      " bytes, its shape needs 2 elements of 4 bytes (DT_FLOAT)");
+  }
+  ExpectRefused(TensorOf(DT_FLOAT, 0, BytesField(4, "1234")), 0,
+                "input \"x\": tensor_content has 4 bytes, its shape needs 0 elements of 4 bytes "
+                "(DT_FLOAT)");
+}
+
+TEST(CheckValuesTest, RefusesDtypesThatCanNotBeSent) {
+  ExpectRefused(TensorOf(DT_INVALID, 1, ""), 1, "input \"x\": DT_INVALID can not be sent");
+  ExpectRefused(TensorOf(DT_RESOURCE, 1, ""), 1, "input \"x\": DT_RESOURCE can not be sent");
+  ExpectRefused(TensorOf(DT_VARIANT, 0, ""), 0, "input \"x\": DT_VARIANT can not be sent");
+  ExpectRefused(TensorOf(static_cast<DataType>(101), 1, ""), 1,
+                "input \"x\": DT_FLOAT_REF can not be sent");
+  ExpectRefused(TensorOf(static_cast<DataType>(77), 1, ""), 1,
+                "input \"x\": dtype 77 can not be sent");
+}
+
+TEST(CheckValuesTest, RefusesWhatNoMemoryCouldHold) {
+  constexpr int64_t kHuge = std::numeric_limits<int64_t>::max() / 4;
+  ExpectRefused(TensorOf(DT_INT64, kHuge, VarintField(10, 1)), kHuge,
+                "input \"x\": 2305843009213693951 elements of DT_INT64 are too large");
+}
+
+TEST(ElementCountTest, MultipliesTheDimensions) {
+  const auto expect = [](const std::vector<int64_t>& dims, int64_t expected) {
+    WithColumn(Shape(dims), [&](const Column& column) {
+      int64_t count = -1;
+      EXPECT_TRUE(ElementCount(column, &count).ok());
+      EXPECT_EQ(count, expected);
+    });
+  };
+  expect({}, 1);
+  expect({3, 4}, 12);
+  expect({3, 0, 4}, 0);
+  expect({0, int64_t{1} << 62, int64_t{1} << 62}, 0);
+}
+
+TEST(ElementCountTest, RefusesShapesThatAreNone) {
+  const auto expect = [](const std::string& tensor, const std::string& error) {
+    WithColumn(tensor, [&](const Column& column) {
+      int64_t count;
+      const Status status = ElementCount(column, &count);
+      EXPECT_EQ(status.code, StatusCode::kInvalidArgument);
+      EXPECT_EQ(status.message, error);
+    });
+  };
+  expect(BytesField(2, VarintField(3, 1)), "input \"x\": its shape has unknown rank");
+  expect(Shape({2, -3}), "input \"x\": dimension -3 in shape [2,-3]");
+  expect(Shape({int64_t{1} << 32, int64_t{1} << 32}),
+         "input \"x\": more elements than int64 can count in shape [4294967296,4294967296]");
+  expect(Shape(std::vector<int64_t>(255, 1)),
+         "input \"x\": 255 dimensions, at most 254 are allowed");
+}
+
+TEST(VisitStringsTest, ReadsStringVal) {
+  ExpectStrings(
+      TensorOf(DT_STRING, 3, BytesField(8, "a") + BytesField(8, "") + BytesField(8, "b\0c"s)),
+      {"a", "", "b\0c"s});
+}
+
+TEST(VisitStringsTest, AShortListRepeatsItsLastStringAndAnEmptyOneGivesEmptyStrings) {
+  ExpectStrings(TensorOf(DT_STRING, 3, BytesField(8, "a") + VarintField(7, 1) + BytesField(8, "b")),
+                {"a", "b", "b"});
+  ExpectStrings(TensorOf(DT_STRING, 2, ""), {"", ""});
+  ExpectStrings(TensorOf(DT_STRING, 0, ""), {});
+}
+
+TEST(VisitStringsTest, ReadsTensorContentAsLengthsAndThenBytes) {
+  ExpectStrings(TensorOf(DT_STRING, 3,
+                         BytesField(4,
+                                    "\x02\x00\x81\x00"
+                                    "abc"s)),
+                {"ab", "", "c"});
+}
+
+TEST(VisitStringsTest, RefusesTensorContentThatDoesNotAddUp) {
+  const auto expect = [](const std::string& content, const std::string& error) {
+    WithColumn(TensorOf(DT_STRING, 2, BytesField(4, content)), [&](const Column& column) {
+      Recorder recorder;
+      const Status status = VisitStrings(column, 2, &recorder);
+      EXPECT_EQ(status.code, StatusCode::kInvalidArgument);
+      EXPECT_EQ(status.message, error);
+      EXPECT_TRUE(recorder.strings.empty());
+    });
+  };
+  expect("\x00"s, "input \"x\": tensor_content of 1 bytes can not hold 2 strings");
+  expect(
+      "\x01\x01"
+      "a",
+      "input \"x\": the 2 strings in tensor_content need 2 bytes after their "
+      "lengths, 1 were sent");
+  expect("\x01\x80",
+         "input \"x\": tensor_content of 2 bytes ends or is malformed at the length of "
+         "string 1 of 2");
+  expect("\x80\x80\x80\x80\x80\x00\x00"s,
+         "input \"x\": tensor_content of 7 bytes ends or is malformed at the length of string 0 of "
+         "2");
+}
+
+TEST(VisitStringsTest, RefusesMoreStringsThanElements) {
+  WithColumn(TensorOf(DT_STRING, 1, BytesField(8, "a") + BytesField(8, "b")),
+             [](const Column& column) {
+               Recorder recorder;
+               EXPECT_EQ(VisitStrings(column, 1, &recorder).message,
+                         "input \"x\": 2 values were sent, shape [1] has 1 elements");
+             });
+}
+
+}  // namespace
+}  // namespace colcast
