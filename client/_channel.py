@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import grpc
 from colcast.client._errors import InputError
 
 
@@ -27,16 +26,15 @@ class Tls:
     certificate_chain: str | Path | None = None
     server_name: str | None = None
 
-    def credentials(self) -> grpc.ChannelCredentials:
-        """Reads the files.
+    def read(self) -> list[bytes | None]:
+        """Reads the files: root certificates, private key, certificate chain.
 
         Raises:
             InputError: key without certificate or the reverse, or a file that cannot be read.
         """
         if (self.private_key is None) != (self.certificate_chain is None):
             raise InputError("mutual TLS needs both private_key and certificate_chain")
-        read = [_pem(self.root_certificates), _pem(self.private_key), _pem(self.certificate_chain)]
-        return grpc.ssl_channel_credentials(*read)
+        return [_pem(self.root_certificates), _pem(self.private_key), _pem(self.certificate_chain)]
 
 
 @dataclass(frozen=True, slots=True)

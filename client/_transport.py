@@ -83,6 +83,7 @@ class Connection:
         self.address = address if isinstance(address, str) else ",".join(address)
         self._target = grpc_target(address)
         self._options = options
+        self._certificates = None if options.tls is None else options.tls.read()
         self._compression = grpc.Compression.Gzip if options.gzip else None
         self._lock = threading.Lock()
         self._owner: object = None  # who may use the channel: a process, or a loop in it
@@ -120,9 +121,10 @@ class Connection:
     def _open(self) -> Any:
         arguments = channel_arguments(self._options)
         module = self._module()
-        if self._options.tls is None:
+        if self._certificates is None:
             return module.insecure_channel(self._target, arguments)
-        return module.secure_channel(self._target, self._options.tls.credentials(), arguments)
+        credentials = grpc.ssl_channel_credentials(*self._certificates)
+        return module.secure_channel(self._target, credentials, arguments)
 
     def _module(self) -> Any:
         return grpc

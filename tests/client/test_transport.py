@@ -1,14 +1,24 @@
 """What only a scripted server can show: lost connections, new versions, deadlines, TLS."""
 
+import subprocess
 import threading
 import time
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
-from colcast.client import ChannelOptions, InputError, ModelSchema, RankingClient, ServerError
+from colcast.client import (
+    ChannelOptions,
+    InputError,
+    ModelSchema,
+    RankingClient,
+    ServerError,
+    Tls,
+)
 from tensorflow.core.protobuf import meta_graph_pb2
 from tensorflow_serving.apis import get_model_metadata_pb2, predict_pb2
 
@@ -171,9 +181,6 @@ def test_a_new_version_is_asked_for_its_signatures(scripted: Any, schema: ModelS
 def test_a_request_refused_by_a_new_version_is_built_again(
     scripted: Any, schema: ModelSchema
 ) -> None:
-    without_late = ModelSchema(
-        "movies", 4, {k: v for k, v in schema.signatures.items() if k != "columnar_late"}
-    )
     served = [(schema, 3)]
 
     def predict(request: bytes, context: grpc.ServicerContext) -> bytes:
@@ -185,8 +192,95 @@ def test_a_request_refused_by_a_new_version_is_built_again(
     server = scripted(GetModelMetadata=lambda *_: metadata(*served[0]), Predict=predict)
     with RankingClient(server.address, "movies") as client:
         client.rank(USER, ITEMS)
-        served[0] = (without_late, 4)
+        served[0] = (without_late(schema), 4)
         assert client.rank(USER, ITEMS).model_version == 4
+
+
+def without_late(schema: ModelSchema) -> ModelSchema:
+    """The model as exported without --late."""
+    return schema.without("columnar_late")
+
+
+def expands_nothing(request: bytes, context: grpc.ServicerContext) -> bytes:
+    """Predict of a server that takes every input as it comes, as TensorFlow Serving does."""
+    inputs = predict_pb2.PredictRequest.FromString(request).inputs
+    if len({tensor.tensor_shape.dim[0].size for tensor in inputs.values()}) > 1:
+        context.abort(grpc.StatusCode.INVALID_ARGUMENT, "ConcatOp : Dimensions of inputs")
+    return scores(request)
+
+
+def test_auto_finds_out_that_a_server_does_not_expand(scripted: Any, schema: ModelSchema) -> None:
+    server = scripted(
+        GetModelMetadata=lambda *_: metadata(without_late(schema)), Predict=expands_nothing
+    )
+    with RankingClient(server.address, "movies", timeout_seconds=10) as client:
+        assert client.rank(USER, ITEMS).order.tolist() == [2, 1, 0]
+        assert server.count("Predict") == 2
+        client.rank(USER, ITEMS)
+        assert server.count("Predict") == 3
+        with pytest.raises(ServerError, match="ConcatOp"):
+            client.rank(USER, ITEMS, target="colcast")
+
+
+def test_a_server_that_expands_is_believed(scripted: Any, schema: ModelSchema) -> None:
+    refused = [False]
+
+    def predict(request: bytes, context: grpc.ServicerContext) -> bytes:
+        if refused[0]:
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, "not today")
+        return scores(request)
+
+    server = scripted(GetModelMetadata=lambda *_: metadata(without_late(schema)), Predict=predict)
+    with RankingClient(server.address, "movies", timeout_seconds=10) as client:
+        client.rank(USER, ITEMS)
+        refused[0] = True
+        with pytest.raises(ServerError, match="not today"):
+            client.rank(USER, ITEMS)
+    assert server.count("Predict") == 2
+
+
+def certificate(folder: Path, name: str, issuer: str = "") -> None:
+    """Makes folder/name.key and folder/name.pem, signed by the issuer or by itself."""
+    files = ["-keyout", f"{name}.key", "-out", f"{name}.pem", "-subj", f"/CN={name}"]
+    signed = ["-CA", f"{issuer}.pem", "-CAkey", f"{issuer}.key"] if issuer else []
+    names = ["-addext", "subjectAltName=DNS:localhost"] if issuer else []
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+    subprocess.run([*command, *files, *signed, *names], cwd=folder, check=True, capture_output=True)
+
+
+def test_mutual_tls(scripted: Any, schema: ModelSchema, tmp_path: Path) -> None:
+    certificate(tmp_path, "authority")
+    certificate(tmp_path, "server", issuer="authority")
+    certificate(tmp_path, "client", issuer="authority")
+    read = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    credentials = grpc.ssl_server_credentials(
+        [(read["server.key"], read["server.pem"])], read["authority.pem"], True
+    )
+    server = scripted(credentials=credentials, GetModelMetadata=lambda *_: metadata(schema))
+    ours = Tls(tmp_path / "authority.pem", tmp_path / "client.key", tmp_path / "client.pem")
+    named = replace(ours, server_name="localhost")
+    with RankingClient(
+        server.address, "movies", channel=ChannelOptions(tls=named), timeout_seconds=10
+    ) as client:
+        assert client.schema().version == 3
+    unknown = ChannelOptions(tls=Tls(tmp_path / "authority.pem", server_name="localhost"))
+    with (
+        RankingClient(server.address, "movies", channel=unknown, timeout_seconds=0.5) as client,
+        pytest.raises(ServerError, match="UNAVAILABLE"),
+    ):
+        client.schema()
+
+
+@pytest.mark.parametrize(
+    ("tls", "message"),
+    [
+        (Tls(private_key="a.key"), "mutual TLS needs both private_key and certificate_chain"),
+        (Tls(root_certificates="no/such.pem"), "cannot read no/such.pem: No such file"),
+    ],
+)
+def test_tls_that_cannot_work(tls: Tls, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        RankingClient("127.0.0.1:1", "movies", channel=ChannelOptions(tls=tls))
 
 
 def test_several_addresses_share_the_calls(scripted: Any, schema: ModelSchema) -> None:
