@@ -1,0 +1,123 @@
+"""Users and items from files: JSON, JSON lines, CSV, Parquet."""
+
+import csv
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from colcast.client._dtypes import BFLOAT16, BOOL, STRING, DType
+from colcast.client._errors import InputError
+from colcast.client._schema import Feature, Kind
+
+
+def read_user(path: Path) -> dict[str, Any]:
+    """A JSON object of user features.
+
+    Raises:
+        InputError: the file cannot be read, or holds something else.
+    """
+    user = _json(path.name, _text(path))
+    if not isinstance(user, dict):
+        raise InputError(f"{path}: expected a JSON object, got {type(user).__name__}")
+    return user
+
+
+def read_items(
+    path: Path, features: Mapping[str, Feature], list_separator: str = "|"
+) -> list[dict[str, Any]]:
+    """Items, one dict a row, from a file whose name ends in .jsonl, .json, .csv or .parquet.
+
+    Args:
+        path: the file.
+        features: the model's, by which the text of a CSV file is read; other columns stay text.
+        list_separator: between the values of a multi-valued feature in a CSV cell.
+
+    Raises:
+        InputError: an unknown ending, or a file that cannot be read as what its name says.
+    """
+    readers: dict[str, Callable[[], list[dict[str, Any]]]] = {
+        ".jsonl": lambda: _json_lines(path),
+        ".json": lambda: _json_rows(path),
+        ".csv": lambda: _csv(path, features, list_separator),
+        ".parquet": lambda: _parquet(path),
+    }
+    if path.suffix not in readers:
+        raise InputError(f"{path}: expected a file that ends in {', '.join(readers)}")
+    return readers[path.suffix]()
+
+
+# Implementation details follow.
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not UTF-8 text") from None
+
+
+def _json(where: str, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{where}: not JSON: {error}") from None
+
+
+def _json_lines(path: Path) -> list[dict[str, Any]]:
+    lines = enumerate(_text(path).splitlines(), 1)
+    return [_json(f"{path.name}:{number}", line) for number, line in lines if line.strip()]
+
+
+def _json_rows(path: Path) -> list[dict[str, Any]]:
+    rows = _json(path.name, _text(path))
+    if not isinstance(rows, list):
+        raise InputError(f"{path}: expected a JSON list of rows, got {type(rows).__name__}")
+    return rows
+
+
+def _parquet(path: Path) -> list[dict[str, Any]]:
+    try:
+        from pyarrow import parquet
+    except ModuleNotFoundError:
+        raise InputError(f"{path}: reading Parquet needs pyarrow: pip install pyarrow") from None
+    try:
+        rows: list[dict[str, Any]] = parquet.read_table(path).to_pylist()
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot read {path}: {error}") from None
+    return rows
+
+
+def _csv(path: Path, features: Mapping[str, Feature], separator: str) -> list[dict[str, Any]]:
+    rows = list(csv.DictReader(_text(path).splitlines()))
+    for number, row in enumerate(rows):
+        for name, cell in row.items():
+            if name is None or cell is None:
+                raise InputError(f"{path.name}: more or fewer cells than the header", row=number)
+            feature = features.get(name)
+            if feature is not None:
+                row[name] = _value(feature, cell, number, separator)
+    return rows
+
+
+def _value(feature: Feature, cell: str, row: int, separator: str) -> Any:
+    """A cell in the feature's type; an empty one is missing, or an empty list."""
+    try:
+        if feature.kind is Kind.SINGLE and feature.shape == ():
+            return None if cell == "" else _scalar(feature.dtype, cell)
+        parts = cell.split(separator) if cell else []
+        return [_scalar(feature.dtype, part.strip()) for part in parts]
+    except ValueError:
+        message = f"expected {feature.dtype}, got {cell!r}"
+        raise InputError(message, feature=feature.name, row=row) from None
+
+
+def _scalar(dtype: DType, text: str) -> Any:
+    if dtype is STRING:
+        return text
+    if dtype is BOOL:
+        return {"true": True, "false": False}.get(text.lower(), text)
+    floats = dtype.storage.kind == "f" or dtype is BFLOAT16
+    return float(text) if floats else int(text)

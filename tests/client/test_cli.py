@@ -1,0 +1,107 @@
+"""`colcast rank` from files to table, against the real server."""
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from colcast.cli.main import main
+from colcast.client import RankingClient
+from colcast.server import ServerProcess
+from pyarrow import parquet
+
+from .conftest import ITEMS, USER
+from .served_model import save
+
+FULL = [{"title": f"Film {i}", "year": 1990.0, **item} for i, item in enumerate(ITEMS)]
+
+
+@pytest.fixture(scope="module")
+def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server of the model."""
+    path = tmp_path_factory.mktemp("movies")
+    save(path)
+    with ServerProcess("movies", path) as server:
+        yield server.target
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """The user and the items in every format."""
+    (tmp_path / "user.json").write_text(json.dumps(USER))
+    (tmp_path / "items.json").write_text(json.dumps(FULL))
+    (tmp_path / "items.jsonl").write_text("\n".join(map(json.dumps, FULL)) + "\n")
+    parquet.write_table(pa.Table.from_pylist(FULL), tmp_path / "items.parquet")
+    with (tmp_path / "items.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, FULL[0])
+        writer.writeheader()
+        for item in FULL:
+            lists = {key: "|".join(map(str, item[key])) for key in ("genres", "vector")}
+            writer.writerow({**item, **lists})
+    return tmp_path
+
+
+def rank(target: str, files: Path, items: str, *flags: str) -> list[str]:
+    """The command line."""
+    where = ["--server", target, "--model", "movies", "--user", str(files / "user.json")]
+    return ["rank", *where, "--items", str(files / items), "--score_output", "scores", *flags]
+
+
+@pytest.mark.parametrize("ending", ["json", "jsonl", "csv", "parquet"])
+def test_the_best_items_of_every_file_format(
+    target: str, files: Path, ending: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with RankingClient(target, "movies", score_output="scores", timeout_seconds=60) as client:
+        expected = client.rank(USER, ITEMS).top(2)
+    assert main(rank(target, files, f"items.{ending}", "--top", "2", "--json")) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["candidates"], found["version"]) == (3, 1)
+    assert [(place["row"], place["score"]) for place in found["top"]] == expected
+    assert found["top"][0]["item"]["title"] == f"Film {expected[0].row}"
+
+
+def test_the_table(target: str, files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(rank(target, files, "items.jsonl", "--show", "title,genres")) == 0
+    first, head, *rows = capsys.readouterr().out.splitlines()
+    assert first == "3 candidates, movies version 1"
+    assert head.split() == ["rank", "row", "score", "title", "genres"]
+    assert [row.split()[0] for row in rows] == ["1", "2", "3"]
+    assert any(row.endswith("War, Noir") for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("items.txt", "", "expected a file that ends in .jsonl, .json, .csv, .parquet"),
+        ("none.jsonl", None, "No such file or directory"),
+        ("bad.jsonl", '{"movie": 7}\n{"movie":', "bad.jsonl:2: not JSON"),
+        ("bad.json", "{}", "expected a JSON list of rows, got dict"),
+        ("bad.csv", "movie,year\n7,1\nx,2\n", "feature 'movie', row 1: expected int64, got 'x'"),
+        ("short.csv", "movie,year\n7\n", "row 0: short.csv: more or fewer cells than the header"),
+        ("bad.parquet", "PAR1", "cannot read"),
+        ("empty.jsonl", "", "items has no rows"),
+    ],
+)
+def test_one_line_says_what_is_wrong_with_a_file(
+    target: str,
+    files: Path,
+    name: str,
+    content: str | None,
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    if content is not None:
+        (files / name).write_text(content)
+    assert main(rank(target, files, name)) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("colcast rank: ")
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_no_server(files: Path, capsys: Any) -> None:
+    assert main(rank("127.0.0.1:1", files, "items.jsonl", "--timeout_seconds", "0.2")) == 1
+    assert capsys.readouterr().err.startswith("colcast rank: UNAVAILABLE from 127.0.0.1:1")
