@@ -110,7 +110,9 @@ def _write(late: LateGraph, graph: FlatGraph, sides: Sides, most_constant_bytes:
             late.write_user(node)
         elif sides.of[name] is Side.ITEM:
             splits.follow(node)
-            if not products.write(node) and not any(rule(late, node) for rule in _RULES):
+            if splits.write_shape(node) or products.write(node):
+                continue
+            if not any(rule(late, node) for rule in _RULES):
                 late.write_item(node)
     return products
 
@@ -118,20 +120,19 @@ def _write(late: LateGraph, graph: FlatGraph, sides: Sides, most_constant_bytes:
 def _import(graph: tf.Graph, added: GraphDef) -> None:
     """Adds nodes to a graph; what they read and is not among them is in the graph already."""
     own = {node.name for node in added.node}
-    present: dict[str, Any] = {}
-    for node in added.node:
-        for source in node.input:
-            name = producer(source)
-            if name not in own:
-                operation = graph.get_operation_by_name(name)
-                is_control = source.startswith("^")
-                present[source] = (
-                    operation
-                    if is_control
-                    else operation.outputs[int(source.partition(":")[2] or 0)]
-                )
+    trial, present = GraphDef(), {}
+    trial.CopyFrom(added)
+    for node in trial.node:
+        for source in list(node.input):
+            if producer(source) in own:
+                continue
+            outputs = graph.get_operation_by_name(producer(source)).outputs
+            if outputs:
+                present[source] = outputs[int(source.partition(":")[2] or 0)]
+            else:
+                node.input.remove(source)  # a free assertion; import_graph_def cannot refer to it
     with graph.as_default():
-        tf.import_graph_def(added, input_map=present, name="")
+        tf.import_graph_def(trial, input_map=present, name="")
 
 
 def _publish(

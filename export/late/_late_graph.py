@@ -190,7 +190,7 @@ class LateGraph:
 
     def write_user(self, node: NodeDef) -> None:
         """Writes a node of the user's side: at one row and, where it is neither, at N."""
-        sources = [c for c in control_inputs(node) if self._sides.of.get(c) is not Side.ITEM]
+        sources = [c for c in self._awaited(node) if self._sides.of[c] is not Side.ITEM]
         controls = [self._control(source, self.once) for source in sources]
         inputs = [self.once(tensor) for tensor in data_inputs(node)]
         self.emit.copy(node, self.emit.name("user", node.name), inputs, controls)
@@ -205,8 +205,11 @@ class LateGraph:
         """Writes a node at N rows; its inputs are at N rows too unless others are given."""
         if inputs is None:
             inputs = [self.many(tensor) for tensor in data_inputs(node)]
-        controls = [self._control(source, self.many) for source in control_inputs(node)]
+        controls = [self._control(source, self.many) for source in self._awaited(node)]
         return self.emit.copy(node, self.emit.name("item", node.name), inputs, controls)
+
+    def _awaited(self, node: NodeDef) -> list[str]:
+        return [source for source in control_inputs(node) if source in self._sides.awaited]
 
     def _control(self, node: str, version: Callable[[str], str]) -> str:
         if self._sides.of[node] is Side.USER:

@@ -41,6 +41,11 @@ def has_effect(node: NodeDef, graph: FlatGraph) -> bool:
     )
 
 
+def may_fail(node: NodeDef, graph: FlatGraph) -> bool:
+    """Whether an op is, or calls, an assertion."""
+    return any(inner.op == "Assert" for inner in _with_functions(node, graph, set()))
+
+
 def _changes_something(node: NodeDef, graph: FlatGraph) -> bool:
     if node.op in _ONLY_READS or _functions(node):
         return False

@@ -1,6 +1,6 @@
 """The proof that a late signature gives what the columnar one gives."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,10 @@ from colcast.export.late._requests import Array, Request, Requests
 PROOF_ROWS = (1, 2, 7, 64)
 """Numbers of candidates that are tried."""
 
-_ROUNDS = 3  # users tried at each number of candidates
+_ROUNDS = 4  # requests tried at each number of candidates
+_PERTURBED = 3  # runs with rounded inputs for each of them
+_NOISE_FACTOR = 4  # sums in another order round more often than inputs
+_ROUNDING = 2.0**-23  # of a float32: half the distance to its neighbour
 
 Differences = dict[int, dict[str, float]]
 """Number of candidates, output: the largest relative difference."""
@@ -19,9 +22,12 @@ Differences = dict[int, dict[str, float]]
 
 @dataclass(frozen=True)
 class _Trial:
+    """One request and what came of it; `noise` is what rounding its inputs would change."""
+
     rows: int
-    expected: dict[str, Array]
-    given: dict[str, Array]
+    expected: Mapping[str, Array]
+    given: Mapping[str, Array]
+    noise: Mapping[str, Array]
 
 
 def prove(
@@ -31,11 +37,13 @@ def prove(
 
     A difference of floats is taken relative to the value or to the output's median absolute value
     over all requests, whichever is larger, so that a logit that happens to be next to zero does
-    not count for more than its neighbours. Everything else has to be equal.
+    not count for more than its neighbours. What rounding the inputs would change as well is no
+    difference: large numbers that cancel each other leave no exact digits to compare. Everything
+    else has to be equal.
 
     Args:
         columnar: runs the outputs of the columnar signature.
-        late: the same outputs of the late one.
+        late: runs those of the late one.
         requests: where requests come from.
         tolerance: the largest relative difference allowed.
         suspect: the frontier tensor last accepted, for the message.
@@ -43,13 +51,11 @@ def prove(
     Raises:
         ExportError: a difference is larger; or the columnar signature is not even equal to itself.
     """
-    trials = []
-    for rows in PROOF_ROWS:
-        for _ in range(_ROUNDS):
-            request = requests.draw(rows)
-            expected = columnar(request.repeated(rows))
-            _check_repeatable(columnar, request, rows, expected)
-            trials.append(_Trial(rows, expected, late(request.once())))
+    trials = [
+        _try(columnar, late, requests.draw(rows), rows)
+        for rows in PROOF_ROWS
+        for _ in range(_ROUNDS)
+    ]
     differences: Differences = {rows: {} for rows in PROOF_ROWS}
     for output in trials[0].expected:
         floor = _floor([trial.expected[output] for trial in trials])
@@ -60,29 +66,47 @@ def prove(
     return differences
 
 
-def relative_difference(expected: Array, given: Array, floor: float) -> Array:
-    """|expected - given| / max(|expected|, floor), 0 where both are the same inf or NaN."""
+def relative_difference(expected: Array, given: Array, floor: float, noise: Array | float) -> Array:
+    """How far two arrays are apart beyond `noise`, relative to max(|expected|, floor)."""
     if expected.dtype.kind not in "fc":
         return np.where(expected == given, 0.0, np.inf)
     same = (expected == given) | (np.isnan(expected) & np.isnan(given))
     with np.errstate(invalid="ignore", divide="ignore"):
-        relative = np.abs(expected - given) / np.maximum(np.abs(expected), floor)
-    return np.where(same, 0.0, np.where(np.isnan(relative), np.inf, relative))
+        apart = np.maximum(np.abs(expected - given) - noise, 0.0)
+        relative = apart / np.maximum(np.abs(expected), floor)
+    return np.where(same | (apart == 0.0), 0.0, np.where(np.isnan(relative), np.inf, relative))
 
 
-def _check_repeatable(
-    columnar: Probe, request: Request, rows: int, expected: dict[str, Array]
-) -> None:
-    again = columnar(request.repeated(rows))
+def _try(columnar: Probe, late: Probe, request: Request, rows: int) -> _Trial:
+    columns = request.repeated(rows)
+    expected, again = columnar(columns), columnar(columns)
     for output, value in expected.items():
-        if (
-            value.shape != again[output].shape
-            or relative_difference(value.astype(value.dtype), again[output], 0.0).any()
-        ):
+        if value.shape != again[output].shape or not _equal(value, again[output]):
             raise ExportError(
                 f"late expansion cannot be proven: output {output!r} of the columnar signature"
                 " differs between two runs on the same request (a random op in the model?)"
             )
+    return _Trial(rows, expected, late(request.once()), _noise(columnar, request, rows, expected))
+
+
+def _noise(
+    columnar: Probe, request: Request, rows: int, expected: Mapping[str, Array]
+) -> dict[str, Array]:
+    """What the outputs change by when the last bits of the float inputs do."""
+    noise = {output: np.zeros(value.shape) for output, value in expected.items()}
+    random = np.random.default_rng(rows)
+    for _ in range(_PERTURBED):
+        perturbed = columnar(request.perturbed(_ROUNDING, random).repeated(rows))
+        for output, value in expected.items():
+            if value.dtype.kind in "fc" and perturbed[output].shape == value.shape:
+                with np.errstate(invalid="ignore"):
+                    change = np.nan_to_num(np.abs(perturbed[output] - value), nan=0.0, posinf=0.0)
+                noise[output] = np.maximum(noise[output], _NOISE_FACTOR * change)
+    return noise
+
+
+def _equal(one: Array, other: Array) -> bool:
+    return bool(np.array_equal(one, other, equal_nan=one.dtype.kind in "fc"))
 
 
 def _floor(values: Sequence[Array]) -> float:
@@ -101,7 +125,7 @@ def _compare(output: str, trial: _Trial, floor: float, tolerance: float, suspect
             f" {given.dtype} {list(given.shape)}, expected {expected.dtype}"
             f" {list(expected.shape)}; frontier tensor last accepted: {suspect}"
         )
-    relative = relative_difference(expected, given, floor)
+    relative = relative_difference(expected, given, floor, trial.noise[output])
     worst = float(relative.max(initial=0.0))
     if worst > tolerance:
         at = np.unravel_index(int(relative.argmax()), relative.shape)

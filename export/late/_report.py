@@ -88,12 +88,21 @@ class LateReport:
         ]
         if reason := self.why_nothing_moved():
             told.append(f"  nothing moved, user columns are repeated at the input: {reason}")
-        told += _listed(
-            "frontier", [f"{t.name} {t.dtype} {_shape(t.shape)}: {t.how}" for t in self.frontier]
-        )
+        told += _listed(f"frontier: {len(self.frontier)} tensors", self._frontier_groups())
         told += _listed("split products", list(self.split_products))
-        told += _listed("at N rows", [f"{name}: {why}" for name, why in self.refused.items()])
+        refused = [f"{name}: {why}" for name, why in self.refused.items()]
+        told += _listed("runs at N rows all the same", refused)
         return told
+
+    def _frontier_groups(self) -> list[str]:
+        groups: dict[str, list[str]] = {}
+        for tensor in self.frontier:
+            kind = f"{tensor.dtype} {_shape(tensor.shape)}, {tensor.how}"
+            groups.setdefault(kind, []).append(tensor.name)
+        return [
+            f"{len(names)} x {kind}: {names[0]}{', ...' if len(names) > 1 else ''}"
+            for kind, names in groups.items()
+        ]
 
 
 def _shape(shape: tuple[int | None, ...]) -> str:
@@ -105,4 +114,4 @@ def _listed(title: str, entries: list[str]) -> list[str]:
         return []
     more = len(entries) - _SHOWN
     shown = [f"    {entry}" for entry in entries[:_SHOWN]]
-    return [f"  {title} ({len(entries)}):", *shown, *([f"    and {more} more"] if more > 0 else [])]
+    return [f"  {title}:", *shown, *([f"    and {more} more"] if more > 0 else [])]

@@ -8,6 +8,7 @@ import numpy as np
 from colcast.export._errors import ExportError
 
 _TRIES = 5
+_SMALL = 100  # what is below counts as a small number
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Columns = Mapping[str, Array]
@@ -39,12 +40,27 @@ class Request:
         items = {name: column[:rows] for name, column in self.items.items()}
         return {**self.shared, **user, **items}
 
+    def perturbed(self, relative: float, random: np.random.Generator) -> "Request":
+        """The same request with every float made larger or smaller by a relative amount."""
+
+        def perturb(columns: Columns) -> Columns:
+            factors = (1 - relative, 1 + relative)
+            return {
+                name: (c * random.choice(factors, c.shape)).astype(c.dtype)
+                if c.dtype.kind == "f"
+                else c
+                for name, c in columns.items()
+            }
+
+        return Request(perturb(self.user), perturb(self.items), self.shared)
+
 
 class Requests:
-    """Draws requests from a source of rows.
+    """Draws requests from a source of rows: as they come and, in turn, with all numbers made small.
 
-    A request that the model fails on is not drawn: many models fail, in every format, on a list
-    that is empty in all rows of a request.
+    Large numbers show overflows and unknown ids, but saturate a network, whose answers then prove
+    little. A request that the model fails on is not drawn: many models fail, in every format, on a
+    list that is empty in all rows of a request.
     """
 
     def __init__(
@@ -59,6 +75,7 @@ class Requests:
         self._user = user
         self._items = items
         self._run = run
+        self._drawn = 0
 
     def draw(self, candidates: int) -> Request:
         """A request with a user and that many candidates, none of them drawn before.
@@ -79,10 +96,20 @@ class Requests:
 
     def _next(self, candidates: int) -> Request:
         columns = self._source(candidates + 1)
+        self._drawn += 1
+        if self._drawn % 2:
+            columns = {name: _small(name, column) for name, column in columns.items()}
         user = {name: columns[name][:1] for name in self._user}
         items = {name: columns[name][1:] for name in self._items}
         shared = {name: c for name, c in columns.items() if name not in {*user, *items}}
         return Request(_trimmed(user), items, shared)
+
+
+def _small(name: str, column: Array) -> Array:
+    if column.dtype.kind == "f":
+        return (column / (1 + np.abs(column))).astype(column.dtype)
+    is_count = column.dtype.kind != "i" or name.endswith("/length")
+    return column if is_count else column % _SMALL
 
 
 def _trimmed(row: Columns) -> Columns:

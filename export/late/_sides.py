@@ -5,7 +5,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from colcast.export.late._flat_graph import FlatGraph, control_inputs, data_inputs, producer
-from colcast.export.late._op_traits import TF1_CONTROL_FLOW, has_effect, why_pinned
+from colcast.export.late._op_traits import TF1_CONTROL_FLOW, has_effect, may_fail, why_pinned
 
 
 class Side(enum.Enum):
@@ -27,6 +27,8 @@ class Sides:
         held: user-only nodes kept on the item side, with the reason.
         unsteady: nodes below a TF1 Switch, Merge or Enter; their tensors may be dead or live in
             a loop's frame, so they cannot be looked at from outside.
+        awaited: nodes that it means something to wait for: effects, assertions, branches of TF1
+            control flow, and what runs after them.
         late_controls: item-side nodes (assertions, mostly) that user-side nodes waited for; the
             outputs have to wait for them instead.
     """
@@ -35,6 +37,7 @@ class Sides:
     from_user: set[str] = field(default_factory=set)
     held: dict[str, str] = field(default_factory=dict)
     unsteady: set[str] = field(default_factory=set)
+    awaited: set[str] = field(default_factory=set)
     late_controls: list[str] = field(default_factory=list)
 
 
@@ -54,23 +57,28 @@ def sort_sides(graph: FlatGraph, user: Collection[str], items: Collection[str]) 
     from_items, pinned, after_effect = set(items), set[str](), set[str]()
     for name, node in graph.nodes.items():
         sources = {producer(tensor) for tensor in data_inputs(node)}
-        waits_for = set(control_inputs(node))
-        for mark in (sides.from_user, from_items):
-            if sources & mark:
-                mark.add(name)
-        if node.op in TF1_CONTROL_FLOW or (sources | waits_for) & sides.unsteady:
-            sides.unsteady.add(name)
-        if has_effect(node, graph) or (sources | waits_for) & after_effect:
-            after_effect.add(name)
+        every = sources | set(control_inputs(node))
         reason = why_pinned(node, graph)
-        if reason or sources & pinned or name in sides.unsteady | after_effect:
-            pinned.add(name)
+        _spread(name, sources, sides.from_user)
+        _spread(name, sources, from_items)
+        _spread(name, every, sides.unsteady, start=node.op in TF1_CONTROL_FLOW)
+        _spread(name, every, after_effect, start=has_effect(node, graph))
+        ordered = name in sides.unsteady or name in after_effect
+        _spread(name, every, sides.awaited, start=ordered or may_fail(node, graph))
+        _spread(name, sources, pinned, start=ordered or reason is not None)
         if reason and name in sides.from_user and name not in from_items:
             sides.held[name] = reason
-        sides.of[name] = _side(name, sources | waits_for, sides, from_items, pinned)
+        sides.of[name] = _side(name, every, sides, from_items, pinned)
         if sides.of[name] is Side.USER:
-            sides.late_controls += [c for c in waits_for if sides.of[c] is Side.ITEM]
+            awaited = [c for c in control_inputs(node) if c in sides.awaited]
+            sides.late_controls += [c for c in awaited if sides.of[c] is Side.ITEM]
     return sides
+
+
+def _spread(name: str, sources: set[str], marked: set[str], *, start: bool = False) -> None:
+    """Marks a node that starts a mark or has it from an input."""
+    if start or not sources.isdisjoint(marked):
+        marked.add(name)
 
 
 def _side(

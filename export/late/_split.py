@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import tensorflow as tf
 from colcast.export.late._flat_graph import NodeDef, data_inputs
 from colcast.export.late._late_graph import LateGraph
 from colcast.export.late._requests import Array
@@ -84,6 +85,18 @@ class Splits:
             found = replace(split, flattened=True)
         if found:
             self._found[f"{node.name}:0"] = found
+
+    def write_shape(self, node: NodeDef) -> bool:
+        """Writes the Shape of a split tensor, so that only it does not need the whole."""
+        split = self.get(data_inputs(node)[0]) if node.op == "Shape" else None
+        if not split or split.flattened or self._late.dtype(f"{node.name}:0") != tf.int32:
+            return False
+        emit, name = self._late.emit, self._late.emit.name("split/item", node.name)
+        half = emit.shape(f"{name}/half", split.items, self._late.dtype(data_inputs(node)[0]))
+        leading = emit.section(f"{name}/leading", half, 0, split.rank - 1)
+        width = emit.constant(np.array([split.width], np.int32))
+        self._late.replace(f"{node.name}:0", emit.concat(name, [leading, width], 0, tf.int32))
+        return True
 
     def _cut(self, node: NodeDef) -> Split | None:
         late = self._late
