@@ -34,6 +34,16 @@ class OpDefs:
             start += _tensor_count(node, argument)
         raise ExportError(f"node {node.name!r} ({node.op}) has no output {output!r}")
 
+    def output_at(self, node: Any, index: int) -> tuple[str, int]:
+        """The named output that a flat index falls into, and the index within it."""
+        rest = index
+        for argument in self.get(node.op).output_arg:
+            count = _tensor_count(node, argument)
+            if rest < count:
+                return str(argument.name), rest
+            rest -= count
+        raise ExportError(f"node {node.name!r} ({node.op}) has no output {index}")
+
 
 def _tensor_count(node: Any, argument: Any) -> int:
     if argument.number_attr:

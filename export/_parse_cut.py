@@ -59,12 +59,18 @@ def find_cut(signature: str, signature_def: Any, flat: FlatGraph, meta_graph: An
             " a vector of serialized tf.Examples, one a row; export the model with a batched input"
         )
     serialized = _serialized_chain(flat, node_of(info.name), signature)
+    for output, tensor in flat.tensors.items():
+        if node_of(tensor) in serialized:
+            raise ExportError(
+                f"output {output!r} of signature {signature!r} gives back the serialized"
+                " tf.Examples, which a columnar request does not have; leave it out of the model"
+            )
     parsed = [
         feature
         for node in parse_nodes
         for feature in read_parse_op(flat.nodes[node], flat.nodes, meta_graph.graph_def.versions)
     ]
-    _check_features(parsed)
+    check_features(parsed)
     return ParseCut(serialized, parse_nodes, parsed)
 
 
@@ -137,7 +143,7 @@ def _per_example(op: str) -> str:
     return ""
 
 
-def _check_features(parsed: list[ParsedFeature]) -> None:
+def check_features(parsed: list[ParsedFeature]) -> None:
     seen: dict[str, Feature] = {}
     for feature in (p.feature for p in parsed):
         other = seen.setdefault(feature.name, feature)

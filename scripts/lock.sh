@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# Renews requirements/dev.lock from requirements/dev.in, in a throw-away environment.
+# Renews requirements/NAME.lock from requirements/NAME.in, in a throw-away environment:
+# scripts/lock.sh [NAME], dev or estimator.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+name=${1:-dev}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 python3 -m venv "$dir"
-grep -v '^tensorflow-serving-api' requirements/dev.in >"$dir/with-dependencies.in"
-grep '^tensorflow-serving-api' requirements/dev.in >"$dir/alone.in"
+grep -v '^tensorflow-serving-api' "requirements/$name.in" >"$dir/with-dependencies.in"
+grep '^tensorflow-serving-api' "requirements/$name.in" >"$dir/alone.in" || true
 "$dir/bin/pip" install -q -r "$dir/with-dependencies.in"
 "$dir/bin/pip" install -q --no-deps -r "$dir/alone.in"
-"$dir/bin/pip" freeze --all | grep -viE '^(pip|wheel)=' >requirements/dev.lock
+"$dir/bin/pip" freeze --all | grep -viE '^(pip|wheel)=' >"requirements/$name.lock"

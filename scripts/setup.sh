@@ -3,9 +3,7 @@
 # Debian packages, the virtual environment .venv, the native server in build/server.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-
-say() { printf '\033[1m[setup]\033[0m %s\n' "$*"; }
-die() { printf 'setup: %s\n' "$*" >&2; exit 1; }
+. scripts/environment.sh
 
 install_debian_packages() {
   command -v dpkg-query >/dev/null || die "dpkg-query not found: setup supports Debian 12 and its relatives"
@@ -23,18 +21,6 @@ install_debian_packages() {
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
 }
 
-make_environment() {  # directory, lock file, then what else to install
-  local dir=$1 lock=$2 stamp
-  shift 2
-  stamp=$(cat "$lock" pyproject.toml | sha256sum)
-  [ "$(cat "$dir/.stamp" 2>/dev/null)" = "$stamp" ] && return
-  say "creating $dir from $lock (downloads TensorFlow, about 260 MB)"
-  [ -x "$dir/bin/python" ] || "$PYTHON" -m venv "$dir"
-  "$dir/bin/pip" install -q --disable-pip-version-check --no-deps -r "$lock"
-  [ $# = 0 ] || "$dir/bin/pip" install -q --disable-pip-version-check --no-deps --no-build-isolation "$@"
-  echo "$stamp" >"$dir/.stamp"
-}
-
 build_server() {
   if [ ! -f build/server/build.ninja ]; then
     say "configuring the native server"
@@ -45,10 +31,8 @@ build_server() {
   cmake --build build/server
 }
 
-PYTHON=${PYTHON:-python3}
 mkdir -p build
 install_debian_packages
-"$PYTHON" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' ||
-  die "Python 3.11 wanted, $("$PYTHON" --version) found; name one with PYTHON=/path/to/python3.11"
+require_python
 make_environment .venv requirements/dev.lock -e .
 build_server

@@ -1,0 +1,116 @@
+"""Columnar signatures at export time, for Estimators: TensorFlow 2.15 or older has them.
+
+    estimator.export_saved_model(base, columnar_serving_input_receiver_fn(feature_spec))
+
+The signatures take the same columns as those that `colcast export` makes of the usual export.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+from colcast.export._columns import parsed_tensors, placeholders
+from colcast.export._errors import ExportError
+from colcast.export._features import Feature
+from colcast.export._graph import ancestors, canonical, node_of
+from colcast.export._parse_cut import check_features
+from colcast.export._parse_op import PARSE_OPS, ParsedFeature, read_parse_op
+from tensorflow.core.protobuf import saved_model_pb2
+
+
+def columnar_serving_input_receiver_fn(feature_spec: Mapping[str, Any]) -> Callable[[], Any]:
+    """Returns what `estimator.export_saved_model` wants: a function without arguments.
+
+    Called in a graph, it makes a placeholder for each column and from them the tensors that
+    `tf.io.parse_example` would make of tf.Examples, dense, sparse and ragged.
+
+    Args:
+      feature_spec: as for `tf.io.parse_example`, without labels.
+
+    Raises:
+      ExportError: no feature, or two columns of one name.
+    """
+    spec = _Spec(feature_spec)
+    check_features(spec.parsed)
+
+    def serving_input_receiver() -> Any:
+        columns: dict[str, Any] = {}
+        for feature in spec.features:
+            columns.update(placeholders(feature))
+        return tf.estimator.export.ServingInputReceiver(spec.tensors(columns), columns)
+
+    return serving_input_receiver
+
+
+def add_signature_defaults(saved_model: str | Path, feature_spec: Mapping[str, Any]) -> None:
+    """Writes the defaults of a feature_spec into the columnar signatures of an exported model.
+
+    Estimators cannot write `SignatureDef.defaults`; servers take a missing input from there.
+
+    Args:
+      saved_model: what `estimator.export_saved_model` returned.
+      feature_spec: what `columnar_serving_input_receiver_fn` was given.
+    """
+    folder = Path(tf.compat.as_str_any(saved_model))
+    file = folder / "saved_model.pb"
+    proto = saved_model_pb2.SavedModel.FromString(file.read_bytes())
+    for feature in _Spec(feature_spec).features:
+        default = feature.default_row()
+        for meta_graph in proto.meta_graphs if default is not None else ():
+            for signature in meta_graph.signature_def.values():
+                if feature.name in signature.inputs:
+                    tensor = tf.make_tensor_proto(default, tf.dtypes.as_dtype(feature.dtype))
+                    signature.defaults[feature.name].CopyFrom(tensor)
+    file.write_bytes(proto.SerializeToString(deterministic=True))
+
+
+class _Spec:
+    """A feature_spec, parsed once in a graph of its own to see what the parse op is asked for."""
+
+    def __init__(self, feature_spec: Mapping[str, Any]) -> None:
+        with tf.Graph().as_default() as graph:
+            examples = tf.compat.v1.placeholder(tf.string, [None])
+            self._structure = tf.io.parse_example(examples, dict(feature_spec))
+        self._graph_def = graph.as_graph_def()
+        nodes = {node.name: node for node in self._graph_def.node}
+        self._parse_node = next(name for name, node in nodes.items() if node.op in PARSE_OPS)
+        parse_node = nodes[self._parse_node]
+        self.parsed: list[ParsedFeature] = read_parse_op(
+            parse_node, nodes, self._graph_def.versions
+        )
+        self.features: list[Feature] = [parsed.feature for parsed in self.parsed]
+        if not self.features:
+            raise ExportError("the feature_spec has no feature")
+
+    def tensors(self, columns: Mapping[str, Any]) -> Any:
+        """What tf.io.parse_example returns for the spec, made in the current graph of columns."""
+        made: dict[str, Any] = {}
+        for parsed in self.parsed:
+            tensors = parsed_tensors(parsed.feature, columns)
+            made.update(zip(parsed.tensors, tensors, strict=True))
+        wanted = [
+            canonical(component.name)
+            for component in tf.nest.flatten(self._structure, expand_composites=True)
+        ]
+        behind = [name for name in wanted if name not in made]
+        graph_def = self._behind_parse_op(behind)
+        read = {canonical(reference) for node in graph_def.node for reference in node.input}
+        imported = tf.import_graph_def(
+            graph_def,
+            input_map={name: tensor for name, tensor in made.items() if name in read},
+            return_elements=[name if ":" in name else f"{name}:0" for name in behind],
+            name="features",
+        )
+        made.update(zip(behind, imported, strict=True))
+        return tf.nest.pack_sequence_as(
+            self._structure, [made[name] for name in wanted], expand_composites=True
+        )
+
+    def _behind_parse_op(self, tensors: list[str]) -> Any:
+        """The nodes that make sparse and ragged features of several keys from parsed ones."""
+        nodes = {node.name: node for node in self._graph_def.node}
+        needed = ancestors(nodes, map(node_of, tensors), stop=[self._parse_node])
+        graph_def = tf.compat.v1.GraphDef(versions=self._graph_def.versions)
+        graph_def.node.extend(nodes[name] for name in nodes if name in needed)
+        return graph_def
