@@ -29,7 +29,7 @@ bool ExpansionIsOn() {
 absl::Status ExpandedInputValues(const tensorflow::SignatureDef& signature,
                                  const Map<std::string, TensorProto>& request_inputs,
                                  std::vector<std::pair<std::string, Tensor>>& inputs) {
-  if (!ExpansionIsOn()) {
+  if (!ExpansionIsOn() || signature.inputs_size() < 2) {
     return tensorflow::saved_model::GetInputValues(signature, request_inputs, inputs);
   }
   absl::StatusOr<SignatureInputs> prepared = SignatureInputs::Create(signature);

@@ -20,8 +20,9 @@ namespace colcast {
 // INVALID_ARGUMENT, as GetInputValues() has it, for a missing or unknown input and for a proto that
 // is no tensor; besides for what the expansion rule rejects (expansion_rule.h).
 //
-// With TF_SERVING_EXPAND_USER_FEATURES=0 in the environment when the process first calls this, it
-// is GetInputValues() itself: nothing is expanded and shapes are not looked at.
+// It is GetInputValues() itself, shapes unchecked, for a signature of one input, which has nothing
+// to expand, and for every signature if TF_SERVING_EXPAND_USER_FEATURES=0 is in the environment
+// when the process first calls it.
 absl::Status ExpandedInputValues(
     const tensorflow::SignatureDef& signature,
     const google::protobuf::Map<std::string, tensorflow::TensorProto>& request_inputs,

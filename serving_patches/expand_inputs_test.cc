@@ -112,6 +112,21 @@ TEST(ExpandedInputValuesTest, ARequestWithAllRowsIsWhatItWasBefore) {
   EXPECT_EQ(ByName(expanded), ByName(stock));
 }
 
+// TF Serving's own tests send half_plus_two, which declares [?,1], a scalar.
+TEST(ExpandedInputValuesTest, ASignatureOfOneInputIsNotLookedAt) {
+  SignatureDef signature = Scoring();
+  signature.mutable_inputs()->erase("item");
+  signature.mutable_inputs()->erase("bias");
+  TensorProto matrix = Column({1, 2});
+  matrix.mutable_tensor_shape()->add_dim()->set_size(1);
+  const Request request{{"user", matrix}};
+  NamedTensors inputs;
+  ASSERT_TRUE(ExpandedInputValues(
+                  signature, Map<std::string, TensorProto>(request.begin(), request.end()), inputs)
+                  .ok());
+  EXPECT_EQ(inputs.front().second.dims(), 2);
+}
+
 TEST(ExpandedInputValuesTest, AppendsToWhatIsThere) {
   NamedTensors inputs{{"before:0", Tensor(int64_t{1})}};
   const Request request{{"user", Column({4})}, {"item", Column({1})}};

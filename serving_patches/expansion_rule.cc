@@ -28,15 +28,18 @@ bool IsMissing(const DeclaredInput& declared, const ReceivedShape& received) {
   return received.absent && !declared.has_default;
 }
 
-bool Fits(const DeclaredInput& declared, const Effective& input) {
+// `alone`: the only input of its signature, whose trailing dimensions of 1 do not matter.
+bool Fits(const DeclaredInput& declared, const Effective& input, bool alone) {
   if (declared.dtype != tensorflow::DT_INVALID && declared.dtype != input.dtype) return false;
   for (const int64_t dim : input.dims) {
     if (dim < 0) return false;
   }
   if (declared.unknown_rank) return true;
-  if (declared.dims.size() != input.dims.size()) return false;
-  for (size_t d = 0; d < input.dims.size(); ++d) {
-    if (declared.dims[d] >= 0 && declared.dims[d] != input.dims[d]) return false;
+  if (declared.dims.size() != input.dims.size() && !alone) return false;
+  for (size_t d = 0; d < std::max(declared.dims.size(), input.dims.size()); ++d) {
+    const int64_t expected = d < declared.dims.size() ? declared.dims[d] : 1;
+    const int64_t actual = d < input.dims.size() ? input.dims[d] : 1;
+    if (expected >= 0 && expected != actual) return false;
   }
   return true;
 }
@@ -70,7 +73,7 @@ absl::Status MisfitError(absl::Span<const DeclaredInput> declared,
       phrases.Add(absl::StrCat("input \"", declared[i].alias,
                                "\" is missing and has no default (declared ",
                                DeclaredText(declared[i]), ")"));
-    } else if (!Fits(declared[i], input)) {
+    } else if (!Fits(declared[i], input, declared.size() == 1)) {
       phrases.Add(absl::StrCat(received[i].absent ? "the default of " : "", "input \"",
                                declared[i].alias, "\" is ", Text(input.dtype, input.dims),
                                ", declared ", DeclaredText(declared[i])));
@@ -105,7 +108,7 @@ absl::Status PlanExpansion(absl::Span<const DeclaredInput> declared,
   int64_t rows = -1;
   for (size_t i = 0; i < declared.size(); ++i) {
     const Effective input = EffectiveOf(declared[i], received[i]);
-    if (IsMissing(declared[i], received[i]) || !Fits(declared[i], input)) {
+    if (IsMissing(declared[i], received[i]) || !Fits(declared[i], input, declared.size() == 1)) {
       return MisfitError(declared, received);
     }
     if (HasRows(declared[i], input)) rows = std::max(rows, input.dims[0]);

@@ -12,6 +12,8 @@
 //   - Zero rows are legal: all batched inputs with 0 rows give N = 0. Beside an input of 1 row,
 //     however, N is 1 and the input of 0 rows is the error.
 //   - A scalar sent to an input of unknown rank has no rows: it passes and does not count in N.
+//   - An input alone in its signature has none to agree with. Its trailing dimensions of 1 may be
+//     left out or added, as TF Serving's clients do: half_plus_two declares [?,1] and is sent [3].
 //   - Without any batched input that has rows, N is 1 (a signature of scalars, or all absent).
 #ifndef COLCAST_SERVING_PATCHES_EXPANSION_RULE_H_
 #define COLCAST_SERVING_PATCHES_EXPANSION_RULE_H_

@@ -40,10 +40,11 @@ DeclaredInput AnyShape(std::string alias, tensorflow::DataType dtype) {
   return input;
 }
 
-DeclaredInput WithDefault(DeclaredInput input, tensorflow::DataType dtype, Dims dims) {
+DeclaredInput WithDefault(DeclaredInput input, tensorflow::DataType dtype,
+                          const std::vector<int64_t>& dims) {
   input.has_default = true;
   input.default_dtype = dtype;
-  input.default_dims = std::move(dims);
+  input.default_dims.assign(dims.begin(), dims.end());
   return input;
 }
 
@@ -60,6 +61,7 @@ const Sent kAbsent = {};
 const DeclaredInput user = Input("user", DT_FLOAT, {-1});
 const DeclaredInput item = Input("item", DT_FLOAT, {-1});
 const DeclaredInput vector = Input("vector", DT_FLOAT, {-1, 3});
+const DeclaredInput column = Input("column", DT_FLOAT, {-1, 1});
 const DeclaredInput history = Input("history", DT_INT64, {-1, -1});
 const DeclaredInput scalar = Input("scalar", DT_FLOAT, {});
 const DeclaredInput fixed = Input("fixed", DT_FLOAT, {2});
@@ -120,6 +122,9 @@ INSTANTIATE_TEST_SUITE_P(
         {"NoRows", {user, item}, {Float({0}), Float({0})}, 0, {kPass, kPass}},
         {"NoBatchedInput", {scalar, fixed}, {Float({}), Float({2})}, 1, {kPass, kPass}},
         {"NoInputs", {}, {}, 1, {}},
+        {"AloneWithoutItsLastDimension", {column}, {Float({3})}, 3, {kPass}},
+        {"AloneWithOneDimensionMore", {user}, {Float({3, 1})}, 3, {kPass}},
+        {"AloneAsAScalar", {column}, {Float({})}, 1, {kPass}},
         {"DefaultIsExpanded", {price, item}, {kAbsent, Float({5})}, 5, {kDefault, kPass}},
         {"DefaultIsOverridden", {price, item}, {Float({1}), Float({5})}, 5, {kExpand, kPass}},
         {"AllDefault", {price, price}, {kAbsent, kAbsent}, 1, {kDefault, kDefault}},
@@ -199,6 +204,18 @@ INSTANTIATE_TEST_SUITE_P(
          {user, item},
          {Float({}), Float({3})},
          R"(input "user" is float [], declared float [?])"},
+        {"LastDimensionLeftOutBesideOthers",
+         {column, item},
+         {Float({3}), Float({3})},
+         R"(input "column" is float [3], declared float [?,1])"},
+        {"AloneWithAnotherInnerDimension",
+         {vector},
+         {Float({2, 4})},
+         R"(input "vector" is float [2,4], declared float [?,3])"},
+        {"AloneWithAnotherDtype",
+         {user},
+         {Int64({2})},
+         R"(input "user" is int64 [2], declared float [?])"},
         {"RowsForAScalar",
          {scalar, item},
          {Float({3}), Float({3})},
