@@ -151,20 +151,27 @@ def _check_absent(
     if unused and policies.unused == "error":
         raise InputError("the signature has no such feature", feature=min(unused))
     absent = [feature for name, feature in features.items() if name not in given]
-    needed = [feature.name for feature in absent if default_column(feature) is None]
+    needed = sorted(feature.name for feature in absent if default_column(feature) is None)
     if needed:
-        hints = _misspelled(tuple(needed), unused, 0.6)
-        name = next((name for name in needed if name in hints), needed[0])
-        others = f" (so are {len(needed) - 1} more)" if len(needed) > 1 else ""
-        hint = f"; did you mean it by {hints[name]!r}?" if name in hints else ""
-        message = f"missing{others}, and the model has no default for it{hint}"
-        raise InputError(message, feature=name)
+        raise _missing(needed, unused)
     suspects = () if policies.unused == "drop" else tuple(feature.name for feature in absent)
     for name, near in _misspelled(suspects, unused, 0.8).items():
         message = f"absent; did you mean it by {near!r}? (unused='drop' sends neither)"
         raise InputError(message, feature=name)
     if not unused <= _logged:
         _log_unused(unused)
+
+
+def _missing(needed: list[str], unused: frozenset[str]) -> InputError:
+    hints = _misspelled(tuple(needed), unused, 0.6)
+    name = next((name for name in needed if name in hints), needed[0])
+    others = [repr(other) for other in needed if other != name]
+    if len(others) > 4:
+        others[4:] = [f"{len(others) - 4} more"]
+    also = f" (and so: {', '.join(others)})" if others else ""
+    hint = f"; did you mean it by {hints[name]!r}?" if name in hints else ""
+    message = f"missing{also}, and the model has no default for it{hint}"
+    return InputError(message, feature=name)
 
 
 @lru_cache(maxsize=256)

@@ -1,6 +1,5 @@
 """One feature's values, in any of the shapes callers have them, as one column."""
 
-import contextlib
 import math
 from array import array
 from collections.abc import Callable, Sequence
@@ -179,6 +178,7 @@ def list_shape(value: Any) -> tuple[int, ...] | None:
 # Implementation details follow.
 
 _NESTED = {list, tuple, np.ndarray}
+_INT, _FLOAT, _STR, _BYTES = {int}, {float}, {str}, {bytes}
 
 
 def _clean(feature: Feature, values: Any) -> Array | None:
@@ -191,16 +191,18 @@ def _clean(feature: Feature, values: Any) -> Array | None:
     if feature.shape != ():
         return None
     types = set(map(type, values))
-    with contextlib.suppress(OverflowError, UnicodeEncodeError):
-        if types == {bytes} and feature.dtype is STRING:
-            return object_array(values)
-        if types == {str} and feature.dtype is STRING:
-            return object_array(list(map(str.encode, values)))
-        if types == {int} and feature.dtype is INT64:
-            return np.array(values, np.int64)
-        if types == {float} and feature.dtype is FLOAT:
+    try:
+        if feature.dtype is INT64:
+            return np.array(values, np.int64) if types == _INT else None
+        if feature.dtype is STRING:
+            if types == _STR:
+                return object_array(list(map(str.encode, values)))
+            return object_array(values) if types == _BYTES else None
+        if feature.dtype is FLOAT and types == _FLOAT:
             converted = np.frombuffer(array("f", values), np.float32)
             return None if np.isinf(converted).any() else converted
+    except (OverflowError, UnicodeEncodeError):
+        pass
     return None
 
 

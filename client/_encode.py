@@ -83,38 +83,53 @@ def _model_spec(model: str, signature: str, version: int | None, label: str | No
     return field(1, spec)
 
 
-@lru_cache(maxsize=16384)
-def _key(name: str) -> bytes:
-    return field(1, name.encode()) + b"\x12"
-
-
-@lru_cache(maxsize=4096)
-def _header(dtype: int, shape: tuple[int, ...]) -> bytes:
-    """The TensorProto's dtype and tensor_shape fields."""
-    dims = b"".join(field(2, integer_field(1, size)) for size in shape)
-    return integer_field(1, dtype) + field(2, dims)
-
-
 def _append_input(parts: Parts, name: str, tensor: Tensor) -> None:
-    """Appends one entry of the map `inputs`; lengths come first, so the body is made before."""
-    key = _key(name)
-    values, dtype, lead = tensor.values, tensor.dtype, b""
-    header = _header(dtype.number, values.shape if tensor.shape is None else tensor.shape)
-    if tensor.shape is not None:
+    """Appends one entry of the map `inputs`: what comes before its values, and its values."""
+    dtype, values, shape = tensor
+    if shape is not None:
         body = _one_typed_value(tensor)
+        lead = _lead(name, dtype.number, shape, len(body), content=False)
     elif dtype is STRING:
         try:
             body = string_values(values)
         except TypeError:  # not bytes throughout
             body = string_values(_as_bytes(name, values))
+        lead = _lead(name, dtype.number, values.shape, len(body), content=False)
     else:
         if values.dtype != dtype.storage:
             values = values.astype(dtype.storage)
         body = values.tobytes()
-        lead = b"\x22" + varint(len(body)) if body else b""
-    tensor_size = len(header) + len(lead) + len(body)
-    size = varint(tensor_size)
-    parts += (b"\x12", varint(len(key) + len(size) + tensor_size), key, size, header, lead, body)
+        lead = _content_lead(name, dtype.number, values.shape, len(body))
+    parts += (lead, body)
+
+
+@lru_cache(maxsize=1 << 15)
+def _content_lead(name: str, dtype: int, shape: tuple[int, ...], size: int) -> bytes:
+    """The lead of a numeric column, of which a service sees the same few again and again."""
+    return _lead(name, dtype, shape, size, content=size > 0)
+
+
+def _lead(name: str, dtype: int, shape: tuple[int, ...], size: int, *, content: bool) -> bytes:
+    """A map entry up to its values: sizes, key, dtype, shape, and the tag of tensor_content.
+
+    Lengths come first in protobuf, so all of it depends on the number of bytes that follow.
+    """
+    tensor = _header(dtype, shape)
+    if content:
+        tensor += b"\x22" + varint(size)
+    key = _key(name) + varint(len(tensor) + size)
+    return b"\x12" + varint(len(key) + len(tensor) + size) + key + tensor
+
+
+@lru_cache(maxsize=1 << 14)
+def _key(name: str) -> bytes:
+    return field(1, name.encode()) + b"\x12"
+
+
+@lru_cache(maxsize=1 << 12)
+def _header(dtype: int, shape: tuple[int, ...]) -> bytes:
+    dims = b"".join(field(2, integer_field(1, size)) for size in shape)
+    return integer_field(1, dtype) + field(2, dims)
 
 
 _SHORT_LEADS = [b"\x42" + varint(size) for size in range(256)]

@@ -50,7 +50,7 @@ MISTAKES: list[tuple[Any, Any, str]] = [
     (
         user(age=..., city=...),
         ITEMS,
-        "feature 'age': missing (so are 1 more), and the model has no default for it",
+        "feature 'age': missing (and so: 'city'), and the model has no default for it",
     ),
     (
         USER,
@@ -292,7 +292,7 @@ EXAMPLE.features.feature["age"].int64_list.value.append(31)
         (b"\x0a\x00", "expected a list of tf.Examples or their bytes, got bytes"),
         ([b"\x0a\x00", 7], "row 1: expected a proto or its bytes, got int"),
         ([b"", b"\x0a\x05\x0a"], "row 1: not a serialized tf.Example: Error parsing message"),
-        ([EXAMPLE], "feature 'city': missing (so are 2 more), and the model has no default for it"),
+        ([EXAMPLE], "feature 'city': missing (and so: 'movie', 'vector'), and the model"),
     ],
 )
 def test_wrong_examples(schema: ModelSchema, examples: Any, message: str) -> None:
