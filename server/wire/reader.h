@@ -60,6 +60,14 @@ class Reader {
     return ReadLongTag(tag);
   }
 
+  // Reads `tag` if it comes next, in its only one-byte form: the fast way through the records of a
+  // repeated field. False says nothing about what comes next.
+  bool SkipTag(uint32_t tag) {
+    if (tag >= 0x80 || at_ == end_ || *at_ != tag) return false;
+    Step(1);
+    return true;
+  }
+
   bool ReadVarint(uint64_t* value) {
     if (at_ != end_ && *at_ < 0x80) {
       *value = *at_;

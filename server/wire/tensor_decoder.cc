@@ -111,7 +111,7 @@ bool TensorDecoder::MergeField(uint32_t tag, Reader* message, int depth) {
     case MakeTag(17, kVarintType):
       return MergeVarints(tag, message);
     case MakeTag(8, kLengthType):
-      return MergeString(message);
+      return MergeStrings(message);
     case MakeTag(14, kLengthType):
       return CheckNested(kResourceHandleProto, message, depth);
     case MakeTag(15, kLengthType):
@@ -176,10 +176,13 @@ bool TensorDecoder::MergeFixed(uint32_t tag, uint32_t value_size, Reader* messag
   return true;
 }
 
-bool TensorDecoder::MergeString(Reader* message) {
-  Bytes ignored_value;
-  if (!message->ReadBytes(&ignored_value)) return false;
-  CountOne(static_cast<uint32_t>(ValueField::kString));
+bool TensorDecoder::MergeStrings(Reader* message) {
+  constexpr auto kField = static_cast<uint32_t>(ValueField::kString);
+  do {
+    Bytes ignored_value;
+    if (!message->ReadBytes(&ignored_value)) return false;
+    CountOne(kField);
+  } while (message->SkipTag(MakeTag(kField, kLengthType)));
   return true;
 }
 

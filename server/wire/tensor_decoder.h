@@ -32,7 +32,7 @@ class TensorDecoder {
   // A record of a repeated field, packed or with one value only.
   bool MergeVarints(uint32_t tag, Reader* message);
   bool MergeFixed(uint32_t tag, uint32_t value_size, Reader* message);
-  bool MergeString(Reader* message);
+  bool MergeStrings(Reader* message);  // this one and those right behind it
   void CountPacked(uint32_t field_number, int64_t count, const Bytes& body);
   void CountOne(uint32_t field_number);
 

@@ -169,6 +169,15 @@ Status VisitContent(const Column& column, int64_t count, StringVisitor* visitor)
   return OkStatus();
 }
 
+// A bool in tensor_content is one byte, and only two of its values are bools.
+Status CheckBools(const Column& column, int64_t count, const void* bools) {
+  const auto* const begin = static_cast<const uint8_t*>(bools);
+  const auto* const wrong = std::find_if(begin, begin + count, [](uint8_t b) { return b > 1; });
+  if (wrong == begin + count) return OkStatus();
+  return InvalidArgument(Input(column), ": byte ", wrong - begin, " of tensor_content is ",
+                         int{*wrong}, ", a bool is 0 or 1");
+}
+
 Status CheckContent(const Column& column, int64_t count) {
   const size_t size = column.values.tensor_content.size();
   if (column.dtype == DT_STRING) {
@@ -234,7 +243,7 @@ Status CopyValues(const Column& column, int64_t count, void* out) {
   if (count == 0) return OkStatus();
   if (!column.values.tensor_content.empty()) {
     column.values.tensor_content.CopyTo(out);
-    return OkStatus();
+    return column.dtype == DT_BOOL ? CheckBools(column, count, out) : OkStatus();
   }
   const int64_t written = CopyTypedValues(column, count, out);
   RepeatLast(ElementSize(column.dtype), written, count, out);

@@ -26,7 +26,8 @@ Status ElementCount(const Column& column, int64_t* count);
 Status CheckValues(const Column& column, int64_t count);
 
 // Writes `count` elements to `out`, which has room for count * ElementSize(dtype) bytes and the
-// alignment of the element. Not for DT_STRING. Checks what CheckValues checks.
+// alignment of the element. Not for DT_STRING. Checks what CheckValues checks, and that bools in
+// tensor_content are 0 or 1; `out` holds anything if they are not.
 Status CopyValues(const Column& column, int64_t count, void* out);
 
 // Receives the elements of a DT_STRING column.

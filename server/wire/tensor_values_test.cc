@@ -172,7 +172,17 @@ TEST(CopyValuesTest, AnEmptyListGivesZeros) {
 TEST(CopyValuesTest, TensorContentIsTheMemoryAndGoesBeforeTypedValues) {
   ExpectElements<int32_t>(
       TensorOf(DT_INT32, 2, VarintField(7, 5) + BytesField(4, Raw<int32_t>({7, -8}))), {7, -8});
-  ExpectElements<uint8_t>(TensorOf(DT_BOOL, 2, BytesField(4, "\x01\x02")), {1, 2});
+  ExpectElements<uint8_t>(TensorOf(DT_BOOL, 2, BytesField(4, "\x01\x00"s)), {1, 0});
+}
+
+// Found by the fuzz target.
+TEST(CopyValuesTest, RefusesBoolsInTensorContentThatAreNeither0Nor1) {
+  WithColumn(TensorOf(DT_BOOL, 3, BytesField(4, "\x01\x00\x02"s)), [](const Column& column) {
+    uint8_t out[3];
+    const Status status = CopyValues(column, 3, out);
+    EXPECT_EQ(status.code, StatusCode::kInvalidArgument);
+    EXPECT_EQ(status.message, "input \"x\": byte 2 of tensor_content is 2, a bool is 0 or 1");
+  });
 }
 
 TEST(CopyValuesTest, OfSeveralTensorContentsTheLastCounts) {

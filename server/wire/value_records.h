@@ -39,8 +39,10 @@ void ForEachRecord(const ColumnValues& values, ValueField field, Visit&& visit) 
     while (!reader.done() && reader.ReadTag(&tag)) {
       Bytes body;
       if (tag == packed_tag) {
-        if (!reader.ReadBytes(&body)) return;
-        visit(body);
+        do {
+          if (!reader.ReadBytes(&body)) return;
+          visit(body);
+        } while (reader.SkipTag(packed_tag));
       } else {
         const Bytes from_here = reader.Rest();
         if (!reader.SkipValue(tag, kMaxDepth)) return;

@@ -1,0 +1,35 @@
+// Turns fuzz bytes into PredictRequests that are almost valid: what random bytes rarely reach.
+#ifndef COLCAST_SERVER_FUZZ_MESSAGE_BUILDER_H_
+#define COLCAST_SERVER_FUZZ_MESSAGE_BUILDER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace colcast::fuzz {
+
+// Takes decisions from `data`, one byte or a few each; zeros when it has run out.
+class Decisions {
+ public:
+  Decisions(const uint8_t* data, size_t size) : data_(data), size_(size) {}
+
+  bool done() const { return size_ == 0; }
+  uint8_t Byte();
+  // A number below `bound`.
+  uint32_t Below(uint32_t bound) { return Byte() % bound; }
+  bool OneIn(uint32_t chances) { return Below(chances) == chances - 1; }
+  // An interesting 64-bit number: small, a power of two and its neighbours, or any.
+  uint64_t Number();
+
+ private:
+  const uint8_t* data_;
+  size_t size_;
+};
+
+// The wire bytes of a PredictRequest: known fields mostly with their own wire types, packed and
+// not, repeated, merged, in any order, with long varints, unknown fields and, rarely, damage.
+std::string BuildRequest(Decisions* decisions);
+
+}  // namespace colcast::fuzz
+
+#endif  // COLCAST_SERVER_FUZZ_MESSAGE_BUILDER_H_

@@ -1,0 +1,53 @@
+// What protobuf and TensorFlow make of a PredictRequest: the truth server/wire is compared with.
+// Plain types only, because the oracle is compiled without the sanitizers that the fuzz target has.
+#ifndef COLCAST_SERVER_FUZZ_ORACLE_H_
+#define COLCAST_SERVER_FUZZ_ORACLE_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace colcast::fuzz {
+
+enum class Verdict {
+  kAccepted,
+  kRefused,
+  kTooLarge,  // not tried: more elements than a fuzz run should allocate
+};
+
+// One input and what tensorflow::Tensor::FromProto makes of it.
+struct OracleColumn {
+  int dtype;
+  bool unknown_rank;
+  std::vector<int64_t> dims;
+  Verdict verdict;
+  // TensorFlow accepts it, server/wire/tensor_values.h says that it does not.
+  bool refused_on_purpose;
+
+  // Only if accepted.
+  std::string memory;                // of the elements, unless they are strings
+  std::vector<std::string> strings;  // of DT_STRING
+  std::string typed_proto;           // Tensor::AsProtoField, serialized
+  std::string content_proto;         // Tensor::AsProtoTensorContent, serialized
+};
+
+struct OracleRequest {
+  std::string model_name;
+  std::optional<int64_t> version;
+  std::optional<std::string> version_label;
+  std::string signature_name;
+  std::map<std::string, OracleColumn> columns;
+  std::vector<std::string> output_filter;
+};
+
+// Empty if protobuf does not parse the message. `descriptor_set`: the path of a FileDescriptorSet
+// with TF Serving's protos, read once.
+std::optional<OracleRequest> ReadWithTensorFlow(std::string_view message,
+                                                const char* descriptor_set);
+
+}  // namespace colcast::fuzz
+
+#endif  // COLCAST_SERVER_FUZZ_ORACLE_H_
