@@ -23,10 +23,10 @@ class Format:
 
 FORMATS: Mapping[str, Format] = {
     "example": Format("tf.Example", "example"),
-    "repeated": Format("columnar, user repeated", "repeated"),
-    "once": Format("columnar, user once", "colcast"),
-    "late": Format("columnar, late expansion", "late"),
-    "stock": Format("columnar, for stock servers", "stock"),
+    "repeated": Format("user repeated", "repeated"),
+    "once": Format("user once", "colcast"),
+    "late": Format("user late", "late"),
+    "stock": Format("for stock servers", "stock"),
     "recorded": Format("as recorded", None),
 }
 

@@ -6,24 +6,43 @@ from itertools import groupby
 from colcast.loadtest.figures import Figures
 from colcast.loadtest.formats import FORMATS
 from colcast.loadtest.side_by_side import Line
+from rich.box import SIMPLE
 from rich.table import Table
 
 
-def side_by_side_table(lines: Sequence[Line], title: str, clients: int) -> Table:
-    """Server CPU first: it says how many servers a format needs, whatever the network does."""
-    table = Table(title=title, title_justify="left", header_style="bold")
-    table.add_column("N", justify="right")
-    table.add_column("format")
-    first = FORMATS[lines[0].format].title if lines else "first"
-    headers = ["server CPU\nms / request", f"of\n{first}", "request\nbytes", "p50 ms\n1 client"]
-    headers += ["p99 ms\n1 client", f"requests/s\n{clients} clients", "largest score\ndifference"]
-    for header in headers:
-        table.add_column(header, justify="right")
+def side_by_side_table(lines: Sequence[Line], title: str) -> Table:
+    """Server CPU first: it says how many servers a format needs, whatever the network does.
+
+    It fits 80 columns; `side_by_side_legend` explains the headers.
+    """
+    table = Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=SIMPLE,
+        pad_edge=False,
+        collapse_padding=True,
+    )
+    table.add_column("N", justify="right", no_wrap=True)
+    table.add_column("format", no_wrap=True)
+    headers = ["CPU ms", "", "bytes", "p50 ms", "p99 ms", "req/s", "diff"]
     if any(line.alone.errors or line.together.errors for line in lines):
-        table.add_column("errors", justify="right", style="red")
+        headers.append("[red]errors")
+    for header in headers:
+        table.add_column(header, justify="right", no_wrap=True)
     for size, of_size in groupby(lines, key=lambda line: line.candidates):
         _add_size(table, str(size), list(of_size))
     return table
+
+
+def side_by_side_legend(lines: Sequence[Line], clients: int) -> str:
+    """What the table's headers mean."""
+    first = FORMATS[lines[0].format].title
+    return (
+        f"CPU ms: the server's user and system time a request, and as a share of {first}'s; req/s: "
+        f"answered; both with {clients} clients.\np50 ms, p99 ms: latency with one client. "
+        f"diff: the largest difference of a score from {first}'s."
+    )
 
 
 def _add_size(table: Table, size: str, lines: list[Line]) -> None:
@@ -39,10 +58,10 @@ def _add_size(table: Table, size: str, lines: list[Line]) -> None:
             milliseconds(alone.p50_ms),
             milliseconds(alone.p99_ms),
             f"{figures.requests_per_second:,.0f}",
-            f"{line.difference:.3g}",
+            f"{line.difference:.2g}",
         ]
-        errors = alone.errors + figures.errors
-        cells += [f"{errors}"] if len(table.columns) > len(cells) else []
+        if len(table.columns) > len(cells):
+            cells.append(f"{alone.errors + figures.errors}")
         table.add_row(*cells, end_section=line is lines[-1])
 
 

@@ -9,23 +9,23 @@ import tensorflow as tf
 from colcast.zoo.examples import serialize_request
 from colcast.zoo.papers import PAPERS, ensure
 from colcast.zoo.papers.model import Feature
-from colcast.zoo.papers.saved import PaperModule
+from colcast.zoo.papers.saved import built, examples_scorer
 
 TINY = 0.001
 
 
 @cache
-def module(name: str) -> PaperModule:
-    return PaperModule(PAPERS[name], TINY)
+def network_of(name: str) -> Any:
+    return built(PAPERS[name], TINY)
 
 
 def score(name: str, columns: dict[str, Any]) -> np.ndarray:
-    (output,) = module(name).network({n: tf.constant(v) for n, v in columns.items()}).values()
+    (output,) = network_of(name)({n: tf.constant(v) for n, v in columns.items()}).values()
     return np.array(output)
 
 
 def weight_shapes(name: str) -> set[tuple[int, ...]]:
-    return {tuple(weight.shape) for weight in module(name).network.weights}
+    return {tuple(weight.shape) for weight in network_of(name).weights}
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_requests_repeat_with_the_seed_and_hold_every_feature(name: str):
 
 def test_ncf_multiplies_embeddings_where_a_sum_would_not_do():
     """With a product, a user of zeros silences the item; a sum would let it through."""
-    network = module("ncf").network
+    network = network_of("ncf")
     tables = [layer for layer in network.layers if isinstance(layer, tf.keras.layers.Embedding)]
     of_user = [table for table in tables if table.embeddings.shape[0] == 140]
     product = next(x for x in network.layers if isinstance(x, tf.keras.layers.Multiply))
@@ -147,7 +147,7 @@ def test_dien_lets_the_candidate_gate_the_behaviours():
 
 def test_dien_is_not_moved_by_padding():
     """Attention is 0 on padding, so its update gate is shut there: any id may stand behind."""
-    network = module("dien").network
+    network = network_of("dien")
     columns = {
         "user_id": tf.constant([1]),
         "user_behaviours": tf.constant([[5, 9] + [0] * 38]),
@@ -174,13 +174,13 @@ def test_the_saved_model_scores_examples_as_the_network_does(name: str, tmp_path
     examples = serialize_request(*paper.request(4, seed=1, scale=TINY))
     signature = tf.saved_model.load(str(base_path / "1")).signatures["serving_default"]
     saved = signature(examples=tf.constant(examples))
-    built = module(name).serve(tf.constant(examples))
-    for output in built:
-        np.testing.assert_allclose(saved[output], built[output], rtol=1e-5)
+    scored = examples_scorer(paper, network_of(name))(tf.constant(examples))
+    for output in scored:
+        np.testing.assert_allclose(saved[output], scored[output], rtol=1e-5)
         assert np.std(saved[output]) > 0.01
 
 
 def test_multi_task_outputs_carry_their_tasks_names():
-    assert module("multi_task_wide_deep").network.output.keys() == {
+    assert network_of("multi_task_wide_deep").output.keys() == {
         "click", "like", "share", "watch",
     }  # fmt: skip

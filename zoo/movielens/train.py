@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
+from colcast.zoo import saving
 from colcast.zoo.kept import kept
 from colcast.zoo.movielens import data, features, model
 
@@ -34,21 +35,6 @@ class TrainingReport:
     training_rows: int
     held_out_rows: int
     seconds: float
-
-
-class RankingModule(tf.Module):  # type: ignore[misc]
-    """What is exported: serialized examples in, scores out."""
-
-    def __init__(self, encoder: model.Encoder, ranker: model.Ranker) -> None:
-        """Takes the two trained halves of the model."""
-        super().__init__()
-        self.encoder = encoder
-        self.ranker = ranker
-
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])  # type: ignore[untyped-decorator]
-    def serve(self, examples: Any) -> dict[str, Any]:
-        """Scores serialized tf.Examples, [rows]."""
-        return {"score": self.ranker(self.encoder(model.parse(examples)))}
 
 
 def train(
@@ -73,8 +59,11 @@ def train(
         progress(f"epoch {epoch + 1} of {epochs}: loss {fitted.history['loss'][0]:.4f}")
     columns, liked = _encode(encoder, held_out)
     scores = ranker.predict(columns, batch_size=4096, verbose=0)
-    module = RankingModule(encoder, ranker)
-    tf.saved_model.save(module, str(export_dir), signatures={"serving_default": module.serve})
+    saving.save(
+        export_dir,
+        lambda examples: {"score": ranker(encoder(model.parse(examples)))},
+        layers=(encoder, ranker),
+    )
     return TrainingReport(
         auc=area_under_curve(scores, liked),
         training_rows=len(training),
@@ -90,7 +79,7 @@ def ensure(
     dataset = data.load(work_dir)
     facts = kept(
         work_dir / "model",
-        (data, features, model, sys.modules[__name__]),
+        (data, features, model, saving, sys.modules[__name__]),
         lambda folder: asdict(train(dataset, folder, progress=progress)),
     )
     return dataset, TrainingReport(**facts)

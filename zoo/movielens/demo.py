@@ -1,0 +1,148 @@
+"""Real people's candidates ranked end to end, then the same requests in three formats.
+
+python -m colcast.zoo.movielens.demo
+"""
+
+import argparse
+import json
+import logging
+import shutil
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from types import FrameType
+
+from colcast.client import RankingClient
+from colcast.export import export_saved_model
+from colcast.loadtest.comparison import Rounds
+from colcast.loadtest.formats import RequestData
+from colcast.loadtest.progress import progress_bar
+from colcast.loadtest.side_by_side import Effort, Line, side_by_side
+from colcast.loadtest.tables import side_by_side_legend, side_by_side_table
+from colcast.server import ServerProcess
+from colcast.zoo.examples import serialize_request
+from colcast.zoo.movielens import train
+from colcast.zoo.movielens.features import Candidates, RankingRequest
+from rich.console import Console
+from rich.table import Table
+
+MODEL = "movielens"
+USER_FEATURES = "user_*"
+_USERS = (405, 6, 214)
+_SIZES = (50, 200, 1000)
+_FORMATS = ("example", "repeated", "once")
+_CLIENTS = 4
+_DISTINCT_REQUESTS = 10  # of every size, each of another user
+
+console = Console()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the demo; 130 if it was interrupted, 1 if scores differ between formats."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--work-dir", type=Path, default=train.WORK_DIR)
+    args = parser.parse_args(argv)
+    signal.signal(signal.SIGTERM, _interrupt)
+    logging.getLogger("tensorflow").setLevel(logging.ERROR)
+    try:
+        return run(args.work_dir)
+    except KeyboardInterrupt:
+        console.print("\ninterrupted; the server is stopped")
+        return 130
+
+
+def run(work_dir: Path) -> int:
+    """Trains (or reuses), exports, serves, ranks and measures; all files go to `work_dir`."""
+    say("Training a ranking model on MovieLens-100K (kept for the next time)")
+    data, trained = train.ensure(work_dir, progress=lambda line: console.print(f"  {line}"))
+    console.print(f"  AUC on {trained.held_out_rows:,} held-out ratings: {trained.auc:.3f}")
+    say("Exporting it: the tf.Example signature stays, a columnar one is added")
+    columnar = work_dir / "columnar"
+    shutil.rmtree(columnar, ignore_errors=True)
+    report = export_saved_model(
+        work_dir / "model" / "1", columnar / "1", user_features=[USER_FEATURES]
+    )
+    report.print(console)
+    say("Starting the native server")
+    candidates = Candidates(data)
+    with ServerProcess(model_name=MODEL, model_base_path=columnar) as server:
+        console.print(f"  {server.target}, process {server.pid}")
+        with RankingClient(server.target, MODEL) as client:
+            for user in _USERS:
+                console.print(ranking_table(client, candidates.of(user)))
+        lines = measure(server, candidates)
+    console.print(side_by_side_table(lines, "The same requests in three formats"))
+    console.print(side_by_side_legend(lines, _CLIENTS), highlight=False)
+    figures = work_dir / "demo.json"
+    figures.write_text(json.dumps([line.as_json() for line in lines], indent=2))
+    console.print(f"Figures: {figures}")
+    different = [line for line in lines if line.difference != 0]
+    for line in different:
+        console.print(f"[red]{line.format} differs from tf.Example at N = {line.candidates}")
+    return 1 if different else 0
+
+
+def say(what: str) -> None:
+    """Announces a step."""
+    console.print(f"[bold]{what}")
+
+
+def ranking_table(client: RankingClient, request: RankingRequest) -> Table:
+    """The ten best of everything the user has not rated."""
+    ranking = client.rank(user=request.user_row, items=request.items)
+    user = request.user
+    table = Table(
+        title=f"User {user.id} ({user.age}, {user.gender}, {user.occupation}): "
+        f"the best of {len(request.items)} movies not rated yet",
+        title_justify="left",
+    )
+    table.add_column("score", justify="right")
+    table.add_column("title")
+    table.add_column("year", justify="right")
+    table.add_column("genres")
+    for row, score in ranking.top(10):
+        movie = request.movies[row]
+        table.add_row(f"{score:.4f}", movie.title, str(movie.year), ", ".join(movie.genres))
+    return table
+
+
+def traffic(candidates: Candidates, sizes: Sequence[int]) -> dict[int, list[RequestData]]:
+    """For every size, requests of users who have so many movies left, as rows and tf.Examples."""
+    return {size: list(islice(_requests(candidates, size), _DISTINCT_REQUESTS)) for size in sizes}
+
+
+def measure(server: ServerProcess, candidates: Candidates) -> list[Line]:
+    """Compares the formats, with a progress bar."""
+    effort = Effort(_CLIENTS, Rounds(rounds=10, calls=20))
+    say("Comparing formats")
+    data = traffic(candidates, _SIZES)
+    steps = effort.steps(len(_SIZES), len(_FORMATS))
+    with progress_bar(console, "Measuring, formats in turn", steps) as advance:
+        return side_by_side(
+            server.target,
+            MODEL,
+            data,
+            _FORMATS,
+            pid=server.pid,
+            effort=effort,
+            progress=advance,
+        )
+
+
+def _requests(candidates: Candidates, size: int) -> Iterator[RequestData]:
+    for user in candidates.users:
+        request = candidates.of(user)
+        items = request.items[:size]
+        if len(items) == size:
+            examples = serialize_request(request.user_row, items)
+            yield RequestData(size, request.user_row, items, examples)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main())
