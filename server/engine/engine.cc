@@ -1,7 +1,10 @@
 #include "server/engine/engine.h"
 
+#include <cstdlib>
+#include <string_view>
 #include <utility>
 
+#include "absl/log/globals.h"
 #include "server/engine/model.h"
 #include "server/engine/status.h"
 #include "tensorflow/c/c_api.h"
@@ -11,7 +14,13 @@ namespace {
 
 class TensorFlowEngine final : public Engine {
  public:
-  explicit TensorFlowEngine(const Options& options) : options_(options) {}
+  explicit TensorFlowEngine(const Options& options) : options_(options) {
+    // Messages that went around TensorFlow's own logging; the same variable rules both.
+    const char* const level = std::getenv("TF_CPP_MIN_LOG_LEVEL");
+    if (level != nullptr && std::string_view(level) != "0") {
+      absl::SetMinLogLevel(absl::LogSeverityAtLeast::kWarning);
+    }
+  }
 
   std::string tensorflow_version() const override { return TF_Version(); }
 

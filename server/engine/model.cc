@@ -4,6 +4,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/engine/status.h"
@@ -52,8 +53,15 @@ class TensorOutputs final : public Outputs {
   std::vector<OutputColumn> columns_;
 };
 
-tensorflow::SessionOptions MakeSessionOptions(const Options& options) {
+bool IsRefusalOfSingleThreadedExecutor(const absl::Status& status) {
+  return absl::StrContains(status.message(), "Single-threaded executor does not support");
+}
+
+tensorflow::SessionOptions MakeSessionOptions(const Options& options, Executor executor) {
   tensorflow::SessionOptions session_options;
+  if (executor == Executor::kSingleThreaded) {
+    session_options.config.mutable_experimental()->set_executor_type("SINGLE_THREADED_EXECUTOR");
+  }
   session_options.config.set_intra_op_parallelism_threads(options.intra_op_parallelism);
   // The pool exists even where operations run inline: asynchronous ones need a thread.
   session_options.config.set_inter_op_parallelism_threads(
@@ -76,20 +84,35 @@ absl::StatusOr<std::unique_ptr<Model>> TensorFlowModel::Load(const std::string& 
                                                              const std::vector<std::string>& tags,
                                                              const Options& options) {
   std::unique_ptr<TensorFlowModel> model(new TensorFlowModel);
-  model->bundle_ = std::make_unique<tensorflow::SavedModelBundleLite>();
-  const absl::Status loaded = tensorflow::LoadSavedModel(
-      MakeSessionOptions(options), tensorflow::RunOptions(), directory,
-      std::unordered_set<std::string>(tags.begin(), tags.end()), model->bundle_.get());
-  if (!loaded.ok()) return loaded;
-  const bool run_inline = options.inter_op_parallelism == 0;
-  tensorflow::MetaGraphDef signatures;
-  for (const auto& [name, signature] : model->bundle_->GetSignatures()) {
-    (*signatures.mutable_signature_def())[name] = signature;
-    const absl::Status added = model->AddSignature(name, signature, run_inline);
-    if (!added.ok()) model->unusable_[name] = added;
+  absl::Status status = absl::OkStatus();
+  if (options.inter_op_parallelism == 0) {
+    status = model->Load(directory, tags, options, Executor::kSingleThreaded);
+    if (status.ok()) return model;
+    if (!IsRefusalOfSingleThreadedExecutor(status)) return status;
+    model.reset(new TensorFlowModel);
   }
-  model->signatures_ = signatures.SerializeAsString();
+  status = model->Load(directory, tags, options, Executor::kDefault);
+  if (!status.ok()) return status;
   return model;
+}
+
+absl::Status TensorFlowModel::Load(const std::string& directory,
+                                   const std::vector<std::string>& tags, const Options& options,
+                                   Executor executor) {
+  bundle_ = std::make_unique<tensorflow::SavedModelBundleLite>();
+  absl::Status status = tensorflow::LoadSavedModel(
+      MakeSessionOptions(options, executor), tensorflow::RunOptions(), directory,
+      std::unordered_set<std::string>(tags.begin(), tags.end()), bundle_.get());
+  if (!status.ok()) return status;
+  tensorflow::MetaGraphDef signatures;
+  for (const auto& [name, signature] : bundle_->GetSignatures()) {
+    (*signatures.mutable_signature_def())[name] = signature;
+    status = AddSignature(name, signature, options.inter_op_parallelism == 0);
+    if (IsRefusalOfSingleThreadedExecutor(status)) return status;
+    if (!status.ok()) unusable_[name] = status;
+  }
+  signatures_ = signatures.SerializeAsString();
+  return absl::OkStatus();
 }
 
 absl::Status TensorFlowModel::AddSignature(const std::string& name,

@@ -16,8 +16,14 @@
 
 namespace colcast::engine {
 
+// How a session walks its graph. Where a request's operations run one after the other anyway, the
+// executor made for that does it with less work an operation, but it refuses what TF1 models may
+// have: Switch and Merge nodes, reference variables.
+enum class Executor { kSingleThreaded, kDefault };
+
 class TensorFlowModel final : public Model {
  public:
+  // Errors are TensorFlow's own.
   static absl::StatusOr<std::unique_ptr<Model>> Load(const std::string& directory,
                                                      const std::vector<std::string>& tags,
                                                      const Options& options);
@@ -28,6 +34,8 @@ class TensorFlowModel final : public Model {
  private:
   TensorFlowModel() = default;
 
+  absl::Status Load(const std::string& directory, const std::vector<std::string>& tags,
+                    const Options& options, Executor executor);
   absl::Status AddSignature(const std::string& name, const tensorflow::SignatureDef& signature,
                             bool run_inline);
 

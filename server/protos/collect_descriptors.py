@@ -44,7 +44,9 @@ def collect(roots: tuple[descriptor.FileDescriptor, ...]) -> descriptor_pb2.File
 def main() -> None:
     """Writes the set to the path in argv[1]."""
     files = collect(tuple(root.DESCRIPTOR for root in _ROOTS))
-    Path(sys.argv[1]).write_bytes(files.SerializeToString())
+    output, content = Path(sys.argv[1]), files.SerializeToString(deterministic=True)
+    if not output.exists() or output.read_bytes() != content:  # else nothing needs a rebuild
+        output.write_bytes(content)
     print(";".join(file.name for file in files.file), end="")
 
 

@@ -1,0 +1,93 @@
+"""Models whose graphs need more of TensorFlow than rows of arithmetic do."""
+
+import os
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from colcast.server import ServerProcess
+
+v1 = tf.compat.v1
+
+
+def save_graph(directory, build):
+    """Saves a TF1 graph y = build(x) as a SavedModel."""
+    with tf.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(tf.float32, [None], "x")
+        y = build(x)
+        session.run([v1.global_variables_initializer(), v1.tables_initializer()])
+        v1.saved_model.simple_save(
+            session,
+            os.fspath(directory),
+            {"x": x},
+            {"y": y},
+            legacy_init_op=v1.tables_initializer(),
+        )
+
+
+def save_function(directory, function):
+    """Saves y = function(x) as a TF2 SavedModel."""
+    module = tf.Module()
+    module.f = tf.function(
+        lambda x: {"y": function(x)}, input_signature=[tf.TensorSpec([None], tf.float32, "x")]
+    )
+    tf.saved_model.save(module, os.fspath(directory), signatures=module.f)
+
+
+def doubled_thrice(x):
+    """Returns x * 8, by a loop."""
+    return tf.while_loop(lambda i, _: i < 3, lambda i, a: (i + 1, a * 2), [tf.constant(0), x])[1]
+
+
+def by_old_control_flow(x):
+    """Returns x * 8, by the Switch and Merge nodes of TF1."""
+    v1.disable_control_flow_v2()
+    try:
+        return doubled_thrice(x)
+    finally:
+        v1.enable_control_flow_v2()
+
+
+def by_reference_variable(x):
+    """Returns x * 8, by the variables of TF1."""
+    return x * v1.get_variable("eight", initializer=8.0, use_resource=False)
+
+
+def by_table(x):
+    """Returns x * 8, by a hash table that an init op fills."""
+    table = tf.lookup.StaticHashTable(
+        tf.lookup.KeyValueTensorInitializer(tf.constant(["w"]), tf.constant([8.0])), 0.0
+    )
+    return x * table.lookup(tf.constant("w"))
+
+
+@pytest.mark.parametrize(
+    ("save", "function"),
+    [
+        (save_graph, by_old_control_flow),
+        (save_graph, by_reference_variable),
+        (save_graph, by_table),
+        (save_function, doubled_thrice),
+        (save_function, lambda x: tf.cond(tf.size(x) > 1, lambda: x * 8, lambda: x)),
+        (save_function, lambda x: tf.map_fn(lambda row: row * 8, x)),
+    ],
+    ids=["switch and merge", "reference variable", "hash table", "while", "cond", "map_fn"],
+)
+@pytest.mark.parametrize("flags", [[], ["--tensorflow_inter_op_parallelism=2"]])
+def test_every_graph_is_served(tmp_path, connect, save, function, flags):
+    save(tmp_path / "1", function)
+    with ServerProcess("graph", tmp_path, flags) as server:
+        outputs = connect(server.target).predict({"x": np.float32([1, 2.5])}, name="graph")
+    np.testing.assert_array_equal(outputs["y"], [8, 20])
+
+
+def test_regular_expressions_are_tensorflows_own(tmp_path, connect):
+    module = tf.Module()
+    module.f = tf.function(
+        lambda x: {"y": tf.strings.regex_replace(x, r"(\pN+)-(\w+)", r"\2:\1")},
+        input_signature=[tf.TensorSpec([None], tf.string, "x")],
+    )
+    tf.saved_model.save(module, os.fspath(tmp_path / "1"), signatures=module.f)
+    with ServerProcess("regex", tmp_path) as server:
+        outputs = connect(server.target).predict({"x": ["12-ab", "none"]}, name="regex")
+    assert outputs["y"].tolist() == [b"ab:12", b"none"]
