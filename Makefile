@@ -1,6 +1,8 @@
 # make demo  real MovieLens candidates, ranked end to end
 # make test  linters, C++ tests, Python tests, end-to-end tests
-.PHONY: setup setup-estimator demo test lint bench clean
+# make fuzz  the wire format against protobuf and TensorFlow, for FUZZ_SECONDS (60)
+# make fork  TF Serving's own tree with our patches laid in, to build with Bazel (docs/fork.md)
+.PHONY: setup setup-estimator demo test lint bench fuzz fork fork-check clean
 
 setup:
 	@scripts/setup.sh
@@ -16,6 +18,17 @@ test: setup setup-estimator
 
 lint: setup
 	@scripts/lint.sh
+
+fuzz: setup
+	@server/fuzz/run.sh
+
+# FORK_SERVING_SOURCE, FORK_TENSORFLOW_SOURCE: local trees instead of the network.
+fork fork-check: FORK = python3 -m fork $(FORK_SERVING_SOURCE:%=--serving '%') $(FORK_TENSORFLOW_SOURCE:%=--tensorflow '%')
+fork:
+	@$(FORK)
+
+fork-check:
+	@$(FORK) --check
 
 clean:
 	rm -rf build .venv .venv-estimator

@@ -1,0 +1,124 @@
+"""The command line: python3 -m fork."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+import tempfile
+from pathlib import Path
+
+from fork import hooks, new_files, upstream
+from fork.errors import ForkError
+from fork.release import RELEASE, Release
+
+BAZEL = "bazel build -c opt //tensorflow_serving/model_servers:tensorflow_model_server"
+
+
+def patch(tree: Path, release: Release) -> bool:
+    """Lays both patch folders and the hooks into a verified tree, and says what it did.
+
+    Returns:
+        Whether anything changed.
+
+    Raises:
+        ForkError: Something does not fit; the tree is as it was.
+    """
+    patches = release.tensorflow_patch
+    if not (tree / patches).is_file():
+        raise ForkError(f"{tree / patches}: no such file, and TensorFlow is patched through it")
+    wanted = {
+        **hooks.patched(tree, release.hooks),
+        **new_files.package(new_files.SERVING),
+        patches: new_files.registered((tree / patches).read_bytes().decode(), patches),
+    }
+    changed = False
+    for path, text in wanted.items():
+        target = tree / path
+        same = target.is_file() and target.read_bytes() == text.encode()
+        print(f"  {'as it should be' if same else 'written':15} {path}")
+        if not same:
+            target.parent.mkdir(exist_ok=True)
+            target.write_bytes(text.encode())
+            changed = True
+    for stale in (tree / new_files.SERVING).iterdir():
+        if f"{new_files.SERVING}/{stale.name}" not in wanted:
+            print(f"  {'removed':15} {new_files.SERVING}/{stale.name}")
+            stale.unlink()
+            changed = True
+    return changed
+
+
+def check_tensorflow(source: str, release: Release) -> None:
+    """Applies the patch for TensorFlow to `source`, or to an empty tree, in a copy of its files.
+
+    Raises:
+        ForkError: It is another TensorFlow, or the patch does not add exactly our files.
+    """
+    if source:
+        found = upstream.head(Path(source))
+        if found and found != release.tensorflow_commit:
+            raise ForkError(
+                f"{source}: wanted TensorFlow {release.tensorflow_commit}, found {found}"
+            )
+        if (Path(source) / new_files.TENSORFLOW).exists():
+            raise ForkError(f"{source}: has a {new_files.TENSORFLOW}/ of its own")
+    with tempfile.TemporaryDirectory() as empty:
+        patch_file = Path(empty) / "colcast.patch"
+        patch_file.write_text(new_files.tensorflow_patch())
+        upstream.git("apply", patch_file.name, where=Path(empty))
+        for path, text in new_files.package(new_files.TENSORFLOW).items():
+            if (Path(empty) / path).read_text() != text:
+                raise ForkError(f"{path}: the patch for TensorFlow does not give this file")
+
+
+def prepare(source: str, tree: Path, tensorflow: str, release: Release) -> None:
+    """Makes or takes up `tree`, verifies and patches it."""
+    if not tree.exists():
+        print(f"{source} -> {tree}")
+        upstream.fetch(source, tree, release.serving_commit)
+    print(f"TF Serving {release.version}: {upstream.verify(tree, release)}")
+    check_tensorflow(tensorflow, release)
+    patch(tree, release)
+
+
+def check(source: str, tensorflow: str, release: Release) -> None:
+    """Everything but the Bazel build, in a tree that is thrown away."""
+    with tempfile.TemporaryDirectory() as scratch:
+        tree = Path(scratch) / "serving"
+        prepare(source, tree, tensorflow, release)
+        print("once more, which must change nothing:")
+        if patch(tree, release):
+            raise ForkError("the second run changed the tree")
+
+
+def main() -> int:
+    """Runs the command line; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python3 -m fork", description=new_files.__doc__)
+    parser.add_argument("--serving", default=RELEASE.serving_url, metavar="SOURCE",
+                        help="git URL, local clone or directory of TF Serving")  # fmt: skip
+    parser.add_argument("--tensorflow", default="", metavar="DIRECTORY",
+                        help="a TensorFlow tree to check the patch against, too")  # fmt: skip
+    parser.add_argument("--tree", type=Path, default=Path("build/fork/serving"),
+                        help="the tree to make and patch, default %(default)s")  # fmt: skip
+    parser.add_argument("--commit", default=RELEASE.serving_commit,
+                        help="another commit of SOURCE; every hunk must still fit")  # fmt: skip
+    parser.add_argument("--check", action="store_true",
+                        help="prepare a tree, check it, throw it away")  # fmt: skip
+    options = parser.parse_args()
+    release = dataclasses.replace(RELEASE, serving_commit=options.commit)
+    try:
+        if options.check:
+            check(options.serving, options.tensorflow, release)
+            print("fork: every hunk fits; only the Bazel build is left")
+        else:
+            prepare(options.serving, options.tree, options.tensorflow, release)
+            print(f"\nBuild it with Bazel 7.4.1 or later:\n  (cd {options.tree} && {BAZEL})")
+    except ForkError as error:
+        print(f"fork: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,58 @@
+"""What is added to the upstream trees: packages of their own, so that nothing there is touched.
+
+serving_patches/ becomes a package of TF Serving. tf_patches/ becomes a package of TensorFlow, which
+Bazel downloads by itself: it travels as a patch, in the file that TF Serving applies to TensorFlow
+anyway.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fork.errors import ForkError
+
+HERE = Path(__file__).resolve().parent.parent
+SERVING = "serving_patches"
+TENSORFLOW = "tf_patches"
+
+
+def package(folder: str) -> dict[str, str]:
+    """The Bazel package in `folder` of this repository: path in the upstream tree -> text."""
+    paths = sorted(p for p in (HERE / folder).iterdir() if p.suffix in (".h", ".cc"))
+    texts = {f"{folder}/{p.name}": p.read_text() for p in [HERE / folder / "BUILD", *paths]}
+    # In the fork the row repeater is TensorFlow's, not its own repository's.
+    build = f"{folder}/BUILD"
+    texts[build] = texts[build].replace(f'"//{TENSORFLOW}:', f'"@org_tensorflow//{TENSORFLOW}:')
+    return texts
+
+
+def tensorflow_patch() -> str:
+    """A patch that adds tf_patches/ to TensorFlow. It holds nothing but our lines."""
+    parts = []
+    for path, text in package(TENSORFLOW).items():
+        lines = text.splitlines()
+        parts += [
+            f"diff --git a/{path} b/{path}",
+            "new file mode 100644",
+            "--- /dev/null",
+            f"+++ b/{path}",
+            f"@@ -0,0 +1,{len(lines)} @@",
+            *(f"+{line}" for line in lines),
+        ]
+    return "\n".join(parts) + "\n"
+
+
+def registered(patches: str, name: str) -> str:
+    """`patches`, the text of the file `name`, with ours at its end in place of an earlier one.
+
+    Raises:
+        ForkError: Somebody else's patch follows ours in it.
+    """
+    ours = f"diff --git a/{TENSORFLOW}/"
+    upstream, begin, rest = patches.partition(ours)
+    for line in (begin + rest).splitlines():
+        if line.startswith("diff --git ") and not line.startswith(ours):
+            raise ForkError(f"{name}: behind our patch there is another one: {line}")
+    if upstream and not upstream.endswith("\n"):
+        upstream += "\n"
+    return upstream + tensorflow_patch()

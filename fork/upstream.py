@@ -1,0 +1,104 @@
+"""Upstream trees: where they come from, and whether they are the release the patches are for."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from fork.errors import ForkError
+from fork.release import Release
+
+
+def git(*arguments: str, where: Path) -> str:
+    """Runs git and returns what it printed.
+
+    Raises:
+        ForkError: It failed; the message is git's own first line.
+    """
+    # A tree under build/ lies inside this repository, but does not belong to it.
+    environment = {**os.environ, "GIT_CEILING_DIRECTORIES": str(where.resolve().parent)}
+    environment.pop("GIT_DIR", None)
+    done = subprocess.run(
+        ["git", "-C", str(where), *arguments], capture_output=True, text=True, env=environment
+    )
+    if done.returncode != 0:
+        said = (done.stderr or done.stdout).strip().splitlines() or ["(it said nothing)"]
+        raise ForkError(f"git {arguments[0]} in {where}: {said[0]}")
+    return done.stdout.strip()
+
+
+def head(tree: Path) -> str:
+    """The commit checked out in `tree`; empty for a directory without a history."""
+    return git("rev-parse", "HEAD", where=tree) if (tree / ".git").exists() else ""
+
+
+def fetch(source: str, tree: Path, commit: str) -> None:
+    """Makes `tree` from `source`, which stays as it is.
+
+    Args:
+        source: A git URL, a local clone, or a directory without a history.
+        tree: Where to. Must not exist.
+        commit: What to check out; a directory has to be that already.
+
+    Raises:
+        ForkError: There is no such source, or the commit is not in it.
+    """
+    local = Path(source)
+    if local.is_dir() and not (local / ".git").exists():
+        shutil.copytree(local, tree, symlinks=True)
+        return
+    if local.is_dir():
+        found = head(local)
+        try:
+            git("cat-file", "-e", f"{commit}^{{commit}}", where=local)
+        except ForkError:
+            raise ForkError(f"{source}: wanted commit {commit}, found {found} without it") from None
+    elif "://" not in source and "@" not in source:
+        raise ForkError(f"{source}: no such directory")
+    tree.mkdir(parents=True)
+    try:
+        git("init", "--quiet", where=tree)
+        git("fetch", "--quiet", "--depth=1", str(local.resolve()) if local.is_dir() else source,
+            commit, where=tree)  # fmt: skip
+        git("checkout", "--quiet", "--detach", commit, where=tree)
+    except ForkError as error:
+        shutil.rmtree(tree)
+        raise ForkError(f"{source}: no commit {commit} to be had: {error}") from None
+
+
+def verify(tree: Path, release: Release) -> str:
+    """Checks that `tree` is the release's TF Serving.
+
+    Returns:
+        How it was verified.
+
+    Raises:
+        ForkError: It is not, with what was wanted and what was found.
+    """
+    workspace = tree / "WORKSPACE"
+    if not workspace.is_file():
+        raise ForkError(f"{tree}: no tree of TF Serving, it has no WORKSPACE")
+    commit = head(tree)
+    if commit and commit != release.serving_commit:
+        raise ForkError(
+            f"{tree}: wanted TF Serving {release.version}, commit {release.serving_commit}, "
+            f"found commit {commit}"
+        )
+    archive = re.search(r"tensorflow_http_archive\((.*?)^\)", workspace.read_text(), re.S | re.M)
+    attributes = dict(re.findall(r'^ *(\w+) = "(.*?)"', archive[1] if archive else "", re.M))
+    pinned = attributes.get("git_commit", "none")
+    if pinned != release.tensorflow_commit:
+        raise ForkError(
+            f"{tree}: wanted TF Serving {release.version}, whose WORKSPACE pins TensorFlow "
+            f"{release.tensorflow_commit}, found {pinned}"
+        )
+    label = "//{}:{}".format(*release.tensorflow_patch.rsplit("/", 1))
+    if attributes.get("patch") != label:
+        raise ForkError(
+            f"{tree}/WORKSPACE: wanted patch = {label!r} for TensorFlow, "
+            f"found {attributes.get('patch', 'none')!r}"
+        )
+    return f"commit {commit}" if commit else f"no history; pins TensorFlow {pinned}"

@@ -1,0 +1,228 @@
+"""The fork tool on a miniature upstream tree: what it puts where, and what it refuses."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+Tool = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def snapshot(tree: Path) -> dict[str, tuple[bytes, int]]:
+    files = (p for p in tree.rglob("*") if p.is_file() and ".git" not in p.parts)
+    return {str(p.relative_to(tree)): (p.read_bytes(), p.stat().st_mtime_ns) for p in files}
+
+
+@pytest.fixture
+def source(tmp_path: Path, upstream: ModuleType) -> Path:
+    """An upstream directory without a history."""
+    tree: Path = upstream.make(tmp_path / "upstream")
+    return tree
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    return tmp_path / "tree"
+
+
+def test_three_lines_change_in_upstreams_files(
+    fork: Tool, source: Path, tree: Path, upstream: ModuleType
+) -> None:
+    done = fork("--serving", source)
+    assert done.returncode == 0, done.stderr
+
+    old = (source / upstream.PREDICT_UTIL).read_text().splitlines()
+    new = (tree / upstream.PREDICT_UTIL).read_text().splitlines()
+    assert new[16] == '#include "serving_patches/expand_inputs.h"'
+    assert new[127].strip() == (
+        "colcast::ExpandedInputValues(signature, request.inputs(), *inputs));"
+    )
+    assert [*new[:16], *new[17:127], *new[128:]] == [*old[:126], *old[127:]]
+
+    old = (source / upstream.BUILD).read_text().splitlines()
+    new = (tree / upstream.BUILD).read_text().splitlines()
+    assert new[520] == '        "//serving_patches:expand_inputs",'
+    assert [*new[:520], *new[521:]] == old
+
+
+def test_serving_patches_become_a_package_that_uses_tensorflows_row_repeater(
+    fork: Tool, source: Path, tree: Path
+) -> None:
+    assert fork("--serving", source).returncode == 0
+    for ours in (ROOT / "serving_patches").glob("*.cc"):
+        assert (tree / "serving_patches" / ours.name).read_text() == ours.read_text()
+    build = (tree / "serving_patches" / "BUILD").read_text()
+    assert '"@org_tensorflow//tf_patches:repeat_row"' in build
+    assert '"//tf_patches' not in build
+    assert not (tree / "serving_patches" / "CMakeLists.txt").exists()
+
+
+def test_the_patch_for_tensorflow_adds_our_files_and_nothing_else(
+    fork: Tool, source: Path, tree: Path, tmp_path: Path, upstream: ModuleType
+) -> None:
+    assert fork("--serving", source).returncode == 0
+    before = (source / upstream.TENSORFLOW_PATCH).read_text()
+    after = (tree / upstream.TENSORFLOW_PATCH).read_text()
+    assert after.startswith(before)
+    ours = after.removeprefix(before)
+    headers = ("diff --git a/tf_patches/", "new file mode", "--- /dev/null", "+++ b/tf_patches/")
+    for line in ours.splitlines():
+        assert line.startswith(("+", "@@ -0,0 +1,", *headers)), line
+
+    tensorflow = tmp_path / "tensorflow"
+    tensorflow.mkdir()
+    subprocess.run(["git", "apply"], input=ours, text=True, cwd=tensorflow, check=True)
+    for name in ("BUILD", "repeat_row.h", "repeat_row.cc", "repeat_row_test.cc"):
+        expected = (ROOT / "tf_patches" / name).read_text()
+        assert (tensorflow / "tf_patches" / name).read_text() == expected
+
+
+def test_the_bazel_command_is_printed(fork: Tool, source: Path, tree: Path) -> None:
+    out = fork("--serving", source).stdout
+    assert f"(cd {tree} && bazel build " in out
+    assert "//tensorflow_serving/model_servers:tensorflow_model_server" in out
+
+
+def test_a_second_run_changes_nothing(fork: Tool, source: Path, tree: Path) -> None:
+    assert fork("--serving", source).returncode == 0
+    before = snapshot(tree)
+    again = fork("--serving", source)
+    assert again.returncode == 0
+    assert snapshot(tree) == before
+    assert "written" not in again.stdout
+
+
+def test_a_newer_version_of_our_files_replaces_the_older(
+    fork: Tool, source: Path, tree: Path, upstream: ModuleType
+) -> None:
+    assert fork("--serving", source).returncode == 0
+    wanted = {path: content for path, (content, _) in snapshot(tree).items()}
+    (tree / "serving_patches" / "expansion_rule.cc").write_text("an older version\n")
+    (tree / "serving_patches" / "renamed_since.cc").write_text("stale\n")
+    patches = tree / upstream.TENSORFLOW_PATCH
+    patches.write_text(re.sub(r"^\+#include.*\n", "", patches.read_text(), flags=re.M))
+    assert fork("--serving", source).returncode == 0
+    assert {path: content for path, (content, _) in snapshot(tree).items()} == wanted
+
+
+def test_the_source_stays_as_it_is(fork: Tool, source: Path) -> None:
+    before = snapshot(source)
+    assert fork("--serving", source).returncode == 0
+    assert snapshot(source) == before
+
+
+def test_a_clone_is_taken_at_the_commit_whatever_is_checked_out(
+    fork: Tool, source: Path, tree: Path, upstream: ModuleType
+) -> None:
+    commit = upstream.commit(source)
+    (source / "later").write_text("work of a later day\n")
+    upstream.git(source, "add", "later")
+    upstream.git(source, "commit", "--quiet", "--message=later")
+    done = fork("--serving", source, "--commit", commit)
+    assert done.returncode == 0, done.stderr
+    assert not (tree / "later").exists()
+    assert upstream.git(tree, "rev-parse", "HEAD") == commit
+
+
+def test_check_does_everything_and_leaves_nothing(fork: Tool, source: Path, tree: Path) -> None:
+    done = fork("--serving", source, "--check")
+    assert done.returncode == 0, done.stderr
+    assert "every hunk fits" in done.stdout
+    assert not tree.exists()
+
+
+def refused(done: subprocess.CompletedProcess[str], *parts: str) -> None:
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    for part in parts:
+        assert part in done.stderr
+
+
+def test_a_clone_without_the_commit_is_refused(
+    fork: Tool, source: Path, tree: Path, upstream: ModuleType
+) -> None:
+    found = upstream.commit(source)
+    refused(fork("--serving", source), "bc7e9d2b9a419294c4526e293c2df8727b0d3116", found)
+    assert not tree.exists()
+
+
+def test_a_tree_at_another_commit_is_refused(
+    fork: Tool, source: Path, tree: Path, upstream: ModuleType
+) -> None:
+    commit = upstream.commit(source)
+    assert fork("--serving", source, "--commit", commit).returncode == 0
+    before = snapshot(tree)
+    refused(fork("--serving", source), "wanted TF Serving 2.20.0", commit)
+    assert snapshot(tree) == before
+
+
+def test_another_tensorflow_is_refused(fork: Tool, tmp_path: Path, upstream: ModuleType) -> None:
+    other = "0123456789abcdef0123456789abcdef01234567"
+    source = upstream.make(tmp_path / "upstream", tensorflow=other)
+    refused(fork("--serving", source), upstream.TENSORFLOW_COMMIT, f"found {other}")
+
+
+def test_a_hunk_at_an_offset_is_refused_and_nothing_is_written(
+    fork: Tool, tmp_path: Path, tree: Path, upstream: ModuleType
+) -> None:
+    source = upstream.make(tmp_path / "upstream", offset=3)
+    refused(
+        fork("--serving", source), upstream.PREDICT_UTIL, "line 130", "line 127", "offset of +3"
+    )
+    assert {p: c for p, (c, _) in snapshot(tree).items()} == {
+        p: c for p, (c, _) in snapshot(source).items()
+    }
+
+
+def test_a_hunk_whose_line_is_another_shows_both(
+    fork: Tool, source: Path, upstream: ModuleType
+) -> None:
+    path = source / upstream.PREDICT_UTIL
+    path.write_text(path.read_text().replace(upstream.CALL, "      ParseInputs(request));"))
+    refused(
+        fork("--serving", source),
+        "the call does not fit",
+        f"wanted at line 127: {upstream.CALL}",
+        "ParseInputs(request));",
+    )
+
+
+def test_a_hunk_that_would_fit_twice_is_refused(
+    fork: Tool, source: Path, upstream: ModuleType
+) -> None:
+    path = source / upstream.PREDICT_UTIL
+    path.write_text(path.read_text() + upstream.CALL + "\n")
+    refused(fork("--serving", source), "the call does not fit", "occurs 2 times")
+
+
+def test_a_rule_that_is_gone_is_named(fork: Tool, source: Path, upstream: ModuleType) -> None:
+    path = source / upstream.BUILD
+    path.write_text(path.read_text().replace("predict_util", "predict_utilities"))
+    refused(fork("--serving", source), upstream.BUILD, "predict_util", "occurs 0 times")
+
+
+def test_a_tensorflow_that_is_not_patched_through_the_attribute_is_refused(
+    fork: Tool, source: Path
+) -> None:
+    path = source / "WORKSPACE"
+    path.write_text(path.read_text().replace("    patch =", "    # patch ="))
+    refused(fork("--serving", source), "patch = '//third_party/tensorflow:tensorflow.patch'")
+
+
+def test_a_tensorflow_tree_with_such_a_folder_is_refused(
+    fork: Tool, source: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "tensorflow" / "tf_patches").mkdir(parents=True)
+    refused(fork("--serving", source, "--tensorflow", tmp_path / "tensorflow"), "tf_patches/")
+
+
+@pytest.mark.parametrize("missing", ["does/not/exist", "file:///does/not/exist"])
+def test_a_source_that_is_not_there_is_named(fork: Tool, tree: Path, missing: str) -> None:
+    refused(fork("--serving", missing), missing)
+    assert not tree.exists()
