@@ -104,7 +104,10 @@ class Calls:
 
 def _examples_input(examples: Any) -> Examples:
     """A list of tf.Examples, or one ExampleListWithContext, as the input of a request."""
-    if hasattr(examples, "SerializeToString"):
+    descriptor = getattr(examples, "DESCRIPTOR", None)
+    if descriptor is not None:
+        if descriptor.name != "ExampleListWithContext":
+            raise InputError(f"expected a list of tf.Examples, got one {descriptor.name}")
         context, examples = split_context(examples)
         return Examples(merged(context, examples))
     return Examples(serialized(examples))

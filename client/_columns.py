@@ -183,7 +183,8 @@ _INT, _FLOAT, _STR, _BYTES = {int}, {float}, {str}, {bytes}
 
 def _clean(feature: Feature, values: Any) -> Array | None:
     if isinstance(values, np.ndarray):
-        if values.dtype != feature.dtype.storage or values.shape[1:] != feature.shape:
+        same = values.dtype == feature.dtype.storage and feature.dtype is not BFLOAT16
+        if not same or values.shape[1:] != feature.shape:
             return None
         if values.dtype != object:
             return values

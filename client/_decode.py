@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from colcast.client._dtypes import (
     BFLOAT16,
+    HALF_FIELD,
     STRING,
     Array,
     DType,
@@ -169,21 +170,20 @@ def _from_typed(found: list[tuple[int, int | bytes]], dtype: DType) -> Array:
 
 
 def _piece(wire_type: int, value: int | bytes, dtype: DType) -> Array:
-    if wire_type == VARINT:
-        raw = np.array([value], np.uint64)
-    elif dtype.storage.kind in "fc" and dtype.storage.itemsize > 2:
+    """One occurrence of a typed field: a packed run, or a single value."""
+    if dtype.kind in "fc" and dtype.typed_field != HALF_FIELD:
         content = message(dtype.typed_field, value)
-        part = np.dtype(
-            "<f8" if dtype.storage.itemsize // (1 + (dtype.storage.kind == "c")) == 8 else "<f4"
-        )
+        part = np.dtype("<f8" if dtype.name in ("float64", "complex128") else "<f4")
         if len(content) % part.itemsize:
             raise DecodeError(f"{len(content)} bytes are no whole number of {dtype}")
         return np.frombuffer(content, part).copy()
+    if wire_type == VARINT:
+        raw = np.array([value], np.uint64)
     elif wire_type == BYTES:
         raw = read_varints(message(dtype.typed_field, value))
     else:
         raise DecodeError(f"wire type {wire_type} cannot hold {dtype}")
-    if dtype.storage.kind == "f":
+    if dtype.typed_field == HALF_FIELD:
         return raw.astype(np.uint16).view(dtype.storage)
     return raw.astype(np.int64).astype(dtype.storage)
 
@@ -195,7 +195,7 @@ def _fill(
     values: Array, shape: tuple[int, ...], dtype: DType, name: str, *, may_repeat: bool
 ) -> Array:
     """Gives the values their shape; fewer than it needs: the last one is repeated."""
-    if dtype.storage.kind == "c" and values.dtype.kind == "f":
+    if dtype.kind == "c" and values.dtype.kind == "f":
         values = values.view(dtype.storage)
     needed = math.prod(shape)
     if values.size < needed <= _LARGEST_FILL and may_repeat:

@@ -26,8 +26,16 @@ class DType:
     storage: np.dtype[Any]
     typed_field: int
 
+    @property
+    def kind(self) -> str:
+        """NumPy's letter for what its values are: b, i, u, f, c, or O for strings."""
+        return "f" if self.name == "bfloat16" else self.storage.kind
+
     def __str__(self) -> str:
         return self.name
+
+
+HALF_FIELD = 13  # the typed field of both 16-bit floats, as their bits
 
 
 def _dtype(number: int, name: str, storage: str, typed_field: int) -> DType:

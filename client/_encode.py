@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from colcast.client._dtypes import BOOL, STRING, Array, DType, bfloat16_bits, dtype_of_array
+from colcast.client._dtypes import HALF_FIELD, STRING, Array, DType, bfloat16_bits, dtype_of_array
 from colcast.client._errors import InputError
 from colcast.client._wire import field, integer_field, varint, varints
 
@@ -152,11 +152,11 @@ def _one_typed_value(tensor: Tensor) -> bytes:
     if dtype is STRING:
         return string_values(tensor.values)
     value = np.ascontiguousarray(tensor.values, dtype.storage).reshape(1)
-    if dtype.storage.kind in "fc" and dtype.storage.itemsize > 2:
+    if dtype.typed_field == HALF_FIELD:
+        return field(dtype.typed_field, varints(value.view(np.uint16)))
+    if dtype.kind in "fc":
         return field(dtype.typed_field, value.tobytes())
-    if dtype is BOOL or dtype.storage.kind in "iu":
-        return field(dtype.typed_field, varints(value.astype(np.int64, copy=False)))
-    return field(dtype.typed_field, varints(value.view(np.uint16)))
+    return field(dtype.typed_field, varints(value.astype(np.int64, copy=False)))
 
 
 def _tensor_of(name: str, column: Any) -> Tensor:

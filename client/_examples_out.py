@@ -48,7 +48,7 @@ def _entries(name: str, column: Column, dtype: DType) -> list[bytes]:
     lists = _rows(column, dtype)
     if dtype is STRING:
         contents = [field(1, b"".join([field(1, value) for value in row])) for row in lists]
-    elif dtype.storage.kind == "f" or dtype is BFLOAT16:
+    elif dtype.kind == "f":
         contents = [field(2, field(1, struct.pack(f"<{len(row)}f", *row))) for row in lists]
     else:
         contents = [field(3, field(1, b"".join(map(varint, row)))) for row in lists]

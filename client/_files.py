@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from colcast.client._dtypes import BFLOAT16, BOOL, STRING, DType
+from colcast.client._dtypes import BOOL, STRING, DType
 from colcast.client._errors import InputError
 from colcast.client._schema import Feature, Kind
 
@@ -119,5 +119,4 @@ def _scalar(dtype: DType, text: str) -> Any:
         return text
     if dtype is BOOL:
         return {"true": True, "false": False}.get(text.lower(), text)
-    floats = dtype.storage.kind == "f" or dtype is BFLOAT16
-    return float(text) if floats else int(text)
+    return float(text) if dtype.kind == "f" else int(text)

@@ -6,6 +6,7 @@ caller had them, unconverted, so that the rules for types and gaps stand once, i
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -48,14 +49,14 @@ def table_of_rows(rows: Sequence[Mapping[str, Any]], wanted: Wanted) -> Table:
     bad = next((i for i, row in enumerate(rows) if not isinstance(row, Mapping)), None)
     if bad is not None:
         raise InputError(f"expected a dict of features, got {type(rows[bad]).__name__}", row=bad)
-    names: set[str] = set().union(*rows)
+    names = dict.fromkeys(chain.from_iterable(rows))
     columns: dict[str, Any] = {}
-    for name in names if wanted is None else names & wanted:
+    for name in names if wanted is None else [name for name in names if name in wanted]:
         try:
             columns[name] = [row[name] for row in rows]
         except KeyError:
             columns[name] = [row.get(name, NOT_GIVEN) for row in rows]
-    return Table(len(rows), columns, frozenset(names - columns.keys()))
+    return Table(len(rows), columns, frozenset(names.keys() - columns.keys()))
 
 
 def table_of_columns(columns: Mapping[str, Any], wanted: Wanted) -> Table:

@@ -99,7 +99,7 @@ def _missing(
     values: Sequence[Any] | Array, dtype: DType, place: Place, policies: Policies
 ) -> list[int]:
     """Positions of values that count as missing."""
-    floats = dtype.storage.kind in "fc" or dtype is BFLOAT16
+    floats = dtype.kind in "fc"
     if isinstance(values, np.ndarray):
         if values.dtype.kind == "M":
             raise place.error(0, f"expected {dtype}, got dates ({values.dtype})")
@@ -129,7 +129,7 @@ def _convert(values: Sequence[Any] | Array, dtype: DType, place: Place) -> Array
     if dtype is STRING:
         return _strings(values, place)
     array = values if isinstance(values, np.ndarray) else _numbers(values, dtype, place)
-    kind, wanted = array.dtype.kind, dtype.storage.kind
+    kind, wanted = array.dtype.kind, dtype.kind
     if dtype is BFLOAT16:
         _require(kind in "iufb", array, dtype, place)
         return bfloat16_bits(array.astype(np.float32))
@@ -160,14 +160,14 @@ _NUMBER_TYPES: dict[str, tuple[type, ...]] = {
 
 def _numbers(values: Sequence[Any], dtype: DType, place: Place) -> Array:
     """A list of numbers as the widest array that holds them exactly."""
-    allowed = _NUMBER_TYPES["f" if dtype is BFLOAT16 else dtype.storage.kind]
+    allowed = _NUMBER_TYPES[dtype.kind]
     if not all(issubclass(t, allowed) for t in set(map(type, values))):
         bad = next(i for i, v in enumerate(values) if not isinstance(v, allowed))
         raise place.error(bad, f"expected {dtype}, got {shown(values[bad])}")
     if not values:
         return np.empty(0, dtype.storage)
     array = np.array(values)
-    if dtype.storage.kind in "iu" and array.dtype.kind in "fO":
+    if dtype.kind in "iu" and array.dtype.kind in "fO":
         return _exact_integers(values, dtype, place)
     return array if array.dtype.kind != "O" else _huge_floats(values, dtype, place)
 

@@ -290,6 +290,7 @@ EXAMPLE.features.feature["age"].int64_list.value.append(31)
     [
         ([], "items has no rows: there is nothing to rank"),
         (b"\x0a\x00", "expected a list of tf.Examples or their bytes, got bytes"),
+        (EXAMPLE, "expected a list of tf.Examples, got one Example"),
         ([b"\x0a\x00", 7], "row 1: expected a proto or its bytes, got int"),
         ([b"", b"\x0a\x05\x0a"], "row 1: not a serialized tf.Example: Error parsing message"),
         ([EXAMPLE], "feature 'city': missing (and so: 'movie', 'vector'), and the model"),

@@ -1,0 +1,175 @@
+"""Features of every kind and dtype, as a signature may declare them."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from colcast.client import InputError, Kind, ModelSchema, Signature, TensorSpec
+from colcast.client._request import Examples, RequestOptions, Rows, build_request
+from tensorflow_serving.apis import predict_pb2
+
+from .conftest import signature, spec
+
+ITEMS = [{"item": 1}, {"item": 2}]
+ITEM = spec("item", "int64", None)
+
+
+def model(*specs: TensorSpec, **defaults: Any) -> ModelSchema:
+    """A model of these inputs besides `item`."""
+    examples = signature("serving_default", spec("examples", "string", None))
+    columnar = signature("columnar", ITEM, *specs, **defaults)
+    return ModelSchema("m", 1, {"columnar": columnar, "serving_default": examples})
+
+
+def sent(schema: ModelSchema, inputs: Any, target: Any = "colcast") -> dict[str, Any]:
+    """Input name -> nested list, as TensorFlow's runtime reads the request."""
+    built = build_request(schema, inputs, RequestOptions("m", target))
+    found = predict_pb2.PredictRequest.FromString(built.message).inputs
+    return {
+        name: tf.io.parse_tensor(tensor.SerializeToString(), tensor.dtype).numpy().tolist()
+        for name, tensor in found.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value", "expected"),
+    [
+        ("float32", 1, 1.0),
+        ("float64", 0.1, 0.1),
+        ("float16", 0.5, 0.5),
+        ("bfloat16", 1.00390625, 1.0),
+        ("int8", -128, -128),
+        ("int16", np.int64(3), 3),
+        ("int32", 7.0, 7),
+        ("int64", True, 1),
+        ("uint8", 255, 255),
+        ("uint16", 1, 1),
+        ("uint32", 2**32 - 1, 2**32 - 1),
+        ("uint64", 2**64 - 1, 2**64 - 1),
+        ("bool", np.True_, True),
+        ("complex64", 1 + 2j, 1 + 2j),
+        ("string", "ü", "ü".encode()),
+    ],
+)
+@pytest.mark.parametrize("target", ["colcast", "stock", "repeated"])
+def test_a_value_of_every_dtype(dtype: str, value: Any, expected: Any, target: Any) -> None:
+    schema = model(spec("x", dtype, None))
+    found = sent(schema, Rows(ITEMS, {"x": value}), target)["x"]
+    assert found == ([expected] if target == "colcast" else [expected] * 2)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value", "message"),
+    [
+        ("int8", 128, r"128 is out of the range of int8 \[-128, 127\]"),
+        ("uint8", -1, r"-1 is out of the range of uint8 \[0, 255\]"),
+        ("bool", 1, r"expected bool, got 1 \(int\)"),
+        ("bool", "true", r"expected bool, got 'true' \(str\)"),
+        ("float16", 70000.0, r"70000.0 \(float\) is too large for float16"),
+        ("bfloat16", "x", r"expected bfloat16, got 'x' \(str\)"),
+    ],
+)
+def test_a_value_that_no_dtype_would_take(dtype: str, value: Any, message: str) -> None:
+    with pytest.raises(InputError, match=f"^user feature 'x': {message}$"):
+        sent(model(spec("x", dtype, None)), Rows(ITEMS, {"x": value}))
+
+
+def test_integers_beyond_what_a_float_holds_stay_exact() -> None:
+    schema = model(spec("x", "int64", None))
+    rows = [{"item": 1, "x": 2**53 + 1}, {"item": 2, "x": 1.0}]
+    assert sent(schema, Rows(rows))["x"] == [2**53 + 1, 1]
+
+
+def test_matrices() -> None:
+    schema = model(spec("x", "float32", None, 2, 2))
+    rows = [{"item": i, "x": [[i, 2], [3, 4]]} for i in (0, 1)]
+    expected = [[[0, 2], [3, 4]], [[1, 2], [3, 4]]]
+    assert sent(schema, Rows(rows))["x"] == expected
+    arrays = {"item": [0, 1], "x": np.array(expected)}
+    assert sent(schema, Rows(arrays))["x"] == expected
+    examples = _examples(schema, rows)
+    assert sent(schema, Examples(examples))["x"] == expected
+
+
+def _examples(schema: ModelSchema, rows: Any) -> list[bytes]:
+    found = sent(schema, Rows(rows), "example")["examples"]
+    assert all(tf.train.Example.FromString(data) for data in found)
+    return list(found)
+
+
+def test_one_value_for_an_inner_shape_of_one() -> None:
+    schema = model(spec("x", "int64", None, 1))
+    assert sent(schema, Rows(ITEMS, {"x": 5}))["x"] == [[5]]
+    assert sent(schema, Rows(ITEMS, {"x": [5]}))["x"] == [[5]]
+    assert sent(schema, Rows({"item": [1, 2], "x": np.array([5, 6])}))["x"] == [[5], [6]]
+
+
+def test_strings_in_a_row_of_their_own_shape() -> None:
+    schema = model(spec("x", "string", None, 2))
+    rows = [{"item": 1, "x": ["a", b"b"]}, {"item": 2, "x": ("c", "d")}]
+    assert sent(schema, Rows(rows))["x"] == [[b"a", b"b"], [b"c", b"d"]]
+
+
+def test_defaults_of_rows_with_a_shape() -> None:
+    schema = model(spec("x", "float32", None, 2), x=[[8.0, 9.0]])
+    rows = [{"item": 1, "x": [1, 2]}, {"item": 2, "x": None}]
+    assert sent(schema, Rows(rows))["x"] == [[1.0, 2.0], [8.0, 9.0]]
+    assert "x" not in sent(schema, Rows(ITEMS))
+    assert sent(schema, Rows(ITEMS), "stock")["x"] == [[8.0, 9.0]] * 2
+
+
+def test_sequences_are_padded_and_have_no_length() -> None:
+    schema = model(spec("x", "float32", None, None, 2))
+    assert schema.signature("columnar").features["x"].kind is Kind.SEQUENCE
+    rows = [{"item": 1, "x": [[1, 2], [3, 4]]}, {"item": 2, "x": [[5, 6]]}]
+    expected = [[[1, 2], [3, 4]], [[5, 6], [0, 0]]]
+    assert sent(schema, Rows(rows))["x"] == expected
+    assert sent(schema, Examples(_examples(schema, [rows[0], rows[0]])))["x"] == [expected[0]]
+    with pytest.raises(InputError, match=r"'x', row 1: expected float32 of shape \[any, 2\], got"):
+        sent(schema, Rows([rows[0], {"item": 2, "x": [[1, 2, 3]]}]))
+
+
+def test_an_absent_multi_valued_feature_is_an_empty_list() -> None:
+    schema = model(spec("x", "string", None, None), spec("x/length", "int64", None))
+    found = sent(schema, Rows(ITEMS))
+    assert (found["x"], found["x/length"]) == ([[]], [0])
+    stock = sent(schema, Rows(ITEMS), "stock")
+    assert (stock["x"], stock["x/length"]) == ([[], []], [0, 0])
+
+
+def test_a_lists_values_may_be_several_although_the_user_is_one() -> None:
+    schema = model(spec("x", "int64", None, None), spec("x/length", "int64", None))
+    found = sent(schema, Rows(ITEMS, {"x": np.array([4, 4])}), "stock")
+    assert (found["x"], found["x/length"]) == ([[4, 4], [4, 4]], [2, 2])
+
+
+def test_inputs_that_do_not_come_by_rows_go_as_they_are() -> None:
+    schema = model(spec("k", "int32"), spec("w", "float32", 3), spec("m", "float32", 2, None))
+    assert schema.signature("columnar").features["k"].kind is Kind.WHOLE
+    user = {"k": 5, "w": [1, 2, 3], "m": np.ones((2, 4))}
+    for target in ("colcast", "stock", "repeated"):
+        found = sent(schema, Rows(ITEMS, user), target)
+        assert (found["k"], found["w"], found["m"]) == (5, [1, 2, 3], [[1.0] * 4] * 2)
+    with pytest.raises(InputError, match="feature 'k': does not come by rows: give it in user"):
+        sent(schema, Rows([{**user, **item} for item in ITEMS]))
+    with pytest.raises(InputError, match=r"'w': expected float32 of shape \[3\], got shape \[2\]"):
+        sent(schema, Rows(ITEMS, {**user, "w": [1, 2]}))
+
+
+def test_an_input_of_any_rank_takes_the_shape_it_is_given() -> None:
+    schema = model(TensorSpec("x", ITEM.dtype, None))
+    assert sent(schema, Rows(ITEMS, {"x": [1, 2, 3]}))["x"] == [[1, 2, 3]]
+    assert sent(schema, Rows(ITEMS, {"x": 1}))["x"] == [1]
+
+
+def test_a_length_alone_is_a_feature_like_any_other() -> None:
+    schema = model(spec("film/length", "int64", None))
+    assert sent(schema, Rows(ITEMS, {"film/length": 90}))["film/length"] == [90]
+
+
+def test_a_models_own_columns_need_no_exporter() -> None:
+    own = Signature("serving_default", {"item": ITEM}, {}, {})
+    assert sent(ModelSchema("m", 1, {"serving_default": own}), Rows(ITEMS), "auto") == {
+        "item": [1, 2]
+    }
