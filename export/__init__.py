@@ -13,6 +13,7 @@ from colcast.export._features import Column, Feature, Kind, Side
 
 if TYPE_CHECKING:
     from colcast.export._convert import export_saved_model
+    from colcast.export._op_defs import load_op_libraries
     from colcast.export._report import ExportReport, SignatureReport
 
 __all__ = [
@@ -24,10 +25,12 @@ __all__ = [
     "Side",
     "SignatureReport",
     "export_saved_model",
+    "load_op_libraries",
 ]
 
 _NEED_TENSORFLOW = {
     "export_saved_model": "_convert",
+    "load_op_libraries": "_op_defs",
     "ExportReport": "_report",
     "SignatureReport": "_report",
 }

@@ -1,14 +1,11 @@
 """The conversion of a SavedModel, from folder to folder."""
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import tensorflow as tf
 from colcast.export._errors import ExportError
-from colcast.export._features import Side
 from colcast.export._folder import (
     choose_meta_graph,
     read_saved_model,
@@ -19,23 +16,29 @@ from colcast.export._folder import (
 from colcast.export._generate import RowSource
 from colcast.export._keys import find_keys
 from colcast.export._mend import mend_variables
-from colcast.export._parity import Parity, Probe, prove_parse, prove_scores, session_config
+from colcast.export._object_graph import publish_signature
+from colcast.export._parity import Parity, prove_parse
 from colcast.export._report import ExportReport, SignatureReport, write_report
-from colcast.export._rows import Columns
+from colcast.export._serving_default import make_default
 from colcast.export._signature import Conversion, add_columnar_signature
-from colcast.export.late import LateReport, add_late_signature
+from colcast.export._traffic import read_traffic
+from colcast.export._trial import Trial, loaded
+from colcast.export._user_side import mark_user_features
+from colcast.export._warmup import write_warmup
 
 COLUMNAR = "columnar"
-_REDRAWS = 20  # of rows that the model refuses
 
 
 def export_saved_model(
     saved_model: str | Path,
     output: str | Path,
     *,
-    signature: str = "serving_default",
+    signatures: Sequence[str] = ("serving_default",),
     user_features: Sequence[str] = (),
     late: bool = False,
+    default: str | None = None,
+    examples: str | Path | None = None,
+    warmup: Sequence[int] = (),
     tolerance: float = 1e-5,
     tags: Sequence[str] = ("serve",),
     most_parity_bytes: int = 512 << 20,
@@ -49,10 +52,16 @@ def export_saved_model(
     Args:
       saved_model: the folder with saved_model.pb.
       output: the folder to write; must not exist, or be empty.
-      signature: the signature to convert; it parses tf.Example.
+      signatures: those to convert; they parse tf.Example. The first becomes `columnar`, another
+        one `s` `columnar_s`; `s=name` chooses the name.
       user_features: names or patterns (`user_*`) of the features that are the same on every row
-        of a request.
+        of a request; `auto`: those that are in all recorded requests.
       late: also add `columnar_late`, which computes the user's part once a request.
+      default: the new signature that becomes `serving_default`; the present one is kept as
+        `serving_examples`.
+      examples: TFRecord file of recorded tf.Examples, PredictRequests or PredictionLogs, which are
+        scored for the proof beside generated rows.
+      warmup: row counts of the warm-up requests to write.
       tolerance: largest relative difference of the late signature's float outputs.
       tags: of the MetaGraph to convert.
       most_parity_bytes: scores are compared where the variables, which have to be loaded for it,
@@ -73,25 +82,38 @@ def export_saved_model(
     with written_beside(source, target) as folder:
         meta_graph = choose_meta_graph(proto, tags)
         mended = mend_variables(meta_graph)
-        conversion = add_columnar_signature(meta_graph, signature, COLUMNAR, user_features)
-        rows = RowSource(conversion.features, find_keys(meta_graph, source / "assets"), seed)
-        prove_parse(conversion.cut, rows)
+        conversions = [
+            add_columnar_signature(meta_graph, old, new) for old, new in _names(signatures)
+        ]
+        traffic = read_traffic(Path(examples), conversions[0].source_input) if examples else None
+        conversions = mark_user_features(conversions, user_features, traffic)
+        keys = find_keys(meta_graph, source / "assets")
+        reports, logs = [], []
+        for conversion in conversions:
+            prove_parse(conversion.cut, RowSource(conversion.features, keys, seed))
         write_graph(folder, proto)
         size = variables_bytes(source)
-        parity, late_report = Parity(note=_not_compared(size)), None
-        if late or size <= most_parity_bytes:
-            with _loaded(folder, tags) as session:
-                probe = Probe(session, meta_graph, conversion)
-                fits = rows.fit(probe.accepts)
-                parity = prove_scores(probe, rows)
-                if late:
-                    _check_fits(fits)
-                    late_report = _add_late(meta_graph, session, conversion, probe, rows, tolerance)
-                    write_graph(folder, proto)
+        if late or warmup or examples or size <= most_parity_bytes:
+            with loaded(folder, tags) as session:
+                for conversion in conversions:
+                    rows = RowSource(conversion.features, keys, seed)
+                    trial = Trial(session, meta_graph, conversion, rows, traffic)
+                    parity, late_report = trial.parity(), None
+                    if late:
+                        late_report = trial.add_late(_late_name(conversion), tolerance)
+                    reports.append(SignatureReport.of(conversion, parity, late_report))
+                    logs += trial.warmup(warmup, _late_name(conversion) if late else None)
+        else:
+            note = f"the variables ({size / 2**20:,.0f} MB) are not loaded to compare scores"
+            reports = [SignatureReport.of(c, Parity(note=note), None) for c in conversions]
+        _publish(meta_graph, reports, default)
+        write_graph(folder, proto)
+        if logs:
+            write_warmup(folder, logs)
         report = ExportReport(
             saved_model=str(source),
             output=str(target),
-            signatures=(SignatureReport.of(conversion, parity, late_report),),
+            signatures=tuple(reports),
             mended_variables=tuple(mended),
             seconds=time.monotonic() - start,
         )
@@ -99,49 +121,30 @@ def export_saved_model(
     return report
 
 
-@contextmanager
-def _loaded(folder: Path, tags: Sequence[str]) -> Iterator[Any]:
-    with (
-        tf.Graph().as_default() as graph,
-        tf.compat.v1.Session(graph=graph, config=session_config()) as session,
-    ):
-        tf.compat.v1.saved_model.loader.load(session, list(tags), str(folder))
-        yield session
+def _names(signatures: Sequence[str]) -> list[tuple[str, str]]:
+    """Source and new name of each signature to convert."""
+    names: list[tuple[str, str]] = []
+    for signature in signatures:
+        source, _, name = signature.partition("=")
+        names.append((source, name or (f"{COLUMNAR}_{source}" if names else COLUMNAR)))
+    return names
 
 
-def _add_late(
-    meta_graph: Any,
-    session: Any,
-    conversion: Conversion,
-    probe: Probe,
-    rows: RowSource,
-    tolerance: float,
-) -> LateReport:
-    def accepted(count: int) -> Columns:
-        for _ in range(_REDRAWS):
-            drawn = rows.draw(count)
-            if probe.accepts(drawn):
-                return drawn.columns()
-        raise ExportError(f"the model refuses {_REDRAWS} times {count} generated rows")
-
-    user = [feature.name for feature in conversion.features if feature.side is Side.USER]
-    return add_late_signature(
-        meta_graph,
-        session,
-        user_features=user,
-        rows=accepted,
-        columnar_signature=conversion.name,
-        late_signature=f"{conversion.name}_late",
-        tolerance=tolerance,
-    )
+def _late_name(conversion: Conversion) -> str:
+    return f"{conversion.name}_late"
 
 
-def _check_fits(fits: bool) -> None:
-    if not fits:
-        raise ExportError(
-            "late expansion is found by running the model, which refuses every generated row"
-        )
-
-
-def _not_compared(size: int) -> str:
-    return f"the variables ({size / 2**20:,.0f} MB) are not loaded to compare scores"
+def _publish(meta_graph: Any, reports: Sequence[SignatureReport], default: str | None) -> None:
+    """Shows the new signatures to Python, and one of them as the default."""
+    new = {
+        name: report.source
+        for report in reports
+        for name in (report.name, report.late.signature if report.late else None)
+        if name is not None
+    }
+    for name, source in new.items():
+        publish_signature(meta_graph, name, source)
+    if default is not None:
+        if default not in new:
+            raise ExportError(f"{default!r} is no new signature; there are {', '.join(new)}")
+        make_default(meta_graph, default)

@@ -41,7 +41,7 @@ def publish_signature(meta_graph: Any, name: str, source: str) -> None:
       ExportError: the graph reads a variable or table that the source does not.
     """
     objects = meta_graph.object_graph_def
-    signatures = _signature_map(objects)
+    signatures = signature_map(objects)
     if signatures is None:
         return
     entries = {child.local_name: child.node_id for child in signatures.children}
@@ -65,7 +65,7 @@ def publish_signature(meta_graph: Any, name: str, source: str) -> None:
     signatures.children.add(node_id=len(objects.nodes) - 1, local_name=name)
 
 
-def _signature_map(objects: Any) -> Any:
+def signature_map(objects: Any) -> Any:
     """The node that holds the signatures; None if there is no object graph."""
     for child in objects.nodes[0].children if objects.nodes else ():
         if child.local_name == "signatures":

@@ -1,7 +1,7 @@
 """The proof that a columnar signature gives what its source gives."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,6 @@ _REDRAWS = 5  # of rows that the source refuses
 _LARGEST_DIFFERENCE = 1e-6  # relative; another order of the same sums may give as much
 
 Outputs = Mapping[str, Any]
-Run = Callable[[Rows], Outputs]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,6 +24,7 @@ class Parity:
 
     Attributes:
       rows: how many rows both signatures scored.
+      recorded_rows: how many of them were recorded ones.
       differences: largest absolute difference by output; 0.0 where all bits are equal.
       unstable: outputs that differ between two runs of the source itself, and prove nothing.
       note: why scores were not compared, if they were not. What the parse op gives always is.
@@ -34,6 +34,7 @@ class Parity:
     differences: Mapping[str, float] = dataclasses.field(default_factory=dict)
     unstable: tuple[str, ...] = ()
     note: str | None = None
+    recorded_rows: int = 0
 
     @property
     def identical(self) -> bool:
@@ -110,8 +111,12 @@ def prove_parse(cut: CutGraph, source: RowSource) -> None:
                     )
 
 
-def prove_scores(probe: Probe, source: RowSource) -> Parity:
-    """Compares all outputs of the two signatures on generated rows.
+def prove_scores(probe: Probe, batches: Iterable[Rows]) -> Parity:
+    """Compares all outputs of the two signatures, batch by batch.
+
+    Args:
+      probe: runs both.
+      batches: rows that the source accepts.
 
     Raises:
       ExportError: an output differs by more than another order of sums explains.
@@ -119,21 +124,28 @@ def prove_scores(probe: Probe, source: RowSource) -> Parity:
     compared = 0
     differences: dict[str, float] = {}
     unstable: set[str] = set()
-    for count in _BATCHES:
-        rows = _accepted(probe, source, count)
-        if rows is None:
-            continue
+    for rows in batches:
         expected, again, given = probe.source(rows), probe.source(rows), probe.columnar(rows)
         for output, value in expected.items():
             if difference(value, again[output]) != 0.0:
                 unstable.add(output)
                 continue
-            found = _checked(output, value, given[output], count)
+            found = _checked(output, value, given[output], len(rows))
             differences[output] = max(found, differences.get(output, 0.0))
-        compared += count
+        compared += len(rows)
     note = None if compared else "the model refuses every generated row"
     stable = {name: value for name, value in differences.items() if name not in unstable}
     return Parity(compared, stable, tuple(sorted(unstable)), note)
+
+
+def generated_batches(probe: Probe, source: RowSource) -> Iterator[Rows]:
+    """Batches of generated rows that the source of the conversion accepts."""
+    for count in _BATCHES:
+        for _ in range(_REDRAWS):
+            rows = source.draw(count)
+            if probe.accepts(rows):
+                yield rows
+                break
 
 
 def difference(expected: Any, given: Any) -> float:
@@ -147,14 +159,6 @@ def difference(expected: Any, given: Any) -> float:
     with np.errstate(invalid="ignore"):
         apart = np.where(same, 0.0, np.abs(expected - given))
     return float(np.where(np.isnan(apart), np.inf, apart).max(initial=0.0))
-
-
-def _accepted(probe: Probe, source: RowSource, count: int) -> Rows | None:
-    for _ in range(_REDRAWS):
-        rows = source.draw(count)
-        if probe.accepts(rows):
-            return rows
-    return None
 
 
 def _checked(output: str, expected: Any, given: Any, count: int) -> float:

@@ -10,6 +10,7 @@ from colcast.export._features import Feature, Kind, Scalar
 from colcast.export._parity import Parity
 from colcast.export._signature import Conversion
 from colcast.export.late import LateReport
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -107,9 +108,10 @@ class ExportReport:
                 console.print(line, highlight=False, markup=False)
         if self.mended_variables:
             console.print(
-                f"mended: {len(self.mended_variables)} variables ({self.mended_variables[0]} ...) are"
-                f" filled on loading now; in {self.saved_model} TensorFlow Serving could not find"
-                " them (Keras 3 with tf.saved_model.save; model.export does not have this fault)",
+                f"mended: {len(self.mended_variables)} variables ({self.mended_variables[0]} ...)"
+                " are filled on loading now; TensorFlow Serving could not find them in"
+                f" {self.saved_model} (Keras 3 with tf.saved_model.save; model.export does not have"
+                " this fault)",
                 highlight=False,
                 markup=False,
             )
@@ -139,6 +141,7 @@ def _parity_json(parity: Parity) -> dict[str, Any]:
     return {
         "parsed_features": "identical",
         "rows": parity.rows,
+        "recorded_rows": parity.recorded_rows,
         "identical": parity.identical,
         "largest_difference": dict(parity.differences),
         "unstable_outputs": list(parity.unstable),
@@ -160,25 +163,27 @@ def _features_table(report: SignatureReport) -> Table:
         title=f"{report.source} -> {report.name}: {len(report.features)} features,"
         f" {report.nodes_before} -> {report.nodes_after} nodes",
         title_justify="left",
+        box=box.SIMPLE_HEAD,
     )
-    for heading in ("feature", "kind", "dtype", "columns", "default", "side"):
+    for heading in ("feature", "kind", "dtype", "column", "default", "side"):
         table.add_column(heading, overflow="fold")
     for feature in report.features[:_SHOWN_FEATURES]:
         table.add_row(
             feature.name,
             str(feature.kind),
             feature.dtype,
-            "\n".join(f"{column.name} {_shape(column.shape)}" for column in feature.columns),
+            _columns(feature),
             _default(feature),
             str(feature.side) if feature.used else f"{feature.side}, not used",
         )
-    if more := len(report.features) - _SHOWN_FEATURES:
-        table.caption = f"and {more} more in {FILE}" if more > 0 else None
+    if (more := len(report.features) - _SHOWN_FEATURES) > 0:
+        table.caption = f"and {more} more in {FILE}"
     return table
 
 
-def _shape(shape: tuple[int | None, ...]) -> str:
-    return f"\\[{', '.join('?' if size is None else str(size) for size in shape)}]"
+def _columns(feature: Feature) -> str:
+    sizes = ", ".join("?" if size is None else str(size) for size in feature.columns[0].shape)
+    return f"\\[{sizes}] + length" if feature.length_column else f"\\[{sizes}]"
 
 
 def _default(feature: Feature) -> str:
@@ -200,10 +205,12 @@ def _parity_line(report: SignatureReport) -> str:
             f"parity: every parsed feature identical on generated rows; scores not compared:"
             f" {parity.note}"
         )
+    rows = f"{parity.rows - parity.recorded_rows} generated rows"
+    if parity.recorded_rows:
+        rows += f" and {parity.recorded_rows} recorded ones"
     if parity.identical:
-        names = ", ".join(parity.differences)
-        return f"parity: {parity.rows} generated rows, all bits of {names} identical"
+        return f"parity: {rows}, all bits of {', '.join(parity.differences)} identical"
     worst = ", ".join(f"{name} {value:.2g}" for name, value in parity.differences.items())
     unstable = ", ".join(parity.unstable)
     tail = f"; not repeatable by themselves: {unstable}" if unstable else ""
-    return f"parity: {parity.rows} generated rows, largest differences: {worst or 'none'}{tail}"
+    return f"parity: {rows}, largest differences: {worst or 'none'}{tail}"

@@ -13,7 +13,7 @@ Columns = dict[str, Any]  # numpy arrays by column name, rows first
 Values = Sequence[Scalar] | None
 """A feature's values in one row, row-major; None where the row does not have it."""
 
-_FIELDS = {"int64": "int64_list", "float32": "float_list", "string": "bytes_list"}
+FIELDS = {"int64": "int64_list", "float32": "float_list", "string": "bytes_list"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Rows:
                 values = self.values[feature.name][row]
                 if values is not None:
                     entry = example.features.feature[feature.name]
-                    getattr(entry, _FIELDS[feature.dtype]).value.extend(values)
+                    getattr(entry, FIELDS[feature.dtype]).value.extend(values)
             serialized[row] = example.SerializeToString(deterministic=True)
         return serialized
 

@@ -1,15 +1,13 @@
 """Adds a columnar signature to a MetaGraphDef: nodes, SignatureDef, defaults, op list."""
 
 import dataclasses
-import fnmatch
-from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
 from colcast.export._columns import parsed_tensors, placeholders
 from colcast.export._copy_nodes import copy_behind_cut, drop_attributes
 from colcast.export._errors import ExportError
-from colcast.export._features import Feature, Side
+from colcast.export._features import Feature
 from colcast.export._flatten import FlatGraph, flatten
 from colcast.export._graph import ancestors, canonical, node_of
 from colcast.export._op_defs import OpDefs
@@ -27,7 +25,7 @@ class Conversion:
       name: of the columnar signature.
       source: the signature it was made from.
       source_input: the source's input of serialized tf.Examples.
-      features: what it takes, each with its side.
+      features: what it takes.
       nodes_before: flat nodes behind the source, parse op included.
       nodes_after: flat nodes behind the columnar signature.
       cut: what was replaced, to be compared.
@@ -59,16 +57,13 @@ class CutGraph:
     pairs: tuple[tuple[str, str, str], ...]
 
 
-def add_columnar_signature(
-    meta_graph: Any, source: str, name: str, user_features: Sequence[str] = ()
-) -> Conversion:
+def add_columnar_signature(meta_graph: Any, source: str, name: str) -> Conversion:
     """Adds to a MetaGraphDef a signature that takes columns where another takes tf.Examples.
 
     Args:
       meta_graph: changed in place; nodes are only added, none of the present ones changes.
       source: a signature that parses tf.Example.
       name: of the new signature and the prefix of its nodes.
-      user_features: patterns (as in `fnmatch`) of the features to mark as the user's.
 
     Raises:
       ExportError: the source cannot be converted; the message says why. Then `meta_graph` is as
@@ -77,7 +72,7 @@ def add_columnar_signature(
     signature_def = _source_signature(meta_graph, source, name)
     flat = flatten(meta_graph, [info.name for info in signature_def.outputs.values()])
     cut = find_cut(source, signature_def, flat, meta_graph)
-    features = _with_sides(_with_use(cut, flat), user_features)
+    features = _with_use(cut, flat)
     replacement = _build_columns(name, features, cut, flat)
     cut_graph = _cut_graph(cut, flat, replacement, meta_graph.graph_def.versions)
     nodes_before = len(flat.nodes)
@@ -127,21 +122,6 @@ def _with_use(cut: ParseCut, flat: FlatGraph) -> list[Feature]:
     read.update(flat.tensors.values())
     used = {p.feature.name for p in cut.parsed if any(tensor in read for tensor in p.tensors)}
     return [dataclasses.replace(f, used=f.name in used) for f in cut.features()]
-
-
-def _with_sides(features: list[Feature], patterns: Sequence[str]) -> list[Feature]:
-    names = [feature.name for feature in features]
-    for pattern in patterns:
-        if not any(fnmatch.fnmatchcase(name, pattern) for name in names):
-            raise ExportError(
-                f"user features {pattern!r} match no feature; the model parses"
-                f" {', '.join(sorted(names))}"
-            )
-    user = {name for name in names if any(fnmatch.fnmatchcase(name, p) for p in patterns)}
-    return [
-        dataclasses.replace(feature, side=Side.USER if feature.name in user else Side.ITEM)
-        for feature in features
-    ]
 
 
 @dataclasses.dataclass(frozen=True)

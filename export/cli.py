@@ -20,14 +20,19 @@ def _parser() -> argparse.ArgumentParser:
         "--output", type=Path, required=True, metavar="OUT", help="folder to write; must not exist"
     )
     parser.add_argument(
-        "--signature", default="serving_default", help="the one to convert (%(default)s)"
+        "--signature",
+        action="append",
+        metavar="NAME[=NEW]",
+        help="a signature to convert, repeatable (serving_default); the first becomes `columnar`,"
+        " another one `columnar_NAME`, unless NEW is given",
     )
     parser.add_argument(
         "--user-features",
         nargs="+",
         default=[],
         metavar="PATTERN",
-        help="features that are the same on every row of a request, such as 'user_*'",
+        help="features that are the same on every row of a request, such as 'user_*'; `auto`:"
+        " those that are in every request of --examples",
     )
     parser.add_argument(
         "--late",
@@ -40,27 +45,60 @@ def _parser() -> argparse.ArgumentParser:
         default=1e-5,
         help="largest relative difference of the late signature's outputs (%(default)s)",
     )
+    parser.add_argument(
+        "--make-default",
+        nargs="?",
+        const="columnar",
+        metavar="NEW",
+        help="make a new signature serving_default (%(const)s); the present one is kept as"
+        " serving_examples",
+    )
+    parser.add_argument(
+        "--examples",
+        type=Path,
+        metavar="FILE",
+        help="TFRecord of recorded tf.Examples, PredictRequests or PredictionLogs to compare"
+        " scores on, beside generated rows",
+    )
+    parser.add_argument(
+        "--warmup",
+        type=int,
+        nargs="+",
+        default=[],
+        metavar="ROWS",
+        help="write warm-up requests of that many rows",
+    )
+    parser.add_argument(
+        "--op-library",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="SO",
+        help="library of custom ops that the model has",
+    )
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs `colcast export` and returns its exit code: 0, 1 refused, 2 wrong command line."""
     args = _parser().parse_args(argv)
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
-
-    from colcast.export import ExportError, export_saved_model
+    _silence_tensorflow()
+    from colcast.export import ExportError, export_saved_model, load_op_libraries
     from rich.console import Console
 
     console = Console()
     try:
         with Console(stderr=True).status(f"converting {args.saved_model}"):
+            load_op_libraries(args.op_library)
             report = export_saved_model(
                 args.saved_model,
                 args.output,
-                signature=args.signature,
+                signatures=args.signature or ["serving_default"],
                 user_features=args.user_features,
                 late=args.late,
+                default=args.make_default,
+                examples=args.examples,
+                warmup=args.warmup,
                 tolerance=args.tolerance,
             )
     except (ExportError, OSError) as error:
@@ -68,3 +106,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     report.print(console)
     return 0
+
+
+def _silence_tensorflow() -> None:
+    """Keeps TensorFlow's notes about itself off the console; its errors still come as errors."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+    stderr, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        import tensorflow as tf
+
+        tf.get_logger().setLevel("ERROR")
+        with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+            session.run(tf.constant(0))  # the first run of a process notes that it has no MLIR
+    finally:
+        os.dup2(stderr, 2)
+        os.close(stderr)
+        os.close(nowhere)

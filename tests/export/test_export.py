@@ -133,3 +133,11 @@ def test_report_object_says_the_same(embedded, tmp_path):
     assert [feature.name for feature in signature.features if not feature.used] == []
     assert signature.parity.identical
     assert signature.parity.differences == {"scores": 0.0}
+
+
+def test_python_sees_the_new_signature(converted, embedded_examples):
+    model = tf.saved_model.load(str(converted))
+    expected = model.signatures["serving_default"](examples=tf.constant(embedded_examples))
+    columns = {name: tf.constant(value) for name, value in COLUMNS.items()}
+    scores = model.signatures["columnar"](**columns)
+    np.testing.assert_array_equal(scores["scores"].numpy(), expected["scores"].numpy())

@@ -1,0 +1,129 @@
+"""What needs a converted model to run: parity of scores, late expansion, warm-up requests."""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+from colcast.export._errors import ExportError
+from colcast.export._features import Side
+from colcast.export._generate import RowSource
+from colcast.export._parity import (
+    Parity,
+    Probe,
+    generated_batches,
+    prove_scores,
+    session_config,
+)
+from colcast.export._rows import Columns, Rows
+from colcast.export._signature import Conversion
+from colcast.export._traffic import Traffic, rows_of
+from colcast.export._warmup import warmup_request
+from colcast.export.late import LateReport, add_late_signature
+
+_REDRAWS = 20  # of rows that the model refuses
+
+
+@contextmanager
+def loaded(folder: Path, tags: Sequence[str]) -> Iterator[Any]:
+    """A session in which a SavedModel is loaded: graph, variables, tables."""
+    with (
+        tf.Graph().as_default() as graph,
+        tf.compat.v1.Session(graph=graph, config=session_config()) as session,
+    ):
+        tf.compat.v1.saved_model.loader.load(session, list(tags), str(folder))
+        yield session
+
+
+class Trial:
+    """A converted signature in a session, with rows that its model accepts."""
+
+    def __init__(
+        self,
+        session: Any,
+        meta_graph: Any,
+        conversion: Conversion,
+        source: RowSource,
+        traffic: Traffic | None,
+    ) -> None:
+        """Finds out which generated and recorded rows the model accepts.
+
+        Args:
+          session: has the model loaded.
+          meta_graph: the MetaGraphDef with the conversion's signatures.
+          conversion: what is tried out.
+          source: generated rows; made as modest as the model needs.
+          traffic: recorded rows, if there are any.
+        """
+        self._session = session
+        self._meta_graph = meta_graph
+        self._conversion = conversion
+        self._source = source
+        self._probe = Probe(session, meta_graph, conversion)
+        self._fits = source.fit(self._probe.accepts)
+        batches = traffic.batches(conversion.features) if traffic else ()
+        self._recorded = [rows for rows in batches if len(rows) and self._probe.accepts(rows)]
+
+    def parity(self) -> Parity:
+        """Compares scores on generated, then on recorded rows; ExportError if they differ."""
+        recorded_rows = sum(map(len, self._recorded))
+        parity = prove_scores(self._probe, self._batches())
+        return dataclasses.replace(parity, recorded_rows=recorded_rows)
+
+    def add_late(self, name: str, tolerance: float) -> LateReport:
+        """Adds the late signature to the MetaGraphDef."""
+        features = self._conversion.features
+        return add_late_signature(
+            self._meta_graph,
+            self._session,
+            user_features=[feature.name for feature in features if feature.side is Side.USER],
+            rows=lambda count: self._accepted(count).columns(),
+            columnar_signature=self._conversion.name,
+            late_signature=name,
+            tolerance=tolerance,
+        )
+
+    def warmup(self, row_counts: Sequence[int], late: str | None) -> list[Any]:
+        """Warm-up requests of each row count, for the columnar and the late signature.
+
+        The columnar ones have the user on every row: servers that do not expand can run them.
+        """
+        logs = []
+        for count in row_counts:
+            columns = self._accepted(count).columns()
+            for name, inputs in [(self._conversion.name, columns), (late, self._once(columns))]:
+                if name is not None:
+                    signature = self._meta_graph.signature_def[name]
+                    logs.append(warmup_request(name, inputs, signature))
+        return logs
+
+    def _batches(self) -> Iterator[Rows]:
+        yield from generated_batches(self._probe, self._source)
+        yield from self._recorded
+
+    def _accepted(self, count: int) -> Rows:
+        """That many rows that the model accepts, generated or, if it refuses those, recorded."""
+        for _ in range(_REDRAWS if self._fits else 0):
+            rows = self._source.draw(count)
+            if self._probe.accepts(rows):
+                return rows
+        recorded = [example for rows in self._recorded for example in rows.examples()]
+        if not recorded:
+            raise ExportError(
+                f"the model refuses {_REDRAWS} times {count} generated rows; record requests that"
+                " it accepts and name them with --examples"
+            )
+        repeated = [recorded[i % len(recorded)] for i in range(count)]
+        return rows_of(repeated, self._conversion.features)
+
+    def _once(self, columns: Columns) -> Columns:
+        """The columns with the first row's user only."""
+        user = {
+            column.name
+            for feature in self._conversion.features
+            if feature.side is Side.USER
+            for column in feature.columns
+        }
+        return {name: value[:1] if name in user else value for name, value in columns.items()}

@@ -1,0 +1,57 @@
+"""Which features are the user's: named by patterns, or told from recorded requests."""
+
+import dataclasses
+import fnmatch
+import glob
+from collections.abc import Sequence
+
+from colcast.export._errors import ExportError
+from colcast.export._features import Feature, Side
+from colcast.export._signature import Conversion
+from colcast.export._traffic import Traffic
+
+AUTO = "auto"
+
+
+def mark_user_features(
+    conversions: Sequence[Conversion], patterns: Sequence[str], traffic: Traffic | None
+) -> list[Conversion]:
+    """Returns the conversions with each feature on its side.
+
+    Args:
+      conversions: the signatures.
+      patterns: as in `fnmatch`; `auto` stands for the features that are constant in the traffic.
+      traffic: recorded requests, if there are any.
+
+    Raises:
+      ExportError: a pattern matches no feature, or `auto` has nothing to tell from.
+    """
+    names = {feature.name for conversion in conversions for feature in conversion.features}
+    resolved: list[str] = []
+    for pattern in patterns:
+        if pattern == AUTO and AUTO not in names:
+            resolved += [glob.escape(name) for name in _constant(traffic) if name in names]
+        elif not any(fnmatch.fnmatchcase(name, pattern) for name in names):
+            raise ExportError(
+                f"user features {pattern!r} match no feature; the model parses"
+                f" {', '.join(sorted(names))}"
+            )
+        else:
+            resolved.append(pattern)
+    return [
+        dataclasses.replace(
+            conversion, features=tuple(_with_side(f, resolved) for f in conversion.features)
+        )
+        for conversion in conversions
+    ]
+
+
+def _constant(traffic: Traffic | None) -> Sequence[str]:
+    if traffic is None:
+        raise ExportError("user features 'auto' are told from recorded requests; name a file")
+    return traffic.constant_features()
+
+
+def _with_side(feature: Feature, patterns: Sequence[str]) -> Feature:
+    user = any(fnmatch.fnmatchcase(feature.name, pattern) for pattern in patterns)
+    return dataclasses.replace(feature, side=Side.USER if user else Side.ITEM)

@@ -1,0 +1,121 @@
+"""Recorded requests: what they prove, what they tell about users, and warm-up requests."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from colcast.export import ExportError, export_saved_model
+from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
+
+from .conftest import example, served
+
+
+def request(*rows: bytes) -> predict_pb2.PredictRequest:
+    message = predict_pb2.PredictRequest()
+    message.model_spec.name = "model"
+    message.inputs["examples"].CopyFrom(tf.make_tensor_proto(list(rows), tf.string))
+    return message
+
+
+def record(file: Path, *messages) -> Path:
+    with tf.io.TFRecordWriter(str(file)) as writer:
+        for message in messages:
+            writer.write(message if isinstance(message, bytes) else message.SerializeToString())
+    return file
+
+
+REQUESTS = [
+    request(
+        example(user_age=20, user_genres=[b"drama"], movie=1),
+        example(user_age=20, user_genres=[b"drama"], movie=2, numbers=[1.0, 2.0]),
+    ),
+    request(
+        example(user_age=70, movie=1, numbers=[1.0, 0.0]),
+        example(user_age=70, movie=1, numbers=[3.0, 0.0]),
+    ),
+]
+
+
+@pytest.mark.parametrize("kind", ["requests", "logs"])
+def test_features_constant_in_each_request_are_the_users(embedded, tmp_path, kind):
+    messages = REQUESTS
+    if kind == "logs":
+        messages = [prediction_log_pb2.PredictionLog() for _ in REQUESTS]
+        for log, sent in zip(messages, REQUESTS, strict=True):
+            log.predict_log.request.CopyFrom(sent)
+    file = record(tmp_path / "traffic", *messages)
+    report = export_saved_model(embedded, tmp_path / "out", user_features=["auto"], examples=file)
+    sides = {feature.name: str(feature.side) for feature in report.signatures[0].features}
+    assert sides == {
+        "user_age": "user",
+        "user_genres": "user",
+        "movie": "item",
+        "numbers": "item",
+    }
+    assert report.signatures[0].parity.recorded_rows == 4
+
+
+def test_single_examples_are_scored_too(embedded, tmp_path):
+    file = record(tmp_path / "traffic", *(example(movie=i % 50) for i in range(130)))
+    report = export_saved_model(embedded, tmp_path / "out", examples=file)
+    parity = report.signatures[0].parity
+    assert parity.recorded_rows == 130
+    assert parity.identical
+
+
+def test_single_examples_cannot_tell_users(embedded, tmp_path):
+    file = record(tmp_path / "traffic", example(movie=1), example(movie=2))
+    with pytest.raises(
+        ExportError, match=r"expected recorded PredictRequests.*single tf\.Examples"
+    ):
+        export_saved_model(embedded, tmp_path / "out", user_features=["auto"], examples=file)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ([b"\x01nonsense"], "record 0 of .* is no tf.Example"),
+        ([], "has no records"),
+        ([REQUESTS[0], example(movie=1)], "both tf.Examples and requests"),
+    ],
+)
+def test_files_with_something_else(embedded, tmp_path, content, message):
+    file = record(tmp_path / "traffic", *content)
+    with pytest.raises(ExportError, match=message):
+        export_saved_model(embedded, tmp_path / "out", examples=file)
+
+
+def test_file_that_is_no_tfrecord(embedded, tmp_path):
+    (tmp_path / "traffic").write_text("user,item\n1,2\n" * 10)
+    with pytest.raises(ExportError, match="is not a TFRecord file"):
+        export_saved_model(embedded, tmp_path / "out", examples=tmp_path / "traffic")
+
+
+def test_warmup_requests_are_ones_that_servers_can_run(embedded, tmp_path):
+    output = tmp_path / "out"
+    export_saved_model(embedded, output, warmup=[1, 20])
+    file = output / "assets.extra" / "tf_serving_warmup_requests"
+    logs = [
+        prediction_log_pb2.PredictionLog.FromString(record.numpy())
+        for record in tf.data.TFRecordDataset(str(file))
+    ]
+    assert [log.predict_log.request.model_spec.signature_name for log in logs] == ["columnar"] * 2
+    with served(output) as model:
+        for log, rows in zip(logs, [1, 20], strict=True):
+            inputs = log.predict_log.request.inputs
+            columns = {name: tf.make_ndarray(value) for name, value in inputs.items()}
+            assert np.shape(model.run("columnar", columns)["scores"]) == (rows,)
+
+
+def test_late_warmup_sends_the_user_once(embedded, tmp_path):
+    output = tmp_path / "out"
+    export_saved_model(embedded, output, user_features=["user_*"], late=True, warmup=[5])
+    file = output / "assets.extra" / "tf_serving_warmup_requests"
+    logs = [
+        prediction_log_pb2.PredictionLog.FromString(record.numpy()).predict_log.request
+        for record in tf.data.TFRecordDataset(str(file))
+    ]
+    rows = {log.model_spec.signature_name: log.inputs["user_age"].tensor_shape for log in logs}
+    assert rows["columnar"].dim[0].size == 5
+    assert rows["columnar_late"].dim[0].size == 1
