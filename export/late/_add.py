@@ -6,6 +6,7 @@ from typing import Any
 import tensorflow as tf
 from colcast.export._errors import ExportError
 from colcast.export.late import _rules
+from colcast.export.late._distrust import distrust
 from colcast.export.late._findings import Probe
 from colcast.export.late._flat_graph import FlatGraph, GraphDef, producer
 from colcast.export.late._late_graph import LateGraph
@@ -71,7 +72,7 @@ def add_late_signature(
         user=[producer(tensor) for tensor in signature.once.values()],
         items=[producer(tensor) for tensor in signature.items.values()],
     )
-    findings = look(session, signature, sides, requests, tolerance)
+    findings = distrust(graph, sides, look(session, signature, sides, requests, tolerance))
     late = LateGraph(graph, sides, findings, signature, session, late_signature)
     late.place_inputs(signature)
     products = _write(late, graph, sides, most_constant_bytes)

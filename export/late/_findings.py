@@ -33,11 +33,14 @@ class Finding:
         kind: its kind. For an item tensor ROW says that the first dimension follows N.
         shape: its shape at one row; None where it differs from request to request.
         reason: for OTHER: what was seen.
+        counts_rows: for OTHER: it is of one size at every number of rows, or made of floats; so it
+            is a number of rows or a statistic over them, and no index.
     """
 
     kind: Kind
     shape: tuple[int | None, ...] | None = None
     reason: str = ""
+    counts_rows: bool = False
 
     def is_one_row(self, rank: int | None = None) -> bool:
         """Whether it has exactly one row a candidate (and that rank)."""
@@ -121,18 +124,20 @@ def _classify(single: Array, many: Mapping[int, Array], tolerance: float) -> Fin
     if all(_equal(single, value, tolerance) for value in many.values()):
         empty = single.ndim > 0 and single.shape[0] == 0
         return Finding(Kind.CONSTANT, single.shape, reason=_EMPTY if empty else "")
+    is_float = single.dtype.kind in "fc"
+    seen = _values(single, many)
+    if all(value.shape == single.shape for value in many.values()):
+        return Finding(Kind.OTHER, single.shape, f"changes with the rows{seen}", counts_rows=True)
     if single.ndim == 0:
-        return Finding(
-            Kind.OTHER, (), f"a scalar that changes with the rows{_values(single, many)}"
-        )
+        return Finding(Kind.OTHER, (), "a scalar at 1 row only", counts_rows=is_float)
     for repeats, value in many.items():
         expected = (repeats * single.shape[0], *single.shape[1:])
         if value.shape != expected:
-            shapes = f"shape {single.shape} at 1 row, {value.shape} at {repeats}"
-            return Finding(Kind.OTHER, single.shape, shapes)
+            seen = f"shape {single.shape} at 1 row, {value.shape} at {repeats}"
+            return Finding(Kind.OTHER, single.shape, seen, counts_rows=is_float)
         if not _equal(np.concatenate([single] * repeats), value, tolerance):
-            seen = _values(single, {repeats: value})
-            return Finding(Kind.OTHER, single.shape, f"rows differ at {repeats} rows{seen}")
+            seen = f"rows differ at {repeats} rows{_values(single, {repeats: value})}"
+            return Finding(Kind.OTHER, single.shape, seen, counts_rows=is_float)
     return Finding(Kind.ROW, single.shape)
 
 

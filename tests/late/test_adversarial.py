@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.export._errors import ExportError
@@ -128,7 +129,26 @@ def _fixed_seed(c: dict[str, Any]) -> dict[str, Any]:
     return _score(c["u"] + tf.random.stateless_uniform(tf.shape(c["u"]), [1, 2]), c)
 
 
+def _above_a_limit_never_tried(c: dict[str, Any]) -> dict[str, Any]:
+    return _score(tf.where(_count(c) > 150.0, c["u"], -c["u"]), c)
+
+
+def _saturated_count(c: dict[str, Any]) -> dict[str, Any]:
+    return _score(c["u"] + tf.nn.relu(_count(c) - 100.0), c)
+
+
+def _cumulative_sum_of_some_users(c: dict[str, Any]) -> dict[str, Any]:
+    rare = tf.equal(c["id"], 123456789)[:, None]
+    return _score(tf.where(rare, tf.cumsum(c["u"], axis=0), c["u"]), c)
+
+
+def _squeezed(c: dict[str, Any]) -> dict[str, Any]:
+    total = tf.squeeze(tf.reduce_sum(c["u"], axis=1, keepdims=True))
+    return {"score": tf.reduce_sum(c["x"], axis=1) + total}
+
+
 EXACT = [
+    _above_a_limit_never_tried, _saturated_count, _cumulative_sum_of_some_users, _squeezed,
     _mean_over_rows, _sum_over_rows, _mean_as_output, _count_of_rows, _count_for_items,
     _many_rows_only, _cumulative_sum, _index_of_row, _index_into_user, _position_bias,
     _rows_into_features, _rows_into_longer_rows, _softmax_over_candidates, _softmax_over_users,
@@ -140,6 +160,15 @@ EXACT = [
 @pytest.mark.parametrize("build", EXACT)
 def test_rows_that_depend_on_each_other_are_exact(model: Any, build: Any) -> None:
     model(build, COLUMNS, USER).check()
+
+
+def test_rare_dependence_between_rows_is_exact(model: Any) -> None:
+    built = model(_cumulative_sum_of_some_users, COLUMNS, USER)
+    columns = built.rows(5)
+    columns["u"], columns["id"] = columns["u"][:1], np.array([123456789])
+    repeated = columns | {name: columns[name].repeat(5, 0) for name in USER}
+    expected = built.run("columnar", repeated)["score"]
+    np.testing.assert_allclose(built.run("columnar_late", columns)["score"], expected, rtol=1e-4)
 
 
 @pytest.mark.parametrize("build", [_condition_on_count, _loop_over_rows])
