@@ -8,6 +8,7 @@ Python takes their signatures from the MetaGraph.
 import dataclasses
 import re
 from collections.abc import Iterable, Mapping
+from keyword import iskeyword
 from typing import Any
 
 from colcast.export._errors import ExportError
@@ -48,13 +49,15 @@ def publish_signature(meta_graph: Any, name: str, source: str) -> None:
     source_entry = objects.nodes[entries[source]]
     source_function = source_entry.bare_concrete_function.concrete_function_name
     captures = _captures(meta_graph, source_function)
-    inputs = dict(sorted(meta_graph.signature_def[name].inputs.items()))
+    keywords = _keywords(meta_graph.signature_def[name].inputs)
+    # Python passes arguments in the order of their keywords.
+    inputs = {key: meta_graph.signature_def[name].inputs[key] for key in keywords}
     function, captured = _function(meta_graph, name, inputs, captures)
     meta_graph.graph_def.library.function.append(function)
 
     concrete = objects.concrete_functions[function.signature.name]
     concrete.bound_inputs.extend(capture.object_id for capture in captured)
-    concrete.canonicalized_input_signature.CopyFrom(_keyword_arguments(inputs))
+    concrete.canonicalized_input_signature.CopyFrom(_keyword_arguments(inputs, keywords))
     concrete.output_signature.CopyFrom(objects.concrete_functions[source_function].output_signature)
     entry = objects.nodes.add()
     entry.CopyFrom(source_entry)
@@ -157,27 +160,30 @@ def _free_name(meta_graph: Any, name: str) -> str:
     return free
 
 
-def _keyword_arguments(inputs: Mapping[str, Any]) -> Any:
-    """((), {name: TensorSpec}): no positional arguments, the inputs by keyword."""
+def _keyword_arguments(inputs: Mapping[str, Any], keywords: Mapping[str, str]) -> Any:
+    """((), {keyword: TensorSpec}): no positional arguments, the inputs by keyword."""
     value = struct_pb2.StructuredValue()
     value.tuple_value.values.add().tuple_value.SetInParent()
-    keywords = value.tuple_value.values.add().dict_value
-    for keyword, (name, info) in zip(_keywords(inputs), inputs.items(), strict=True):
-        spec = keywords.fields[keyword].tensor_spec_value
+    specs = value.tuple_value.values.add().dict_value
+    for name, info in inputs.items():
+        spec = specs.fields[keywords[name]].tensor_spec_value
         spec.name = name
         spec.dtype = info.dtype
         spec.shape.CopyFrom(info.tensor_shape)
     return value
 
 
-def _keywords(names: Iterable[str]) -> list[str]:
-    """The names, changed where two would be one after TensorFlow makes Python names of them."""
-    keywords: list[str] = []
+def _keywords(names: Iterable[str]) -> dict[str, str]:
+    """What to call each name in Python; sorted by that.
+
+    Names stay, except where TensorFlow could not make different Python names of them.
+    """
+    keywords: dict[str, str] = {}
     taken: set[str] = set()
-    for name in names:
-        keyword = name or "_"
+    for name in sorted(names):
+        keyword = f"{name}_" if iskeyword(name) or not name else name
         while (python_name := re.sub(r"\W", "_", keyword)) in taken:
             keyword += "_"
         taken.add(python_name)
-        keywords.append(keyword)
-    return keywords
+        keywords[name] = keyword
+    return dict(sorted(keywords.items(), key=lambda item: item[1]))
