@@ -79,18 +79,28 @@ def batch_of(
 
 
 def send_equal_rows_once(batch: Batch) -> Batch:
-    """The same request with every column that is equal on all rows cut to one row.
-
-    One column keeps all rows, so that the request still says how many there are.
-    """
+    """The same request with every column that is equal on all rows cut to one row."""
     columns = {
         name: column.take(_FIRST) if column.rows > 1 and column.same_on_every_row() else column
         for name, column in batch.columns.items()
     }
-    if batch.rows > 1 and columns and all(column.rows == 1 for column in columns.values()):
-        smallest = min(batch.columns, key=lambda name: batch.columns[name].values.nbytes)
-        columns[smallest] = batch.columns[smallest]
     return replace(batch, columns=columns)
+
+
+def with_all_rows_in_one(batch: Batch, features: Mapping[str, Feature]) -> Batch:
+    """The same request with one column of N rows, if all had one row: it must say N somewhere."""
+    columns = batch.columns
+    if batch.rows == 1 or any(column.rows > 1 for column in columns.values()):
+        return batch
+    if not columns:
+        absent = ((name, default_column(feature)) for name, feature in features.items())
+        columns = {name: column for name, column in absent if column is not None}
+    smallest = min(columns, key=lambda name: columns[name].values.nbytes, default=None)
+    if smallest is None:
+        return batch
+    return replace(
+        batch, columns={**batch.columns, smallest: repeat_to(columns[smallest], batch.rows)}
+    )
 
 
 def repeat_to(column: Column, rows: int) -> Column:

@@ -4,14 +4,14 @@ Frames and tf.Examples have files of their own (`_inputs_*.py`). A table holds t
 caller had them, unconverted, so that the rules for types and gaps stand once, in `_columns.py`.
 """
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
 import numpy as np
 from colcast.client._errors import InputError
-from colcast.client._values import NOT_GIVEN
+from colcast.client._values import NOT_GIVEN, shown
 
 Wanted = Set[str] | None
 """Names of the signature's inputs; None: whatever comes."""
@@ -36,6 +36,7 @@ def table_of_user(user: Mapping[str, Any], wanted: Wanted) -> Table:
     """The user's features as a table of one row."""
     if not isinstance(user, Mapping):
         raise InputError(f"user must be a dict of features, got {type(user).__name__}")
+    check_names(user)
     columns = {name: [value] for name, value in user.items() if wanted is None or name in wanted}
     return Table(1, columns, frozenset(user.keys() - columns.keys()))
 
@@ -50,6 +51,7 @@ def table_of_rows(rows: Sequence[Mapping[str, Any]], wanted: Wanted) -> Table:
     if bad is not None:
         raise InputError(f"expected a dict of features, got {type(rows[bad]).__name__}", row=bad)
     names = dict.fromkeys(chain.from_iterable(rows))
+    check_names(names)
     columns: dict[str, Any] = {}
     for name in names if wanted is None else [name for name in names if name in wanted]:
         try:
@@ -65,6 +67,7 @@ def table_of_columns(columns: Mapping[str, Any], wanted: Wanted) -> Table:
     Raises:
         InputError: a column is not a list or an array, or has another number of rows.
     """
+    check_names(columns)
     kept: dict[str, Any] = {}
     rows, first = 0, ""
     for name, values in columns.items():
@@ -76,6 +79,13 @@ def table_of_columns(columns: Mapping[str, Any], wanted: Wanted) -> Table:
         if wanted is None or name in wanted:
             kept[name] = values
     return Table(rows, kept, frozenset(columns.keys() - kept.keys()))
+
+
+def check_names(names: Iterable[Any]) -> None:
+    """Raises InputError if a feature's name is not text."""
+    if not set(map(type, names)) <= {str}:
+        bad = next(name for name in names if not isinstance(name, str))
+        raise InputError(f"feature names must be text, got {shown(bad)}")
 
 
 # Implementation details follow.

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from colcast.client._errors import InputError
-from colcast.client._inputs import Table, Wanted
+from colcast.client._inputs import Table, Wanted, check_names
 
 
 def is_frame(data: Any) -> bool:
@@ -22,14 +22,13 @@ def table_of_frame(frame: Any, wanted: Wanted) -> Table:
     """A frame as a table of the wanted columns.
 
     Raises:
-        InputError: two columns of the same name, or names that are not text.
+        InputError: two columns of the same name, or a name that is not text.
     """
     read = _READERS[_kind(frame)]
     names = list(frame.column_names if hasattr(frame, "column_names") else frame.columns)
     columns: dict[str, Any] = {}
+    check_names(names)
     for name in names:
-        if not isinstance(name, str):
-            raise InputError(f"column names must be text, got {name!r} ({type(name).__name__})")
         if names.count(name) > 1:
             raise InputError("the frame has two columns of this name", feature=name)
         if wanted is None or name in wanted:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from colcast.client._batch import Batch, batch_of, send_equal_rows_once
+from colcast.client._batch import Batch, batch_of, send_equal_rows_once, with_all_rows_in_one
 from colcast.client._dtypes import STRING
 from colcast.client._encode import Tensor, encode_predict_request
 from colcast.client._errors import InputError
@@ -94,6 +94,7 @@ def build_request(schema: ModelSchema, inputs: Rows | Examples, options: Request
         plan, batch = _batch(plan, inputs, options)
         if options.dedupe == "auto":
             batch = send_equal_rows_once(batch)
+        batch = with_all_rows_in_one(batch, plan.features)
         if options.target == "auto" and plan.target == "late" and _user_varies(plan, batch):
             early = schema.without(COLUMNAR_LATE)
             plan = plan_for(early, "auto", options.signature, options.server_expands)
@@ -152,6 +153,6 @@ def _table_of(items: Any, wanted: Wanted) -> Table:
 
 def _user_varies(plan: Plan, batch: Batch) -> bool:
     return any(
-        feature.one_row and name in batch.columns and batch.columns[name].rows > 1
+        feature.one_row and name in batch.columns and not batch.columns[name].same_on_every_row()
         for name, feature in plan.features.items()
     )

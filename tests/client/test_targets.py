@@ -92,12 +92,19 @@ def test_mixed_rows_send_what_is_equal_once(schema: ModelSchema) -> None:
         assert mixed == message(schema, Rows(ITEMS, USER), target)
     full = arrays(message(schema, Rows(rows), "colcast", dedupe="off"))
     assert len(full["age"]) == 3
+    assert message(schema, Rows(rows), dedupe="off") == message(schema, Rows(ITEMS, USER))
 
 
 def test_rows_that_are_all_equal_still_say_how_many(schema: ModelSchema) -> None:
     rows = [{**USER, **ITEMS[0]}] * 4
     found = arrays(message(schema, Rows(rows), "colcast"))
     assert max(len(values) for values in found.values()) == 4
+
+
+def test_items_without_any_feature_still_say_how_many(schema: ModelSchema) -> None:
+    for target in ALL:
+        found = arrays(message(schema, Rows([{}] * 4, {**USER, **ITEMS[0]}), target))
+        assert max(len(values) for values in found.values()) == 4
 
 
 def test_auto_leaves_the_late_signature_when_the_user_varies(schema: ModelSchema) -> None:

@@ -62,6 +62,8 @@ MISTAKES: list[tuple[Any, Any, str]] = [
         ITEMS,
         "feature 'history': absent; did you mean it by 'histroy'? (unused='drop' sends neither)",
     ),
+    (user() | {7: 1}, ITEMS, "feature names must be text, got 7 (int)"),
+    (USER, [*ITEMS, {None: 1}], "feature names must be text, got None (NoneType)"),
     (user(movie=7), ITEMS, "feature 'movie': given in user and in items"),
     (
         user(**{"history/length": 2}, history=...),
@@ -264,7 +266,7 @@ MISTAKES: list[tuple[Any, Any, str]] = [
         pd.DataFrame([[7, 8], [9, 10]], columns=["movie", "movie"]),
         "feature 'movie': the frame has two columns of this name",
     ),
-    (USER, pd.DataFrame([[7]], columns=[0]), "column names must be text, got 0 (int)"),
+    (USER, pd.DataFrame([[7]], columns=[0]), "feature names must be text, got 0 (int)"),
 ]
 
 
