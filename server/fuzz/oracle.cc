@@ -5,6 +5,8 @@
 #include <fstream>
 #include <memory>
 
+#include "absl/base/log_severity.h"
+#include "absl/log/globals.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/descriptor.pb.h"
 #include "google/protobuf/dynamic_message.h"
@@ -37,6 +39,7 @@ class RequestParser {
  public:
   explicit RequestParser(const char* descriptor_set)
       : pool_(DescriptorPool::generated_pool()), factory_(&pool_) {
+    absl::SetMinLogLevel(absl::LogSeverityAtLeast::kInfinity);  // malformed messages are expected
     factory_.SetDelegateToGeneratedFactory(true);
     google::protobuf::FileDescriptorSet files;
     std::ifstream in(descriptor_set, std::ios::binary);

@@ -156,7 +156,7 @@ void RunOne(const std::string& message, uint8_t slicing) {
   *current_message = message;
   const Slices slices(message, slicing);
   const Status status = DecodePredictRequest(slices.bytes(), request);
-  const std::optional<OracleRequest> expected = ReadWithTensorFlow(message, COLCAST_PROTOSET);
+  const std::optional<OracleRequest> expected = ReadWithTensorFlow(message, SERVING_PROTOSET);
   CHECK_THAT(status.ok() == expected.has_value(), status.message);
   CHECK_THAT(status.ok() || status.code == StatusCode::kInvalidArgument, status.message);
   if (status.ok()) Compare(*request, *expected);

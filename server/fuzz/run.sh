@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Builds the fuzz target, runs it for FUZZ_SECONDS (default 60), and adds to tests/hostile/corpus the
+# inputs that reach code no other file there reaches. A disagreement is left in build/fuzz/found.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+seconds=${FUZZ_SECONDS:-60}
+corpus=tests/hostile/corpus
+
+if ! command -v clang++ > /dev/null || ! clang++ -fsanitize=fuzzer -x c++ -o /dev/null - \
+  <<< 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }' \
+  2> /dev/null; then
+  echo "make fuzz needs clang with libFuzzer: apt-get install clang libclang-rt-14-dev" >&2
+  exit 1
+fi
+cmake -S server/fuzz -B build/fuzz -G Ninja -DCMAKE_CXX_COMPILER=clang++ > build/fuzz-configure.log \
+  || { cat build/fuzz-configure.log >&2; exit 1; }
+ninja -C build/fuzz --quiet
+
+mkdir -p build/fuzz/corpus build/fuzz/found
+build/fuzz/wire_fuzz -max_total_time="$seconds" -max_len=600 -print_final_stats=1 -verbosity=0 \
+  -artifact_prefix=build/fuzz/found/ build/fuzz/corpus "$corpus"
+build/fuzz/wire_fuzz -merge=1 -use_counters=0 -max_len=600 -verbosity=0 "$corpus" build/fuzz/corpus
