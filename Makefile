@@ -1,8 +1,9 @@
 # make demo  real MovieLens candidates, ranked end to end
 # make test  linters, C++ tests, Python tests, end-to-end tests
+# make bench end to end on 210 features: tf.Example against columns; bench-zoo: eight papers' models
 # make fuzz  the wire format against protobuf and TensorFlow, for FUZZ_SECONDS (60)
 # make fork  TF Serving's own tree with our patches laid in, to build with Bazel (docs/fork.md)
-.PHONY: setup setup-estimator demo test lint bench fuzz fork fork-check clean
+.PHONY: setup setup-estimator demo test lint bench bench-zoo fuzz fork fork-check clean
 
 setup:
 	@scripts/setup.sh
@@ -18,6 +19,12 @@ test: setup setup-estimator
 
 lint: setup
 	@scripts/lint.sh
+
+bench: setup
+	@.venv/bin/python -m colcast.loadtest.bench
+
+bench-zoo: setup
+	@.venv/bin/python -m colcast.loadtest.bench --papers
 
 fuzz: setup
 	@server/fuzz/run.sh

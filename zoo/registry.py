@@ -13,8 +13,6 @@ from colcast.zoo.papers import PAPERS, SCALE, PaperModel, ensure
 Row = dict[str, Any]
 Request = tuple[Row, list[Row]]  # the user row, and the item rows
 
-USER_FEATURES = "user_*"  # in every model of the zoo
-
 
 @dataclass(frozen=True)
 class ZooModel:

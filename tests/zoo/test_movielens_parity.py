@@ -27,7 +27,9 @@ def candidates() -> Candidates:
 @pytest.fixture(scope="module")
 def columnar(candidates: Candidates, tmp_path_factory: pytest.TempPathFactory) -> Path:
     base_path = tmp_path_factory.mktemp("movielens")
-    export_saved_model(train.WORK_DIR / "model" / "1", base_path / "1", user_features=["user_*"])
+    export_saved_model(
+        train.WORK_DIR / "model" / "1", base_path / "1", user_features=["user_*"], late=True
+    )
     return base_path
 
 
@@ -51,6 +53,8 @@ def test_every_candidate_of_a_user_has_one_score(
     for target in ("repeated", "colcast"):
         scores = client.rank(request.user_row, request.items, target=target).scores
         np.testing.assert_array_equal(scores, expected, err_msg=target)
+    late = client.rank(request.user_row, request.items, target="late").scores
+    np.testing.assert_allclose(late, expected, atol=1e-6)
 
 
 def test_the_user_once_is_under_half_the_bytes(client: RankingClient, candidates: Candidates):

@@ -1,0 +1,110 @@
+"""End to end: models of the zoo behind the native server, formats side by side in one run.
+
+python -m colcast.loadtest.bench --models wide,movielens    make bench    make bench-zoo
+"""
+
+import argparse
+import json
+import logging
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from colcast.loadtest.comparison import Rounds
+from colcast.loadtest.formats import parse_formats
+from colcast.loadtest.progress import progress_bar
+from colcast.loadtest.report import machine
+from colcast.loadtest.side_by_side import Effort, Line, side_by_side
+from colcast.loadtest.tables import side_by_side_legend, side_by_side_table
+from colcast.loadtest.traffic import zoo_requests
+from colcast.server import ServerProcess
+from rich.console import Console
+
+_DISTINCT_REQUESTS = 10
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measures and prints; figures go to --output. 130 if it was interrupted."""
+    args = _parser().parse_args(argv)
+    console = Console()
+    logging.getLogger("tensorflow").setLevel(logging.ERROR)
+    try:
+        for model in _models(args):
+            lines = bench(model, args, console)
+            title = f"{model}, {machine()}"
+            console.print(side_by_side_table(lines, title))
+            console.print(side_by_side_legend(lines, args.clients), highlight=False)
+            _write(model, lines, args.output)
+    except KeyboardInterrupt:
+        console.print("\ninterrupted; the server is stopped")
+        return 130
+    except ValueError as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def bench(model: str, args: argparse.Namespace, console: Console) -> list[Line]:
+    """One model of the zoo in all formats at all sizes.
+
+    Raises:
+      ValueError: no such model or format, or a size the model has no requests of.
+    """
+    from colcast.zoo.columnar import columnar
+    from colcast.zoo.registry import MODELS
+
+    formats = parse_formats(args.formats)
+    sizes = [int(size) for size in args.sizes.split(",")]
+    if model not in MODELS:
+        raise ValueError(f"the zoo has no {model!r}; there are {', '.join(MODELS)}")
+    with console.status(f"{model}: making the model and its requests"):
+        exported = columnar(MODELS[model].saved_model(), late="late" in formats)
+        traffic = {size: zoo_requests(model, [size] * _DISTINCT_REQUESTS, 0) for size in sizes}
+    effort = Effort(args.clients, Rounds(args.rounds, args.calls))
+    steps = effort.steps(len(sizes), len(formats))
+    with (
+        ServerProcess(model, exported, flags=args.server_flag) as server,
+        progress_bar(console, f"{model}: formats in turn", steps) as advance,
+    ):
+        return side_by_side(
+            server.target,
+            model,
+            traffic,
+            formats,
+            pid=server.pid,
+            effort=effort,
+            progress=advance,
+        )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="bench", description=__doc__)
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--models", default="wide", metavar="A,B", help="of the zoo")
+    which.add_argument("--papers", action="store_true", help="the eight papers' models")
+    parser.add_argument("--sizes", default="20,100,500", metavar="A,B", help="candidates")
+    parser.add_argument("--formats", default="example,repeated,once,late", metavar="A,B")
+    parser.add_argument("--clients", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=10, help="of each format, in turn")
+    parser.add_argument("--calls", type=int, default=20, help="of each format in a round")
+    parser.add_argument("--server-flag", action="append", default=[], metavar="--FLAG=VALUE")
+    parser.add_argument("--output", type=Path, default=Path("build/bench"), metavar="DIR")
+    return parser
+
+
+def _models(args: argparse.Namespace) -> list[str]:
+    if args.papers:
+        from colcast.zoo.papers import PAPERS
+
+        return list(PAPERS)
+    return list(args.models.split(","))
+
+
+def _write(model: str, lines: Sequence[Line], folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    figures = {"model": model, "machine": machine(), "lines": [line.as_json() for line in lines]}
+    (folder / f"{model}.json").write_text(json.dumps(figures, indent=1))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
