@@ -17,6 +17,15 @@ cmake -S server/fuzz -B build/fuzz -G Ninja -DCMAKE_CXX_COMPILER=clang++ > build
 ninja -C build/fuzz --quiet
 
 mkdir -p build/fuzz/corpus build/fuzz/found
-build/fuzz/wire_fuzz -max_total_time="$seconds" -max_len=600 -print_final_stats=1 -verbosity=0 \
-  -artifact_prefix=build/fuzz/found/ build/fuzz/corpus "$corpus"
-build/fuzz/wire_fuzz -merge=1 -use_counters=0 -max_len=600 -verbosity=0 "$corpus" build/fuzz/corpus
+echo "fuzzing for $seconds s (log: build/fuzz/run.log)"
+if ! build/fuzz/wire_fuzz -max_total_time="$seconds" -max_len=600 -print_final_stats=1 \
+  -artifact_prefix=build/fuzz/found/ build/fuzz/corpus "$corpus" > build/fuzz/run.log 2>&1; then
+  grep -A 1 -E "DISAGREEMENT|runtime error|ERROR:|Test unit written" build/fuzz/run.log >&2
+  exit 1
+fi
+before=$(find "$corpus" -type f | wc -l)
+build/fuzz/wire_fuzz -merge=1 -use_counters=0 -max_len=600 "$corpus" build/fuzz/corpus \
+  > build/fuzz/merge.log 2>&1
+after=$(find "$corpus" -type f | wc -l)
+runs=$(sed -n 's/^stat::number_of_executed_units: *//p' build/fuzz/run.log)
+echo "$runs executions, no disagreement; $corpus: $after inputs, $((after - before)) of them new"
