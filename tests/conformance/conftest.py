@@ -1,0 +1,113 @@
+"""One behaviour, three homes: the suite talks to any address that speaks TF Serving's API.
+
+    pytest tests/conformance                              the native server, started here
+    pytest tests/conformance --target HOST:PORT           a patched tensorflow_model_server
+    pytest tests/conformance --target HOST:PORT --stock   an unpatched one
+
+A server of your own serves the model of conformance_model.py, which says how.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+import tensorflow as tf
+from colcast.server import ServerProcess
+from tensorflow.core.framework import tensor_pb2
+from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
+
+MODEL = "conformance"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("conformance")
+    group.addoption("--target", help="host:port of a server that has the conformance model")
+    group.addoption("--stock", action="store_true", help="the target is an unpatched TF Serving")
+
+
+@pytest.fixture(scope="session")
+def target(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    given = request.config.getoption("--target", default=None)
+    if given:
+        yield given
+        return
+    directory = tmp_path_factory.mktemp("conformance")
+    maker = Path(__file__).with_name("conformance_model.py")
+    subprocess.run([sys.executable, maker, directory], check=True, capture_output=True)
+    with ServerProcess(model_name=MODEL, model_base_path=directory) as server:
+        yield server.target
+
+
+@pytest.fixture(scope="session")
+def stub(target: str) -> Iterator[prediction_service_pb2_grpc.PredictionServiceStub]:
+    with grpc.insecure_channel(target) as channel:
+        yield prediction_service_pb2_grpc.PredictionServiceStub(channel)
+
+
+@pytest.fixture(scope="session")
+def stock(request: pytest.FixtureRequest) -> bool:
+    """Whether the server is an unpatched TF Serving, which does not expand."""
+    return bool(request.config.getoption("--stock", default=False))
+
+
+@dataclass
+class Answer:
+    """What came back: a response, or the status it failed with."""
+
+    response: predict_pb2.PredictResponse | None
+    code: grpc.StatusCode
+    message: str
+
+    def output(self, name: str) -> Any:
+        """An output as an array; fails the test with the server's message if there is none."""
+        assert self.response is not None, f"{self.code}: {self.message}"
+        return tf.make_ndarray(self.response.outputs[name])
+
+    def refused(self, code: grpc.StatusCode, *culprits: str) -> None:
+        """Asserts that the request failed with `code` and a message that has all `culprits`."""
+        assert self.response is None, f"answered with {list(self.response.outputs)}"
+        assert self.code is code, self.message
+        for culprit in culprits:
+            assert culprit in self.message
+
+
+Predict = Callable[..., Answer]
+
+
+@pytest.fixture(scope="session")
+def predict(stub: prediction_service_pb2_grpc.PredictionServiceStub) -> Predict:
+    """Sends one request: signature, then inputs as TensorProtos or as what makes them."""
+
+    def send(
+        signature: str,
+        inputs: dict[str, Any],
+        output_filter: tuple[str, ...] = (),
+        model: str = MODEL,
+        version: int | None = None,
+    ) -> Answer:
+        request = predict_pb2.PredictRequest(output_filter=output_filter)
+        request.model_spec.name = model
+        request.model_spec.signature_name = signature
+        if version is not None:
+            request.model_spec.version.value = version
+        for name, value in inputs.items():
+            proto = (
+                value if isinstance(value, tensor_pb2.TensorProto) else tf.make_tensor_proto(value)
+            )
+            request.inputs[name].CopyFrom(proto)
+        try:
+            response = stub.Predict(request, timeout=30)
+        except grpc.RpcError as error:
+            return Answer(None, error.code(), error.details() or "")
+        return Answer(response, grpc.StatusCode.OK, "")
+
+    return send
