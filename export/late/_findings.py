@@ -32,6 +32,7 @@ class Finding:
     Attributes:
         kind: its kind. For an item tensor ROW says that the first dimension follows N.
         shape: its shape at one row; None where it differs from request to request.
+        axis: for ROW: the dimension that follows the rows, 0 unless the model has transposed it.
         reason: for OTHER: what was seen.
         counts_rows: for OTHER: it is of one size at every number of rows, or made of floats; so it
             is a number of rows or a statistic over them, and no index.
@@ -39,12 +40,13 @@ class Finding:
 
     kind: Kind
     shape: tuple[int | None, ...] | None = None
+    axis: int = 0
     reason: str = ""
     counts_rows: bool = False
 
     def is_one_row(self, rank: int | None = None) -> bool:
         """Whether it has exactly one row a candidate (and that rank)."""
-        if self.kind is not Kind.ROW or not self.shape or self.shape[0] != 1:
+        if self.kind is not Kind.ROW or self.axis or not self.shape or self.shape[0] != 1:
             return False
         return rank is None or rank == len(self.shape)
 
@@ -125,20 +127,30 @@ def _classify(single: Array, many: Mapping[int, Array], tolerance: float) -> Fin
         empty = single.ndim > 0 and single.shape[0] == 0
         return Finding(Kind.CONSTANT, single.shape, reason=_EMPTY if empty else "")
     is_float = single.dtype.kind in "fc"
-    seen = _values(single, many)
+    other = Finding(Kind.OTHER, single.shape, counts_rows=is_float)
     if all(value.shape == single.shape for value in many.values()):
-        return Finding(Kind.OTHER, single.shape, f"changes with the rows{seen}", counts_rows=True)
-    if single.ndim == 0:
-        return Finding(Kind.OTHER, (), "a scalar at 1 row only", counts_rows=is_float)
-    for repeats, value in many.items():
-        expected = (repeats * single.shape[0], *single.shape[1:])
-        if value.shape != expected:
-            seen = f"shape {single.shape} at 1 row, {value.shape} at {repeats}"
-            return Finding(Kind.OTHER, single.shape, seen, counts_rows=is_float)
-        if not _equal(np.concatenate([single] * repeats), value, tolerance):
-            seen = f"rows differ at {repeats} rows{_values(single, {repeats: value})}"
-            return Finding(Kind.OTHER, single.shape, seen, counts_rows=is_float)
-    return Finding(Kind.ROW, single.shape)
+        reason = f"changes with the rows{_values(single, many)}"
+        return replace(other, reason=reason, counts_rows=True)
+    axis = _growing_axis(single, many)
+    if axis is None:
+        shapes = ", ".join(f"{list(value.shape)} at {rows}" for rows, value in many.items())
+        return replace(other, reason=f"shape {list(single.shape)} at 1 row, {shapes}")
+    for rows, value in many.items():
+        if not _equal(np.concatenate([single] * rows, axis), value, tolerance):
+            seen = _values(single, {rows: value})
+            return replace(other, reason=f"rows differ at {rows} rows{seen}")
+    return Finding(Kind.ROW, single.shape, axis)
+
+
+def _growing_axis(single: Array, many: Mapping[int, Array]) -> int | None:
+    """The dimension that is as many times as large as there are times the rows."""
+    for axis in range(single.ndim):
+        shapes = {rows: list(single.shape) for rows in many}
+        for rows, shape in shapes.items():
+            shape[axis] *= rows
+        if all(list(value.shape) == shapes[rows] for rows, value in many.items()):
+            return axis
+    return None
 
 
 _EMPTY = "empty on every request tried"  # row-like and constant look the same
@@ -151,12 +163,12 @@ def _merged(one: Finding, other: Finding) -> Finding:
         pairs = zip(one.shape, other.shape, strict=True)
         shape = tuple(a if a == b else None for a, b in pairs)
     if shape is None:
-        return Finding(Kind.OTHER, None, "its rank differs from request to request")
+        return Finding(Kind.OTHER, reason="its rank differs from request to request")
     for first, second in ((one, other), (other, one)):
         if first.kind is Kind.OTHER or second.reason == _EMPTY:
             return replace(first, shape=shape)
-    if one.kind is not other.kind:
-        return Finding(Kind.OTHER, shape, "row-like for one user, constant for another")
+    if (one.kind, one.axis) != (other.kind, other.axis):
+        return Finding(Kind.OTHER, shape, reason="row-like for one user, not for another")
     return replace(one, shape=shape)
 
 

@@ -3,11 +3,14 @@
 from collections.abc import Iterable
 from typing import Any
 
-import tensorflow as tf
 from colcast.export._op_defs import OpDefs
+from tensorflow.core.framework.attr_value_pb2 import AttrValue
+from tensorflow.core.framework.graph_pb2 import GraphDef
+from tensorflow.core.framework.node_def_pb2 import NodeDef
 
-GraphDef = tf.compat.v1.GraphDef
-NodeDef = tf.compat.v1.NodeDef
+__all__ = [
+    "FlatGraph", "GraphDef", "NodeDef", "attribute", "control_inputs", "data_inputs", "producer",
+]  # fmt: skip
 
 
 class FlatGraph:
@@ -48,7 +51,7 @@ def control_inputs(node: NodeDef) -> list[str]:
 
 def attribute(node: NodeDef, key: str) -> Any:
     """An attribute of a node as an AttrValue; one left out is as unset: zero, false, no type."""
-    return node.attr[key] if key in node.attr else tf.compat.v1.AttrValue()
+    return node.attr[key] if key in node.attr else AttrValue()
 
 
 def _inputs_first(every: dict[str, NodeDef], roots: list[str]) -> dict[str, NodeDef]:

@@ -53,7 +53,7 @@ class LateGraph:
         self._again = self._nodes_computed_again(graph, list(signature.outputs.values()))
         self._replaced: dict[str, str] = {}
         self._expanded: dict[str, str] = {}
-        self._multiples: dict[int, str] = {}
+        self._multiples: dict[tuple[int, int], str] = {}
         self._rows = ""
 
     # What is known of a tensor of the original graph.
@@ -79,7 +79,7 @@ class LateGraph:
     def axis(self, concat: NodeDef, axis: str) -> int | None:
         """A Concat's axis, from 0 up; None if not known."""
         rank = self.rank(f"{concat.name}:0")
-        if not rank or self.side(axis) is not Side.FREE:
+        if not rank or not self.is_fixed(axis):
             return None
         return int(self.value(axis)) % rank
 
@@ -87,8 +87,15 @@ class LateGraph:
         """The tensor's dtype."""
         return self._session.graph.get_tensor_by_name(tensor).dtype.base_dtype
 
+    def is_fixed(self, tensor: str) -> bool:
+        """Whether the tensor has the same value in every request: constants and variables."""
+        return self.side(tensor) is Side.FREE and producer(tensor) not in self._sides.pinned
+
     def value(self, tensor: str) -> Array:
-        """The value of a free tensor."""
+        """The value of a fixed tensor."""
+        node = self._session.graph.get_operation_by_name(producer(tensor)).node_def
+        if node.op == "Const":
+            return np.asarray(tf.make_ndarray(node.attr["value"].tensor))
         return np.asarray(self._session.run(tensor))
 
     def outputs(self, node: str) -> list[str]:
@@ -96,7 +103,7 @@ class LateGraph:
         return [t.name for t in self._session.graph.get_operation_by_name(node).outputs]
 
     def static_shape(self, tensor: str) -> tuple[int, ...]:
-        """The shape of a free tensor."""
+        """The shape of a fixed tensor."""
         shape = self._session.graph.get_tensor_by_name(tensor).shape
         return tuple(shape) if shape.is_fully_defined() else self.value(tensor).shape
 
@@ -127,8 +134,10 @@ class LateGraph:
             return self.once(tensor)
         if side is Side.USER and kind is Kind.ROW:
             if tensor not in self._expanded:
-                rank = len(self.finding(tensor).shape or ())
-                self._expanded[tensor] = self.expand(self.once(tensor), rank, self.dtype(tensor))
+                finding, dtype = self.finding(tensor), self.dtype(tensor)
+                rank = len(finding.shape or ())
+                once = self.once(tensor)
+                self._expanded[tensor] = self.expand(once, rank, dtype, finding.axis)
             return self._expanded[tensor]
         if producer(tensor) in self._inputs:
             return self._placed(tensor)
@@ -138,20 +147,24 @@ class LateGraph:
         """Makes `new` the tensor at N rows."""
         self._replaced[tensor] = new
 
-    def expand(self, once: str, rank: int, dtype: tf.DType) -> str:
-        """Repeats a tensor of one row (or one block of rows) N times."""
+    def expand(self, once: str, rank: int, dtype: tf.DType, axis: int = 0) -> str:
+        """Repeats a tensor of one row (or one block of rows) N times along an axis."""
         name = self.emit.name("expand", producer(once).rpartition("/")[2])
         kinds = {"T": dtype, "Tmultiples": tf.int32}
-        return self.emit.add("Tile", name, [once, self.multiples(rank)], **kinds)
+        return self.emit.add("Tile", name, [once, self.multiples(rank, axis)], **kinds)
 
-    def multiples(self, rank: int) -> str:
-        """The vector [N, 1, ..., 1] of that length."""
-        if rank not in self._multiples:
-            ones = self.emit.constant(np.ones(rank - 1, np.int32))
-            name = self.emit.name("expand", f"multiples_{rank}")
-            vectors = [self._rows, ones] if rank > 1 else [self._rows]
-            self._multiples[rank] = self.emit.concat(name, vectors, 0, tf.int32)
-        return self._multiples[rank]
+    def multiples(self, rank: int, axis: int = 0) -> str:
+        """A vector of that length, N at `axis` and else 1."""
+        if (rank, axis) not in self._multiples:
+            name = self.emit.name("expand", f"multiples_{rank}_{axis}")
+            before, after = (np.ones(n, np.int32) for n in (axis, rank - 1 - axis))
+            parts = [self._rows]
+            if before.size:
+                parts.insert(0, self.emit.constant(before))
+            if after.size:
+                parts.append(self.emit.constant(after))
+            self._multiples[rank, axis] = self.emit.concat(name, parts, 0, tf.int32)
+        return self._multiples[rank, axis]
 
     # Writing.
 
@@ -219,9 +232,9 @@ class LateGraph:
     def _scaled_shape(self, node: NodeDef) -> None:
         # The shape of a repeated tensor needs no repeated tensor.
         (tensor,) = data_inputs(node)
-        rank = len(self.finding(tensor).shape or ())
+        finding = self.finding(tensor)
         dtype = tf.as_dtype(attribute(node, "out_type").type or tf.int32.as_datatype_enum)
-        multiples = self.multiples(rank)
+        multiples = self.multiples(len(finding.shape or ()), finding.axis)
         if dtype is not tf.int32:
             name = self.emit.name("expand", "multiples_cast")
             multiples = self.emit.add("Cast", name, [multiples], SrcT=tf.int32, DstT=dtype)

@@ -10,7 +10,6 @@ import tensorflow as tf
 from colcast.export.late._flat_graph import NodeDef, attribute, data_inputs
 from colcast.export.late._late_graph import LateGraph
 from colcast.export.late._requests import Array
-from colcast.export.late._sides import Side
 from colcast.export.late._split import Split, Splits
 
 
@@ -73,7 +72,7 @@ class Products:
     def _multiplied(self, node: NodeDef, inputs: list[str]) -> Product | None:
         split = self._splits.get(inputs[0])
         flat = node.op == "MatMul"
-        if not split or self._late.side(inputs[1]) is not Side.FREE:
+        if not split or not self._late.is_fixed(inputs[1]):
             return None
         if flat != (split.flattened or split.rank == 2) or attribute(node, "transpose_a").b:
             return None
@@ -138,7 +137,7 @@ class Products:
 
     def _added_up(self, node: NodeDef, inputs: list[str]) -> Product | None:
         split, late = self._splits.get(inputs[0]), self._late
-        if not split or split.flattened or late.side(inputs[1]) is not Side.FREE:
+        if not split or split.flattened or not late.is_fixed(inputs[1]):
             return None
         axes = late.value(inputs[1]).reshape(-1) % split.rank
         if axes.tolist() != [split.rank - 1]:
@@ -156,7 +155,7 @@ class Products:
         first = inputs[0] in self._found
         tensor, bias = inputs if first else reversed(inputs)
         product = self._found.get(tensor)
-        if not product or self._late.side(bias) is not Side.FREE:
+        if not product or not self._late.is_fixed(bias):
             return None
         shape = self._late.static_shape(bias)
         if len(shape) > (2 if product.unfolded else product.rank) or any(

@@ -107,9 +107,10 @@ class Requests:
 
 def _small(name: str, column: Array) -> Array:
     if column.dtype.kind == "f":
-        return (column / (1 + np.abs(column))).astype(column.dtype)
-    is_count = column.dtype.kind != "i" or name.endswith("/length")
-    return column if is_count else column % _SMALL
+        return np.asarray(column / (1 + np.abs(column)), column.dtype)
+    if column.dtype.kind == "i" and not name.endswith("/length"):
+        return np.asarray(column % _SMALL)
+    return column
 
 
 def _trimmed(row: Columns) -> Columns:

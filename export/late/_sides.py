@@ -27,6 +27,7 @@ class Sides:
         held: user-only nodes kept on the item side, with the reason.
         unsteady: nodes below a TF1 Switch, Merge or Enter; their tensors may be dead or live in
             a loop's frame, so they cannot be looked at from outside.
+        pinned: nodes that are control flow, random or stateful, or read such a one.
         awaited: nodes that it means something to wait for: effects, assertions, branches of TF1
             control flow, and what runs after them.
         late_controls: item-side nodes (assertions, mostly) that user-side nodes waited for; the
@@ -37,6 +38,7 @@ class Sides:
     from_user: set[str] = field(default_factory=set)
     held: dict[str, str] = field(default_factory=dict)
     unsteady: set[str] = field(default_factory=set)
+    pinned: set[str] = field(default_factory=set)
     awaited: set[str] = field(default_factory=set)
     late_controls: list[str] = field(default_factory=list)
 
@@ -54,7 +56,7 @@ def sort_sides(graph: FlatGraph, user: Collection[str], items: Collection[str]) 
         op that reads such a one, is never on the user's side.
     """
     sides = Sides(from_user=set(user))
-    from_items, pinned, after_effect = set(items), set[str](), set[str]()
+    from_items, after_effect = set(items), set[str]()
     for name, node in graph.nodes.items():
         sources = {producer(tensor) for tensor in data_inputs(node)}
         every = sources | set(control_inputs(node))
@@ -65,10 +67,10 @@ def sort_sides(graph: FlatGraph, user: Collection[str], items: Collection[str]) 
         _spread(name, every, after_effect, start=has_effect(node, graph))
         ordered = name in sides.unsteady or name in after_effect
         _spread(name, every, sides.awaited, start=ordered or may_fail(node, graph))
-        _spread(name, sources, pinned, start=ordered or reason is not None)
+        _spread(name, sources, sides.pinned, start=ordered or reason is not None)
         if reason and name in sides.from_user and name not in from_items:
             sides.held[name] = reason
-        sides.of[name] = _side(name, every, sides, from_items, pinned)
+        sides.of[name] = _side(name, every, sides, from_items)
         if sides.of[name] is Side.USER:
             awaited = [c for c in control_inputs(node) if c in sides.awaited]
             sides.late_controls += [c for c in awaited if sides.of[c] is Side.ITEM]
@@ -81,13 +83,11 @@ def _spread(name: str, sources: set[str], marked: set[str], *, start: bool = Fal
         marked.add(name)
 
 
-def _side(
-    name: str, sources: set[str], sides: Sides, from_items: set[str], pinned: set[str]
-) -> Side:
+def _side(name: str, sources: set[str], sides: Sides, from_items: set[str]) -> Side:
     reads_inputs = name in sides.from_user or name in from_items
     all_free = all(sides.of.get(source) is Side.FREE for source in sources)
     if not reads_inputs and all_free and name not in sides.unsteady:
         return Side.FREE
-    if name in from_items or name in pinned:
+    if name in from_items or name in sides.pinned:
         return Side.ITEM
     return Side.USER

@@ -38,8 +38,11 @@ class Signature:
 
     def moved(self, placed: Callable[[str], str], outputs: dict[str, str]) -> "Signature":
         """The same signature on other tensors."""
-        sides = (self.user, self.items, self.shared)
-        return Signature(*({k: placed(t) for k, t in side.items()} for side in sides), outputs)
+        user, items, shared = (
+            {name: placed(tensor) for name, tensor in side.items()}
+            for side in (self.user, self.items, self.shared)
+        )
+        return Signature(user, items, shared, outputs)
 
 
 def read_signature(meta_graph: Any, name: str, user_features: Collection[str]) -> Signature:

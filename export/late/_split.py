@@ -12,7 +12,6 @@ import tensorflow as tf
 from colcast.export.late._flat_graph import NodeDef, data_inputs
 from colcast.export.late._late_graph import LateGraph
 from colcast.export.late._requests import Array
-from colcast.export.late._sides import Side
 
 
 @dataclass(frozen=True)
@@ -153,7 +152,7 @@ class Splits:
 
     def _vector_parts(self, tensor: str, split: Split) -> tuple[str, str] | None:
         """A vector of weights for the user's and for the other columns; a scalar is for both."""
-        if self._late.side(tensor) is not Side.FREE:
+        if not self._late.is_fixed(tensor):
             return None
         value = self._late.value(tensor)
         if value.ndim > split.rank or value.size not in (1, split.width):
@@ -178,8 +177,8 @@ class Splits:
         return replace(split, user=done[0], items=done[1])
 
     def _changes_nothing(self, node: NodeDef, inputs: list[str]) -> bool:
-        if node.op != "Transpose" or self._late.side(inputs[1]) is not Side.FREE:
-            return node.op == "EnsureShape"
+        if node.op != "Transpose" or not self._late.is_fixed(inputs[1]):
+            return bool(node.op == "EnsureShape")
         order = self._late.value(inputs[1])
         return bool(np.array_equal(order, np.arange(order.size)))
 

@@ -247,6 +247,21 @@ def test_attention_over_the_users_history_with_the_item_as_query(
     assert not longest
 
 
+def test_sequence_with_time_first_is_read_once(model: Any) -> None:
+    def build(c: Columns) -> Columns:
+        steps = tf.transpose(tf.reshape(c["u"], [-1, 3, 2]), [1, 0, 2])
+        state = tf.zeros([tf.shape(c["u"])[0], 4])
+        for number, step in enumerate(tf.unstack(steps, num=3)):
+            state = tf.tanh(_dense(f"step{number}", tf.concat([step, state], 1), 4))
+        together = tf.concat([steps, tf.tile(c["x"][None, :, :2], [3, 1, 1])], axis=2)
+        return {"score": tf.reduce_sum(together, axis=[0, 2]) + _dense("last", state, 1)[:, 0]}
+
+    built = model(build, COLUMNS, USER)
+    built.check()
+    assert built.ops("user").count("Tanh") == 3
+    assert [t.how for t in built.report.frontier if t.shape == (3, 1, 2)] == ["repeated"]
+
+
 def test_sparse_user_feature_is_looked_up_once(model: Any) -> None:
     def build(c: Columns) -> Columns:
         lengths = c["clicked/length"]

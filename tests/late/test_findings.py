@@ -1,0 +1,90 @@
+"""What is concluded from a tensor's values at 1, 2, 3 and 64 rows."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from colcast.export.late._findings import REPEATS, Finding, Kind, classify_user
+from colcast.export.late._proof import relative_difference
+from colcast.export.late._requests import Request
+
+
+class _Values:
+    """Stands for a graph: what tensor `t` is at some number of rows, for each user in turn."""
+
+    def __init__(self, *users: Any) -> None:
+        self._users = users
+
+    def find(self) -> Finding:
+        requests = [Request({"user": np.array([n])}, {}, {}) for n in range(len(self._users))]
+        return classify_user(self, requests, tolerance=1e-5)["t"]
+
+    def __call__(self, columns: Any) -> dict[str, Any]:
+        user = columns["user"]
+        return {"t": np.asarray(self._users[user[0]](len(user)))}
+
+
+ROW = np.array([[1.0, 2.0]])
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "axis"),
+    [
+        (lambda n: ROW.repeat(n, 0), Kind.ROW, 0),
+        (lambda n: np.tile(np.array([[1.0], [2.0], [3.0]]), (n, 1)), Kind.ROW, 0),
+        (lambda n: ROW.T.repeat(n, 1), Kind.ROW, 1),
+        (lambda n: np.array([[b"word"]], object).repeat(n, 0), Kind.ROW, 0),
+        (lambda n: np.full((n, 2), np.nan), Kind.ROW, 0),
+        (lambda n: ROW.repeat(n, 0) * (1 + 1e-7 * n), Kind.ROW, 0),
+        (lambda n: np.zeros((n, 0)), Kind.ROW, 0),
+        (lambda n: ROW, Kind.CONSTANT, 0),
+        (lambda n: np.float32(7), Kind.CONSTANT, 0),
+        (lambda n: n, Kind.OTHER, 0),
+        (lambda n: np.array([n, 2]), Kind.OTHER, 0),
+        (lambda n: np.arange(n), Kind.OTHER, 0),
+        (lambda n: np.array([1.0, 2.0, 3.0]).repeat(n), Kind.OTHER, 0),
+        (lambda n: ROW.repeat(n, 0) * (2.0 if n > 5 else 1.0), Kind.OTHER, 0),
+        (lambda n: ROW.repeat(n, 0).squeeze(), Kind.OTHER, 0),
+        (lambda n: np.zeros((0, 2)), Kind.OTHER, 0),
+    ],
+)
+def test_one_user(value: Any, kind: Kind, axis: int) -> None:
+    found = _Values(value).find()
+    assert (found.kind, found.axis) == (kind, axis)
+    assert max(REPEATS) > 5
+
+
+def test_sizes_that_differ_between_users_are_left_open() -> None:
+    found = _Values(*(lambda n, k=k: np.ones((n, k, 8)) for k in (3, 5))).find()
+    assert found == Finding(Kind.ROW, (1, None, 8))
+
+
+def test_a_list_that_is_empty_for_one_user_is_what_it_is_for_another() -> None:
+    empty, full = (lambda n: np.zeros(0)), (lambda n: np.tile([1.0, 2.0], n))
+    for users in ((empty, full), (full, empty)):
+        assert _Values(*users).find().kind is Kind.ROW
+
+
+def test_users_have_to_agree() -> None:
+    found = _Values(lambda n: ROW, lambda n: ROW.repeat(n, 0)).find()
+    assert found.kind is Kind.OTHER
+    assert "not for another" in found.reason
+
+
+def test_relative_difference() -> None:
+    expected = np.array([1.0, 100.0, 0.0, np.inf, np.nan, 1.0])
+    given = np.array([1.1, 101.0, 0.1, np.inf, np.nan, np.nan])
+    apart = relative_difference(expected, given, floor=2.0, noise=0.0)
+    np.testing.assert_allclose(apart, [0.05, 0.01, 0.05, 0, 0, np.inf])
+
+
+def test_relative_difference_leaves_noise_out() -> None:
+    apart = relative_difference(
+        np.array([1.0, 1.0]), np.array([1.1, 1.3]), 1.0, np.array([0.2, 0.2])
+    )
+    np.testing.assert_allclose(apart, [0, 0.1])
+
+
+def test_words_are_equal_or_not() -> None:
+    words, other = np.array([b"a", b"b"], object), np.array([b"a", b"c"], object)
+    assert relative_difference(words, other, 0.0, 0.0).tolist() == [0.0, np.inf]

@@ -1,0 +1,98 @@
+"""What cannot be done is said, and leaves the model as it was."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from colcast.export._errors import ExportError
+from colcast.export.late import add_late_signature
+
+Columns = dict[str, Any]
+COLUMNS = {"user_age": (tf.float32, [2]), "price": (tf.float32, [2])}
+
+
+def _score(c: Columns) -> Columns:
+    return {"score": tf.reduce_sum(c["user_age"] * c["price"], 1)}
+
+
+def test_unknown_user_feature_is_named_with_its_neighbours(model: Any) -> None:
+    with pytest.raises(ExportError, match=r"'user_aeg' is no input .* did you mean user_age\?"):
+        model(_score, COLUMNS, ["user_aeg"])
+
+
+def test_a_request_needs_candidates(model: Any) -> None:
+    with pytest.raises(ExportError, match=r"every feature is the user's \(price, user_age\)"):
+        model(_score, COLUMNS, ["user_age", "price"])
+
+
+def test_taken_signature_name(model: Any) -> None:
+    with pytest.raises(ExportError, match="has a signature 'columnar' already"):
+        model(_score, COLUMNS, ["user_age"], late_signature="columnar")
+
+
+def test_taken_node_names(model: Any) -> None:
+    def build(c: Columns) -> Columns:
+        with tf.name_scope("mine"):
+            return _score(c)
+
+    with pytest.raises(ExportError, match="has nodes under 'mine' already"):
+        model(build, COLUMNS, ["user_age"], late_signature="mine")
+
+
+def test_unknown_signature_is_named_with_those_there_are(model: Any) -> None:
+    with pytest.raises(ExportError, match=r"no signature 'columns' .* there are: columnar"):
+        model(_score, COLUMNS, ["user_age"], columnar_signature="columns")
+
+
+def test_model_that_fails_on_all_rows(model: Any) -> None:
+    def build(c: Columns) -> Columns:
+        return _score(c) | {"bad": tf.reshape(c["user_age"], [-1, 7])}
+
+    with pytest.raises(ExportError, match=r"fails on generated columns of shapes .*user_age"):
+        model(build, COLUMNS, ["user_age"])
+
+
+class _NoUserAtFirst:
+    """Rows in which a dependence between rows shows in the proof only."""
+
+    def __init__(self, wrong_after: int) -> None:
+        self._left = wrong_after
+
+    def __call__(self, count: int) -> Columns:
+        self._left -= 1
+        random = np.random.default_rng(self._left + 1000)
+        rows = {name: random.normal(size=(count, 2)).astype(np.float32) for name in COLUMNS}
+        if self._left > 0:
+            rows["user_age"] *= 0
+        return rows
+
+
+def _position_times_user(c: Columns) -> Columns:
+    each = tf.cumsum(tf.cast(c["user_age"] * 1e6, tf.int32), axis=0)
+    return _score(c | {"user_age": tf.cast(each, tf.float32)})
+
+
+def test_failed_proof_names_output_row_and_frontier_and_changes_nothing(model: Any) -> None:
+    built = model(_position_times_user, COLUMNS, ["user_age"])
+    before = type(built.before)()
+    before.CopyFrom(built.before)
+    with pytest.raises(ExportError) as error:
+        add_late_signature(
+            before, built.session, user_features=["user_age"], rows=_NoUserAtFirst(12),
+            late_signature="wrong",
+        )  # fmt: skip
+    message = str(error.value)
+    assert "output 'score', row 1 of 2" in message
+    assert "tolerance 1e-05" in message
+    assert "frontier tensor last accepted: Cast_1:0 (float32 [1, 2] at one row" in message
+    assert before == built.before
+
+
+def test_a_looser_tolerance_lets_a_difference_pass(model: Any) -> None:
+    built = model(_position_times_user, COLUMNS, ["user_age"])
+    report = add_late_signature(
+        built.meta_graph, built.session, user_features=["user_age"], rows=_NoUserAtFirst(12),
+        late_signature="loose", tolerance=1e9,
+    )  # fmt: skip
+    assert max(max(by_output.values()) for by_output in report.proof.values()) > 0.1

@@ -1,0 +1,73 @@
+"""What the report says."""
+
+import json
+from typing import Any
+
+import tensorflow as tf
+from colcast.export.late import PROOF_ROWS
+
+Columns = dict[str, Any]
+COLUMNS = {"age": (tf.float32, [2]), "seen": (tf.int64, [None]), "price": (tf.float32, [2])}
+COLUMNS |= {"seen/length": (tf.int64, [])}
+
+
+def _score(c: Columns) -> Columns:
+    user = tf.nn.softmax(tf.exp(-tf.abs(c["age"])), axis=1)
+    return {"score": tf.reduce_sum(user * c["price"], 1)}
+
+
+def test_counts_ops_and_lists_the_frontier(model: Any) -> None:
+    report = model(_score, COLUMNS, ["age", "seen"]).report
+    assert (report.user_ops, report.ops) == (4, 6)
+    assert set(report.user_features) == {"age", "seen", "seen/length"}
+    assert report.item_features == ("price",)
+    (tensor,) = report.frontier
+    assert (tensor.name, tensor.dtype, tensor.shape) == ("Softmax:0", "float32", (1, 2))
+    assert tensor.how == "broadcast"
+    assert set(report.proof) == set(PROOF_ROWS)
+    assert 0 < report.user_time_share < 1
+    assert report.timed_rows == 100
+    assert report.columnar_ms > 0
+    assert report.late_ms > 0
+
+
+def test_console_lines_tell_the_essentials(model: Any) -> None:
+    first, second, *rest = model(_score, COLUMNS, ["age", "seen"]).report.lines()
+    assert first.startswith("columnar_late: 4 of 6 ops run once a request")
+    assert "at 1, 2, 7, 64 candidates, largest relative difference" in second
+    assert "    1 x float32 [1, 2], broadcast: Softmax:0" in rest
+
+
+def test_refusals_are_given_with_what_was_seen(model: Any) -> None:
+    def build(c: Columns) -> Columns:
+        count = tf.shape(c["age"])[0]
+        return {"score": tf.reshape(c["price"] + 1.0, [count, 2])}
+
+    refused = model(build, COLUMNS, ["age"]).report.refused
+    assert refused["strided_slice"] == "changes with the rows: 1 at 1, 2 at 2, 3 at 3, 64 at 64"
+
+
+def test_no_user_feature_means_expansion_at_the_input(model: Any) -> None:
+    built = model(_score, COLUMNS, [])
+    built.check()
+    assert built.report.user_ops == 0
+    assert built.report.why_nothing_moved() == "no feature is the user's"
+
+
+def test_features_that_meet_at_once_mean_expansion_at_the_input(model: Any) -> None:
+    def build(c: Columns) -> Columns:
+        together = tf.concat([c["age"], c["price"]], axis=1)
+        return {"score": tf.nn.softmax(together)}
+
+    built = model(build, COLUMNS, ["age"])
+    built.check()
+    assert "reads an item feature, too" in built.report.why_nothing_moved()
+    assert any("nothing moved" in line for line in built.report.lines())
+
+
+def test_report_is_plain_json(model: Any) -> None:
+    report = model(_score, COLUMNS, ["age"]).report
+    read = json.loads(json.dumps(report.to_json()))
+    assert read["signature"] == "columnar_late"
+    assert read["frontier"][0]["shape"] == [1, 2]
+    assert read["proof"]["64"].keys() == {"score"}
