@@ -9,6 +9,8 @@ blocking and the asyncio client.
 from colcast.client._channel import ChannelOptions, Tls
 from colcast.client._client import RankingClient
 from colcast.client._client_async import AsyncRankingClient
+from colcast.client._dtypes import BY_NAME as DTYPES
+from colcast.client._dtypes import DType
 from colcast.client._encode import Tensor, encode_predict_request
 from colcast.client._errors import (
     ColcastError,
@@ -23,9 +25,11 @@ from colcast.client._schema import Feature, Kind, ModelSchema, Signature, Tensor
 from colcast.client._targets import Target
 
 __all__ = [
+    "DTYPES",
     "AsyncRankingClient",
     "ChannelOptions",
     "ColcastError",
+    "DType",
     "DecodeError",
     "Feature",
     "InputError",

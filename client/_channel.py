@@ -18,7 +18,8 @@ class Tls:
         root_certificates: PEM file of the authorities to trust; None is the system's.
         private_key: PEM file of our key.
         certificate_chain: PEM file of our certificate.
-        server_name: the name in the server's certificate, if it is not the address's.
+        server_name: the name in the servers' certificates, if it is not the one called. Where
+            there are several addresses it is the first one's, as gRPC checks one name for all.
     """
 
     root_certificates: str | Path | None = None
@@ -77,10 +78,12 @@ def grpc_target(address: str | Sequence[str]) -> str:
             raise InputError(f"the server's address must be HOST:PORT, got {one!r}")
     if len(addresses) == 1:
         return addresses[0]
-    return "ipv4:" + ",".join(_resolved(one) for one in addresses)
+    return _resolved(addresses)
 
 
-def channel_arguments(options: ChannelOptions) -> list[tuple[str, Any]]:
+def channel_arguments(
+    options: ChannelOptions, address: str | Sequence[str]
+) -> list[tuple[str, Any]]:
     """The gRPC channel arguments for these options: limits, round robin, keepalive."""
     arguments: list[tuple[str, Any]] = [
         ("grpc.max_send_message_length", options.max_message_bytes),
@@ -95,8 +98,10 @@ def channel_arguments(options: ChannelOptions) -> list[tuple[str, Any]]:
         ("grpc.initial_reconnect_backoff_ms", 100),
         ("grpc.max_reconnect_backoff_ms", 2_000),
     ]
-    if options.tls is not None and options.tls.server_name is not None:
-        arguments.append(("grpc.ssl_target_name_override", options.tls.server_name))
+    first = address if isinstance(address, str) else address[0]
+    if options.tls is not None and (options.tls.server_name or first != address or "," in first):
+        name = options.tls.server_name or first.partition(",")[0].rpartition(":")[0]
+        arguments.append(("grpc.ssl_target_name_override", name))
     return arguments
 
 
@@ -112,10 +117,23 @@ def _pem(path: str | Path | None) -> bytes | None:
         raise InputError(f"cannot read {path}: {error.strerror}") from None
 
 
-def _resolved(address: str) -> str:
+def _resolved(addresses: Sequence[str]) -> str:
+    """Several addresses as one gRPC name; gRPC wants them all of one family."""
+    found = [_families(address) for address in addresses]
+    for family, scheme, form in (
+        (socket.AF_INET, "ipv4:", "{}:{}"),
+        (socket.AF_INET6, "ipv6:", "[{}]:{}"),
+    ):
+        if all(family in families for families in found):
+            return scheme + ",".join(form.format(*families[family][:2]) for families in found)
+    raise InputError(f"not all reachable by IPv4, nor all by IPv6: {', '.join(addresses)}")
+
+
+def _families(address: str) -> dict[int, Any]:
+    """Address family -> (host, port, ...) of an address."""
     host, _, port = address.rpartition(":")
     try:
-        found = socket.getaddrinfo(host, int(port), socket.AF_INET, socket.SOCK_STREAM)
+        found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
     except socket.gaierror as error:
         raise InputError(f"cannot resolve {address!r}: {error.strerror}") from None
-    return f"{found[0][4][0]}:{port}"
+    return {family: where for family, _, _, _, where in reversed(found)}

@@ -20,7 +20,7 @@ class Tensor(NamedTuple):
     """One input as it is about to travel.
 
     Attributes:
-        dtype: how the server shall read it.
+        dtype: how the server shall read it; one of `DTYPES`, by TensorFlow's names.
         values: [rows, ...] in `dtype.storage`; strings as an object array of bytes.
         shape: the shape to declare when it is not `values.shape`: then `values` holds exactly
             one value, which TensorFlow repeats until the shape is full.

@@ -24,6 +24,7 @@ SchemaSteps = Generator[Call, Reply, ModelSchema]
 _STALE_CODES = ("INVALID_ARGUMENT", "FAILED_PRECONDITION")
 # Data that does not fit may fit a version we have not heard of; ask at most this often.
 _RECHECK_SECONDS = 1.0
+_KEPT_VERSIONS = 4
 
 
 class Flow:
@@ -88,12 +89,12 @@ class Flow:
             if (yield from self._changed_since(schema)):
                 built = yield from self.build(inputs, options)
                 reply = yield _predict(built)
-            elif options.target == "auto" and built.target == "colcast" and not self._expands:
+            elif options.target == "auto" and built.needs_expansion and not self._expands:
                 reply = yield from self._without_expansion(inputs, options, error)
             else:
                 raise
         else:
-            if built.target == "colcast" and built.rows > 1:
+            if built.needs_expansion:
                 self._expands = True
         return self._answered(finish(reply))
 
@@ -132,6 +133,8 @@ class Flow:
         reply = yield Call(GET_MODEL_METADATA, encode_metadata_request(self._model, version, label))
         schema = decode_metadata_response(reply.response)
         self._known[schema.version] = self._current = schema
+        for old in list(self._known)[:-_KEPT_VERSIONS]:
+            del self._known[old]
         self._fetched_at = time.monotonic()
         self._answering = None
         return schema

@@ -68,7 +68,7 @@ def tables_of_examples(
         InputError: bytes that are no tf.Example, or values of a number or type that does not
             fit the feature.
     """
-    shared, varying = _split([list(example.features.feature) for example in _parse(examples)])
+    shared, varying = _split_checked([list(row.features.feature) for row in _parse(examples)])
     wanted = {name.encode(): name for name in features}
     user = {
         wanted[key]: _entries(features[wanted[key]], [value])
@@ -121,6 +121,20 @@ def _parse(examples: Sequence[bytes]) -> Iterable[Any]:
         raise
 
 
+def _split_checked(
+    rows: list[list[bytes]],
+) -> tuple[dict[bytes, bytes], dict[bytes, list[Value]]]:
+    try:
+        return _split(rows)
+    except DecodeError:
+        for row, entries in enumerate(rows):
+            try:
+                _split([entries])
+            except DecodeError as error:
+                raise InputError(f"not a serialized tf.Example: {error}", row=row) from None
+        raise
+
+
 def _split(rows: list[list[bytes]]) -> tuple[dict[bytes, bytes], dict[bytes, list[Value]]]:
     """Map entries a row -> (key -> value on every row, key -> [rows] values for the others).
 
@@ -145,9 +159,10 @@ def _split(rows: list[list[bytes]]) -> tuple[dict[bytes, bytes], dict[bytes, lis
 
 def _key_and_value(entry: bytes) -> tuple[bytes, bytes]:
     """A map entry's key and value: `0A size key 12 size value`, whose sizes are mostly short."""
-    if entry[:1] == b"\x0a" and entry[1] < 128:
+    if len(entry) > 2 and entry[0] == 0x0A and entry[1] < 128:
         end = entry[1] + 2
-        if entry[end : end + 1] == b"\x12" and entry[end + 1] == len(entry) - end - 2 < 128:
+        left = len(entry) - end - 2
+        if 0 <= left < 128 and entry[end] == 0x12 and entry[end + 1] == left:
             return entry[2:end], entry[end + 2 :]
     key = value = b""
     for number, _, content in fields(entry):
@@ -159,12 +174,12 @@ def _key_and_value(entry: bytes) -> tuple[bytes, bytes]:
 
 
 def _entries(feature: Feature, values: list[Value]) -> Any:
-    """One feature's serialized values -> [rows] entries as `column_of` takes them."""
+    """One feature's serialized values -> [rows] entries as the columns are made of."""
     one_value = feature.kind is Kind.SINGLE and prod(size or 0 for size in feature.shape or ()) == 1
     quick = _one_value_each(values) if one_value and None not in values else None
     if quick is not None:
         return quick
-    rows = [_parsed(value) for value in values]
+    rows = [_parsed(feature, row, value) for row, value in enumerate(values)]
     if feature.kind is Kind.MULTI:
         return rows
     return [_shaped(feature, row, value) for row, value in enumerate(rows)]
@@ -201,14 +216,18 @@ def _one_value_each(values: Sequence[Any]) -> Array | list[bytes] | None:
     return None if numbers is None or numbers.size != len(values) else numbers.view(np.int64)
 
 
-def _parsed(value: Value) -> Any:
+def _parsed(feature: Feature, row: int, value: Value) -> Any:
     """A serialized Feature -> its values as a list; NOT_GIVEN if it says none."""
     if not value:
         return NOT_GIVEN
-    feature = _messages().Feature.FromString(value)
+    try:
+        found = _messages().Feature.FromString(value)
+    except Exception as error:  # protobuf's DecodeError
+        message = f"not a serialized tf.train.Feature: {error}"
+        raise InputError(message, feature=feature.name, row=row) from None
     for kind in ("int64_list", "float_list", "bytes_list"):
-        if feature.HasField(kind):
-            return list(getattr(feature, kind).value)
+        if found.HasField(kind):
+            return list(getattr(found, kind).value)
     return NOT_GIVEN
 
 

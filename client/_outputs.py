@@ -52,10 +52,10 @@ class Ranking:
         fitting = [name for name in possible if _one_float_a_row(self.outputs[name])]
         if len(fitting) > 1:
             fitting = [name for name in _USUAL_NAMES if name in fitting][:1]
+        if not fitting and self.score_output:
+            raise InputError(f"{self.score_output!r} is not one float a row: {self._shapes()}")
         if not fitting:
-            raise InputError(
-                f"which output is the score? name it with score_output: {self._shapes()}"
-            )
+            raise InputError(f"which is the score? name it with score_output: {self._shapes()}")
         return self.outputs[fitting[0]].reshape(-1)
 
     @cached_property

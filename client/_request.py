@@ -1,7 +1,7 @@
 """Inputs + schema -> one request; pure, so that it can be made far from any server."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from colcast.client._batch import Batch, batch_of, send_equal_rows_once, with_all_rows_in_one
@@ -13,7 +13,7 @@ from colcast.client._inputs import Table, Wanted, table_of_columns, table_of_row
 from colcast.client._inputs_examples import tables_of_examples
 from colcast.client._inputs_frames import is_frame, table_of_frame
 from colcast.client._policies import Dedupe, Policies
-from colcast.client._schema import COLUMNAR_LATE, ModelSchema
+from colcast.client._schema import ModelSchema
 from colcast.client._targets import Plan, Target, plan_for, tensors_of
 from colcast.client._values import object_array
 
@@ -70,6 +70,7 @@ class Built:
         signature: the signature it calls.
         rows: N, the number of candidates.
         unused: how many columns were left out because the signature does not use them.
+        needs_expansion: only a server that repeats rows can answer it.
     """
 
     message: bytes
@@ -77,6 +78,7 @@ class Built:
     signature: str
     rows: int
     unused: int = 0
+    needs_expansion: bool = False
 
 
 def build_request(schema: ModelSchema, inputs: Rows | Examples, options: RequestOptions) -> Built:
@@ -88,7 +90,7 @@ def build_request(schema: ModelSchema, inputs: Rows | Examples, options: Request
     """
     plan = plan_for(schema, options.target, options.signature, options.server_expands)
     if plan.target == "example" and isinstance(inputs, Examples):
-        rows, unused = len(inputs.examples), 0
+        batch = Batch(len(inputs.examples), {}, {})
         tensors = _examples_as_they_are(plan, inputs)
     else:
         plan, batch = _batch(plan, inputs, options)
@@ -96,9 +98,8 @@ def build_request(schema: ModelSchema, inputs: Rows | Examples, options: Request
             batch = send_equal_rows_once(batch)
         batch = with_all_rows_in_one(batch, plan.features)
         if options.target == "auto" and plan.target == "late" and _user_varies(plan, batch):
-            early = schema.without(COLUMNAR_LATE)
-            plan = plan_for(early, "auto", options.signature, options.server_expands)
-        rows, unused, tensors = batch.rows, batch.unused, tensors_of(plan, batch)
+            plan = plan_for(schema, "auto", options.signature, options.server_expands, False)
+        tensors = tensors_of(plan, batch)
     message = encode_predict_request(
         options.model,
         plan.signature.name,
@@ -107,7 +108,10 @@ def build_request(schema: ModelSchema, inputs: Rows | Examples, options: Request
         version_label=options.version_label,
         output_filter=options.output_filter,
     )
-    return Built(message, plan.target, plan.signature.name, rows, unused)
+    needs_expansion = plan.target == "colcast" and batch.rows > 1 and len(_sizes(tensors)) > 1
+    return Built(
+        message, plan.target, plan.signature.name, batch.rows, batch.unused, needs_expansion
+    )
 
 
 # Implementation details follow.
@@ -125,7 +129,9 @@ def _batch(plan: Plan, inputs: Rows | Examples, options: RequestOptions) -> tupl
     inferred = plan.target == "example" and not plan.features
     if isinstance(inputs, Examples):
         user, items = tables_of_examples(inputs.examples, plan.features)
-        policies = Policies(options.policies.none, options.policies.nan, "drop")
+        policies = options.policies
+        if policies.unused == "suggest":  # the parse op would not look at them either
+            policies = replace(policies, unused="drop")
         return plan, batch_of(plan.features, user, items, policies)
     wanted = None if inferred else plan.inputs
     given = None if inputs.user is None else table_of_user(inputs.user, wanted)
@@ -149,6 +155,11 @@ def _table_of(items: Any, wanted: Wanted) -> Table:
         "items must be a list of dicts, a dict of lists or arrays, a pandas or Polars DataFrame "
         f"or a pyarrow Table, got {type(items).__name__}"
     )
+
+
+def _sizes(tensors: Mapping[str, Tensor]) -> set[int]:
+    """The first dimensions."""
+    return {len(tensor.values) for tensor in tensors.values() if tensor.values.ndim}
 
 
 def _user_varies(plan: Plan, batch: Batch) -> bool:

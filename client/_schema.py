@@ -142,11 +142,6 @@ class ModelSchema:
             )
         return self.signatures[name]
 
-    def without(self, name: str) -> "ModelSchema":
-        """The same model as if it did not have this signature."""
-        kept = {key: value for key, value in self.signatures.items() if key != name}
-        return ModelSchema(self.model, self.version, kept, self.unreadable)
-
     def example_signature(self) -> Signature:
         """The signature that takes serialized tf.Examples and can be called by Predict.
 

@@ -72,6 +72,7 @@ def plan_for(
     target: Target = "auto",
     signature: str | None = None,
     server_expands: bool = True,
+    one_user: bool = True,
 ) -> Plan:
     """Chooses the signature, and the target where it is "auto".
 
@@ -80,6 +81,7 @@ def plan_for(
         target: see `Target`.
         signature: the signature to call in place of the target's usual one.
         server_expands: whether "auto" may leave the repetition to the server.
+        one_user: whether "auto" may use the late signature; its user features have one row.
 
     Raises:
         InputError: `target` is none of them.
@@ -87,7 +89,7 @@ def plan_for(
     """
     check_target(target)
     if target == "auto":
-        target = _auto(schema, signature, server_expands)
+        target = _auto(schema, signature, server_expands, one_user)
     if target == "example":
         called = schema.signature(signature) if signature else schema.example_signature()
         if not called.takes_examples:
@@ -144,8 +146,10 @@ def _columnar(schema: ModelSchema) -> Signature | None:
     return own if own is not None and not own.takes_examples else None
 
 
-def _auto(schema: ModelSchema, signature: str | None, server_expands: bool) -> Target:
-    late = schema.signatures.get(COLUMNAR_LATE)
+def _auto(
+    schema: ModelSchema, signature: str | None, server_expands: bool, one_user: bool
+) -> Target:
+    late = schema.signatures.get(COLUMNAR_LATE) if one_user else None
     called = schema.signature(signature) if signature else late or _columnar(schema)
     if called is None or called.takes_examples:
         return "example"

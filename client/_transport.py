@@ -119,7 +119,7 @@ class Connection:
         return ServerError(error.code().name, details, address=self.address, attempts=attempts)
 
     def _open(self) -> Any:
-        arguments = channel_arguments(self._options)
+        arguments = channel_arguments(self._options, self.address)
         module = self._module()
         if self._certificates is None:
             return module.insecure_channel(self._target, arguments)

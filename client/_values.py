@@ -106,12 +106,11 @@ def _missing(
         nan = np.flatnonzero(np.isnan(values)).tolist() if values.dtype.kind in "fc" else []
         return nan if not floats else _nan_gaps(nan, dtype, place, policies)
     types = set(map(type, values))
-    names = {t.__name__ for t in types}
-    if names.isdisjoint(_MISSING_TYPES) and not any(issubclass(t, _FLOATS) for t in types):
-        return []
-    if floats and policies.nan == "send":
-        return [i for i, v in enumerate(values) if is_missing(v)]
-    gaps = [i for i, v in enumerate(values) if is_missing(v)]
+    gaps: list[int] = []
+    if not {t.__name__ for t in types}.isdisjoint(_MISSING_TYPES):
+        gaps = [i for i, v in enumerate(values) if is_missing(v)]
+    if (floats and policies.nan == "send") or not any(issubclass(t, _FLOATS) for t in types):
+        return gaps
     nan = [i for i, v in enumerate(values) if isinstance(v, _FLOATS) and math.isnan(v)]
     return sorted(gaps + (nan if not floats else _nan_gaps(nan, dtype, place, policies)))
 

@@ -1,5 +1,6 @@
 """The same candidates in every form a service may have them: always the same request."""
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 import tensorflow as tf
 from colcast.client import InputError, ModelSchema, Policies
 from colcast.client._request import Examples, RequestOptions, Rows, build_request
+from hypothesis import given
+from hypothesis import strategies as st
 from tensorflow_serving.apis import input_pb2, predict_pb2
 
 from .conftest import ITEMS, USER
@@ -119,6 +122,36 @@ def _unpacked(example: Any) -> bytes:
             content = value.SerializeToString()
         entries += field(1, field(2, content) + field(1, key.encode()))
     return field(1, entries)
+
+
+@given(st.data())
+def test_damaged_examples_are_read_or_refused(schema: ModelSchema, data: st.DataObject) -> None:
+    good, damaged = _good_example(), bytearray(_good_example())
+    for _ in range(data.draw(st.integers(1, 3))):
+        damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
+    cut = data.draw(st.integers(0, len(damaged)))
+    try:
+        built = build_request(
+            schema, Examples([good, bytes(damaged[:cut])]), RequestOptions("movies", "colcast")
+        )
+    except InputError:
+        return
+    predict_pb2.PredictRequest.FromString(built.message)
+
+
+@lru_cache(maxsize=1)
+def _good_example() -> bytes:
+    example = tf.train.Example()
+    for name, value in {**USER, **ITEMS[0]}.items():
+        values = value if isinstance(value, list) else [value]
+        feature = example.features.feature[name]
+        if isinstance(values[0], str):
+            feature.bytes_list.value.extend([text.encode() for text in values])
+        else:
+            kind = feature.int64_list if isinstance(values[0], int) else feature.float_list
+            kind.value.extend(values)
+    data: bytes = example.SerializeToString()
+    return data
 
 
 def test_long_features_of_examples(schema: ModelSchema) -> None:
