@@ -150,7 +150,8 @@ def default_column(feature: Feature) -> Column | None:
         return None
     sizes = tuple(int(size or 0) for size in feature.shape or ())
     if feature.kind is Kind.SEQUENCE:
-        return Column(stored(feature, feature.default.reshape(1, -1, *sizes[1:])))
+        steps = feature.default.size // max(math.prod(sizes[1:]), 1)
+        return Column(stored(feature, feature.default.reshape(1, steps, *sizes[1:])))
     values = np.broadcast_to(feature.default.reshape(-1), (math.prod(sizes),))
     return Column(stored(feature, np.array(values)).reshape(1, *sizes))
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
+import numpy as np
 from colcast.client._decode import (
     ModelSpec,
     decode_model_spec,
@@ -115,6 +116,10 @@ class Signature:
             kind = Kind.MULTI
         else:
             kind = Kind.SEQUENCE if None in inner else Kind.SINGLE
+        if kind is Kind.SEQUENCE and default is None and self.name in (COLUMNAR, COLUMNAR_LATE):
+            # The exporter made it of a FixedLenSequenceFeature, which may be missing.
+            rest = [size or 0 for size in inner[1:]]
+            default = np.empty((1, 0, *rest), spec.dtype.storage)
         return Feature(spec.name, spec.dtype, kind, inner, one_row, default)
 
 

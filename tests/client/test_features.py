@@ -130,6 +130,15 @@ def test_sequences_are_padded_and_have_no_length() -> None:
         sent(schema, Rows([rows[0], {"item": 2, "x": [[1, 2, 3]]}]))
 
 
+def test_an_absent_sequence_is_empty_where_the_exporter_made_it() -> None:
+    sequence = spec("x", "float32", None, None, 2)
+    assert sent(model(sequence), Rows(ITEMS))["x"] == [[]]
+    assert sent(model(sequence), Rows(ITEMS), "stock")["x"] == [[], []]
+    own = Signature("serving_default", {"item": ITEM, "x": sequence}, {}, {})
+    with pytest.raises(InputError, match="feature 'x': missing"):
+        sent(ModelSchema("m", 1, {"serving_default": own}), Rows(ITEMS))
+
+
 def test_an_absent_multi_valued_feature_is_an_empty_list() -> None:
     schema = model(spec("x", "string", None, None), spec("x/length", "int64", None))
     found = sent(schema, Rows(ITEMS))
