@@ -1,0 +1,1 @@
+"""The client: tests, and the benchmark `python -m tests.client.bench_encoding`."""
