@@ -47,15 +47,21 @@ def patched(tree: Path, hooks: tuple[Hook, ...]) -> dict[str, str]:
     Files that have them in already come out as they are.
 
     Raises:
-        ForkError: A hook does not fit.
+        ForkError: A hook does not fit; the message has all that do not.
     """
     files: dict[str, list[str]] = {}
     shifts: dict[str, int] = {}  # by how many lines earlier hooks move the later ones, by path
+    misfits = []
     for hook in hooks:
-        if hook.path not in files:
-            files[hook.path] = _read(tree / hook.path, hook.path)
-        _put_in(hook, files[hook.path], shifts.get(hook.path, 0))
-        shifts[hook.path] = shifts.get(hook.path, 0) + len(hook.changed) - 1
+        try:
+            if hook.path not in files:
+                files[hook.path] = _read(tree / hook.path, hook.path)
+            _put_in(hook, files[hook.path], shifts.get(hook.path, 0))
+            shifts[hook.path] = shifts.get(hook.path, 0) + len(hook.changed) - 1
+        except ForkError as misfit:
+            misfits.append(str(misfit))
+    if misfits:
+        raise ForkError("\n".join(misfits))
     return {path: "\n".join(lines) for path, lines in files.items()}
 
 

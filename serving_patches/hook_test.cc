@@ -40,8 +40,8 @@ TEST(HookTest, PredictExpandsTheUsersRow) {
 
   std::vector<std::pair<std::string, tensorflow::Tensor>> inputs;
   std::vector<std::string> output_names, output_aliases;
-  ASSERT_TRUE(tensorflow::serving::internal::PreProcessPrediction(
-                  signature, request, &inputs, &output_names, &output_aliases)
+  ASSERT_TRUE(tensorflow::serving::internal::PreProcessPrediction(signature, request, &inputs,
+                                                                  &output_names, &output_aliases)
                   .ok());
   ASSERT_EQ(inputs.size(), 2u);
   for (const auto& [name, tensor] : inputs) EXPECT_EQ(tensor.dim_size(0), 3) << name;

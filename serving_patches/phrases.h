@@ -16,10 +16,13 @@ namespace colcast {
 class Phrases {
  public:
   void Add(absl::string_view phrase) {
-    if (text_.size() + phrase.size() > kMaxBytes) {
+    if (text_.empty()) {
+      text_ = phrase.size() > kMaxBytes ? absl::StrCat(phrase.substr(0, kMaxBytes), "...")
+                                        : std::string(phrase);
+    } else if (text_.size() + phrase.size() > kMaxBytes) {
       ++left_off_;
     } else {
-      absl::StrAppend(&text_, text_.empty() ? "" : "; ", phrase);
+      absl::StrAppend(&text_, "; ", phrase);
     }
   }
 

@@ -266,6 +266,16 @@ TEST(SignatureInputsTest, AnOverflowingShapeNamesItsInput) {
   EXPECT_THAT(std::string(status.message()), ::testing::StartsWith("input \"history\": "));
 }
 
+TEST(SignatureInputsTest, AnAliasOfAMegabyteIsNotRepeatedWhole) {
+  const std::string alias(1 << 20, 'x');
+  const absl::Status status = BuildStatus(
+      Ranking(),
+      Request({{alias, kUser}, {"item", kItems}, {"user", kUser}, {"history", kHistory}}));
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), ::testing::StartsWith("input \"xxx"));
+  EXPECT_LT(status.message().size(), 5000u);
+}
+
 TEST(SignatureInputsTest, ASparseInputFailsTheRequestNotTheModel) {
   SignatureDef signature = Ranking();
   auto& tags = (*signature.mutable_inputs())["tags"];

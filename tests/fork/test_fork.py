@@ -207,6 +207,14 @@ def test_a_rule_that_is_gone_is_named(fork: Tool, source: Path, upstream: Module
     refused(fork("--serving", source), upstream.BUILD, "predict_util", "occurs 0 times")
 
 
+def test_all_hunks_that_do_not_fit_are_shown_at_once(
+    fork: Tool, source: Path, upstream: ModuleType
+) -> None:
+    path = source / upstream.PREDICT_UTIL
+    path.write_text(path.read_text().replace(upstream.INCLUDE, "").replace(upstream.CALL, ""))
+    refused(fork("--serving", source), "the include does not fit", "the call does not fit")
+
+
 def test_a_tensorflow_that_is_not_patched_through_the_attribute_is_refused(
     fork: Tool, source: Path
 ) -> None:
