@@ -17,7 +17,7 @@ make_environment() {  # directory, lock file, then what else to install
   [ "$(cat "$dir/.stamp" 2>/dev/null)" = "$stamp" ] && return
   say "creating $dir from $lock (downloads TensorFlow, about 260 MB)"
   [ -x "$dir/bin/python" ] || "$PYTHON" -m venv "$dir"
-  "$dir/bin/pip" install -q --disable-pip-version-check --no-deps -r "$lock"
-  [ $# = 0 ] || "$dir/bin/pip" install -q --disable-pip-version-check --no-deps --no-build-isolation "$@"
+  "$dir/bin/pip" install -qq --disable-pip-version-check --no-deps -r "$lock"
+  [ $# = 0 ] || "$dir/bin/pip" install -qq --disable-pip-version-check --no-deps --no-build-isolation "$@"
   echo "$stamp" >"$dir/.stamp"
 }

@@ -26,7 +26,7 @@ class TensorFlowEngine final : public Engine {
 
   Status Load(const std::string& directory, const std::vector<std::string>& tags,
               std::unique_ptr<Model>* model) const override {
-    absl::StatusOr<std::unique_ptr<Model>> loaded =
+    absl::StatusOr<std::unique_ptr<TensorFlowModel>> loaded =
         TensorFlowModel::Load(directory, tags, options_);
     if (!loaded.ok()) return FromAbsl(loaded.status());
     *model = *std::move(loaded);

@@ -17,7 +17,7 @@ namespace {
 using tensorflow::Tensor;
 using tensorflow::tstring;
 
-constexpr char kDefaultSignature[] = "serving_default";
+constexpr std::string_view kDefaultSignature = "serving_default";
 constexpr std::string_view kMethodNames[] = {
     "tensorflow/serving/predict", "tensorflow/serving/classify", "tensorflow/serving/regress"};
 
@@ -80,9 +80,8 @@ absl::Status CheckMethodName(const std::string& name, const tensorflow::Signatur
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Model>> TensorFlowModel::Load(const std::string& directory,
-                                                             const std::vector<std::string>& tags,
-                                                             const Options& options) {
+absl::StatusOr<std::unique_ptr<TensorFlowModel>> TensorFlowModel::Load(
+    const std::string& directory, const std::vector<std::string>& tags, const Options& options) {
   std::unique_ptr<TensorFlowModel> model(new TensorFlowModel);
   absl::Status status = absl::OkStatus();
   if (options.inter_op_parallelism == 0) {
@@ -127,20 +126,26 @@ absl::Status TensorFlowModel::AddSignature(const std::string& name,
   return absl::OkStatus();
 }
 
+absl::StatusOr<const SignatureRunner*> TensorFlowModel::FindRunner(
+    std::string_view signature_name) const {
+  const std::string_view name = signature_name.empty() ? kDefaultSignature : signature_name;
+  const auto runner = runners_.find(name);
+  if (runner != runners_.end()) return runner->second.get();
+  const auto unusable = unusable_.find(name);
+  if (unusable != unusable_.end()) return unusable->second;
+  const auto append_name = [](std::string* out, const auto& entry) { out->append(entry.first); };
+  return absl::FailedPreconditionError(
+      absl::StrCat("Serving signature key \"", name, "\" not found; the model has {",
+                   absl::StrJoin(runners_, ", ", append_name), "}"));
+}
+
 Status TensorFlowModel::Predict(const PredictRequest& request,
                                 std::unique_ptr<Outputs>* outputs) const {
-  std::string_view name = request.model_spec().signature_name;
-  if (name.empty()) name = kDefaultSignature;
-  const auto runner = runners_.find(name);
-  if (runner == runners_.end()) {
-    const auto unusable = unusable_.find(name);
-    if (unusable != unusable_.end()) return FromAbsl(unusable->second);
-    const auto append_name = [](std::string* out, const auto& entry) { out->append(entry.first); };
-    return FailedPrecondition("Serving signature key \"", name, "\" not found; the model has {",
-                              absl::StrJoin(runners_, ", ", append_name), "}");
-  }
+  const absl::StatusOr<const SignatureRunner*> runner =
+      FindRunner(request.model_spec().signature_name);
+  if (!runner.ok()) return FromAbsl(runner.status());
   RunResult result;
-  if (absl::Status status = runner->second->Run(request, &result); !status.ok()) {
+  if (absl::Status status = (*runner)->Run(request, &result); !status.ok()) {
     return FromAbsl(status);
   }
   *outputs = std::make_unique<TensorOutputs>(std::move(result));

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -24,12 +25,15 @@ enum class Executor { kSingleThreaded, kDefault };
 class TensorFlowModel final : public Model {
  public:
   // Errors are TensorFlow's own.
-  static absl::StatusOr<std::unique_ptr<Model>> Load(const std::string& directory,
-                                                     const std::vector<std::string>& tags,
-                                                     const Options& options);
+  static absl::StatusOr<std::unique_ptr<TensorFlowModel>> Load(const std::string& directory,
+                                                               const std::vector<std::string>& tags,
+                                                               const Options& options);
 
   const std::string& signatures() const override { return signatures_; }
   Status Predict(const PredictRequest& request, std::unique_ptr<Outputs>* outputs) const override;
+
+  // The runner of a signature. FAILED_PRECONDITION if there is none of that name.
+  absl::StatusOr<const SignatureRunner*> FindRunner(std::string_view signature_name) const;
 
  private:
   TensorFlowModel() = default;

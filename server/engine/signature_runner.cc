@@ -22,15 +22,6 @@ struct Scratch {
   std::vector<WireColumn> columns;
   std::vector<ReceivedInput> received;
   SignatureInputs::Scratch inputs;
-  std::vector<int> outputs;
-  std::vector<Tensor> feeds;
-  std::vector<Tensor> fetches;
-
-  // Tensors are dropped when a request ends: what a thread keeps must not grow with the requests.
-  void DropTensors() {
-    feeds.clear();
-    fetches.clear();
-  }
 };
 
 absl::Status ReceiveColumns(const PredictRequest& request, Scratch* scratch) {
@@ -71,30 +62,35 @@ absl::StatusOr<std::unique_ptr<SignatureRunner>> SignatureRunner::Create(
 absl::Status SignatureRunner::Prepare() const { return FindOrMakeCallable(all_outputs_).status(); }
 
 absl::Status SignatureRunner::Run(const PredictRequest& request, RunResult* result) const {
-  thread_local Scratch scratch;
-  if (absl::Status status = SelectOutputs(request.output_filter(), &scratch.outputs);
-      !status.ok()) {
-    return status;
-  }
-  if (absl::Status status = ReceiveColumns(request, &scratch); !status.ok()) return status;
-  absl::Status status = inputs_.Build(scratch.received, &scratch.inputs, &scratch.feeds);
-  absl::StatusOr<const Callable*> callable = nullptr;
-  if (status.ok()) {
-    callable = FindOrMakeCallable(scratch.outputs);
-    status = callable.status();
-  }
-  if (status.ok()) {
-    status = session_->RunCallable((*callable)->handle, scratch.feeds, &scratch.fetches, nullptr);
-  }
-  if (status.ok()) {
-    for (size_t i = 0; i < (*callable)->outputs.size(); ++i) {
-      Tensor& fetched = scratch.fetches[(*callable)->fetches[i]];
-      result->aliases.push_back(output_aliases_[(*callable)->outputs[i]]);
-      result->tensors.push_back((*callable)->shares_fetches ? fetched : std::move(fetched));
-    }
-  }
-  scratch.DropTensors();
+  thread_local std::vector<int> outputs;
+  thread_local std::vector<Tensor> feeds;
+  absl::Status status = SelectOutputs(request.output_filter(), &outputs);
+  if (status.ok()) status = BuildFeeds(request, &feeds);
+  if (status.ok()) status = RunFeeds(feeds, outputs, result);
+  feeds.clear();
   return status;
+}
+
+absl::Status SignatureRunner::BuildFeeds(const PredictRequest& request,
+                                         std::vector<Tensor>* feeds) const {
+  thread_local Scratch scratch;
+  if (absl::Status status = ReceiveColumns(request, &scratch); !status.ok()) return status;
+  return inputs_.Build(scratch.received, &scratch.inputs, feeds);
+}
+
+absl::Status SignatureRunner::RunFeeds(const std::vector<Tensor>& feeds,
+                                       const std::vector<int>& outputs, RunResult* result) const {
+  absl::StatusOr<const Callable*> found = FindOrMakeCallable(outputs);
+  if (!found.ok()) return found.status();
+  const Callable& callable = **found;
+  std::vector<Tensor> fetches;
+  absl::Status status = session_->RunCallable(callable.handle, feeds, &fetches, nullptr);
+  if (!status.ok()) return status;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    result->aliases.push_back(output_aliases_[outputs[i]]);
+    result->tensors.push_back(fetches[callable.fetches[i]]);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status SignatureRunner::SelectOutputs(const std::vector<std::string_view>& filter,
@@ -151,12 +147,7 @@ absl::StatusOr<std::unique_ptr<SignatureRunner::Callable>> SignatureRunner::Make
     const std::string& tensor = output_tensors_[output];
     const auto& fetches = options.fetch();
     const int position = std::find(fetches.begin(), fetches.end(), tensor) - fetches.begin();
-    if (position == fetches.size()) {
-      options.add_fetch(tensor);
-    } else {
-      callable->shares_fetches = true;
-    }
-    callable->outputs.push_back(output);
+    if (position == fetches.size()) options.add_fetch(tensor);
     callable->fetches.push_back(position);
   }
   if (run_inline_) options.mutable_run_options()->set_inter_op_thread_pool(kCallerThread);

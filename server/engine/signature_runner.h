@@ -38,13 +38,18 @@ class SignatureRunner {
   // unknown output or one output twice.
   absl::Status Run(const PredictRequest& request, RunResult* result) const;
 
+  // The two halves of Run, `outputs` are positions in the sorted aliases, rising.
+  absl::Status BuildFeeds(const PredictRequest& request,
+                          std::vector<tensorflow::Tensor>* feeds) const;
+  absl::Status RunFeeds(const std::vector<tensorflow::Tensor>& feeds,
+                        const std::vector<int>& outputs, RunResult* result) const;
+  const std::vector<int>& all_outputs() const { return all_outputs_; }
+
  private:
   // What one set of outputs needs. Aliases of one tensor share a fetch.
   struct Callable {
     tensorflow::Session::CallableHandle handle = 0;
-    std::vector<int> outputs;  // positions in output_aliases_
-    std::vector<int> fetches;  // outputs[i] is fetched tensor number fetches[i]
-    bool shares_fetches = false;
+    std::vector<int> fetches;  // output i of the set is fetched tensor number fetches[i]
   };
 
   SignatureRunner(SignatureInputs inputs, tensorflow::Session* session, bool run_inline)

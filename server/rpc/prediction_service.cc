@@ -6,7 +6,6 @@
 #include "server/rpc/model_spec.h"
 #include "server/rpc/predict_call.h"
 #include "server/rpc/status.h"
-#include "tensorflow/core/protobuf/meta_graph.pb.h"
 
 namespace colcast::rpc {
 namespace {
