@@ -1,7 +1,6 @@
 #include "server/wire/tensor_values.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "server/wire/describe.h"
 #include "server/wire/reader.h"
@@ -178,6 +177,11 @@ Status CheckBools(const Column& column, int64_t count, const void* bools) {
                          int{*wrong}, ", a bool is 0 or 1");
 }
 
+int64_t BytesPerElement(DataType dtype) {
+  constexpr int64_t kStringObject = 24;  // tensorflow::tstring
+  return dtype == DT_STRING ? kStringObject : static_cast<int64_t>(ElementSize(dtype));
+}
+
 Status CheckContent(const Column& column, int64_t count) {
   const size_t size = column.values.tensor_content.size();
   if (column.dtype == DT_STRING) {
@@ -222,16 +226,16 @@ Status CheckValues(const Column& column, int64_t count) {
   if (field == ValueField::kNone) {
     return InvalidArgument(Input(column), ": ", DataTypeName(column.dtype), " can not be sent");
   }
-  const auto element_size = static_cast<int64_t>(std::max<size_t>(1, ElementSize(column.dtype)));
-  if (count > std::numeric_limits<int64_t>::max() / element_size) {
-    return InvalidArgument(Input(column), ": ", count, " elements of ", DataTypeName(column.dtype),
-                           " are too large");
-  }
   if (!column.values.tensor_content.empty()) return CheckContent(column, count);
   const int64_t sent = column.values.count / ValuesPerElement(field);
   if (sent > count) {
     return InvalidArgument(Input(column), ": ", sent, " values were sent, shape ",
                            ShapeName(column.dims), " has ", count, " elements");
+  }
+  if (sent < count && count > kMaxRepeatedBytes / BytesPerElement(column.dtype)) {
+    return ResourceExhausted(Input(column), ": ", sent, " values were sent for shape ",
+                             ShapeName(column.dims), ", repeating them would fill more than ",
+                             kMaxRepeatedBytes >> 20, " MiB");
   }
   return OkStatus();
 }

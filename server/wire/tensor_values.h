@@ -19,10 +19,14 @@ namespace colcast {
 // a negative dimension, more than 254 dimensions, or a product over int64.
 Status ElementCount(const Column& column, int64_t* count);
 
+// The most that a list shorter than its shape may fill by repeating its last value: without a limit
+// a hundred bytes could ask for terabytes.
+constexpr int64_t kMaxRepeatedBytes = int64_t{1} << 30;
+
 // Whether the column can fill `count` elements, from sizes alone and without reading the values:
-// ask before you allocate. INVALID_ARGUMENT, naming the input, if its dtype cannot be sent
+// ask before you allocate. All errors name the input. INVALID_ARGUMENT if its dtype cannot be sent
 // (invalid, unknown, resource, variant, reference), if tensor_content has another size, or if there
-// are more values than elements. A single value fills any count, so bound the allocation as well.
+// are more values than elements; RESOURCE_EXHAUSTED beyond kMaxRepeatedBytes.
 Status CheckValues(const Column& column, int64_t count);
 
 // Writes `count` elements to `out`, which has room for count * ElementSize(dtype) bytes and the

@@ -227,10 +227,22 @@ TEST(CheckValuesTest, RefusesDtypesThatCanNotBeSent) {
                 "input \"x\": dtype 77 can not be sent");
 }
 
-TEST(CheckValuesTest, RefusesWhatNoMemoryCouldHold) {
-  constexpr int64_t kHuge = std::numeric_limits<int64_t>::max() / 4;
-  ExpectRefused(TensorOf(DT_INT64, kHuge, VarintField(10, 1)), kHuge,
-                "input \"x\": 2305843009213693951 elements of DT_INT64 are too large");
+TEST(CheckValuesTest, RefusesToFillTheMemoryByRepetition) {
+  const auto check = [](DataType dtype, int64_t count) {
+    StatusCode code = StatusCode::kUnknown;
+    WithColumn(TensorOf(dtype, count, ""),
+               [&](const Column& column) { code = CheckValues(column, count).code; });
+    return code;
+  };
+  EXPECT_EQ(check(DT_INT64, kMaxRepeatedBytes / 8), StatusCode::kOk);
+  EXPECT_EQ(check(DT_INT64, kMaxRepeatedBytes / 8 + 1), StatusCode::kResourceExhausted);
+  EXPECT_EQ(check(DT_STRING, kMaxRepeatedBytes / 24 + 1), StatusCode::kResourceExhausted);
+  constexpr int64_t kHuge = std::numeric_limits<int64_t>::max();
+  WithColumn(TensorOf(DT_INT64, kHuge, VarintField(10, 1)), [](const Column& column) {
+    EXPECT_EQ(CheckValues(column, kHuge).message,
+              "input \"x\": 1 values were sent for shape [9223372036854775807], repeating them "
+              "would fill more than 1024 MiB");
+  });
 }
 
 TEST(ElementCountTest, MultipliesTheDimensions) {

@@ -1,0 +1,111 @@
+"""A real server, and a way to send it any bytes at all."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import grpc
+import pytest
+import tensorflow as tf
+from colcast.server import ServerProcess
+from tensorflow_serving.apis import predict_pb2
+
+PREDICT = "/tensorflow.serving.PredictionService/Predict"
+
+
+class Target(tf.Module):
+    """One input of each family; the outputs tell how many rows arrived."""
+
+    @tf.function(
+        input_signature=[
+            tf.TensorSpec([None], tf.int64, "age"),
+            tf.TensorSpec([None, 2], tf.float32, "pair"),
+            tf.TensorSpec([None], tf.string, "title"),
+            tf.TensorSpec([None], tf.bool, "seen"),
+        ]
+    )
+    def rows(
+        self, age: tf.Tensor, pair: tf.Tensor, title: tf.Tensor, seen: tf.Tensor
+    ) -> dict[str, tf.Tensor]:
+        """Anything that reads all four inputs."""
+        score = tf.cast(age, tf.float32) + tf.reduce_sum(pair, axis=1) + tf.cast(seen, tf.float32)
+        return {"score": score, "name": tf.strings.join([title, "!"])}
+
+
+class RawClient:
+    """Sends bytes as a Predict call's message, whatever they are."""
+
+    def __init__(self, server: ServerProcess) -> None:
+        self._channel = grpc.insecure_channel(server.target)
+        self._predict = self._channel.unary_unary(
+            PREDICT, request_serializer=None, response_deserializer=None
+        )
+
+    def send(self, message: bytes) -> predict_pb2.PredictResponse:
+        """The answer; raises grpc.RpcError."""
+        return predict_pb2.PredictResponse.FromString(self._predict(message, timeout=60))
+
+    def error_of(self, message: bytes) -> tuple[str, str]:
+        """(code, message) of the error the server answers with."""
+        with pytest.raises(grpc.RpcError) as raised:
+            self.send(message)
+        return raised.value.code().name, raised.value.details()
+
+    def code_of(self, message: bytes) -> str:
+        """The code the server answers with, OK included."""
+        return self._predict.future(message, timeout=60).code().name
+
+    def close(self) -> None:
+        """Ends the connection."""
+        self._channel.close()
+
+
+def make_good_request() -> predict_pb2.PredictRequest:
+    """Three rows; the age comes once."""
+    request = predict_pb2.PredictRequest()
+    request.model_spec.name = "target"
+    for name, values in {
+        "age": tf.constant([30], tf.int64),
+        "pair": tf.constant([[1, 2], [3, 4], [5, 6]], tf.float32),
+        "title": tf.constant(["x", "y", "z"]),
+        "seen": tf.constant([True, False, True]),
+    }.items():
+        request.inputs[name].CopyFrom(tf.make_tensor_proto(values))
+    return request
+
+
+@pytest.fixture
+def good_request() -> predict_pb2.PredictRequest:
+    """A request the server answers; the test's own copy."""
+    return make_good_request()
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server of the model "target"."""
+    base_path: Path = tmp_path_factory.mktemp("target")
+    module = Target()
+    tf.saved_model.save(module, str(base_path / "1"), signatures=module.rows)
+    with ServerProcess("target", base_path) as process:
+        yield process
+
+
+@pytest.fixture(scope="session")
+def client(server: ServerProcess) -> Iterator[RawClient]:
+    """A client of that server."""
+    raw = RawClient(server)
+    yield raw
+    raw.close()
+
+
+@pytest.fixture
+def expect_refused(client: RawClient) -> Callable[..., None]:
+    """Checks that a message is refused with a code and words, and that the next one is served."""
+
+    def check(message: bytes, code: str, *words: str) -> None:
+        got_code, details = client.error_of(message)
+        assert got_code == code, details
+        assert all(word in details for word in words), details
+        answer = client.send(make_good_request().SerializeToString())
+        assert list(answer.outputs["score"].float_val) == [34.0, 37.0, 42.0]
+
+    return check

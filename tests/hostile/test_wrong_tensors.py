@@ -1,0 +1,127 @@
+"""Well-formed requests whose tensors make no sense: the right code, and the culprit by name."""
+
+from pathlib import Path
+
+import pytest
+import tensorflow as tf
+from google.protobuf import text_format
+from tensorflow.core.framework import tensor_pb2
+
+MANY = 1 << 40
+
+
+def tensor(text: str) -> tensor_pb2.TensorProto:
+    """A TensorProto from its text form."""
+    return text_format.Parse(text, tensor_pb2.TensorProto())
+
+
+def shape(*sizes: int) -> str:
+    """The text form of a tensor_shape."""
+    return "tensor_shape { " + " ".join(f"dim {{ size: {size} }}" for size in sizes) + " }"
+
+
+def peak_memory_bytes(pid: int) -> int:
+    """The most memory the process has had resident so far."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) * 1024
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("age", f"dtype: DT_INT32 {shape(1)} int_val: 3", ["int32", "int64"]),
+        ("age", f"{shape(1)} int64_val: 3", ["DT_INVALID"]),
+        ("age", f"dtype: DT_INT64_REF {shape(1)}", ["DT_INT64_REF"]),
+        ("age", f"dtype: DT_RESOURCE {shape(1)}", ["DT_RESOURCE"]),
+        ("age", f"dtype: DT_VARIANT {shape(1)}", ["DT_VARIANT"]),
+        ("age", "dtype: DT_INT64 tensor_shape { unknown_rank: true } int64_val: 3", ["rank"]),
+        ("age", f"dtype: DT_INT64 {shape(-1)} int64_val: 3", ["-1"]),
+        ("age", f"dtype: DT_INT64 {shape(1 << 32, 1 << 32)} int64_val: 3", ["4294967296"]),
+        ("age", f"dtype: DT_INT64 {shape(*[1] * 255)} int64_val: 3", ["255 dimensions"]),
+        ("age", f"dtype: DT_INT64 {shape(2)} int64_val: [1, 2, 3]", ["3 values", "2 elements"]),
+        ("age", f"dtype: DT_INT64 {shape(0)} int64_val: 1", ["1 values", "0 elements"]),
+        ("age", f"dtype: DT_INT64 {shape(1)} tensor_content: '1234567'", ["7 bytes", "DT_INT64"]),
+        ("age", f"dtype: DT_INT64 {shape(2)} tensor_content: '12345678'", ["8 bytes", "2 elem"]),
+        ("title", f"dtype: DT_STRING {shape(1)} string_val: ['a', 'b']", ["2 values"]),
+        ("title", f"dtype: DT_STRING {shape(1)} tensor_content: '\\005ab'", ["5 bytes", "2 were"]),
+        ("title", f"dtype: DT_STRING {shape(3)} tensor_content: 'ab'", ["2 bytes", "3 strings"]),
+        ("seen", f"dtype: DT_BOOL {shape(1)} tensor_content: '\\002'", ["is 2", "0 or 1"]),
+        ("age", "dtype: DT_INT64 int64_val: 3", ["[]"]),
+        ("pair", f"dtype: DT_FLOAT {shape(3, 3)} float_val: 1", ["[3,3]", "[?,2]"]),
+        ("pair", f"dtype: DT_FLOAT {shape(2, 2)} float_val: 1", ["2 rows", "3"]),
+        ("pair", f"dtype: DT_FLOAT {shape(0, 2)}", ["0 rows"]),
+    ],
+)
+def test_a_wrong_tensor_is_refused_by_name(expect_refused, good_request, name, text, words):
+    good_request.inputs[name].CopyFrom(tensor(text))
+    expect_refused(good_request.SerializeToString(), "INVALID_ARGUMENT", f'"{name}"', *words)
+
+
+def test_a_missing_and_an_unknown_input_are_named(expect_refused, good_request):
+    good_request.inputs["zip"].CopyFrom(good_request.inputs["age"])
+    expect_refused(good_request.SerializeToString(), "INVALID_ARGUMENT", '"zip"')
+    del good_request.inputs["zip"], good_request.inputs["age"]
+    expect_refused(good_request.SerializeToString(), "INVALID_ARGUMENT", '"age"', "missing")
+
+
+@pytest.mark.parametrize(
+    ("spec", "code", "words"),
+    [
+        ("", "INVALID_ARGUMENT", ["model_spec"]),
+        ("name: 'nobody'", "NOT_FOUND", ["nobody"]),
+        ("name: 'target' version { value: 99 }", "NOT_FOUND", ["99"]),
+        ("name: 'target' version { value: -1 }", "NOT_FOUND", ["-1"]),
+        ("name: 'target' signature_name: 'none'", "FAILED_PRECONDITION", ["none"]),
+    ],
+)
+def test_a_wrong_model_spec_is_refused_by_name(expect_refused, good_request, spec, code, words):
+    good_request.model_spec.Clear()
+    text_format.Parse(spec, good_request.model_spec)
+    expect_refused(good_request.SerializeToString(), code, *words)
+
+
+def test_a_message_without_a_byte_names_the_field_it_lacks(expect_refused):
+    expect_refused(b"", "INVALID_ARGUMENT", "model_spec")
+
+
+def test_a_wrong_output_filter_is_refused_by_name(expect_refused, good_request):
+    good_request.output_filter.extend(["score", "rank"])
+    expect_refused(good_request.SerializeToString(), "INVALID_ARGUMENT", "rank")
+    good_request.output_filter[1] = "score"
+    expect_refused(good_request.SerializeToString(), "INVALID_ARGUMENT", "duplicate", "score")
+
+
+def test_no_rows_at_all_are_an_empty_answer(client, good_request):
+    for name, text in {
+        "age": f"dtype: DT_INT64 {shape(0)}",
+        "pair": f"dtype: DT_FLOAT {shape(0, 2)}",
+        "title": f"dtype: DT_STRING {shape(0)}",
+        "seen": f"dtype: DT_BOOL {shape(0)}",
+    }.items():
+        good_request.inputs[name].CopyFrom(tensor(text))
+    outputs = client.send(good_request.SerializeToString()).outputs
+    assert tf.make_ndarray(outputs["score"]).shape == (0,)
+    assert tf.make_ndarray(outputs["name"]).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("age", f"dtype: DT_INT64 {shape(MANY)} int64_val: 1"),
+        ("age", f"dtype: DT_INT64 {shape(MANY)}"),
+        ("age", f"dtype: DT_INT64 {shape((1 << 62) - 1)} int64_val: 1"),
+        ("pair", f"dtype: DT_FLOAT {shape(MANY, 2)} float_val: 1"),
+        ("title", f"dtype: DT_STRING {shape(MANY)} string_val: 'x'"),
+        ("title", f"dtype: DT_STRING {shape(MANY)}"),
+    ],
+)
+def test_one_value_can_not_fill_the_memory(expect_refused, good_request, server, name, text):
+    """Short lists repeat their last value: a few bytes can ask for terabytes."""
+    for other in good_request.inputs:
+        if other != name:
+            first = tf.make_ndarray(good_request.inputs[other])[:1]
+            good_request.inputs[other].CopyFrom(tf.make_tensor_proto(first))
+    good_request.inputs[name].CopyFrom(tensor(text))
+    before = peak_memory_bytes(server.pid)
+    expect_refused(good_request.SerializeToString(), "RESOURCE_EXHAUSTED", f'"{name}"')
+    assert peak_memory_bytes(server.pid) - before < 1 << 28
