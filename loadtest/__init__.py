@@ -1,20 +1,22 @@
 """Load tests that answer one question: what would a team gain by sending columns?
 
+`cli` (with `arguments`) is `colcast loadtest`, `bench` is `make bench`; Locust is given `locustfile`
+and, if wanted, one of shapes/. What they are made of:
+
 What is sent:
-  formats       the ways to write a request that are compared
-  recorded      requests caught earlier (tfrecord reads the files)
-  generated     requests made up from a model's signature
+  traffic       the sources of requests: generated, recorded (tfrecord), the zoo's
+  formats       the ways to write a request that are compared; series: for which servers
   sizes         how many candidates a request ranks
 How:
   connection    request bytes in, response bytes and status code out, over gRPC
   closed_loop   K clients that each wait for their answer
   schedule      when each request is due: a Poisson process
   open_loop     sends on a schedule that waits for no answer
-  comparison    formats in turn, interleaved in one run
-  side_by_side  formats against one server: figures and score differences
+  comparison, side_by_side, run    formats in turn, interleaved in one run
+  search        the highest rate within a latency target
 What came of it:
-  process       CPU seconds and memory of a server, by pid
-  recording     every call's times, code and bytes
-  figures       percentiles, rates and sizes of a recording
-  tables        figures for a terminal
+  process, metrics    CPU seconds and memory of a server, by pid or by its metrics page
+  recording     every call's times, code and bytes; figures: what they come to
+  correctness   answers under load against answers in peace
+  report        all of it in plain values: JSON, tables for a terminal, a page with charts
 """

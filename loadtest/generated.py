@@ -57,7 +57,7 @@ def _request(
 ) -> RequestData:
     given = {
         name: _values(feature, 1 if name in user else rows, random)
-        for name, feature in features.items()
+        for name, feature in sorted(features.items())  # a server lists them in any order
         if feature.kind is not Kind.WHOLE
     }
     return RequestData(
@@ -70,10 +70,11 @@ def _request(
 def _values(feature: Feature, rows: int, random: np.random.Generator) -> list[Any]:
     """One entry a row: a scalar, or a list where the feature has several values."""
     shape = [size or 1 for size in feature.shape or ()]
-    if feature.kind in (Kind.MULTI, Kind.SEQUENCE):
-        lengths = random.poisson(_MEAN_LENGTH, rows)
-        return [_draw(feature, (length, *shape[1:]), random) for length in lengths]
-    return [_draw(feature, shape, random) for _ in range(rows)]
+    if feature.kind not in (Kind.MULTI, Kind.SEQUENCE):
+        return list(_draw(feature, [rows, *shape], random))
+    ends = np.cumsum(random.poisson(_MEAN_LENGTH, rows)).tolist()
+    values = _draw(feature, [ends[-1], *shape[1:]], random)
+    return [values[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
 
 def _draw(feature: Feature, shape: Sequence[int], random: np.random.Generator) -> Any:

@@ -1,4 +1,4 @@
-"""A real gRPC server whose answers a test decides."""
+"""A gRPC server whose answers a test decides, and colcast's own with a small model."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -6,6 +6,11 @@ from typing import Any
 
 import grpc
 import pytest
+from colcast.export import export_saved_model
+from colcast.server import ServerProcess
+from colcast.zoo import wide
+
+SMALL = wide.Wide(name="small", user_features=7, item_features=5, hidden=(8,))
 
 Handler = Callable[[bytes, grpc.ServicerContext], bytes]
 
@@ -40,3 +45,15 @@ def serve() -> Iterator[Callable[..., str]]:
     yield start
     for server in servers:
         server.stop(grace=None).wait()
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """The native server with the model `small`: tf.Example, columnar and late signatures."""
+    folder = tmp_path_factory.mktemp("served")
+    original = wide.ensure(SMALL, folder)
+    export_saved_model(
+        original / "1", folder / "columnar" / "1", user_features=["user_*"], late=True
+    )
+    with ServerProcess("small", folder / "columnar") as server:
+        yield server

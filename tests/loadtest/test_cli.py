@@ -1,0 +1,138 @@
+"""`colcast loadtest` against the native server: what it measures, writes and refuses."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from colcast.loadtest.arguments import latency_target, parser
+from colcast.loadtest.cli import main
+from colcast.server import ServerProcess
+from colcast.zoo import wide
+from colcast.zoo.examples import serialize_request
+from tensorflow.io import TFRecordWriter
+
+from .conftest import SMALL
+
+
+def loadtest(folder: Path, served: ServerProcess, *options: str) -> dict[str, Any]:
+    """Runs it with little to do; its report."""
+    command = ["--target", served.target, "--model", "small", "--sizes", "20", "--distinct", "8"]
+    command += ["--windows", "2", "--seconds", "0.5", "--output", str(folder), *options]
+    assert main(command) == 0
+    assert "<svg" in (folder / "report.html").read_text()
+    report: dict[str, Any] = json.loads((folder / "report.json").read_text())
+    return report
+
+
+def by_label(report: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {one["label"]: one for one in report["series"]}
+
+
+def test_every_format_gets_the_same_schedule_and_right_answers(
+    served: ServerProcess, tmp_path: Path
+):
+    report = loadtest(tmp_path, served, "--rate", "100", "--formats", "example,repeated,once,late")
+    series = by_label(report)
+    assert list(series) == ["example", "repeated", "once", "late"]
+    for one in series.values():
+        assert one["figures"]["codes"] == {"OK": series["example"]["figures"]["calls"]}
+        assert one["figures"]["server_cpu_ms"] > 0
+        assert one["server_memory_bytes"] > 50e6
+        assert one["checked"]["answers"] >= 5
+        assert one["checked"]["wrong"] == 0
+    bytes_of = {label: one["figures"]["request_bytes"] for label, one in series.items()}
+    assert bytes_of["once"] < bytes_of["repeated"] < bytes_of["example"]
+    assert report["candidates"] == [20] * 8
+    assert report["problems"] == []
+
+
+def test_a_seed_repeats_the_calls(served: ServerProcess, tmp_path: Path):
+    options = ["--rate", "100", "--formats", "once", "--seed", "7"]
+    first, second = (
+        by_label(loadtest(tmp_path / name, served, *options))["once"]["figures"] for name in "ab"
+    )
+    assert first["calls"] == second["calls"]
+    assert first["request_bytes"] == second["request_bytes"]
+
+
+def test_clients_that_wait_are_a_way_too(served: ServerProcess, tmp_path: Path):
+    report = loadtest(tmp_path, served, "--clients", "2", "--formats", "example,once")
+    assert "2 clients that wait" in report["settings"]["load"]
+    for one in report["series"]:
+        assert one["figures"]["calls"] > 20
+        assert one["figures"]["late_p99_ms"] == 0
+
+
+def test_two_servers_are_compared_under_their_names(served: ServerProcess, tmp_path: Path):
+    command = ["--target", f"a={served.target}", "--target", f"b={served.target}"]
+    command += ["--model", "small", "--sizes", "5", "--distinct", "3", "--rate", "50"]
+    command += ["--formats", "once", "--windows", "1", "--seconds", "0.3"]
+    assert main([*command, "--output", str(tmp_path)]) == 0
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert list(by_label(report)) == ["a once", "b once"]
+
+
+def test_recorded_examples_are_replayed_in_every_format(served: ServerProcess, tmp_path: Path):
+    log = tmp_path / "log.tfrecord"
+    with TFRecordWriter(str(log)) as writer:
+        for request, (user, items) in zip(range(3), wide.requests(SMALL, 4, 1), strict=False):
+            for example in serialize_request({**user, "request_id": request}, items):
+                writer.write(example)
+    source = ["--traffic", f"examples:{log}", "--clients", "1"]
+    report = loadtest(tmp_path, served, *source, "--formats", "example,once,late")
+    assert report["candidates"] == [4, 4, 4]
+    assert report["problems"] == []
+
+
+def test_the_highest_rate_is_searched_and_shown(
+    served: ServerProcess, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    """The target is out of reach at once, so the search is short."""
+    options = ["--find-max", "--sla-p95", "0.001ms", "--formats", "once", "--seconds", "0.1"]
+    report = loadtest(tmp_path, served, *options)
+    search = report["series"][0]["search"]
+    assert search["highest_rate"] == 0
+    assert len(search["windows"]) >= 2
+    assert "once: 50 /s, p95" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--formats", "parquet"], "no format 'parquet'; there are example, repeated"),
+        (["--sizes", "none"], "sizes 'none'"),
+        (["--traffic", "zoo:nothing"], "the zoo has no 'nothing'"),
+        (["--traffic", "file.csv"], "traffic 'file.csv': wanted is generated"),
+        (["--traffic", "requests:/does/not/exist"], "No such file"),
+        (["--pid", "1", "--pid", "1"], "--pid is given 2 times for 1 targets"),
+        (["--sla-p95", "25ms"], "a latency target is for --find-max"),
+        (["--user-features", "nobody_*"], "no feature matches 'nobody_*'"),
+        (["--model", "other"], "other"),
+        (["--distinct", "0"], "0 distinct requests are none"),
+    ],
+)
+def test_mistakes_are_one_line_that_names_them(
+    served: ServerProcess, options: list[str], message: str, capsys: pytest.CaptureFixture[str]
+):
+    assert main(["--target", served.target, "--model", "small", "--rate", "1", *options]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("colcast loadtest: ")
+    assert message in error
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("text", ["25", "ms", "0ms", "5 ms"])
+def test_a_latency_target_has_a_unit(text: str, capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit):
+        parser().parse_args(["--target", "h:1", "--model", "m", "--find-max", "--sla-p95", text])
+    assert "wanted is a time like 25ms or 1.5s" in capsys.readouterr().err
+
+
+def test_latency_targets_are_read_in_both_units():
+    common = ["--target", "h:1", "--model", "m", "--find-max"]
+    read = [
+        latency_target(parser().parse_args([*common, flag, text]))
+        for flag, text in (("--sla-p95", "25ms"), ("--sla-p99", "1.5s"))
+    ]
+    assert [str(target) for target in read] == ["p95 <= 25 ms", "p99 <= 1500 ms"]

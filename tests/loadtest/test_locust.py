@@ -1,0 +1,155 @@
+"""Locust with our users: on one process, distributed, with shapes, and what it cannot see."""
+
+import importlib
+import json
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import grpc
+import numpy as np
+import pytest
+import tensorflow as tf
+from colcast.server import ServerProcess
+
+PACKAGE = Path(importlib.import_module("colcast.loadtest").__file__ or "").parent
+LOCUSTFILE = PACKAGE / "locustfile.py"
+LOCUST = [sys.executable, "-m", "locust", "-f", str(LOCUSTFILE)]
+HEADLESS = [*LOCUST, "--headless", "--only-summary"]
+
+
+def run(folder: Path, *options: str, fails: bool = False) -> dict[str, dict[str, Any]]:
+    """Runs Locust to its end; what it counted, by name; its output is under "text"."""
+    command = [*HEADLESS, "--json-file", str(folder / "run"), *options]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=40)
+    assert (ran.returncode != 0) == fails, ran.stderr
+    stats = json.loads((folder / "run.json").read_text())
+    return {one["name"]: one for one in stats} | {"text": {"out": ran.stdout + ran.stderr}}
+
+
+def percentile(stats: dict[str, Any], percent: float) -> float:
+    """In milliseconds, of Locust's histogram."""
+    times = {float(ms): count for ms, count in stats["response_times"].items()}
+    return float(np.percentile(np.repeat(list(times), list(times.values())), percent))
+
+
+def small(served: ServerProcess) -> list[str]:
+    return ["--host", served.target, "--model", "small", "--sizes", "20", "--distinct", "5"]
+
+
+def test_every_format_is_sent_and_answered(served: ServerProcess, tmp_path: Path):
+    stats = run(tmp_path, *small(served), "-u", "3", "-r", "3", "-t", "2s")
+    for name in ("tf.Example", "user repeated", "user once"):
+        assert stats[name]["num_requests"] > 10
+        assert stats[name]["num_failures"] == 0
+    assert "user late" not in stats
+    assert "user once: 99" in stats["text"]["out"]  # bytes a request
+
+
+def test_a_mix_sends_formats_by_weight(served: ServerProcess, tmp_path: Path):
+    options = ["-u", "4", "-r", "4", "-t", "2s", "--mix", "example=1,late=3"]
+    stats = run(tmp_path, *small(served), *options)
+    assert stats.keys() == {"tf.Example", "user late", "text"}
+    late, example = (stats[name]["num_requests"] for name in ("user late", "tf.Example"))
+    assert 0.6 < late / (late + example) < 0.95
+
+
+@pytest.mark.parametrize("wrong", ["nonsense=1", "late", "late=0"])
+def test_a_mix_that_makes_no_sense_is_refused(served: ServerProcess, wrong: str):
+    ran = subprocess.run(
+        [*HEADLESS, *small(served), "--mix", wrong], capture_output=True, text=True, timeout=60
+    )
+    assert ran.returncode != 0
+    assert f"--mix '{wrong}'" in ran.stderr
+
+
+def recorded(folder: Path) -> list[str]:
+    """Options to replay one request against any server, whatever model it has."""
+    from tensorflow_serving.apis import predict_pb2
+
+    request = predict_pb2.PredictRequest()
+    request.inputs["x"].CopyFrom(tf.make_tensor_proto(np.array([1, 2])))
+    path = folder / "requests.tfrecord"
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        writer.write(request.SerializeToString())
+    return ["--traffic", f"requests:{path}", "--mix", "recorded=1", "--model", "any"]
+
+
+def test_failures_are_counted_by_their_grpc_code(serve: Any, tmp_path: Path):
+    def refuse(request: bytes, context: grpc.ServicerContext) -> bytes:
+        context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "the queue is full")
+        raise AssertionError
+
+    options = ["--host", serve(refuse), "-u", "1", "-t", "3s", "--csv", str(tmp_path / "run")]
+    stats = run(tmp_path, *recorded(tmp_path), *options, fails=True)
+    assert stats["as recorded"]["num_failures"] == stats["as recorded"]["num_requests"] > 0
+    assert "CallFailed('RESOURCE_EXHAUSTED')" in (tmp_path / "run_failures.csv").read_text()
+
+
+def test_users_that_wait_do_not_see_an_overload(serve: Any, tmp_path: Path):
+    """A server that answers one call at a time after 100 ms, two users: 200 ms, for ever.
+
+    At 20 calls a second it is overloaded all the same: test_open_loop shows that.
+    """
+
+    def work(request: bytes, context: grpc.ServicerContext) -> bytes:
+        time.sleep(0.1)
+        return b""
+
+    options = ["--host", serve(work, workers=1), "-u", "2", "-r", "2", "-t", "4s"]
+    stats = run(tmp_path, *recorded(tmp_path), *options)
+    assert percentile(stats["as recorded"], 50) == pytest.approx(200, abs=50)
+    assert percentile(stats["as recorded"], 95) < 350
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def test_workers_send_and_the_master_adds_up(served: ServerProcess, tmp_path: Path):
+    port = str(free_port())
+    workers = [
+        subprocess.Popen(
+            [*LOCUST, "--worker", "--master-port", port, *small(served)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        for _ in range(2)
+    ]
+    options = ["--master", "--master-bind-host", "127.0.0.1", "--master-bind-port", port]
+    options += ["--expect-workers", "2", "-u", "3", "-r", "3", "-t", "3s"]
+    command = [*HEADLESS, "--csv", str(tmp_path / "run"), *options, *small(served)]
+    try:
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=40)
+        assert ran.returncode == 0, ran.stderr
+        assert [worker.wait(timeout=30) for worker in workers] == [0, 0]
+    finally:
+        for worker in workers:
+            worker.kill()
+    assert "user once" in (tmp_path / "run_stats.csv").read_text()
+    assert "bytes a request on average" in ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("shape", "users_at"),
+    [
+        ("step", {0: 10, 29: 10, 30: 20, 299: 100, 300: None}),
+        ("ramp", {0: 1, 30: 50, 60: 100, 170: 100, 210: 50, 240: None}),
+        ("diurnal", {0: 5, 300: 60, 599: 5, 600: None}),
+    ],
+)
+def test_shapes_give_the_users_they_describe(shape: str, users_at: dict[int, int | None]):
+    code = f"""
+from colcast.loadtest.shapes.{shape} import {shape.capitalize()}Shape
+shape = {shape.capitalize()}Shape()
+for seconds in {list(users_at)}:
+    shape.get_run_time = lambda: seconds
+    print((shape.tick() or [None])[0])
+"""  # in a process of its own: Locust replaces what this one's threads and sockets are made of
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert ran.stdout.split() == [str(users) for users in users_at.values()], ran.stderr
