@@ -1,0 +1,174 @@
+"""Whatever a TensorProto says, the server understands it as TensorFlow does, and answers alike.
+
+A served identity model, for every dtype, against tf.io.parse_tensor, which is Tensor::FromProto.
+"""
+
+import math
+from collections.abc import Iterator
+
+import grpc
+import numpy as np
+import pytest
+import tensorflow as tf
+from colcast.server import ServerProcess
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tensorflow.core.framework import tensor_pb2
+from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
+
+INT32 = st.integers(-(2**31), 2**31 - 1)
+FLOAT32 = st.floats(width=32)
+SMALL_FIELDS = {
+    "float_val": FLOAT32,
+    "double_val": st.floats(),
+    "int_val": INT32,
+    "string_val": st.binary(max_size=20),
+    "scomplex_val": FLOAT32,
+    "int64_val": st.integers(-(2**63), 2**63 - 1),
+    "bool_val": st.booleans(),
+    "dcomplex_val": st.floats(),
+    "half_val": INT32,
+    "uint32_val": st.integers(0, 2**32 - 1),
+    "uint64_val": st.integers(0, 2**64 - 1),
+}
+OWN_FIELD = {
+    "float32": "float_val",
+    "float64": "double_val",
+    "string": "string_val",
+    "complex64": "scomplex_val",
+    "int64": "int64_val",
+    "bool": "bool_val",
+    "complex128": "dcomplex_val",
+    "float16": "half_val",
+    "bfloat16": "half_val",
+    "uint32": "uint32_val",
+    "uint64": "uint64_val",
+}
+NOT_SENDABLE = {"resource", "variant"}
+DTYPES = [
+    dtype
+    for dtype in (tf.as_dtype(number) for number in range(1, 33))
+    if dtype.name not in NOT_SENDABLE
+]
+BELOW_A_BYTE = {"int4", "uint4", "int2", "uint2"}
+ENCODINGS = ["typed fields", "tensor_content"]
+
+
+def identity_model() -> tuple[tf.Module, dict[str, tf.types.experimental.ConcreteFunction]]:
+    """A signature for each dtype, named as the dtype: y = x, of any shape."""
+    signatures = {}
+    for dtype in DTYPES:
+        identity = tf.function(lambda x: {"y": tf.identity(x)})
+        signatures[dtype.name] = identity.get_concrete_function(tf.TensorSpec(None, dtype, "x"))
+    return tf.Module(), signatures
+
+
+@pytest.fixture(scope="module")
+def stubs_by_encoding(tmp_path_factory) -> Iterator[dict[str, object]]:
+    """Stubs of a server that answers in typed fields and of one that uses tensor_content."""
+    base_path = tmp_path_factory.mktemp("identity")
+    module, signatures = identity_model()
+    tf.saved_model.save(module, str(base_path / "1"), signatures=signatures)
+    flag = "--enable_serialization_as_tensor_content"
+    with (
+        ServerProcess("identity", base_path) as typed,
+        ServerProcess("identity", base_path, flags=[flag]) as content,
+        grpc.insecure_channel(typed.target) as typed_channel,
+        grpc.insecure_channel(content.target) as content_channel,
+    ):
+        stub = prediction_service_pb2_grpc.PredictionServiceStub
+        yield dict(zip(ENCODINGS, (stub(typed_channel), stub(content_channel)), strict=True))
+
+
+@st.composite
+def tensor_protos(draw: st.DrawFn) -> tensor_pb2.TensorProto:
+    """A TensorProto that is mostly right: its values mostly fit its shape."""
+    dtype = draw(st.sampled_from(DTYPES))
+    dims = draw(st.lists(st.integers(0, 4), max_size=3))
+    proto = tensor_pb2.TensorProto(dtype=dtype.as_datatype_enum)
+    for size in dims:
+        proto.tensor_shape.dim.add(size=size)
+    proto.version_number = draw(st.sampled_from([0, 7]))
+    count = math.prod(dims)
+    if draw(st.integers(0, 2)) == 0:
+        proto.tensor_content = draw(contents(dtype, count))
+    if dtype.name.startswith("float8"):
+        proto.float8_val = draw(st.binary(max_size=count + 1))
+    else:
+        fill(draw, proto, OWN_FIELD.get(dtype.name, "int_val"), count)
+    if draw(st.integers(0, 9)) == 0:
+        fill(draw, proto, draw(st.sampled_from(sorted(SMALL_FIELDS))), 3)
+    return proto
+
+
+def fill(draw: st.DrawFn, proto: tensor_pb2.TensorProto, field: str, count: int) -> None:
+    """Adds values to a repeated field: mostly at most `count` elements, sometimes one more."""
+    per_element = 2 if field in ("scomplex_val", "dcomplex_val") else 1
+    most = count * per_element + draw(st.sampled_from([0, 0, 0, 0, 1]))
+    getattr(proto, field).extend(draw(st.lists(SMALL_FIELDS[field], max_size=most)))
+
+
+def contents(dtype: tf.DType, count: int) -> st.SearchStrategy[bytes]:
+    """tensor_content for `count` elements, now and then of another size."""
+    if dtype == tf.string:
+        texts = st.lists(st.binary(max_size=20), min_size=count, max_size=count)
+        return texts.map(lambda strings: bytes(map(len, strings)) + b"".join(strings))
+    exact = st.binary(min_size=count * dtype.size, max_size=count * dtype.size)
+    if dtype == tf.bool:
+        bools = st.lists(st.booleans(), min_size=count, max_size=count).map(bytes)
+        return st.one_of(bools, bools, exact)
+    return st.one_of(exact, exact, exact, st.binary(max_size=9))
+
+
+def more_is_sent_than_fits(proto: tensor_pb2.TensorProto) -> bool:
+    """TensorFlow drops what the shape has no room for; the server refuses it."""
+    count = math.prod(dim.size for dim in proto.tensor_shape.dim)
+    if proto.tensor_content:
+        return count == 0
+    if proto.float8_val and tf.as_dtype(proto.dtype).name.startswith("float8"):
+        return len(proto.float8_val) > count
+    field = OWN_FIELD.get(tf.as_dtype(proto.dtype).name, "int_val")
+    per_element = 2 if field in ("scomplex_val", "dcomplex_val") else 1
+    return len(getattr(proto, field)) // per_element > count
+
+
+def understood_by_tensorflow(proto: tensor_pb2.TensorProto) -> np.ndarray | None:
+    """The array, or None where TensorFlow refuses."""
+    try:
+        tensor = tf.io.parse_tensor(proto.SerializeToString(), tf.as_dtype(proto.dtype))
+    except (tf.errors.InvalidArgumentError, tf.errors.InternalError):
+        return None
+    return np.asarray(tensor.numpy())
+
+
+def assert_same(got: np.ndarray, expected: np.ndarray) -> None:
+    """The same dtype, shape and bits: NaNs with their payload too."""
+    assert (got.dtype, got.shape) == (expected.dtype, expected.shape)
+    if got.dtype == object:
+        assert got.tolist() == expected.tolist()
+    elif got.dtype.name in BELOW_A_BYTE:  # the upper bits of their byte mean nothing
+        np.testing.assert_array_equal(got.astype(int), expected.astype(int))
+    else:
+        assert got.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@settings(
+    max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(proto=tensor_protos())
+def test_the_server_understands_what_tensorflow_understands(stubs_by_encoding, encoding, proto):
+    request = predict_pb2.PredictRequest()
+    request.model_spec.name = "identity"
+    request.model_spec.signature_name = tf.as_dtype(proto.dtype).name
+    request.inputs["x"].CopyFrom(proto)
+    expected = understood_by_tensorflow(proto)
+    if expected is None or more_is_sent_than_fits(proto):
+        with pytest.raises(grpc.RpcError) as raised:
+            stubs_by_encoding[encoding].Predict(request, timeout=30)
+        assert raised.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+        assert '"x"' in raised.value.details()
+        return
+    answer = stubs_by_encoding[encoding].Predict(request, timeout=30).outputs["y"]
+    assert_same(understood_by_tensorflow(answer), expected)
+    assert bool(answer.tensor_content) == (encoding == "tensor_content" and expected.size > 0)
