@@ -7,3 +7,4 @@ cd "$(dirname "$0")/.."
 scripts/mypy.sh
 git ls-files -co --exclude-standard '*.cc' '*.h' | xargs -r .venv/bin/clang-format --dry-run --Werror
 scripts/check_layers.sh
+fork/buildifier.sh

@@ -8,3 +8,4 @@ for part in cli client export loadtest server zoo; do
   ln -sfn "../../../$part" "build/types/colcast/$part"
 done
 .venv/bin/mypy -p colcast
+.venv/bin/mypy -p fork

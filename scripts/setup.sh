@@ -13,7 +13,9 @@ install_debian_packages() {
   missing=$(comm -23 <(printf '%s\n' $wanted | sort) \
     <(dpkg-query -W -f='${db:Status-Abbrev}${binary:Package}\n' $wanted 2>/dev/null |
       sed -n 's/^ii *//p' | sed 's/:.*//' | sort))
-  [ -z "$missing" ] && return
+  # npm only fetches the Bazel linter; where Node.js came from elsewhere, Debian's npm conflicts.
+  command -v npm >/dev/null || missing="$missing npm"
+  [ -z "${missing// /}" ] && return
   say "installing Debian packages:" $missing
   [ "$(id -u)" = 0 ] || die "these Debian packages are missing and only root can install them:" $missing
   apt-get update -qq
