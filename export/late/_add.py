@@ -7,20 +7,22 @@ import tensorflow as tf
 from colcast.export._errors import ExportError
 from colcast.export.late import _rules
 from colcast.export.late._distrust import distrust
-from colcast.export.late._findings import Probe
+from colcast.export.late._findings import REPEATS, Probe
 from colcast.export.late._flat_graph import FlatGraph, GraphDef, producer
 from colcast.export.late._late_graph import LateGraph
 from colcast.export.late._look import look
 from colcast.export.late._products import Products
 from colcast.export.late._proof import prove
 from colcast.export.late._report import LateReport
-from colcast.export.late._requests import Requests, RowSource
+from colcast.export.late._requests import Requests, RowSource, without_a_value
 from colcast.export.late._sides import Side, Sides, sort_sides
 from colcast.export.late._signature import Signature, read_signature
 from colcast.export.late._split import Splits
 from colcast.export.late._summary import Summary
 
+_USERS = 8  # users that tensors are classified with
 _TIMED_ROWS = 100
+_NO_VALUE = "0 or empty in all generated rows, so nothing shows what it does"
 _RULES = (_rules.broadcast, _rules.concat, _rules.pack, _rules.add_n)
 
 
@@ -67,12 +69,15 @@ def add_late_signature(
     columnar = Probe(session, signature.inputs, signature.outputs)
     requests = Requests(rows, signature.user, signature.items, columnar)
     graph = FlatGraph(meta_graph, signature.outputs.values())
+    users = [requests.draw(max(REPEATS)) for _ in range(_USERS)]
     sides = sort_sides(
         graph,
         user=[producer(tensor) for tensor in signature.once.values()],
         items=[producer(tensor) for tensor in signature.items.values()],
+        held={producer(signature.user[name]): _NO_VALUE for name in without_a_value(users)},
     )
-    findings = distrust(graph, sides, look(session, signature, sides, requests, tolerance))
+    looked = look(session, signature, sides, users, requests, tolerance)
+    findings = distrust(graph, sides, looked)
     late = LateGraph(graph, sides, findings, signature, session, late_signature)
     late.place_inputs(signature)
     products = _write(late, graph, sides, most_constant_bytes)

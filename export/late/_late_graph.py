@@ -50,6 +50,7 @@ class LateGraph:
         self._sides = sides
         self._session = session
         self._inputs = {producer(tensor) for tensor in signature.inputs.values()}
+        self._item_inputs = set(signature.items.values())
         self._again = self._nodes_computed_again(graph, list(signature.outputs.values()))
         self._replaced: dict[str, str] = {}
         self._expanded: dict[str, str] = {}
@@ -127,21 +128,21 @@ class LateGraph:
         """The tensor at N rows."""
         if tensor in self._replaced:
             return self._replaced[tensor]
-        side, kind = self.side(tensor), self.finding(tensor).kind
+        side, finding = self.side(tensor), self.finding(tensor)
         if side is Side.FREE:
             return tensor
-        if side is Side.USER and kind is Kind.CONSTANT:
-            return self.once(tensor)
-        if side is Side.USER and kind is Kind.ROW:
-            if tensor not in self._expanded:
-                finding, dtype = self.finding(tensor), self.dtype(tensor)
-                rank = len(finding.shape or ())
-                once = self.once(tensor)
-                self._expanded[tensor] = self.expand(once, rank, dtype, finding.axis)
-            return self._expanded[tensor]
-        if producer(tensor) in self._inputs:
+        if tensor in self._item_inputs:
             return self._placed(tensor)
-        return self.emit.name("item", tensor)
+        if side is Side.ITEM and producer(tensor) not in self._inputs:
+            return self.emit.name("item", tensor)
+        if finding.kind is Kind.CONSTANT:
+            return self.once(tensor)
+        if finding.kind is Kind.OTHER:
+            return self.emit.name("item", tensor)
+        if tensor not in self._expanded:
+            rank, dtype = len(finding.shape or ()), self.dtype(tensor)
+            self._expanded[tensor] = self.expand(self.once(tensor), rank, dtype, finding.axis)
+        return self._expanded[tensor]
 
     def replace(self, tensor: str, new: str) -> None:
         """Makes `new` the tensor at N rows."""

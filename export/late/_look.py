@@ -1,8 +1,9 @@
 """Runs a columnar signature to find out about all its tensors that depend on the request."""
 
+from collections.abc import Sequence
+
 import tensorflow as tf
 from colcast.export.late._findings import (
-    REPEATS,
     Finding,
     Findings,
     Kind,
@@ -11,11 +12,10 @@ from colcast.export.late._findings import (
     follow_rows,
 )
 from colcast.export.late._flat_graph import producer
-from colcast.export.late._requests import Requests
+from colcast.export.late._requests import Request, Requests
 from colcast.export.late._sides import Side, Sides
 from colcast.export.late._signature import Signature
 
-_USERS = 8  # users that tensors are classified with
 _CANDIDATES = (2, 5)  # numbers of candidates at which item tensors are looked at
 
 
@@ -23,10 +23,19 @@ def look(
     session: tf.compat.v1.Session,
     signature: Signature,
     sides: Sides,
+    users: Sequence[Request],
     requests: Requests,
     tolerance: float,
 ) -> Findings:
     """Looks at every tensor of the user's and of the item side.
+
+    Args:
+        session: runs the signature.
+        signature: the columnar signature.
+        sides: the sides of its nodes.
+        users: users to classify tensors with, each beside as many candidates as `REPEATS` asks for.
+        requests: more requests.
+        tolerance: difference taken for equal by `classify_user`.
 
     Raises:
         ExportError: the signature fails on generated rows.
@@ -40,7 +49,6 @@ def look(
     findings |= {t: Finding(Kind.CONSTANT) for t in _outputs(session.graph, waiting)}
     if user_tensors := _outputs(session.graph, user):
         probe = Probe(session, signature.inputs, user_tensors)
-        users = [requests.draw(max(REPEATS)) for _ in range(_USERS)]
         findings |= classify_user(probe, users, tolerance)
     if item_tensors := _outputs(session.graph, items):
         probe = Probe(session, signature.inputs, item_tensors)

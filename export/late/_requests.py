@@ -56,7 +56,8 @@ class Request:
 
 
 class Requests:
-    """Draws requests from a source of rows: as they come and, in turn, with all numbers made small.
+    """Draws requests from a source of rows: as they come and, in turn, with all numbers made small
+    and floats that are the same in all rows made to differ.
 
     Large numbers show overflows and unknown ids, but saturate a network, whose answers then prove
     little. A request that the model fails on is not drawn: many models fail, in every format, on a
@@ -75,6 +76,7 @@ class Requests:
         self._user = user
         self._items = items
         self._run = run
+        self._random = np.random.default_rng(0)
         self._drawn = 0
 
     def draw(self, candidates: int) -> Request:
@@ -98,19 +100,32 @@ class Requests:
         columns = self._source(candidates + 1)
         self._drawn += 1
         if self._drawn % 2:
-            columns = {name: _small(name, column) for name, column in columns.items()}
-        user = {name: columns[name][:1] for name in self._user}
-        items = {name: columns[name][1:] for name in self._items}
+            columns = {name: self._small(name, column) for name, column in columns.items()}
+        which = int(self._random.integers(candidates + 1))
+        user = {name: columns[name][which : which + 1] for name in self._user}
+        items = {name: np.delete(columns[name], which, axis=0) for name in self._items}
         shared = {name: c for name, c in columns.items() if name not in {*user, *items}}
         return Request(_trimmed(user), items, shared)
 
+    def _small(self, name: str, column: Array) -> Array:
+        if column.dtype.kind == "f":
+            if not np.ptp(column) and column.size > 1:
+                column = np.asarray(self._random.normal(size=column.shape), column.dtype)
+            return np.asarray(column / (1 + np.abs(column)), column.dtype)
+        if column.dtype.kind == "i" and not name.endswith("/length"):
+            return np.asarray(column % _SMALL)
+        return column
 
-def _small(name: str, column: Array) -> Array:
-    if column.dtype.kind == "f":
-        return np.asarray(column / (1 + np.abs(column)), column.dtype)
-    if column.dtype.kind == "i" and not name.endswith("/length"):
-        return np.asarray(column % _SMALL)
-    return column
+
+def without_a_value(requests: Collection[Request]) -> set[str]:
+    """User inputs that are 0 or empty in all those requests, so that nothing shows what they do."""
+    seen = {
+        name
+        for request in requests
+        for name, column in request.user.items()
+        if column.size and (column.dtype.kind not in "ifb" or column.any())
+    }
+    return {name for request in requests for name in request.user} - seen
 
 
 def _trimmed(row: Columns) -> Columns:

@@ -1,8 +1,9 @@
 """Which ops compute from the user alone: decided by what an op reads, before anything is run."""
 
 import enum
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from colcast.export.late._flat_graph import FlatGraph, control_inputs, data_inputs, producer
 from colcast.export.late._op_traits import TF1_CONTROL_FLOW, has_effect, may_fail, why_pinned
@@ -43,13 +44,19 @@ class Sides:
     late_controls: list[str] = field(default_factory=list)
 
 
-def sort_sides(graph: FlatGraph, user: Collection[str], items: Collection[str]) -> Sides:
+def sort_sides(
+    graph: FlatGraph,
+    user: Collection[str],
+    items: Collection[str],
+    held: Mapping[str, str] = MappingProxyType({}),
+) -> Sides:
     """Sorts the nodes of a graph.
 
     Args:
         graph: the signature's nodes.
         user: names of the placeholders that a request feeds once.
         items: names of the placeholders of item features.
+        held: user placeholders that are to be expanded at once, with the reason.
 
     Returns:
         The side of each node. An op that is control flow, random or has side effects, and every
@@ -60,7 +67,7 @@ def sort_sides(graph: FlatGraph, user: Collection[str], items: Collection[str]) 
     for name, node in graph.nodes.items():
         sources = {producer(tensor) for tensor in data_inputs(node)}
         every = sources | set(control_inputs(node))
-        reason = why_pinned(node, graph)
+        reason = held.get(name) or why_pinned(node, graph)
         _spread(name, sources, sides.from_user)
         _spread(name, sources, from_items)
         _spread(name, every, sides.unsteady, start=node.op in TF1_CONTROL_FLOW)

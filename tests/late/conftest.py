@@ -5,7 +5,7 @@ import os
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,6 +54,7 @@ class Model:
         build: Callable[[dict[str, Any]], dict[str, Any]],
         columns: Mapping[str, tuple[Any, list[int | None]]],
         user: list[str],
+        only_zero: Sequence[str] = (),
         **options: Any,
     ) -> None:
         """Builds the model and adds the late signature.
@@ -62,9 +63,11 @@ class Model:
             build: makes outputs by name from placeholders by name.
             columns: dtype and shape without the rows of every input.
             user: the features of the user.
+            only_zero: columns that are 0 in all generated rows.
             options: for add_late_signature.
         """
         self._random = np.random.default_rng(0)
+        self._only_zero = only_zero
         with tf.Graph().as_default() as graph:
             v1.set_random_seed(1)
             self.placeholders = {
@@ -91,7 +94,8 @@ class Model:
 
     def rows(self, count: int) -> Columns:
         """Generated rows of every input."""
-        return generated(self.placeholders, count, self._random)
+        columns = generated(self.placeholders, count, self._random)
+        return columns | {name: columns[name] * 0 for name in self._only_zero}
 
     def run(self, signature: str, columns: Columns) -> Columns:
         """The outputs of a signature."""

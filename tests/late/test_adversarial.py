@@ -171,6 +171,17 @@ def test_rare_dependence_between_rows_is_exact(model: Any) -> None:
     np.testing.assert_allclose(built.run("columnar_late", columns)["score"], expected, rtol=1e-4)
 
 
+def test_feature_of_which_only_zeros_are_known_is_expanded_at_the_input(model: Any) -> None:
+    def build(c: dict[str, Any]) -> dict[str, Any]:
+        return _score(c["u"], c) | {"sum": tf.reduce_sum(tf.math.floormod(c["id"], 2**62))}
+
+    built = model(build, COLUMNS, USER, only_zero=["id"])
+    assert "0 or empty in all generated rows" in built.report.refused["id"]
+    columns = built.rows(5)
+    columns["u"], columns["id"] = columns["u"][:1], np.array([7])
+    assert built.run("columnar_late", columns)["sum"] == 35
+
+
 @pytest.mark.parametrize("build", [_condition_on_count, _loop_over_rows])
 @pytest.mark.parametrize("version", [1, 2])
 def test_control_flow_of_both_kinds_stays_at_n_rows(model: Any, build: Any, version: int) -> None:

@@ -64,7 +64,7 @@ class _NoUserAtFirst:
         random = np.random.default_rng(self._left + 1000)
         rows = {name: random.normal(size=(count, 2)).astype(np.float32) for name in COLUMNS}
         if self._left > 0:
-            rows["user_age"] *= 0
+            rows["user_age"] *= 1e-12
         return rows
 
 
