@@ -1,7 +1,7 @@
 """Load tests that answer one question: what would a team gain by sending columns?
 
-`cli` (with `arguments`) is `colcast loadtest`, `bench` is `make bench`; Locust is given `locustfile`
-and, if wanted, one of shapes/. What they are made of:
+`cli` (with `arguments`) is `colcast loadtest`, `bench` is `make bench`; Locust is given
+`locustfile` and, if wanted, one of shapes/. What they are made of:
 
 What is sent:
   traffic       the sources of requests: generated, recorded (tfrecord), the zoo's

@@ -15,7 +15,12 @@ from colcast.loadtest.formats import parse_formats
 from colcast.loadtest.progress import progress_bar
 from colcast.loadtest.report import machine
 from colcast.loadtest.side_by_side import Effort, Line, side_by_side
-from colcast.loadtest.tables import side_by_side_legend, side_by_side_table
+from colcast.loadtest.tables import (
+    markdown_head,
+    markdown_rows,
+    side_by_side_legend,
+    side_by_side_table,
+)
 from colcast.loadtest.traffic import zoo_requests
 from colcast.server import ServerProcess
 from rich.console import Console
@@ -29,12 +34,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     console = Console()
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
     try:
+        table = [markdown_head(parse_formats(args.formats))]
         for model in _models(args):
             lines = bench(model, args, console)
             title = f"{model}, {machine()}"
             console.print(side_by_side_table(lines, title))
             console.print(side_by_side_legend(lines, args.clients), highlight=False)
             _write(model, lines, args.output)
+            table += markdown_rows(model, lines)
+        (args.output / "table.md").write_text("\n".join(table) + "\n")
+        console.print(f"Figures: {args.output}/*.json, {args.output}/table.md", highlight=False)
     except KeyboardInterrupt:
         console.print("\ninterrupted; the server is stopped")
         return 130

@@ -67,6 +67,14 @@ def _run(args: argparse.Namespace, command: Sequence[str], console: Console) -> 
         sizes=[request.rows for request in data],
         sla=sla,
     )
+    rows = [(result.series.label, figures_of(result.recording)) for result in report.results]
+    console.print(figures_table(rows))
+    for result in report.results:
+        if result.found:
+            console.print(
+                f"{result.series.label}: at most {result.found.rate:,.0f} /s with {sla}",
+                highlight=False,
+            )
     for path in _write(report, args.output):
         console.print(path, highlight=False)
     for note in report.notes:
@@ -100,11 +108,10 @@ def _measure(
                 highlight=False,
             )
 
-        results = searching(series, sla, meters, options, tried)
-        console.print(figures_table([(r.series.label, figures_of(r.recording)) for r in results]))
-        return results
+        return searching(series, sla, meters, options, tried)
 
-    with Live(console=console, auto_refresh=False) as live:  # a refresh would delay sends
+    # A refresh of its own would delay sends; between windows it does no harm.
+    with Live(console=console, auto_refresh=False, transient=True) as live:
         so_far: dict[str, Recording] = {}
 
         def measured(one: Series, recording: Recording) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from math import log10
+from statistics import median
 from typing import Any
 
 from colcast.loadtest.charts import Bar, Line, bar_chart, histogram, line_chart, number
@@ -76,7 +77,7 @@ def _figures(report: Mapping[str, Any]) -> list[str]:
         figures.append(
             _figure(
                 "Latency against rate",
-                "Every window of the search; the highest rate that holds is where a line crosses.",
+                "Every rate that was tried; the highest one that holds is where a line crosses.",
                 _against_rate(series, report["sla"]),
             )
         )
@@ -103,17 +104,18 @@ def _headline(series: Sequence[Series]) -> str:
         ("p95_ms", "of the 95th percentile", "ms"),
     ):
         before, after = _value(first, figure), _value(last, figure)
+        if first["search"] and figure == "p95_ms":  # measured at different rates
+            before, after = (one["search"]["highest_rate"] for one in (first, last))
+            what, unit = "of the highest rate", "requests a second"
         shown = milliseconds if unit.startswith("ms") else number
         if before == before and after == after and before > 0:
-            told.append(
-                f"<b>{share(after, before)}</b> {what} "
-                f"({shown(after)} against {shown(before)} {unit})"
-            )
+            values = f"{shown(after)} against {shown(before)} {unit}"
+            told.append(f"<b>{share(after, before)}</b> {what} ({values})")
     if not told:
         return ""
     return (
-        f'<p class="headline">{escape(last["label"])} takes {", ".join(told)} of '
-        f"{escape(first['label'])}.</p>"
+        f'<p class="headline">{escape(last["label"])} against {escape(first["label"])}: '
+        f"{', '.join(told)}.</p>"
     )
 
 
@@ -219,11 +221,14 @@ def _over_time(series: Sequence[Series]) -> str:
 
 
 def _against_rate(series: Sequence[Series], sla: Mapping[str, float]) -> str:
-    """Points far above the target are left out: they say only that the rate was too high."""
+    """A point is the median of a rate's windows; those far above the target are left out."""
     lines = []
     for n, one in enumerate(series):
-        windows = one["search"]["windows"] if one["search"] else []
-        points = sorted((w["rate"], w["ms"]) for w in windows if w["ms"] is not None)
+        by_rate: dict[float, list[float]] = {}
+        for window in one["search"]["windows"] if one["search"] else []:
+            ms = float("inf") if window["ms"] is None else window["ms"]
+            by_rate.setdefault(window["rate"], []).append(ms)
+        points = [(rate, median(found)) for rate, found in sorted(by_rate.items())]
         kept = [(rate, ms) for rate, ms in points if ms <= 2 * sla["milliseconds"]]
         lines.append(Line(one["label"], n % _COLOURS, kept))
     name = f"p{sla['percentile']:g}"

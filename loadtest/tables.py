@@ -15,14 +15,7 @@ def side_by_side_table(lines: Sequence[Line], title: str) -> Table:
 
     It fits 80 columns; `side_by_side_legend` explains the headers.
     """
-    table = Table(
-        title=title,
-        title_justify="left",
-        title_style="bold",
-        box=SIMPLE,
-        pad_edge=False,
-        collapse_padding=True,
-    )
+    table = _plain_table(title)
     table.add_column("N", justify="right", no_wrap=True)
     table.add_column("format", no_wrap=True)
     headers = ["CPU ms", "", "bytes", "p50 ms", "p99 ms", "req/s", "diff"]
@@ -65,14 +58,41 @@ def _add_size(table: Table, size: str, lines: list[Line]) -> None:
         table.add_row(*cells, end_section=line is lines[-1])
 
 
+def markdown_head(formats: Sequence[str]) -> str:
+    """The head of a table with a row a model and size, for documents."""
+    titles = [FORMATS[name].title for name in formats]
+    heads = ["model", "N", *(f"{title}, CPU ms" for title in titles), f"{titles[-1]}, share"]
+    heads += ["bytes, share", f"p95 ms, {titles[0]}", f"p95 ms, {titles[-1]}", "largest difference"]
+    aligned = ["---", *["---:"] * (len(heads) - 1)]
+    return f"| {' | '.join(heads)} |\n| {' | '.join(aligned)} |"
+
+
+def markdown_rows(model: str, lines: Sequence[Line]) -> list[str]:
+    """A model's rows: one a size, the last format against the first."""
+    rows = []
+    for size, of_size in groupby(lines, key=lambda line: line.candidates):
+        found = list(of_size)
+        first, last = found[0], found[-1]
+        cells = [model, f"{size}"]
+        cells += [milliseconds(line.together.server_cpu_ms) for line in found]
+        cells += [
+            share(last.together.server_cpu_ms, first.together.server_cpu_ms),
+            share(last.together.request_bytes, first.together.request_bytes),
+            milliseconds(first.alone.p95_ms),
+            milliseconds(last.alone.p95_ms),
+            f"{max(line.difference for line in found):.1g}",
+        ]
+        rows.append(f"| {' | '.join(cells)} |")
+    return rows
+
+
 def figures_table(rows: Sequence[tuple[str, Figures]]) -> Table:
-    """One row a label; the others' server CPU as a share of the first's."""
-    table = Table(header_style="bold")
-    table.add_column("")
-    headers = ["server CPU\nms / request", "of the\nfirst", "request\nbytes", "p50\nms", "p95\nms"]
-    headers += ["p99\nms", "answered\n/s", "calls", "errors", "sends late\np99 ms"]
+    """One row a label; server CPU also as a share of the first's; latencies in milliseconds."""
+    table = _plain_table("")
+    table.add_column("", no_wrap=True)
+    headers = ["CPU ms", "", "bytes", "p50", "p95", "p99", "req/s", "calls", "errors"]
     for header in headers:
-        table.add_column(header, justify="right")
+        table.add_column(header, justify="right", no_wrap=True)
     for label, figures in rows:
         table.add_row(
             label,
@@ -83,9 +103,19 @@ def figures_table(rows: Sequence[tuple[str, Figures]]) -> Table:
             f"{figures.requests_per_second:,.0f}",
             f"{figures.calls:,}",
             f"[red]{figures.errors:,}" if figures.errors else "0",
-            milliseconds(figures.late_p99_ms),
         )
     return table
+
+
+def _plain_table(title: str) -> Table:
+    return Table(
+        title=title or None,
+        title_justify="left",
+        title_style="bold",
+        box=SIMPLE,
+        pad_edge=False,
+        collapse_padding=True,
+    )
 
 
 def milliseconds(value: float) -> str:
