@@ -14,7 +14,6 @@ from colcast.export._folder import (
     written_beside,
 )
 from colcast.export._generate import RowSource
-from colcast.export._keys import find_keys
 from colcast.export._mend import mend_variables
 from colcast.export._object_graph import publish_signature
 from colcast.export._parity import Parity, prove_parse
@@ -24,6 +23,7 @@ from colcast.export._signature import Conversion, add_columnar_signature
 from colcast.export._traffic import read_traffic
 from colcast.export._trial import Trial, loaded
 from colcast.export._user_side import mark_user_features
+from colcast.export._vocabulary import known_values
 from colcast.export._warmup import write_warmup
 
 COLUMNAR = "columnar"
@@ -87,16 +87,19 @@ def export_saved_model(
         ]
         traffic = read_traffic(Path(examples), conversions[0].source_input) if examples else None
         conversions = mark_user_features(conversions, user_features, traffic)
-        keys = find_keys(meta_graph, source / "assets")
         reports, logs = [], []
+        sources = {
+            c.name: RowSource(c.features, known_values(meta_graph, c, source / "assets"), seed)
+            for c in conversions
+        }
         for conversion in conversions:
-            prove_parse(conversion.cut, RowSource(conversion.features, keys, seed))
+            prove_parse(conversion.cut, sources[conversion.name])
         write_graph(folder, proto)
         size = variables_bytes(source)
         if late or warmup or examples or size <= most_parity_bytes:
             with loaded(folder, tags) as session:
                 for conversion in conversions:
-                    rows = RowSource(conversion.features, keys, seed)
+                    rows = sources[conversion.name]
                     trial = Trial(session, meta_graph, conversion, rows, traffic)
                     parity, late_report = trial.parity(), None
                     if late:

@@ -1,61 +1,64 @@
 """Generates rows that show what can differ between two signatures of a model.
 
-Bold values first: empty and full lists, missing features, unknown words, keys found in the model,
-zeros, negative numbers, large ids. A model may refuse some of them (an id feeds an embedding table
-directly): `RowSource.fit` then finds, feature by feature, the boldest values that it accepts.
+Empty and full lists, missing features, unknown words, values the model knows, zeros, negative
+numbers, large ids; as bold as the model accepts. The same rows for the same seed.
 """
 
+import bisect
 import dataclasses
-import functools
 import itertools
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+from colcast.export._domains import Domain, domains
 from colcast.export._features import Feature, Kind, Scalar
-from colcast.export._keys import Keys
-from colcast.export._rows import Columns, Rows, Values
+from colcast.export._rows import Rows, Values
 
-Random = np.random.Generator
 Accepts = Callable[[Rows], bool]
 
-_INT64 = np.iinfo(np.int64)
-_EXTREME_INTS = (0, -1, 1, 2**31, -(2**31) - 1, int(_INT64.max), int(_INT64.min))
-_INT_LIMITS = (1_000_000, 100_000, 10_000, 1000, 300, 100, 30, 10, 5, 3, 2, 1)
-_WORDS = ("", "unknown", "Größe 東京", "a b", "17", "-2.5", "x" * 40)
-_LONGEST = 5
-_MISSING = 0.1  # share of rows without a feature that has a default
-_TRIAL_ROWS = 48
-
-# What lengths a feature's lists may have: shortest and longest, boldest first.
-_LENGTHS = ((0, _LONGEST), (1, _LONGEST), *((n, n) for n in (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20)))
+_MISSING = 0.1  # share of rows without a feature that they need not have
+_TRIAL_ROWS = 24
+_END_ROWS = 3  # rows that show the ends of domains
 
 
-@dataclasses.dataclass
-class _Drawn:
-    """How a feature is drawn: which entry of its value ladder, which lengths."""
+@dataclasses.dataclass(frozen=True)
+class _Lengths:
+    """How long lists are: the shortest, the longest, and whether all of a row are equally long."""
 
-    value: int = 0
-    length: int = 0
+    shortest: int
+    longest: int
+    equal: bool = False
+
+
+_ANY = _Lengths(0, 5)
+_LENGTHS = (
+    _ANY,
+    _Lengths(0, 5, equal=True),
+    _Lengths(1, 5),
+    _Lengths(1, 5, equal=True),
+    *(_Lengths(n, n, equal=True) for n in (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20)),
+    _Lengths(0, 0),
+)
 
 
 class RowSource:
-    """Draws rows: new ones on each call, the same ones for the same seed."""
+    """Draws rows, new ones on each call."""
 
-    def __init__(self, features: Sequence[Feature], keys: Keys, seed: int = 0) -> None:
-        """Takes the features of a signature and the keys that its model knows."""
+    def __init__(
+        self, features: Sequence[Feature], known: Mapping[str, Sequence[Scalar]], seed: int = 0
+    ) -> None:
+        """Takes the features of a signature and the values its model knows of each."""
         self._features = tuple(features)
         self._random = np.random.default_rng(seed)
-        self._ladders = {f.name: _ladder(f.dtype, keys) for f in features}
-        self._drawn = {f.name: _Drawn() for f in features}
+        self._ladders = {f.name: domains(f.dtype, known.get(f.name, ())) for f in features}
+        self._levels = dict.fromkeys(self._ladders, 0)
+        self._lengths = _ANY
 
     def draw(self, count: int) -> Rows:
         """That many rows."""
-        return Rows(self._features, {f.name: self._values(f, count) for f in self._features})
-
-    def __call__(self, count: int) -> Columns:
-        """That many rows as columns."""
-        return self.draw(count).columns()
+        lengths = self._draw_lengths(count)
+        values = {f.name: self._values(f, count, lengths) for f in self._features}
+        return Rows(self._features, values)
 
     def fit(self, accepts: Accepts) -> bool:
         """Makes values and lists as modest as a model needs; False if it accepts none at all.
@@ -64,134 +67,74 @@ class RowSource:
           accepts: whether the model scores some rows.
         """
 
-        def try_out() -> bool:
+        def tried() -> bool:
             return accepts(self.draw(_TRIAL_ROWS))
 
-        if try_out():
-            return True
-        if not self._find_modest(try_out):
-            return False
-        modest = {name: dataclasses.replace(drawn) for name, drawn in self._drawn.items()}
-        for feature in self._features:
-            self._embolden(feature, try_out)
-        if not all(try_out() for _ in range(3)):
-            self._drawn = modest
-        return True
-
-    def _find_modest(self, try_out: Callable[[], bool]) -> bool:
-        """Sets all features to the same modesty, the utmost that is accepted."""
-        for length, back in itertools.product(range(len(_LENGTHS)), range(1, 5)):
-            for name, ladder in self._ladders.items():
-                self._drawn[name] = _Drawn(max(len(ladder) - back, 0), length)
-            if try_out():
+        # Modest ones first: what a model refuses may take it long.
+        self._levels = {name: len(ladder) - 1 for name, ladder in self._ladders.items()}
+        for self._lengths in _LENGTHS:
+            if tried():
+                self._embolden(tuple(self._ladders), tried)
                 return True
+        self._lengths = _ANY
+        self._levels = dict.fromkeys(self._ladders, 0)
         return False
 
-    def _embolden(self, feature: Feature, try_out: Callable[[], bool]) -> None:
-        """Draws one feature as boldly as is accepted while the others stay as they are."""
-        drawn = self._drawn[feature.name]
-        modest = dataclasses.replace(drawn)
-        lengths = range(modest.length + 1) if feature.kind is not Kind.FIXED_LEN else [0]
-        for drawn.length, drawn.value in itertools.product(lengths, range(modest.value + 1)):
-            if (drawn.length, drawn.value) == (modest.length, modest.value) or try_out():
-                return
-        self._drawn[feature.name] = modest
+    def _embolden(self, names: tuple[str, ...], tried: Callable[[], bool]) -> None:
+        """Draws features as boldly as is accepted, all at once or else in ever smaller groups."""
+        for name in names:
+            self._levels[name] = 0
+        if tried():
+            return
+        for name in names:
+            self._levels[name] = len(self._ladders[name]) - 1
+        if len(names) > 1:
+            middle = len(names) // 2
+            self._embolden(names[:middle], tried)
+            self._embolden(names[middle:], tried)
+            return
+        (name,) = names
 
-    def _values(self, feature: Feature, count: int) -> list[Values]:
-        drawn = self._drawn[feature.name]
-        draw = self._ladders[feature.name][drawn.value]
-        shortest, longest = _LENGTHS[drawn.length]
-        may_miss = feature.default is not None if feature.kind is Kind.FIXED_LEN else shortest == 0
-        missing = self._random.random(count) < (_MISSING if may_miss else 0.0)
+        def accepted(level: int) -> bool:
+            self._levels[name] = level
+            return tried()
+
+        last = len(self._ladders[name]) - 1
+        self._levels[name] = bisect.bisect_left(range(last), True, key=accepted)
+
+    def _values(self, feature: Feature, count: int, lengths: Sequence[int]) -> list[Values]:
+        domain = self._ladders[feature.name][self._levels[feature.name]]
         if feature.kind is Kind.FIXED_LEN:
-            sizes = np.full(count, feature.size)
+            lengths = [1] * count
+            may_miss = feature.default is not None
         else:
-            longest = int(self._random.integers(shortest, longest + 1))
-            sizes = self._random.integers(shortest, longest + 1, count) * feature.size
-        values = iter(draw(self._random, int(sizes.sum())))
-        rows = [list(itertools.islice(values, int(size))) for size in sizes]
+            if not self._lengths.equal:
+                lengths = self._draw_lengths(count)
+            may_miss = self._lengths.shortest == 0 and not self._lengths.equal
+        missing = self._random.random(count) < (_MISSING if may_miss else 0.0)
+        missing[: len(domain.ends)] = False
+        rows = self._split(domain, [int(length) * feature.size for length in lengths])
         return [None if gone else row for row, gone in zip(rows, missing, strict=True)]
 
+    def _draw_lengths(self, count: int) -> list[int]:
+        lengths = self._random.integers(self._lengths.shortest, self._lengths.longest + 1, count)
+        lengths[:_END_ROWS] = self._lengths.longest
+        return list(lengths.tolist())
 
-Draw = Callable[[Random, int], list[Scalar]]
-
-
-def _ladder(dtype: str, keys: Keys) -> list[Draw]:
-    """Ways to draw values of a dtype, boldest first."""
-    ladders = {"int64": _int_ladder, "float32": _float_ladder, "string": _string_ladder}
-    return list(ladders[dtype](keys))
-
-
-def _int_ladder(keys: Keys) -> Iterator[Draw]:
-    known = list(keys.ints) or [0]
-
-    def bold(random: Random, count: int) -> list[Scalar]:
-        kinds = [
-            random.integers(-3, 30, count),
-            random.integers(0, 1_000_000, count),
-            random.integers(-(2**62), 2**62, count),
-            random.choice(np.array(_EXTREME_INTS, np.int64), count),
-            random.choice(np.array(known, np.int64), count),
-        ]
-        return _mixed(random, kinds, count)
-
-    yield bold
-    for limit in _INT_LIMITS:
-        yield functools.partial(_below, limit)
-    if keys.ints:
-        yield lambda random, count: random.choice(np.array(known, np.int64), count).tolist()
-    yield lambda random, count: [1] * count
-    yield lambda random, count: [0] * count
+    def _split(self, domain: Domain, sizes: Sequence[int]) -> list[list[Scalar]]:
+        """Lists of these sizes; the first ones hold the domain's ends."""
+        values = iter(domain.draw(self._random, sum(sizes)))
+        rows = [list(itertools.islice(values, size)) for size in sizes]
+        for i, end in enumerate(domain.ends[: len(rows)]):
+            rows[i] = [end] * sizes[i]
+        return rows
 
 
-def _below(limit: int, random: Random, count: int) -> list[Scalar]:
-    """Numbers from 0 to limit - 1, that one among them."""
-    values = random.integers(0, limit, count)
-    if count:
-        values[random.integers(count)] = limit - 1
-    return list(values.tolist())
-
-
-def _float_ladder(keys: Keys) -> Iterator[Draw]:
-    del keys
-
-    def bold(random: Random, count: int) -> list[Scalar]:
-        scale = random.choice([0.0, 1.0, 1.0, 100.0, 1e6], count)
-        return _floats(random.normal(size=count) * scale)
-
-    yield bold
-    yield lambda random, count: _floats(random.normal(size=count))
-    yield lambda random, count: _floats(random.random(count))
-    yield lambda random, count: _floats(random.integers(0, 10, count))
-    yield lambda random, count: [1.0] * count
-    yield lambda random, count: [0.0] * count
-
-
-def _floats(values: Any) -> list[Scalar]:
-    return list(values.astype(np.float32).tolist())
-
-
-def _string_ladder(keys: Keys) -> Iterator[Draw]:
-    words = [word.encode() for word in _WORDS]
-    known = list(keys.strings) or words
-    numbers = [str(n).encode() for n in range(100)]
-
-    def pick(choices: Sequence[bytes], random: Random, count: int) -> list[Scalar]:
-        return [choices[i] for i in random.integers(0, len(choices), count)]
-
-    def bold(random: Random, count: int) -> list[Scalar]:
-        fresh = [b"w%d" % n for n in random.integers(0, 100_000, count)]
-        return _mixed(
-            random, [pick(words, random, count), pick(known, random, count), fresh], count
-        )
-
-    yield bold
-    for choices in (known, numbers, [b"1"], [b"0"], known[:1], [b""]):
-        yield functools.partial(pick, choices)
-
-
-def _mixed(random: Random, kinds: Sequence[Any], count: int) -> list[Scalar]:
-    """Each value from one of the kinds, as a Python value."""
-    which = random.integers(0, len(kinds), count)
-    picked = [kinds[kind][i] for i, kind in enumerate(which)]
-    return [value.item() if isinstance(value, np.generic) else value for value in picked]
+def accepted_rows(rows: Rows, accepts: Accepts) -> Rows:
+    """Those of the rows that a model accepts, tried all at once, then in halves."""
+    if not len(rows) or accepts(rows):
+        return rows
+    if len(rows) == 1:
+        return rows[:0]
+    middle = len(rows) // 2
+    return accepted_rows(rows[:middle], accepts) + accepted_rows(rows[middle:], accepts)

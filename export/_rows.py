@@ -32,6 +32,15 @@ class Rows:
         """The number of rows."""
         return len(next(iter(self.values.values())))
 
+    def __getitem__(self, part: slice) -> "Rows":
+        """Some of the rows."""
+        return Rows(self.features, {name: rows[part] for name, rows in self.values.items()})
+
+    def __add__(self, more: "Rows") -> "Rows":
+        """These rows, then more of the same features."""
+        values = {name: [*rows, *more.values[name]] for name, rows in self.values.items()}
+        return Rows(self.features, values)
+
     def examples(self) -> Any:
         """Each row as a serialized tf.Example: an object array [rows] of bytes."""
         serialized = np.empty(len(self), object)

@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 from colcast.export._errors import ExportError
 from colcast.export._features import Side
-from colcast.export._generate import RowSource
+from colcast.export._generate import RowSource, accepted_rows
 from colcast.export._parity import (
     Parity,
     Probe,
@@ -105,16 +105,17 @@ class Trial:
 
     def _accepted(self, count: int) -> Rows:
         """That many rows that the model accepts, generated or, if it refuses those, recorded."""
+        rows = self._source.draw(0)
         for _ in range(_REDRAWS if self._fits else 0):
-            rows = self._source.draw(count)
-            if self._probe.accepts(rows):
-                return rows
-        recorded = [example for rows in self._recorded for example in rows.examples()]
-        if not recorded:
+            rows += accepted_rows(self._source.draw(count), self._probe.accepts)
+            if len(rows) >= count and self._probe.accepts(rows[:count]):
+                return rows[:count]
+        if not self._recorded:
             raise ExportError(
-                f"the model refuses {_REDRAWS} times {count} generated rows; record requests that"
-                " it accepts and name them with --examples"
+                f"the model refuses most of {_REDRAWS} times {count} generated rows; record"
+                " requests that it accepts and name them with --examples"
             )
+        recorded = [example for rows in self._recorded for example in rows.examples()]
         repeated = [recorded[i % len(recorded)] for i in range(count)]
         return rows_of(repeated, self._conversion.features)
 

@@ -1,0 +1,444 @@
+"""A dozen little models that parse tf.Example, each another kind of feature, graph or API."""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+v1 = tf.compat.v1
+Random = np.random.Generator
+Spec = Mapping[str, Any]
+WORDS = [b"red", b"green", b"blue", b"unheard of", "größe".encode(), b""]
+
+
+@dataclasses.dataclass(frozen=True)
+class Model:
+    """A model to be converted.
+
+    Attributes:
+        build: saves it into a folder, with signature `serving_default`.
+        spec: the features it parses.
+        row: draws the features of one row; by default from the spec.
+    """
+
+    build: Callable[[Path], None]
+    spec: Spec
+    row: Callable[[Random], Mapping[str, list[Any]]] | None = None
+
+    def examples(self, rows: int, seed: int = 0) -> list[bytes]:
+        """Random rows, with features that are missing and empty where that is allowed."""
+        random = np.random.default_rng(seed)
+        draw = self.row or (lambda random: row_of(self.spec, random))
+        return [serialized(draw(random)) for _ in range(rows)]
+
+
+def row_of(spec: Spec, random: Random) -> dict[str, list[Any]]:
+    """Random features as a spec asks for them; ids stay below 8."""
+    row = {}
+    for name, feature in spec.items():
+        if isinstance(feature, tf.io.FixedLenFeature):
+            if feature.default_value is not None and random.random() < 0.2:
+                continue
+            count = int(np.prod(feature.shape, dtype=int))
+        else:
+            inner = getattr(feature, "shape", [])
+            count = int(random.integers(0, 5)) * int(np.prod(inner, dtype=int))
+            if count == 0 and random.random() < 0.5:
+                continue
+        row[name] = values(feature.dtype, count, random)
+    return row
+
+
+def values(dtype: Any, count: int, random: Random) -> list[Any]:
+    """That many random values."""
+    if dtype == tf.int64:
+        return random.integers(0, 8, count).tolist()
+    if dtype == tf.float32:
+        return random.normal(size=count).astype(np.float32).tolist()
+    return [WORDS[i] for i in random.integers(0, len(WORDS), count)]
+
+
+def serialized(row: Mapping[str, list[Any]]) -> bytes:
+    """A row as a serialized tf.Example."""
+    proto = tf.train.Example()
+    for name, items in row.items():
+        feature = proto.features.feature[name]
+        if items and isinstance(items[0], bytes):
+            feature.bytes_list.value.extend(items)
+        elif items and isinstance(items[0], float):
+            feature.float_list.value.extend(items)
+        elif items:
+            feature.int64_list.value.extend(items)
+    return proto.SerializeToString()
+
+
+def weight(*shape: int, seed: int = 0) -> Any:
+    """A variable of fixed random values."""
+    return tf.Variable(tf.random.stateless_normal(shape, seed=[seed, 1]))
+
+
+def save(module: tf.Module, folder: Path, spec: Spec, score: Callable[[Any], Any]) -> None:
+    """Saves a signature that parses the spec and scores what comes out."""
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
+    def serve(examples: Any) -> Any:
+        return {"scores": score(tf.io.parse_example(examples, spec))}
+
+    tf.saved_model.save(module, str(folder), signatures=serve)
+
+
+# --- tf.Module -------------------------------------------------------------------------------
+
+NESTED = {
+    "age": tf.io.FixedLenFeature([], tf.int64, default_value=30),
+    "numbers": tf.io.FixedLenFeature([2, 3], tf.float32, default_value=[[1, 2, 3], [4, 5, 6]]),
+    "color": tf.io.FixedLenFeature([1], tf.string, default_value=b"none"),
+}
+
+
+def build_nested(folder: Path) -> None:
+    """Functions that call functions, three levels deep, each with variables of its own."""
+    module = tf.Module()
+    module.kernel, module.buckets = weight(6, 4), weight(10, 4, seed=1)
+
+    @tf.function
+    def dense(x: Any) -> Any:
+        return tf.nn.relu(tf.reshape(x, [-1, 6]) @ module.kernel)
+
+    @tf.function
+    def hashed(words: Any) -> Any:
+        return tf.gather(module.buckets, tf.strings.to_hash_bucket_fast(tf.squeeze(words, 1), 10))
+
+    @tf.function
+    def score(features: Any) -> Any:
+        both = dense(features["numbers"]) * hashed(features["color"])
+        return tf.reduce_sum(both, 1) + tf.cast(features["age"], tf.float32)
+
+    save(module, folder, NESTED, score)
+
+
+TABLE = {
+    "colors": tf.io.VarLenFeature(tf.string),
+    "best": tf.io.FixedLenFeature([], tf.string),
+}
+
+
+def build_table(folder: Path) -> None:
+    """A vocabulary file and a table with keys in the graph."""
+    module = tf.Module()
+    vocabulary = folder.with_suffix(".txt")
+    vocabulary.write_text("red\ngreen\nblue\n")
+    module.file = tf.lookup.StaticVocabularyTable(
+        tf.lookup.TextFileInitializer(
+            str(vocabulary),
+            tf.string,
+            tf.lookup.TextFileIndex.WHOLE_LINE,
+            tf.int64,
+            tf.lookup.TextFileIndex.LINE_NUMBER,
+        ),
+        num_oov_buckets=2,
+    )
+    module.keys = tf.lookup.StaticHashTable(
+        tf.lookup.KeyValueTensorInitializer(["red", "blue"], [0.5, -2.5]), 0.25
+    )
+    module.embedding = weight(5, 3)
+
+    def score(features: Any) -> Any:
+        colors = features["colors"]
+        ids = tf.SparseTensor(colors.indices, module.file.lookup(colors.values), colors.dense_shape)
+        pooled = tf.nn.safe_embedding_lookup_sparse(module.embedding, ids, combiner="mean")
+        return tf.reduce_sum(pooled, 1) + module.keys.lookup(features["best"])
+
+    save(module, folder, TABLE, score)
+
+
+COMBINERS = {
+    "ids": tf.io.VarLenFeature(tf.int64),
+    "weighted": tf.io.SparseFeature("at", "weight", tf.float32, size=8),
+}
+
+
+def combiners_row(random: Random) -> dict[str, list[Any]]:
+    """Ids, and positions with a weight each."""
+    count = int(random.integers(0, 5))
+    at = sorted(random.choice(8, count, replace=False).tolist())
+    row = row_of({"ids": COMBINERS["ids"]}, random)
+    return {**row, "at": at, "weight": values(tf.float32, count, random)}
+
+
+def build_combiners(folder: Path) -> None:
+    """Sparse embeddings of every combiner, and one of a feature made of two."""
+    module = tf.Module()
+    module.embedding, module.wide = weight(8, 4), weight(8, 1, seed=1)
+
+    def score(features: Any) -> Any:
+        pooled = [
+            tf.nn.safe_embedding_lookup_sparse(module.embedding, features["ids"], combiner=combiner)
+            for combiner in ("sum", "mean", "sqrtn")
+        ]
+        wide = tf.sparse.sparse_dense_matmul(features["weighted"], module.wide)
+        return tf.reduce_sum(tf.concat(pooled, 1), 1) + tf.squeeze(wide, 1)
+
+    save(module, folder, COMBINERS, score)
+
+
+RAGGED = {
+    "tags": tf.io.RaggedFeature(tf.string, row_splits_dtype=tf.int64),
+    "ids": tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int32),
+    "by_splits": tf.io.RaggedFeature(
+        tf.float32, "v", [tf.io.RaggedFeature.RowSplits("splits")], row_splits_dtype=tf.int64
+    ),
+    "by_lengths": tf.io.RaggedFeature(
+        tf.float32, "v", [tf.io.RaggedFeature.RowLengths("lengths")], row_splits_dtype=tf.int64
+    ),
+    "by_limits": tf.io.RaggedFeature(
+        tf.float32, "v", [tf.io.RaggedFeature.RowLimits("limits")], row_splits_dtype=tf.int64
+    ),
+    "by_starts": tf.io.RaggedFeature(
+        tf.float32, "v", [tf.io.RaggedFeature.RowStarts("starts")], row_splits_dtype=tf.int64
+    ),
+    "by_rowids": tf.io.RaggedFeature(
+        tf.float32, "v", [tf.io.RaggedFeature.ValueRowIds("rowids")], row_splits_dtype=tf.int64
+    ),
+    "by_pairs": tf.io.RaggedFeature(
+        tf.float32, "v", [tf.io.RaggedFeature.UniformRowLength(2)], row_splits_dtype=tf.int64
+    ),
+}
+
+
+def ragged_row(random: Random) -> dict[str, list[Any]]:
+    """Values, and how they fall into rows, told in each way there is."""
+    lengths = (2 * random.integers(0, 3, int(random.integers(0, 4)))).tolist()
+    splits = [0, *np.cumsum(lengths, dtype=int).tolist()]
+    flat = row_of({"tags": RAGGED["tags"], "ids": RAGGED["ids"]}, random)
+    return {
+        **flat,
+        "v": values(tf.float32, splits[-1], random),
+        "splits": splits,
+        "lengths": lengths,
+        "limits": splits[1:],
+        "starts": splits[:-1],
+        "rowids": np.repeat(np.arange(len(lengths)), lengths).tolist(),
+    }
+
+
+def build_ragged(folder: Path) -> None:
+    """Ragged features of each partition kind."""
+    module = tf.Module()
+    module.embedding = weight(8, 2)
+
+    def score(features: Any) -> Any:
+        total = tf.reduce_sum(tf.strings.length(features["tags"]), 1)
+        embedded = tf.gather(module.embedding, features["ids"])
+        scores = tf.cast(total, tf.float32) + tf.reduce_sum(embedded, [1, 2])
+        for name in RAGGED:
+            if name.startswith("by_"):
+                rows = tf.reduce_max(features[name] ** 2, axis=2).with_row_splits_dtype(tf.int64)
+                scores += tf.reduce_sum(tf.where(tf.math.is_finite(rows), rows, 0 * rows), 1)
+        return scores
+
+    save(module, folder, RAGGED, score)
+
+
+CONTROL = {
+    "x": tf.io.FixedLenFeature([3], tf.float32),
+    "steps": tf.io.FixedLenFeature([], tf.int64),
+}
+
+
+def build_control_flow(folder: Path) -> None:
+    """A branch and a loop on the item side, both functions of TensorFlow 2."""
+    module = tf.Module()
+    module.kernel = weight(3, 3)
+
+    @tf.function
+    def score(features: Any) -> Any:
+        x = features["x"]
+        if tf.reduce_sum(x) > 0.0:
+            x = x @ module.kernel
+        for step in tf.range(tf.reduce_max(features["steps"])):
+            x = tf.where((features["steps"] > step)[:, tf.newaxis], tf.tanh(x @ module.kernel), x)
+        return tf.reduce_sum(x, 1)
+
+    save(module, folder, CONTROL, score)
+
+
+PROTO = {"blob": tf.io.FixedLenFeature([], tf.string)}
+
+
+def proto_row(random: Random) -> dict[str, list[Any]]:
+    """A serialized message in a feature."""
+    listed = tf.train.FloatList(value=values(tf.float32, 3, random))
+    return {"blob": [listed.SerializeToString()]}
+
+
+def build_decode_proto(folder: Path) -> None:
+    """tf.io.decode_proto behind the parse op."""
+    module = tf.Module()
+    module.kernel = weight(3, 1)
+
+    def score(features: Any) -> Any:
+        decoded = tf.io.decode_proto(
+            features["blob"], "tensorflow.FloatList", ["value"], [tf.float32]
+        )
+        return tf.squeeze(decoded.values[0] @ module.kernel, 1)
+
+    save(module, folder, PROTO, score)
+
+
+# --- Keras -----------------------------------------------------------------------------------
+
+KERAS = {
+    "color": tf.io.FixedLenFeature([1], tf.string),
+    "id": tf.io.FixedLenFeature([1], tf.int64),
+    "price": tf.io.FixedLenFeature([1], tf.float32, default_value=[0.5]),
+}
+
+
+def keras_functional() -> tf.keras.Model:
+    """Preprocessing layers and a network in one functional model."""
+    layers = tf.keras.layers
+    color = tf.keras.Input([1], name="color", dtype="string")
+    number = tf.keras.Input([1], name="id", dtype="int64")
+    price = tf.keras.Input([1], name="price")
+    one_hot = layers.StringLookup(vocabulary=["red", "green"], output_mode="one_hot")(color)
+    bucket = layers.Embedding(10, 4)(layers.Hashing(10)(number))
+    edges = layers.Embedding(4, 4)(layers.Discretization([-1.0, 0.0, 1.0])(price))
+    normal = layers.Normalization(mean=0.2, variance=2.0)(price)
+    flat = [one_hot, layers.Flatten()(bucket), layers.Flatten()(edges), normal]
+    hidden = layers.Dense(8, activation="relu")(layers.Concatenate()(flat))
+    output = layers.Dense(1, activation="sigmoid")(layers.BatchNormalization()(hidden))
+    return tf.keras.Model({"color": color, "id": number, "price": price}, output)
+
+
+def build_keras_functional(folder: Path) -> None:
+    """Exported with Keras's own archive."""
+    tf.keras.utils.set_random_seed(0)
+    model = keras_functional()
+    archive = tf.keras.export.ExportArchive()
+    archive.track(model)
+    archive.add_endpoint(
+        "serving_default",
+        lambda examples: model(tf.io.parse_example(examples, KERAS)),
+        input_signature=[tf.TensorSpec([None], tf.string, name="examples")],
+    )
+    archive.write_out(str(folder), verbose=False)
+
+
+class TwoTowers(tf.keras.Model):
+    """A subclassed model that parses, preprocesses and scores."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.colors = tf.keras.layers.StringLookup(vocabulary=["red", "green", "blue"])
+        self.user = tf.keras.layers.Embedding(5, 4)
+        self.item = tf.keras.layers.Embedding(8, 4)
+
+    def call(self, features: Any) -> Any:
+        """The dot product of the towers, plus the price."""
+        user = self.user(self.colors(features["color"]))
+        return tf.reduce_sum(user * self.item(features["id"]), [1, 2]) + features["price"][:, 0]
+
+
+def build_keras_subclass(folder: Path) -> None:
+    """Saved with tf.saved_model.save, the parsing in a signature of its own."""
+    tf.keras.utils.set_random_seed(0)
+    model = TwoTowers()
+    model({"color": tf.constant([["red"]]), "id": tf.constant([[1]]), "price": tf.zeros([1, 1])})
+    save(model, folder, KERAS, model)
+
+
+SEQUENCE = {
+    "history": tf.io.FixedLenSequenceFeature([], tf.int64, allow_missing=True, default_value=7),
+    "points": tf.io.FixedLenSequenceFeature([2], tf.float32, allow_missing=True),
+}
+
+
+def build_recurrent(folder: Path) -> None:
+    """Sequences of any length through a recurrent layer."""
+    tf.keras.utils.set_random_seed(0)
+    model = tf.keras.Sequential([tf.keras.layers.Embedding(8, 4), tf.keras.layers.GRU(5)])
+    model.build([None, None])
+
+    def score(features: Any) -> Any:
+        first = tf.pad(features["history"], [[0, 0], [0, 1]])  # a step even if all are empty
+        return tf.reduce_sum(model(first), 1) + tf.reduce_sum(features["points"], [1, 2])
+
+    save(model, folder, SEQUENCE, score)
+
+
+# --- TensorFlow 1 ----------------------------------------------------------------------------
+
+FLAT = {
+    "id": tf.io.FixedLenFeature([], tf.int64),
+    "numbers": tf.io.FixedLenFeature([2], tf.float32, default_value=[0.5, 1.5]),
+    "ids": tf.io.VarLenFeature(tf.int64),
+}
+
+
+def build_flat_graph(folder: Path) -> None:
+    """A flat graph with the old parse op, reference-free variables, a table, Switch and Merge."""
+    v1.disable_control_flow_v2()
+    try:
+        with tf.Graph().as_default(), v1.Session() as session:
+            _flat_graph(session, folder)
+    finally:
+        v1.enable_control_flow_v2()
+
+
+def _flat_graph(session: Any, folder: Path) -> None:
+    examples = v1.placeholder(tf.string, [None], name="examples")
+    parsed = tf.raw_ops.ParseExample(
+        serialized=examples,
+        names=[],
+        sparse_keys=["ids"],
+        dense_keys=["id", "numbers"],
+        dense_defaults=[tf.constant([], tf.int64), tf.constant([0.5, 1.5])],
+        sparse_types=[tf.int64],
+        dense_shapes=[[], [2]],
+    )
+    ids = tf.SparseTensor(
+        parsed.sparse_indices[0], parsed.sparse_values[0], parsed.sparse_shapes[0]
+    )
+    number, numbers = parsed.dense_values
+    table = v1.get_variable("table", [8, 3], initializer=v1.random_normal_initializer(seed=1))
+    kernel = v1.get_variable(
+        "kernel", [3, 3], initializer=v1.random_normal_initializer(seed=2), use_resource=True
+    )
+    pooled = v1.nn.safe_embedding_lookup_sparse(table, ids, combiner="sum")
+    names = tf.lookup.StaticHashTable(
+        tf.lookup.KeyValueTensorInitializer(tf.range(4, dtype=tf.int64), [1.0, 2.0, 3.0, 4.0]), 0.0
+    )
+    with tf.control_dependencies([v1.assert_greater_equal(number, tf.constant(0, tf.int64))]):
+        looked_up = names.lookup(number)
+    x = v1.cond(tf.reduce_sum(numbers) > 0.0, lambda: pooled @ kernel, lambda: pooled - 1.0)
+    _, x = v1.while_loop(lambda i, _: i < 3, lambda i, y: (i + 1, tf.tanh(y @ kernel)), (0, x))
+    scores = tf.reduce_sum(x, 1) + looked_up + tf.reduce_sum(numbers, 1)
+    session.run([v1.global_variables_initializer(), v1.tables_initializer()])
+    builder = v1.saved_model.Builder(str(folder))
+    signature = v1.saved_model.predict_signature_def({"examples": examples}, {"scores": scores})
+    builder.add_meta_graph_and_variables(
+        session,
+        ["serve"],
+        {"serving_default": signature},
+        main_op=v1.tables_initializer(),
+        strip_default_attrs=True,
+    )
+    builder.save()
+
+
+MODELS = {
+    "nested_functions": Model(build_nested, NESTED),
+    "vocabulary_file_and_table": Model(build_table, TABLE),
+    "sparse_combiners": Model(build_combiners, COMBINERS, combiners_row),
+    "ragged_partitions": Model(build_ragged, RAGGED, ragged_row),
+    "branch_and_loop": Model(build_control_flow, CONTROL),
+    "decode_proto": Model(build_decode_proto, PROTO, proto_row),
+    "keras_functional": Model(build_keras_functional, KERAS),
+    "keras_subclass": Model(build_keras_subclass, KERAS),
+    "sequence_recurrent": Model(build_recurrent, SEQUENCE),
+    "flat_graph": Model(build_flat_graph, FLAT),
+}
