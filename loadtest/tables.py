@@ -90,7 +90,7 @@ def figures_table(rows: Sequence[tuple[str, Figures]]) -> Table:
     """One row a label; server CPU also as a share of the first's; latencies in milliseconds."""
     table = _plain_table("")
     table.add_column("", no_wrap=True)
-    headers = ["CPU ms", "", "bytes", "p50", "p95", "p99", "req/s", "calls", "errors"]
+    headers = ["CPU ms", "", "bytes", "p50", "p95", "p99", "req/s", "calls", "err"]
     for header in headers:
         table.add_column(header, justify="right", no_wrap=True)
     for label, figures in rows:
