@@ -21,6 +21,8 @@ lint: setup
 	@scripts/lint.sh
 
 bench: setup
+	@build/server/bin/wire_benchmark
+	@.venv/bin/python -m tests.client.bench_encoding
 	@.venv/bin/python -m colcast.loadtest.bench
 
 bench-zoo: setup

@@ -12,22 +12,19 @@ def run(code: str) -> str:
     return done.stdout
 
 
-COST = """
-import time
+MEMORY = """
 def resident():
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * 4096 / 2**20
-before, start = resident(), time.process_time()
+before = resident()
 import colcast.client
-print(time.process_time() - start, resident() - before)
+print(resident() - before)
 """
 
 
-def test_import_takes_under_300_ms_and_40_mb() -> None:
-    run(COST)  # compiles what is not compiled yet
-    seconds, megabytes = map(float, run(COST).split())
-    assert seconds < 0.3
-    assert megabytes < 40
+def test_import_takes_under_40_mb() -> None:
+    run(MEMORY)  # compiles what is not compiled yet
+    assert float(run(MEMORY)) < 40
 
 
 def test_import_brings_numpy_and_grpc_and_nothing_heavier() -> None:
