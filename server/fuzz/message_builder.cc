@@ -107,7 +107,24 @@ class Builder {
     return message;
   }
 
+  // Groups around `body`, about as many as may nest.
+  std::string DeepGroups(std::string body) {
+    for (uint32_t i = 92 + d_.Below(12); i > 0; --i) {
+      body = "\x9b\x06" + body + "\x9c\x06";
+    }
+    return body;
+  }
+
+  // A TensorProto inside a variant_val of a TensorProto ..., about as deep as it may be.
+  std::string DeepTensor(std::string tensor) {
+    for (uint32_t i = 44 + d_.Below(8); i > 0; --i) {
+      tensor = LengthField(15, LengthField(3, tensor));
+    }
+    return tensor;
+  }
+
   std::string Unknown(int depth) {
+    if (d_.OneIn(128)) return DeepGroups("");
     const uint32_t number = d_.OneIn(4) ? d_.Number() : d_.Below(20);
     switch (d_.Below(5)) {
       case 0:
@@ -130,7 +147,8 @@ class Builder {
     std::string message;
     if (!d_.OneIn(16)) message += LengthField(1, Name());
     for (uint32_t i = d_.OneIn(8) ? d_.Below(4) : 1; i > 0; --i) {
-      message += LengthField(2, Tensor(kMaxDepth));
+      const std::string tensor = Tensor(kMaxDepth);
+      message += LengthField(2, d_.OneIn(128) ? DeepTensor(tensor) : tensor);
     }
     if (d_.OneIn(16)) message += LengthField(1, Name());
     if (d_.OneIn(16)) message += Unknown(kMaxDepth);

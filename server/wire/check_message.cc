@@ -50,7 +50,7 @@ bool CheckNested(const FieldSchema& field, Reader* message, int depth, Malformed
     if (is_entry && malformed != nullptr) *key = BracketedKeyOf(Reader(message->Rest()));
     return Blame(message->error(), start, malformed);
   }
-  if (CheckMessage(nested, *field.message, is_entry ? depth : depth - 1, malformed)) return true;
+  if (CheckMessage(nested, *field.message, depth - 1, malformed)) return true;
   if (is_entry && malformed != nullptr) *key = BracketedKeyOf(nested);
   return false;
 }

@@ -7,6 +7,7 @@
 
 #include "server/wire/bytes.h"
 #include "server/wire/data_type.h"
+#include "server/wire/reuse.h"
 
 namespace colcast {
 
@@ -48,7 +49,7 @@ struct ColumnValues {
     count = 0;
     packed = false;
     payload = Bytes();
-    messages.clear();
+    ClearForReuse(&messages);
   }
 };
 

@@ -1,6 +1,7 @@
 #include "server/wire/data_type.h"
 
 #include <array>
+#include <cstdint>
 
 namespace colcast {
 namespace {
@@ -49,7 +50,7 @@ constexpr std::array<TypeFacts, 33> kTypes = {{
     {"DT_UINT2", 1},
 }};
 
-bool IsListed(int dtype) { return dtype >= 0 && dtype < static_cast<int>(kTypes.size()); }
+bool IsListed(int64_t dtype) { return dtype >= 0 && dtype < static_cast<int64_t>(kTypes.size()); }
 
 }  // namespace
 
@@ -57,7 +58,7 @@ size_t ElementSize(DataType dtype) { return IsListed(dtype) ? kTypes[dtype].elem
 
 std::string DataTypeName(DataType dtype) {
   if (IsListed(dtype)) return kTypes[dtype].name;
-  const int referenced = static_cast<int>(dtype) - kReferenceOffset;
+  const int64_t referenced = int64_t{dtype} - kReferenceOffset;
   if (referenced > 0 && IsListed(referenced)) return std::string(kTypes[referenced].name) + "_REF";
   return "dtype " + std::to_string(static_cast<int>(dtype));
 }

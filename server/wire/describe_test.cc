@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,7 @@ TEST(DataTypeTest, HasTensorFlowsNamesAndSizes) {
   EXPECT_EQ(DataTypeName(static_cast<DataType>(109)), "DT_INT64_REF");
   EXPECT_EQ(DataTypeName(static_cast<DataType>(77)), "dtype 77");
   EXPECT_EQ(DataTypeName(static_cast<DataType>(-1)), "dtype -1");
+  EXPECT_EQ(DataTypeName(static_cast<DataType>(INT32_MIN)), "dtype -2147483648");
   EXPECT_EQ(ElementSize(DT_COMPLEX128), 16u);
   EXPECT_EQ(ElementSize(DT_STRING), 0u);
   EXPECT_EQ(ElementSize(static_cast<DataType>(109)), 0u);

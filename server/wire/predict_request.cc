@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "server/wire/reader.h"
+#include "server/wire/reuse.h"
 #include "server/wire/schema.h"
 #include "server/wire/tensor_decoder.h"
 #include "server/wire/utf8.h"
@@ -46,8 +47,7 @@ bool PredictRequestDecoder::Decode(Reader message, int depth) {
         ok = message.ReadNested(&nested) && MergeModelSpec(nested, depth - 1);
         break;
       case MakeTag(2, kLengthType):
-        // A map entry does not count as a level of nesting.
-        ok = message.ReadNested(&nested) && DecodeInput(nested, depth);
+        ok = message.ReadNested(&nested) && DecodeInput(nested, depth - 1);
         break;
       case MakeTag(3, kLengthType):
         ok = ReadName(&message, &request_->output_filter_.emplace_back());
@@ -172,17 +172,17 @@ bool PredictRequestDecoder::ReadString(Reader* reader, std::string* text) {
 }
 
 void PredictRequest::Clear() {
-  model_spec_.name.clear();
+  ClearForReuse(&model_spec_.name);
   model_spec_.version.reset();
   model_spec_.version_label.reset();
-  model_spec_.signature_name.clear();
+  ClearForReuse(&model_spec_.signature_name);
   if (column_count_ > kMaxKeptColumns) {
     columns_ = std::vector<Column>();
     names_ = NameTable();
   }
   column_count_ = 0;
   names_.Clear();
-  output_filter_.clear();
+  ClearForReuse(&output_filter_);
   straddling_names_.clear();
 }
 

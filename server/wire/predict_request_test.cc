@@ -218,15 +218,43 @@ TEST(DecodePredictRequestTest, NamesMustBeUtf8) {
                 "inputs[\"a\"].value.tensor_shape.dim.name: not valid UTF-8 (byte 12 of 14)");
 }
 
+// Found beside the fuzz target: the entries of a map count as a level, too.
+TEST(DecodePredictRequestTest, GroupsNestAsDeepAsInProtobuf) {
+  const auto accepts = [](const std::string& message) {
+    PredictRequest request;
+    return DecodePredictRequest(Bytes(message), &request).ok();
+  };
+  const auto groups = [](int levels) {
+    std::string body;
+    for (int i = 0; i < levels; ++i) {
+      body = Tag(99, kStartGroupType) + body + Tag(99, kEndGroupType);
+    }
+    return body;
+  };
+  const auto in_value = [](const std::string& body) { return BytesField(2, BytesField(2, body)); };
+  EXPECT_TRUE(accepts(groups(100)));
+  EXPECT_FALSE(accepts(groups(101)));
+  EXPECT_TRUE(accepts(BytesField(1, groups(99))));  // model_spec
+  EXPECT_FALSE(accepts(BytesField(1, groups(100))));
+  EXPECT_TRUE(accepts(BytesField(2, groups(99))));  // inputs
+  EXPECT_FALSE(accepts(BytesField(2, groups(100))));
+  EXPECT_TRUE(accepts(in_value(groups(98))));
+  EXPECT_FALSE(accepts(in_value(groups(99))));
+  EXPECT_TRUE(accepts(in_value(Shape(BytesField(2, groups(96))))));
+  EXPECT_FALSE(accepts(in_value(Shape(BytesField(2, groups(97))))));
+  EXPECT_TRUE(accepts(BytesField(5, BytesField(2, groups(98)))));  // split_dimensions
+  EXPECT_FALSE(accepts(BytesField(5, BytesField(2, groups(99)))));
+}
+
 TEST(DecodePredictRequestTest, MessagesNestAsDeepAsInProtobuf) {
-  // Each level of variant_val and its tensors takes two; the outermost TensorProto is the first.
+  // The entry and its TensorProto are the first two levels; a variant_val and its tensors two more.
   const auto nested = [](int levels, const std::string& innermost) {
     std::string tensor = innermost;
     for (int i = 0; i < levels; ++i) tensor = BytesField(15, BytesField(3, tensor));
     return Input("v", tensor);
   };
   PredictRequest request;
-  EXPECT_TRUE(DecodePredictRequest(Bytes(nested(49, BytesField(15, ""))), &request).ok());
+  EXPECT_TRUE(DecodePredictRequest(Bytes(nested(49, "")), &request).ok());
   const Status status = DecodePredictRequest(Bytes(nested(50, "")), &request);
   EXPECT_EQ(status.code, StatusCode::kInvalidArgument);
   EXPECT_THAT(status.message, HasSubstr("inputs[\"v\"].value.variant_val.tensors."));

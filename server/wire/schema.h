@@ -15,7 +15,7 @@ enum class FieldKind : uint8_t {
   kPlain,  // nothing to check that an unknown field would not have: listed for its name
   kString,
   kMessage,
-  kMapEntry,        // a message that does not count as a level of nesting
+  kMapEntry,        // a message, too
   kRepeatedVarint,  // this and the next two may come packed
   kRepeatedFixed32,
   kRepeatedFixed64,

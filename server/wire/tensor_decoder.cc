@@ -1,5 +1,6 @@
 #include "server/wire/tensor_decoder.h"
 
+#include "server/wire/reuse.h"
 #include "server/wire/schema.h"
 #include "server/wire/utf8.h"
 #include "server/wire/varint.h"
@@ -38,7 +39,7 @@ void TensorDecoder::Begin(Column* column) {
   column_ = column;
   column->dtype = DT_INVALID;
   column->unknown_rank = false;
-  column->dims.clear();
+  ClearForReuse(&column->dims);
   column->values.Clear();
   counts_.fill(0);
   first_field_ = 0;

@@ -14,7 +14,8 @@ constexpr size_t kMaxDimensions = 254;
 
 std::string Input(const Column& column) { return "input " + Quoted(column.name); }
 
-// Writes at most `capacity` varints to `out`, each converted to T by `convert`.
+// Writes the varints of some packed bodies to `out`, `capacity` at most, each converted to T by
+// `convert`.
 template <typename T, typename Convert>
 class VarintCopier {
  public:
@@ -24,16 +25,17 @@ class VarintCopier {
   T* out() const { return out_; }
 
   void Copy(const Bytes& body) {
-    if (body.contiguous()) return CopyPiece(Reader(body), body.data(), body.size());
-    Reader reader(body);
+    Reader reader(body.contiguous() ? CopyMost(body) : body);
     uint64_t value;
     while (out_ != end_ && !reader.done() && reader.ReadVarint(&value)) *out_++ = convert_(value);
   }
 
  private:
-  void CopyPiece(Reader reader, const uint8_t* at, size_t size) {
-    const uint8_t* const end = at + size;
-    // Each step reads at most 8 varints, and none of them beyond `end`.
+  // Copies while a step of eight varints, or of the longest one, is sure to stay inside `body` and
+  // `out`. Returns what is left.
+  Bytes CopyMost(const Bytes& body) {
+    const uint8_t* at = body.data();
+    const uint8_t* const end = at + body.size();
     while (end - at >= 16 && end_ - out_ >= 8) {
       const uint64_t word = LoadEightBytes(at);
       if ((word & kContinuationBits) == 0) {
@@ -46,9 +48,7 @@ class VarintCopier {
         *out_++ = convert_(value);
       }
     }
-    (void)reader.Skip(size - (end - at));
-    uint64_t value;
-    while (out_ != end_ && !reader.done() && reader.ReadVarint(&value)) *out_++ = convert_(value);
+    return Bytes(at, end - at);
   }
 
   T* out_;
@@ -242,8 +242,7 @@ Status CheckValues(const Column& column, int64_t count) {
 
 Status CopyValues(const Column& column, int64_t count, void* out) {
   if (Status status = CheckValues(column, count); !status.ok()) return status;
-  if (column.dtype == DT_STRING)
-    return Internal(Input(column), ": strings are visited, not copied");
+  if (column.dtype == DT_STRING) return Internal(Input(column), ": strings are to be visited");
   if (count == 0) return OkStatus();
   if (!column.values.tensor_content.empty()) {
     column.values.tensor_content.CopyTo(out);
