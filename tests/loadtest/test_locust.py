@@ -101,8 +101,8 @@ def test_users_that_wait_do_not_see_an_overload(serve: Any, tmp_path: Path):
 
     options = ["--host", serve(work, workers=1), "-u", "2", "-r", "2", "-t", "4s"]
     stats = run(tmp_path, *recorded(tmp_path), *options)
-    assert percentile(stats["as recorded"], 50) == pytest.approx(200, abs=50)
-    assert percentile(stats["as recorded"], 95) < 350
+    assert percentile(stats["as recorded"], 50) == pytest.approx(200, abs=60)
+    assert percentile(stats["as recorded"], 95) < 600
 
 
 def free_port() -> int:
