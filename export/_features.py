@@ -96,12 +96,22 @@ class Feature:
         return np.dtype(object if self.dtype == "string" else self.dtype)
 
     def default_row(self) -> Any:
-        """The one-row column [1, *shape] of a missing FIXED_LEN feature, None if it is required."""
-        if self.kind is not Kind.FIXED_LEN or self.default is None:
+        """What a request without the feature has in its place, as one row.
+
+        Returns:
+          FIXED_LEN: [1, *shape], None if it is required. FIXED_LEN_SEQUENCE: [1, 1, *shape], one
+          step of padding, where that is not zero or empty: clients learn the padding from it. None
+          otherwise: what is absent and what has been forgotten would look the same.
+        """
+        if self.kind is Kind.FIXED_LEN_SEQUENCE and self.padding != _EMPTY[self.dtype]:
+            values, shape = (self.padding,) * self.size, (1, 1, *self.shape)
+        elif self.kind is Kind.FIXED_LEN and self.default is not None:
+            values, shape = self.default, (1, *self.shape)
+        else:
             return None
         row = np.empty(self.size, dtype=self.numpy_dtype)
-        row[:] = self.default
-        return row.reshape((1, *self.shape))
+        row[:] = values
+        return row.reshape(shape)
 
     def describe(self) -> str:
         """Kind, dtype and shape in a few words, for messages: `fixed_len int64 [2]`."""

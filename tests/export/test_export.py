@@ -10,7 +10,7 @@ import tensorflow as tf
 from colcast.export import export_saved_model
 from tensorflow.core.protobuf import saved_model_pb2
 
-from .conftest import served
+from .conftest import save, served
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +79,25 @@ def test_signature_declares_rows_dtypes_and_defaults(converted):
     assert set(signature.defaults) == {"user_age", "numbers"}
     np.testing.assert_array_equal(tf.make_ndarray(signature.defaults["user_age"]), [30])
     np.testing.assert_array_equal(tf.make_ndarray(signature.defaults["numbers"]), [[0.5, -2]])
+
+
+def test_padding_of_a_sequence_is_a_step_in_its_default(tmp_path):
+    module = tf.Module()
+    module.weight = tf.Variable(2.0)
+    spec = {
+        "sevens": tf.io.FixedLenSequenceFeature([2], tf.float32, True, default_value=7.0),
+        "zeros": tf.io.FixedLenSequenceFeature([], tf.float32, True),
+    }
+    save(
+        tmp_path / "model",
+        module,
+        spec,
+        lambda f: tf.reduce_sum(f["sevens"], [1, 2]) * module.weight + tf.reduce_sum(f["zeros"], 1),
+    )
+    export_saved_model(tmp_path / "model", tmp_path / "out")
+    defaults = meta_graph(tmp_path / "out").signature_def["columnar"].defaults
+    assert set(defaults) == {"sevens"}
+    np.testing.assert_array_equal(tf.make_ndarray(defaults["sevens"]), [[[7, 7]]])
 
 
 def test_original_graph_stays(embedded, converted):
