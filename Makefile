@@ -29,7 +29,7 @@ bench-zoo: setup
 	@.venv/bin/python -m colcast.loadtest.bench --papers
 
 fuzz: setup
-	@server/fuzz/run.sh
+	@server/engine/fuzz/run.sh
 
 # FORK_SERVING_SOURCE, FORK_TENSORFLOW_SOURCE: local trees instead of the network.
 fork fork-check: FORK = python3 -m fork $(FORK_SERVING_SOURCE:%=--serving '%') $(FORK_TENSORFLOW_SOURCE:%=--tensorflow '%')

@@ -1,4 +1,4 @@
-#include "server/fuzz/oracle.h"
+#include "server/engine/fuzz/oracle.h"
 
 #include <cstdio>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-#include "server/fuzz/message_builder.h"
+#include "server/engine/fuzz/message_builder.h"
 
 #include <iterator>
 #include <string_view>

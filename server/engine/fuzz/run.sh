@@ -2,7 +2,7 @@
 # Builds the fuzz target, runs it for FUZZ_SECONDS (default 60), and adds to tests/hostile/corpus the
 # inputs that reach code no other file there reaches. A disagreement is left in build/fuzz/found.
 set -euo pipefail
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../../.."
 seconds=${FUZZ_SECONDS:-60}
 corpus=tests/hostile/corpus
 
@@ -12,7 +12,7 @@ if ! command -v clang++ > /dev/null || ! clang++ -fsanitize=fuzzer -x c++ -o /de
   echo "make fuzz needs clang with libFuzzer: apt-get install clang libclang-rt-14-dev" >&2
   exit 1
 fi
-cmake -S server/fuzz -B build/fuzz -G Ninja -DCMAKE_CXX_COMPILER=clang++ > build/fuzz-configure.log \
+cmake -S server/engine/fuzz -B build/fuzz -G Ninja -DCMAKE_CXX_COMPILER=clang++ > build/fuzz-configure.log \
   || { cat build/fuzz-configure.log >&2; exit 1; }
 ninja -C build/fuzz --quiet
 

@@ -1,7 +1,7 @@
 // What protobuf and TensorFlow make of a PredictRequest: the truth server/wire is compared with.
 // Plain types only, because the oracle is compiled without the sanitizers that the fuzz target has.
-#ifndef COLCAST_SERVER_FUZZ_ORACLE_H_
-#define COLCAST_SERVER_FUZZ_ORACLE_H_
+#ifndef COLCAST_SERVER_ENGINE_FUZZ_ORACLE_H_
+#define COLCAST_SERVER_ENGINE_FUZZ_ORACLE_H_
 
 #include <cstdint>
 #include <map>
@@ -50,4 +50,4 @@ std::optional<OracleRequest> ReadWithTensorFlow(std::string_view message,
 
 }  // namespace colcast::fuzz
 
-#endif  // COLCAST_SERVER_FUZZ_ORACLE_H_
+#endif  // COLCAST_SERVER_ENGINE_FUZZ_ORACLE_H_

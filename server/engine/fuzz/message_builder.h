@@ -1,6 +1,6 @@
 // Turns fuzz bytes into PredictRequests that are almost valid: what random bytes rarely reach.
-#ifndef COLCAST_SERVER_FUZZ_MESSAGE_BUILDER_H_
-#define COLCAST_SERVER_FUZZ_MESSAGE_BUILDER_H_
+#ifndef COLCAST_SERVER_ENGINE_FUZZ_MESSAGE_BUILDER_H_
+#define COLCAST_SERVER_ENGINE_FUZZ_MESSAGE_BUILDER_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -32,4 +32,4 @@ std::string BuildRequest(Decisions* decisions);
 
 }  // namespace colcast::fuzz
 
-#endif  // COLCAST_SERVER_FUZZ_MESSAGE_BUILDER_H_
+#endif  // COLCAST_SERVER_ENGINE_FUZZ_MESSAGE_BUILDER_H_

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "server/fuzz/message_builder.h"
-#include "server/fuzz/oracle.h"
+#include "server/engine/fuzz/message_builder.h"
+#include "server/engine/fuzz/oracle.h"
 #include "server/wire/predict_request.h"
 #include "server/wire/predict_response.h"
 #include "server/wire/reader.h"
