@@ -77,15 +77,15 @@ void WorkerPool::Work() {
 }
 
 WorkerPool::Waiting WorkerPool::TakeNext() {
-  const bool overloaded =
-      waiting_.size() > static_cast<size_t>(kOldestFirstLimit) * options_.num_workers;
-  Waiting next = overloaded ? waiting_.back() : waiting_.front();
-  if (overloaded) {
-    waiting_.pop_back();
-  } else {
+  const Clock::time_point now = options_.now();
+  const Waiting oldest = waiting_.front();
+  if (now - oldest.since <= oldest.job->deadline() - now) {
     waiting_.pop_front();
+    return oldest;
   }
-  return next;
+  const Waiting newest = waiting_.back();
+  waiting_.pop_back();
+  return newest;
 }
 
 std::vector<Job*> WorkerPool::TakeExpired() {

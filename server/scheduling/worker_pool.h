@@ -5,10 +5,10 @@
 // whose deadline has passed or whose client hung up is dropped when its turn comes, and one that
 // finds the queue full is dropped at once.
 //
-// Under overload the newest request runs first: the old ones are those that would be answered too
-// late anyway, and serving them first would make every answer late (adaptive LIFO; Maurer, "Fail
-// at Scale", ACM Queue 2015). Below kOldestFirstLimit waiting requests a worker the order is that
-// of arrival.
+// Requests run in the order of arrival, until the oldest one has waited longer than it has left:
+// then the newest runs first. The old ones are those that would be answered too late anyway, and
+// serving them first would make every answer late (adaptive LIFO; Maurer, "Fail at Scale", ACM
+// Queue 2015).
 #ifndef COLCAST_SERVER_SCHEDULING_WORKER_POOL_H_
 #define COLCAST_SERVER_SCHEDULING_WORKER_POOL_H_
 
@@ -50,9 +50,6 @@ class WorkerPool {
     std::function<Clock::time_point()> now = Clock::now;
   };
 
-  // Waiting requests a worker up to which the oldest runs first.
-  static constexpr int kOldestFirstLimit = 8;
-
   // Requires num_workers >= 1 and max_queued_requests >= 1.
   explicit WorkerPool(Options options);
   // Drops what waits (kShutdown) and waits for what runs.
@@ -76,6 +73,7 @@ class WorkerPool {
   };
 
   void Work();
+  // Requires a request that waits.
   Waiting TakeNext();
   // Takes the oldest requests whose deadline has passed out of the queue.
   std::vector<Job*> TakeExpired();

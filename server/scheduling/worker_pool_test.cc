@@ -114,19 +114,26 @@ TEST_F(WorkerPoolTest, RunsInTheOrderOfArrival) {
   EXPECT_THAT(journal_.WaitFor(3), ElementsAre("ran a", "ran b", "ran c"));
 }
 
-TEST_F(WorkerPoolTest, RunsTheNewestFirstUnderOverload) {
-  Start(100);
+TEST_F(WorkerPoolTest, RunsTheNewestFirstOnceTheOldestHasWaitedLongerThanItHasLeft) {
+  Start(10);
   Block();
-  std::vector<std::string> expected;
-  for (int i = 0; i < WorkerPool::kOldestFirstLimit + 2; ++i) {
-    pool_->Submit(Make(std::to_string(i)));
-  }
+  const Clock::time_point start = now_;
+  pool_->Submit(Make("old")->DueAt(start + milliseconds(50)));
+  now_ = start + milliseconds(26);
+  pool_->Submit(Make("newer")->DueAt(start + milliseconds(76)));
+  pool_->Submit(Make("newest")->DueAt(start + milliseconds(76)));
   release_.set_value();
-  expected = {"ran 9", "ran 8"};
-  for (int i = 0; i < WorkerPool::kOldestFirstLimit; ++i) {
-    expected.push_back("ran " + std::to_string(i));
-  }
-  EXPECT_EQ(journal_.WaitFor(10), expected);
+  EXPECT_THAT(journal_.WaitFor(3), ElementsAre("ran newest", "ran newer", "ran old"));
+}
+
+TEST_F(WorkerPoolTest, WithoutDeadlinesTheOrderIsAlwaysThatOfArrival) {
+  Start(10);
+  Block();
+  pool_->Submit(Make("old"));
+  now_ = now_.load() + milliseconds(60'000);
+  pool_->Submit(Make("new"));
+  release_.set_value();
+  EXPECT_THAT(journal_.WaitFor(2), ElementsAre("ran old", "ran new"));
 }
 
 TEST_F(WorkerPoolTest, DropsAtOnceWhenTheQueueIsFull) {
