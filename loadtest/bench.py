@@ -5,7 +5,6 @@ python -m colcast.loadtest.bench --models wide,movielens    make bench    make b
 
 import argparse
 import json
-import logging
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,7 +31,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Measures and prints; figures go to --output. 130 if it was interrupted."""
     args = _parser().parse_args(argv)
     console = Console()
-    logging.getLogger("tensorflow").setLevel(logging.ERROR)
     try:
         table = [markdown_head(parse_formats(args.formats))]
         for model in _models(args):
@@ -60,8 +58,10 @@ def bench(model: str, args: argparse.Namespace, console: Console) -> list[Line]:
       ValueError: no such model or format, or a size the model has no requests of.
     """
     from colcast.zoo.columnar import columnar
+    from colcast.zoo.quiet import quieten_tensorflow
     from colcast.zoo.registry import MODELS
 
+    quieten_tensorflow()
     formats = parse_formats(args.formats)
     sizes = [int(size) for size in args.sizes.split(",")]
     if model not in MODELS:

@@ -5,6 +5,7 @@ wide         a model with hundreds of scalar features
 papers/      the eight models papers about recommendation inference are judged on
 registry     all of them by name, with the requests they are sent
 examples     rows as tf.Examples      saving, kept   SavedModels, made once
+columnar     them exported            quiet          without TensorFlow's notes
 """
 
 import os

@@ -5,7 +5,6 @@ python -m colcast.zoo.movielens.demo
 
 import argparse
 import json
-import logging
 import shutil
 import signal
 import sys
@@ -26,6 +25,7 @@ from colcast.zoo.columnar import USER_FEATURES
 from colcast.zoo.examples import serialize_request
 from colcast.zoo.movielens import train
 from colcast.zoo.movielens.features import Candidates, RankingRequest
+from colcast.zoo.quiet import quieten_tensorflow
 from rich.console import Console
 from rich.table import Table
 
@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--work-dir", type=Path, default=train.WORK_DIR)
     args = parser.parse_args(argv)
     signal.signal(signal.SIGTERM, _interrupt)
-    logging.getLogger("tensorflow").setLevel(logging.ERROR)
+    quieten_tensorflow()
     try:
         return run(args.work_dir)
     except KeyboardInterrupt:
