@@ -1,9 +1,24 @@
-# Sourced by the setup scripts: messages, the Python that is wanted, virtual environments.
+# Sourced by the setup scripts: messages, Debian packages, the Python that is wanted, virtual
+# environments.
 
 PYTHON=${PYTHON:-python3}
 
 say() { printf '\033[1m[setup]\033[0m %s\n' "$*"; }
 die() { printf 'setup: %s\n' "$*" >&2; exit 1; }
+
+install_debian_packages() {  # names; those that are installed are left alone
+  command -v dpkg-query >/dev/null || die "dpkg-query not found: setup supports Debian 12 and its relatives"
+  local missing
+  missing=$(comm -23 <(printf '%s\n' "$@" | sort) \
+    <(dpkg-query -W -f='${db:Status-Abbrev}${binary:Package}\n' "$@" 2>/dev/null |
+      sed -n 's/^ii *//p' | sed 's/:.*//' | sort))
+  [ -z "$missing" ] && return
+  say "installing Debian packages:" $missing
+  [ "$(id -u)" = 0 ] || die "these Debian packages are missing and only root can install them:" $missing
+  apt-get update -qq
+  # shellcheck disable=SC2086
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
+}
 
 require_python() {
   "$PYTHON" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' ||

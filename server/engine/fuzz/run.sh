@@ -3,15 +3,11 @@
 # inputs that reach code no other file there reaches. A disagreement is left in build/fuzz/found.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
+. scripts/environment.sh
 seconds=${FUZZ_SECONDS:-60}
 corpus=tests/hostile/corpus
 
-if ! command -v clang++ > /dev/null || ! clang++ -fsanitize=fuzzer -x c++ -o /dev/null - \
-  <<< 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }' \
-  2> /dev/null; then
-  echo "make fuzz needs clang with libFuzzer: apt-get install clang libclang-rt-14-dev" >&2
-  exit 1
-fi
+install_debian_packages clang libclang-rt-14-dev
 cmake -S server/engine/fuzz -B build/fuzz -G Ninja -DCMAKE_CXX_COMPILER=clang++ > build/fuzz-configure.log \
   || { cat build/fuzz-configure.log >&2; exit 1; }
 ninja -C build/fuzz --quiet
