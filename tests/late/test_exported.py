@@ -1,0 +1,119 @@
+"""The whole way: a model that parses tf.Example is exported, and its late signature scores."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from colcast.client import RankingClient
+from colcast.export import export_saved_model
+from colcast.server import ServerProcess
+
+layers = tf.keras.layers
+SPEC = {
+    "user_age": tf.io.FixedLenFeature([], tf.int64, default_value=30),
+    "user_words": tf.io.VarLenFeature(tf.string),
+    "item_id": tf.io.FixedLenFeature([], tf.int64),
+    "item_price": tf.io.FixedLenFeature([2], tf.float32, default_value=[1.0, 2.0]),
+}
+USER = {"user_age": 44, "user_words": ["red", "unheard of", "blue"]}
+ITEMS = [{"item_id": 7 * n % 40, "item_price": [n / 3, -1.0]} for n in range(23)]
+
+
+class _Ranker(tf.Module):  # type: ignore[misc]
+    """User and item towers, their product beside them in a network with batch normalisation."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        tf.keras.utils.set_random_seed(1)
+        self.words = layers.StringLookup(vocabulary=["red", "green", "blue"])
+        self.word_table = layers.Embedding(4, 8)
+        self.item_table = layers.Embedding(40, 8)
+        self.tower = layers.Dense(8, activation="relu")
+        self.norm = layers.BatchNormalization(beta_initializer="ones", gamma_initializer="uniform")
+        self.top = layers.Dense(16, activation="relu", bias_initializer="uniform")
+        self.score = layers.Dense(1, activation="sigmoid")
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])  # type: ignore[untyped-decorator]
+    def serve(self, examples: Any) -> dict[str, Any]:
+        """Scores serialized examples."""
+        columns = tf.io.parse_example(examples, SPEC)
+        words = self.word_table(self.words(tf.sparse.to_dense(columns["user_words"])))
+        age = tf.math.log1p(tf.cast(columns["user_age"], tf.float32))[:, None]
+        user = self.tower(tf.concat([tf.reduce_sum(words, axis=1), age], 1))
+        item = self.item_table(tf.math.floormod(columns["item_id"], 40))
+        together = tf.concat([item, user, user * item, columns["item_price"]], 1)
+        return {"score": self.score(self.top(self.norm(together)))[:, 0]}
+
+
+@pytest.fixture(scope="module")
+def base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the exported model's version is."""
+    folder = tmp_path_factory.mktemp("late")
+    module = _Ranker()
+    module.serve(tf.constant([_example(USER | ITEMS[0])]))
+    tf.saved_model.save(module, str(folder / "model"), {"serving_default": module.serve})
+    export_saved_model(
+        folder / "model", folder / "ranker" / "1", user_features=["user_*"], late=True
+    )
+    return folder / "ranker"
+
+
+@pytest.fixture(scope="module")
+def expected(base_path: Path) -> Any:
+    """The scores of the original signature."""
+    loaded = tf.saved_model.load(str(base_path / "1"))
+    examples = tf.constant([_example(USER | item) for item in ITEMS])
+    return loaded.signatures["serving_default"](examples=examples)["score"].numpy()
+
+
+@pytest.fixture(scope="module")
+def client(base_path: Path) -> Iterator[RankingClient]:
+    """A client of the native server with the exported model."""
+    with ServerProcess("ranker", base_path) as server, RankingClient(server.target, "ranker") as it:
+        yield it
+
+
+def test_plain_tensorflow_runs_the_late_signature_from_the_saved_model_alone(
+    base_path: Path, expected: Any
+) -> None:
+    late = tf.saved_model.load(str(base_path / "1")).signatures["columnar_late"]
+    words = np.array([word.encode() for word in USER["user_words"]], object)[None]
+    columns = {
+        "user_age": tf.constant([USER["user_age"]], tf.int64),
+        "user_words": tf.constant(words),
+        "item_id": tf.constant([item["item_id"] for item in ITEMS], tf.int64),
+        "item_price": tf.constant([item["item_price"] for item in ITEMS], tf.float32),
+    }
+    named = {name: columns.get(name) for name in late.structured_input_signature[1]}
+    (lengths,) = (name for name, column in named.items() if column is None)
+    named[lengths] = tf.constant([3], tf.int64)
+    np.testing.assert_allclose(late(**named)["score"], expected, rtol=1e-5)
+
+
+def test_native_server_scores_the_same_late(client: RankingClient, expected: Any) -> None:
+    late = client.rank(USER, ITEMS, target="late").scores
+    np.testing.assert_allclose(late, expected, rtol=1e-5)
+
+
+def test_defaults_and_empty_lists_hold_for_late_columns_too(client: RankingClient) -> None:
+    user, items = {"user_words": []}, [{"item_id": n} for n in range(5)]
+    late = client.rank(user, items, target="late").scores
+    examples = [_example(user | item) for item in items]
+    np.testing.assert_allclose(late, client.predict_examples(examples).scores, rtol=1e-5)
+
+
+def _example(row: dict[str, Any]) -> bytes:
+    example = tf.train.Example()
+    for name, value in row.items():
+        values = value if isinstance(value, list) else [value]
+        feature = example.features.feature[name]
+        if values and isinstance(values[0], str):
+            feature.bytes_list.value.extend(word.encode() for word in values)
+        elif values and isinstance(values[0], float):
+            feature.float_list.value.extend(values)
+        elif values:
+            feature.int64_list.value.extend(values)
+    return bytes(example.SerializeToString())
