@@ -1,0 +1,130 @@
+"""Estimators, on both roads: converted, and exported with columnar inputs in the first place."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from colcast.client import RankingClient
+from colcast.export import export_saved_model
+from colcast.server import ServerProcess
+from tensorflow.core.protobuf import saved_model_pb2
+
+ROOT = Path(__file__).parents[2]
+PYTHON = ROOT / ".venv-estimator" / "bin" / "python"
+NAMES = ["dnn", "linear", "combined", "old_dnn"]
+
+pytestmark = pytest.mark.skipif(
+    not PYTHON.exists(), reason="Estimators need TensorFlow 2.15: make setup-estimator"
+)
+
+
+def in_tensorflow_2_15(*arguments: object) -> None:
+    command = [str(PYTHON), str(ROOT / "tests" / "export" / "estimators.py"), *map(str, arguments)]
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("estimators")
+    in_tensorflow_2_15(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def converted(trained: Path) -> Path:
+    """The trained ones, each with its converted form in `converted/1`."""
+    for name in NAMES:
+        report = export_saved_model(
+            trained / name / "examples",
+            trained / name / "converted" / "1",
+            signatures=["predict"],
+            examples=trained / name / "recorded",
+        )
+        assert report.signatures[0].parity.identical
+    return trained
+
+
+@pytest.fixture(params=NAMES)
+def model(request, converted: Path) -> Path:
+    """The folder of one Estimator."""
+    return converted / request.param
+
+
+def recorded(folder: Path) -> list[bytes]:
+    return list(tf.data.TFRecordDataset(str(folder / "recorded")).as_numpy_iterator())
+
+
+def signature_of(folder: Path, name: str):
+    proto = saved_model_pb2.SavedModel.FromString((folder / "saved_model.pb").read_bytes())
+    return proto.meta_graphs[0].signature_def[name]
+
+
+def plain(tensors) -> dict:
+    return {name: tf.make_ndarray(tensor).tolist() for name, tensor in tensors.items()}
+
+
+def test_both_roads_give_the_same_signature(model):
+    converted = signature_of(model / "converted" / "1", "columnar")
+    exported = signature_of(model / "columns", "predict")
+    for one, other in [(converted.inputs, exported.inputs), (converted.outputs, exported.outputs)]:
+        assert {k: (v.dtype, v.tensor_shape) for k, v in one.items()} == {
+            k: (v.dtype, v.tensor_shape) for k, v in other.items()
+        }
+    assert {
+        name: tf.make_ndarray(value).tolist() for name, value in converted.defaults.items()
+    } == {name: tf.make_ndarray(value).tolist() for name, value in exported.defaults.items()}
+    assert converted.method_name == exported.method_name
+
+
+def test_both_roads_score_the_same_served(model):
+    rows = recorded(model)
+    (model / "direct").mkdir()
+    (model / "direct" / "1").symlink_to(model / "columns")
+    with (
+        ServerProcess(model_name="converted", model_base_path=model / "converted") as server,
+        RankingClient(server.target, "converted", timeout_seconds=60) as client,
+        RankingClient(
+            server.target, "converted", timeout_seconds=60, target="example", signature="predict"
+        ) as example_client,
+    ):
+        expected = example_client.predict_examples(rows).outputs
+        converted = client.predict_examples(rows, target="colcast").outputs
+    with (
+        ServerProcess(model_name="direct", model_base_path=model / "direct") as server,
+        RankingClient(server.target, "direct", timeout_seconds=60, signature="predict") as client,
+    ):
+        direct = client.predict_examples(rows, target="colcast").outputs
+    assert set(expected) == set(converted) == set(direct)
+    for output, scores in expected.items():
+        np.testing.assert_array_equal(converted[output], scores)
+        np.testing.assert_array_equal(direct[output], scores)
+
+
+def test_converted_models_load_and_score_where_they_came_from(converted, tmp_path):
+    in_tensorflow_2_15("score", tmp_path / "scores.json", *(converted / name for name in NAMES))
+    found = json.loads((tmp_path / "scores.json").read_text())
+    for name in NAMES:
+        signatures = tf.saved_model.load(str(converted / name / "converted" / "1")).signatures
+        expected = signatures["predict"](examples=tf.constant(recorded(converted / name)))
+        columns = signatures["columnar"].structured_input_signature[1]
+        assert found[name]["columns"] == sorted(columns)
+        for output, value in found[name]["outputs"].items():
+            np.testing.assert_allclose(value, expected[output].numpy(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["dnn", "linear"])
+def test_classify_signature_becomes_a_predict_one(trained, tmp_path, name):
+    output = tmp_path / "out"
+    before = signature_of(trained / name / "examples", "serving_default")
+    assert before.method_name == "tensorflow/serving/classify"
+    report = export_saved_model(trained / name / "examples", output)
+    after = signature_of(output, "columnar")
+    assert after.method_name == "tensorflow/serving/predict"
+    assert set(after.outputs) == {"scores", "classes"}
+    assert report.signatures[0].parity.identical
