@@ -110,3 +110,18 @@ def test_names_that_tensorflow_takes_for_one_do_not_break_loading(tmp_path):
     columns = {name: np.array([i], np.float32) for i, name in enumerate(names)}
     with served(tmp_path / "out") as server:
         np.testing.assert_array_equal(server.run("columnar", columns)["all"], [[0, 2, 4]])
+
+
+def test_python_sees_the_late_signature(embedded, tmp_path):
+    export_saved_model(embedded, tmp_path / "out", user_features=["user_*"], late=True)
+    python = tf.saved_model.load(str(tmp_path / "out")).signatures
+    items = {"movie": tf.constant([3, 4], tf.int64), "numbers": tf.ones([2, 2])}
+    user = {
+        "user_age": tf.constant([25], tf.int64),
+        "user_genres": tf.constant([[b"drama", b"opera"]]),
+        "user_genres/length": tf.constant([2], tf.int64),
+    }
+    repeated = {name: tf.repeat(value, 2, axis=0) for name, value in user.items()}
+    expected = python["columnar"](**repeated, **items)["scores"]
+    late = python["columnar_late"](**user, **items)["scores"]
+    np.testing.assert_allclose(late, expected, rtol=1e-5)
