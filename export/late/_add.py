@@ -64,7 +64,7 @@ def add_late_signature(
         ExportError: a name is wrong, every feature is the user's, or the proof fails. Then
             `meta_graph` is as it was.
     """
-    _check_free(meta_graph, late_signature)
+    _check_free(meta_graph, session.graph, late_signature)
     signature = read_signature(meta_graph, columnar_signature, user_features)
     columnar = Probe(session, signature.inputs, signature.outputs)
     requests = Requests(rows, signature.user, signature.items, columnar)
@@ -99,10 +99,10 @@ def add_late_signature(
     return report
 
 
-def _check_free(meta_graph: Any, name: str) -> None:
+def _check_free(meta_graph: Any, graph: tf.Graph, name: str) -> None:
     if name in meta_graph.signature_def:
         raise ExportError(f"the model has a signature {name!r} already; choose another name")
-    if any(node.name.startswith(f"{name}/") for node in meta_graph.graph_def.node):
+    if any(operation.name.startswith(f"{name}/") for operation in graph.get_operations()):
         raise ExportError(f"the graph has nodes under {name!r} already; choose another name")
 
 
@@ -155,7 +155,7 @@ def _publish(
     signature.CopyFrom(source)
     for key, info in signature.inputs.items():
         info.name = new.inputs[key]
-        if key in new.user and not info.tensor_shape.unknown_rank:
+        if key in new.user:
             info.tensor_shape.dim[0].size = 1
     for key, info in signature.outputs.items():
         info.name = new.outputs[key]

@@ -27,6 +27,8 @@ _SHAPES = {
 }  # fmt: skip
 # They take dense shapes of sparse tensors, at positions that depend on how many there are.
 _SPARSE = {"SparseConcat", "SparseCross", "SparseCrossHashed", "SparseCrossV2", "SparseSplit"}
+# What they pick of a shape may be a size that is none of rows.
+_PICKS = {"GatherV2", "Slice", "SplitV", "StridedSlice", "Unpack"}
 
 
 def distrust(graph: FlatGraph, sides: Sides, findings: Findings) -> Findings:
@@ -49,8 +51,11 @@ def distrust(graph: FlatGraph, sides: Sides, findings: Findings) -> Findings:
         if sides.of[name] is not Side.USER:
             continue
         computed = _computes_from(counts, node)
+        picks = node.op in _PICKS and graph.nodes[producer(node.input[0])].op == "Shape"
         for tensor in outputs.get(name, ()):
             finding = findings[tensor]
+            if picks and finding.kind is Kind.CONSTANT:
+                continue
             if computed or finding.counts_rows:
                 counts.add(tensor)
             if computed and finding.kind is not Kind.OTHER:

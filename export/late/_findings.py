@@ -82,7 +82,12 @@ class Probe:
             raise ExportError(
                 f"the signature fails on generated columns of shapes {shapes}: {error.message}"
             ) from error
-        return dict(zip(self._names, map(np.asarray, values), strict=True))
+        return dict(zip(self._names, map(_comparable, values), strict=True))
+
+
+def _comparable(value: object) -> Array:
+    array = np.asarray(value)
+    return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
 
 
 def classify_user(probe: Probe, users: Iterable[Request], tolerance: float) -> Findings:

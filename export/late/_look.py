@@ -62,8 +62,6 @@ def _placeholders(graph: tf.Graph, signature: Signature) -> Findings:
         shape = graph.get_tensor_by_name(tensor).shape
         if tensor in signature.shared.values():
             findings[tensor] = Finding(Kind.CONSTANT)
-        elif shape.rank is None:
-            findings[tensor] = Finding(Kind.ROW)
         else:
             findings[tensor] = Finding(Kind.ROW, (1, *shape.as_list()[1:]))
     return findings

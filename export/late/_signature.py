@@ -60,6 +60,9 @@ def read_signature(meta_graph: Any, name: str, user_features: Collection[str]) -
         if info.WhichOneof("encoding") != "name":
             encoding = info.WhichOneof("encoding")
             raise ExportError(f"signature {name!r}: {key!r} is {encoding}, expected a dense tensor")
+    for key, info in signature.inputs.items():
+        if info.tensor_shape.unknown_rank:
+            raise ExportError(f"signature {name!r}: the rank of {key!r} is not known")
     user = _user_inputs(name, signature.inputs, user_features)
     batched = {key: info.name for key, info in signature.inputs.items() if _is_batched(info)}
     read = Signature(
@@ -88,4 +91,4 @@ def _user_inputs(name: str, inputs: Any, features: Collection[str]) -> set[str]:
 
 def _is_batched(info: Any) -> bool:
     shape = info.tensor_shape
-    return bool(shape.unknown_rank or (shape.dim and shape.dim[0].size == -1))
+    return bool(shape.dim and shape.dim[0].size == -1)

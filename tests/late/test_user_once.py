@@ -247,6 +247,20 @@ def test_attention_over_the_users_history_with_the_item_as_query(
     assert not longest
 
 
+def test_sizes_other_than_the_rows_may_be_computed_with(model: Any) -> None:
+    def build(c: Columns) -> Columns:
+        clicked = _table("clicks", c["clicked"])
+        depth = tf.cast(tf.shape(clicked)[-1], tf.float32)
+        weights = tf.nn.softmax(tf.matmul(clicked, clicked, transpose_b=True) / tf.sqrt(depth))
+        user = tf.reduce_sum(tf.matmul(weights, clicked), axis=1)
+        return _mlp(tf.concat([user, c["x"]], 1))
+
+    built = model(build, COLUMNS, USER)
+    built.check()
+    assert "Softmax" in built.ops("user")
+    assert not built.report.refused
+
+
 def test_sequence_with_time_first_is_read_once(model: Any) -> None:
     def build(c: Columns) -> Columns:
         steps = tf.transpose(tf.reshape(c["u"], [-1, 3, 2]), [1, 0, 2])
