@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,6 +11,7 @@
 #include "serving_patches/phrases.h"
 #include "tensorflow/core/framework/tensor_shape.h"
 #include "tensorflow/core/framework/types.h"
+#include "tensorflow/core/platform/tstring.h"
 #include "tf_patches/repeat_row.h"
 
 namespace colcast {
@@ -113,6 +116,7 @@ absl::Status SignatureInputs::Build(absl::Span<const ReceivedInput> received, Sc
   const absl::Status planned = PlanExpansion(inputs_, scratch->shapes, &scratch->plan);
   if (any_unknown) return UnknownError(received, planned);
   if (!planned.ok()) return planned;
+  if (absl::Status status = CheckExpandedBytes(*scratch); !status.ok()) return status;
 
   feeds->resize(inputs_.size());
   for (size_t i = 0; i < inputs_.size(); ++i) {
@@ -121,6 +125,29 @@ absl::Status SignatureInputs::Build(absl::Span<const ReceivedInput> received, Sc
     }
   }
   return absl::OkStatus();
+}
+
+absl::Status SignatureInputs::CheckExpandedBytes(const Scratch& scratch) const {
+  const ExpansionPlan& plan = scratch.plan;
+  double bytes = 0;  // a double does not overflow
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const bool is_default = plan.actions[i] == InputAction::kDefault;
+    if (plan.actions[i] == InputAction::kPass || (is_default && !inputs_[i].batched())) continue;
+    const absl::Span<const int64_t> dims =
+        is_default ? absl::Span<const int64_t>(inputs_[i].default_dims) : scratch.shapes[i].dims;
+    const tensorflow::DataType dtype =
+        is_default ? inputs_[i].default_dtype : scratch.shapes[i].dtype;
+    double elements = 1;
+    for (size_t d = 1; d < dims.size(); ++d) elements *= dims[d];
+    if (elements >= std::numeric_limits<int64_t>::max()) continue;  // BuildFeed() refuses it
+    const int size = dtype == tensorflow::DT_STRING ? sizeof(tensorflow::tstring)
+                                                    : tensorflow::DataTypeSize(dtype);
+    bytes += elements * size * plan.rows;
+  }
+  if (bytes <= kMaxExpandedBytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("repeating the one-row inputs to N = ", plan.rows, " rows would take ", bytes,
+                   " bytes; at most ", kMaxExpandedBytes, " are allowed"));
 }
 
 absl::Status SignatureInputs::BuildFeed(int position, const Scratch& scratch, Tensor* feed) const {

@@ -28,6 +28,9 @@ class SignatureInputs {
     ExpansionPlan plan;
   };
 
+  // What the expanded inputs of one request may take together.
+  static constexpr int64_t kMaxExpandedBytes = int64_t{1} << 30;
+
   // Inputs are ordered by alias. An input that no tensor can be fed to (coo_sparse or composite
   // TensorInfo) is no error here but in every Build(). INVALID_ARGUMENT for a default that does
   // not decode.
@@ -45,6 +48,8 @@ class SignatureInputs {
   // Sets `*feeds` to one tensor for each input, by position, expanded as the rule says.
   //
   // Of an alias that occurs twice in `received`, the last counts.
+  // RESOURCE_EXHAUSTED if the rows to be repeated would fill more than kMaxExpandedBytes: a column
+  // of no elements may claim any number of rows, and a small request must not fill the memory.
   // INVALID_ARGUMENT names the input: unknown to the signature, anything PlanExpansion() rejects,
   // or content that does not fit its shape. On error `*feeds` holds no meaning.
   absl::Status Build(absl::Span<const ReceivedInput> received, Scratch* scratch,
@@ -54,6 +59,7 @@ class SignatureInputs {
   SignatureInputs() = default;
   absl::Status SetDefault(int position, const tensorflow::TensorProto& proto);
   absl::Status BuildFeed(int position, const Scratch& scratch, tensorflow::Tensor* feed) const;
+  absl::Status CheckExpandedBytes(const Scratch& scratch) const;
   absl::Status UnknownError(absl::Span<const ReceivedInput> received,
                             const absl::Status& planned) const;
 

@@ -196,6 +196,17 @@ TEST(SignatureInputsTest, ScratchAndFeedsAreReusedByRequestsOfOtherSizes) {
   EXPECT_THAT(Values<int64_t>(feeds[4]), ElementsAre(405));
 }
 
+TEST(SignatureInputsTest, RowsWithoutElementsCanNotFillTheMemory) {
+  const Request request(
+      {{"item", "dtype: DT_STRING tensor_shape { dim { size: 1 } } string_val: 'z'"},
+       {"user", kUser},
+       {"history",
+        "dtype: DT_INT64 tensor_shape { dim { size: 1000000000000 } dim { size: 0 } }"}});
+  const absl::Status status = BuildStatus(Ranking(), request);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("N = 1000000000000"));
+}
+
 TEST(SignatureInputsTest, OfAnAliasSentTwiceTheLastCounts) {
   const SignatureInputs inputs = Prepared(Ranking());
   const Request request({{"user", "dtype: DT_INT64 tensor_shape { dim { size: 1 } } int64_val: 1"},
