@@ -205,6 +205,11 @@ def test_random_op_that_shows_is_refused(model: Any) -> None:
         model(build, COLUMNS, USER)
 
 
+def test_random_op_with_a_fixed_seed_stays_at_n_rows(model: Any) -> None:
+    built = model(_fixed_seed, COLUMNS, USER)
+    assert not [op for op in built.ops("user") if "Random" in op]
+
+
 def test_random_op_that_does_not_show_stays_at_n_rows(model: Any) -> None:
     def build(c: dict[str, Any]) -> dict[str, Any]:
         return _score(c["u"] + tf.floor(tf.random.uniform(tf.shape(c["u"]))), c)
