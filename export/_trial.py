@@ -1,11 +1,13 @@
 """What needs a converted model to run: parity of scores, late expansion, warm-up requests."""
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 from colcast.export._errors import ExportError
 from colcast.export._features import Side
@@ -62,6 +64,7 @@ class Trial:
         self._conversion = conversion
         self._source = source
         self._probe = Probe(session, meta_graph, conversion)
+        self._random = np.random.default_rng(0)
         self._fits = source.fit(self._probe.accepts)
         batches = traffic.batches(conversion.features) if traffic else ()
         self._recorded = [rows for rows in batches if len(rows) and self._probe.accepts(rows)]
@@ -79,7 +82,7 @@ class Trial:
             self._meta_graph,
             self._session,
             user_features=[feature.name for feature in features if feature.side is Side.USER],
-            rows=lambda count: self._accepted(count).columns(),
+            rows=self._turns(),
             columnar_signature=self._conversion.name,
             late_signature=name,
             tolerance=tolerance,
@@ -115,9 +118,20 @@ class Trial:
                 f"the model refuses most of {_REDRAWS} times {count} generated rows; record"
                 " requests that it accepts and name them with --examples"
             )
+        return self._of_recorded(count)
+
+    def _of_recorded(self, count: int) -> Rows:
+        """That many of the recorded rows, drawn at random."""
         recorded = [example for rows in self._recorded for example in rows.examples()]
-        repeated = [recorded[i % len(recorded)] for i in range(count)]
-        return rows_of(repeated, self._conversion.features)
+        drawn = [recorded[i] for i in self._random.integers(len(recorded), size=count)]
+        return rows_of(drawn, self._conversion.features)
+
+    def _turns(self) -> Callable[[int], Columns]:
+        """Gives rows for the late signature's trials: two generated draws, two recorded ones."""
+        turns = itertools.cycle(
+            [self._accepted] * 2 + [self._of_recorded] * 2 * bool(self._recorded)
+        )
+        return lambda count: next(turns)(count).columns()
 
     def _once(self, columns: Columns) -> Columns:
         """The columns with the first row's user only."""

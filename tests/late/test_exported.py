@@ -105,6 +105,24 @@ def test_defaults_and_empty_lists_hold_for_late_columns_too(client: RankingClien
     np.testing.assert_allclose(late, client.predict_examples(examples).scores, rtol=1e-5)
 
 
+def test_recorded_examples_are_tried_too(base_path: Path, tmp_path: Path) -> None:
+    recorded = tmp_path / "recorded"
+    with tf.io.TFRecordWriter(str(recorded)) as writer:
+        for item in ITEMS:
+            writer.write(_example(USER | item))
+    report = export_saved_model(
+        base_path.parent / "model",
+        tmp_path / "out",
+        user_features=["user_*"],
+        late=True,
+        examples=recorded,
+    )
+    late = report.signatures[0].late
+    assert late is not None
+    assert late.user_ops > 10
+    assert max(difference["score"] for difference in late.proof.values()) < 1e-5
+
+
 def _example(row: dict[str, Any]) -> bytes:
     example = tf.train.Example()
     for name, value in row.items():
