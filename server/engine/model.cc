@@ -18,8 +18,6 @@ using tensorflow::Tensor;
 using tensorflow::tstring;
 
 constexpr std::string_view kDefaultSignature = "serving_default";
-constexpr std::string_view kMethodNames[] = {
-    "tensorflow/serving/predict", "tensorflow/serving/classify", "tensorflow/serving/regress"};
 
 std::string_view StringAt(const void* data, int64_t index) {
   return static_cast<const tstring*>(data)[index];
@@ -69,15 +67,6 @@ tensorflow::SessionOptions MakeSessionOptions(const Options& options, Executor e
   return session_options;
 }
 
-absl::Status CheckMethodName(const std::string& name, const tensorflow::SignatureDef& signature) {
-  for (std::string_view method_name : kMethodNames) {
-    if (signature.method_name() == method_name) return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(absl::StrCat("signature \"", name, "\" has method_name \"",
-                                                 signature.method_name(), "\", expected one of {",
-                                                 absl::StrJoin(kMethodNames, ", "), "}"));
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TensorFlowModel>> TensorFlowModel::Load(
@@ -117,7 +106,6 @@ absl::Status TensorFlowModel::Load(const std::string& directory,
 absl::Status TensorFlowModel::AddSignature(const std::string& name,
                                            const tensorflow::SignatureDef& signature,
                                            bool run_inline) {
-  if (absl::Status status = CheckMethodName(name, signature); !status.ok()) return status;
   absl::StatusOr<std::unique_ptr<SignatureRunner>> runner =
       SignatureRunner::Create(signature, bundle_->GetSession(), run_inline);
   if (!runner.ok()) return runner.status();
