@@ -7,10 +7,12 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from colcast.loadtest.comparison import Rounds
 from colcast.loadtest.formats import parse_formats
+from colcast.loadtest.overhead import Overhead, overhead_table, overheads
 from colcast.loadtest.progress import progress_bar
 from colcast.loadtest.report import machine
 from colcast.loadtest.side_by_side import Effort, Line, side_by_side
@@ -34,11 +36,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         table = [markdown_head(parse_formats(args.formats))]
         for model in _models(args):
-            lines = bench(model, args, console)
+            lines, added = bench(model, args, console)
             title = f"{model}, {machine()}"
             console.print(side_by_side_table(lines, title))
             console.print(side_by_side_legend(lines, args.clients), highlight=False)
-            _write(model, lines, args.output)
+            console.print(overhead_table(added))
+            _write(model, lines, added, args.output)
             table += markdown_rows(model, lines)
         (args.output / "table.md").write_text("\n".join(table) + "\n")
         console.print(f"Figures: {args.output}/*.json, {args.output}/table.md", highlight=False)
@@ -51,13 +54,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def bench(model: str, args: argparse.Namespace, console: Console) -> list[Line]:
-    """One model of the zoo in all formats at all sizes.
+def bench(
+    model: str, args: argparse.Namespace, console: Console
+) -> tuple[list[Line], list[Overhead]]:
+    """One model of the zoo in all formats at all sizes, and what the server adds to it.
 
     Raises:
       ValueError: no such model or format, or a size the model has no requests of.
     """
     from colcast.zoo.columnar import columnar
+    from colcast.zoo.kept import VERSION
     from colcast.zoo.quiet import quieten_tensorflow
     from colcast.zoo.registry import MODELS
 
@@ -75,7 +81,7 @@ def bench(model: str, args: argparse.Namespace, console: Console) -> list[Line]:
         ServerProcess(model, exported, flags=args.server_flag) as server,
         progress_bar(console, f"{model}: formats in turn", steps) as advance,
     ):
-        return side_by_side(
+        lines = side_by_side(
             server.target,
             model,
             traffic,
@@ -84,6 +90,7 @@ def bench(model: str, args: argparse.Namespace, console: Console) -> list[Line]:
             effort=effort,
             progress=advance,
         )
+        return lines, overheads(server.target, model, exported / VERSION, traffic, lines)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -109,9 +116,14 @@ def _models(args: argparse.Namespace) -> list[str]:
     return list(args.models.split(","))
 
 
-def _write(model: str, lines: Sequence[Line], folder: Path) -> None:
+def _write(model: str, lines: Sequence[Line], added: Sequence[Overhead], folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    figures = {"model": model, "machine": machine(), "lines": [line.as_json() for line in lines]}
+    figures = {
+        "model": model,
+        "machine": machine(),
+        "lines": [line.as_json() for line in lines],
+        "overhead": [asdict(row) for row in added],
+    }
     (folder / f"{model}.json").write_text(json.dumps(figures, indent=1))
 
 
