@@ -109,7 +109,7 @@ class Requests:
 
     def _small(self, name: str, column: Array) -> Array:
         if column.dtype.kind == "f":
-            if not np.ptp(column) and column.size > 1:
+            if column.size > 1 and not np.ptp(column):
                 column = np.asarray(self._random.normal(size=column.shape), column.dtype)
             return np.asarray(column / (1 + np.abs(column)), column.dtype)
         if column.dtype.kind == "i" and not name.endswith("/length"):

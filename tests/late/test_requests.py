@@ -49,6 +49,11 @@ def test_floats_that_never_differ_are_made_to() -> None:
     assert np.ptp(requests.draw(5).items["price"]) > 0
 
 
+def test_empty_float_columns_stay_empty() -> None:
+    requests = _requests(lambda count: _rows(count) | {"price": np.zeros((count, 0), np.float32)})
+    assert requests.draw(5).items["price"].shape == (5, 0)
+
+
 def test_repeated_has_the_user_on_each_row() -> None:
     request = _requests().draw(5)
     columns = request.repeated(3)
