@@ -14,6 +14,9 @@ class _Subcommand(NamedTuple):
 
 _SUBCOMMANDS = {
     "export": _Subcommand("colcast.export.cli", "export", "add columnar signatures to a model"),
+    "inspect": _Subcommand(
+        "colcast.export.inspect_cli", "export", "show what an export did, or would do"
+    ),
     "serve": _Subcommand("colcast.server.cli", None, "start the native server"),
     "rank": _Subcommand("colcast.client.cli", None, "rank items from a file for one user"),
     "loadtest": _Subcommand("colcast.loadtest.cli", "loadtest", "compare formats under load"),

@@ -5,7 +5,8 @@ calls, `_parse_cut` with `_parse_op` finds the parse ops and their features, `_c
 stands for them, `_copy_nodes` and `_signature` add the new signature. `_generate` (with `_domains`,
 `_vocabulary`) and `_traffic` give rows, `_parity` proves with them, `_trial` runs what needs the
 variables, `late/` adds late expansion, `_object_graph` shows it all to Python, `_report` tells.
-`_convert` is the way as a whole; `estimator` is for Estimators at export time.
+`_convert` is the way as a whole; for `colcast inspect`, `_plan` goes it without proof and
+`_recorded` reads what was told. `estimator` is for Estimators at export time.
 """
 
 from typing import TYPE_CHECKING, Any

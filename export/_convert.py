@@ -83,7 +83,7 @@ def export_saved_model(
         meta_graph = choose_meta_graph(proto, tags)
         mended = mend_variables(meta_graph)
         conversions = [
-            add_columnar_signature(meta_graph, old, new) for old, new in _names(signatures)
+            add_columnar_signature(meta_graph, old, new) for old, new in new_names(signatures)
         ]
         traffic = read_traffic(Path(examples), conversions[0].source_input) if examples else None
         conversions = mark_user_features(conversions, user_features, traffic)
@@ -124,7 +124,7 @@ def export_saved_model(
     return report
 
 
-def _names(signatures: Sequence[str]) -> list[tuple[str, str]]:
+def new_names(signatures: Sequence[str]) -> list[tuple[str, str]]:
     """Source and new name of each signature to convert."""
     names: list[tuple[str, str]] = []
     for signature in signatures:

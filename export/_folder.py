@@ -23,11 +23,8 @@ def read_saved_model(folder: Path) -> Any:
     Raises:
       ExportError: there is none that can be read; the message says what was found instead.
     """
-    if not folder.is_dir():
-        raise ExportError(f"{folder}: no such folder")
+    check_graph_file(folder)
     file = folder / GRAPH_FILE
-    if not file.exists():
-        raise ExportError(f"{folder}: {_what_else(folder)}")
     saved_model = saved_model_pb2.SavedModel()
     try:
         saved_model.ParseFromString(file.read_bytes())
@@ -36,6 +33,14 @@ def read_saved_model(folder: Path) -> Any:
     if not saved_model.meta_graphs:
         raise ExportError(f"{file}: holds no MetaGraph")
     return saved_model
+
+
+def check_graph_file(folder: Path) -> None:
+    """Raises ExportError if a folder is no SavedModel; the message says what was found instead."""
+    if not folder.is_dir():
+        raise ExportError(f"{folder}: no such folder")
+    if not (folder / GRAPH_FILE).exists():
+        raise ExportError(f"{folder}: {_what_else(folder)}")
 
 
 def choose_meta_graph(saved_model: Any, tags: Sequence[str]) -> Any:
@@ -76,16 +81,27 @@ def written_beside(source: Path, output: Path) -> Iterator[Path]:
 
 def write_graph(folder: Path, saved_model: Any) -> None:
     """Writes the graph and its fingerprint into a folder that has everything else."""
+    check_size(saved_model)
+    (folder / GRAPH_FILE).write_bytes(saved_model.SerializeToString(deterministic=True))
+    fingerprint = _fingerprint(folder)
+    if fingerprint:
+        (folder / _FINGERPRINT).write_bytes(fingerprint)
+
+
+def check_size(saved_model: Any) -> None:
+    """Raises ExportError if a graph is larger than its file can be."""
     size = saved_model.ByteSize()
     if size > _MOST_BYTES:
         raise ExportError(
             f"the graph with its new signature has {size / 2**30:.2f} GB, which {GRAPH_FILE} cannot"
             " hold (2 GB); large constants belong into variables or asset files"
         )
-    (folder / GRAPH_FILE).write_bytes(saved_model.SerializeToString(deterministic=True))
-    fingerprint = _fingerprint(folder)
-    if fingerprint:
-        (folder / _FINGERPRINT).write_bytes(fingerprint)
+
+
+def versions(base: Path) -> list[Path]:
+    """The SavedModels in folders that are named by a number, the highest last."""
+    found = [p for p in base.iterdir() if p.name.isdecimal() and (p / GRAPH_FILE).exists()]
+    return sorted(found, key=lambda folder: int(folder.name))
 
 
 def variables_bytes(folder: Path) -> int:
@@ -107,11 +123,7 @@ def _what_else(folder: Path) -> str:
     for other in (_TEXT_FILE, _CHUNKED_FILE):
         if (folder / other).exists():
             return f"holds {other}, which is not read; save the model with {GRAPH_FILE}"
-    versions = sorted(
-        int(p.name) for p in folder.iterdir() if (p / GRAPH_FILE).exists() and p.name.isdigit()
-    )
-    if versions:
-        return (
-            f"holds versions ({', '.join(map(str, versions))}), no {GRAPH_FILE}; name one of them"
-        )
+    if found := versions(folder):
+        names = ", ".join(version.name for version in found)
+        return f"holds versions ({names}), no {GRAPH_FILE}; name one of them"
     return f"holds no {GRAPH_FILE}, so it is no SavedModel"

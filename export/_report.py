@@ -12,10 +12,11 @@ from colcast.export._signature import Conversion
 from colcast.export.late import LateReport
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 FILE = Path("assets.extra", "colcast.json")
-_FORMAT = 1
+FORMAT = 1
 _SHOWN_FEATURES = 40
 
 
@@ -93,16 +94,21 @@ class ExportReport:
     def to_json(self) -> dict[str, Any]:
         """What colcast.json holds: no paths of the machine it was made on."""
         return {
-            "format": _FORMAT,
+            "format": FORMAT,
             "signatures": {report.name: report.to_json() for report in self.signatures},
             "mended_variables": list(self.mended_variables),
             "seconds": round(self.seconds, 2),
         }
 
     def print(self, console: Console) -> None:
-        """Prints features, parity and what was written."""
+        """Prints what was found and proven, and what was written."""
+        self.print_findings(console, _SHOWN_FEATURES)
+        console.print(f"written to {self.output} in {self.seconds:.1f} s", highlight=False)
+
+    def print_findings(self, console: Console, most_features: int | None = None) -> None:
+        """Prints features and parity; of each signature `most_features` features, or all."""
         for report in self.signatures:
-            console.print(_features_table(report))
+            console.print(features_table(report, most_features))
             console.print(_parity_line(report), highlight=False)
             for line in report.late.lines() if report.late else ():
                 console.print(line, highlight=False, markup=False)
@@ -115,7 +121,6 @@ class ExportReport:
                 highlight=False,
                 markup=False,
             )
-        console.print(f"written to {self.output} in {self.seconds:.1f} s", highlight=False)
 
 
 def write_report(folder: Path, report: ExportReport) -> None:
@@ -158,7 +163,8 @@ def _plain(value: Scalar) -> int | float | str | Mapping[str, str]:
         return {"hex": value.hex()}
 
 
-def _features_table(report: SignatureReport) -> Table:
+def features_table(report: SignatureReport, most: int | None = None) -> Table:
+    """The features of a signature, a line each; `most` of them, or all."""
     table = Table(
         title=f"{report.source} -> {report.name}: {len(report.features)} features,"
         f" {report.nodes_before} -> {report.nodes_after} nodes",
@@ -167,17 +173,17 @@ def _features_table(report: SignatureReport) -> Table:
     )
     for heading in ("feature", "kind", "dtype", "column", "default", "side"):
         table.add_column(heading, overflow="fold")
-    for feature in report.features[:_SHOWN_FEATURES]:
+    for feature in report.features[:most]:
         table.add_row(
-            feature.name,
+            escape(feature.name),
             str(feature.kind),
             feature.dtype,
             _columns(feature),
-            _default(feature),
+            escape(_default(feature)),
             str(feature.side) if feature.used else f"{feature.side}, not used",
         )
-    if (more := len(report.features) - _SHOWN_FEATURES) > 0:
-        table.caption = f"and {more} more in {FILE}"
+    if most is not None and len(report.features) > most:
+        table.caption = f"and {len(report.features) - most} more in {FILE}"
     return table
 
 

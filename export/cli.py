@@ -82,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs `colcast export` and returns its exit code: 0, 1 refused, 2 wrong command line."""
     args = _parser().parse_args(argv)
-    _silence_tensorflow()
+    silence_tensorflow()
     from colcast.export import ExportError, export_saved_model, load_op_libraries
     from rich.console import Console
 
@@ -108,7 +108,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _silence_tensorflow() -> None:
+def silence_tensorflow() -> None:
     """Keeps TensorFlow's notes about itself off the console; its errors still come as errors."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")

@@ -1,0 +1,85 @@
+"""What an export would do to a SavedModel: the conversion in memory, without rows or variables."""
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+
+from colcast.export._convert import new_names
+from colcast.export._folder import check_size, choose_meta_graph, read_saved_model
+from colcast.export._mend import mend_variables
+from colcast.export._object_graph import publish_signature
+from colcast.export._parity import Parity
+from colcast.export._report import SignatureReport, features_table
+from colcast.export._signature import add_columnar_signature
+from rich.console import Console
+
+_NOT_COMPARED = Parity(note="no export has run")
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """What an export would add.
+
+    Attributes:
+      signatures: the signatures it would write; their parity is empty.
+      outputs: what each of them gives, by its name.
+      others: signatures of the model that it would not convert.
+      mended_variables: those that it would have filled on loading.
+    """
+
+    signatures: tuple[SignatureReport, ...]
+    outputs: dict[str, tuple[str, ...]]
+    others: tuple[str, ...]
+    mended_variables: tuple[str, ...]
+
+    def print(self, console: Console) -> None:
+        """Prints the features of each signature, and what it would take and give."""
+        lines = []
+        for report in self.signatures:
+            console.print(features_table(report))
+            columns = sum(len(feature.columns) for feature in report.features)
+            outputs = ", ".join(self.outputs[report.name])
+            lines.append(f"an export would add {report.name}: {columns} columns -> {outputs}")
+        if self.mended_variables:
+            lines.append(
+                f"it would mend {len(self.mended_variables)} variables"
+                f" ({self.mended_variables[0]} ...), which TensorFlow Serving cannot find"
+            )
+        if self.others:
+            lines.append(f"--signature shows another one: {', '.join(self.others)}")
+        lines.append("not exported yet: nothing was compared, nothing was written")
+        for line in lines:
+            console.print(line, highlight=False, markup=False)
+
+
+def plan_export(
+    saved_model: Path, signatures: Sequence[str], tags: Sequence[str] = ("serve",)
+) -> Plan:
+    """Converts signatures as `export_saved_model` does, and keeps nothing but the findings.
+
+    Args:
+      saved_model: the folder with saved_model.pb.
+      signatures: those to convert, `s` or `s=name`.
+      tags: of the MetaGraph to convert.
+
+    Raises:
+      ExportError: an export would raise the same. Only a failed proof is not foreseen.
+    """
+    proto = read_saved_model(saved_model)
+    meta_graph = choose_meta_graph(proto, tags)
+    present = sorted(key for key in meta_graph.signature_def if not key.startswith("__"))
+    mended = mend_variables(meta_graph)
+    names = new_names(signatures)
+    conversions = [add_columnar_signature(meta_graph, old, new) for old, new in names]
+    for conversion in conversions:
+        publish_signature(meta_graph, conversion.name, conversion.source)
+    check_size(proto)
+    converted = {old for old, _ in names}
+    return Plan(
+        signatures=tuple(SignatureReport.of(c, _NOT_COMPARED, None) for c in conversions),
+        outputs={
+            c.name: tuple(sorted(meta_graph.signature_def[c.name].outputs)) for c in conversions
+        },
+        others=tuple(name for name in present if name not in converted),
+        mended_variables=tuple(mended),
+    )

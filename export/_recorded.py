@@ -1,0 +1,96 @@
+"""Reads what an export recorded in assets.extra/colcast.json back into its report."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from colcast.export._errors import ExportError
+from colcast.export._features import Feature, Kind, Scalar, Side
+from colcast.export._parity import Parity
+from colcast.export._report import FILE, FORMAT, ExportReport, SignatureReport
+from colcast.export.late import FrontierTensor, LateReport
+
+
+def read_report(folder: Path) -> ExportReport | None:
+    """The report of the export that wrote a SavedModel folder; None if none did.
+
+    The file names no folders: `saved_model` of the report is a phrase, `output` is `folder`.
+
+    Raises:
+      ExportError: the file is not what an export of this format writes.
+    """
+    file = folder / FILE
+    if not file.exists():
+        return None
+    try:
+        recorded = json.loads(file.read_bytes())
+        if recorded["format"] != FORMAT:
+            raise ExportError(f"{file}: has format {recorded['format']!r}, expected {FORMAT}")
+        return ExportReport(
+            saved_model="the model that was read",
+            output=str(folder),
+            signatures=tuple(_signature(*entry) for entry in recorded["signatures"].items()),
+            seconds=float(recorded["seconds"]),
+            mended_variables=tuple(recorded["mended_variables"]),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ExportError(
+            f"{file}: not what an export writes ({type(error).__name__}: {error}); export the model"
+            " again"
+        ) from error
+
+
+def _signature(name: str, recorded: Mapping[str, Any]) -> SignatureReport:
+    late = recorded["late"]
+    return SignatureReport(
+        name=name,
+        source=recorded["source"],
+        source_input=recorded["source_input"],
+        features=tuple(_feature(*entry) for entry in recorded["features"].items()),
+        nodes_before=recorded["nodes"]["before"],
+        nodes_after=recorded["nodes"]["after"],
+        parity=_parity(recorded["parity"]),
+        late=_late(late) if late else None,
+    )
+
+
+def _feature(name: str, recorded: Mapping[str, Any]) -> Feature:
+    default = recorded["default"]
+    return Feature(
+        name=name,
+        kind=Kind(recorded["kind"]),
+        dtype=recorded["dtype"],
+        shape=tuple(recorded["shape"]),
+        default=None if default is None else tuple(map(_scalar, default)),
+        used=recorded["used"],
+        side=Side(recorded["side"]),
+    )
+
+
+def _scalar(value: int | float | str | Mapping[str, str]) -> Scalar:
+    if isinstance(value, Mapping):
+        return bytes.fromhex(value["hex"])
+    return value.encode() if isinstance(value, str) else value
+
+
+def _parity(recorded: Mapping[str, Any]) -> Parity:
+    return Parity(
+        rows=recorded["rows"],
+        differences=recorded["largest_difference"],
+        unstable=tuple(recorded["unstable_outputs"]),
+        note=recorded["note"],
+        recorded_rows=recorded["recorded_rows"],
+    )
+
+
+def _late(recorded: Mapping[str, Any]) -> LateReport:
+    fields: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in recorded.items()
+    }
+    fields["frontier"] = tuple(
+        FrontierTensor(**{**tensor, "shape": tuple(tensor["shape"])})
+        for tensor in recorded["frontier"]
+    )
+    fields["proof"] = {int(rows): by_output for rows, by_output in recorded["proof"].items()}
+    return LateReport(**fields)

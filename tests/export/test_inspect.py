@@ -1,0 +1,149 @@
+"""`colcast inspect`: what an export recorded, what one would do, what it would refuse."""
+
+from pathlib import Path
+
+import pytest
+import tensorflow as tf
+from colcast.cli.main import main
+from colcast.export import export_saved_model
+from colcast.export._recorded import read_report
+from colcast.export._report import FILE
+
+from .conftest import save
+
+Contents = dict[Path, bytes | None]
+
+
+def inspect(folder: Path, *options: str) -> int:
+    return main(["inspect", str(folder), *options])
+
+
+def contents(folder: Path) -> Contents:
+    """Every path below a folder, with the bytes of files."""
+    return {path: path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+
+
+def unwrapped(printed: str) -> str:
+    """What was printed, without the line breaks of a narrow console."""
+    return " ".join(printed.split())
+
+
+@pytest.fixture(autouse=True)
+def wide_console(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+@pytest.fixture(scope="module")
+def exported(embedded, tmp_path_factory):
+    output = tmp_path_factory.mktemp("exported") / "3"
+    report = export_saved_model(embedded, output, user_features=["user_*"], late=True)
+    return output, report
+
+
+def test_recorded_report_is_that_of_the_export(exported):
+    output, report = exported
+    recorded = read_report(output)
+    assert recorded is not None
+    assert recorded.signatures == report.signatures
+
+
+@pytest.mark.parametrize("default", [b"\xff", b"[a]", "\u00e9".encode()])
+def test_recorded_defaults_of_strings(tmp_path, default):
+    spec = {"x": tf.io.FixedLenFeature([], tf.string, default_value=default)}
+    save(tmp_path / "model", tf.Module(), spec, lambda f: tf.strings.length(f["x"]))
+    report = export_saved_model(tmp_path / "model", tmp_path / "out")
+    recorded = read_report(tmp_path / "out")
+    assert recorded is not None
+    assert recorded.signatures == report.signatures
+    assert recorded.signatures[0].features[0].default == (default,)
+
+
+def test_exported_model_shows_the_tables_of_its_export(exported, capsys):
+    output, report = exported
+    before = contents(output)
+    assert inspect(output) == 0
+    printed = capsys.readouterr().out
+    assert "serving_default -> columnar: 4 features" in printed
+    assert "user_genres" in printed
+    assert "[?, ?] + length" in printed
+    assert "all bits of scores identical" in printed
+    assert all(line in printed for line in report.signatures[0].late.lines())
+    assert "exported in" in printed
+    assert contents(output) == before
+
+
+def test_model_not_exported_shows_what_an_export_would_add(embedded, capsys):
+    before = contents(embedded.parent)
+    assert inspect(embedded) == 0
+    printed = capsys.readouterr().out
+    rows = [" ".join(line.split()) for line in printed.splitlines()]
+    assert "numbers fixed_len float32 [?, 2] 0.5, -2.0 item" in rows
+    assert "movie fixed_len int64 [?] required item" in rows
+    assert "user_genres var_len string [?, ?] + length empty item" in rows
+    assert "an export would add columnar: 5 columns -> scores" in printed
+    assert "nothing was compared, nothing was written" in printed
+    assert contents(embedded.parent) == before
+
+
+def test_signature_to_convert_and_its_name(embedded, capsys):
+    assert inspect(embedded, "--signature", "serving_default=fast") == 0
+    assert "an export would add fast:" in capsys.readouterr().out
+
+
+def test_more_features_than_an_export_prints_are_all_shown(tmp_path, capsys):
+    spec = {f"f[a{i}]": tf.io.FixedLenFeature([], tf.float32) for i in range(50)}
+    save(tmp_path, tf.Module(), spec, lambda f: tf.add_n([f[name] for name in spec]))
+    assert inspect(tmp_path) == 0
+    printed = capsys.readouterr().out
+    assert all(name in printed for name in spec)
+
+
+def test_refusal_is_that_of_the_export(tmp_path, capsys):
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, name="x")])
+    def serve(x):
+        return {"scores": 2.0 * x}
+
+    tf.saved_model.save(tf.Module(), str(tmp_path / "model"), signatures=serve)
+    assert inspect(tmp_path / "model") == 1
+    out = unwrapped(capsys.readouterr().out)
+    assert main(["export", f"--saved-model={tmp_path / 'model'}", f"--output={tmp_path / 'o'}"])
+    reason = capsys.readouterr().err.strip().removeprefix("colcast export: ")
+    assert "no ParseExample op behind its inputs 'x' (float32)" in reason
+    assert out.startswith("an export would refuse")
+    assert out.endswith(reason)
+
+
+def test_base_path_shows_the_highest_version(exported, tmp_path, capsys):
+    for version in ("9", "10"):
+        (tmp_path / version).symlink_to(exported[0])
+    (tmp_path / "11").mkdir()
+    assert inspect(tmp_path) == 0
+    assert f"{tmp_path / '10'}: exported in" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("folder", "reason"),
+    [("none", "no such folder"), ("empty", "holds no saved_model.pb, so it is no SavedModel")],
+)
+def test_no_saved_model_is_one_line(tmp_path, capsys, folder, reason):
+    (tmp_path / "empty").mkdir()
+    assert inspect(tmp_path / folder) == 1
+    assert capsys.readouterr().err == f"colcast inspect: {tmp_path / folder}: {reason}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("{", "not what an export writes (JSONDecodeError"),
+        ("{}", "not what an export writes (KeyError: 'format')"),
+        ('{"format": 99}', "has format 99, expected 1"),
+    ],
+)
+def test_damaged_record_is_one_line(tmp_path, capsys, text, reason):
+    (tmp_path / "saved_model.pb").touch()
+    (tmp_path / FILE).parent.mkdir()
+    (tmp_path / FILE).write_text(text)
+    assert inspect(tmp_path) == 1
+    error = capsys.readouterr().err
+    assert error.startswith(f"colcast inspect: {tmp_path / FILE}: {reason}")
+    assert error.count("\n") == 1
