@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     sub = _SUBCOMMANDS[name]
     try:
-        module = importlib.import_module(sub.module)
+        code: int = importlib.import_module(sub.module).main(args)
     except ModuleNotFoundError as error:
         if sub.extra is None or (error.name or "").startswith("colcast"):
             raise
@@ -49,7 +49,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 1
-    code: int = module.main(args)
     return code
 
 
