@@ -68,6 +68,12 @@ def _parser() -> argparse.ArgumentParser:
         metavar="ROWS",
         help="write warm-up requests of that many rows",
     )
+    add_op_library(parser)
+    return parser
+
+
+def add_op_library(parser: argparse.ArgumentParser) -> None:
+    """Adds --op-library, for every command that loads the user's model."""
     parser.add_argument(
         "--op-library",
         type=Path,
@@ -76,7 +82,6 @@ def _parser() -> argparse.ArgumentParser:
         metavar="SO",
         help="library of custom ops that the model has",
     )
-    return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:

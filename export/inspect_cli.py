@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from colcast.export.cli import silence_tensorflow
+from colcast.export.cli import add_op_library, silence_tensorflow
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,14 +30,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME[=NEW]",
         help="a signature that the export would convert, repeatable (serving_default)",
     )
-    parser.add_argument(
-        "--op-library",
-        type=Path,
-        action="append",
-        default=[],
-        metavar="SO",
-        help="library of custom ops that the model has",
-    )
+    add_op_library(parser)
     return parser
 
 

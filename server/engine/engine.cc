@@ -7,7 +7,6 @@
 #include "absl/log/globals.h"
 #include "server/engine/model.h"
 #include "server/engine/status.h"
-#include "tensorflow/c/c_api.h"
 
 namespace colcast::engine {
 namespace {
@@ -21,8 +20,6 @@ class TensorFlowEngine final : public Engine {
       absl::SetMinLogLevel(absl::LogSeverityAtLeast::kWarning);
     }
   }
-
-  std::string tensorflow_version() const override { return TF_Version(); }
 
   Status Load(const std::string& directory, const std::vector<std::string>& tags,
               std::unique_ptr<Model>* model) const override {

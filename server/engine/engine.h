@@ -48,7 +48,6 @@ class Model {
 class Engine {
  public:
   virtual ~Engine() = default;
-  virtual std::string tensorflow_version() const = 0;
   // Loads the SavedModel in `directory` (the version directory that holds saved_model.pb) with the
   // MetaGraph that has exactly `tags`.
   virtual Status Load(const std::string& directory, const std::vector<std::string>& tags,

@@ -55,6 +55,7 @@ def test_every_candidate_of_a_user_has_one_score(
         np.testing.assert_array_equal(scores, expected, err_msg=target)
     late = client.rank(request.user_row, request.items, target="late").scores
     np.testing.assert_allclose(late, expected, atol=1e-6)
+    np.testing.assert_allclose(late, expected, rtol=1e-5)
 
 
 def test_the_user_once_is_under_half_the_bytes(client: RankingClient, candidates: Candidates):
