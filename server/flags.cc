@@ -117,7 +117,7 @@ Status ParseFlags(int argc, char** argv, ServerOptions* options) {
   options->grpc.host = absl::GetFlag(FLAGS_host);
   options->grpc.port = absl::GetFlag(FLAGS_port);
   if (absl::GetFlag(FLAGS_enable_serialization_as_tensor_content)) {
-    options->grpc.encoding = TensorEncoding::kTensorContent;
+    options->encoding = TensorEncoding::kTensorContent;
   }
   return OkStatus();
 }

@@ -16,6 +16,7 @@ struct ServerOptions {
   models::ModelManager::Options model;
   scheduling::WorkerPool::Options workers;
   rpc::GrpcServer::Options grpc;
+  TensorEncoding encoding = TensorEncoding::kTypedFields;
 };
 
 // Reads the flags. INVALID_ARGUMENT names the flag, its value and what is wanted. Ends the process

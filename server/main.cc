@@ -41,9 +41,10 @@ Status Serve(const ServerOptions& options, const sigset_t& stop_signals) {
   if (Status status = OpenEngine(options.engine, &engine); !status.ok()) return status;
   models::ModelManager models(options.model, engine.get());
   scheduling::WorkerPool workers(options.workers);
+  metrics::Metrics metrics;
+  const Backend backend{&models, &workers, &metrics, options.encoding};
   std::unique_ptr<rpc::GrpcServer> server;
-  if (Status status = rpc::GrpcServer::Start(options.grpc, &models, &workers, &server);
-      !status.ok()) {
+  if (Status status = rpc::GrpcServer::Start(options.grpc, backend, &server); !status.ok()) {
     return status;
   }
   Status loaded;

@@ -7,6 +7,7 @@
 #ifndef COLCAST_SERVER_ENGINE_ENGINE_H_
 #define COLCAST_SERVER_ENGINE_ENGINE_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,11 +25,19 @@ struct Options {
   int inter_op_parallelism = 0;
 };
 
+// What sending columns once did for a request.
+struct ExpansionStats {
+  int64_t rows = 0;               // N
+  int64_t columns_sent_once = 0;  // came as one row beside N > 1 rows of others
+  int64_t bytes_saved = 0;        // what N - 1 more rows of them would have added to the request
+};
+
 // What a request returned. Keeps the tensors alive that `columns` points into.
 class Outputs {
  public:
   virtual ~Outputs() = default;
   virtual const std::vector<OutputColumn>& columns() const = 0;
+  virtual const ExpansionStats& expansion() const = 0;
 };
 
 // One loaded version of a model. All methods may be called from any thread at any time.

@@ -87,7 +87,8 @@ int Main(int argc, char** argv) {
   const auto runner = (*model)->FindRunner(request.model_spec().signature_name);
   if (!runner.ok()) Die(runner.status().ToString());
   std::vector<tensorflow::Tensor> feeds;
-  if (absl::Status status = (*runner)->BuildFeeds(request, &feeds); !status.ok()) {
+  ExpansionStats stats;
+  if (absl::Status status = (*runner)->BuildFeeds(request, &feeds, &stats); !status.ok()) {
     Die(status.ToString());
   }
   std::vector<uint8_t> buffer;

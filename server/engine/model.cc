@@ -44,6 +44,7 @@ class TensorOutputs final : public Outputs {
   }
 
   const std::vector<OutputColumn>& columns() const override { return columns_; }
+  const ExpansionStats& expansion() const override { return result_.expansion; }
 
  private:
   const RunResult result_;

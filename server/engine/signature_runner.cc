@@ -37,6 +37,19 @@ absl::Status ReceiveColumns(const PredictRequest& request, Scratch* scratch) {
   return absl::OkStatus();
 }
 
+// `columns` as they were given to SignatureInputs::Build, `plan` as it came back.
+ExpansionStats Summarize(const std::vector<WireColumn>& columns, const ExpansionPlan& plan) {
+  ExpansionStats stats;
+  stats.rows = plan.rows;
+  if (plan.rows == 1) return stats;
+  for (const WireColumn& column : columns) {
+    if (column.dims().empty() || column.dims()[0] != 1) continue;
+    ++stats.columns_sent_once;
+    stats.bytes_saved += (plan.rows - 1) * column.WireBytes();
+  }
+  return stats;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<SignatureRunner>> SignatureRunner::Create(
@@ -65,17 +78,19 @@ absl::Status SignatureRunner::Run(const PredictRequest& request, RunResult* resu
   thread_local std::vector<int> outputs;
   thread_local std::vector<Tensor> feeds;
   absl::Status status = SelectOutputs(request.output_filter(), &outputs);
-  if (status.ok()) status = BuildFeeds(request, &feeds);
+  if (status.ok()) status = BuildFeeds(request, &feeds, &result->expansion);
   if (status.ok()) status = RunFeeds(feeds, outputs, result);
   feeds.clear();
   return status;
 }
 
-absl::Status SignatureRunner::BuildFeeds(const PredictRequest& request,
-                                         std::vector<Tensor>* feeds) const {
+absl::Status SignatureRunner::BuildFeeds(const PredictRequest& request, std::vector<Tensor>* feeds,
+                                         ExpansionStats* stats) const {
   thread_local Scratch scratch;
   if (absl::Status status = ReceiveColumns(request, &scratch); !status.ok()) return status;
-  return inputs_.Build(scratch.received, &scratch.inputs, feeds);
+  absl::Status status = inputs_.Build(scratch.received, &scratch.inputs, feeds);
+  if (status.ok()) *stats = Summarize(scratch.columns, scratch.inputs.plan);
+  return status;
 }
 
 absl::Status SignatureRunner::RunFeeds(const std::vector<Tensor>& feeds,

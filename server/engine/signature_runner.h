@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/engine/engine.h"
 #include "server/wire/predict_request.h"
 #include "serving_patches/signature_inputs.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
@@ -23,6 +24,7 @@ namespace colcast::engine {
 struct RunResult {
   std::vector<std::string_view> aliases;
   std::vector<tensorflow::Tensor> tensors;
+  ExpansionStats expansion;
 };
 
 class SignatureRunner {
@@ -39,8 +41,8 @@ class SignatureRunner {
   absl::Status Run(const PredictRequest& request, RunResult* result) const;
 
   // The two halves of Run, `outputs` are positions in the sorted aliases, rising.
-  absl::Status BuildFeeds(const PredictRequest& request,
-                          std::vector<tensorflow::Tensor>* feeds) const;
+  absl::Status BuildFeeds(const PredictRequest& request, std::vector<tensorflow::Tensor>* feeds,
+                          ExpansionStats* stats) const;
   absl::Status RunFeeds(const std::vector<tensorflow::Tensor>& feeds,
                         const std::vector<int>& outputs, RunResult* result) const;
   const std::vector<int>& all_outputs() const { return all_outputs_; }

@@ -46,6 +46,13 @@ absl::Status WireColumn::Check() const {
   return ToAbsl(CheckValues(*column_, count));
 }
 
+int64_t WireColumn::WireBytes() const {
+  const ColumnValues& values = column_->values;
+  size_t bytes = values.tensor_content.size() + values.payload.size();
+  for (const Bytes& message : values.messages) bytes += message.size();
+  return static_cast<int64_t>(bytes);
+}
+
 absl::Status WireColumn::BuildTensor(const tensorflow::TensorShape& target, Tensor* out) const {
   int64_t count = 0;
   if (Status status = ElementCount(*column_, &count); !status.ok()) return ToAbsl(status);

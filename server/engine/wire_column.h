@@ -21,6 +21,9 @@ class WireColumn final : public ColumnSource {
   }
   absl::Span<const int64_t> dims() const override { return column_->dims; }
 
+  // What the values take in the message, roughly: their field headers may be in it.
+  int64_t WireBytes() const;
+
   // Decodes into the tensor's buffer; a row to be repeated is decoded into its first row.
   absl::Status BuildTensor(const tensorflow::TensorShape& target,
                            tensorflow::Tensor* out) const override;

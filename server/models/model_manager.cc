@@ -41,18 +41,17 @@ void ModelManager::Stop() {
   stop_requested_.notify_all();
 }
 
-Status ModelManager::Find(const ModelSpec& spec,
-                          std::shared_ptr<const ServedVersion>* served) const {
+Status ModelManager::Find(const ModelSpec& spec, std::shared_ptr<const Servable>* servable) const {
   if (Status status = Check(spec); !status.ok()) return status;
   std::lock_guard<std::mutex> lock(mutex_);
   if (serving_ == nullptr) {
     return NotFound("Servable not found for request: Latest(", spec.name, "): no version loaded");
   }
-  if (spec.version && *spec.version != serving_->version) {
+  if (spec.version && *spec.version != serving_->version()) {
     return NotFound("Servable not found for request: Specific(", spec.name, ", ", *spec.version,
-                    "): version ", serving_->version, " is the one that serves");
+                    "): version ", serving_->version(), " is the one that serves");
   }
-  *served = serving_;
+  *servable = serving_;
   return OkStatus();
 }
 
@@ -97,23 +96,27 @@ Status ModelManager::LoadAndServe(const VersionDirectory& next) {
   LogInfo(what + ": loading " + next.path);
   SetState(next.version, VersionState::kLoading);
   const auto start = std::chrono::steady_clock::now();
-  auto served = std::make_shared<ServedVersion>();
-  served->version = next.version;
-  if (Status status = engine_->Load(next.path, options_.tags, &served->model); !status.ok()) {
+  std::unique_ptr<engine::Model> model;
+  std::shared_ptr<const Servable> servable;
+  Status status = engine_->Load(next.path, options_.tags, &model);
+  if (status.ok()) {
+    status = Servable::Create(options_.model_name, next.version, std::move(model), &servable);
+  }
+  if (!status.ok()) {
     status.message = what + " can not be loaded from " + next.path + ": " + status.message;
     SetState(next.version, VersionState::kEnd, status);
     return status;
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   SetState(next.version, VersionState::kAvailable);
-  std::shared_ptr<const ServedVersion> old;
+  std::shared_ptr<const Servable> old;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    old = std::exchange(serving_, std::move(served));
+    old = std::exchange(serving_, std::move(servable));
   }
   LogInfo(what + ": serving, loaded in " + std::to_string(took.count()).substr(0, 5) + " s");
   if (old != nullptr) {
-    SetState(old->version, VersionState::kUnloading);
+    SetState(old->version(), VersionState::kUnloading);
     retired_.push_back(std::move(old));
   }
   return OkStatus();
@@ -146,7 +149,7 @@ void ModelManager::ReleaseRetired() {
   const auto unused = std::partition(retired_.begin(), retired_.end(),
                                      [](const auto& served) { return served.use_count() > 1; });
   std::for_each(unused, retired_.end(), [this](auto& served) {
-    const int64_t version = served->version;
+    const int64_t version = served->version();
     served.reset();
     SetState(version, VersionState::kEnd);
     LogInfo("model \"" + options_.model_name + "\" version " + std::to_string(version) +

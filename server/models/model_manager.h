@@ -14,16 +14,14 @@
 #include <vector>
 
 #include "server/engine/engine.h"
+#include "server/inference/servable.h"
 #include "server/models/version_directory.h"
 #include "server/wire/predict_request.h"
 #include "server/wire/status.h"
 
 namespace colcast::models {
 
-struct ServedVersion {
-  int64_t version = 0;
-  std::unique_ptr<engine::Model> model;
-};
+using inference::Servable;
 
 // The numbers are those of tensorflow.serving.ModelVersionStatus.State.
 enum class VersionState { kStart = 10, kLoading = 20, kAvailable = 30, kUnloading = 40, kEnd = 50 };
@@ -57,7 +55,7 @@ class ModelManager {
   // The version to answer a request with: the one asked for, or the highest. NOT_FOUND for another
   // model or version, INVALID_ARGUMENT without a model name or with a version label (there are
   // none). Never loads anything and never waits for a load.
-  Status Find(const ModelSpec& spec, std::shared_ptr<const ServedVersion>* served) const;
+  Status Find(const ModelSpec& spec, std::shared_ptr<const Servable>* servable) const;
 
   // Every version this process has seen, in rising order, or the one asked for. Errors as Find's.
   Status GetStatus(const ModelSpec& spec, std::vector<VersionStatus>* statuses) const;
@@ -80,9 +78,9 @@ class ModelManager {
   mutable std::mutex mutex_;
   std::condition_variable stop_requested_;
   bool stopping_ = false;
-  std::shared_ptr<const ServedVersion> serving_;
+  std::shared_ptr<const Servable> serving_;
   std::vector<VersionStatus> statuses_;
-  std::vector<std::shared_ptr<const ServedVersion>> retired_;  // only the polling thread's
+  std::vector<std::shared_ptr<const Servable>> retired_;  // only the polling thread's
   std::thread poller_;
 };
 

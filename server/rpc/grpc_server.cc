@@ -4,13 +4,9 @@
 
 namespace colcast::rpc {
 
-GrpcServer::GrpcServer(const Options& options, const models::ModelManager* models,
-                       scheduling::WorkerPool* workers)
-    : prediction_service_(models, workers, options.encoding), model_service_(models) {}
-
-Status GrpcServer::Start(const Options& options, const models::ModelManager* models,
-                         scheduling::WorkerPool* workers, std::unique_ptr<GrpcServer>* server) {
-  std::unique_ptr<GrpcServer> made(new GrpcServer(options, models, workers));
+Status GrpcServer::Start(const Options& options, const Backend& backend,
+                         std::unique_ptr<GrpcServer>* server) {
+  std::unique_ptr<GrpcServer> made(new GrpcServer(backend));
   const std::string wanted = options.host + ':' + std::to_string(options.port);
   int bound_port = 0;
   grpc::EnableDefaultHealthCheckService(true);

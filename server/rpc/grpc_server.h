@@ -7,10 +7,9 @@
 #include <memory>
 #include <string>
 
-#include "server/models/model_manager.h"
+#include "server/backend.h"
 #include "server/rpc/model_service.h"
 #include "server/rpc/prediction_service.h"
-#include "server/scheduling/worker_pool.h"
 
 namespace colcast::rpc {
 
@@ -19,12 +18,11 @@ class GrpcServer {
   struct Options {
     std::string host = "0.0.0.0";
     int port = 8500;  // 0: any free one
-    TensorEncoding encoding = TensorEncoding::kTypedFields;
   };
 
-  // Both must outlive the server. UNAVAILABLE, naming the address, if it can not be listened on.
-  static Status Start(const Options& options, const models::ModelManager* models,
-                      scheduling::WorkerPool* workers, std::unique_ptr<GrpcServer>* server);
+  // UNAVAILABLE, naming the address, if it can not be listened on.
+  static Status Start(const Options& options, const Backend& backend,
+                      std::unique_ptr<GrpcServer>* server);
 
   // HOST:PORT with the port that was bound.
   const std::string& address() const { return address_; }
@@ -36,8 +34,8 @@ class GrpcServer {
   void Shutdown();
 
  private:
-  GrpcServer(const Options& options, const models::ModelManager* models,
-             scheduling::WorkerPool* workers);
+  explicit GrpcServer(const Backend& backend)
+      : prediction_service_(backend), model_service_(backend.models) {}
 
   PredictionService prediction_service_;
   ModelService model_service_;

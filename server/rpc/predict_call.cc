@@ -58,21 +58,41 @@ Status WriteResponse(const ModelSpec& spec, int64_t version, const engine::Outpu
   return OkStatus();
 }
 
+Status DropStatus(scheduling::DropReason reason) {
+  switch (reason) {
+    case scheduling::DropReason::kQueueFull:
+      return ResourceExhausted(
+          "the server's queue is full (--max_queued_requests); try again or elsewhere");
+    case scheduling::DropReason::kDeadlineExceeded:
+      return DeadlineExceeded("the deadline passed while the request waited");
+    case scheduling::DropReason::kCancelled:
+      return Error(StatusCode::kCancelled, "the client hung up");
+    case scheduling::DropReason::kShutdown:
+      return Unavailable("the server is shutting down");
+  }
+  return Internal("unknown reason to drop a request");
+}
+
 }  // namespace
 
 PredictCall::PredictCall(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
-                         grpc::ByteBuffer* response, const models::ModelManager* models,
-                         TensorEncoding encoding)
+                         grpc::ByteBuffer* response, const Backend& backend)
     : context_(context),
       request_(request),
       response_(response),
-      models_(models),
-      encoding_(encoding),
+      backend_(backend),
+      received_(Clock::now()),
       deadline_(ToSteady(context->deadline())) {}
 
-void PredictCall::Run(Clock::duration) { Finish(ToGrpc(Predict())); }
+void PredictCall::Run(Clock::duration waited) {
+  metrics::RequestRecord record;
+  record.queue_wait = waited;
+  std::shared_ptr<const inference::Servable> servable;
+  Answer(Predict(&servable, &record), &record);
+}
 
-Status PredictCall::Predict() {
+Status PredictCall::Predict(std::shared_ptr<const inference::Servable>* servable,
+                            metrics::RequestRecord* record) {
   thread_local Scratch scratch;
   const std::unique_ptr<ReceivedBytes, void (*)(ReceivedBytes*)> release_at_end(
       &scratch.received, [](ReceivedBytes* received) { received->Release(); });
@@ -82,27 +102,32 @@ Status PredictCall::Predict() {
     return status;
   }
   const ModelSpec& spec = scratch.request.model_spec();
-  std::shared_ptr<const models::ServedVersion> served;
-  if (Status status = models_->Find(spec, &served); !status.ok()) return status;
+  if (Status status = backend_.models->Find(spec, servable); !status.ok()) return status;
+  record->model_name = (*servable)->name();
+  record->signature_name = spec.signature_name;
   std::unique_ptr<engine::Outputs> outputs;
-  if (Status status = served->model->Predict(scratch.request, &outputs); !status.ok()) {
-    return status;
-  }
-  return WriteResponse(spec, served->version, *outputs, encoding_, response_);
+  const Clock::time_point start = Clock::now();
+  Status status = (*servable)->model().Predict(scratch.request, &outputs);
+  record->runtime = Clock::now() - start;
+  if (!status.ok()) return status;
+  record->expansion = outputs->expansion();
+  return WriteResponse(spec, (*servable)->version(), *outputs, backend_.encoding, response_);
+}
+
+void PredictCall::Answer(const Status& status, metrics::RequestRecord* record) {
+  record->api = "Predict";
+  record->entrypoint = "GRPC";
+  record->code = status.code;
+  record->latency = Clock::now() - received_;
+  record->request_bytes = request_->Length();
+  record->response_bytes = response_->Length();
+  backend_.metrics->Record(*record);
+  Finish(ToGrpc(status));
 }
 
 void PredictCall::Drop(scheduling::DropReason reason) {
-  switch (reason) {
-    case scheduling::DropReason::kQueueFull:
-      return Finish(ToGrpc(ResourceExhausted(
-          "the server's queue is full (--max_queued_requests); try again or elsewhere")));
-    case scheduling::DropReason::kDeadlineExceeded:
-      return Finish(ToGrpc(DeadlineExceeded("the deadline passed while the request waited")));
-    case scheduling::DropReason::kCancelled:
-      return Finish(grpc::Status::CANCELLED);
-    case scheduling::DropReason::kShutdown:
-      return Finish(ToGrpc(Unavailable("the server is shutting down")));
-  }
+  metrics::RequestRecord record;
+  Answer(DropStatus(reason), &record);
 }
 
 }  // namespace colcast::rpc

@@ -4,19 +4,20 @@
 
 #include <grpcpp/grpcpp.h>
 
-#include "server/models/model_manager.h"
+#include <memory>
+
+#include "server/backend.h"
+#include "server/metrics/request_record.h"
 #include "server/scheduling/worker_pool.h"
-#include "server/wire/predict_response.h"
 
 namespace colcast::rpc {
 
 // Owns itself: gRPC deletes it through OnDone, after Finish was called by Run or Drop.
 class PredictCall final : public grpc::ServerUnaryReactor, public scheduling::Job {
  public:
-  // The pointers are gRPC's and live until OnDone; `models` outlives every call.
+  // The pointers are gRPC's and live until OnDone; `backend` outlives every call.
   PredictCall(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
-              grpc::ByteBuffer* response, const models::ModelManager* models,
-              TensorEncoding encoding);
+              grpc::ByteBuffer* response, const Backend& backend);
 
   scheduling::Clock::time_point deadline() const override { return deadline_; }
   bool cancelled() const override { return context_->IsCancelled(); }
@@ -25,13 +26,16 @@ class PredictCall final : public grpc::ServerUnaryReactor, public scheduling::Jo
 
  private:
   void OnDone() override { delete this; }
-  Status Predict();
+  // The servable found, even where the request then failed, for the record.
+  Status Predict(std::shared_ptr<const inference::Servable>* servable,
+                 metrics::RequestRecord* record);
+  void Answer(const Status& status, metrics::RequestRecord* record);
 
   grpc::CallbackServerContext* const context_;
   const grpc::ByteBuffer* const request_;
   grpc::ByteBuffer* const response_;
-  const models::ModelManager* const models_;
-  const TensorEncoding encoding_;
+  const Backend& backend_;
+  const scheduling::Clock::time_point received_;
   const scheduling::Clock::time_point deadline_;
 };
 

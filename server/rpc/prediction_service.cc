@@ -32,17 +32,13 @@ Status CheckMetadataFields(const GetModelMetadataRequest& request) {
 Status Describe(const models::ModelManager& models, const GetModelMetadataRequest& request,
                 GetModelMetadataResponse* response) {
   if (Status status = CheckMetadataFields(request); !status.ok()) return status;
-  std::shared_ptr<const models::ServedVersion> served;
+  std::shared_ptr<const inference::Servable> servable;
   const ModelSpec spec = FromProto(request.model_spec());
-  if (Status status = models.Find(spec, &served); !status.ok()) return status;
-  tensorflow::MetaGraphDef signatures;
-  if (!signatures.ParseFromString(served->model->signatures())) {
-    return Internal("the signatures of model \"", spec.name, "\" can not be read");
-  }
+  if (Status status = models.Find(spec, &servable); !status.ok()) return status;
   tensorflow::serving::SignatureDefMap map;
-  map.mutable_signature_def()->swap(*signatures.mutable_signature_def());
+  *map.mutable_signature_def() = servable->signatures();
   response->mutable_model_spec()->set_name(spec.name);
-  response->mutable_model_spec()->mutable_version()->set_value(served->version);
+  response->mutable_model_spec()->mutable_version()->set_value(servable->version());
   (*response->mutable_metadata())[kSignatureDef].PackFrom(map);
   return OkStatus();
 }
@@ -52,8 +48,8 @@ Status Describe(const models::ModelManager& models, const GetModelMetadataReques
 grpc::ServerUnaryReactor* PredictionService::Predict(grpc::CallbackServerContext* context,
                                                      const grpc::ByteBuffer* request,
                                                      grpc::ByteBuffer* response) {
-  auto* call = new PredictCall(context, request, response, models_, encoding_);
-  workers_->Submit(call);
+  auto* call = new PredictCall(context, request, response, backend_);
+  backend_.workers->Submit(call);
   return call;
 }
 
@@ -61,7 +57,7 @@ grpc::ServerUnaryReactor* PredictionService::GetModelMetadata(
     grpc::CallbackServerContext* context, const GetModelMetadataRequest* request,
     GetModelMetadataResponse* response) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(ToGrpc(Describe(*models_, *request, response)));
+  reactor->Finish(ToGrpc(Describe(*backend_.models, *request, response)));
   return reactor;
 }
 

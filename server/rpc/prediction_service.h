@@ -3,9 +3,7 @@
 #ifndef COLCAST_SERVER_RPC_PREDICTION_SERVICE_H_
 #define COLCAST_SERVER_RPC_PREDICTION_SERVICE_H_
 
-#include "server/models/model_manager.h"
-#include "server/scheduling/worker_pool.h"
-#include "server/wire/predict_response.h"
+#include "server/backend.h"
 #include "tensorflow_serving/apis/prediction_service.grpc.pb.h"
 
 namespace colcast::rpc {
@@ -15,10 +13,7 @@ using PredictionServiceBase = tensorflow::serving::PredictionService::WithRawCal
 
 class PredictionService final : public PredictionServiceBase {
  public:
-  // Both must outlive the service.
-  PredictionService(const models::ModelManager* models, scheduling::WorkerPool* workers,
-                    TensorEncoding encoding)
-      : models_(models), workers_(workers), encoding_(encoding) {}
+  explicit PredictionService(const Backend& backend) : backend_(backend) {}
 
   grpc::ServerUnaryReactor* Predict(grpc::CallbackServerContext* context,
                                     const grpc::ByteBuffer* request,
@@ -30,9 +25,7 @@ class PredictionService final : public PredictionServiceBase {
       tensorflow::serving::GetModelMetadataResponse* response) override;
 
  private:
-  const models::ModelManager* const models_;
-  scheduling::WorkerPool* const workers_;
-  const TensorEncoding encoding_;
+  const Backend backend_;
 };
 
 }  // namespace colcast::rpc

@@ -125,7 +125,7 @@ def more_is_sent_than_fits(proto: tensor_pb2.TensorProto) -> bool:
     count = math.prod(dim.size for dim in proto.tensor_shape.dim)
     if proto.tensor_content:
         return count == 0
-    if proto.float8_val and tf.as_dtype(proto.dtype).name.startswith("float8"):
+    if tf.as_dtype(proto.dtype).name.startswith("float8"):
         return len(proto.float8_val) > count
     field = OWN_FIELD.get(tf.as_dtype(proto.dtype).name, "int_val")
     per_element = 2 if field in ("scomplex_val", "dcomplex_val") else 1

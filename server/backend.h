@@ -1,0 +1,22 @@
+// What the endpoints, gRPC and HTTP, answer from.
+#ifndef COLCAST_SERVER_BACKEND_H_
+#define COLCAST_SERVER_BACKEND_H_
+
+#include "server/metrics/metrics.h"
+#include "server/models/model_manager.h"
+#include "server/scheduling/worker_pool.h"
+#include "server/wire/predict_response.h"
+
+namespace colcast {
+
+// Everything pointed to outlives the endpoints.
+struct Backend {
+  models::ModelManager* models = nullptr;
+  scheduling::WorkerPool* workers = nullptr;
+  metrics::Metrics* metrics = nullptr;
+  TensorEncoding encoding = TensorEncoding::kTypedFields;
+};
+
+}  // namespace colcast
+
+#endif  // COLCAST_SERVER_BACKEND_H_
