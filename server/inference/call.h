@@ -1,0 +1,24 @@
+// What every way to ask a servable has in common.
+#ifndef COLCAST_SERVER_INFERENCE_CALL_H_
+#define COLCAST_SERVER_INFERENCE_CALL_H_
+
+#include <chrono>
+
+#include "server/engine/engine.h"
+
+namespace colcast::inference {
+
+struct CallOptions {
+  // Whether a signature must say for which API it was made: --enable_signature_method_name_check.
+  bool check_method_names = false;
+};
+
+// What the metrics want to know of a call; filled as far as it went.
+struct CallStats {
+  engine::ExpansionStats expansion;
+  std::chrono::steady_clock::duration runtime{};  // in the model
+};
+
+}  // namespace colcast::inference
+
+#endif  // COLCAST_SERVER_INFERENCE_CALL_H_

@@ -1,0 +1,26 @@
+// MultiInference: the same tf.Examples to several classify and regress signatures of one model.
+#ifndef COLCAST_SERVER_INFERENCE_MULTI_INFERENCE_H_
+#define COLCAST_SERVER_INFERENCE_MULTI_INFERENCE_H_
+
+#include "server/inference/call.h"
+#include "server/inference/servable.h"
+#include "server/wire/status.h"
+#include "tensorflow_serving/apis/inference.pb.h"
+
+namespace colcast::inference {
+
+// Which model answers: that of the first task. As in TF Serving, only its version and label count.
+const tensorflow::serving::ModelSpec& ModelSpecOf(
+    const tensorflow::serving::MultiInferenceRequest& request);
+
+// One result for each task, in their order. Errors as Classify's and Regress's, and
+// INVALID_ARGUMENT for tasks that name no model, different models, or one signature twice;
+// UNIMPLEMENTED for a method_name other than tensorflow/serving/classify and .../regress.
+Status MultiInference(const Servable& servable,
+                      const tensorflow::serving::MultiInferenceRequest& request,
+                      const CallOptions& options,
+                      tensorflow::serving::MultiInferenceResponse* response, CallStats* stats);
+
+}  // namespace colcast::inference
+
+#endif  // COLCAST_SERVER_INFERENCE_MULTI_INFERENCE_H_
