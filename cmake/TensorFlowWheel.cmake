@@ -3,6 +3,9 @@ execute_process(
   COMMAND ${COLCAST_PYTHON} -c
     "import importlib.util as u; print(u.find_spec('tensorflow').submodule_search_locations[0])"
   OUTPUT_VARIABLE TENSORFLOW_DIR OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+execute_process(
+  COMMAND ${COLCAST_PYTHON} -c "from importlib.metadata import version as v; print(v('tensorflow-cpu'))"
+  OUTPUT_VARIABLE TENSORFLOW_VERSION OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 
 add_library(tensorflow_wheel INTERFACE)
 target_include_directories(tensorflow_wheel SYSTEM INTERFACE ${TENSORFLOW_DIR}/include)

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "server/engine_library.h"
-#include "server/flags.h"
+#include "server/flags/flags.h"
 #include "server/log.h"
 #include "server/models/model_manager.h"
 #include "server/rpc/grpc_server.h"
@@ -39,7 +39,7 @@ void QuietLibraries() {
 Status Serve(const ServerOptions& options, const sigset_t& stop_signals) {
   std::unique_ptr<engine::Engine> engine;
   if (Status status = OpenEngine(options.engine, &engine); !status.ok()) return status;
-  models::ModelManager models(options.model, engine.get());
+  models::ModelManager models(options.models, engine.get());
   scheduling::WorkerPool workers(options.workers);
   metrics::Metrics metrics;
   const Backend backend{&models, &workers, &metrics, options.encoding};

@@ -69,7 +69,17 @@ def test_an_unreadable_model_ends_the_server(tmp_path):
 def test_version_is_printed():
     done = subprocess.run([find_executable(), "--version"], capture_output=True, text=True)
     assert done.returncode == 0
-    assert done.stdout.startswith("colcast_model_server ")
+    assert re.fullmatch(
+        r"colcast_model_server \d+\.\d+\.\d+\nTensorFlow Library: 2\.20\.0\n", done.stdout
+    )
+
+
+def test_flags_may_come_from_a_file(tmp_path):
+    flags = tmp_path / "flags.txt"
+    flags.write_text("--model_base_path=x\n--max_queued_requests=0\n")
+    code, lines = run_server(f"--flagfile={flags}")
+    assert code != 0
+    assert "--max_queued_requests=0" in lines[0]
 
 
 def test_a_base_path_without_a_version_waits_and_says_so(tmp_path, ranker_versions, connect):

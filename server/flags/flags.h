@@ -1,8 +1,7 @@
-// The command line, with tensorflow_model_server's names where both have the thing.
-#ifndef COLCAST_SERVER_FLAGS_H_
-#define COLCAST_SERVER_FLAGS_H_
-
-#include <string>
+// The command line, with tensorflow_model_server's names where both have the thing. A file a part
+// of the server (*_flags.cc) defines that part's flags, validates them and makes its Options.
+#ifndef COLCAST_SERVER_FLAGS_FLAGS_H_
+#define COLCAST_SERVER_FLAGS_FLAGS_H_
 
 #include "server/engine/engine.h"
 #include "server/models/model_manager.h"
@@ -13,7 +12,7 @@ namespace colcast {
 
 struct ServerOptions {
   engine::Options engine;
-  models::ModelManager::Options model;
+  models::ModelManager::Options models;
   scheduling::WorkerPool::Options workers;
   rpc::GrpcServer::Options grpc;
   TensorEncoding encoding = TensorEncoding::kTypedFields;
@@ -25,4 +24,4 @@ Status ParseFlags(int argc, char** argv, ServerOptions* options);
 
 }  // namespace colcast
 
-#endif  // COLCAST_SERVER_FLAGS_H_
+#endif  // COLCAST_SERVER_FLAGS_FLAGS_H_

@@ -1,0 +1,45 @@
+#include "server/flags/flags.h"
+
+#include <absl/flags/parse.h>
+#include <absl/flags/usage.h>
+#include <absl/flags/usage_config.h>
+#include <absl/strings/match.h>
+
+#include <string>
+#include <vector>
+
+#include "server/flags/parts.h"
+
+namespace colcast {
+namespace {
+
+constexpr char kVersion[] = "colcast_model_server " COLCAST_VERSION
+                            "\nTensorFlow Library: " COLCAST_TENSORFLOW_VERSION "\n";
+
+Status ParseCommandLine(int argc, char** argv) {
+  absl::SetProgramUsageMessage(
+      "serves TensorFlow ranking models with TensorFlow Serving's API\n\n"
+      "  colcast_model_server --model_name=NAME --model_base_path=DIRECTORY [--port=8500]");
+  absl::FlagsUsageConfig usage;
+  usage.contains_help_flags = [](absl::string_view file) {
+    return absl::StrContains(file, "server/flags/");
+  };
+  usage.version_string = [] { return std::string(kVersion); };
+  absl::SetFlagsUsageConfig(usage);
+  const std::vector<char*> rest = absl::ParseCommandLine(argc, argv);
+  if (rest.size() > 1) return InvalidArgument("unexpected argument \"", rest[1], "\"");
+  return OkStatus();
+}
+
+}  // namespace
+
+Status ParseFlags(int argc, char** argv, ServerOptions* options) {
+  Status status = ParseCommandLine(argc, argv);
+  if (status.ok()) status = flags::ReadEngineFlags(&options->engine);
+  if (status.ok()) status = flags::ReadGrpcFlags(&options->grpc);
+  if (status.ok()) status = flags::ReadRequestFlags(&options->workers, &options->encoding);
+  if (status.ok()) status = flags::ReadModelFlags(&options->models);
+  return status;
+}
+
+}  // namespace colcast

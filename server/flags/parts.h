@@ -1,0 +1,17 @@
+// What each file of flags makes of them. Called after parsing, in any order; INVALID_ARGUMENT names
+// the flag.
+#ifndef COLCAST_SERVER_FLAGS_PARTS_H_
+#define COLCAST_SERVER_FLAGS_PARTS_H_
+
+#include "server/flags/flags.h"
+
+namespace colcast::flags {
+
+Status ReadEngineFlags(engine::Options* options);
+Status ReadGrpcFlags(rpc::GrpcServer::Options* options);
+Status ReadModelFlags(models::ModelManager::Options* options);
+Status ReadRequestFlags(scheduling::WorkerPool::Options* workers, TensorEncoding* encoding);
+
+}  // namespace colcast::flags
+
+#endif  // COLCAST_SERVER_FLAGS_PARTS_H_

@@ -1,0 +1,27 @@
+#include <algorithm>
+#include <cstdint>
+#include <thread>
+
+#include "server/flags/parts.h"
+#include "server/flags/range.h"
+
+ABSL_FLAG(int32_t, num_workers, 0, "requests that run at the same time; 0: one a core");
+ABSL_FLAG(int32_t, max_queued_requests, 1000,
+          "requests that may wait for a worker; one more is answered RESOURCE_EXHAUSTED");
+ABSL_FLAG(bool, enable_serialization_as_tensor_content, false,
+          "answer with tensor_content in place of typed fields");
+
+namespace colcast::flags {
+
+Status ReadRequestFlags(scheduling::WorkerPool::Options* workers, TensorEncoding* encoding) {
+  const int num_workers = absl::GetFlag(FLAGS_num_workers);
+  workers->num_workers =
+      num_workers > 0 ? num_workers : std::max(1u, std::thread::hardware_concurrency());
+  workers->max_queued_requests = absl::GetFlag(FLAGS_max_queued_requests);
+  *encoding = absl::GetFlag(FLAGS_enable_serialization_as_tensor_content)
+                  ? TensorEncoding::kTensorContent
+                  : TensorEncoding::kTypedFields;
+  return CheckRanges({{FLAGS_num_workers, 0}, {FLAGS_max_queued_requests, 1}});
+}
+
+}  // namespace colcast::flags
