@@ -67,6 +67,19 @@ Status ModelManager::GetStatus(const ModelSpec& spec, std::vector<VersionStatus>
                       : NotFound("model \"", spec.name, "\" has no version");
 }
 
+std::vector<ModelSnapshot> ModelManager::Models() const {
+  ModelSnapshot model{options_.model_name, options_.base_path, {}};
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (const VersionStatus& status : statuses_) {
+    VersionSnapshot version;
+    version.status = status;
+    version.path = options_.base_path + '/' + std::to_string(status.version);
+    if (serving_ != nullptr && serving_->version() == status.version) version.servable = serving_;
+    model.versions.push_back(std::move(version));
+  }
+  return {std::move(model)};
+}
+
 Status ModelManager::Check(const ModelSpec& spec) const {
   if (spec.name.empty()) return InvalidArgument("model_spec has no name");
   if (spec.name != options_.model_name) {
@@ -102,19 +115,23 @@ Status ModelManager::LoadAndServe(const VersionDirectory& next) {
   if (status.ok()) {
     status = Servable::Create(options_.model_name, next.version, std::move(model), &servable);
   }
+  const std::chrono::steady_clock::duration took = std::chrono::steady_clock::now() - start;
+  if (options_.on_load) {
+    options_.on_load({options_.model_name, next.version, /*attempt=*/1, status, took, {}});
+  }
   if (!status.ok()) {
     status.message = what + " can not be loaded from " + next.path + ": " + status.message;
     SetState(next.version, VersionState::kEnd, status);
     return status;
   }
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   SetState(next.version, VersionState::kAvailable);
   std::shared_ptr<const Servable> old;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     old = std::exchange(serving_, std::move(servable));
   }
-  LogInfo(what + ": serving, loaded in " + std::to_string(took.count()).substr(0, 5) + " s");
+  LogInfo(what + ": serving, loaded in " +
+          std::to_string(std::chrono::duration<double>(took).count()).substr(0, 5) + " s");
   if (old != nullptr) {
     SetState(old->version(), VersionState::kUnloading);
     retired_.push_back(std::move(old));

@@ -14,23 +14,12 @@
 #include <vector>
 
 #include "server/engine/engine.h"
-#include "server/inference/servable.h"
+#include "server/models/model_status.h"
 #include "server/models/version_directory.h"
 #include "server/wire/predict_request.h"
 #include "server/wire/status.h"
 
 namespace colcast::models {
-
-using inference::Servable;
-
-// The numbers are those of tensorflow.serving.ModelVersionStatus.State.
-enum class VersionState { kStart = 10, kLoading = 20, kAvailable = 30, kUnloading = 40, kEnd = 50 };
-
-struct VersionStatus {
-  int64_t version = 0;
-  VersionState state = VersionState::kStart;
-  Status error;  // why it ended, or ok
-};
 
 class ModelManager {
  public:
@@ -39,6 +28,7 @@ class ModelManager {
     std::string base_path;
     std::vector<std::string> tags = {"serve"};
     std::chrono::milliseconds poll_wait{1000};
+    LoadListener on_load;  // may be empty
   };
 
   // `engine` must outlive the manager.
@@ -59,6 +49,9 @@ class ModelManager {
 
   // Every version this process has seen, in rising order, or the one asked for. Errors as Find's.
   Status GetStatus(const ModelSpec& spec, std::vector<VersionStatus>* statuses) const;
+
+  // Every model and what is known of its versions, by name.
+  std::vector<ModelSnapshot> Models() const;
 
   // Implementation details follow.
  private:
