@@ -1,0 +1,51 @@
+// The HTTP endpoint: connections, limits and timeouts. What is answered is the router's business.
+#ifndef COLCAST_SERVER_HTTP_HTTP_SERVER_H_
+#define COLCAST_SERVER_HTTP_HTTP_SERVER_H_
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "server/http/router.h"
+#include "server/wire/status.h"
+
+namespace boost::asio::ssl {
+class context;
+}
+
+namespace colcast::http {
+
+class HttpServer {
+ public:
+  struct Options {
+    std::string host = "0.0.0.0";
+    int port = 0;                 // 0: any free one
+    int num_threads = 1;          // that read requests and write answers; handlers bring their own
+    int max_connections = 10000;  // one more is answered 503 and closed
+    size_t max_header_bytes = 16 << 10;
+    size_t max_body_bytes = size_t{1} << 30;  // as sent; less than 2 GiB
+    // How long a connection may lie idle between requests, and a request's header may take.
+    std::chrono::milliseconds idle_timeout{60'000};
+    // How long a request's body may take to arrive, and an answer to be taken.
+    std::chrono::milliseconds transfer_timeout{300'000};
+    bool cors = false;                               // --rest_api_enable_cors_support
+    std::shared_ptr<boost::asio::ssl::context> tls;  // null: no TLS
+  };
+
+  // UNAVAILABLE, naming the address, if it can not be listened on.
+  static Status Start(const Options& options, Router router, std::unique_ptr<HttpServer>* server);
+
+  // As Shutdown.
+  virtual ~HttpServer() = default;
+
+  // HOST:PORT with the port that was bound.
+  virtual std::string address() const = 0;
+
+  // Takes no more requests and returns when those in flight have been answered.
+  virtual void Shutdown() = 0;
+};
+
+}  // namespace colcast::http
+
+#endif  // COLCAST_SERVER_HTTP_HTTP_SERVER_H_

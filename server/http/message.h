@@ -1,0 +1,45 @@
+// HTTP as the handlers see it: one request, one response, and the exchange that joins them.
+#ifndef COLCAST_SERVER_HTTP_MESSAGE_H_
+#define COLCAST_SERVER_HTTP_MESSAGE_H_
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace colcast::http {
+
+struct Request {
+  std::string method;
+  std::string target;  // as sent: the path, still percent-encoded, and what follows a '?'
+  std::string body;    // as sent: gzip-compressed if `gzip`
+  bool gzip = false;
+
+  std::string_view path() const { return std::string_view(target).substr(0, target.find('?')); }
+};
+
+struct Response {
+  int code = 200;
+  std::string content_type = "application/json";
+  std::string body;
+  std::vector<std::pair<std::string, std::string>> headers;  // besides those of the body
+};
+
+// {"error": message}: every error's body, as in TF Serving.
+Response ErrorResponse(int code, std::string_view message);
+
+// A request that waits for its response. All methods may be called from any thread.
+class Exchange {
+ public:
+  virtual ~Exchange() = default;
+  // The handler's alone until it answers: it may move parts out of it.
+  virtual Request& request() = 0;
+  // Whether the client has hung up.
+  virtual bool cancelled() const = 0;
+  // Must be called exactly once.
+  virtual void Answer(Response response) = 0;
+};
+
+}  // namespace colcast::http
+
+#endif  // COLCAST_SERVER_HTTP_MESSAGE_H_

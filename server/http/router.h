@@ -1,0 +1,43 @@
+// Which handler answers which path.
+#ifndef COLCAST_SERVER_HTTP_ROUTER_H_
+#define COLCAST_SERVER_HTTP_ROUTER_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/http/message.h"
+
+namespace colcast::http {
+
+// Called on an I/O thread; what takes long goes to a thread of its own and answers from there.
+using Handler = std::function<void(std::shared_ptr<Exchange>)>;
+
+// Made before the server starts, immutable from then on.
+class Router {
+ public:
+  // GET and HEAD of exactly `path` answer with what `page` returns, any other method with 405.
+  void AddPage(std::string path, std::function<Response()> page);
+
+  // Every method of every path that begins with `prefix`, in upper or lower case, unless it is a
+  // page's.
+  void AddTree(std::string prefix, Handler handler);
+
+  // Hands the exchange to its handler, or answers 404.
+  void Route(std::shared_ptr<Exchange> exchange) const;
+
+ private:
+  struct Tree {
+    std::string prefix;
+    Handler handler;
+  };
+
+  std::map<std::string, std::function<Response()>, std::less<>> pages_;
+  std::vector<Tree> trees_;
+};
+
+}  // namespace colcast::http
+
+#endif  // COLCAST_SERVER_HTTP_ROUTER_H_
