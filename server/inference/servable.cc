@@ -17,4 +17,9 @@ Status Servable::Create(std::string name, int64_t version, std::unique_ptr<engin
   return OkStatus();
 }
 
+std::string_view Servable::SignatureLabel(std::string_view requested) const {
+  const auto found = signatures().find(requested.empty() ? "serving_default" : requested);
+  return found == signatures().end() ? std::string_view("unknown") : found->first;
+}
+
 }  // namespace colcast::inference

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "server/engine/engine.h"
 #include "server/wire/status.h"
@@ -25,6 +26,9 @@ class Servable {
   int64_t version() const { return version_; }
   const engine::Model& model() const { return *model_; }
   const SignatureMap& signatures() const { return signatures_.signature_def(); }
+  // How the metrics call the signature a request names: as the model does, "serving_default" for
+  // an empty name, "unknown" if the model has none of that name. Lives as long as the servable.
+  std::string_view SignatureLabel(std::string_view requested) const;
 
  private:
   Servable() = default;

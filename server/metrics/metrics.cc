@@ -1,7 +1,119 @@
 #include "server/metrics/metrics.h"
 
-namespace colcast::metrics {
+#include <atomic>
+#include <numeric>
 
-void Metrics::Record(const RequestRecord&) {}
+namespace colcast::metrics {
+namespace {
+
+using KeyView = std::tuple<std::string_view, std::string_view, std::string_view, std::string_view>;
+
+}  // namespace
+
+struct Metrics::Counters {
+  std::array<std::atomic<int64_t>, kNumStatusCodes> answered{};
+  Histogram latency{LatencyBuckets()};
+  Histogram queue_wait{LatencyBuckets()};
+  Histogram runtime{LatencyBuckets()};
+  Histogram request_bytes{ByteBuckets()};
+  Histogram response_bytes{ByteBuckets()};
+  Histogram rows{RowBuckets()};
+  std::atomic<int64_t> columns_sent_once{0};
+  std::atomic<int64_t> bytes_saved{0};
+};
+
+struct Metrics::Load {
+  int64_t succeeded = 0;
+  int64_t failed = 0;
+  std::chrono::nanoseconds latency{};
+  std::map<std::string, Histogram> warmup;
+};
+
+int64_t RequestSeries::Answered() const {
+  return std::accumulate(answered.begin(), answered.end(), int64_t{0});
+}
+
+Metrics::Metrics() = default;
+Metrics::~Metrics() = default;
+
+void Metrics::Record(const RequestRecord& record) {
+  Counters& counters = *FindOrMake(record);
+  constexpr auto kRelaxed = std::memory_order_relaxed;
+  counters.answered[static_cast<size_t>(record.code)].fetch_add(1, kRelaxed);
+  if (record.code != StatusCode::kOk) return;
+  counters.latency.Observe(record.latency);
+  counters.queue_wait.Observe(record.queue_wait);
+  counters.runtime.Observe(record.runtime);
+  counters.request_bytes.Observe(static_cast<int64_t>(record.request_bytes));
+  counters.response_bytes.Observe(static_cast<int64_t>(record.response_bytes));
+  counters.rows.Observe(record.expansion.rows);
+  counters.columns_sent_once.fetch_add(record.expansion.columns_sent_once, kRelaxed);
+  counters.bytes_saved.fetch_add(record.expansion.bytes_saved, kRelaxed);
+}
+
+Metrics::Counters* Metrics::FindOrMake(const RequestRecord& record) {
+  const KeyView key(record.model_name, record.signature_name, record.api, record.entrypoint);
+  {
+    std::shared_lock<std::shared_mutex> lock(requests_mutex_);
+    const auto found = requests_.find(key);
+    if (found != requests_.end()) return found->second.get();
+  }
+  auto made = std::make_unique<Counters>();
+  std::unique_lock<std::shared_mutex> lock(requests_mutex_);
+  return requests_.try_emplace(Key(key), std::move(made)).first->second.get();
+}
+
+void Metrics::RecordLoad(const std::string& model_path, bool succeeded,
+                         std::chrono::nanoseconds latency) {
+  std::lock_guard<std::mutex> lock(loads_mutex_);
+  std::unique_ptr<Load>& load = loads_[model_path];
+  if (load == nullptr) load = std::make_unique<Load>();
+  ++(succeeded ? load->succeeded : load->failed);
+  if (succeeded) load->latency += latency;
+}
+
+void Metrics::RecordWarmup(const std::string& model_path, const std::string& status,
+                           std::chrono::nanoseconds latency) {
+  std::lock_guard<std::mutex> lock(loads_mutex_);
+  std::unique_ptr<Load>& load = loads_[model_path];
+  if (load == nullptr) load = std::make_unique<Load>();
+  load->warmup.try_emplace(status, LatencyBuckets()).first->second.Observe(latency);
+}
+
+std::vector<RequestSeries> Metrics::Requests() const {
+  std::vector<RequestSeries> all;
+  std::shared_lock<std::shared_mutex> lock(requests_mutex_);
+  for (const auto& [key, counters] : requests_) {
+    RequestSeries& series = all.emplace_back();
+    RequestLabels& labels = series.labels;
+    std::tie(labels.model_name, labels.signature_name, labels.api, labels.entrypoint) = key;
+    for (int code = 0; code < kNumStatusCodes; ++code) {
+      series.answered[code] = counters->answered[code].load(std::memory_order_relaxed);
+    }
+    series.latency = counters->latency.Snapshot();
+    series.queue_wait = counters->queue_wait.Snapshot();
+    series.runtime = counters->runtime.Snapshot();
+    series.request_bytes = counters->request_bytes.Snapshot();
+    series.response_bytes = counters->response_bytes.Snapshot();
+    series.rows = counters->rows.Snapshot();
+    series.columns_sent_once = counters->columns_sent_once.load(std::memory_order_relaxed);
+    series.bytes_saved = counters->bytes_saved.load(std::memory_order_relaxed);
+  }
+  return all;
+}
+
+std::vector<LoadSeries> Metrics::Loads() const {
+  std::vector<LoadSeries> all;
+  std::lock_guard<std::mutex> lock(loads_mutex_);
+  for (const auto& [path, load] : loads_) {
+    LoadSeries& series = all.emplace_back();
+    series.model_path = path;
+    series.succeeded = load->succeeded;
+    series.failed = load->failed;
+    series.latency = load->latency;
+    for (const auto& [status, latency] : load->warmup) series.warmup[status] = latency.Snapshot();
+  }
+  return all;
+}
 
 }  // namespace colcast::metrics

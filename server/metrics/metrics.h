@@ -1,15 +1,93 @@
-// The server's metrics: fed by the endpoints and the models, read by /metrics and the status page.
+// The server's metrics: fed by the endpoints and the models, read by the metrics page and the
+// status page.
 #ifndef COLCAST_SERVER_METRICS_METRICS_H_
 #define COLCAST_SERVER_METRICS_METRICS_H_
 
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "server/metrics/histogram.h"
 #include "server/metrics/request_record.h"
+#include "server/wire/status_name.h"
 
 namespace colcast::metrics {
+
+// What a series of requests has in common.
+struct RequestLabels {
+  std::string model_name;  // empty for requests that no model was found for
+  std::string signature_name;
+  std::string api;
+  std::string entrypoint;
+};
+
+// Everything counted of the requests of one series since the server started.
+struct RequestSeries {
+  RequestLabels labels;
+  std::array<int64_t, kNumStatusCodes> answered{};  // by status code
+  // Of the requests that were answered OK:
+  HistogramSnapshot latency;
+  HistogramSnapshot queue_wait;
+  HistogramSnapshot runtime;
+  HistogramSnapshot request_bytes;
+  HistogramSnapshot response_bytes;
+  HistogramSnapshot rows;
+  int64_t columns_sent_once = 0;
+  int64_t bytes_saved = 0;
+
+  int64_t Answered() const;  // with whatever status
+};
+
+// What loading and warming up the versions of one directory came to.
+struct LoadSeries {
+  std::string model_path;
+  int64_t succeeded = 0;
+  int64_t failed = 0;
+  std::chrono::nanoseconds latency{};               // of those that succeeded
+  std::map<std::string, HistogramSnapshot> warmup;  // latency by status
+};
 
 // All methods may be called from any thread.
 class Metrics {
  public:
+  Metrics();
+  ~Metrics();
+
+  // Costs well under a microsecond: the first request of a series allocates, the others add to
+  // atomic counters. There are as many series as models and signatures allow (request_record.h).
   void Record(const RequestRecord& record);
+
+  // `model_path` is the version's directory.
+  void RecordLoad(const std::string& model_path, bool succeeded, std::chrono::nanoseconds latency);
+  // `status`: "OK" or the error, as short as there are few of them.
+  void RecordWarmup(const std::string& model_path, const std::string& status,
+                    std::chrono::nanoseconds latency);
+
+  // Sorted by the labels in the order of RequestLabels.
+  std::vector<RequestSeries> Requests() const;
+  // Sorted by the path.
+  std::vector<LoadSeries> Loads() const;
+
+  // Implementation details follow.
+ private:
+  struct Counters;
+  struct Load;
+  using Key = std::tuple<std::string, std::string, std::string, std::string>;
+
+  Counters* FindOrMake(const RequestRecord& record);
+
+  mutable std::shared_mutex requests_mutex_;  // of the map; its entries stay where they are
+  std::map<Key, std::unique_ptr<Counters>, std::less<>> requests_;
+  mutable std::mutex loads_mutex_;
+  std::map<std::string, std::unique_ptr<Load>> loads_;
 };
 
 }  // namespace colcast::metrics

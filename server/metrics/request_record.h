@@ -16,7 +16,7 @@ struct RequestRecord {
   std::string_view entrypoint;  // GRPC or REST
   // Of the servable that was found; empty if none was, so that clients can not invent labels.
   std::string_view model_name;
-  std::string_view signature_name;
+  std::string_view signature_name;  // as Servable::SignatureLabel has it
   StatusCode code = StatusCode::kOk;
   std::chrono::steady_clock::duration latency{};     // from receipt to answer
   std::chrono::steady_clock::duration queue_wait{};  // part of it

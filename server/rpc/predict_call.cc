@@ -104,7 +104,7 @@ Status PredictCall::Predict(std::shared_ptr<const inference::Servable>* servable
   const ModelSpec& spec = scratch.request.model_spec();
   if (Status status = backend_.models->Find(spec, servable); !status.ok()) return status;
   record->model_name = (*servable)->name();
-  record->signature_name = spec.signature_name;
+  record->signature_name = (*servable)->SignatureLabel(spec.signature_name);
   std::unique_ptr<engine::Outputs> outputs;
   const Clock::time_point start = Clock::now();
   Status status = (*servable)->model().Predict(scratch.request, &outputs);

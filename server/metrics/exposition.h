@@ -1,0 +1,20 @@
+// The metrics by name, as Prometheus reads them. TensorFlow Serving's names and labels where it has
+// the thing; the others begin with :colcast:. docs/metrics.md tells what each one means.
+#ifndef COLCAST_SERVER_METRICS_EXPOSITION_H_
+#define COLCAST_SERVER_METRICS_EXPOSITION_H_
+
+#include <vector>
+
+#include "server/metrics/metrics.h"
+#include "server/metrics/process_usage.h"
+#include "server/metrics/text_writer.h"
+
+namespace colcast::metrics {
+
+void WriteRequests(const std::vector<RequestSeries>& requests, TextWriter* writer);
+void WriteLoads(const std::vector<LoadSeries>& loads, TextWriter* writer);
+void WriteProcess(const ProcessUsage& usage, TextWriter* writer);
+
+}  // namespace colcast::metrics
+
+#endif  // COLCAST_SERVER_METRICS_EXPOSITION_H_

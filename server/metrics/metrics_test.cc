@@ -1,0 +1,181 @@
+#include "server/metrics/metrics.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "server/metrics/exposition.h"
+
+namespace colcast::metrics {
+namespace {
+
+using std::chrono::microseconds;
+using testing::HasSubstr;
+using testing::Not;
+
+RequestRecord Answered(std::string_view model, std::string_view signature) {
+  RequestRecord record;
+  record.api = "Predict";
+  record.entrypoint = "GRPC";
+  record.model_name = model;
+  record.signature_name = signature;
+  record.latency = microseconds(900);
+  record.queue_wait = microseconds(5);
+  record.runtime = microseconds(700);
+  record.request_bytes = 5000;
+  record.response_bytes = 300;
+  record.expansion = {500, 150, 74'850};
+  return record;
+}
+
+RequestRecord Failed(std::string_view model, StatusCode code) {
+  RequestRecord record = Answered(model, model.empty() ? "" : "late");
+  record.code = code;
+  return record;
+}
+
+std::string RequestsText(const Metrics& metrics) {
+  TextWriter writer;
+  WriteRequests(metrics.Requests(), &writer);
+  return writer.text();
+}
+
+TEST(MetricsTest, EveryModelSignatureApiAndEntrypointIsASeries) {
+  Metrics metrics;
+  metrics.Record(Answered("b", "late"));
+  metrics.Record(Answered("a", "late"));
+  metrics.Record(Answered("a", "columnar"));
+  RequestRecord rest = Answered("a", "late");
+  rest.entrypoint = "REST";
+  metrics.Record(rest);
+  metrics.Record(Answered("a", "late"));
+  const std::vector<RequestSeries> all = metrics.Requests();
+  ASSERT_EQ(all.size(), 4u);
+  EXPECT_EQ(all[0].labels.signature_name, "columnar");
+  EXPECT_EQ(all[1].labels.entrypoint, "GRPC");
+  EXPECT_EQ(all[1].Answered(), 2);
+  EXPECT_EQ(all[2].labels.entrypoint, "REST");
+  EXPECT_EQ(all[3].labels.model_name, "b");
+}
+
+TEST(MetricsTest, AnAnswerIsCountedWithAllItBrought) {
+  Metrics metrics;
+  metrics.Record(Answered("a", "late"));
+  metrics.Record(Answered("a", "late"));
+  const RequestSeries series = metrics.Requests().at(0);
+  EXPECT_EQ(series.answered[0], 2);
+  EXPECT_EQ(series.latency.sum, 2 * 900'000);
+  EXPECT_EQ(series.queue_wait.sum, 2 * 5'000);
+  EXPECT_EQ(series.runtime.sum, 2 * 700'000);
+  EXPECT_EQ(series.request_bytes.sum, 10'000);
+  EXPECT_EQ(series.response_bytes.sum, 600);
+  EXPECT_EQ(series.rows.sum, 1000);
+  EXPECT_EQ(series.columns_sent_once, 300);
+  EXPECT_EQ(series.bytes_saved, 149'700);
+}
+
+TEST(MetricsTest, AnErrorIsCountedByItsStatusOnly) {
+  Metrics metrics;
+  metrics.Record(Failed("a", StatusCode::kInvalidArgument));
+  const RequestSeries series = metrics.Requests().at(0);
+  EXPECT_EQ(series.Answered(), 1);
+  EXPECT_EQ(series.latency.Count(), 0);
+  EXPECT_EQ(series.bytes_saved, 0);
+}
+
+TEST(MetricsTest, NoRequestOfAnyThreadIsLost) {
+  Metrics metrics;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&metrics] {
+      for (int i = 0; i < 5'000; ++i) metrics.Record(Answered("a", std::to_string(i % 5)));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const std::vector<RequestSeries> all = metrics.Requests();
+  ASSERT_EQ(all.size(), 5u);
+  for (const RequestSeries& series : all) EXPECT_EQ(series.Answered(), 4'000);
+}
+
+TEST(ExpositionTest, TensorFlowServingsMetricsAddUpTheSignatures) {
+  Metrics metrics;
+  metrics.Record(Answered("a", "late"));
+  metrics.Record(Answered("a", "columnar"));
+  metrics.Record(Failed("a", StatusCode::kInvalidArgument));
+  const std::string text = RequestsText(metrics);
+  for (const char* line : {
+           ":tensorflow:serving:request_count{model_name=\"a\",status=\"OK\"} 2\n",
+           ":tensorflow:serving:request_count{model_name=\"a\",status=\"INVALID_ARGUMENT\"} 1\n",
+           ":tensorflow:serving:request_latency_count{model_name=\"a\",API=\"Predict\","
+           "entrypoint=\"GRPC\"} 2\n",
+           ":tensorflow:serving:runtime_latency_sum{model_name=\"a\",API=\"Predict\","
+           "runtime=\"TF1\"} 1400\n",
+       }) {
+    EXPECT_THAT(text, HasSubstr(line));
+  }
+}
+
+TEST(ExpositionTest, AnApiOverRestIsInLowerCaseAsInTensorFlowServing) {
+  Metrics metrics;
+  RequestRecord record = Answered("a", "late");
+  record.entrypoint = "REST";
+  metrics.Record(record);
+  EXPECT_THAT(RequestsText(metrics),
+              HasSubstr(":tensorflow:serving:request_latency_count{model_name=\"a\","
+                        "API=\"predict\",entrypoint=\"REST\"} 1\n"));
+}
+
+TEST(ExpositionTest, OurOwnAreBySignature) {
+  Metrics metrics;
+  metrics.Record(Answered("a", "late"));
+  metrics.Record(Failed("a", StatusCode::kNotFound));
+  const std::string labels =
+      "model_name=\"a\",signature_name=\"late\",API=\"Predict\",entrypoint=\"GRPC\"";
+  const std::string text = RequestsText(metrics);
+  for (const std::string& line : {
+           ":colcast:requests_total{" + labels + ",status=\"OK\"} 1\n",
+           ":colcast:requests_total{" + labels + ",status=\"NOT_FOUND\"} 1\n",
+           ":colcast:rows_bucket{" + labels + ",le=\"256\"} 0\n",
+           ":colcast:rows_bucket{" + labels + ",le=\"512\"} 1\n",
+           ":colcast:request_bytes_sum{" + labels + "} 5000\n",
+           ":colcast:queue_wait_microseconds_sum{" + labels + "} 5\n",
+           ":colcast:columns_sent_once_total{" + labels + "} 150\n",
+           ":colcast:bytes_saved_total{" + labels + "} 74850\n",
+       }) {
+    EXPECT_THAT(text, HasSubstr(line));
+  }
+}
+
+TEST(ExpositionTest, RequestsForNoModelHaveACountAndNothingElse) {
+  Metrics metrics;
+  metrics.Record(Failed("", StatusCode::kNotFound));
+  const std::string text = RequestsText(metrics);
+  EXPECT_THAT(text, HasSubstr("request_count{model_name=\"\",status=\"NOT_FOUND\"} 1\n"));
+  EXPECT_THAT(text, Not(HasSubstr("_bucket")));
+}
+
+TEST(ExpositionTest, LoadsAreByPathAndOutcome) {
+  Metrics metrics;
+  metrics.RecordLoad("/m/1", true, microseconds(1500));
+  metrics.RecordLoad("/m/2", false, microseconds(10));
+  metrics.RecordWarmup("/m/1", "OK", microseconds(12));
+  TextWriter writer;
+  WriteLoads(metrics.Loads(), &writer);
+  const std::string& text = writer.text();
+  for (const char* line : {
+           "load_attempt_count{model_path=\"/m/1\",status=\"success\"} 1\n",
+           "load_attempt_count{model_path=\"/m/2\",status=\"fail\"} 1\n",
+           ":tensorflow:cc:saved_model:load_latency{model_path=\"/m/1\"} 1500\n",
+           ":tensorflow:serving:model_warmup_latency_sum{model_path=\"/m/1\",status=\"OK\"} 12\n",
+       }) {
+    EXPECT_THAT(text, HasSubstr(line));
+  }
+  EXPECT_THAT(text, Not(HasSubstr("load_latency{model_path=\"/m/2\"}")));
+}
+
+}  // namespace
+}  // namespace colcast::metrics
