@@ -2,6 +2,7 @@
 #ifndef COLCAST_SERVER_BACKEND_H_
 #define COLCAST_SERVER_BACKEND_H_
 
+#include "server/inference/call.h"
 #include "server/metrics/metrics.h"
 #include "server/models/model_manager.h"
 #include "server/scheduling/worker_pool.h"
@@ -15,6 +16,7 @@ struct Backend {
   scheduling::WorkerPool* workers = nullptr;
   metrics::Metrics* metrics = nullptr;
   TensorEncoding encoding = TensorEncoding::kTypedFields;
+  inference::CallOptions calls;
 };
 
 }  // namespace colcast

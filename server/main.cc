@@ -42,7 +42,7 @@ Status Serve(const ServerOptions& options, const sigset_t& stop_signals) {
   models::ModelManager models(options.models, engine.get());
   scheduling::WorkerPool workers(options.workers);
   metrics::Metrics metrics;
-  const Backend backend{&models, &workers, &metrics, options.encoding};
+  const Backend backend{&models, &workers, &metrics, options.encoding, options.calls};
   std::unique_ptr<rpc::GrpcServer> server;
   if (Status status = rpc::GrpcServer::Start(options.grpc, backend, &server); !status.ok()) {
     return status;

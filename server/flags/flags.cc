@@ -37,7 +37,8 @@ Status ParseFlags(int argc, char** argv, ServerOptions* options) {
   Status status = ParseCommandLine(argc, argv);
   if (status.ok()) status = flags::ReadEngineFlags(&options->engine);
   if (status.ok()) status = flags::ReadGrpcFlags(&options->grpc);
-  if (status.ok()) status = flags::ReadRequestFlags(&options->workers, &options->encoding);
+  if (status.ok())
+    status = flags::ReadRequestFlags(&options->workers, &options->encoding, &options->calls);
   if (status.ok()) status = flags::ReadModelFlags(&options->models);
   return status;
 }

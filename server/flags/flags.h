@@ -4,6 +4,7 @@
 #define COLCAST_SERVER_FLAGS_FLAGS_H_
 
 #include "server/engine/engine.h"
+#include "server/inference/call.h"
 #include "server/models/model_manager.h"
 #include "server/rpc/grpc_server.h"
 #include "server/scheduling/worker_pool.h"
@@ -16,6 +17,7 @@ struct ServerOptions {
   scheduling::WorkerPool::Options workers;
   rpc::GrpcServer::Options grpc;
   TensorEncoding encoding = TensorEncoding::kTypedFields;
+  inference::CallOptions calls;
 };
 
 // Reads the flags. INVALID_ARGUMENT names the flag, its value and what is wanted. Ends the process

@@ -10,7 +10,8 @@ namespace colcast::flags {
 Status ReadEngineFlags(engine::Options* options);
 Status ReadGrpcFlags(rpc::GrpcServer::Options* options);
 Status ReadModelFlags(models::ModelManager::Options* options);
-Status ReadRequestFlags(scheduling::WorkerPool::Options* workers, TensorEncoding* encoding);
+Status ReadRequestFlags(scheduling::WorkerPool::Options* workers, TensorEncoding* encoding,
+                        inference::CallOptions* calls);
 
 }  // namespace colcast::flags
 

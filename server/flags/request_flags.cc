@@ -10,10 +10,13 @@ ABSL_FLAG(int32_t, max_queued_requests, 1000,
           "requests that may wait for a worker; one more is answered RESOURCE_EXHAUSTED");
 ABSL_FLAG(bool, enable_serialization_as_tensor_content, false,
           "answer with tensor_content in place of typed fields");
+ABSL_FLAG(bool, enable_signature_method_name_check, false,
+          "run a signature only through the API its method_name names");
 
 namespace colcast::flags {
 
-Status ReadRequestFlags(scheduling::WorkerPool::Options* workers, TensorEncoding* encoding) {
+Status ReadRequestFlags(scheduling::WorkerPool::Options* workers, TensorEncoding* encoding,
+                        inference::CallOptions* calls) {
   const int num_workers = absl::GetFlag(FLAGS_num_workers);
   workers->num_workers =
       num_workers > 0 ? num_workers : std::max(1u, std::thread::hardware_concurrency());
@@ -21,6 +24,7 @@ Status ReadRequestFlags(scheduling::WorkerPool::Options* workers, TensorEncoding
   *encoding = absl::GetFlag(FLAGS_enable_serialization_as_tensor_content)
                   ? TensorEncoding::kTensorContent
                   : TensorEncoding::kTypedFields;
+  calls->check_method_names = absl::GetFlag(FLAGS_enable_signature_method_name_check);
   return CheckRanges({{FLAGS_num_workers, 0}, {FLAGS_max_queued_requests, 1}});
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/rpc/call.h"
 #include "server/rpc/status.h"
 #include "server/wire/predict_request.h"
 
@@ -11,13 +12,6 @@ namespace colcast::rpc {
 namespace {
 
 using scheduling::Clock;
-
-// gRPC counts deadlines on the wall clock, the queue on one that is never set.
-Clock::time_point ToSteady(std::chrono::system_clock::time_point deadline) {
-  using std::chrono::system_clock;
-  if (deadline == system_clock::time_point::max()) return Clock::time_point::max();
-  return Clock::now() + std::chrono::duration_cast<Clock::duration>(deadline - system_clock::now());
-}
 
 // A request's bytes where gRPC received them.
 class ReceivedBytes {
@@ -56,21 +50,6 @@ Status WriteResponse(const ModelSpec& spec, int64_t version, const engine::Outpu
   WritePredictResponse(response, const_cast<uint8_t*>(slice.begin()));
   grpc::ByteBuffer(&slice, 1).Swap(buffer);
   return OkStatus();
-}
-
-Status DropStatus(scheduling::DropReason reason) {
-  switch (reason) {
-    case scheduling::DropReason::kQueueFull:
-      return ResourceExhausted(
-          "the server's queue is full (--max_queued_requests); try again or elsewhere");
-    case scheduling::DropReason::kDeadlineExceeded:
-      return DeadlineExceeded("the deadline passed while the request waited");
-    case scheduling::DropReason::kCancelled:
-      return Error(StatusCode::kCancelled, "the client hung up");
-    case scheduling::DropReason::kShutdown:
-      return Unavailable("the server is shutting down");
-  }
-  return Internal("unknown reason to drop a request");
 }
 
 }  // namespace

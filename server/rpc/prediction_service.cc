@@ -3,6 +3,10 @@
 #include <memory>
 #include <string>
 
+#include "server/inference/classify.h"
+#include "server/inference/multi_inference.h"
+#include "server/inference/regress.h"
+#include "server/rpc/example_call.h"
 #include "server/rpc/model_spec.h"
 #include "server/rpc/predict_call.h"
 #include "server/rpc/status.h"
@@ -10,8 +14,14 @@
 namespace colcast::rpc {
 namespace {
 
+using tensorflow::serving::ClassificationRequest;
+using tensorflow::serving::ClassificationResponse;
 using tensorflow::serving::GetModelMetadataRequest;
 using tensorflow::serving::GetModelMetadataResponse;
+using tensorflow::serving::MultiInferenceRequest;
+using tensorflow::serving::MultiInferenceResponse;
+using tensorflow::serving::RegressionRequest;
+using tensorflow::serving::RegressionResponse;
 
 constexpr char kSignatureDef[] = "signature_def";
 
@@ -49,6 +59,33 @@ grpc::ServerUnaryReactor* PredictionService::Predict(grpc::CallbackServerContext
                                                      const grpc::ByteBuffer* request,
                                                      grpc::ByteBuffer* response) {
   auto* call = new PredictCall(context, request, response, backend_);
+  backend_.workers->Submit(call);
+  return call;
+}
+
+grpc::ServerUnaryReactor* PredictionService::Classify(grpc::CallbackServerContext* context,
+                                                      const grpc::ByteBuffer* request,
+                                                      grpc::ByteBuffer* response) {
+  auto* call = new ExampleCall<ClassificationRequest, ClassificationResponse>(
+      "Classify", inference::Classify, context, request, response, backend_);
+  backend_.workers->Submit(call);
+  return call;
+}
+
+grpc::ServerUnaryReactor* PredictionService::Regress(grpc::CallbackServerContext* context,
+                                                     const grpc::ByteBuffer* request,
+                                                     grpc::ByteBuffer* response) {
+  auto* call = new ExampleCall<RegressionRequest, RegressionResponse>(
+      "Regress", inference::Regress, context, request, response, backend_);
+  backend_.workers->Submit(call);
+  return call;
+}
+
+grpc::ServerUnaryReactor* PredictionService::MultiInference(grpc::CallbackServerContext* context,
+                                                            const grpc::ByteBuffer* request,
+                                                            grpc::ByteBuffer* response) {
+  auto* call = new ExampleCall<MultiInferenceRequest, MultiInferenceResponse>(
+      "MultiInference", inference::MultiInference, context, request, response, backend_);
   backend_.workers->Submit(call);
   return call;
 }

@@ -1,0 +1,47 @@
+// The tf.Examples of a Classify, Regress or MultiInference request on their way into a model.
+#ifndef COLCAST_SERVER_INFERENCE_EXAMPLE_BATCH_H_
+#define COLCAST_SERVER_INFERENCE_EXAMPLE_BATCH_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/engine/engine.h"
+#include "server/inference/call.h"
+#include "server/inference/servable.h"
+#include "server/wire/status.h"
+#include "tensorflow_serving/apis/input.pb.h"
+#include "tensorflow_serving/apis/predict.pb.h"
+
+namespace colcast::inference {
+
+class ExampleBatch {
+ public:
+  // The only input of a signature that classifies or regresses: serialized tf.Examples.
+  static constexpr char kInput[] = "inputs";
+
+  // What copies of a context may fill together.
+  static constexpr int64_t kMaxContextBytes = int64_t{1} << 30;
+
+  // Serializes the examples. A context's bytes come in front of each example's, which by protobuf's
+  // rules is one Example with the features of both; where both have a feature, the example's
+  // counts. INVALID_ARGUMENT without examples, RESOURCE_EXHAUSTED beyond kMaxContextBytes.
+  static Status Create(const tensorflow::serving::Input& input, ExampleBatch* batch);
+
+  int64_t size() const { return size_; }
+
+  // Feeds the batch to a signature and fetches `outputs`; may be called again. Errors as Predict's.
+  Status Run(const Servable& servable, const std::string& signature_name,
+             const std::vector<std::string>& outputs, CallStats* stats,
+             std::unique_ptr<engine::Outputs>* result);
+
+ private:
+  tensorflow::serving::PredictRequest request_;
+  int64_t size_ = 0;
+  engine::ExpansionStats expansion_;  // what sending the context once did
+};
+
+}  // namespace colcast::inference
+
+#endif  // COLCAST_SERVER_INFERENCE_EXAMPLE_BATCH_H_

@@ -1,0 +1,119 @@
+// One call of Classify, Regress or MultiInference: protobuf messages, run by a worker.
+#ifndef COLCAST_SERVER_RPC_EXAMPLE_CALL_H_
+#define COLCAST_SERVER_RPC_EXAMPLE_CALL_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+#include <string>
+
+#include "server/backend.h"
+#include "server/inference/call.h"
+#include "server/inference/example_signature.h"
+#include "server/inference/multi_inference.h"
+#include "server/metrics/request_record.h"
+#include "server/rpc/call.h"
+#include "server/rpc/model_spec.h"
+#include "server/rpc/status.h"
+#include "server/scheduling/worker_pool.h"
+
+namespace colcast::rpc {
+
+template <typename Request>
+const tensorflow::serving::ModelSpec& ModelSpecOf(const Request& request) {
+  return request.model_spec();
+}
+
+inline const tensorflow::serving::ModelSpec& ModelSpecOf(
+    const tensorflow::serving::MultiInferenceRequest& request) {
+  return inference::ModelSpecOf(request);
+}
+
+// Owns itself, as PredictCall does. The message is parsed by the worker, not by gRPC's threads:
+// the tf.Examples of a large request take longer to parse than many a model to run.
+template <typename Request, typename Response>
+class ExampleCall final : public grpc::ServerUnaryReactor, public scheduling::Job {
+ public:
+  using Infer = Status (*)(const inference::Servable&, const Request&,
+                           const inference::CallOptions&, Response*, inference::CallStats*);
+
+  // `api`, for the metrics, is a literal. The pointers are gRPC's and live until OnDone.
+  ExampleCall(const char* api, Infer infer, grpc::CallbackServerContext* context,
+              const grpc::ByteBuffer* request, grpc::ByteBuffer* response, const Backend& backend)
+      : infer_(infer),
+        context_(context),
+        request_(*request),
+        response_(response),
+        backend_(backend),
+        received_(scheduling::Clock::now()),
+        deadline_(ToSteady(context->deadline())) {
+    record_.api = api;
+    record_.entrypoint = "GRPC";
+    record_.request_bytes = request->Length();
+  }
+
+  scheduling::Clock::time_point deadline() const override { return deadline_; }
+  bool cancelled() const override { return context_->IsCancelled(); }
+
+  void Run(scheduling::Clock::duration waited) override {
+    record_.queue_wait = waited;
+    Answer(Respond());
+  }
+
+  void Drop(scheduling::DropReason reason) override { Answer(DropStatus(reason)); }
+
+ private:
+  void OnDone() override { delete this; }
+
+  Status Respond() {
+    Request request;
+    if (!grpc::SerializationTraits<Request>::Deserialize(&request_, &request).ok()) {
+      return InvalidArgument("malformed ", Request::descriptor()->name(), " of ",
+                             record_.request_bytes, " bytes: protobuf can not parse it");
+    }
+    const tensorflow::serving::ModelSpec& spec = ModelSpecOf(request);
+    if (Status status = backend_.models->Find(FromProto(spec), &servable_); !status.ok()) {
+      return status;
+    }
+    record_.model_name = servable_->name();
+    const auto signature = servable_->signatures().find(inference::SignatureNameOf(spec));
+    if (signature != servable_->signatures().end()) record_.signature_name = signature->first;
+    Response response;
+    inference::CallStats stats;
+    const Status status = infer_(*servable_, request, backend_.calls, &response, &stats);
+    record_.runtime = stats.runtime;
+    record_.expansion = stats.expansion;
+    return status.ok() ? Write(response) : status;
+  }
+
+  Status Write(const Response& response) {
+    bool own_buffer = false;
+    const grpc::Status written =
+        grpc::SerializationTraits<Response>::Serialize(response, response_, &own_buffer);
+    if (written.ok()) return OkStatus();
+    return Internal("the ", Response::descriptor()->name(),
+                    " can not be sent: ", written.error_message());
+  }
+
+  void Answer(const Status& status) {
+    record_.code = status.code;
+    record_.latency = scheduling::Clock::now() - received_;
+    record_.response_bytes = response_->Length();
+    backend_.metrics->Record(record_);
+    Finish(ToGrpc(status));
+  }
+
+  const Infer infer_;
+  grpc::CallbackServerContext* const context_;
+  grpc::ByteBuffer request_;  // shares gRPC's slices; parsing uses it up
+  grpc::ByteBuffer* const response_;
+  const Backend& backend_;
+  const scheduling::Clock::time_point received_;
+  const scheduling::Clock::time_point deadline_;
+  std::shared_ptr<const inference::Servable> servable_;  // the record's names are its
+  metrics::RequestRecord record_;
+};
+
+}  // namespace colcast::rpc
+
+#endif  // COLCAST_SERVER_RPC_EXAMPLE_CALL_H_

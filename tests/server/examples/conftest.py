@@ -1,0 +1,241 @@
+"""A server of a model that takes tf.Examples, with signatures that can classify or regress or not.
+
+Also what a test needs to ask it: requests, TF Serving's stubs, and the same signature run by
+TensorFlow itself.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import grpc
+import pytest
+import tensorflow as tf
+from colcast.server import ServerProcess
+from tensorflow.core.protobuf import saved_model_pb2
+from tensorflow_serving.apis import (
+    classification_pb2,
+    inference_pb2,
+    input_pb2,
+    prediction_service_pb2_grpc,
+    regression_pb2,
+)
+
+MODEL = "judge"
+VERSION = 7
+CLASSIFY = "tensorflow/serving/classify"
+REGRESS = "tensorflow/serving/regress"
+METHOD_NAMES = {"serving_default": CLASSIFY, "regress": REGRESS}  # the others say "predict"
+
+FEATURES = {
+    "user": tf.io.FixedLenFeature([], tf.float32),
+    "item": tf.io.FixedLenFeature([], tf.float32),
+    "tag": tf.io.FixedLenFeature([], tf.string, default_value="none"),
+    "history": tf.io.RaggedFeature(tf.int64),
+}
+
+Outputs = Callable[[tf.Tensor, tf.Tensor], dict[str, tf.Tensor]]
+
+
+def pair(tensor: tf.Tensor) -> tf.Tensor:
+    """[rows] as [rows, 2]: the values and themselves again."""
+    return tf.stack([tensor, tensor], axis=1)
+
+
+# The outputs of each signature, of every row's score and tag.
+OUTPUTS: dict[str, Outputs] = {
+    "serving_default": lambda score, tag: {
+        "classes": tf.stack([tag, tag + "!"], axis=1),
+        "scores": tf.stack([score, -score], axis=1),
+    },
+    "only_classes": lambda score, tag: {"classes": pair(tag)},
+    "only_scores": lambda score, tag: {"scores": tf.stack([score, -score], axis=1)},
+    "scores_and_more": lambda score, tag: {"scores": pair(score), "tags": tag},
+    "regress": lambda score, tag: {"outputs": score},
+    "regress_column": lambda score, tag: {"outputs": score[:, None]},
+    "no_classes": lambda score, tag: {"values": pair(score)},
+    "three": lambda score, tag: {"classes": pair(tag), "scores": pair(score), "tags": tag},
+    "flat_scores": lambda score, tag: {"scores": score},
+    "int_scores": lambda score, tag: {"scores": tf.cast(pair(score), tf.int64)},
+    "float_classes": lambda score, tag: {"classes": pair(score)},
+    "row_too_many": lambda score, tag: {"scores": tf.concat([pair(score)] * 2, axis=0)},
+    "uneven": lambda score, tag: {"classes": pair(tag), "scores": score[:, None]},
+    "regress_pairs": lambda score, tag: {"outputs": pair(score)},
+    "regress_int": lambda score, tag: {"outputs": tf.cast(score, tf.int64)},
+    "regress_row_too_many": lambda score, tag: {"outputs": tf.concat([score, score], axis=0)},
+    "regress_scalar": lambda score, tag: {"outputs": tf.reduce_sum(score)},
+}
+
+
+def signature_of(outputs: Outputs) -> tf.types.experimental.ConcreteFunction:
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "inputs")])
+    def on_examples(inputs: tf.Tensor) -> dict[str, tf.Tensor]:
+        columns = tf.io.parse_example(inputs, FEATURES)
+        clicks = tf.cast(tf.reduce_sum(columns["history"], axis=1), tf.float32)
+        return outputs(100 * columns["user"] + columns["item"] + 1000 * clicks, columns["tag"])
+
+    return on_examples.get_concrete_function()
+
+
+@tf.function(
+    input_signature=[
+        tf.TensorSpec([None], tf.string, "inputs"),
+        tf.TensorSpec([None], tf.string, "more"),
+    ]
+)
+def two_inputs(inputs: tf.Tensor, more: tf.Tensor) -> dict[str, tf.Tensor]:
+    return {"outputs": tf.strings.to_number(inputs + more)}
+
+
+@tf.function(input_signature=[tf.TensorSpec([None], tf.string, "examples")])
+def other_input(examples: tf.Tensor) -> dict[str, tf.Tensor]:
+    return {"outputs": tf.strings.to_number(examples)}
+
+
+@tf.function(input_signature=[tf.TensorSpec([None], tf.float32, "inputs")])
+def float_input(inputs: tf.Tensor) -> dict[str, tf.Tensor]:
+    return {"outputs": inputs + 1}
+
+
+def save_judge(directory: Path) -> None:
+    """Writes the model, with the method names of METHOD_NAMES, which only TF 1 could."""
+    signatures: dict[str, Any] = {
+        name: signature_of(outputs) for name, outputs in OUTPUTS.items()
+    } | {"two_inputs": two_inputs, "other_input": other_input, "float_input": float_input}
+    tf.saved_model.save(tf.Module(), str(directory), signatures=signatures)
+    path = directory / "saved_model.pb"
+    saved = saved_model_pb2.SavedModel.FromString(path.read_bytes())
+    for name, method_name in METHOD_NAMES.items():
+        saved.meta_graphs[0].signature_def[name].method_name = method_name
+    path.write_bytes(saved.SerializeToString())
+
+
+def example(**features: float | str | Sequence[int]) -> tf.train.Example:
+    """Floats as float_list, strings as bytes_list, sequences as int64_list."""
+    made = tf.train.Example()
+    for name, value in features.items():
+        feature = made.features.feature[name]
+        if isinstance(value, str):
+            feature.bytes_list.value.append(value.encode())
+        elif isinstance(value, int | float):
+            feature.float_list.value.append(value)
+        else:
+            feature.int64_list.value.extend(value)
+    return made
+
+
+def input_of(
+    examples: Sequence[tf.train.Example], context: tf.train.Example | None = None
+) -> input_pb2.Input:
+    """An example_list; with a context, an example_list_with_context."""
+    if context is None:
+        return input_pb2.Input(example_list=input_pb2.ExampleList(examples=examples))
+    return input_pb2.Input(
+        example_list_with_context=input_pb2.ExampleListWithContext(
+            examples=examples, context=context
+        )
+    )
+
+
+class Judge:
+    """Asks the model; every call raises grpc.RpcError for an error."""
+
+    def __init__(self, target: str) -> None:
+        self.channel = grpc.insecure_channel(target)
+        self.stub = prediction_service_pb2_grpc.PredictionServiceStub(self.channel)
+
+    def classify(
+        self, given: input_pb2.Input, signature_name: str = "", **spec: Any
+    ) -> classification_pb2.ClassificationResponse:
+        request = classification_pb2.ClassificationRequest(input=given)
+        self._fill(request.model_spec, signature_name, **spec)
+        return self.stub.Classify(request, timeout=30)
+
+    def regress(
+        self, given: input_pb2.Input, signature_name: str = "regress", **spec: Any
+    ) -> regression_pb2.RegressionResponse:
+        request = regression_pb2.RegressionRequest(input=given)
+        self._fill(request.model_spec, signature_name, **spec)
+        return self.stub.Regress(request, timeout=30)
+
+    def infer(
+        self, given: input_pb2.Input, *tasks: tuple[str, str, str]
+    ) -> inference_pb2.MultiInferenceResponse:
+        """`tasks`: (method name, signature name, model name)."""
+        request = inference_pb2.MultiInferenceRequest(input=given)
+        for method_name, signature_name, model_name in tasks:
+            task = request.tasks.add(method_name=method_name)
+            self._fill(task.model_spec, signature_name, model_name)
+        return self.stub.MultiInference(request, timeout=30)
+
+    @staticmethod
+    def _fill(
+        spec: Any, signature_name: str, name: str = MODEL, version: int | None = None
+    ) -> None:
+        spec.name = name
+        spec.signature_name = signature_name
+        if version is not None:
+            spec.version.value = version
+
+
+class Error(NamedTuple):
+    """What a call failed with."""
+
+    code: str
+    message: str
+
+
+@pytest.fixture(scope="session")
+def error_of() -> Callable[..., Error]:
+    """A function of a call and its arguments: the error that it raises."""
+
+    def run(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Error:
+        with pytest.raises(grpc.RpcError) as raised:
+            call(*args, **kwargs)
+        return Error(raised.value.code().name, raised.value.details())
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def judge_base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    base_path = tmp_path_factory.mktemp(MODEL)
+    save_judge(base_path / str(VERSION))
+    return base_path
+
+
+@pytest.fixture(scope="session")
+def judge(judge_base_path: Path) -> Iterator[Judge]:
+    with ServerProcess(MODEL, judge_base_path) as process:
+        yield Judge(process.target)
+
+
+@pytest.fixture(scope="session")
+def strict_judge(judge_base_path: Path) -> Iterator[Judge]:
+    """The same model behind --enable_signature_method_name_check."""
+    flags = ["--enable_signature_method_name_check"]
+    with ServerProcess(MODEL, judge_base_path, flags=flags) as process:
+        yield Judge(process.target)
+
+
+@pytest.fixture(scope="session")
+def in_tensorflow(judge_base_path: Path) -> Callable[..., dict[str, Any]]:
+    """A function of signature name and examples: what TensorFlow itself makes of them."""
+    loaded = tf.saved_model.load(str(judge_base_path / str(VERSION)))
+
+    def run(signature_name: str, examples: Sequence[tf.train.Example]) -> dict[str, Any]:
+        serialized = tf.constant([one.SerializeToString() for one in examples])
+        outputs = loaded.signatures[signature_name](inputs=serialized)
+        return {name: tensor.numpy() for name, tensor in outputs.items()}
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def make_example() -> Callable[..., tf.train.Example]:
+    return example
+
+
+@pytest.fixture(scope="session")
+def make_input() -> Callable[..., input_pb2.Input]:
+    return input_of

@@ -1,0 +1,158 @@
+"""Classify as TF Serving's own stub sees it."""
+
+import numpy as np
+import pytest
+from google.protobuf.wrappers_pb2 import Int64Value
+from tensorflow_serving.apis import classification_pb2, input_pb2, model_pb2
+
+CLASSIFY = "tensorflow/serving/classify"
+
+
+@pytest.fixture
+def examples(make_example):
+    return [
+        make_example(user=2.0, item=1.0, tag="a"),
+        make_example(user=2.0, item=2.0, tag="b", history=[3, 4]),
+        make_example(user=2.0, item=3.0),
+    ]
+
+
+def labels_and_scores(response):
+    """Two lists of rows."""
+    rows = response.result.classifications
+    return (
+        [[one.label.encode() for one in row.classes] for row in rows],
+        [[one.score for one in row.classes] for row in rows],
+    )
+
+
+def test_an_example_list_gives_what_tensorflow_gives(judge, make_input, in_tensorflow, examples):
+    labels, scores = labels_and_scores(judge.classify(make_input(examples)))
+    expected = in_tensorflow("serving_default", examples)
+    np.testing.assert_array_equal(labels, expected["classes"])
+    np.testing.assert_array_equal(np.float32(scores), expected["scores"])
+
+
+def test_the_response_says_which_model_answered(judge, make_input, examples):
+    response = judge.classify(make_input(examples), signature_name="")
+    assert response.model_spec == model_pb2.ModelSpec(
+        name="judge", version=Int64Value(value=7), signature_name="serving_default"
+    )
+
+
+def test_a_context_counts_for_every_example(judge, make_input, make_example, examples):
+    context = make_example(user=2.0)
+    items = [make_example(item=1.0, tag="a"), make_example(item=2.0, tag="b", history=[3, 4])]
+    once = judge.classify(make_input([*items, make_example(item=3.0)], context))
+    assert once.result == judge.classify(make_input(examples)).result
+
+
+def test_an_examples_own_feature_wins_over_the_contexts(judge, make_input, make_example):
+    context = make_example(user=2.0, item=50.0, history=[9, 9, 9])
+    response = judge.classify(
+        make_input([make_example(item=1.0, history=[1]), make_example(user=3.0)], context)
+    )
+    _, scores = labels_and_scores(response)
+    assert [row[0] for row in scores] == [200 + 1 + 1000, 300 + 50 + 27000]
+
+
+def test_a_context_may_be_left_out_or_empty(judge, make_input, make_example, examples):
+    expected = judge.classify(make_input(examples)).result
+    assert judge.classify(make_input(examples, make_example())).result == expected
+    without = input_pb2.Input(
+        example_list_with_context=input_pb2.ExampleListWithContext(examples=examples)
+    )
+    assert judge.classify(without).result == expected
+
+
+@pytest.mark.parametrize(
+    ("signature_name", "has_labels", "has_scores"),
+    [
+        ("only_classes", True, False),
+        ("only_scores", False, True),
+        ("scores_and_more", False, True),
+    ],
+)
+def test_classes_or_scores_may_be_all_there_is(
+    judge, make_input, examples, signature_name, has_labels, has_scores
+):
+    response = judge.classify(make_input(examples), signature_name)
+    for row in response.result.classifications:
+        assert len(row.classes) == 2
+        assert all((one.label != "") == has_labels for one in row.classes)
+        assert all((one.score != 0) == has_scores for one in row.classes)
+
+
+@pytest.mark.parametrize(
+    ("signature_name", "words"),
+    [
+        ("nothing", ["No signature was found", '"nothing"', "only_scores"]),
+        ("no_classes", ['"classes"', '"scores"', "values"]),
+        ("three", ["one or two", "tags"]),
+        ("two_inputs", ['"inputs"', "{inputs, more}"]),
+        ("other_input", ['"inputs"', "{examples}"]),
+        ("regress", ['"classes"', "{outputs}"]),
+        ("flat_scores", ["[batch_size num_classes]", "[3]", '"scores"']),
+        ("int_scores", ["scores", "DT_FLOAT", "DT_INT64"]),
+        ("float_classes", ["classes", "DT_STRING", "DT_FLOAT"]),
+        ("row_too_many", ["scores", "batch size of 3", "Got: 6"]),
+        ("uneven", ["2 vs. 1"]),
+    ],
+)
+def test_a_signature_that_can_not_classify_is_refused(
+    judge, make_input, examples, error_of, signature_name, words
+):
+    code, message = error_of(judge.classify, make_input(examples), signature_name)
+    assert code == "INVALID_ARGUMENT"
+    assert all(word in message for word in words), message
+    assert len(judge.classify(make_input(examples)).result.classifications) == 3
+
+
+def test_a_request_without_examples_is_refused(judge, make_input, make_example, error_of):
+    for given in (input_pb2.Input(), make_input([]), make_input([], make_example(user=1.0))):
+        code, message = error_of(judge.classify, given)
+        assert (code, "Input is empty" in message) == ("INVALID_ARGUMENT", True)
+
+
+def test_an_example_without_a_required_feature_is_refused_by_tensorflow(
+    judge, make_input, make_example, error_of
+):
+    code, message = error_of(judge.classify, make_input([make_example(user=1.0)]))
+    assert code == "INVALID_ARGUMENT"
+    assert "item" in message
+
+
+@pytest.mark.parametrize(
+    ("spec", "code", "word"),
+    [
+        ({"name": "nobody"}, "NOT_FOUND", "nobody"),
+        ({"name": ""}, "INVALID_ARGUMENT", "model_spec"),
+        ({"version": 8}, "NOT_FOUND", "8"),
+    ],
+)
+def test_another_model_or_version_is_not_found(
+    judge, make_input, examples, error_of, spec, code, word
+):
+    error = error_of(judge.classify, make_input(examples), **spec)
+    assert error.code == code
+    assert word in error.message
+
+
+def test_method_names_count_only_where_the_flag_says_so(
+    judge, strict_judge, make_input, examples, error_of
+):
+    given = make_input(examples)
+    assert judge.classify(given, "only_scores").result.classifications
+    code, message = error_of(strict_judge.classify, given, "only_scores")
+    assert code == "INVALID_ARGUMENT"
+    assert f"method_name to be {CLASSIFY}. Was: tensorflow/serving/predict" in message
+    assert strict_judge.classify(given).result == judge.classify(given).result
+
+
+def test_every_call_that_waits_is_answered(judge, make_input, examples):
+    """Far more calls at once than workers; each gets its own answer."""
+    request = classification_pb2.ClassificationRequest(input=make_input(examples))
+    request.model_spec.name = "judge"
+    expected = judge.stub.Classify(request)
+    calls = [judge.stub.Classify.future(request, timeout=60) for _ in range(200)]
+    assert all(call.result() == expected for call in calls)
