@@ -1,5 +1,7 @@
 # Target serving_protos: C++ for TF Serving's protos and services, generated from the descriptors
 # in the tensorflow-serving-api wheel with Debian's protoc, against Debian's protobuf and gRPC.
+# Target serving_services: the services alone, as objects. Reflection looks their descriptors up by
+# name, and from an archive the linker would leave out what nothing refers to.
 set(SERVING_PROTOSET ${CMAKE_BINARY_DIR}/serving_protos.binpb)
 set(SERVING_PROTO_DIR ${CMAKE_BINARY_DIR}/serving_protos)
 execute_process(
@@ -15,17 +17,14 @@ file(MAKE_DIRECTORY ${SERVING_PROTO_DIR})
 
 set(serving_services tensorflow_serving/apis/prediction_service.proto
                      tensorflow_serving/apis/model_service.proto)
-set(serving_sources "")
-foreach(proto IN LISTS serving_proto_files)
-  string(REGEX REPLACE "\\.proto$" "" stem ${proto})
-  list(APPEND serving_sources ${SERVING_PROTO_DIR}/${stem}.pb.cc)
-endforeach()
-foreach(proto IN LISTS serving_services)
-  string(REGEX REPLACE "\\.proto$" "" stem ${proto})
-  list(APPEND serving_sources ${SERVING_PROTO_DIR}/${stem}.grpc.pb.cc)
-endforeach()
+set(serving_sources ${serving_proto_files})
+list(REMOVE_ITEM serving_sources ${serving_services})
+list(TRANSFORM serving_sources REPLACE "(.*)\\.proto$" "${SERVING_PROTO_DIR}/\\1.pb.cc")
+set(service_sources ${serving_services})
+list(TRANSFORM service_sources REPLACE "(.*)\\.proto$"
+     "${SERVING_PROTO_DIR}/\\1.pb.cc;${SERVING_PROTO_DIR}/\\1.grpc.pb.cc")
 add_custom_command(
-  OUTPUT ${serving_sources}
+  OUTPUT ${serving_sources} ${service_sources}
   COMMAND ${PROTOC} --descriptor_set_in=${SERVING_PROTOSET} --cpp_out=${SERVING_PROTO_DIR}
           ${serving_proto_files}
   COMMAND ${PROTOC} --descriptor_set_in=${SERVING_PROTOSET} --grpc_out=${SERVING_PROTO_DIR}
@@ -38,3 +37,7 @@ add_library(serving_protos STATIC ${serving_sources})
 target_include_directories(serving_protos SYSTEM PUBLIC ${SERVING_PROTO_DIR})
 target_compile_options(serving_protos PRIVATE -O1 -w)
 target_link_libraries(serving_protos PUBLIC grpc_static)
+
+add_library(serving_services OBJECT ${service_sources})
+target_compile_options(serving_services PRIVATE -O1 -w)
+target_link_libraries(serving_services PUBLIC serving_protos)

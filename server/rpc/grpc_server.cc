@@ -1,5 +1,6 @@
 #include "server/rpc/grpc_server.h"
 
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
 
 namespace colcast::rpc {
@@ -10,6 +11,7 @@ Status GrpcServer::Start(const Options& options, const Backend& backend,
   const std::string wanted = options.host + ':' + std::to_string(options.port);
   int bound_port = 0;
   grpc::EnableDefaultHealthCheckService(true);
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
   builder.AddListeningPort(wanted, grpc::InsecureServerCredentials(), &bound_port);
   builder.RegisterService(&made->prediction_service_);
