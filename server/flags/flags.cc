@@ -34,13 +34,17 @@ Status ParseCommandLine(int argc, char** argv) {
 }  // namespace
 
 Status ParseFlags(int argc, char** argv, ServerOptions* options) {
-  Status status = ParseCommandLine(argc, argv);
-  if (status.ok()) status = flags::ReadEngineFlags(&options->engine);
-  if (status.ok()) status = flags::ReadGrpcFlags(&options->grpc);
-  if (status.ok())
-    status = flags::ReadRequestFlags(&options->workers, &options->encoding, &options->calls);
-  if (status.ok()) status = flags::ReadModelFlags(&options->models);
-  return status;
+  if (Status status = ParseCommandLine(argc, argv); !status.ok()) return status;
+  for (const Status& status : {
+           flags::ReadEngineFlags(&options->engine),
+           flags::ReadGrpcFlags(&options->grpc),
+           flags::ReadTlsFlags(&options->grpc.tls),
+           flags::ReadRequestFlags(&options->workers, &options->encoding, &options->calls),
+           flags::ReadModelFlags(&options->models),
+       }) {
+    if (!status.ok()) return status;
+  }
+  return OkStatus();
 }
 
 }  // namespace colcast

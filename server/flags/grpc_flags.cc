@@ -1,3 +1,5 @@
+#include <absl/strings/str_split.h>
+
 #include <cstdint>
 #include <string>
 
@@ -6,13 +8,36 @@
 
 ABSL_FLAG(int32_t, port, 8500, "TCP port for gRPC; 0 takes any free one and logs which");
 ABSL_FLAG(std::string, host, "0.0.0.0", "address to listen on");
+ABSL_FLAG(std::string, grpc_socket_path, "", "unix socket to listen on for gRPC, beside the port");
+ABSL_FLAG(std::string, grpc_channel_arguments, "",
+          "comma-separated settings of gRPC, such as grpc.max_connection_age_ms=2000");
+ABSL_FLAG(bool, enable_grpc_healthcheck_service, true, "answer grpc.health.v1.Health");
 
 namespace colcast::flags {
+namespace {
+
+Status ReadChannelArguments(rpc::GrpcServer::Options* options) {
+  const std::string text = absl::GetFlag(FLAGS_grpc_channel_arguments);
+  for (const auto& argument : absl::StrSplit(text, ',', absl::SkipEmpty())) {
+    const std::pair<std::string, std::string> parts =
+        absl::StrSplit(argument, absl::MaxSplits('=', 1));
+    if (parts.first.empty() || parts.second.empty()) {
+      return InvalidArgument("--grpc_channel_arguments: \"", argument, "\" is not NAME=VALUE");
+    }
+    options->channel_arguments.push_back(parts);
+  }
+  return OkStatus();
+}
+
+}  // namespace
 
 Status ReadGrpcFlags(rpc::GrpcServer::Options* options) {
   options->host = absl::GetFlag(FLAGS_host);
   options->port = absl::GetFlag(FLAGS_port);
-  return CheckRanges({{FLAGS_port, 0, 65535}});
+  options->socket_path = absl::GetFlag(FLAGS_grpc_socket_path);
+  options->health_service = absl::GetFlag(FLAGS_enable_grpc_healthcheck_service);
+  Status status = CheckRanges({{FLAGS_port, 0, 65535}});
+  return status.ok() ? ReadChannelArguments(options) : status;
 }
 
 }  // namespace colcast::flags

@@ -3,7 +3,10 @@
 #ifndef COLCAST_SERVER_FLAGS_PARTS_H_
 #define COLCAST_SERVER_FLAGS_PARTS_H_
 
+#include <optional>
+
 #include "server/flags/flags.h"
+#include "server/tls_config.h"
 
 namespace colcast::flags {
 
@@ -12,6 +15,7 @@ Status ReadGrpcFlags(rpc::GrpcServer::Options* options);
 Status ReadModelFlags(models::ModelManager::Options* options);
 Status ReadRequestFlags(scheduling::WorkerPool::Options* workers, TensorEncoding* encoding,
                         inference::CallOptions* calls);
+Status ReadTlsFlags(std::optional<TlsConfig>* tls);  // nullopt: no TLS
 
 }  // namespace colcast::flags
 

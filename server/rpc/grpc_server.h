@@ -1,15 +1,19 @@
-// The gRPC endpoint: the services and the health check on one port.
+// The gRPC endpoint: the services and the health check, on a port and on a unix socket.
 #ifndef COLCAST_SERVER_RPC_GRPC_SERVER_H_
 #define COLCAST_SERVER_RPC_GRPC_SERVER_H_
 
 #include <grpcpp/grpcpp.h>
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "server/backend.h"
 #include "server/rpc/model_service.h"
 #include "server/rpc/prediction_service.h"
+#include "server/tls_config.h"
 
 namespace colcast::rpc {
 
@@ -17,17 +21,24 @@ class GrpcServer {
  public:
   struct Options {
     std::string host = "0.0.0.0";
-    int port = 8500;  // 0: any free one
+    int port = 8500;               // 0: any free one
+    std::string socket_path;       // of a unix socket; empty: none
+    std::optional<TlsConfig> tls;  // on the port and on the socket
+    bool health_service = true;
+    // Passed on to gRPC, as a number where the value is one: "grpc.max_connection_age_ms", "2000".
+    std::vector<std::pair<std::string, std::string>> channel_arguments;
   };
 
-  // UNAVAILABLE, naming the address, if it can not be listened on.
+  // UNAVAILABLE, naming the address, if it can not be listened on; as ClearSocketPath() for the
+  // socket.
   static Status Start(const Options& options, const Backend& backend,
                       std::unique_ptr<GrpcServer>* server);
 
   // HOST:PORT with the port that was bound.
   const std::string& address() const { return address_; }
 
-  // What grpc.health.v1.Health answers; NOT_SERVING until told otherwise.
+  // What grpc.health.v1.Health answers, for the server and for each service by name; NOT_SERVING
+  // until told otherwise.
   void SetServing(bool serving);
 
   // Takes no more requests and returns when those in flight have been answered.

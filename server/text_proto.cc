@@ -1,0 +1,51 @@
+#include "server/text_proto.h"
+
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/text_format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+namespace colcast {
+namespace {
+
+// Keeps the first error: those after it tend to follow from it.
+class FirstError final : public google::protobuf::io::ErrorCollector {
+ public:
+  void AddError(int line, google::protobuf::io::ColumnNumber column,
+                const std::string& message) override {
+    if (!text_.empty()) return;
+    text_ = "line " + std::to_string(line + 1) + ", column " + std::to_string(column + 1) + ": " +
+            message;
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+Status ReadFile(const std::string& path, std::string* content) {
+  std::ifstream file(path, std::ios::binary);
+  if (file) file.peek();  // a directory opens, too
+  if (!file && !file.eof()) return NotFound("can not read ", path, ": ", std::strerror(errno));
+  content->assign(std::istreambuf_iterator<char>(file), {});
+  return OkStatus();
+}
+
+}  // namespace
+
+Status ReadTextProto(const std::string& path, google::protobuf::Message* message) {
+  std::string content;
+  if (Status status = ReadFile(path, &content); !status.ok()) return status;
+  FirstError error;
+  google::protobuf::TextFormat::Parser parser;
+  parser.RecordErrorsTo(&error);
+  if (parser.ParseFromString(content, message)) return OkStatus();
+  return InvalidArgument(path, " is no ", message->GetDescriptor()->full_name(), ": ",
+                         error.text());
+}
+
+}  // namespace colcast

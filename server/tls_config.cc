@@ -1,0 +1,114 @@
+#include "server/tls_config.h"
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "server/protos/ssl_config.pb.h"
+#include "server/text_proto.h"
+
+namespace colcast {
+namespace {
+
+template <typename T, void (*kFree)(T*)>
+struct Free {
+  void operator()(T* object) const { kFree(object); }
+};
+using Key = std::unique_ptr<EVP_PKEY, Free<EVP_PKEY, EVP_PKEY_free>>;
+using Certificate = std::unique_ptr<X509, Free<X509, X509_free>>;
+using Context = std::unique_ptr<SSL_CTX, Free<SSL_CTX, SSL_CTX_free>>;
+using Memory = std::unique_ptr<BIO, Free<BIO, BIO_free_all>>;
+
+Memory Open(std::string_view text) {
+  return Memory(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
+}
+
+// Takes OpenSSL's errors, so that the next caller does not find them.
+std::string Reason() {
+  const unsigned long error = ERR_peek_last_error();
+  const char* const text = ERR_reason_error_string(error);
+  ERR_clear_error();
+  return text == nullptr ? "unknown error" : text;
+}
+
+// A key that is encrypted is an error: there is nobody to ask.
+int NoPassword(char*, int, int, void*) { return -1; }
+
+Status ParseKey(const std::string& pem, Key* key) {
+  key->reset(PEM_read_bio_PrivateKey(Open(pem).get(), nullptr, NoPassword, nullptr));
+  if (*key != nullptr) return OkStatus();
+  return InvalidArgument("server_key is no unencrypted PEM private key: ", Reason());
+}
+
+Status ParseCertificates(const char* field, const std::string& pem,
+                         std::vector<Certificate>* certificates) {
+  const Memory text = Open(pem);
+  while (X509* one = PEM_read_bio_X509(text.get(), nullptr, nullptr, nullptr)) {
+    certificates->emplace_back(one);
+  }
+  const bool at_end = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+  const std::string reason = Reason();
+  if (at_end && !certificates->empty()) return OkStatus();
+  return InvalidArgument(field, " is no list of PEM certificates: ", reason);
+}
+
+Status SetClientAuthorities(const std::string& pem, SSL_CTX* context) {
+  std::vector<Certificate> authorities;
+  if (Status status = ParseCertificates("custom_ca", pem, &authorities); !status.ok()) {
+    return status;
+  }
+  for (const Certificate& authority : authorities) {
+    X509_STORE_add_cert(SSL_CTX_get_cert_store(context), authority.get());
+    SSL_CTX_add_client_CA(context, authority.get());
+  }
+  SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  return OkStatus();
+}
+
+}  // namespace
+
+Status UseTls(const TlsConfig& config, SSL_CTX* context) {
+  ERR_clear_error();
+  Key key;
+  if (Status status = ParseKey(config.key, &key); !status.ok()) return status;
+  std::vector<Certificate> chain;
+  if (Status status = ParseCertificates("server_cert", config.certificates, &chain); !status.ok()) {
+    return status;
+  }
+  if (SSL_CTX_use_certificate(context, chain[0].get()) != 1) {
+    return InvalidArgument("server_cert can not be used: ", Reason());
+  }
+  for (size_t i = 1; i < chain.size(); ++i) SSL_CTX_add1_chain_cert(context, chain[i].get());
+  if (SSL_CTX_use_PrivateKey(context, key.get()) != 1) {
+    return InvalidArgument("server_key is not the key of server_cert: ", Reason());
+  }
+  SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
+  if (config.client_authorities.empty()) return OkStatus();
+  return SetClientAuthorities(config.client_authorities, context);
+}
+
+Status ReadTlsConfig(const std::string& path, TlsConfig* config) {
+  tensorflow::serving::SSLConfig proto;
+  if (Status status = ReadTextProto(path, &proto); !status.ok()) return status;
+  if (proto.server_key().empty()) return InvalidArgument(path, ": server_key is missing");
+  if (proto.server_cert().empty()) return InvalidArgument(path, ": server_cert is missing");
+  if (proto.client_verify() && proto.custom_ca().empty()) {
+    return InvalidArgument(path,
+                           ": client_verify needs custom_ca, the authorities that clients' "
+                           "certificates are checked against");
+  }
+  *config = {proto.server_key(), proto.server_cert(),
+             proto.client_verify() ? proto.custom_ca() : ""};
+  const Context trial(SSL_CTX_new(TLS_server_method()));
+  Status status = UseTls(*config, trial.get());
+  if (!status.ok()) status.message = path + ": " + status.message;
+  return status;
+}
+
+}  // namespace colcast

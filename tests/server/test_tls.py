@@ -1,0 +1,224 @@
+"""TLS and mutual TLS with a throw-away authority, and the ways to get --ssl_config_file wrong."""
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+import numpy as np
+import pytest
+from colcast.client import ChannelOptions, RankingClient, ServerError, Tls
+from colcast.server import ServerProcess, find_executable
+from google.protobuf import text_format
+from tensorflow_serving.apis import prediction_service_pb2_grpc
+
+EC = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+
+
+def openssl(*arguments):
+    """Runs the openssl command."""
+    subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True)
+
+
+@dataclass
+class Identity:
+    """A key and its certificate chain, as files."""
+
+    key: Path
+    chain: Path
+
+    @property
+    def pem(self) -> tuple[bytes, bytes]:
+        return self.key.read_bytes(), self.chain.read_bytes()
+
+
+class Authority:
+    """A root that signs through an intermediate, as real ones do."""
+
+    def __init__(self, directory: Path, name: str) -> None:
+        self._directory = directory / name
+        self._directory.mkdir()
+        self.root = self._directory / "root.pem"
+        root_key = self._directory / "root.key"
+        subject = f"/CN={name}"
+        openssl("req", "-x509", *EC, "-subj", subject, "-keyout", root_key, "-out", self.root)
+        self._between = self._sign("between", Identity(root_key, self.root), "CA:TRUE", "DNS:none")
+
+    def issue(self, name: str) -> Identity:
+        """A key with a certificate for this machine, and the intermediate's after it."""
+        identity = self._sign(name, self._between, "CA:FALSE", "IP:127.0.0.1,DNS:localhost")
+        identity.chain.write_text(identity.chain.read_text() + self._between.chain.read_text())
+        return identity
+
+    def _sign(self, name: str, signer: Identity, constraint: str, names: str) -> Identity:
+        made = Identity(self._directory / f"{name}.key", self._directory / f"{name}.pem")
+        asked, extensions = self._directory / f"{name}.csr", self._directory / f"{name}.ext"
+        extensions.write_text(f"basicConstraints=critical,{constraint}\nsubjectAltName={names}\n")
+        openssl("req", *EC, "-subj", f"/CN={name}", "-keyout", made.key, "-out", asked)
+        signing = ("-CA", signer.chain, "-CAkey", signer.key, "-CAcreateserial")
+        openssl("x509", "-req", "-in", asked, *signing, "-extfile", extensions, "-out", made.chain)
+        return made
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory):
+    return Authority(tmp_path_factory.mktemp("tls"), "ours")
+
+
+@pytest.fixture(scope="module")
+def stranger(tmp_path_factory):
+    return Authority(tmp_path_factory.mktemp("tls"), "theirs")
+
+
+@pytest.fixture(scope="module")
+def identity(authority):
+    return authority.issue("server")
+
+
+def write_config(path: Path, **fields: str | bool) -> str:
+    """--ssl_config_file with an SSLConfig of these fields in it."""
+    lines = [
+        f"{name}: {str(value).lower()}"
+        if isinstance(value, bool)
+        else f'{name}: "{text_format.text_encoding.CEscape(value, as_utf8=True)}"'
+        for name, value in fields.items()
+    ]
+    path.write_text("\n".join(lines) + "\n")
+    return f"--ssl_config_file={path}"
+
+
+def config_flag(path: Path, identity: Identity, **fields: str | bool) -> str:
+    pair = {"server_key": identity.key.read_text(), "server_cert": identity.chain.read_text()}
+    return write_config(path, **(pair | fields))
+
+
+@pytest.fixture(scope="module")
+def tls_server(tmp_path_factory, ranker_base_path, identity):
+    flag = config_flag(tmp_path_factory.mktemp("config") / "tls.cfg", identity)
+    with ServerProcess("ranker", ranker_base_path, [flag]) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def mutual_tls_server(tmp_path_factory, ranker_base_path, identity, authority):
+    path = tmp_path_factory.mktemp("config") / "mtls.cfg"
+    flag = config_flag(path, identity, custom_ca=authority.root.read_text(), client_verify=True)
+    with ServerProcess("ranker", ranker_base_path, [flag]) as server:
+        yield server
+
+
+def rank(server: ServerProcess, tls: Tls, timeout_seconds: float = 20) -> np.ndarray:
+    """Scores of one user and three items by this repository's client."""
+    channel = ChannelOptions(tls=tls)
+    settings = {"channel": channel, "timeout_seconds": timeout_seconds}
+    with RankingClient(server.target, "ranker", **settings) as client:
+        user = {"user": np.float32(2), "user_name": "ann"}
+        items = [{"item": np.float32(i), "item_name": "x"} for i in (1, 2, 3)]
+        return client.rank(user=user, items=items).scores
+
+
+def code_of_call(server, request, credentials):
+    """The status of a Predict through TF Serving's stub."""
+    with grpc.secure_channel(server.target, credentials) as channel:
+        stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
+        return stub.Predict.future(request, timeout=20).code()
+
+
+@pytest.fixture
+def request_of_ranker(stubs, ranker_inputs):
+    return stubs.request(ranker_inputs)
+
+
+def test_a_client_that_trusts_the_authority_is_answered(tls_server, authority, request_of_ranker):
+    credentials = grpc.ssl_channel_credentials(authority.root.read_bytes())
+    assert code_of_call(tls_server, request_of_ranker, credentials) == grpc.StatusCode.OK
+
+
+def test_a_client_of_another_authority_refuses_the_server(tls_server, stranger, request_of_ranker):
+    credentials = grpc.ssl_channel_credentials(stranger.root.read_bytes())
+    code = code_of_call(tls_server, request_of_ranker, credentials)
+    assert code == grpc.StatusCode.UNAVAILABLE
+
+
+def test_plain_text_is_not_answered(tls_server, connect, request_of_ranker):
+    call = connect(tls_server.target).prediction.Predict.future(request_of_ranker, timeout=20)
+    assert call.code() == grpc.StatusCode.UNAVAILABLE
+
+
+@pytest.mark.parametrize(
+    ("who", "expected"),
+    [("ours", "OK"), ("nobody", "UNAVAILABLE"), ("theirs", "UNAVAILABLE")],
+)
+def test_mutual_tls_wants_a_certificate_of_its_own_authority(
+    mutual_tls_server, authority, stranger, request_of_ranker, who, expected
+):
+    pairs = {"ours": authority.issue("client").pem, "theirs": stranger.issue("client").pem}
+    credentials = grpc.ssl_channel_credentials(
+        authority.root.read_bytes(), *pairs.get(who, (None, None))
+    )
+    assert code_of_call(mutual_tls_server, request_of_ranker, credentials).name == expected
+
+
+def test_our_client_speaks_tls(tls_server, authority):
+    scores = rank(tls_server, Tls(root_certificates=authority.root))
+    np.testing.assert_array_equal(scores, [201, 202, 203])
+
+
+def test_our_client_speaks_mutual_tls(mutual_tls_server, authority):
+    own = authority.issue("ranking")
+    trusted = Tls(root_certificates=authority.root)
+    with pytest.raises(ServerError):
+        rank(mutual_tls_server, trusted, timeout_seconds=1)
+    known = Tls(authority.root, private_key=own.key, certificate_chain=own.chain)
+    np.testing.assert_array_equal(rank(mutual_tls_server, known), [201, 202, 203])
+
+
+def start_error(flag, base_path):
+    """The line a server prints that refuses to start."""
+    command = [find_executable(), "--host=127.0.0.1", "--port=0", f"--model_base_path={base_path}"]
+    done = subprocess.run([*command, flag], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    lines = done.stderr.splitlines()
+    assert len(lines) == 1, lines
+    return lines[0]
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"server_key": ""}, "server_key is missing"),
+        ({"server_cert": ""}, "server_cert is missing"),
+        ({"server_key": "/etc/key.pem"}, "server_key is no unencrypted PEM private key"),
+        ({"server_cert": "no certificate"}, "server_cert is no list of PEM certificates"),
+        ({"client_verify": True}, "client_verify needs custom_ca"),
+        ({"client_verify": True, "custom_ca": "?"}, "custom_ca is no list of PEM certificates"),
+    ],
+)
+def test_a_wrong_field_is_named_at_start(tmp_path, identity, ranker_base_path, fields, words):
+    flag = config_flag(tmp_path / "wrong.cfg", identity, **fields)
+    error = start_error(flag, ranker_base_path)
+    assert f"{flag.split('=')[1]}: {words}" in error
+
+
+def test_a_key_of_another_certificate_is_refused(tmp_path, identity, authority, ranker_base_path):
+    other = authority.issue("other").key.read_text()
+    flag = config_flag(tmp_path / "wrong.cfg", identity, server_key=other)
+    assert "server_key is not the key of server_cert" in start_error(flag, ranker_base_path)
+
+
+def test_a_certificate_cut_short_is_refused(tmp_path, identity, ranker_base_path):
+    chain = identity.chain.read_text()
+    flag = config_flag(tmp_path / "wrong.cfg", identity, server_cert=chain[: len(chain) - 100])
+    assert "server_cert is no list of PEM certificates" in start_error(flag, ranker_base_path)
+
+
+def test_a_file_that_is_no_config_is_refused_by_line(tmp_path, ranker_base_path):
+    path = tmp_path / "wrong.cfg"
+    path.write_text('server_key: "a"\nserver_kay: "b"\n')
+    error = start_error(f"--ssl_config_file={path}", ranker_base_path)
+    assert f"{path} is no tensorflow.serving.SSLConfig: line 2" in error
+
+
+def test_a_file_that_is_not_there_is_named(ranker_base_path):
+    error = start_error("--ssl_config_file=/nowhere/tls.cfg", ranker_base_path)
+    assert "can not read /nowhere/tls.cfg: No such file or directory" in error
