@@ -1,0 +1,277 @@
+"""The gRPC calls of TensorFlow Serving's documentation, on the model its examples use.
+
+What is expected was written down from the documentation: the comments in apis/*.proto, the pages on
+SignatureDefs and on the REST API (each of whose calls is one of these), and half_plus_two's own
+definition. With --target, the model is that of half_plus_two.py under the name "half_plus_two".
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import grpc
+import pytest
+from colcast.server import ServerProcess
+from google.protobuf import text_format
+from google.protobuf.message import Message
+from tensorflow_serving.apis import (
+    classification_pb2,
+    get_model_metadata_pb2,
+    get_model_status_pb2,
+    inference_pb2,
+    model_service_pb2_grpc,
+    predict_pb2,
+    prediction_service_pb2_grpc,
+    regression_pb2,
+)
+
+PREDICTION = prediction_service_pb2_grpc.PredictionServiceStub
+MODELS = model_service_pb2_grpc.ModelServiceStub
+
+# Method: stub, request, response.
+METHODS: dict[str, tuple[type, type[Message], type[Message]]] = {
+    "Predict": (PREDICTION, predict_pb2.PredictRequest, predict_pb2.PredictResponse),
+    "Classify": (
+        PREDICTION,
+        classification_pb2.ClassificationRequest,
+        classification_pb2.ClassificationResponse,
+    ),
+    "Regress": (PREDICTION, regression_pb2.RegressionRequest, regression_pb2.RegressionResponse),
+    "MultiInference": (
+        PREDICTION,
+        inference_pb2.MultiInferenceRequest,
+        inference_pb2.MultiInferenceResponse,
+    ),
+    "GetModelMetadata": (
+        PREDICTION,
+        get_model_metadata_pb2.GetModelMetadataRequest,
+        get_model_metadata_pb2.GetModelMetadataResponse,
+    ),
+    "GetModelStatus": (
+        MODELS,
+        get_model_status_pb2.GetModelStatusRequest,
+        get_model_status_pb2.GetModelStatusResponse,
+    ),
+}
+
+Call = Callable[[str, str], Message]
+
+
+@pytest.fixture(scope="module")
+def call(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Call]:
+    """A function of a method and its request in text form, which raises grpc.RpcError."""
+    given = request.config.getoption("--target", default=None)
+    if given:
+        yield make_call(given)
+        return
+    directory = tmp_path_factory.mktemp("half_plus_two")
+    maker = Path(__file__).with_name("half_plus_two.py")
+    subprocess.run([sys.executable, maker, directory], check=True, capture_output=True)
+    with ServerProcess("half_plus_two", directory) as server:
+        yield make_call(server.target)
+
+
+def make_call(target: str) -> Call:
+    channel = grpc.insecure_channel(target)
+
+    def run(method: str, text: str) -> Message:
+        stub, request_type, _ = METHODS[method]
+        return getattr(stub(channel), method)(text_format.Parse(text, request_type()), timeout=30)
+
+    return run
+
+
+X_OF_1_2_5 = """
+  key: "x" value { dtype: DT_FLOAT tensor_shape { dim { size: 3 } }
+                   float_val: 1 float_val: 2 float_val: 5 }"""
+Y_OF_1_2_5 = """
+  key: "y" value { dtype: DT_FLOAT tensor_shape { dim { size: 3 } }
+                   float_val: 2.5 float_val: 3 float_val: 4.5 }"""
+X_IS_2 = 'features { feature { key: "x" value { float_list { value: 2 } } } }'
+X_IS_20 = 'features { feature { key: "x" value { float_list { value: 20 } } } }'
+TWO_AND_TWENTY = f"example_list {{ examples {{ {X_IS_2} }} examples {{ {X_IS_20} }} }}"
+CONTEXT_OF_2 = f"""example_list_with_context {{
+  context {{ {X_IS_2} }} examples {{}} examples {{ {X_IS_20} }} }}"""
+
+
+def answered(signature_name: str) -> str:
+    """The model_spec of an answer."""
+    return f"""model_spec {{ name: "half_plus_two" version {{ value: 123 }}
+                             signature_name: "{signature_name}" }}"""
+
+
+@pytest.mark.parametrize(
+    ("method", "request_text", "response_text"),
+    [
+        pytest.param(
+            "Predict",
+            f'model_spec {{ name: "half_plus_two" }} inputs {{ {X_OF_1_2_5} }}',
+            f"outputs {{ {Y_OF_1_2_5} }} {answered('serving_default')}",
+            id="Predict: the default signature",
+        ),
+        pytest.param(
+            "Predict",
+            f"""model_spec {{ name: "half_plus_two" version {{ value: 123 }}
+                              signature_name: "serving_default" }}
+                inputs {{ {X_OF_1_2_5} }} output_filter: "y" """,
+            f"outputs {{ {Y_OF_1_2_5} }} {answered('serving_default')}",
+            id="Predict: version, signature and output by name",
+        ),
+        pytest.param(
+            "Classify",
+            f"""model_spec {{ name: "half_plus_two" signature_name: "classify_x_to_y" }}
+                input {{ {TWO_AND_TWENTY} }}""",
+            f"""result {{ classifications {{ classes {{ score: 3 }} }}
+                          classifications {{ classes {{ score: 12 }} }} }}
+                {answered("classify_x_to_y")}""",
+            id="Classify: example_list",
+        ),
+        pytest.param(
+            "Regress",
+            f"""model_spec {{ name: "half_plus_two" signature_name: "regress_x_to_y" }}
+                input {{ {TWO_AND_TWENTY} }}""",
+            f"""result {{ regressions {{ value: 3 }} regressions {{ value: 12 }} }}
+                {answered("regress_x_to_y")}""",
+            id="Regress: example_list",
+        ),
+        pytest.param(
+            "Regress",
+            f"""model_spec {{ name: "half_plus_two" signature_name: "regress_x_to_y2" }}
+                input {{ {CONTEXT_OF_2} }}""",
+            f"""result {{ regressions {{ value: 4 }} regressions {{ value: 13 }} }}
+                {answered("regress_x_to_y2")}""",
+            id="Regress: example_list_with_context, the example's own feature counts",
+        ),
+        pytest.param(
+            "MultiInference",
+            f"""tasks {{ model_spec {{ name: "half_plus_two" signature_name: "regress_x_to_y" }}
+                         method_name: "tensorflow/serving/regress" }}
+                tasks {{ model_spec {{ name: "half_plus_two" signature_name: "classify_x_to_y" }}
+                         method_name: "tensorflow/serving/classify" }}
+                input {{ example_list {{ examples {{ {X_IS_2} }} }} }}""",
+            f"""results {{ {answered("regress_x_to_y")}
+                           regression_result {{ regressions {{ value: 3 }} }} }}
+                results {{ {answered("classify_x_to_y")}
+                           classification_result {{
+                             classifications {{ classes {{ score: 3 }} }} }} }}""",
+            id="MultiInference: a regression and a classification",
+        ),
+        pytest.param(
+            "GetModelStatus",
+            'model_spec { name: "half_plus_two" }',
+            "model_version_status { version: 123 state: AVAILABLE status {} }",
+            id="GetModelStatus: all versions",
+        ),
+        pytest.param(
+            "GetModelStatus",
+            'model_spec { name: "half_plus_two" version { value: 123 } }',
+            "model_version_status { version: 123 state: AVAILABLE status {} }",
+            id="GetModelStatus: one version",
+        ),
+    ],
+)
+def test_a_documented_call_gets_the_documented_answer(
+    call: Call, method: str, request_text: str, response_text: str
+) -> None:
+    assert call(method, request_text) == text_format.Parse(response_text, METHODS[method][2]())
+
+
+def test_the_metadata_holds_the_signatures(call: Call) -> None:
+    response = call(
+        "GetModelMetadata",
+        'model_spec { name: "half_plus_two" } metadata_field: "signature_def"',
+    )
+    expected = 'name: "half_plus_two" version { value: 123 }'
+    assert response.model_spec == text_format.Parse(expected, type(response.model_spec)())
+    signatures = get_model_metadata_pb2.SignatureDefMap()
+    assert response.metadata["signature_def"].Unpack(signatures)
+    assert {
+        name: (one.method_name, set(one.inputs), set(one.outputs))
+        for name, one in signatures.signature_def.items()
+        if not name.startswith("__")
+    } == {
+        "serving_default": ("tensorflow/serving/predict", {"x"}, {"y"}),
+        "regress_x_to_y": ("tensorflow/serving/regress", {"inputs"}, {"outputs"}),
+        "regress_x_to_y2": ("tensorflow/serving/regress", {"inputs"}, {"outputs"}),
+        "regress_x2_to_y3": ("tensorflow/serving/regress", {"inputs"}, {"outputs"}),
+        "classify_x_to_y": ("tensorflow/serving/classify", {"inputs"}, {"scores"}),
+    }
+
+
+@pytest.mark.parametrize(
+    ("method", "request_text", "code"),
+    [
+        ("Predict", "", "INVALID_ARGUMENT"),
+        ("Predict", 'model_spec { name: "none" }', "NOT_FOUND"),
+        (
+            "Predict",
+            'model_spec { name: "half_plus_two" version { value: 124 } }',
+            "NOT_FOUND",
+        ),
+        (
+            "Predict",
+            'model_spec { name: "half_plus_two" signature_name: "none" }',
+            "FAILED_PRECONDITION",
+        ),
+        ("Predict", 'model_spec { name: "half_plus_two" }', "INVALID_ARGUMENT"),
+        ("Classify", "", "INVALID_ARGUMENT"),
+        (
+            "Classify",
+            f"""model_spec {{ name: "half_plus_two" signature_name: "none" }}
+                input {{ {TWO_AND_TWENTY} }}""",
+            "INVALID_ARGUMENT",
+        ),
+        (
+            "Classify",
+            f"""model_spec {{ name: "half_plus_two" signature_name: "regress_x_to_y" }}
+                input {{ {TWO_AND_TWENTY} }}""",
+            "INVALID_ARGUMENT",
+        ),
+        (
+            "Regress",
+            f'model_spec {{ name: "half_plus_two" }} input {{ {TWO_AND_TWENTY} }}',
+            "INVALID_ARGUMENT",
+        ),
+        (
+            "Regress",
+            'model_spec { name: "half_plus_two" signature_name: "regress_x_to_y" }',
+            "INVALID_ARGUMENT",
+        ),
+        (
+            "Regress",
+            f"""model_spec {{ name: "half_plus_two" signature_name: "regress_x2_to_y3" }}
+                input {{ {TWO_AND_TWENTY} }}""",
+            "INVALID_ARGUMENT",
+        ),
+        (
+            "MultiInference",
+            f"""tasks {{ model_spec {{ name: "half_plus_two" }}
+                         method_name: "tensorflow/serving/predict" }}
+                input {{ {TWO_AND_TWENTY} }}""",
+            "UNIMPLEMENTED",
+        ),
+        ("GetModelMetadata", 'model_spec { name: "half_plus_two" }', "INVALID_ARGUMENT"),
+        (
+            "GetModelMetadata",
+            'model_spec { name: "none" } metadata_field: "signature_def"',
+            "NOT_FOUND",
+        ),
+        ("GetModelStatus", 'model_spec { name: "none" }', "NOT_FOUND"),
+        (
+            "GetModelStatus",
+            'model_spec { name: "half_plus_two" version { value: 7 } }',
+            "NOT_FOUND",
+        ),
+    ],
+)
+def test_a_wrong_call_gets_the_documented_code(
+    call: Call, method: str, request_text: str, code: str
+) -> None:
+    with pytest.raises(grpc.RpcError) as raised:
+        call(method, request_text)
+    assert raised.value.code().name == code, raised.value.details()
