@@ -20,14 +20,15 @@ class ServerFailedError(RuntimeError):
 
 
 class ServerProcess:
-    """Serves one model on a free port of the loopback interface, for tests, demos and benchmarks.
+    """Serves models on a free port of the loopback interface, for tests, demos and benchmarks.
 
-    Use it as a context manager: it waits on entry until the model serves and stops the server on
+    Use it as a context manager: it waits on entry until the models serve and stops the server on
     exit, whatever happened in between.
 
     Args:
       model_name: the model's name in requests.
-      model_base_path: the directory that holds one directory a version.
+      model_base_path: the directory that holds one directory a version. Both are empty where
+        `flags` has a --model_config_file.
       flags: further flags of the server, such as "--num_workers=1".
       ready_timeout_seconds: how long loading may take.
 
@@ -38,8 +39,8 @@ class ServerProcess:
 
     def __init__(
         self,
-        model_name: str,
-        model_base_path: str | os.PathLike[str],
+        model_name: str = "",
+        model_base_path: str | os.PathLike[str] = "",
         flags: Sequence[str] = (),
         ready_timeout_seconds: float = 120,
     ) -> None:
@@ -47,10 +48,12 @@ class ServerProcess:
             str(find_executable()),
             "--host=127.0.0.1",
             "--port=0",
-            f"--model_name={model_name}",
-            f"--model_base_path={os.fspath(model_base_path)}",
-            *flags,
         ]
+        if model_name:
+            self._command.append(f"--model_name={model_name}")
+        if os.fspath(model_base_path):
+            self._command.append(f"--model_base_path={os.fspath(model_base_path)}")
+        self._command += flags
         self._ready_timeout_seconds = ready_timeout_seconds
         self._lines: collections.deque[str] = collections.deque(maxlen=1000)
         self._process: subprocess.Popen[str] | None = None

@@ -1,36 +1,91 @@
 #include <absl/strings/str_split.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "server/flags/parts.h"
 #include "server/flags/range.h"
+#include "server/models/model_config.h"
 
-ABSL_FLAG(std::string, model_name, "default", "name of the model in requests");
+ABSL_FLAG(std::string, model_name, "default",
+          "name of the model in requests; not looked at with --model_config_file");
 ABSL_FLAG(std::string, model_base_path, "",
-          "directory that holds one directory a version (required)");
+          "directory that holds one directory a version; not looked at with --model_config_file, "
+          "required without");
+ABSL_FLAG(std::string, model_config_file, "",
+          "the models to serve: a tensorflow.serving.ModelServerConfig in protobuf's text format");
+ABSL_FLAG(double, model_config_file_poll_wait_seconds, 0,
+          "seconds between looks at --model_config_file; 0: it is read once");
+ABSL_FLAG(bool, allow_version_labels_for_unavailable_models, false,
+          "version labels that are new may name versions that do not serve yet");
 ABSL_FLAG(std::string, saved_model_tags, "serve",
           "comma-separated tags of the MetaGraph to load from the SavedModel");
-ABSL_FLAG(double, file_system_poll_wait_seconds, 1,
-          "seconds between looks for a new version under --model_base_path");
+ABSL_FLAG(
+    double, file_system_poll_wait_seconds, 1,
+    "seconds between looks for new versions; 0: once, and after each change of configuration");
+ABSL_FLAG(int32_t, max_num_load_retries, 5, "attempts to load a version after one that failed");
+ABSL_FLAG(int64_t, load_retry_interval_micros, 60'000'000,
+          "microseconds between them; below 0: none");
+ABSL_FLAG(int32_t, num_load_threads, 0,
+          "versions that load side by side, once models serve; 0: one");
+ABSL_FLAG(int32_t, num_unload_threads, 0, "versions that are freed side by side; 0: one");
+ABSL_FLAG(
+    double, load_memory_margin_fraction, 0.2,
+    "a version is loaded only if its size on disk and this fraction of that fit in the memory "
+    "that is left; -1: without looking");
 
 namespace colcast::flags {
+namespace {
+
+std::chrono::milliseconds Milliseconds(double seconds) {
+  return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
+}
+
+Status ReadModels(models::ModelManager::Options* options) {
+  options->config_file = absl::GetFlag(FLAGS_model_config_file);
+  if (!options->config_file.empty()) {
+    return models::ReadModelConfigFile(options->config_file, &options->models);
+  }
+  models::ModelConfig model;
+  model.name = absl::GetFlag(FLAGS_model_name);
+  model.base_path = absl::GetFlag(FLAGS_model_base_path);
+  if (model.base_path.empty()) {
+    return InvalidArgument(
+        "--model_base_path is required, the directory of the model's versions, or "
+        "--model_config_file");
+  }
+  if (model.name.empty()) return InvalidArgument("--model_name is empty");
+  options->models = {std::move(model)};
+  options->fail_if_nothing_loads = true;
+  return OkStatus();
+}
+
+}  // namespace
 
 Status ReadModelFlags(models::ModelManager::Options* options) {
-  if (Status status = CheckRanges({{FLAGS_file_system_poll_wait_seconds, 0}}); !status.ok()) {
-    return status;
-  }
-  options->model_name = absl::GetFlag(FLAGS_model_name);
-  options->base_path = absl::GetFlag(FLAGS_model_base_path);
-  options->tags = absl::StrSplit(absl::GetFlag(FLAGS_saved_model_tags), ',');
-  options->poll_wait = std::chrono::milliseconds(
-      static_cast<int64_t>(absl::GetFlag(FLAGS_file_system_poll_wait_seconds) * 1000));
-  if (options->base_path.empty()) {
-    return InvalidArgument("--model_base_path is required: the directory of the model's versions");
-  }
-  if (options->model_name.empty()) return InvalidArgument("--model_name is empty");
-  return OkStatus();
+  Status status = CheckRanges({{FLAGS_file_system_poll_wait_seconds, 0},
+                               {FLAGS_model_config_file_poll_wait_seconds, 0},
+                               {FLAGS_max_num_load_retries, 0},
+                               {FLAGS_num_load_threads, 0},
+                               {FLAGS_num_unload_threads, 0},
+                               {FLAGS_load_memory_margin_fraction, -1}});
+  if (!status.ok()) return status;
+  options->config_file_poll_wait =
+      Milliseconds(absl::GetFlag(FLAGS_model_config_file_poll_wait_seconds));
+  options->poll_wait = Milliseconds(absl::GetFlag(FLAGS_file_system_poll_wait_seconds));
+  options->allow_labels_for_unavailable_versions =
+      absl::GetFlag(FLAGS_allow_version_labels_for_unavailable_models);
+  options->num_load_threads = absl::GetFlag(FLAGS_num_load_threads);
+  options->num_unload_threads = absl::GetFlag(FLAGS_num_unload_threads);
+  options->retries.max_retries = absl::GetFlag(FLAGS_max_num_load_retries);
+  options->retries.interval = std::chrono::microseconds(
+      std::max<int64_t>(0, absl::GetFlag(FLAGS_load_retry_interval_micros)));
+  options->loader.tags = absl::StrSplit(absl::GetFlag(FLAGS_saved_model_tags), ',');
+  options->loader.memory_margin_fraction = absl::GetFlag(FLAGS_load_memory_margin_fraction);
+  return ReadModels(options);
 }
 
 }  // namespace colcast::flags

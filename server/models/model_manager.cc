@@ -1,183 +1,383 @@
 #include "server/models/model_manager.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <utility>
 
 #include "server/log.h"
 
 namespace colcast::models {
+namespace {
+
+constexpr std::chrono::hours kLongest(
+    1);  // that a thread sleeps; a wait until the end of time overflows
+
+std::string Name(const std::string& model) { return "model \"" + model + '"'; }
+
+std::string Name(const std::string& model, int64_t version) {
+  return Name(model) + " version " + std::to_string(version);
+}
+
+std::string Seconds(std::chrono::nanoseconds duration) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.3g s", std::chrono::duration<double>(duration).count());
+  return text;
+}
+
+// What an operator may wonder about, a sentence each.
+std::vector<std::string> Remarks(const ModelConfig& model, const BasePathListing& listing) {
+  std::vector<std::string> remarks = listing.oddities;
+  if (listing.versions.empty()) {
+    remarks.push_back("no version under " + model.base_path +
+                      (listing.readable ? "" : ", which is not there,") +
+                      " yet (a version is a directory with a number for a name and a "
+                      "saved_model.pb in it); waiting for one");
+  } else {
+    for (const int64_t version : MissingVersions(model.policy, listing.versions)) {
+      remarks.push_back("version " + std::to_string(version) +
+                        ", which its version policy names, is not under " + model.base_path);
+    }
+  }
+  return remarks;
+}
+
+}  // namespace
 
 ModelManager::ModelManager(Options options, const engine::Engine* engine)
-    : options_(std::move(options)), engine_(engine) {}
+    : options_(std::move(options)),
+      unloader_(std::max(1, options_.num_unload_threads)),
+      loader_(options_.loader, engine) {}
 
 ModelManager::~ModelManager() {
   Stop();
-  if (poller_.joinable()) poller_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 Status ModelManager::Start() {
-  bool said_so = false;
-  std::optional<VersionDirectory> first;
-  while (!(first = NextVersion())) {
-    if (!said_so) {
-      LogWarning("model \"" + options_.model_name + "\": no version under " + options_.base_path +
-                 " yet (a version is a directory with a number for a name and a saved_model.pb "
-                 "in it); waiting for one");
-      said_so = true;
-    }
-    if (!WaitForNextPoll())
-      return Error(StatusCode::kCancelled, "stopped before a model was found");
-  }
-  Status status = LoadAndServe(*first);
-  if (status.ok()) poller_ = std::thread([this] { Poll(); });
-  return status;
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (Status status = CheckLabels(options_.models); !status.ok()) return status;
+  Apply(options_.models);
+  file_models_ = options_.models;
+  next_config_poll_ = Clock::now() + options_.config_file_poll_wait;
+  thread_ = std::thread([this] { Run(); });
+  changed_.wait(lock, [this] { return stopping_ || started_.has_value(); });
+  return started_ ? *started_ : Error(StatusCode::kCancelled, "stopped before a model served");
 }
 
 void ModelManager::Stop() {
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    stopping_ = true;
-  }
-  stop_requested_.notify_all();
+  std::lock_guard<std::mutex> lock(mutex_);
+  stopping_ = true;
+  changed_.notify_all();
 }
 
-Status ModelManager::Find(const ModelSpec& spec, std::shared_ptr<const Servable>* servable) const {
-  if (Status status = Check(spec); !status.ok()) return status;
+Status ModelManager::Reload(std::vector<ModelConfig> models, ReloadDone done) {
   std::lock_guard<std::mutex> lock(mutex_);
-  if (serving_ == nullptr) {
-    return NotFound("Servable not found for request: Latest(", spec.name, "): no version loaded");
+  if (stopping_) return Unavailable("the server is shutting down");
+  if (Status status = CheckLabels(models); !status.ok()) return status;
+  Waiter waiter{{}, std::move(done)};
+  for (const ModelConfig& model : models) {
+    const bool known = models_.count(model.name) > 0 && leaving_.count(model.name) == 0;
+    if (!known) waiter.models.insert(model.name);
   }
-  if (spec.version && *spec.version != serving_->version()) {
-    return NotFound("Servable not found for request: Specific(", spec.name, ", ", *spec.version,
-                    "): version ", serving_->version(), " is the one that serves");
-  }
-  *servable = serving_;
+  LogInfo("configuration with " + std::to_string(models.size()) + " models, " +
+          std::to_string(waiter.models.size()) + " of them new");
+  Apply(std::move(models));
+  waiters_.push_back(std::move(waiter));
   return OkStatus();
 }
 
 Status ModelManager::GetStatus(const ModelSpec& spec, std::vector<VersionStatus>* statuses) const {
-  if (Status status = Check(spec); !status.ok()) return status;
+  if (spec.name.empty()) return InvalidArgument("model_spec has no name");
   std::lock_guard<std::mutex> lock(mutex_);
+  const auto model = models_.find(spec.name);
+  if (model == models_.end()) {
+    return NotFound("Could not find any versions of model ", spec.name,
+                    ": this server does not have that model");
+  }
+  const ModelConfig& config = model->second.config();
+  std::optional<int64_t> wanted = spec.version;
+  if (spec.version_label) {
+    Status status = ResolveLabel(config.labels, *spec.version_label, &wanted.emplace());
+    if (!status.ok()) return status;
+  }
   statuses->clear();
-  for (const VersionStatus& status : statuses_) {
-    if (!spec.version || *spec.version == status.version) statuses->push_back(status);
+  for (const Version& version : model->second.versions()) {
+    if (wanted && *wanted != version.directory.version) continue;
+    statuses->push_back({version.directory.version, ToState(version.phase), version.error});
   }
   if (!statuses->empty()) return OkStatus();
-  return spec.version ? NotFound("model \"", spec.name, "\" has no version ", *spec.version)
-                      : NotFound("model \"", spec.name, "\" has no version");
+  return wanted ? NotFound("Could not find version ", *wanted, " of model ", spec.name)
+                : NotFound("Could not find any versions of model ", spec.name, ": none is under ",
+                           config.base_path);
 }
 
 std::vector<ModelSnapshot> ModelManager::Models() const {
-  ModelSnapshot model{options_.model_name, options_.base_path, {}};
+  std::vector<ModelSnapshot> models;
   std::lock_guard<std::mutex> lock(mutex_);
-  for (const VersionStatus& status : statuses_) {
-    VersionSnapshot version;
-    version.status = status;
-    version.path = options_.base_path + '/' + std::to_string(status.version);
-    if (serving_ != nullptr && serving_->version() == status.version) version.servable = serving_;
-    model.versions.push_back(std::move(version));
-  }
-  return {std::move(model)};
+  for (const auto& entry : models_) models.push_back(entry.second.Snapshot());
+  return models;
 }
 
-Status ModelManager::Check(const ModelSpec& spec) const {
-  if (spec.name.empty()) return InvalidArgument("model_spec has no name");
-  if (spec.name != options_.model_name) {
-    return NotFound("Servable not found for request: Latest(", spec.name,
-                    "): this server serves \"", options_.model_name, "\"");
+void ModelManager::Run() {
+  while (true) {
+    PollConfigFile();
+    PollBasePaths();
+    std::vector<std::function<void()>> answers;
+    std::unique_lock<std::mutex> lock(mutex_);
+    UnloadAndLoad();
+    NoteReadiness();
+    answers = SettledWaiters();
+    if (answers.empty()) {
+      changed_.wait_until(lock, NextWake(), [this] { return stopping_ || woken_; });
+      woken_ = false;
+      if (stopping_) break;
+    }
+    lock.unlock();
+    for (const std::function<void()>& answer : answers) answer();
   }
-  if (spec.version_label) {
-    return InvalidArgument("Unrecognized servable version label: ", *spec.version_label);
-  }
-  return OkStatus();
-}
-
-std::optional<VersionDirectory> ModelManager::NextVersion() const {
-  const std::vector<VersionDirectory> versions = ListVersions(options_.base_path);
-  if (versions.empty()) return std::nullopt;
-  const VersionDirectory& highest = versions.back();
-  std::lock_guard<std::mutex> lock(mutex_);
-  for (const VersionStatus& seen : statuses_) {
-    if (seen.version == highest.version) return std::nullopt;
-  }
-  return highest;
-}
-
-Status ModelManager::LoadAndServe(const VersionDirectory& next) {
-  const std::string what =
-      "model \"" + options_.model_name + "\" version " + std::to_string(next.version);
-  LogInfo(what + ": loading " + next.path);
-  SetState(next.version, VersionState::kLoading);
-  const auto start = std::chrono::steady_clock::now();
-  std::unique_ptr<engine::Model> model;
-  std::shared_ptr<const Servable> servable;
-  Status status = engine_->Load(next.path, options_.tags, &model);
-  if (status.ok()) {
-    status = Servable::Create(options_.model_name, next.version, std::move(model), &servable);
-  }
-  const std::chrono::steady_clock::duration took = std::chrono::steady_clock::now() - start;
-  if (options_.on_load) {
-    options_.on_load({options_.model_name, next.version, /*attempt=*/1, status, took, {}});
-  }
-  if (!status.ok()) {
-    status.message = what + " can not be loaded from " + next.path + ": " + status.message;
-    SetState(next.version, VersionState::kEnd, status);
-    return status;
-  }
-  SetState(next.version, VersionState::kAvailable);
-  std::shared_ptr<const Servable> old;
+  std::vector<Waiter> unanswered;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    old = std::exchange(serving_, std::move(servable));
+    unanswered.swap(waiters_);
   }
-  LogInfo(what + ": serving, loaded in " +
-          std::to_string(std::chrono::duration<double>(took).count()).substr(0, 5) + " s");
-  if (old != nullptr) {
-    SetState(old->version(), VersionState::kUnloading);
-    retired_.push_back(std::move(old));
-  }
-  return OkStatus();
+  for (const Waiter& waiter : unanswered) waiter.done(Unavailable("the server is shutting down"));
 }
 
-void ModelManager::SetState(int64_t version, VersionState state, Status error) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  const auto place = std::lower_bound(
-      statuses_.begin(), statuses_.end(), version,
-      [](const VersionStatus& status, int64_t wanted) { return status.version < wanted; });
-  if (place != statuses_.end() && place->version == version) {
-    *place = {version, state, std::move(error)};
+void ModelManager::PollConfigFile() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (options_.config_file_poll_wait.count() == 0 || Clock::now() < next_config_poll_) return;
+    next_config_poll_ = Clock::now() + options_.config_file_poll_wait;
+  }
+  std::vector<ModelConfig> models;
+  Status status = ReadModelConfigFile(options_.config_file, &models);
+  if (status.ok() && (models != file_models_ || !file_applied_)) {
+    status = Reload(models, [](const Status& settled) {
+      if (!settled.ok()) LogError(settled.message);
+    });
+    file_models_ = std::move(models);
+    file_applied_ = status.ok();
+  }
+  if (status.ok()) {
+    SayOnce("", {});
   } else {
-    statuses_.insert(place, {version, state, std::move(error)});
+    SayOnce("", {status.message + "; what served before goes on serving"});
   }
 }
 
-void ModelManager::Poll() {
-  while (WaitForNextPoll()) {
-    ReleaseRetired();
-    const std::optional<VersionDirectory> next = NextVersion();
-    if (!next) continue;
-    if (Status status = LoadAndServe(*next); !status.ok()) {
-      LogError(status.message + "; the version before it goes on serving");
+void ModelManager::PollBasePaths() {
+  std::vector<ModelConfig> configs;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (Clock::now() < next_poll_) return;
+    next_poll_ = options_.poll_wait.count() == 0 ? Clock::time_point::max()
+                                                 : Clock::now() + options_.poll_wait;
+    for (const auto& [name, model] : models_) {
+      if (leaving_.count(name) == 0) configs.push_back(model.config());
+    }
+  }
+  for (const ModelConfig& config : configs) {
+    const BasePathListing listing = ListVersions(config.base_path);
+    SayOnce(config.name, Remarks(config, listing));
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto model = models_.find(config.name);
+    const bool outdated = model == models_.end() || leaving_.count(config.name) > 0 ||
+                          !(model->second.config() == config);
+    if (outdated) continue;
+    // A base path that is gone may be a file system that is not mounted just now.
+    if (listing.readable) {
+      model->second.Want(SelectVersions(config.policy, listing.versions));
+    } else {
+      model->second.WantTheSame();
     }
   }
 }
 
-void ModelManager::ReleaseRetired() {
-  const auto unused = std::partition(retired_.begin(), retired_.end(),
-                                     [](const auto& served) { return served.use_count() > 1; });
-  std::for_each(unused, retired_.end(), [this](auto& served) {
-    const int64_t version = served->version();
-    served.reset();
-    SetState(version, VersionState::kEnd);
-    LogInfo("model \"" + options_.model_name + "\" version " + std::to_string(version) +
-            ": unloaded");
-  });
-  retired_.erase(unused, retired_.end());
+void ModelManager::SayOnce(const std::string& model, std::vector<std::string> sentences) {
+  std::set<std::string>& said = said_[model];
+  for (const std::string& sentence : sentences) {
+    if (said.count(sentence) == 0) LogWarning((model.empty() ? "" : Name(model) + ": ") + sentence);
+  }
+  said = {sentences.begin(), sentences.end()};
 }
 
-bool ModelManager::WaitForNextPoll() {
-  std::unique_lock<std::mutex> lock(mutex_);
-  return !stop_requested_.wait_for(lock, options_.poll_wait, [this] { return stopping_; });
+Status ModelManager::CheckLabels(const std::vector<ModelConfig>& models) const {
+  for (const ModelConfig& model : models) {
+    const auto known = models_.find(model.name);
+    for (const auto& [label, version] : model.labels) {
+      if (known != models_.end() && known->second.FindReady(version) != nullptr) continue;
+      bool moves = false;  // from another version
+      if (known != models_.end()) {
+        const std::map<std::string, int64_t>& labels = known->second.config().labels;
+        const auto before = labels.find(label);
+        moves = before != labels.end() && before->second != version;
+      }
+      if (options_.allow_labels_for_unavailable_versions && !moves) continue;
+      return FailedPrecondition("Request to assign label to version ", version, " of model ",
+                                model.name, ", which is not currently available for inference: \"",
+                                label,
+                                "\" (--allow_version_labels_for_unavailable_models allows it for "
+                                "labels that are new)");
+    }
+  }
+  return OkStatus();
+}
+
+void ModelManager::Apply(std::vector<ModelConfig> models) {
+  for (auto& [name, model] : models_) leaving_.insert(name);
+  for (ModelConfig& config : models) {
+    leaving_.erase(config.name);
+    const auto [place, is_new] = models_.try_emplace(config.name, config);
+    if (!is_new) place->second.SetConfig(std::move(config));
+  }
+  for (const std::string& name : leaving_) models_.at(name).Want({});
+  PublishTable();
+  next_poll_ = {};
+  woken_ = true;
+  changed_.notify_all();
+}
+
+void ModelManager::UnloadAndLoad() {
+  bool table_changed = false;
+  for (auto entry = models_.begin(); entry != models_.end();) {
+    auto& [name, model] = *entry;
+    for (const Version* version : model.ToUnload()) {
+      LogInfo(Name(name, version->directory.version) + ": taken out");
+      model.StartUnloading(version->directory.path);
+      table_changed = true;
+    }
+    const bool gone = leaving_.count(name) > 0 && model.idle();
+    if (gone) leaving_.erase(name);
+    entry = gone ? models_.erase(entry) : std::next(entry);
+  }
+  if (table_changed) PublishTable();
+  for (auto& [name, model] : models_) {
+    for (const Version* version : model.ToLoad(Clock::now())) {
+      if (loads_in_progress_ < MaxLoads()) StartLoad(&model, *version);
+    }
+  }
+}
+
+// Before anything serves there is nobody to disturb.
+int ModelManager::MaxLoads() const {
+  const int configured = std::max(1, options_.num_load_threads);
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  return started_ ? configured : std::max(configured, cores);
+}
+
+void ModelManager::StartLoad(ModelState* model, const Version& version) {
+  const std::string& name = model->config().name;
+  const VersionDirectory directory = version.directory;
+  model->StartLoading(directory.path);
+  ++loads_in_progress_;
+  LogInfo(Name(name, directory.version) + ": loading " + directory.path);
+  const bool serving = std::any_of(models_.begin(), models_.end(),
+                                   [](const auto& entry) { return entry.second.available(); });
+  loader_.Start({name, directory, version.attempts, /*low_priority=*/serving},
+                [this, name, directory](const LoadReport& report, auto servable) {
+                  OnLoaded(name, directory, report, std::move(servable));
+                });
+}
+
+void ModelManager::OnLoaded(const std::string& name, const VersionDirectory& directory,
+                            const LoadReport& report, std::shared_ptr<const Servable> servable) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  ModelState& model = models_.at(name);
+  --loads_in_progress_;
+  woken_ = true;
+  changed_.notify_all();
+  if (report.status.ok()) {
+    model.Loaded(directory.path, unloader_.Share(std::move(servable), [this, name, directory] {
+      OnUnloaded(name, directory);
+    }));
+    PublishTable();
+    LogInfo(Name(name, directory.version) + ": serving, loaded in " + Seconds(report.load_time));
+    return;
+  }
+  const RetryPolicy& retries = options_.retries;
+  const bool again = model.LoadFailed(directory.path, report.status, retries, Clock::now());
+  LogError(report.status.message +
+           (again ? "; next attempt in " + Seconds(retries.interval) : "; given up") +
+           (model.available() ? "; what served before goes on serving" : ""));
+}
+
+void ModelManager::OnUnloaded(const std::string& name, const VersionDirectory& directory) {
+  LogInfo(Name(name, directory.version) + ": unloaded");
+  std::lock_guard<std::mutex> lock(mutex_);
+  models_.at(name).Unloaded(directory.path);
+  woken_ = true;
+  changed_.notify_all();
+}
+
+void ModelManager::PublishTable() {
+  ServingModels serving;
+  for (const auto& [name, model] : models_) {
+    if (leaving_.count(name) > 0) continue;
+    ServingModel& entry = serving[name];
+    entry.labels = model.config().labels;
+    for (const Version& version : model.versions()) {
+      if (version.servable == nullptr) continue;
+      std::shared_ptr<const Servable>& place = entry.versions[version.directory.version];
+      if (place == nullptr || version.wanted) place = version.servable;
+    }
+  }
+  table_.Replace(std::move(serving));
+}
+
+void ModelManager::NoteReadiness() {
+  if (started_) return;
+  bool all_settled = true, one_serves = models_.empty(), all_given_up = !models_.empty();
+  Status error;
+  for (const auto& [name, model] : models_) {
+    all_settled = all_settled && model.settled();
+    one_serves = one_serves || model.available();
+    all_given_up = all_given_up && model.given_up();
+    if (error.ok()) error = model.FirstError();
+  }
+  if (all_settled && one_serves) started_ = OkStatus();
+  if (all_given_up && options_.fail_if_nothing_loads) started_ = error;
+  changed_.notify_all();
+}
+
+std::vector<std::function<void()>> ModelManager::SettledWaiters() {
+  std::vector<std::function<void()>> answers;
+  for (auto waiter = waiters_.begin(); waiter != waiters_.end();) {
+    bool settled = true;
+    int failures = 0;
+    std::string reasons;
+    for (const std::string& name : waiter->models) {
+      const auto model = models_.find(name);
+      if (model == models_.end() || leaving_.count(name) > 0) continue;  // another reload's doing
+      settled = settled && model->second.settled();
+      if (model->second.available()) continue;
+      const Status error = model->second.FirstError();
+      reasons += (failures++ > 0 ? "; " : "") +
+                 (error.ok() ? Name(name) + ": no version under " + model->second.config().base_path
+                             : error.message);
+    }
+    if (!settled) {
+      ++waiter;
+      continue;
+    }
+    Status status = failures == 0 ? OkStatus()
+                                  : Error(StatusCode::kUnknown, failures,
+                                          " model(s) did not become available: ", reasons);
+    answers.push_back([done = std::move(waiter->done), status] { done(status); });
+    waiter = waiters_.erase(waiter);
+  }
+  return answers;
+}
+
+Clock::time_point ModelManager::NextWake() const {
+  Clock::time_point next = std::min(next_poll_, Clock::now() + kLongest);
+  if (options_.config_file_poll_wait.count() > 0) next = std::min(next, next_config_poll_);
+  if (loads_in_progress_ < MaxLoads()) {
+    for (const auto& entry : models_) {
+      const std::optional<Clock::time_point> retry = entry.second.NextRetry();
+      if (retry) next = std::min(next, *retry);
+    }
+  }
+  return next;
 }
 
 }  // namespace colcast::models

@@ -1,21 +1,30 @@
-// The model being served: finds its versions on disk, loads the highest one, and replaces it when
-// a higher one appears. The new version is loaded before the old one goes.
+// The models being served: finds their versions on disk, loads those that the configuration wants,
+// and takes those out that it does not want any more.
+//
+// One thread looks and decides (ModelState says what), loading and destroying have threads of their
+// own, and requests see a table that is exchanged as a whole.
 #ifndef COLCAST_SERVER_MODELS_MODEL_MANAGER_H_
 #define COLCAST_SERVER_MODELS_MODEL_MANAGER_H_
 
 #include <chrono>
 #include <condition_variable>
-#include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "server/engine/engine.h"
+#include "server/models/loader.h"
+#include "server/models/model_config.h"
+#include "server/models/model_state.h"
 #include "server/models/model_status.h"
-#include "server/models/version_directory.h"
+#include "server/models/serving_table.h"
+#include "server/models/unloader.h"
 #include "server/wire/predict_request.h"
 #include "server/wire/status.h"
 
@@ -24,30 +33,53 @@ namespace colcast::models {
 class ModelManager {
  public:
   struct Options {
-    std::string model_name;
-    std::string base_path;
-    std::vector<std::string> tags = {"serve"};
+    std::vector<ModelConfig> models;  // what to serve first
+    // Read again every `config_file_poll_wait`, if that is not 0.
+    std::string config_file;
+    std::chrono::milliseconds config_file_poll_wait{0};
+    // Between looks for versions. 0: once, and again whenever the configuration changes.
     std::chrono::milliseconds poll_wait{1000};
-    LoadListener on_load;  // may be empty
+    bool allow_labels_for_unavailable_versions = false;
+    // Start() fails once every version of every model was given up and none serves.
+    bool fail_if_nothing_loads = false;
+    int num_load_threads = 1;  // models loaded side by side, once the first ones serve
+    int num_unload_threads = 1;
+    RetryPolicy retries;
+    Loader::Options loader;
   };
+
+  // Called once, from another thread.
+  using ReloadDone = std::function<void(const Status&)>;
 
   // `engine` must outlive the manager.
   ModelManager(Options options, const engine::Engine* engine);
-  // Stops looking for versions. Versions still in use by a caller live as long as it holds them.
+  // Waits for what is being loaded. Versions still in use by a caller live as long as it holds
+  // them.
   ~ModelManager();
 
-  // Waits until a version serves; says so, once, if there is none to load. Then goes on looking
-  // for versions on a thread of its own. An error if the first version found can not be loaded,
-  // CANCELLED if Stop() was called.
+  // Starts to look for versions on a thread of its own and waits until the models are ready: for
+  // each of them a version serves, or those that should have failed (for now; they are retried),
+  // or there is none; and at least one model serves, unless none is configured. CANCELLED if
+  // Stop() was called, the first error if `fail_if_nothing_loads`, and what Reload() refuses.
   Status Start();
   void Stop();
 
-  // The version to answer a request with: the one asked for, or the highest. NOT_FOUND for another
-  // model or version, INVALID_ARGUMENT without a model name or with a version label (there are
-  // none). Never loads anything and never waits for a load.
-  Status Find(const ModelSpec& spec, std::shared_ptr<const Servable>* servable) const;
+  // Serves `models` from now on and nothing else. What stays is not loaded again. At once:
+  // FAILED_PRECONDITION for a label on a version that does not serve (see
+  // allow_labels_for_unavailable_versions), and then nothing changes. `done` is called when every
+  // model that is new has settled as Start() has it, with UNKNOWN and the reasons if one has no
+  // version that serves.
+  Status Reload(std::vector<ModelConfig> models, ReloadDone done);
 
-  // Every version this process has seen, in rising order, or the one asked for. Errors as Find's.
+  // The version to answer a request with: the one asked for, by number or by label, or the highest
+  // that serves. NOT_FOUND for an unknown model or version, INVALID_ARGUMENT without a model name
+  // or for an unknown label. Never waits for a load; finding one writes no memory but a counter.
+  Status Find(const ModelSpec& spec, std::shared_ptr<const Servable>* servable) const {
+    return table_.Find(spec, servable);
+  }
+
+  // The versions the server knows of, in rising order, or the one asked for. A number may come
+  // twice while a model moves to another base path. Errors as Find's.
   Status GetStatus(const ModelSpec& spec, std::vector<VersionStatus>* statuses) const;
 
   // Every model and what is known of its versions, by name.
@@ -55,26 +87,53 @@ class ModelManager {
 
   // Implementation details follow.
  private:
-  Status Check(const ModelSpec& spec) const;
-  // The version that should serve but does not, if there is one to try.
-  std::optional<VersionDirectory> NextVersion() const;
-  Status LoadAndServe(const VersionDirectory& next);
-  void SetState(int64_t version, VersionState state, Status error = OkStatus());
-  void Poll();
-  // Frees versions no request uses any more, on the calling thread.
-  void ReleaseRetired();
-  // False once Stop() was called.
-  bool WaitForNextPoll();
+  struct Waiter {
+    std::set<std::string> models;
+    ReloadDone done;
+  };
+
+  void Run();
+  void PollConfigFile();
+  void PollBasePaths();
+  void SayOnce(const std::string& model, std::vector<std::string> sentences);
+  // These need mutex_.
+  Status CheckLabels(const std::vector<ModelConfig>& models) const;
+  void Apply(std::vector<ModelConfig> models);
+  void UnloadAndLoad();
+  int MaxLoads() const;
+  void StartLoad(ModelState* model, const Version& version);
+  void PublishTable();
+  void NoteReadiness();
+  std::vector<std::function<void()>> SettledWaiters();
+  Clock::time_point NextWake() const;
+
+  void OnLoaded(const std::string& model, const VersionDirectory& directory,
+                const LoadReport& report, std::shared_ptr<const Servable> servable);
+  void OnUnloaded(const std::string& model, const VersionDirectory& directory);
 
   const Options options_;
-  const engine::Engine* const engine_;
+  ServingTable table_;
+
   mutable std::mutex mutex_;
-  std::condition_variable stop_requested_;
+  std::condition_variable changed_;
   bool stopping_ = false;
-  std::shared_ptr<const Servable> serving_;
-  std::vector<VersionStatus> statuses_;
-  std::vector<std::shared_ptr<const Servable>> retired_;  // only the polling thread's
-  std::thread poller_;
+  bool woken_ = false;  // something happened that Run() should look at
+  std::map<std::string, ModelState> models_;
+  std::set<std::string> leaving_;  // models_ that are not configured any more
+  int loads_in_progress_ = 0;
+  std::vector<Waiter> waiters_;
+  std::optional<Status> started_;  // what Start() returns
+  Clock::time_point next_poll_;
+  Clock::time_point next_config_poll_;
+
+  // Only Run()'s thread touches these.
+  std::vector<ModelConfig> file_models_;  // what the configuration file said last
+  bool file_applied_ = true;
+  std::map<std::string, std::set<std::string>> said_;  // by model, and "" for the file
+
+  Unloader unloader_;
+  Loader loader_;  // the first to go: its threads use all of the above
+  std::thread thread_;
 };
 
 }  // namespace colcast::models

@@ -3,20 +3,25 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <optional>
 #include <string_view>
 #include <system_error>
+#include <tuple>
+#include <utility>
 
 namespace colcast::models {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::optional<int64_t> ParseVersion(std::string_view name) {
-  int64_t version = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), version);
-  if (error != std::errc() || end != name.data() + name.size() || version < 0) return std::nullopt;
-  return version;
+enum class NameKind { kVersion, kTooLarge, kOther };
+
+NameKind ParseVersion(std::string_view name, int64_t* version) {
+  const bool digits_only = std::all_of(name.begin(), name.end(), [](char c) {
+    return c >= '0' && c <= '9';  // "-1" is no version
+  });
+  if (name.empty() || !digits_only) return NameKind::kOther;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), *version);
+  return error == std::errc() ? NameKind::kVersion : NameKind::kTooLarge;
 }
 
 bool HoldsSavedModel(const fs::path& directory) {
@@ -25,22 +30,56 @@ bool HoldsSavedModel(const fs::path& directory) {
          fs::is_regular_file(directory / "saved_model.pbtxt", ignored);
 }
 
+void AddEntry(const fs::path& path, BasePathListing* listing) {
+  int64_t version = 0;
+  switch (ParseVersion(path.filename().native(), &version)) {
+    case NameKind::kOther:
+      return;
+    case NameKind::kTooLarge:
+      listing->oddities.push_back(path.native() + " is left out: its number is over 2^63-1");
+      return;
+    case NameKind::kVersion:
+      break;
+  }
+  if (HoldsSavedModel(path)) {
+    listing->versions.push_back({version, path.native()});
+  } else {
+    listing->oddities.push_back(path.native() + " is left out until it holds a saved_model.pb");
+  }
+}
+
+// Leaves one directory a version: the last of those that are neighbours in the sorted list.
+void DropDoubles(BasePathListing* listing) {
+  std::vector<VersionDirectory> kept;
+  for (VersionDirectory& directory : listing->versions) {
+    if (kept.empty() || kept.back().version != directory.version) {
+      kept.push_back(std::move(directory));
+      continue;
+    }
+    listing->oddities.push_back(kept.back().path + " is left out: " + directory.path +
+                                " is version " + std::to_string(directory.version) + ", too");
+    kept.back() = std::move(directory);
+  }
+  listing->versions = std::move(kept);
+}
+
 }  // namespace
 
-std::vector<VersionDirectory> ListVersions(const std::string& base_path) {
-  std::vector<VersionDirectory> versions;
+BasePathListing ListVersions(const std::string& base_path) {
+  BasePathListing listing;
   std::error_code error;
   fs::directory_iterator entry(base_path, error);
   while (!error && entry != fs::directory_iterator()) {
-    const fs::path path = entry->path();
-    const std::optional<int64_t> version = ParseVersion(path.filename().native());
-    if (version && HoldsSavedModel(path)) versions.push_back({*version, path.native()});
+    AddEntry(entry->path(), &listing);
     entry.increment(error);
   }
-  std::sort(
-      versions.begin(), versions.end(),
-      [](const VersionDirectory& a, const VersionDirectory& b) { return a.version < b.version; });
-  return versions;
+  listing.readable = !error;
+  std::sort(listing.versions.begin(), listing.versions.end(),
+            [](const VersionDirectory& a, const VersionDirectory& b) {
+              return std::tie(a.version, a.path) < std::tie(b.version, b.path);
+            });
+  DropDoubles(&listing);
+  return listing;
 }
 
 }  // namespace colcast::models

@@ -13,10 +13,16 @@ struct VersionDirectory {
   std::string path;
 };
 
-// The versions under `base_path` in rising order: directories whose name is a decimal number that
-// fits an int64 and that hold a saved_model.pb or .pbtxt. One that holds neither is still being
-// copied and left out. Links are followed. A base path that is missing has no versions.
-std::vector<VersionDirectory> ListVersions(const std::string& base_path);
+struct BasePathListing {
+  bool readable = false;                   // false: missing, or for now not there
+  std::vector<VersionDirectory> versions;  // in rising order
+  std::vector<std::string> oddities;       // a sentence for each thing that was left out
+};
+
+// The versions under `base_path`: directories whose name is a decimal number that fits an int64 and
+// that hold a saved_model.pb or .pbtxt. One that holds neither is still being copied and left out.
+// Of two names for one number ("7", "007") the last in byte order counts. Links are followed.
+BasePathListing ListVersions(const std::string& base_path);
 
 }  // namespace colcast::models
 

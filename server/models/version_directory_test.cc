@@ -13,6 +13,7 @@ namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::Field;
+using testing::HasSubstr;
 using testing::IsEmpty;
 
 class VersionDirectoryTest : public testing::Test {
@@ -38,7 +39,7 @@ class VersionDirectoryTest : public testing::Test {
 
 TEST_F(VersionDirectoryTest, OrdersVersionsAsNumbers) {
   for (const char* name : {"10", "9", "0002"}) MakeVersion(name);
-  EXPECT_THAT(ListVersions(base_),
+  EXPECT_THAT(ListVersions(base_).versions,
               ElementsAre(IsVersion(2, "0002"), IsVersion(9, "9"), IsVersion(10, "10")));
 }
 
@@ -46,24 +47,36 @@ TEST_F(VersionDirectoryTest, SkipsNamesThatAreNoVersion) {
   for (const char* name : {"1a", "-1", "+1", "v1", "tmp", "99999999999999999999"}) {
     MakeVersion(name);
   }
-  EXPECT_THAT(ListVersions(base_), IsEmpty());
+  const BasePathListing listing = ListVersions(base_);
+  EXPECT_THAT(listing.versions, IsEmpty());
+  EXPECT_THAT(listing.oddities, ElementsAre(HasSubstr("/99999999999999999999 is left out")));
 }
 
 TEST_F(VersionDirectoryTest, SkipsAVersionThatIsStillBeingCopied) {
   MakeVersion("1");
   MakeVersion("2", nullptr);
   MakeVersion("3", "saved_model.pbtxt");
-  EXPECT_THAT(ListVersions(base_), ElementsAre(IsVersion(1, "1"), IsVersion(3, "3")));
+  EXPECT_THAT(ListVersions(base_).versions, ElementsAre(IsVersion(1, "1"), IsVersion(3, "3")));
+  EXPECT_THAT(ListVersions(base_).oddities, ElementsAre(HasSubstr("/2 is left out until")));
+}
+
+TEST_F(VersionDirectoryTest, OneDirectoryAVersion) {
+  for (const char* name : {"7", "007", "8"}) MakeVersion(name);
+  const BasePathListing listing = ListVersions(base_);
+  EXPECT_THAT(listing.versions, ElementsAre(IsVersion(7, "7"), IsVersion(8, "8")));
+  EXPECT_THAT(listing.oddities, ElementsAre(HasSubstr("/007 is left out")));
 }
 
 TEST_F(VersionDirectoryTest, FollowsLinks) {
   MakeVersion("elsewhere");
   fs::create_directory_symlink(base_ / "elsewhere", base_ / "7");
-  EXPECT_THAT(ListVersions(base_), ElementsAre(IsVersion(7, "7")));
+  EXPECT_THAT(ListVersions(base_).versions, ElementsAre(IsVersion(7, "7")));
 }
 
 TEST_F(VersionDirectoryTest, AMissingBasePathHasNoVersions) {
-  EXPECT_THAT(ListVersions(base_ / "missing"), IsEmpty());
+  EXPECT_THAT(ListVersions(base_ / "missing").versions, IsEmpty());
+  EXPECT_FALSE(ListVersions(base_ / "missing").readable);
+  EXPECT_TRUE(ListVersions(base_).readable);
 }
 
 }  // namespace

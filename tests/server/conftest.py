@@ -1,5 +1,6 @@
 """A real server with a small model, and TF Serving's own stubs to talk to it."""
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import tensorflow as tf
 from colcast.server import ServerProcess
 from tensorflow_serving.apis import (
     get_model_metadata_pb2,
+    get_model_status_pb2,
     model_service_pb2_grpc,
     predict_pb2,
     prediction_service_pb2_grpc,
@@ -32,6 +34,9 @@ class Stubs:
         version = spec.pop("version", None)
         if version is not None:
             request.model_spec.version.value = version
+        label = spec.pop("label", None)
+        if label is not None:
+            request.model_spec.version_label = label
         request.output_filter.extend(spec.pop("output_filter", ()))
         assert not spec
         for name, value in inputs.items():
@@ -42,6 +47,20 @@ class Stubs:
         """The outputs as arrays; raises grpc.RpcError."""
         response = self.prediction.Predict(self.request(inputs, **spec), timeout=30)
         return {name: tf.make_ndarray(proto) for name, proto in response.outputs.items()}
+
+    def states(self, name: str = "ranker") -> dict[int, tuple[str, int, str]]:
+        """Of each version the state, the error's code and its message."""
+        request = get_model_status_pb2.GetModelStatusRequest()
+        request.model_spec.name = name
+        response = self.models.GetModelStatus(request, timeout=30)
+        return {
+            entry.version: (
+                get_model_status_pb2.ModelVersionStatus.State.Name(entry.state),
+                entry.status.error_code,
+                entry.status.error_message,
+            )
+            for entry in response.model_version_status
+        }
 
     def metadata(self, name: str = "ranker") -> get_model_metadata_pb2.SignatureDefMap:
         """The model's signatures."""
@@ -102,6 +121,20 @@ def ranker_inputs() -> dict[str, Any]:
 def ranker_versions() -> Callable[..., None]:
     """save_ranker(directory, weight=1.0)."""
     return save_ranker
+
+
+def wait_until(condition: Callable[[], bool], timeout_seconds: float = 60) -> None:
+    """Returns once condition() is true."""
+    deadline = time.monotonic() + timeout_seconds
+    while not condition():
+        assert time.monotonic() < deadline, "timed out"
+        time.sleep(0.02)
+
+
+@pytest.fixture(scope="session", name="wait_until")
+def wait_until_fixture() -> Callable[..., None]:
+    """Waits for a condition: wait_until(condition, timeout_seconds=60)."""
+    return wait_until
 
 
 @pytest.fixture(scope="session")

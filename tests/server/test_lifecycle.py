@@ -4,21 +4,12 @@ import re
 import socket
 import subprocess
 import threading
-import time
 
 import grpc
 import numpy as np
 import pytest
 from colcast.server import ServerProcess, find_executable
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-
-
-def wait_until(condition, timeout_seconds=60):
-    """Returns once condition() is true."""
-    deadline = time.monotonic() + timeout_seconds
-    while not condition():
-        assert time.monotonic() < deadline, "timed out"
-        time.sleep(0.02)
 
 
 def run_server(*flags):
@@ -58,10 +49,12 @@ def test_a_port_in_use_is_refused_by_name(ranker_base_path):
     assert f"127.0.0.1:{port}" in lines[0]
 
 
-def test_an_unreadable_model_ends_the_server(tmp_path):
+def test_a_single_model_that_was_given_up_ends_the_server(tmp_path):
     (tmp_path / "1").mkdir()
     (tmp_path / "1" / "saved_model.pb").write_bytes(b"not a graph")
-    code, lines = run_server("--port=0", f"--model_base_path={tmp_path}")
+    code, lines = run_server(
+        "--port=0", f"--model_base_path={tmp_path}", "--max_num_load_retries=0"
+    )
     assert code != 0
     assert re.search(rf"version 1 can not be loaded from {tmp_path}/1: .", lines[-1])
 
@@ -105,7 +98,7 @@ def test_a_base_path_without_a_version_waits_and_says_so(tmp_path, ranker_versio
 
 
 def test_the_highest_version_serves_and_a_new_one_takes_over(
-    tmp_path, ranker_versions, connect, ranker_inputs
+    tmp_path, ranker_versions, connect, ranker_inputs, wait_until
 ):
     ranker_versions(tmp_path / "9", weight=1.0)
     ranker_versions(tmp_path / "10", weight=2.0)
@@ -116,7 +109,7 @@ def test_the_highest_version_serves_and_a_new_one_takes_over(
         wait_until(lambda: stubs.predict(ranker_inputs)["score"][0] == 601)
 
 
-def test_sigterm_answers_what_is_in_flight(ranker_base_path, connect, ranker_inputs):
+def test_sigterm_answers_what_is_in_flight(ranker_base_path, connect, ranker_inputs, wait_until):
     with ServerProcess("ranker", ranker_base_path, ["--num_workers=1"]) as server:
         stubs = connect(server.target)
         many = ranker_inputs | {

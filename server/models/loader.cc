@@ -1,0 +1,73 @@
+#include "server/models/loader.h"
+
+#include <chrono>
+#include <utility>
+
+#include "server/log.h"
+#include "server/models/thread_priority.h"
+
+namespace colcast::models {
+
+using Clock = std::chrono::steady_clock;
+
+Loader::Loader(Options options, const engine::Engine* engine)
+    : options_(std::move(options)), engine_(engine), memory_(options_.memory_margin_fraction) {}
+
+Loader::~Loader() {
+  for (Thread& thread : threads_) thread.thread.join();
+}
+
+void Loader::Start(Job job, Done done) {
+  JoinFinished();
+  std::lock_guard<std::mutex> lock(mutex_);
+  Thread& thread = threads_.emplace_back();
+  thread.thread = std::thread([this, &thread, job = std::move(job), done = std::move(done)] {
+    if (job.low_priority) LowerThisThreadsPriority();
+    Run(job, done);
+    std::lock_guard<std::mutex> lock(mutex_);
+    thread.finished = true;
+  });
+}
+
+void Loader::Run(const Job& job, const Done& done) {
+  LoadReport report;
+  report.model_name = job.model_name;
+  report.version = job.directory.version;
+  report.attempt = job.attempt;
+  std::shared_ptr<const Servable> servable;
+  report.status = Load(job, &report, &servable);
+  if (!report.status.ok()) {
+    report.status.message = "model \"" + job.model_name + "\" version " +
+                            std::to_string(report.version) + " can not be loaded from " +
+                            job.directory.path + ": " + report.status.message;
+  }
+  if (options_.on_load) options_.on_load(report);
+  done(report, std::move(servable));
+}
+
+Status Loader::Load(const Job& job, LoadReport* report, std::shared_ptr<const Servable>* servable) {
+  const Clock::time_point start = Clock::now();
+  MemoryBudget::Reservation reservation;
+  Status status = memory_.Reserve(SizeOnDisk(job.directory.path), &reservation);
+  if (!status.ok()) return status;
+  std::unique_ptr<engine::Model> model;
+  status = engine_->Load(job.directory.path, options_.tags, &model);
+  report->load_time = Clock::now() - start;
+  if (!status.ok()) return status;
+  return Servable::Create(job.model_name, job.directory.version, std::move(model), servable);
+}
+
+void Loader::JoinFinished() {
+  std::list<Thread> finished;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (auto thread = threads_.begin(); thread != threads_.end();) {
+      const auto next = std::next(thread);
+      if (thread->finished) finished.splice(finished.end(), threads_, thread);
+      thread = next;
+    }
+  }
+  for (Thread& thread : finished) thread.thread.join();
+}
+
+}  // namespace colcast::models

@@ -1,0 +1,70 @@
+// Loads versions, each on a thread of its own, so that neither requests nor the search for new
+// versions wait for it.
+#ifndef COLCAST_SERVER_MODELS_LOADER_H_
+#define COLCAST_SERVER_MODELS_LOADER_H_
+
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "server/engine/engine.h"
+#include "server/models/memory_budget.h"
+#include "server/models/model_status.h"
+#include "server/models/version_directory.h"
+
+namespace colcast::models {
+
+class Loader {
+ public:
+  struct Options {
+    std::vector<std::string> tags = {"serve"};
+    // Of a version's size on disk; what must be left of memory beside it. Negative: not looked at.
+    double memory_margin_fraction = 0.2;
+    LoadListener on_load;  // may be empty
+  };
+
+  struct Job {
+    std::string model_name;
+    VersionDirectory directory;
+    int attempt = 1;
+    // Off while there is no request to protect: threads that TensorFlow starts with the first
+    // model, and keeps for requests, would inherit it.
+    bool low_priority = true;
+  };
+
+  // How it went, and the servable if that is well. Called on the loading thread.
+  using Done = std::function<void(const LoadReport&, std::shared_ptr<const Servable>)>;
+
+  // `engine` must outlive the loader.
+  Loader(Options options, const engine::Engine* engine);
+  // Waits for what is being loaded.
+  ~Loader();
+
+  // Starts to load. Jobs run side by side; how many is the caller's business.
+  void Start(Job job, Done done);
+
+  // Implementation details follow.
+ private:
+  struct Thread {
+    std::thread thread;
+    bool finished = false;
+  };
+
+  Status Load(const Job& job, LoadReport* report, std::shared_ptr<const Servable>* servable);
+  void Run(const Job& job, const Done& done);
+  void JoinFinished();
+
+  const Options options_;
+  const engine::Engine* const engine_;
+  MemoryBudget memory_;
+  std::mutex mutex_;
+  std::list<Thread> threads_;
+};
+
+}  // namespace colcast::models
+
+#endif  // COLCAST_SERVER_MODELS_LOADER_H_

@@ -1,0 +1,57 @@
+// Refuses a model that would not fit, before the kernel ends the whole server for it.
+#ifndef COLCAST_SERVER_MODELS_MEMORY_BUDGET_H_
+#define COLCAST_SERVER_MODELS_MEMORY_BUDGET_H_
+
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+
+#include "server/wire/status.h"
+
+namespace colcast::models {
+
+// Bytes this process can still fill: what the machine has left (MemAvailable) or, if that is less,
+// what the control groups (version 2 or 1) the process runs in allow it, page cache not counted.
+// The largest number if neither can be read. `root` is where /proc and /sys/fs/cgroup are.
+int64_t AvailableMemory(const std::string& root = "");
+
+// The sizes of all files under `directory`, links followed; 0 if there is none.
+int64_t SizeOnDisk(const std::string& directory);
+
+class MemoryBudget {
+ public:
+  // A model needs its size on disk and `margin_fraction` of that; with a negative one everything
+  // fits.
+  explicit MemoryBudget(
+      double margin_fraction,
+      std::function<int64_t()> available = [] { return AvailableMemory(); });
+
+  // What a load in progress will fill, given back when it is done.
+  class Reservation {
+   public:
+    Reservation() = default;
+    ~Reservation();
+    Reservation(const Reservation&) = delete;
+    Reservation& operator=(const Reservation&) = delete;
+
+   private:
+    friend class MemoryBudget;
+    MemoryBudget* budget_ = nullptr;
+    int64_t bytes_ = 0;
+  };
+
+  // RESOURCE_EXHAUSTED, with the sizes, if `size_on_disk` bytes of model do not fit beside the
+  // other loads in progress.
+  Status Reserve(int64_t size_on_disk, Reservation* reservation);
+
+ private:
+  const double margin_fraction_;
+  const std::function<int64_t()> available_;
+  std::mutex mutex_;
+  int64_t reserved_ = 0;
+};
+
+}  // namespace colcast::models
+
+#endif  // COLCAST_SERVER_MODELS_MEMORY_BUDGET_H_

@@ -1,0 +1,147 @@
+#include "server/models/model_config.h"
+
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <google/protobuf/text_format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "server/log.h"
+
+namespace colcast::models {
+namespace {
+
+using google::protobuf::TextFormat;
+
+constexpr char kTensorFlow[] = "tensorflow";
+// The messages nest five deep; only an Any could ask for more.
+constexpr int kMaxNesting = 16;
+
+// Keeps the first error: the others mostly follow from it.
+class FirstError final : public google::protobuf::io::ErrorCollector {
+ public:
+  // Protobuf counts from 0, and -1 is the whole text.
+  void AddError(int line, int column, const std::string& message) override {
+    if (!text_.empty()) return;
+    if (line >= 0) text_ = std::to_string(line + 1) + ':' + std::to_string(column + 1) + ": ";
+    text_ += message;
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+// model_type is deprecated, not gone.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+Status CheckPlatform(const tensorflow::serving::ModelConfig& proto) {
+  const std::string model = "model \"" + proto.name() + "\": ";
+  if (proto.model_type() != tensorflow::serving::MODEL_TYPE_UNSPECIFIED) {
+    if (!proto.model_platform().empty()) {
+      return InvalidArgument(model, "both model_platform and the deprecated model_type are set");
+    }
+    if (proto.model_type() == tensorflow::serving::TENSORFLOW) return OkStatus();
+    return InvalidArgument(model, "model_type ", proto.model_type(),
+                           " is not supported, only TENSORFLOW (1) is");
+  }
+  if (proto.model_platform() == kTensorFlow) return OkStatus();
+  if (proto.model_platform().empty()) {
+    return InvalidArgument(model, "model_platform is not set; \"", kTensorFlow, "\" is the one");
+  }
+  return InvalidArgument(model, "platform \"", proto.model_platform(),
+                         "\" is not supported, only \"", kTensorFlow, "\" is");
+}
+#pragma GCC diagnostic pop
+
+Status CheckBasePath(const tensorflow::serving::ModelConfig& proto) {
+  const std::string& path = proto.base_path();
+  if (path.find("://") != std::string::npos) {
+    return InvalidArgument("model \"", proto.name(), "\": base_path ", path,
+                           " is not on a local file system");
+  }
+  if (std::filesystem::path(path).is_absolute()) return OkStatus();
+  return InvalidArgument("Expected model ", proto.name(),
+                         " to have an absolute path; got base_path \"", path, "\"");
+}
+
+VersionPolicy MakePolicy(
+    const tensorflow::serving::FileSystemStoragePathSourceConfig::ServableVersionPolicy& proto) {
+  VersionPolicy policy;
+  if (proto.has_all()) policy.kind = VersionPolicy::Kind::kAll;
+  if (proto.has_specific()) {
+    policy.kind = VersionPolicy::Kind::kSpecific;
+    const std::set<int64_t> versions(proto.specific().versions().begin(),
+                                     proto.specific().versions().end());
+    policy.versions.assign(versions.begin(), versions.end());
+  }
+  // As in TensorFlow Serving, where 0 is what an unset field reads as.
+  policy.num_versions = std::max(1u, proto.latest().num_versions());
+  return policy;
+}
+
+}  // namespace
+
+bool ModelConfig::operator==(const ModelConfig& other) const {
+  return std::tie(name, base_path, policy, labels) ==
+         std::tie(other.name, other.base_path, other.policy, other.labels);
+}
+
+Status CheckModelConfig(const tensorflow::serving::ModelServerConfig& proto,
+                        std::vector<ModelConfig>* models) {
+  if (!proto.has_model_config_list()) {
+    return InvalidArgument("the configuration has no model_config_list, the only kind supported");
+  }
+  std::vector<ModelConfig> checked;
+  std::set<std::string> names;
+  for (const tensorflow::serving::ModelConfig& model : proto.model_config_list().config()) {
+    if (model.name().empty()) {
+      return InvalidArgument("the model with base_path \"", model.base_path(), "\" has no name");
+    }
+    if (!names.insert(model.name()).second) {
+      return InvalidArgument("Illegal to list model ", model.name(),
+                             " multiple times in config list");
+    }
+    if (Status status = CheckPlatform(model); !status.ok()) return status;
+    if (Status status = CheckBasePath(model); !status.ok()) return status;
+    if (model.has_logging_config()) {
+      LogWarning("model \"" + model.name() + "\": requests are not logged, logging_config is " +
+                 "left out of account");
+    }
+    checked.push_back({model.name(),
+                       model.base_path(),
+                       MakePolicy(model.model_version_policy()),
+                       {model.version_labels().begin(), model.version_labels().end()}});
+  }
+  *models = std::move(checked);
+  return OkStatus();
+}
+
+Status ParseModelConfig(std::string_view text, const std::string& source,
+                        std::vector<ModelConfig>* models) {
+  tensorflow::serving::ModelServerConfig proto;
+  google::protobuf::io::ArrayInputStream input(text.data(), static_cast<int>(text.size()));
+  FirstError error;
+  TextFormat::Parser parser;
+  parser.RecordErrorsTo(&error);
+  parser.SetRecursionLimit(kMaxNesting);
+  if (!parser.Parse(&input, &proto)) return InvalidArgument(source, ":", error.text());
+  Status status = CheckModelConfig(proto, models);
+  if (!status.ok()) status.message = source + ": " + status.message;
+  return status;
+}
+
+Status ReadModelConfigFile(const std::string& path, std::vector<ModelConfig>* models) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (!file) return NotFound("the model configuration file ", path, " can not be read");
+  return ParseModelConfig(text, path, models);
+}
+
+}  // namespace colcast::models

@@ -1,0 +1,41 @@
+// What to serve: tensorflow.serving.ModelServerConfig, checked.
+#ifndef COLCAST_SERVER_MODELS_MODEL_CONFIG_H_
+#define COLCAST_SERVER_MODELS_MODEL_CONFIG_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/models/version_policy.h"
+#include "server/wire/status.h"
+#include "tensorflow_serving/config/model_server_config.pb.h"
+
+namespace colcast::models {
+
+struct ModelConfig {
+  std::string name;
+  std::string base_path;  // absolute, except from --model_base_path
+  VersionPolicy policy;
+  std::map<std::string, int64_t> labels;  // label to version
+
+  bool operator==(const ModelConfig& other) const;
+};
+
+// INVALID_ARGUMENT, naming the model, for: no model_config_list, a model without name, a name
+// twice, a base path that is not absolute, a platform other than "tensorflow".
+Status CheckModelConfig(const tensorflow::serving::ModelServerConfig& proto,
+                        std::vector<ModelConfig>* models);
+
+// The same from protobuf's text format. INVALID_ARGUMENT for text that does not parse, as
+// "SOURCE:LINE:COLUMN: what is wrong".
+Status ParseModelConfig(std::string_view text, const std::string& source,
+                        std::vector<ModelConfig>* models);
+
+// The same from a file. NOT_FOUND if it can not be read.
+Status ReadModelConfigFile(const std::string& path, std::vector<ModelConfig>* models);
+
+}  // namespace colcast::models
+
+#endif  // COLCAST_SERVER_MODELS_MODEL_CONFIG_H_

@@ -1,0 +1,220 @@
+#include "server/models/model_state.h"
+
+#include <algorithm>
+#include <cassert>
+#include <tuple>
+#include <utility>
+
+namespace colcast::models {
+namespace {
+
+// Versions that ended and are not wanted any more stay in the status for a while, not for ever.
+constexpr size_t kMaxEnded = 20;
+
+bool IsPending(const Version& version) {
+  return version.phase == Phase::kNew || version.phase == Phase::kLoading ||
+         version.phase == Phase::kRetrying;
+}
+
+bool HasEnded(const Version& version) {
+  return version.phase == Phase::kGone || version.phase == Phase::kFailed;
+}
+
+bool IsReady(const Version& version) { return version.phase == Phase::kReady; }
+
+bool IsWanted(const Version& version) { return version.wanted; }
+
+// It will be tried, or is being tried, for the first time.
+bool AwaitsFirstAttempt(const Version& version) {
+  return version.wanted && version.attempts <= 1 && version.error.ok() && IsPending(version);
+}
+
+void Restart(Version* version) {
+  version->phase = Phase::kNew;
+  version->attempts = 0;
+  version->error = OkStatus();
+}
+
+}  // namespace
+
+void ModelState::SetConfig(ModelConfig config) {
+  config_ = std::move(config);
+  listed_ = false;
+}
+
+void ModelState::Want(const std::vector<VersionDirectory>& directories) {
+  listed_ = true;
+  for (Version& version : versions_) {
+    const bool was_wanted = std::exchange(version.wanted, false);
+    for (const VersionDirectory& directory : directories) {
+      if (directory.path == version.directory.path) version.wanted = true;
+    }
+    if (version.wanted && !was_wanted && HasEnded(version)) Restart(&version);
+    if (!version.wanted && (version.phase == Phase::kNew || version.phase == Phase::kRetrying)) {
+      version.phase = version.error.ok() ? Phase::kGone : Phase::kFailed;
+    }
+  }
+  for (const VersionDirectory& directory : directories) {
+    const bool known = std::any_of(versions_.begin(), versions_.end(), [&](const Version& version) {
+      return version.directory.path == directory.path;
+    });
+    if (!known) versions_.emplace_back().directory = directory;
+  }
+  std::sort(versions_.begin(), versions_.end(), [](const Version& a, const Version& b) {
+    return std::tie(a.directory.version, a.directory.path) <
+           std::tie(b.directory.version, b.directory.path);
+  });
+  ForgetOldest();
+}
+
+std::vector<const Version*> ModelState::ToUnload() const {
+  const bool one_is_wanted = AnyOf(IsWanted);
+  const bool wanted_one_is_ready =
+      AnyOf([](const Version& version) { return version.wanted && IsReady(version); });
+  std::vector<const Version*> unwanted;
+  for (const Version& version : versions_) {
+    if (!version.wanted && IsReady(version)) unwanted.push_back(&version);
+  }
+  if (one_is_wanted && !wanted_one_is_ready && !unwanted.empty()) unwanted.pop_back();
+  return unwanted;
+}
+
+std::vector<const Version*> ModelState::ToLoad(Clock::time_point now) const {
+  std::vector<const Version*> due;
+  for (auto version = versions_.rbegin(); version != versions_.rend(); ++version) {
+    const bool retry = version->phase == Phase::kRetrying && version->retry_at <= now;
+    if (version->wanted && (version->phase == Phase::kNew || retry)) due.push_back(&*version);
+  }
+  return due;
+}
+
+std::optional<Clock::time_point> ModelState::NextRetry() const {
+  std::optional<Clock::time_point> next;
+  for (const Version& version : versions_) {
+    if (version.phase != Phase::kRetrying) continue;
+    next = next ? std::min(*next, version.retry_at) : version.retry_at;
+  }
+  return next;
+}
+
+void ModelState::StartLoading(const std::string& path) {
+  Version& version = At(path);
+  version.phase = Phase::kLoading;
+  ++version.attempts;
+}
+
+void ModelState::Loaded(const std::string& path, std::shared_ptr<const Servable> servable) {
+  Version& version = At(path);
+  version.phase = Phase::kReady;
+  version.error = OkStatus();
+  version.servable = std::move(servable);
+}
+
+bool ModelState::LoadFailed(const std::string& path, Status error, const RetryPolicy& retries,
+                            Clock::time_point now) {
+  Version& version = At(path);
+  version.error = std::move(error);
+  const bool again = version.wanted && version.attempts <= retries.max_retries;
+  version.phase = again ? Phase::kRetrying : Phase::kFailed;
+  version.retry_at = now + retries.interval;
+  return again;
+}
+
+void ModelState::StartUnloading(const std::string& path) {
+  Version& version = At(path);
+  version.phase = Phase::kUnloading;
+  version.servable.reset();
+}
+
+void ModelState::Unloaded(const std::string& path) {
+  Version& version = At(path);
+  version.phase = Phase::kGone;
+  if (version.wanted) Restart(&version);
+}
+
+bool ModelState::settled() const { return listed_ && (available() || !AnyOf(AwaitsFirstAttempt)); }
+
+bool ModelState::available() const { return AnyOf(IsReady); }
+
+bool ModelState::given_up() const {
+  const bool hope = AnyOf([](const Version& version) {
+    return IsReady(version) || (version.wanted && !HasEnded(version));
+  });
+  return listed_ && AnyOf(IsWanted) && !hope;
+}
+
+bool ModelState::idle() const { return std::all_of(versions_.begin(), versions_.end(), HasEnded); }
+
+Status ModelState::FirstError() const {
+  for (const Version& version : versions_) {
+    if (version.wanted && !version.error.ok()) return version.error;
+  }
+  return OkStatus();
+}
+
+const Version* ModelState::FindReady(int64_t wanted) const {
+  for (const Version& version : versions_) {
+    if (version.directory.version == wanted && IsReady(version)) return &version;
+  }
+  return nullptr;
+}
+
+ModelSnapshot ModelState::Snapshot() const {
+  ModelSnapshot model{config_.name, config_.base_path, {}};
+  for (const Version& version : versions_) {
+    VersionSnapshot snapshot;
+    snapshot.status = {version.directory.version, ToState(version.phase), version.error};
+    snapshot.path = version.directory.path;
+    for (const auto& [label, number] : config_.labels) {
+      if (number == version.directory.version) snapshot.labels.push_back(label);
+    }
+    snapshot.servable = version.servable;
+    model.versions.push_back(std::move(snapshot));
+  }
+  return model;
+}
+
+Version& ModelState::At(const std::string& path) {
+  const auto place = std::find_if(versions_.begin(), versions_.end(), [&](const Version& version) {
+    return version.directory.path == path;
+  });
+  assert(place != versions_.end());
+  return *place;
+}
+
+bool ModelState::AnyOf(bool (*condition)(const Version&)) const {
+  return std::any_of(versions_.begin(), versions_.end(), condition);
+}
+
+void ModelState::ForgetOldest() {
+  const auto forgettable = [](const Version& version) {
+    return !version.wanted && HasEnded(version);
+  };
+  size_t too_many = std::count_if(versions_.begin(), versions_.end(), forgettable);
+  too_many -= std::min(too_many, kMaxEnded);
+  versions_.erase(std::remove_if(versions_.begin(), versions_.end(),
+                                 [&](const Version& version) {
+                                   return too_many > 0 && forgettable(version) && too_many-- > 0;
+                                 }),
+                  versions_.end());
+}
+
+VersionState ToState(Phase phase) {
+  switch (phase) {
+    case Phase::kNew:
+      return VersionState::kStart;
+    case Phase::kLoading:
+    case Phase::kRetrying:
+      return VersionState::kLoading;
+    case Phase::kReady:
+      return VersionState::kAvailable;
+    case Phase::kUnloading:
+      return VersionState::kUnloading;
+    case Phase::kGone:
+    case Phase::kFailed:
+      break;
+  }
+  return VersionState::kEnd;
+}
+
+}  // namespace colcast::models

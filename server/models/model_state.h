@@ -1,0 +1,99 @@
+// One configured model: what should serve, what is loaded, and what to do next about it. Pure
+// bookkeeping, without threads or files; the manager does what it says.
+#ifndef COLCAST_SERVER_MODELS_MODEL_STATE_H_
+#define COLCAST_SERVER_MODELS_MODEL_STATE_H_
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/models/model_config.h"
+#include "server/models/model_status.h"
+#include "server/models/version_directory.h"
+
+namespace colcast::models {
+
+using Clock = std::chrono::steady_clock;
+
+struct RetryPolicy {
+  int max_retries = 5;  // attempts after the first one that failed
+  std::chrono::microseconds interval = std::chrono::minutes(1);
+};
+
+// A version goes kNew -> kLoading -> kReady -> kUnloading -> kGone. A failed attempt leads to
+// kRetrying and from there to kLoading again, the last one to kFailed.
+enum class Phase { kNew, kLoading, kRetrying, kReady, kUnloading, kGone, kFailed };
+
+struct Version {
+  VersionDirectory directory;
+  bool wanted = true;  // by the policy; TensorFlow Serving says "aspired"
+  Phase phase = Phase::kNew;
+  Status error;
+  int attempts = 0;
+  Clock::time_point retry_at;
+  std::shared_ptr<const Servable> servable;  // while kReady
+};
+
+class ModelState {
+ public:
+  explicit ModelState(ModelConfig config) : config_(std::move(config)) {}
+
+  const ModelConfig& config() const { return config_; }
+  void SetConfig(ModelConfig config);
+
+  // The versions the policy found, or none once the model is to go. Known ones keep their state: a
+  // version is known by its path.
+  void Want(const std::vector<VersionDirectory>& directories);
+  // The base path can not be read, for now: what is wanted stays as it is.
+  void WantTheSame() { listed_ = true; }
+  // Whether one of the two was called since the configuration last changed.
+  bool listed() const { return listed_; }
+
+  // Keeps the model available, as TensorFlow Serving's AvailabilityPreservingPolicy: a version that
+  // is not wanted goes only once a wanted one is ready, or if there is none to come.
+  std::vector<const Version*> ToUnload() const;
+  // New versions and those whose time to retry has come, the highest first.
+  std::vector<const Version*> ToLoad(Clock::time_point now) const;
+  // When ToLoad may have more; nothing if no retry waits.
+  std::optional<Clock::time_point> NextRetry() const;
+
+  // What happened to the version at `path`, which the state knows.
+  void StartLoading(const std::string& path);
+  void Loaded(const std::string& path, std::shared_ptr<const Servable> servable);
+  // True if there will be another attempt.
+  bool LoadFailed(const std::string& path, Status error, const RetryPolicy& retries,
+                  Clock::time_point now);
+  void StartUnloading(const std::string& path);
+  void Unloaded(const std::string& path);
+
+  // A version is ready; or each wanted one has failed, at least for now; or there is none.
+  bool settled() const;
+  bool available() const;  // a version is ready
+  bool given_up() const;   // there are wanted versions, each failed for good, and none is ready
+  bool idle() const;       // no version is loading, ready or unloading
+  // The first error among the wanted versions; ok if none has one.
+  Status FirstError() const;
+
+  const std::vector<Version>& versions() const { return versions_; }
+  const Version* FindReady(int64_t version) const;
+  ModelSnapshot Snapshot() const;
+
+  // Implementation details follow.
+ private:
+  Version& At(const std::string& path);
+  bool AnyOf(bool (*condition)(const Version&)) const;
+  void ForgetOldest();
+
+  ModelConfig config_;
+  bool listed_ = false;
+  std::vector<Version> versions_;  // in rising order of (version, path)
+};
+
+VersionState ToState(Phase phase);
+
+}  // namespace colcast::models
+
+#endif  // COLCAST_SERVER_MODELS_MODEL_STATE_H_

@@ -1,0 +1,45 @@
+// Who answers a request: the one structure of the models that every request reads.
+#ifndef COLCAST_SERVER_MODELS_SERVING_TABLE_H_
+#define COLCAST_SERVER_MODELS_SERVING_TABLE_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <shared_mutex>
+#include <string>
+#include <unordered_map>
+
+#include "server/models/model_status.h"
+#include "server/wire/predict_request.h"
+#include "server/wire/status.h"
+
+namespace colcast::models {
+
+// What one model can answer with.
+struct ServingModel {
+  std::map<int64_t, std::shared_ptr<const Servable>> versions;
+  std::map<std::string, int64_t> labels;
+};
+
+using ServingModels = std::unordered_map<std::string, ServingModel>;
+
+class ServingTable {
+ public:
+  // Puts `models` in place of what was there. Readers wait for no more than a pointer's exchange.
+  void Replace(ServingModels models);
+
+  // ModelManager::Find.
+  Status Find(const ModelSpec& spec, std::shared_ptr<const Servable>* servable) const;
+
+ private:
+  mutable std::shared_mutex mutex_;
+  ServingModels models_;
+};
+
+// INVALID_ARGUMENT for a label the model does not have.
+Status ResolveLabel(const std::map<std::string, int64_t>& labels, const std::string& label,
+                    int64_t* version);
+
+}  // namespace colcast::models
+
+#endif  // COLCAST_SERVER_MODELS_SERVING_TABLE_H_

@@ -1,0 +1,77 @@
+#include "server/models/unloader.h"
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <utility>
+
+#include "server/models/thread_priority.h"
+
+namespace colcast::models {
+
+// What is to be destroyed.
+class Unloader::Queue {
+ public:
+  struct Item {
+    std::shared_ptr<const Servable> servable;
+    std::function<void()> on_destroyed;
+  };
+
+  void Push(Item item) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    if (closed_) return;  // `item` goes here and now, after the lock
+    items_.push_back(std::move(item));
+    changed_.notify_one();
+  }
+
+  void Close() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    closed_ = true;
+    changed_.notify_all();
+  }
+
+  // Destroys until the queue is closed and empty.
+  void Work() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (true) {
+      changed_.wait(lock, [this] { return closed_ || !items_.empty(); });
+      if (items_.empty()) return;
+      Item item = std::move(items_.front());
+      items_.pop_front();
+      lock.unlock();
+      item.servable.reset();
+      item.on_destroyed();
+      lock.lock();
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool closed_ = false;
+  std::deque<Item> items_;
+};
+
+Unloader::Unloader(int num_threads) : queue_(std::make_shared<Queue>()) {
+  for (int i = 0; i < num_threads; ++i) {
+    threads_.emplace_back([queue = queue_] {
+      LowerThisThreadsPriority();
+      queue->Work();
+    });
+  }
+}
+
+Unloader::~Unloader() {
+  queue_->Close();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+std::shared_ptr<const Servable> Unloader::Share(std::shared_ptr<const Servable> servable,
+                                                std::function<void()> on_destroyed) {
+  const Servable* const address = servable.get();
+  return {address,
+          [queue = queue_, item = Queue::Item{std::move(servable), std::move(on_destroyed)}](
+              const Servable*) mutable { queue->Push(std::move(item)); }};
+}
+
+}  // namespace colcast::models

@@ -1,0 +1,239 @@
+"""The configuration: what is refused, and how it changes while the server runs."""
+
+import subprocess
+
+import grpc
+import pytest
+from colcast.server import ServerProcess, find_executable
+from google.protobuf import text_format
+from tensorflow_serving.apis import model_management_pb2
+from tensorflow_serving.config import model_server_config_pb2
+
+FAST = ["--file_system_poll_wait_seconds=0.05"]
+CONFIG = model_server_config_pb2.ModelServerConfig
+
+
+@pytest.fixture(scope="module")
+def rankers(tmp_path_factory, ranker_versions):
+    """A base path with versions 1 and 2; version N multiplies the user by 100 N."""
+    base_path = tmp_path_factory.mktemp("rankers")
+    for version in (1, 2):
+        ranker_versions(base_path / str(version), weight=float(version))
+    return base_path
+
+
+def config(**models):
+    """A configuration: model=(base path, versions, labels)."""
+    result = CONFIG()
+    result.model_config_list.SetInParent()
+    for name, (path, versions, labels) in models.items():
+        entry = result.model_config_list.config.add(
+            name=name, base_path=str(path), model_platform="tensorflow", version_labels=labels
+        )
+        entry.model_version_policy.specific.versions.extend(versions)
+    return result
+
+
+@pytest.fixture
+def serve(tmp_path):
+    """Makes a server from a configuration and further flags."""
+
+    def serve(first, *flags):
+        file = tmp_path / "models.config"
+        file.write_text(text_format.MessageToString(first))
+        return ServerProcess(flags=[f"--model_config_file={file}", *FAST, *flags])
+
+    return serve
+
+
+def reload(stubs, new):
+    request = model_management_pb2.ReloadConfigRequest(config=new)
+    response = stubs.models.HandleReloadConfigRequest(request, timeout=60)
+    assert response.status.error_code == 0
+    assert response.status.error_message == ""
+
+
+def refused(stubs, new):
+    with pytest.raises(grpc.RpcError) as error:
+        reload(stubs, new)
+    return error.value.code(), error.value.details()
+
+
+def score(stubs, inputs, **spec):
+    return stubs.predict(inputs, **spec)["score"][0]
+
+
+def code_of(call):
+    with pytest.raises(grpc.RpcError) as error:
+        call()
+    return error.value.code()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("model_config_list {\n config { nome: 'a' } }", ["models.config:2:", "nome"]),
+        ("model_config_list {\n config { name: 'a' }", ["models.config:2:"]),
+        ("", ["models.config: ", "model_config_list"]),
+        ("model_config_list { config { name: 'a' base_path: '/m' } }", ["a", "model_platform"]),
+        (
+            "model_config_list { config { name: 'a' base_path: 'm' model_platform: 'tensorflow' }}",
+            ["model a", "absolute", '"m"'],
+        ),
+        (
+            "model_config_list { config { name: 'a' base_path: '/m' model_platform: 'tensorflow'"
+            " version_labels { key: 'stable' value: 7 } } }",
+            ["version 7 of model a", "stable", "--allow_version_labels_for_unavailable_models"],
+        ),
+    ],
+)
+def test_a_bad_configuration_file_ends_the_server_in_one_line(tmp_path, text, words):
+    (tmp_path / "models.config").write_text(text)
+    done = subprocess.run(
+        [find_executable(), "--host=127.0.0.1", "--port=0", "--model_config_file=models.config"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode != 0
+    assert len(done.stderr.splitlines()) == 1
+    assert all(word in done.stderr for word in words), done.stderr
+
+
+def test_a_missing_configuration_file_is_refused_by_name(tmp_path):
+    command = [find_executable(), f"--model_config_file={tmp_path}/none"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode != 0
+    assert f"{tmp_path}/none" in done.stderr
+
+
+def test_reload_replaces_the_whole_configuration(
+    serve, rankers, connect, ranker_inputs, wait_until
+):
+    with serve(config(first=(rankers, [1], {}))) as server:
+        stubs = connect(server.target)
+        reload(stubs, config(first=(rankers, [1], {}), second=(rankers, [2], {})))
+        assert score(stubs, ranker_inputs, name="first") == 201
+        assert score(stubs, ranker_inputs, name="second") == 401
+        assert server.log().count('model "first" version 1: loading') == 1
+        reload(stubs, config(second=(rankers, [2], {})))
+        gone = lambda: score(stubs, ranker_inputs, name="first")  # noqa: E731
+        assert code_of(gone) == grpc.StatusCode.NOT_FOUND
+        assert score(stubs, ranker_inputs, name="second") == 401
+        wait_until(lambda: 'model "first" version 1: unloaded' in server.log())
+        reload(stubs, config(first=(rankers, [1], {})))
+        assert score(stubs, ranker_inputs, name="first") == 201
+
+
+def test_a_bad_reload_leaves_what_serves(serve, rankers, connect, ranker_inputs):
+    with serve(config(ranker=(rankers, [1], {}))) as server:
+        stubs = connect(server.target)
+        bad = config(ranker=(rankers, [2], {}), other=("relative", [1], {}))
+        code, details = refused(stubs, bad)
+        assert code == grpc.StatusCode.INVALID_ARGUMENT
+        assert "other" in details
+        assert "relative" in details
+        bad = config(ranker=(rankers, [2], {}))
+        bad.model_config_list.config[0].model_platform = "caffe"
+        code, details = refused(stubs, bad)
+        assert code == grpc.StatusCode.INVALID_ARGUMENT
+        assert "caffe" in details
+        assert refused(stubs, CONFIG())[0] == grpc.StatusCode.INVALID_ARGUMENT
+        assert score(stubs, ranker_inputs) == 201
+        assert set(stubs.states()) == {1}
+
+
+def test_a_new_model_that_does_not_load_is_reported(
+    serve, rankers, tmp_path, connect, ranker_inputs
+):
+    with serve(config(ranker=(rankers, [1], {}))) as server:
+        stubs = connect(server.target)
+        (tmp_path / "broken" / "1").mkdir(parents=True)
+        (tmp_path / "broken" / "1" / "saved_model.pb").write_bytes(b"not a graph")
+        code, details = refused(
+            stubs,
+            config(
+                ranker=(rankers, [1], {}),
+                broken=(tmp_path / "broken", [1], {}),
+                missing=(tmp_path / "missing", [1], {}),
+            ),
+        )
+        assert code == grpc.StatusCode.UNKNOWN
+        assert "2 model(s) did not become available" in details
+        assert f"{tmp_path}/broken/1" in details
+        assert f'"missing": no version under {tmp_path}/missing' in details
+        assert score(stubs, ranker_inputs) == 201
+
+
+def test_labels_name_versions_and_move(serve, rankers, connect, ranker_inputs, wait_until):
+    both = [1, 2]
+    with serve(config(ranker=(rankers, both, {}))) as server:
+        stubs = connect(server.target)
+        wait_until(lambda: server.log().count(": serving") == 2)
+        reload(stubs, config(ranker=(rankers, both, {"stable": 1, "canary": 2})))
+        assert score(stubs, ranker_inputs, label="stable") == 201
+        assert score(stubs, ranker_inputs, label="canary") == 401
+        reload(stubs, config(ranker=(rankers, both, {"stable": 2})))
+        assert score(stubs, ranker_inputs, label="stable") == 401
+        unknown = lambda: score(stubs, ranker_inputs, label="canary")  # noqa: E731
+        assert code_of(unknown) == grpc.StatusCode.INVALID_ARGUMENT
+        code, details = refused(stubs, config(ranker=(rankers, both, {"stable": 3})))
+        assert code == grpc.StatusCode.FAILED_PRECONDITION
+        assert "version 3 of model ranker" in details
+        assert score(stubs, ranker_inputs, label="stable") == 401
+
+
+def test_new_labels_may_name_versions_to_come_if_the_flag_says_so(
+    serve, rankers, connect, ranker_inputs
+):
+    flag = "--allow_version_labels_for_unavailable_models"
+    with serve(config(ranker=(rankers, [1], {"stable": 1, "next": 2})), flag) as server:
+        stubs = connect(server.target)
+        assert score(stubs, ranker_inputs, label="stable") == 201
+        ahead = lambda: score(stubs, ranker_inputs, label="next")  # noqa: E731
+        assert code_of(ahead) == grpc.StatusCode.NOT_FOUND
+        moved = config(ranker=(rankers, [1], {"stable": 2}))
+        assert refused(stubs, moved)[0] == grpc.StatusCode.FAILED_PRECONDITION
+
+
+def test_a_model_that_moves_to_another_base_path_is_loaded_from_there(
+    serve, rankers, tmp_path, ranker_versions, connect, ranker_inputs, wait_until
+):
+    (tmp_path / "other").mkdir()
+    ranker_versions(tmp_path / "other" / "1", weight=5.0)
+    with serve(config(ranker=(rankers, [1], {}))) as server:
+        stubs = connect(server.target)
+        reload(stubs, config(ranker=(tmp_path / "other", [1], {})))
+        wait_until(lambda: score(stubs, ranker_inputs) == 1001)
+
+
+def test_the_file_is_read_again(serve, rankers, tmp_path, connect, ranker_inputs, wait_until):
+    def write(text):
+        (tmp_path / "beside").write_text(text)
+        (tmp_path / "beside").rename(tmp_path / "models.config")
+
+    flag = "--model_config_file_poll_wait_seconds=0.05"
+    with serve(config(ranker=(rankers, [1], {})), flag) as server:
+        stubs = connect(server.target)
+        write("model_config_list {\n oops }")
+        wait_until(lambda: "models.config:2:" in server.log())
+        assert score(stubs, ranker_inputs) == 201
+        write(text_format.MessageToString(config(ranker=(rankers, [2], {}))))
+        wait_until(lambda: score(stubs, ranker_inputs) == 401)
+        assert server.log().count("models.config:2:") == 1
+
+
+def test_with_poll_0_versions_are_looked_for_once_and_after_a_reload(
+    serve, rankers, tmp_path, ranker_versions, connect, ranker_inputs, wait_until
+):
+    (tmp_path / "ranker").mkdir()
+    ranker_versions(tmp_path / "ranker" / "1", weight=1.0)
+    latest = config(ranker=(tmp_path / "ranker", [], {}))
+    latest.model_config_list.config[0].ClearField("model_version_policy")
+    with serve(latest, "--file_system_poll_wait_seconds=0") as server:
+        stubs = connect(server.target)
+        ranker_versions(tmp_path / "ranker" / "2", weight=2.0)
+        assert set(stubs.states()) == {1}
+        reload(stubs, latest)
+        wait_until(lambda: score(stubs, ranker_inputs) == 401)
