@@ -36,6 +36,9 @@ ABSL_FLAG(
     double, load_memory_margin_fraction, 0.2,
     "a version is loaded only if its size on disk and this fraction of that fit in the memory "
     "that is left; -1: without looking");
+ABSL_FLAG(bool, enable_model_warmup, true,
+          "replay a version's assets.extra/tf_serving_warmup_requests before it serves");
+ABSL_FLAG(int32_t, num_request_iterations_for_warmup, 1, "times each of these requests is run");
 
 namespace colcast::flags {
 namespace {
@@ -71,6 +74,7 @@ Status ReadModelFlags(models::ModelManager::Options* options) {
                                {FLAGS_max_num_load_retries, 0},
                                {FLAGS_num_load_threads, 0},
                                {FLAGS_num_unload_threads, 0},
+                               {FLAGS_num_request_iterations_for_warmup, 0},
                                {FLAGS_load_memory_margin_fraction, -1}});
   if (!status.ok()) return status;
   options->config_file_poll_wait =
@@ -85,6 +89,9 @@ Status ReadModelFlags(models::ModelManager::Options* options) {
       std::max<int64_t>(0, absl::GetFlag(FLAGS_load_retry_interval_micros)));
   options->loader.tags = absl::StrSplit(absl::GetFlag(FLAGS_saved_model_tags), ',');
   options->loader.memory_margin_fraction = absl::GetFlag(FLAGS_load_memory_margin_fraction);
+  options->loader.warmup.enabled = absl::GetFlag(FLAGS_enable_model_warmup);
+  options->loader.warmup.iterations =
+      std::max(1, absl::GetFlag(FLAGS_num_request_iterations_for_warmup));
   return ReadModels(options);
 }
 

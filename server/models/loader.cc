@@ -54,7 +54,13 @@ Status Loader::Load(const Job& job, LoadReport* report, std::shared_ptr<const Se
   status = engine_->Load(job.directory.path, options_.tags, &model);
   report->load_time = Clock::now() - start;
   if (!status.ok()) return status;
-  return Servable::Create(job.model_name, job.directory.version, std::move(model), servable);
+  status = Servable::Create(job.model_name, job.directory.version, std::move(model), servable);
+  if (!status.ok()) return status;
+  const Clock::time_point loaded = Clock::now();
+  status =
+      inference::WarmUp(**servable, job.directory.path, options_.warmup, &report->warmup_requests);
+  report->warmup_time = Clock::now() - loaded;
+  return status;
 }
 
 void Loader::JoinFinished() {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "server/engine/engine.h"
+#include "server/inference/warmup.h"
 #include "server/models/memory_budget.h"
 #include "server/models/model_status.h"
 #include "server/models/version_directory.h"
@@ -24,6 +25,7 @@ class Loader {
     std::vector<std::string> tags = {"serve"};
     // Of a version's size on disk; what must be left of memory beside it. Negative: not looked at.
     double memory_margin_fraction = 0.2;
+    inference::WarmupOptions warmup;
     LoadListener on_load;  // may be empty
   };
 

@@ -291,7 +291,9 @@ void ModelManager::OnLoaded(const std::string& name, const VersionDirectory& dir
       OnUnloaded(name, directory);
     }));
     PublishTable();
-    LogInfo(Name(name, directory.version) + ": serving, loaded in " + Seconds(report.load_time));
+    LogInfo(Name(name, directory.version) + ": serving, loaded in " + Seconds(report.load_time) +
+            ", warmed up with " + std::to_string(report.warmup_requests) + " requests in " +
+            Seconds(report.warmup_time));
     return;
   }
   const RetryPolicy& retries = options_.retries;

@@ -46,6 +46,7 @@ struct LoadReport {
   Status status;
   std::chrono::steady_clock::duration load_time{};    // until the graph and its variables are there
   std::chrono::steady_clock::duration warmup_time{};  // then, until it may serve
+  int warmup_requests = 0;
 };
 
 // Called from whatever thread loaded, possibly several at a time, before the version serves.

@@ -1,0 +1,38 @@
+// Reads TFRecord files: a record is its length (8 bytes), a checksum of the length (4), the data,
+// and a checksum of the data (4), all little endian. The checksums are masked CRC-32Cs
+// (https://www.tensorflow.org/tutorials/load_data/tfrecord).
+#ifndef COLCAST_SERVER_INFERENCE_TFRECORD_H_
+#define COLCAST_SERVER_INFERENCE_TFRECORD_H_
+
+#include <cstdint>
+#include <fstream>
+#include <string>
+#include <string_view>
+
+#include "server/wire/status.h"
+
+namespace colcast::inference {
+
+class TfRecordReader {
+ public:
+  // A file that can not be opened has no records.
+  explicit TfRecordReader(const std::string& path);
+
+  // Reads the next record, or sets `at_end` behind the last one. DATA_LOSS, naming the file and the
+  // byte where the record begins, for anything else than a whole record with right checksums.
+  Status Next(std::string* record, bool* at_end);
+
+ private:
+  Status Damaged(const char* what) const;
+
+  const std::string path_;
+  std::ifstream file_;
+  uint64_t size_ = 0;
+  uint64_t position_ = 0;  // of the record to read next
+};
+
+uint32_t MaskedCrc32c(std::string_view data);
+
+}  // namespace colcast::inference
+
+#endif  // COLCAST_SERVER_INFERENCE_TFRECORD_H_
