@@ -5,11 +5,23 @@
 
 namespace colcast::inference {
 
-Status Classify(const Servable& servable, const tensorflow::serving::ClassificationRequest& request,
-                const CallOptions& options, tensorflow::serving::ClassificationResponse* response,
-                CallStats* stats) {
-  return RunExamples(servable, request, options, CheckClassification, ToClassification, response,
-                     stats);
+using tensorflow::serving::ClassificationRequest;
+using tensorflow::serving::ClassificationResponse;
+
+Status Classify(const Servable& servable, const ClassificationRequest& request,
+                const ExampleInput& input, const CallOptions& options,
+                ClassificationResponse* response, CallStats* stats) {
+  return RunExamples(servable, request, input, options, CheckClassification, ToClassification,
+                     response, stats);
+}
+
+Status Classify(const Servable& servable, const ClassificationRequest& request,
+                const CallOptions& options, ClassificationResponse* response, CallStats* stats) {
+  std::string message;
+  ExampleInput input;
+  if (Status status = TakeInput(request, kExampleRequest, &message, &input); !status.ok())
+    return status;
+  return Classify(servable, request, input, options, response, stats);
 }
 
 }  // namespace colcast::inference

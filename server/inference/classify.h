@@ -4,6 +4,7 @@
 
 #include "server/inference/call.h"
 #include "server/inference/servable.h"
+#include "server/wire/example_request.h"
 #include "server/wire/status.h"
 #include "tensorflow_serving/apis/classification.pb.h"
 
@@ -19,6 +20,12 @@ namespace colcast::inference {
 Status Classify(const Servable& servable, const tensorflow::serving::ClassificationRequest& request,
                 const CallOptions& options, tensorflow::serving::ClassificationResponse* response,
                 CallStats* stats);
+
+// The same for a request whose examples were taken out of it (server/wire/example_request.h): its
+// own `input` does not count.
+Status Classify(const Servable& servable, const tensorflow::serving::ClassificationRequest& request,
+                const ExampleInput& input, const CallOptions& options,
+                tensorflow::serving::ClassificationResponse* response, CallStats* stats);
 
 }  // namespace colcast::inference
 

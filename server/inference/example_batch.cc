@@ -1,18 +1,10 @@
 #include "server/inference/example_batch.h"
 
 #include "server/inference/predict.h"
+#include "tensorflow/core/example/example.pb.h"
 
 namespace colcast::inference {
 namespace {
-
-using tensorflow::serving::Input;
-
-using Examples = google::protobuf::RepeatedPtrField<tensorflow::Example>;
-
-const Examples& ExamplesOf(const Input& input) {
-  return input.has_example_list_with_context() ? input.example_list_with_context().examples()
-                                               : input.example_list().examples();
-}
 
 Status CheckContextBytes(int64_t context_bytes, int64_t examples) {
   if (context_bytes <= ExampleBatch::kMaxContextBytes / examples) return OkStatus();
@@ -21,34 +13,38 @@ Status CheckContextBytes(int64_t context_bytes, int64_t examples) {
                            ExampleBatch::kMaxContextBytes, " bytes");
 }
 
+engine::ExpansionStats StatsOf(const ExampleInput& input) {
+  engine::ExpansionStats stats;
+  stats.rows = static_cast<int64_t>(input.examples.size());
+  if (stats.rows == 1 || input.context.empty()) return stats;
+  tensorflow::Example context;
+  context.ParseFromString(input.context);
+  stats.columns_sent_once = static_cast<int64_t>(context.features().feature().size());
+  stats.bytes_saved = (stats.rows - 1) * static_cast<int64_t>(input.context.size());
+  return stats;
+}
+
 }  // namespace
 
-Status ExampleBatch::Create(const Input& input, ExampleBatch* batch) {
-  const Examples& examples = ExamplesOf(input);
-  batch->size_ = examples.size();
-  if (examples.empty()) {
+Status ExampleBatch::Create(const ExampleInput& input, ExampleBatch* batch) {
+  if (input.examples.empty()) {
     return InvalidArgument(
         "Input is empty: expected at least one tf.Example in input.example_list or "
         "input.example_list_with_context");
   }
-  const tensorflow::Example& context = input.example_list_with_context().context();
-  std::string serialized;
-  context.SerializeToString(&serialized);
-  const auto context_bytes = static_cast<int64_t>(serialized.size());
-  if (Status status = CheckContextBytes(context_bytes, batch->size_); !status.ok()) return status;
-  batch->expansion_.rows = batch->size_;
-  batch->expansion_.columns_sent_once =
-      batch->size_ > 1 ? static_cast<int64_t>(context.features().feature().size()) : 0;
-  batch->expansion_.bytes_saved = (batch->size_ - 1) * context_bytes;
+  batch->expansion_ = StatsOf(input);
+  const auto context_bytes = static_cast<int64_t>(input.context.size());
+  if (Status status = CheckContextBytes(context_bytes, batch->size()); !status.ok()) return status;
   tensorflow::TensorProto& tensor = (*batch->request_.mutable_inputs())[kInput];
   tensor.set_dtype(tensorflow::DT_STRING);
-  tensor.mutable_tensor_shape()->add_dim()->set_size(batch->size_);
-  tensor.mutable_string_val()->Reserve(examples.size());
-  for (const tensorflow::Example& example : examples) {
-    std::string* value = tensor.add_string_val();
-    value->reserve(serialized.size() + example.ByteSizeLong());
-    *value = serialized;
-    example.AppendToString(value);
+  tensor.mutable_tensor_shape()->add_dim()->set_size(batch->size());
+  tensor.mutable_string_val()->Reserve(static_cast<int>(input.examples.size()));
+  for (const Bytes& example : input.examples) {
+    std::string* const value = tensor.add_string_val();
+    value->reserve(input.context.size() + example.size());
+    *value = input.context;
+    value->resize(input.context.size() + example.size());
+    example.CopyTo(value->data() + input.context.size());
   }
   return OkStatus();
 }

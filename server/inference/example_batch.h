@@ -10,8 +10,8 @@
 #include "server/engine/engine.h"
 #include "server/inference/call.h"
 #include "server/inference/servable.h"
+#include "server/wire/example_request.h"
 #include "server/wire/status.h"
-#include "tensorflow_serving/apis/input.pb.h"
 #include "tensorflow_serving/apis/predict.pb.h"
 
 namespace colcast::inference {
@@ -24,12 +24,12 @@ class ExampleBatch {
   // What copies of a context may fill together.
   static constexpr int64_t kMaxContextBytes = int64_t{1} << 30;
 
-  // Serializes the examples. A context's bytes come in front of each example's, which by protobuf's
-  // rules is one Example with the features of both; where both have a feature, the example's
-  // counts. INVALID_ARGUMENT without examples, RESOURCE_EXHAUSTED beyond kMaxContextBytes.
-  static Status Create(const tensorflow::serving::Input& input, ExampleBatch* batch);
+  // A context's bytes come in front of each example's, which by protobuf's rules is one Example
+  // with the features of both; where both have a feature, the example's counts. INVALID_ARGUMENT
+  // without examples, RESOURCE_EXHAUSTED beyond kMaxContextBytes.
+  static Status Create(const ExampleInput& input, ExampleBatch* batch);
 
-  int64_t size() const { return size_; }
+  int64_t size() const { return expansion_.rows; }
 
   // Feeds the batch to a signature and fetches `outputs`; may be called again. Errors as Predict's.
   Status Run(const Servable& servable, const std::string& signature_name,
@@ -38,7 +38,6 @@ class ExampleBatch {
 
  private:
   tensorflow::serving::PredictRequest request_;
-  int64_t size_ = 0;
   engine::ExpansionStats expansion_;  // what sending the context once did
 };
 

@@ -7,6 +7,7 @@
 
 #include "server/inference/classification.h"
 #include "server/inference/example_batch.h"
+#include "server/inference/example_call.h"
 #include "server/inference/example_signature.h"
 #include "server/inference/regression.h"
 #include "server/wire/describe.h"
@@ -91,12 +92,12 @@ const tensorflow::serving::ModelSpec& ModelSpecOf(const MultiInferenceRequest& r
 }
 
 Status MultiInference(const Servable& servable, const MultiInferenceRequest& request,
-                      const CallOptions& options,
+                      const ExampleInput& input, const CallOptions& options,
                       tensorflow::serving::MultiInferenceResponse* response, CallStats* stats) {
   std::vector<Plan> plans;
   if (Status status = MakePlans(servable, request, options, &plans); !status.ok()) return status;
   ExampleBatch batch;
-  if (Status status = ExampleBatch::Create(request.input(), &batch); !status.ok()) return status;
+  if (Status status = ExampleBatch::Create(input, &batch); !status.ok()) return status;
   for (int i = 0; i < request.tasks_size(); ++i) {
     InferenceResult* result = response->add_results();
     SetAnsweringModel(request.tasks(i).model_spec(), servable, result->mutable_model_spec());
@@ -105,6 +106,16 @@ Status MultiInference(const Servable& servable, const MultiInferenceRequest& req
     }
   }
   return OkStatus();
+}
+
+Status MultiInference(const Servable& servable, const MultiInferenceRequest& request,
+                      const CallOptions& options,
+                      tensorflow::serving::MultiInferenceResponse* response, CallStats* stats) {
+  std::string message;
+  ExampleInput input;
+  if (Status status = TakeInput(request, kMultiInferenceRequest, &message, &input); !status.ok())
+    return status;
+  return MultiInference(servable, request, input, options, response, stats);
 }
 
 }  // namespace colcast::inference

@@ -4,6 +4,7 @@
 
 #include "server/inference/call.h"
 #include "server/inference/servable.h"
+#include "server/wire/example_request.h"
 #include "server/wire/status.h"
 #include "tensorflow_serving/apis/inference.pb.h"
 
@@ -19,6 +20,13 @@ const tensorflow::serving::ModelSpec& ModelSpecOf(
 Status MultiInference(const Servable& servable,
                       const tensorflow::serving::MultiInferenceRequest& request,
                       const CallOptions& options,
+                      tensorflow::serving::MultiInferenceResponse* response, CallStats* stats);
+
+// The same for a request whose examples were taken out of it (server/wire/example_request.h): its
+// own `input` does not count.
+Status MultiInference(const Servable& servable,
+                      const tensorflow::serving::MultiInferenceRequest& request,
+                      const ExampleInput& input, const CallOptions& options,
                       tensorflow::serving::MultiInferenceResponse* response, CallStats* stats);
 
 }  // namespace colcast::inference

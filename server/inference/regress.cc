@@ -5,10 +5,23 @@
 
 namespace colcast::inference {
 
-Status Regress(const Servable& servable, const tensorflow::serving::RegressionRequest& request,
-               const CallOptions& options, tensorflow::serving::RegressionResponse* response,
+using tensorflow::serving::RegressionRequest;
+using tensorflow::serving::RegressionResponse;
+
+Status Regress(const Servable& servable, const RegressionRequest& request,
+               const ExampleInput& input, const CallOptions& options, RegressionResponse* response,
                CallStats* stats) {
-  return RunExamples(servable, request, options, CheckRegression, ToRegression, response, stats);
+  return RunExamples(servable, request, input, options, CheckRegression, ToRegression, response,
+                     stats);
+}
+
+Status Regress(const Servable& servable, const RegressionRequest& request,
+               const CallOptions& options, RegressionResponse* response, CallStats* stats) {
+  std::string message;
+  ExampleInput input;
+  if (Status status = TakeInput(request, kExampleRequest, &message, &input); !status.ok())
+    return status;
+  return Regress(servable, request, input, options, response, stats);
 }
 
 }  // namespace colcast::inference

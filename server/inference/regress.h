@@ -4,6 +4,7 @@
 
 #include "server/inference/call.h"
 #include "server/inference/servable.h"
+#include "server/wire/example_request.h"
 #include "server/wire/status.h"
 #include "tensorflow_serving/apis/regression.pb.h"
 
@@ -14,6 +15,12 @@ namespace colcast::inference {
 Status Regress(const Servable& servable, const tensorflow::serving::RegressionRequest& request,
                const CallOptions& options, tensorflow::serving::RegressionResponse* response,
                CallStats* stats);
+
+// The same for a request whose examples were taken out of it (server/wire/example_request.h): its
+// own `input` does not count.
+Status Regress(const Servable& servable, const tensorflow::serving::RegressionRequest& request,
+               const ExampleInput& input, const CallOptions& options,
+               tensorflow::serving::RegressionResponse* response, CallStats* stats);
 
 }  // namespace colcast::inference
 

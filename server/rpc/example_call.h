@@ -9,13 +9,14 @@
 
 #include "server/backend.h"
 #include "server/inference/call.h"
-#include "server/inference/example_signature.h"
 #include "server/inference/multi_inference.h"
 #include "server/metrics/request_record.h"
 #include "server/rpc/call.h"
 #include "server/rpc/model_spec.h"
+#include "server/rpc/received_bytes.h"
 #include "server/rpc/status.h"
 #include "server/scheduling/worker_pool.h"
+#include "server/wire/example_request.h"
 
 namespace colcast::rpc {
 
@@ -29,20 +30,23 @@ inline const tensorflow::serving::ModelSpec& ModelSpecOf(
   return inference::ModelSpecOf(request);
 }
 
-// Owns itself, as PredictCall does. The message is parsed by the worker, not by gRPC's threads:
-// the tf.Examples of a large request take longer to parse than many a model to run.
+// Owns itself, as PredictCall does. The message is read by the worker, not by gRPC's threads, and
+// its tf.Examples by nobody but the model: parsing them takes longer than many a model to run.
 template <typename Request, typename Response>
 class ExampleCall final : public grpc::ServerUnaryReactor, public scheduling::Job {
  public:
-  using Infer = Status (*)(const inference::Servable&, const Request&,
+  using Infer = Status (*)(const inference::Servable&, const Request&, const ExampleInput&,
                            const inference::CallOptions&, Response*, inference::CallStats*);
 
-  // `api`, for the metrics, is a literal. The pointers are gRPC's and live until OnDone.
-  ExampleCall(const char* api, Infer infer, grpc::CallbackServerContext* context,
-              const grpc::ByteBuffer* request, grpc::ByteBuffer* response, const Backend& backend)
-      : infer_(infer),
+  // `api`, for the metrics, is a literal; `schema` is the request's. The pointers are gRPC's and
+  // live until OnDone.
+  ExampleCall(const char* api, const MessageSchema& schema, Infer infer,
+              grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+              grpc::ByteBuffer* response, const Backend& backend)
+      : schema_(schema),
+        infer_(infer),
         context_(context),
-        request_(*request),
+        request_(request),
         response_(response),
         backend_(backend),
         received_(scheduling::Clock::now()),
@@ -66,21 +70,28 @@ class ExampleCall final : public grpc::ServerUnaryReactor, public scheduling::Jo
   void OnDone() override { delete this; }
 
   Status Respond() {
+    ReceivedBytes received;
+    if (Status status = received.Read(*request_); !status.ok()) return status;
+    const std::string& name = Request::descriptor()->name();
+    ExampleRequest parts;
+    if (Status status = DecodeExampleRequest(received.bytes(), schema_, name.c_str(), &parts);
+        !status.ok()) {
+      return status;
+    }
     Request request;
-    if (!grpc::SerializationTraits<Request>::Deserialize(&request_, &request).ok()) {
-      return InvalidArgument("malformed ", Request::descriptor()->name(), " of ",
-                             record_.request_bytes, " bytes: protobuf can not parse it");
+    if (!request.ParseFromString(parts.rest)) {
+      return Internal("the ", name, "'s checker and protobuf disagree");
     }
     const tensorflow::serving::ModelSpec& spec = ModelSpecOf(request);
     if (Status status = backend_.models->Find(FromProto(spec), &servable_); !status.ok()) {
       return status;
     }
     record_.model_name = servable_->name();
-    const auto signature = servable_->signatures().find(inference::SignatureNameOf(spec));
-    if (signature != servable_->signatures().end()) record_.signature_name = signature->first;
+    record_.signature_name = servable_->SignatureLabel(spec.signature_name());
     Response response;
     inference::CallStats stats;
-    const Status status = infer_(*servable_, request, backend_.calls, &response, &stats);
+    const Status status =
+        infer_(*servable_, request, parts.input, backend_.calls, &response, &stats);
     record_.runtime = stats.runtime;
     record_.expansion = stats.expansion;
     return status.ok() ? Write(response) : status;
@@ -103,9 +114,10 @@ class ExampleCall final : public grpc::ServerUnaryReactor, public scheduling::Jo
     Finish(ToGrpc(status));
   }
 
+  const MessageSchema& schema_;
   const Infer infer_;
   grpc::CallbackServerContext* const context_;
-  grpc::ByteBuffer request_;  // shares gRPC's slices; parsing uses it up
+  const grpc::ByteBuffer* const request_;
   grpc::ByteBuffer* const response_;
   const Backend& backend_;
   const scheduling::Clock::time_point received_;

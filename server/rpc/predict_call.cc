@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "server/rpc/call.h"
+#include "server/rpc/received_bytes.h"
 #include "server/rpc/status.h"
 #include "server/wire/predict_request.h"
 
@@ -12,23 +13,6 @@ namespace colcast::rpc {
 namespace {
 
 using scheduling::Clock;
-
-// A request's bytes where gRPC received them.
-class ReceivedBytes {
- public:
-  Status Read(const grpc::ByteBuffer& buffer) {
-    if (!buffer.Dump(&owners_).ok()) return Internal("the request's message can not be read");
-    slices_.clear();
-    for (const grpc::Slice& slice : owners_) slices_.push_back({slice.begin(), slice.size()});
-    return OkStatus();
-  }
-  Bytes bytes() const { return Bytes(slices_.data(), slices_.size()); }
-  void Release() { owners_.clear(); }
-
- private:
-  std::vector<grpc::Slice> owners_;
-  std::vector<Slice> slices_;
-};
 
 // What a worker thread keeps from one request to the next, so that decoding does not allocate.
 struct Scratch {

@@ -67,7 +67,7 @@ grpc::ServerUnaryReactor* PredictionService::Classify(grpc::CallbackServerContex
                                                       const grpc::ByteBuffer* request,
                                                       grpc::ByteBuffer* response) {
   auto* call = new ExampleCall<ClassificationRequest, ClassificationResponse>(
-      "Classify", inference::Classify, context, request, response, backend_);
+      "Classify", kExampleRequest, inference::Classify, context, request, response, backend_);
   backend_.workers->Submit(call);
   return call;
 }
@@ -76,7 +76,7 @@ grpc::ServerUnaryReactor* PredictionService::Regress(grpc::CallbackServerContext
                                                      const grpc::ByteBuffer* request,
                                                      grpc::ByteBuffer* response) {
   auto* call = new ExampleCall<RegressionRequest, RegressionResponse>(
-      "Regress", inference::Regress, context, request, response, backend_);
+      "Regress", kExampleRequest, inference::Regress, context, request, response, backend_);
   backend_.workers->Submit(call);
   return call;
 }
@@ -85,7 +85,8 @@ grpc::ServerUnaryReactor* PredictionService::MultiInference(grpc::CallbackServer
                                                             const grpc::ByteBuffer* request,
                                                             grpc::ByteBuffer* response) {
   auto* call = new ExampleCall<MultiInferenceRequest, MultiInferenceResponse>(
-      "MultiInference", inference::MultiInference, context, request, response, backend_);
+      "MultiInference", kMultiInferenceRequest, inference::MultiInference, context, request,
+      response, backend_);
   backend_.workers->Submit(call);
   return call;
 }

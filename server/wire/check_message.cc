@@ -123,4 +123,10 @@ bool CheckMessage(Reader message, const MessageSchema& schema, int depth, Malfor
   return true;
 }
 
+Status MalformedError(const char* message_name, const Malformed& malformed, size_t message_size) {
+  return InvalidArgument("malformed ", message_name, ": ", malformed.path,
+                         malformed.path.empty() ? "" : ": ", malformed.reason, " (byte ",
+                         malformed.offset, " of ", message_size, ")");
+}
+
 }  // namespace colcast

@@ -198,9 +198,7 @@ Status DecodePredictRequest(const Bytes& message, PredictRequest* request) {
   if (CheckMessage(Reader(message), kPredictRequest, kMaxDepth, &malformed)) {
     return Internal("the request's decoder and its checker disagree");
   }
-  return InvalidArgument("malformed PredictRequest: ", malformed.path,
-                         malformed.path.empty() ? "" : ": ", malformed.reason, " (byte ",
-                         malformed.offset, " of ", message.size(), ")");
+  return MalformedError("PredictRequest", malformed, message.size());
 }
 
 }  // namespace colcast

@@ -116,8 +116,66 @@ constexpr FieldSchema kPredictRequestFields[] = {
     {7, Kind::kMessage, "request_options", &kRequestOptions},
 };
 
+constexpr FieldSchema kBytesListFields[] = {{1, Kind::kPlain, "value"}};
+constexpr MessageSchema kBytesList = Schema(kBytesListFields);
+constexpr FieldSchema kFloatListFields[] = {{1, Kind::kRepeatedFixed32, "value"}};
+constexpr MessageSchema kFloatList = Schema(kFloatListFields);
+constexpr FieldSchema kInt64ListFields[] = {{1, Kind::kRepeatedVarint, "value"}};
+constexpr MessageSchema kInt64List = Schema(kInt64ListFields);
+
+constexpr FieldSchema kFeatureFields[] = {
+    {1, Kind::kMessage, "bytes_list", &kBytesList},
+    {2, Kind::kMessage, "float_list", &kFloatList},
+    {3, Kind::kMessage, "int64_list", &kInt64List},
+};
+constexpr MessageSchema kFeature = Schema(kFeatureFields);
+
+constexpr FieldSchema kFeatureEntryFields[] = {
+    {1, Kind::kString, "key"},
+    {2, Kind::kMessage, "value", &kFeature},
+};
+constexpr MessageSchema kFeatureEntry = Schema(kFeatureEntryFields);
+
+constexpr FieldSchema kFeaturesFields[] = {{1, Kind::kMapEntry, "feature", &kFeatureEntry}};
+constexpr MessageSchema kFeatures = Schema(kFeaturesFields);
+constexpr FieldSchema kExampleFields[] = {{1, Kind::kMessage, "features", &kFeatures}};
+constexpr MessageSchema kExample = Schema(kExampleFields);
+
+constexpr FieldSchema kExampleListFields[] = {{1, Kind::kPlain, "examples"}};
+constexpr MessageSchema kExampleList = Schema(kExampleListFields);
+
+constexpr FieldSchema kExampleListWithContextFields[] = {
+    {1, Kind::kPlain, "examples"},
+    {2, Kind::kMessage, "context", &kExample},
+};
+constexpr MessageSchema kExampleListWithContext = Schema(kExampleListWithContextFields);
+
+constexpr FieldSchema kExampleInputFields[] = {
+    {1, Kind::kMessage, "example_list", &kExampleList},
+    {2, Kind::kMessage, "example_list_with_context", &kExampleListWithContext},
+};
+constexpr MessageSchema kExampleInput = Schema(kExampleInputFields);
+
+constexpr FieldSchema kExampleRequestFields[] = {
+    {1, Kind::kMessage, "model_spec", &kModelSpec},
+    {2, Kind::kMessage, "input", &kExampleInput},
+};
+
+constexpr FieldSchema kInferenceTaskFields[] = {
+    {1, Kind::kMessage, "model_spec", &kModelSpec},
+    {2, Kind::kString, "method_name"},
+};
+constexpr MessageSchema kInferenceTask = Schema(kInferenceTaskFields);
+
+constexpr FieldSchema kMultiInferenceRequestFields[] = {
+    {1, Kind::kMessage, "tasks", &kInferenceTask},
+    {2, Kind::kMessage, "input", &kExampleInput},
+};
+
 }  // namespace
 
+constexpr MessageSchema kExampleRequest = Schema(kExampleRequestFields);
+constexpr MessageSchema kMultiInferenceRequest = Schema(kMultiInferenceRequestFields);
 constexpr MessageSchema kPredictRequest = Schema(kPredictRequestFields);
 constexpr MessageSchema kPredictStreamedOptions = Schema(kPredictStreamedOptionsFields);
 constexpr MessageSchema kRequestOptions = Schema(kRequestOptionsFields);

@@ -1,5 +1,5 @@
-// The messages of a PredictRequest as tables, for what is not hot: checking sub-messages that the
-// server ignores (protobuf would refuse them too), and saying where a malformed request is broken.
+// The messages of requests as tables, for what is not hot: checking sub-messages that the server
+// ignores (protobuf would refuse them too), and saying where a malformed request is broken.
 #ifndef COLCAST_SERVER_WIRE_SCHEMA_H_
 #define COLCAST_SERVER_WIRE_SCHEMA_H_
 
@@ -8,6 +8,7 @@
 #include <string>
 
 #include "server/wire/reader.h"
+#include "server/wire/status.h"
 
 namespace colcast {
 
@@ -36,6 +37,9 @@ struct MessageSchema {
   size_t field_count;
 };
 
+// Examples are listed as bytes in the next two: the model's own parser judges them.
+extern const MessageSchema kExampleRequest;  // ClassificationRequest and RegressionRequest
+extern const MessageSchema kMultiInferenceRequest;
 extern const MessageSchema kPredictRequest;
 extern const MessageSchema kPredictStreamedOptions;
 extern const MessageSchema kRequestOptions;
@@ -53,6 +57,9 @@ struct Malformed {
 // Whether protobuf would parse the message. `depth`: how deep messages may still nest below it;
 // a negative one is an error. `malformed`, which may be null, is filled if the answer is no.
 bool CheckMessage(Reader message, const MessageSchema& schema, int depth, Malformed* malformed);
+
+// INVALID_ARGUMENT: "malformed PredictRequest: PATH: REASON (byte 3 of 9)".
+Status MalformedError(const char* message_name, const Malformed& malformed, size_t message_size);
 
 }  // namespace colcast
 

@@ -1,0 +1,95 @@
+#include "server/wire/example_request.h"
+
+#include <cstddef>
+#include <cstdint>
+
+#include "server/wire/reader.h"
+
+namespace colcast {
+namespace {
+
+constexpr uint32_t kInputTag = MakeTag(2, kLengthType);  // of all three requests
+constexpr uint32_t kExampleListTag = MakeTag(1, kLengthType);
+constexpr uint32_t kExampleListWithContextTag = MakeTag(2, kLengthType);
+constexpr uint32_t kExamplesTag = MakeTag(1, kLengthType);  // of both lists
+constexpr uint32_t kContextTag = MakeTag(2, kLengthType);
+
+void Append(const Bytes& bytes, std::string* text) {
+  const size_t size = text->size();
+  text->resize(size + bytes.size());
+  bytes.CopyTo(text->data() + size);
+}
+
+// Reads what CheckMessage found to be well-formed, so no read can fail.
+class Splitter {
+ public:
+  explicit Splitter(ExampleRequest* request) : request_(request) {}
+
+  void Split(Reader message) {
+    while (!message.done()) {
+      const Bytes from_here = message.Rest();
+      uint32_t tag;
+      message.ReadTag(&tag);
+      if (tag == kInputTag) {
+        Reader input;
+        message.ReadNested(&input);
+        MergeInput(input);
+      } else {
+        message.SkipValue(tag, kMaxDepth);
+        Append(from_here.Sub(0, from_here.size() - message.left()), &request_->rest);
+      }
+    }
+  }
+
+ private:
+  void MergeInput(Reader input) {
+    while (!input.done()) {
+      uint32_t tag;
+      input.ReadTag(&tag);
+      if (tag != kExampleListTag && tag != kExampleListWithContextTag) {
+        input.SkipValue(tag, kMaxDepth);
+        continue;
+      }
+      if (tag != list_tag_) request_->input = ExampleInput();
+      list_tag_ = tag;
+      Reader list;
+      input.ReadNested(&list);
+      MergeList(list);
+    }
+  }
+
+  void MergeList(Reader list) {
+    while (!list.done()) {
+      uint32_t tag;
+      list.ReadTag(&tag);
+      Bytes body;
+      if (tag == kExamplesTag) {
+        list.ReadBytes(&body);
+        request_->input.examples.push_back(body);
+      } else if (tag == kContextTag && list_tag_ == kExampleListWithContextTag) {
+        list.ReadBytes(&body);
+        Append(body, &request_->input.context);
+      } else {
+        list.SkipValue(tag, kMaxDepth);
+      }
+    }
+  }
+
+  ExampleRequest* const request_;
+  uint32_t list_tag_ = 0;  // of the list that the input holds so far
+};
+
+}  // namespace
+
+Status DecodeExampleRequest(const Bytes& message, const MessageSchema& schema, const char* name,
+                            ExampleRequest* request) {
+  Malformed malformed;
+  if (!CheckMessage(Reader(message), schema, kMaxDepth, &malformed)) {
+    return MalformedError(name, malformed, message.size());
+  }
+  *request = ExampleRequest();
+  Splitter(request).Split(Reader(message));
+  return OkStatus();
+}
+
+}  // namespace colcast

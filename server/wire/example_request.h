@@ -1,0 +1,35 @@
+// A ClassificationRequest, RegressionRequest or MultiInferenceRequest taken apart: its tf.Examples,
+// which are most of it, where they lie, and the little that is left as a message of its own.
+#ifndef COLCAST_SERVER_WIRE_EXAMPLE_REQUEST_H_
+#define COLCAST_SERVER_WIRE_EXAMPLE_REQUEST_H_
+
+#include <string>
+#include <vector>
+
+#include "server/wire/bytes.h"
+#include "server/wire/schema.h"
+#include "server/wire/status.h"
+
+namespace colcast {
+
+// The tensorflow.serving.Input of a request.
+struct ExampleInput {
+  std::vector<Bytes> examples;  // each a serialized tf.Example, not looked into; views
+  std::string context;          // a serialized, well-formed tf.Example; often empty
+};
+
+struct ExampleRequest {
+  ExampleInput input;
+  std::string rest;  // the message without its field 2, "input"
+};
+
+// Takes `message` apart by protobuf's rules: of example_list and example_list_with_context the one
+// that comes last counts, and what comes of it in several pieces is merged. INVALID_ARGUMENT, with
+// the field and the byte, for what protobuf would refuse, examples excepted. `schema` is
+// kExampleRequest or kMultiInferenceRequest, `name` the message's, for errors.
+Status DecodeExampleRequest(const Bytes& message, const MessageSchema& schema, const char* name,
+                            ExampleRequest* request);
+
+}  // namespace colcast
+
+#endif  // COLCAST_SERVER_WIRE_EXAMPLE_REQUEST_H_

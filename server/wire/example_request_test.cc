@@ -1,0 +1,130 @@
+#include "server/wire/example_request.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "server/wire/testing.h"
+
+namespace colcast {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+std::string Input(const std::string& body) { return BytesField(2, body); }
+std::string List(const std::string& body) { return BytesField(1, body); }
+std::string ListWithContext(const std::string& body) { return BytesField(2, body); }
+std::string AnExample(const std::string& bytes) { return BytesField(1, bytes); }
+std::string Context(const std::string& bytes) { return BytesField(2, bytes); }
+
+// A tf.Example of one feature with one float.
+std::string Feature(const std::string& name, const std::string& value) {
+  const std::string entry = BytesField(1, name) + BytesField(2, BytesField(2, value));
+  return BytesField(1, BytesField(1, entry));
+}
+
+const std::string& OneFloat() {
+  static const auto* const kBody = new std::string(BytesField(1, Raw<float>({1.5f})));
+  return *kBody;
+}
+
+std::vector<std::string> Texts(const std::vector<Bytes>& all) {
+  std::vector<std::string> texts;
+  for (const Bytes& one : all) texts.push_back(one.ToString());
+  return texts;
+}
+
+// Decodes `message` in every slicing and checks what came of it.
+template <typename Check>
+void Decode(const std::string& message, Check&& check) {
+  ForEachSlicing(message, [&](const Bytes& bytes) {
+    ExampleRequest request;
+    const Status status = DecodeExampleRequest(bytes, kExampleRequest, "Request", &request);
+    ASSERT_TRUE(status.ok()) << status.message;
+    check(request);
+  });
+}
+
+void ExpectRefused(const std::string& message, const std::string& error) {
+  ForEachSlicing(message, [&](const Bytes& bytes) {
+    ExampleRequest request;
+    const Status status = DecodeExampleRequest(bytes, kExampleRequest, "Request", &request);
+    EXPECT_EQ(status.code, StatusCode::kInvalidArgument);
+    EXPECT_EQ(status.message, "malformed Request: " + error);
+  });
+}
+
+TEST(DecodeExampleRequestTest, AnEmptyMessageHasNoExamples) {
+  Decode("", [](const ExampleRequest& request) {
+    EXPECT_THAT(request.input.examples, IsEmpty());
+    EXPECT_EQ(request.input.context, "");
+    EXPECT_EQ(request.rest, "");
+  });
+}
+
+TEST(DecodeExampleRequestTest, ExamplesAreNotLookedInto) {
+  Decode(Input(List(AnExample("a") + AnExample("") + AnExample("\xff"))),
+         [](const ExampleRequest& request) {
+           EXPECT_THAT(Texts(request.input.examples), ElementsAre("a", "", "\xff"));
+         });
+}
+
+TEST(DecodeExampleRequestTest, TheRestIsEveryFieldButTheInput) {
+  const std::string spec = BytesField(1, BytesField(1, "m"));
+  const std::string unknown = VarintField(9, 7);
+  Decode(spec + Input(List(AnExample("a"))) + unknown,
+         [&](const ExampleRequest& request) { EXPECT_EQ(request.rest, spec + unknown); });
+}
+
+TEST(DecodeExampleRequestTest, AContextComesApart) {
+  const std::string context = Feature("user", OneFloat());
+  Decode(Input(ListWithContext(AnExample("a") + Context(context) + AnExample("b"))),
+         [&](const ExampleRequest& request) {
+           EXPECT_THAT(Texts(request.input.examples), ElementsAre("a", "b"));
+           EXPECT_EQ(request.input.context, context);
+         });
+}
+
+TEST(DecodeExampleRequestTest, PiecesAreMerged) {
+  const std::string one = Feature("user", OneFloat());
+  const std::string two = Feature("age", OneFloat());
+  Decode(Input(ListWithContext(AnExample("a") + Context(one))) +
+             Input(ListWithContext(Context(two) + AnExample("b"))),
+         [&](const ExampleRequest& request) {
+           EXPECT_THAT(Texts(request.input.examples), ElementsAre("a", "b"));
+           EXPECT_EQ(request.input.context, one + two);
+         });
+}
+
+TEST(DecodeExampleRequestTest, OfTheTwoListsTheLastCounts) {
+  const std::string list = List(AnExample("a"));
+  const std::string with_context = ListWithContext(AnExample("b") + Context(""));
+  Decode(Input(list + with_context), [](const ExampleRequest& request) {
+    EXPECT_THAT(Texts(request.input.examples), ElementsAre("b"));
+  });
+  Decode(Input(with_context + list), [](const ExampleRequest& request) {
+    EXPECT_THAT(Texts(request.input.examples), ElementsAre("a"));
+    EXPECT_EQ(request.input.context, "");
+  });
+}
+
+TEST(DecodeExampleRequestTest, SaysWhereAMessageIsMalformed) {
+  ExpectRefused("\x12\x09", "input: length goes past the end (byte 1 of 2)");
+  ExpectRefused(Input("\x0a\x02\x0a"),
+                "input.example_list: length goes past the end (byte 3 of 5)");
+  ExpectRefused(BytesField(1, BytesField(1, "\xff")),
+                "model_spec.name: not valid UTF-8 (byte 3 of 5)");
+}
+
+TEST(DecodeExampleRequestTest, SaysWhereAContextIsMalformed) {
+  ExpectRefused(Input(ListWithContext(Context(Feature("age", BytesField(1, "abc"))))),
+                "input.example_list_with_context.context.features.feature[\"age\"].value."
+                "float_list.value: the packed field's 3 bytes are no multiple of 4 "
+                "(byte 20 of 24)");
+}
+
+}  // namespace
+}  // namespace colcast

@@ -1,0 +1,203 @@
+"""Classify, Regress and MultiInference with bytes and examples that make no sense.
+
+Each is answered with the right code and the culprit's name, and the next good request is served.
+"""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import grpc
+import pytest
+from colcast.server import ServerProcess
+from google.protobuf.message import DecodeError
+from tensorflow_serving.apis import classification_pb2, inference_pb2, regression_pb2
+
+SERVICE = "/tensorflow.serving.PredictionService"
+REQUESTS = {
+    "Classify": classification_pb2.ClassificationRequest,
+    "Regress": regression_pb2.RegressionRequest,
+    "MultiInference": inference_pb2.MultiInferenceRequest,
+}
+
+
+def field(number: int, body: bytes) -> bytes:
+    """A length-delimited field."""
+    size, length = bytearray(), len(body)
+    while length >= 0x80:
+        size.append(length & 0x7F | 0x80)
+        length >>= 7
+    return bytes([number << 3 | 2, *size, length]) + body
+
+
+def feature(name: bytes, value: bytes) -> bytes:
+    """A serialized Example of one feature, whose Feature message is `value`."""
+    return field(1, field(1, field(1, name) + field(2, value)))
+
+
+def example_list(*examples: bytes) -> bytes:
+    return field(2, field(1, b"".join(field(1, one) for one in examples)))
+
+
+def with_context(context: bytes, *examples: bytes) -> bytes:
+    each = b"".join(field(1, one) for one in examples)
+    return field(2, field(2, field(2, context) + each))
+
+
+SPEC = field(1, field(1, b"half_plus_two") + field(3, b"regress_x_to_y"))
+FLOAT_2 = field(2, field(1, b"\x00\x00\x00\x40"))
+X_IS_2 = feature(b"x", FLOAT_2)
+GOOD = SPEC + example_list(X_IS_2)
+
+
+class Raw:
+    """Sends bytes to any method of the prediction service."""
+
+    def __init__(self, server: ServerProcess) -> None:
+        self.pid = server.pid
+        self._channel = grpc.insecure_channel(
+            server.target, options=[("grpc.max_receive_message_length", -1)]
+        )
+
+    def send(self, method: str, message: bytes) -> bytes:
+        """The answer's bytes; raises grpc.RpcError."""
+        call = self._channel.unary_unary(
+            f"{SERVICE}/{method}", request_serializer=None, response_deserializer=None
+        )
+        return call(message, timeout=120)
+
+    def error_of(self, method: str, message: bytes) -> tuple[str, str]:
+        """(code, message) of the error the server answers with."""
+        with pytest.raises(grpc.RpcError) as raised:
+            self.send(method, message)
+        return raised.value.code().name, raised.value.details()
+
+    def refuses(self, method: str, message: bytes, code: str, *words: str) -> None:
+        """Checks the code and the words, and that the next good request is served."""
+        got_code, details = self.error_of(method, message)
+        assert got_code == code, details
+        assert all(word in details for word in words), details
+        assert self.regress(GOOD) == [3.0]
+
+    def regress(self, message: bytes) -> list[float]:
+        """The values of a Regress call."""
+        response = regression_pb2.RegressionResponse.FromString(self.send("Regress", message))
+        return [one.value for one in response.result.regressions]
+
+    def peak_memory_bytes(self) -> int:
+        """The most memory the server has had resident so far."""
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        return int(status.split("VmHWM:")[1].split()[0]) * 1024
+
+
+@pytest.fixture(scope="module")
+def raw(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Raw]:
+    directory = tmp_path_factory.mktemp("half_plus_two")
+    maker = Path(__file__).parents[1] / "conformance" / "half_plus_two.py"
+    subprocess.run([sys.executable, maker, directory], check=True, capture_output=True)
+    with ServerProcess("half_plus_two", directory) as server:
+        yield Raw(server)
+
+
+@pytest.mark.parametrize("method", REQUESTS)
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        (b"\xff" * 10, ["byte 0"]),
+        (b"\x00", ["field number 0"]),
+        (b"\x0e\x01", ["unknown wire type"]),
+        (SPEC + b"\x12\xff\xff\xff\xff\x07", ["input", "length goes past the end"]),
+        (SPEC + field(2, b"\x0a\x05abc"), ["input.example_list", "length goes past the end"]),
+        (SPEC + field(2, field(1, b"\x0a\x7f")), ["input.example_list.examples"]),
+        (SPEC + b"\x98\x06" + b"\x80" * 10 + b"\x01", ["varint longer than 10 bytes"]),
+        (SPEC + b"\x1b" * 200 + b"\x1c" * 200, ["nested too deep"]),
+    ],
+)
+def test_says_what_is_malformed_and_where(raw, method, message, words):
+    name = REQUESTS[method].DESCRIPTOR.name
+    with pytest.raises(DecodeError):
+        REQUESTS[method].FromString(message)
+    raw.refuses(method, message, "INVALID_ARGUMENT", f"malformed {name}", *words)
+
+
+@pytest.mark.parametrize(
+    ("context", "words"),
+    [
+        (b"\x0a\x05", ["context.features", "length goes past the end"]),
+        (b"not an example", ["context"]),
+        (feature(b"\xff", FLOAT_2), ["context.features.feature", "UTF-8"]),
+        (feature(b"x", field(2, field(1, b"abc"))), ['feature["x"]', "3 bytes"]),
+        (feature(b"x", field(3, field(1, b"\x80"))), ['feature["x"]', "varint"]),
+    ],
+)
+def test_a_context_that_is_no_example_is_refused(raw, context, words):
+    """Its bytes go in front of each example's: it must not swallow them."""
+    message = SPEC + with_context(context, X_IS_2)
+    raw.refuses("Regress", message, "INVALID_ARGUMENT", "malformed", "context", *words)
+
+
+@pytest.mark.parametrize(
+    ("example", "word"),
+    [
+        (b"\xff\xff", "parse"),
+        (X_IS_2[:-1], "parse"),
+        (b"", "x"),
+        (feature(b"y", FLOAT_2), "x"),
+        (feature(b"x", field(1, field(1, b"two"))), "x"),
+        (feature(b"x", field(3, field(1, b"\x02"))), "x"),
+        (feature(b"x", field(2, field(1, b"\x00\x00\x00\x40" * 2))), "x"),
+        (feature(b"x", field(2, b"")), "x"),
+        (feature(b"x", b""), "x"),
+    ],
+)
+@pytest.mark.parametrize("context", [None, b"", feature(b"x2", FLOAT_2)])
+def test_an_example_the_model_can_not_parse_is_refused(raw, example, word, context):
+    given = example_list(X_IS_2, example)
+    if context is not None:
+        given = with_context(context, X_IS_2, example)
+    raw.refuses("Regress", SPEC + given, "INVALID_ARGUMENT", word)
+
+
+def test_every_truncation_is_refused_or_another_request(raw):
+    message = SPEC + with_context(feature(b"x2", FLOAT_2), X_IS_2, X_IS_2)
+    for size in range(len(message)):
+        code, details = raw.error_of("Regress", message[:size])
+        try:
+            regression_pb2.RegressionRequest.FromString(message[:size])
+        except DecodeError:
+            assert (code, "malformed" in details) == ("INVALID_ARGUMENT", True), size
+        else:
+            assert "malformed" not in details, (size, details)
+    assert raw.regress(message) == [3.0, 3.0]
+
+
+def test_unknown_fields_are_skipped_and_the_last_list_counts(raw):
+    unknown = field(9, b"later") + b"\x5b\x5c" + b"\x50\x07"
+    first = with_context(feature(b"x", FLOAT_2), b"", b"", b"")
+    assert raw.regress(unknown + SPEC + first + unknown + example_list(X_IS_2)) == [3.0]
+    assert raw.regress(GOOD + unknown + first) == [3.0] * 3
+
+
+def test_a_context_of_many_examples_can_not_fill_the_memory(raw):
+    """2 MB that ask for 512 GiB: a megabyte in front of each of half a million examples."""
+    context = feature(b"x", FLOAT_2) + feature(b"note", field(1, field(1, b"n" * (1 << 20))))
+    message = SPEC + with_context(context, *[b""] * (1 << 19))
+    before = raw.peak_memory_bytes()
+    raw.refuses("Regress", message, "RESOURCE_EXHAUSTED", "context", "524288 examples")
+    assert raw.peak_memory_bytes() - before < 1 << 28
+
+
+def test_a_hundred_thousand_empty_examples_take_memory_by_their_number(raw):
+    count = 100_000
+    before = raw.peak_memory_bytes()
+    assert raw.regress(SPEC + with_context(X_IS_2, *[b""] * count)) == [3.0] * count
+    assert raw.peak_memory_bytes() - before < count * 2000
+
+
+def test_thousands_of_tasks_are_judged_before_any_is_run(raw):
+    method = field(2, b"tensorflow/serving/regress")
+    tasks = field(1, field(1, SPEC[2:]) + method) * 10_000
+    raw.refuses(
+        "MultiInference", tasks + example_list(X_IS_2), "INVALID_ARGUMENT", "Duplicate", "regress"
+    )
