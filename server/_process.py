@@ -66,7 +66,9 @@ class ServerProcess:
         Raises:
           ServerFailedError: it did not.
         """
-        self._process = subprocess.Popen(self._command, stderr=subprocess.PIPE, text=True)
+        self._process = subprocess.Popen(
+            self._command, stderr=subprocess.PIPE, text=True, errors="backslashreplace"
+        )
         self.pid = self._process.pid
         ready = threading.Event()
         self._reader = threading.Thread(target=self._read_log, args=(ready,), daemon=True)

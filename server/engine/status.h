@@ -2,16 +2,16 @@
 #ifndef COLCAST_SERVER_ENGINE_STATUS_H_
 #define COLCAST_SERVER_ENGINE_STATUS_H_
 
-#include <string>
-
 #include "absl/status/status.h"
+#include "server/wire/describe.h"
 #include "server/wire/status.h"
 
 namespace colcast::engine {
 
-// Both enumerate gRPC's canonical codes.
+// Both enumerate gRPC's canonical codes. Operations quote what they were given, whole: a client
+// would drop an answer whose headers hold a megabyte.
 inline Status FromAbsl(const absl::Status& status) {
-  return {static_cast<StatusCode>(status.code()), std::string(status.message())};
+  return {static_cast<StatusCode>(status.code()), Readable(status.message())};
 }
 
 inline absl::Status ToAbsl(const Status& status) {

@@ -40,5 +40,19 @@ TEST(DataTypeTest, HasTensorFlowsNamesAndSizes) {
   EXPECT_EQ(ElementSize(static_cast<DataType>(109)), 0u);
 }
 
+TEST(ReadableTest, TextThatIsShortUtf8StaysAsItIs) {
+  EXPECT_EQ(Readable(""), "");
+  EXPECT_EQ(Readable("caf\u00e9 'x'\n"), "caf\u00e9 'x'\n");
+}
+
+TEST(ReadableTest, OtherBytesAreEscaped) {
+  EXPECT_EQ(Readable("value: '\xff\x0a\x80'"), "value: '\\xff\n\\x80'");
+}
+
+TEST(ReadableTest, LongTextIsCutBetweenCharacters) {
+  EXPECT_EQ(Readable(std::string(5000, 'a')), std::string(1000, 'a') + "...");
+  EXPECT_EQ(Readable(std::string(999, 'a') + "\u00e9\u00e9"), std::string(999, 'a') + "...");
+}
+
 }  // namespace
 }  // namespace colcast

@@ -45,7 +45,9 @@ def with_context(context: bytes, *examples: bytes) -> bytes:
     return field(2, field(2, field(2, context) + each))
 
 
-SPEC = field(1, field(1, b"half_plus_two") + field(3, b"regress_x_to_y"))
+MODEL = field(1, b"half_plus_two") + field(3, b"regress_x_to_y")
+SPEC = field(1, MODEL)
+TASK = field(1, SPEC + field(2, b"tensorflow/serving/regress"))
 FLOAT_2 = field(2, field(1, b"\x00\x00\x00\x40"))
 X_IS_2 = feature(b"x", FLOAT_2)
 GOOD = SPEC + example_list(X_IS_2)
@@ -104,18 +106,19 @@ def raw(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Raw]:
 @pytest.mark.parametrize(
     ("message", "words"),
     [
-        (b"\xff" * 10, ["byte 0"]),
+        (b"\xff" * 10, ["tag longer than 5 bytes"]),
         (b"\x00", ["field number 0"]),
         (b"\x0e\x01", ["unknown wire type"]),
-        (SPEC + b"\x12\xff\xff\xff\xff\x07", ["input", "length goes past the end"]),
-        (SPEC + field(2, b"\x0a\x05abc"), ["input.example_list", "length goes past the end"]),
-        (SPEC + field(2, field(1, b"\x0a\x7f")), ["input.example_list.examples"]),
-        (SPEC + b"\x98\x06" + b"\x80" * 10 + b"\x01", ["varint longer than 10 bytes"]),
-        (SPEC + b"\x1b" * 200 + b"\x1c" * 200, ["nested too deep"]),
+        (b"\x12\xff\xff\xff\xff\x07", ["input", "length goes past the end"]),
+        (field(2, b"\x0a\x05abc"), ["input.example_list", "length goes past the end"]),
+        (field(2, field(1, b"\x0a\x7f")), ["input.example_list.examples"]),
+        (b"\x98\x06" + b"\x80" * 10 + b"\x01", ["varint longer than 10 bytes"]),
+        (b"\x1b" * 200 + b"\x1c" * 200, ["nested too deep"]),
     ],
 )
 def test_says_what_is_malformed_and_where(raw, method, message, words):
     name = REQUESTS[method].DESCRIPTOR.name
+    message = (TASK if method == "MultiInference" else SPEC) + message
     with pytest.raises(DecodeError):
         REQUESTS[method].FromString(message)
     raw.refuses(method, message, "INVALID_ARGUMENT", f"malformed {name}", *words)
@@ -196,8 +199,11 @@ def test_a_hundred_thousand_empty_examples_take_memory_by_their_number(raw):
 
 
 def test_thousands_of_tasks_are_judged_before_any_is_run(raw):
-    method = field(2, b"tensorflow/serving/regress")
-    tasks = field(1, field(1, SPEC[2:]) + method) * 10_000
-    raw.refuses(
-        "MultiInference", tasks + example_list(X_IS_2), "INVALID_ARGUMENT", "Duplicate", "regress"
-    )
+    message = TASK * 10_000 + example_list(X_IS_2)
+    raw.refuses("MultiInference", message, "INVALID_ARGUMENT", "Duplicate", "regress_x_to_y")
+
+
+def test_what_tensorflow_says_of_a_long_example_stays_short_enough_to_send(raw):
+    """It quotes the whole example; gRPC clients take headers of 8 KiB."""
+    example = feature(b"note", field(1, field(1, b"\xff" * (1 << 20)))) + X_IS_2[:-1]
+    raw.refuses("Regress", SPEC + example_list(example), "INVALID_ARGUMENT", "parse", "...")
