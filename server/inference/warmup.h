@@ -19,8 +19,8 @@ struct WarmupOptions {
 // if there is such a file: TFRecords of tensorflow.serving.PredictionLog, at most 1000. The first
 // request that fails is the error, as in TensorFlow Serving; so are DATA_LOSS as TfRecordReader has
 // it, INVALID_ARGUMENT for a record that is no PredictionLog or one too many, and UNIMPLEMENTED for
-// a session_run_log or predict_streamed_log. Messages name the file and count the records from 1. `num_records` is how many
-// were run.
+// a session_run_log or predict_streamed_log. Messages name the file and count the records from 1.
+// `num_records` is how many were run.
 Status WarmUp(const Servable& servable, const std::string& directory, const WarmupOptions& options,
               int* num_records);
 

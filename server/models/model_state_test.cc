@@ -1,0 +1,181 @@
+#include "server/models/model_state.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace colcast::models {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr Clock::time_point kNow{};
+const RetryPolicy kNoRetries{0, std::chrono::seconds(1)};
+const RetryPolicy kOneRetry{1, std::chrono::seconds(1)};
+
+std::vector<VersionDirectory> OnDisk(const std::vector<int64_t>& versions) {
+  std::vector<VersionDirectory> directories;
+  for (const int64_t version : versions) {
+    directories.push_back({version, "/m/" + std::to_string(version)});
+  }
+  return directories;
+}
+
+std::vector<int64_t> Numbers(const std::vector<const Version*>& versions) {
+  std::vector<int64_t> numbers;
+  for (const Version* version : versions) numbers.push_back(version->directory.version);
+  return numbers;
+}
+
+class ModelStateTest : public testing::Test {
+ protected:
+  void Load(int64_t version) {
+    const std::string path = "/m/" + std::to_string(version);
+    state_.StartLoading(path);
+    state_.Loaded(path, nullptr);
+  }
+  bool Fail(int64_t version, const RetryPolicy& retries) {
+    const std::string path = "/m/" + std::to_string(version);
+    state_.StartLoading(path);
+    return state_.LoadFailed(path, Internal("broken"), retries, kNow);
+  }
+  std::vector<int64_t> ToLoad(Clock::time_point now = kNow) const {
+    return Numbers(state_.ToLoad(now));
+  }
+  std::vector<int64_t> ToUnload() const { return Numbers(state_.ToUnload()); }
+
+  ModelState state_{ModelConfig{"m", "/m", {}, {}}};
+};
+
+TEST_F(ModelStateTest, LoadsTheHighestFirst) {
+  state_.Want(OnDisk({1, 2, 3}));
+  EXPECT_THAT(ToLoad(), ElementsAre(3, 2, 1));
+  EXPECT_THAT(ToUnload(), IsEmpty());
+}
+
+TEST_F(ModelStateTest, TheOldVersionStaysUntilTheNewOneIsReady) {
+  state_.Want(OnDisk({1}));
+  Load(1);
+  state_.Want(OnDisk({2}));
+  EXPECT_THAT(ToLoad(), ElementsAre(2));
+  EXPECT_THAT(ToUnload(), IsEmpty());
+  Load(2);
+  EXPECT_THAT(ToUnload(), ElementsAre(1));
+}
+
+TEST_F(ModelStateTest, TheOldVersionStaysIfTheNewOneFails) {
+  state_.Want(OnDisk({1}));
+  Load(1);
+  state_.Want(OnDisk({2}));
+  EXPECT_FALSE(Fail(2, kNoRetries));
+  EXPECT_THAT(ToUnload(), IsEmpty());
+  EXPECT_THAT(ToLoad(), IsEmpty());
+  EXPECT_TRUE(state_.available());
+  EXPECT_FALSE(state_.given_up());
+}
+
+TEST_F(ModelStateTest, OfSeveralOldVersionsTheHighestBridgesTheGap) {
+  state_.Want(OnDisk({1, 2}));
+  Load(1);
+  Load(2);
+  state_.Want(OnDisk({3}));
+  EXPECT_THAT(ToUnload(), ElementsAre(1));
+}
+
+TEST_F(ModelStateTest, WithoutAVersionOnDiskAllGo) {
+  state_.Want(OnDisk({1}));
+  Load(1);
+  state_.Want({});
+  EXPECT_THAT(ToUnload(), ElementsAre(1));
+}
+
+TEST_F(ModelStateTest, AFailedVersionIsRetriedWhenItsTimeHasCome) {
+  state_.Want(OnDisk({1}));
+  EXPECT_TRUE(Fail(1, kOneRetry));
+  EXPECT_THAT(ToLoad(), IsEmpty());
+  EXPECT_EQ(state_.NextRetry(), kNow + kOneRetry.interval);
+  EXPECT_THAT(ToLoad(kNow + kOneRetry.interval), ElementsAre(1));
+  EXPECT_FALSE(state_.given_up());
+  EXPECT_FALSE(Fail(1, kOneRetry));
+  EXPECT_TRUE(state_.given_up());
+  EXPECT_EQ(state_.NextRetry(), std::nullopt);
+  EXPECT_THAT(state_.FirstError().message, HasSubstr("broken"));
+}
+
+TEST_F(ModelStateTest, AVersionNotWantedAnyMoreIsNotRetried) {
+  state_.Want(OnDisk({1}));
+  EXPECT_TRUE(Fail(1, kOneRetry));
+  state_.Want(OnDisk({2}));
+  EXPECT_THAT(ToLoad(kNow + kOneRetry.interval), ElementsAre(2));
+  EXPECT_EQ(state_.NextRetry(), std::nullopt);
+}
+
+TEST_F(ModelStateTest, AFailedVersionThatWentAndCameBackIsTriedAgain) {
+  state_.Want(OnDisk({1}));
+  Fail(1, kNoRetries);
+  state_.Want({});
+  state_.Want(OnDisk({1}));
+  EXPECT_THAT(ToLoad(), ElementsAre(1));
+}
+
+TEST_F(ModelStateTest, AVersionWantedAgainWhileItUnloadsIsLoadedAfterwards) {
+  state_.Want(OnDisk({1}));
+  Load(1);
+  state_.Want({});
+  state_.StartUnloading("/m/1");
+  state_.Want(OnDisk({1}));
+  EXPECT_THAT(ToLoad(), IsEmpty());
+  state_.Unloaded("/m/1");
+  EXPECT_THAT(ToLoad(), ElementsAre(1));
+}
+
+TEST_F(ModelStateTest, AVersionLoadedInVainGoesWhenItIsReady) {
+  state_.Want(OnDisk({1, 2}));
+  Load(2);
+  state_.StartLoading("/m/1");
+  state_.Want(OnDisk({2}));
+  state_.Loaded("/m/1", nullptr);
+  EXPECT_THAT(ToUnload(), ElementsAre(1));
+}
+
+TEST_F(ModelStateTest, OneNumberUnderTwoBasePathsIsTwoVersions) {
+  state_.Want(OnDisk({1}));
+  Load(1);
+  state_.Want({{1, "/elsewhere/1"}});
+  EXPECT_THAT(ToLoad(), ElementsAre(1));
+  EXPECT_THAT(ToUnload(), IsEmpty());
+}
+
+TEST_F(ModelStateTest, SettlesWhenAVersionServesOrAllWereTried) {
+  EXPECT_FALSE(state_.settled());
+  state_.Want({});
+  EXPECT_TRUE(state_.settled());
+  state_.Want(OnDisk({1, 2}));
+  EXPECT_FALSE(state_.settled());
+  Fail(1, kOneRetry);
+  EXPECT_FALSE(state_.settled());
+  Fail(2, kOneRetry);
+  EXPECT_TRUE(state_.settled());
+}
+
+TEST_F(ModelStateTest, VersionsThatEndedAreForgottenInTime) {
+  for (int64_t version = 1; version <= 1000; ++version) {
+    state_.Want(OnDisk({version}));
+    Load(version);
+    if (version > 1) {
+      state_.StartUnloading("/m/" + std::to_string(version - 1));
+      state_.Unloaded("/m/" + std::to_string(version - 1));
+    }
+  }
+  EXPECT_THAT(state_.versions(), SizeIs(testing::Le(25u)));
+  EXPECT_EQ(state_.versions().back().directory.version, 1000);
+}
+
+}  // namespace
+}  // namespace colcast::models

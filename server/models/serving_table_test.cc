@@ -1,0 +1,127 @@
+#include "server/models/serving_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "server/models/unloader.h"
+
+namespace colcast::models {
+namespace {
+
+using testing::HasSubstr;
+
+// A model without graph: enough to be found, counted and destroyed.
+class EmptyModel final : public engine::Model {
+ public:
+  const std::string& signatures() const override { return signatures_; }
+  Status Predict(const PredictRequest&, std::unique_ptr<engine::Outputs>*) const override {
+    return Internal("no graph");
+  }
+
+ private:
+  const std::string signatures_;
+};
+
+std::shared_ptr<const Servable> MakeServable(int64_t version) {
+  std::shared_ptr<const Servable> servable;
+  const Status status = Servable::Create("m", version, std::make_unique<EmptyModel>(), &servable);
+  EXPECT_TRUE(status.ok()) << status.message;
+  return servable;
+}
+
+ModelSpec Spec(const std::string& name) {
+  ModelSpec spec;
+  spec.name = name;
+  return spec;
+}
+
+ModelSpec Spec(const std::string& name, int64_t version) {
+  ModelSpec spec = Spec(name);
+  spec.version = version;
+  return spec;
+}
+
+ModelSpec Label(const std::string& name, const std::string& label) {
+  ModelSpec spec = Spec(name);
+  spec.version_label = label;
+  return spec;
+}
+
+class ServingTableTest : public testing::Test {
+ protected:
+  ServingTableTest() {
+    ServingModels models;
+    models["m"].versions = {{3, MakeServable(3)}, {7, MakeServable(7)}};
+    models["m"].labels = {{"stable", 3}, {"gone", 5}};
+    models["waiting"];
+    table_.Replace(std::move(models));
+  }
+
+  int64_t Version(const ModelSpec& spec) {
+    std::shared_ptr<const Servable> servable;
+    const Status status = table_.Find(spec, &servable);
+    EXPECT_TRUE(status.ok()) << status.message;
+    return servable == nullptr ? -1 : servable->version();
+  }
+  Status ErrorOf(const ModelSpec& spec) {
+    std::shared_ptr<const Servable> servable;
+    return table_.Find(spec, &servable);
+  }
+
+  ServingTable table_;
+};
+
+TEST_F(ServingTableTest, FindsTheHighestTheGivenAndTheLabelledVersion) {
+  EXPECT_EQ(Version(Spec("m")), 7);
+  EXPECT_EQ(Version(Spec("m", 3)), 3);
+  EXPECT_EQ(Version(Label("m", "stable")), 3);
+}
+
+TEST_F(ServingTableTest, SaysWhatIsNotThere) {
+  EXPECT_EQ(ErrorOf(Spec("")).code, StatusCode::kInvalidArgument);
+  EXPECT_EQ(ErrorOf(Spec("other")).code, StatusCode::kNotFound);
+  EXPECT_THAT(ErrorOf(Spec("other")).message,
+              HasSubstr("Latest(other): this server serves \"m\", \"waiting\""));
+  EXPECT_EQ(ErrorOf(Spec("waiting")).code, StatusCode::kNotFound);
+  EXPECT_THAT(ErrorOf(Spec("waiting")).message, HasSubstr("no version loaded"));
+  EXPECT_EQ(ErrorOf(Spec("m", 4)).code, StatusCode::kNotFound);
+  EXPECT_THAT(ErrorOf(Spec("m", 4)).message, HasSubstr("Specific(m, 4): version 3, 7 serve"));
+  EXPECT_EQ(ErrorOf(Label("m", "canary")).code, StatusCode::kInvalidArgument);
+  EXPECT_THAT(ErrorOf(Label("m", "canary")).message, HasSubstr("label: canary"));
+  EXPECT_EQ(ErrorOf(Label("m", "gone")).code, StatusCode::kNotFound);
+}
+
+TEST(UnloaderTest, DestroysOnItsOwnThreadOnceTheLastUserIsGone) {
+  std::atomic<bool> destroyed{false};
+  std::thread::id where;
+  Unloader unloader(1);
+  std::shared_ptr<const Servable> shared = unloader.Share(MakeServable(1), [&] {
+    where = std::this_thread::get_id();
+    destroyed = true;
+  });
+  std::shared_ptr<const Servable> user = shared;
+  shared.reset();
+  EXPECT_EQ(user->version(), 1);
+  EXPECT_FALSE(destroyed);
+  user.reset();
+  while (!destroyed) std::this_thread::yield();
+  EXPECT_NE(where, std::this_thread::get_id());
+}
+
+TEST(UnloaderTest, AUserMayOutliveIt) {
+  std::shared_ptr<const Servable> user;
+  {
+    Unloader unloader(2);
+    user = unloader.Share(MakeServable(1), [] { FAIL() << "there is no thread to call this"; });
+  }
+  EXPECT_EQ(user->version(), 1);
+}
+
+}  // namespace
+}  // namespace colcast::models
