@@ -29,7 +29,6 @@ class HttpServer {
     std::chrono::milliseconds idle_timeout{60'000};
     // How long a request's body may take to arrive, and an answer to be taken.
     std::chrono::milliseconds transfer_timeout{300'000};
-    bool cors = false;                               // --rest_api_enable_cors_support
     std::shared_ptr<boost::asio::ssl::context> tls;  // null: no TLS
   };
 

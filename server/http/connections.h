@@ -1,0 +1,89 @@
+// The open connections of a server: how many there may be, and how they end.
+#ifndef COLCAST_SERVER_HTTP_CONNECTIONS_H_
+#define COLCAST_SERVER_HTTP_CONNECTIONS_H_
+
+#include <condition_variable>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+namespace colcast::http {
+
+class Connection {
+ public:
+  virtual ~Connection() = default;
+  // Closes it now, or after the answer if a request is in flight.
+  virtual void Stop() = 0;
+};
+
+class Connections {
+ public:
+  explicit Connections(size_t max) : max_(max) {}
+
+  // A place in the list; destroyed after the connection's socket, it makes room for another one.
+  class Place {
+   public:
+    explicit Place(Connections* connections) : connections_(connections) {}
+    ~Place() { connections_->Remove(at_); }
+    Place(const Place&) = delete;
+
+    // False once the connections have been stopped.
+    bool Hold(std::weak_ptr<Connection> connection) {
+      std::lock_guard<std::mutex> lock(connections_->mutex_);
+      *at_ = std::move(connection);
+      return !connections_->stopped_;
+    }
+    bool stopped() const {
+      std::lock_guard<std::mutex> lock(connections_->mutex_);
+      return connections_->stopped_;
+    }
+
+   private:
+    friend class Connections;
+    Connections* const connections_;
+    std::list<std::weak_ptr<Connection>>::iterator at_;
+  };
+
+  // Null if there is no room, or they have been stopped.
+  std::unique_ptr<Place> Add() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (stopped_ || open_.size() >= max_) return nullptr;
+    auto place = std::make_unique<Place>(this);
+    place->at_ = open_.emplace(open_.end());
+    return place;
+  }
+
+  // Stops every connection and returns when the last one is gone.
+  void StopAll() {
+    std::list<std::weak_ptr<Connection>> open;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      stopped_ = true;
+      open = open_;
+    }
+    for (const auto& weak : open) {
+      if (const std::shared_ptr<Connection> connection = weak.lock()) connection->Stop();
+    }
+    open.clear();
+    std::unique_lock<std::mutex> lock(mutex_);
+    all_gone_.wait(lock, [this] { return open_.empty(); });
+  }
+
+ private:
+  void Remove(std::list<std::weak_ptr<Connection>>::iterator at) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    open_.erase(at);
+    if (open_.empty()) all_gone_.notify_all();
+  }
+
+  const size_t max_;
+  std::mutex mutex_;
+  std::condition_variable all_gone_;
+  std::list<std::weak_ptr<Connection>> open_;
+  bool stopped_ = false;
+};
+
+}  // namespace colcast::http
+
+#endif  // COLCAST_SERVER_HTTP_CONNECTIONS_H_

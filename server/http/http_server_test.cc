@@ -1,0 +1,239 @@
+#include "server/http/http_server.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <future>
+#include <string>
+#include <thread>
+
+#include "server/http/gzip.h"
+
+namespace colcast::http {
+namespace {
+
+using std::chrono::milliseconds;
+
+// A plain socket, to send what no client library would.
+class Client {
+ public:
+  explicit Client(const HttpServer& server) : fd_(socket(AF_INET, SOCK_STREAM, 0)) {
+    const std::string address = server.address();
+    sockaddr_in to = {};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(std::stoi(address.substr(address.find(':') + 1)));
+    inet_pton(AF_INET, "127.0.0.1", &to.sin_addr);
+    timeval patience = {20, 0};
+    setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    EXPECT_EQ(connect(fd_, reinterpret_cast<sockaddr*>(&to), sizeof(to)), 0);
+  }
+  ~Client() { Close(); }
+
+  void Send(const std::string& text) { send(fd_, text.data(), text.size(), MSG_NOSIGNAL); }
+
+  // Until `end` has come, or the server has closed the connection.
+  std::string ReadUntil(const std::string& end) {
+    std::string got;
+    char chunk[4096];
+    while (end.empty() || got.find(end) == std::string::npos) {
+      const ssize_t size = recv(fd_, chunk, sizeof(chunk), 0);
+      if (size < 0) return got + "<no end>";
+      if (size == 0) break;
+      got.append(chunk, size);
+    }
+    return got;
+  }
+  std::string ReadAll() { return ReadUntil(""); }
+
+  void Close() {
+    if (fd_ >= 0) close(fd_);
+    fd_ = -1;
+  }
+
+ private:
+  int fd_;
+};
+
+// Answers /echo with the request's body, /long with 100,000 bytes, and keeps /wait waiting.
+class HttpServerTest : public testing::Test {
+ protected:
+  void Start(HttpServer::Options options = {}) {
+    options.host = "127.0.0.1";
+    Router router;
+    router.AddPage("/long", [] {
+      Response response;
+      response.body = std::string(100'000, 'x');
+      return response;
+    });
+    router.AddTree("/echo", [](std::shared_ptr<Exchange> exchange) {
+      Response response;
+      response.body = exchange->request().method + ' ' + exchange->request().body;
+      exchange->Answer(std::move(response));
+    });
+    router.AddTree("/wait", [this](std::shared_ptr<Exchange> exchange) {
+      waiting_.set_value(std::move(exchange));
+    });
+    const Status status = HttpServer::Start(options, std::move(router), &server_);
+    ASSERT_TRUE(status.ok()) << status.message;
+  }
+
+  std::string Ask(const std::string& request) {
+    Client client(*server_);
+    client.Send(request);
+    return client.ReadAll();
+  }
+
+  std::promise<std::shared_ptr<Exchange>> waiting_;
+  std::unique_ptr<HttpServer> server_;
+};
+
+TEST_F(HttpServerTest, OneConnectionServesRequestAfterRequest) {
+  Start();
+  Client client(*server_);
+  for (const std::string body : {"one", "two", "three"}) {
+    client.Send("POST /echo HTTP/1.1\r\nContent-Length: " + std::to_string(body.size()) +
+                "\r\n\r\n" + body);
+    const std::string answer = client.ReadUntil(body);
+    EXPECT_NE(answer.find("HTTP/1.1 200 OK\r\n"), std::string::npos) << answer;
+    EXPECT_NE(answer.find("\r\n\r\nPOST " + body), std::string::npos) << answer;
+  }
+}
+
+TEST_F(HttpServerTest, PipelinedAndChunkedRequestsAreRead) {
+  Start();
+  const std::string chunked =
+      "POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n";
+  const std::string last = "GET /echo HTTP/1.1\r\nConnection: close\r\n\r\n";
+  const std::string answer = Ask(chunked + last);
+  EXPECT_NE(answer.find("POST abcde"), std::string::npos) << answer;
+  EXPECT_NE(answer.find("GET "), std::string::npos) << answer;
+}
+
+TEST_F(HttpServerTest, AClientThatExpectsToBeAskedIsAsked) {
+  Start();
+  Client client(*server_);
+  client.Send("POST /echo HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+  EXPECT_EQ(client.ReadUntil("\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
+  client.Send("hi");
+  EXPECT_NE(client.ReadUntil("POST hi").find("200 OK"), std::string::npos);
+}
+
+TEST_F(HttpServerTest, HeadIsAnsweredWithoutABody) {
+  Start();
+  const std::string answer = Ask("HEAD /long HTTP/1.1\r\nConnection: close\r\n\r\n");
+  EXPECT_NE(answer.find("Content-Length: 100000\r\n"), std::string::npos) << answer;
+  EXPECT_EQ(answer.find('x', answer.find("\r\n\r\n")), std::string::npos);
+}
+
+TEST_F(HttpServerTest, LargeAnswersAreCompressedForThoseWhoAsk) {
+  Start();
+  const std::string ask = "GET /long HTTP/1.1\r\nConnection: close\r\n";
+  const std::string answer = Ask(ask + "Accept-Encoding: gzip\r\n\r\n");
+  EXPECT_NE(answer.find("Content-Encoding: gzip\r\n"), std::string::npos);
+  std::string body;
+  ASSERT_TRUE(Gunzip(answer.substr(answer.find("\r\n\r\n") + 4), 1 << 20, &body).ok());
+  EXPECT_EQ(body, std::string(100'000, 'x'));
+  EXPECT_EQ(Ask(ask + "\r\n").find("Content-Encoding"), std::string::npos);
+}
+
+TEST_F(HttpServerTest, UnknownPathsAndMethodsOfPagesAreRefused) {
+  Start();
+  const std::string close = " HTTP/1.1\r\nConnection: close\r\n\r\n";
+  EXPECT_NE(Ask("GET /nowhere" + close).find("404 Not Found"), std::string::npos);
+  EXPECT_NE(Ask("DELETE /long" + close).find("405 Method Not Allowed"), std::string::npos);
+}
+
+TEST_F(HttpServerTest, WhatIsNoHttpIsRefused) {
+  Start();
+  for (const char* bad :
+       {"hello\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/9.9\r\n\r\n",
+        "GET / HTTP/1.1\r\nno colon\r\n\r\n", "POST /echo HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+        "POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n"}) {
+    const std::string answer = Ask(bad);
+    EXPECT_NE(answer.find("400 Bad Request"), std::string::npos) << bad << answer;
+    EXPECT_NE(answer.find("{ \"error\": \"malformed HTTP: "), std::string::npos) << answer;
+  }
+}
+
+TEST_F(HttpServerTest, HeadersAndBodiesHaveALimit) {
+  HttpServer::Options options;
+  options.max_header_bytes = 1000;
+  options.max_body_bytes = 10;
+  Start(options);
+  const std::string header = Ask("GET / HTTP/1.1\r\nA: " + std::string(2000, 'a') + "\r\n\r\n");
+  EXPECT_NE(header.find("431 "), std::string::npos) << header;
+  const std::string announced = Ask("POST /echo HTTP/1.1\r\nContent-Length: 11\r\n\r\n");
+  EXPECT_NE(announced.find("413 "), std::string::npos) << announced;
+  EXPECT_NE(announced.find("over 10 bytes"), std::string::npos) << announced;
+  const std::string chunked =
+      Ask("POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nb\r\n01234567890\r\n0\r\n\r\n");
+  EXPECT_NE(chunked.find("413 "), std::string::npos) << chunked;
+}
+
+TEST_F(HttpServerTest, ASlowClientIsLetGo) {
+  HttpServer::Options options;
+  options.idle_timeout = options.transfer_timeout = milliseconds(50);
+  Start(options);
+  EXPECT_EQ(Ask(""), "");
+  EXPECT_EQ(Ask("GET / HTT"), "");
+  EXPECT_EQ(Ask("POST /echo HTTP/1.1\r\nContent-Length: 5\r\n\r\nab"), "");
+}
+
+TEST_F(HttpServerTest, OneConnectionTooManyIsTurnedAway) {
+  HttpServer::Options options;
+  options.max_connections = 1;
+  Start(options);
+  Client first(*server_);
+  first.Send("GET /echo HTTP/1.1\r\n\r\n");
+  first.ReadUntil("GET ");
+  Client second(*server_);
+  EXPECT_NE(second.ReadAll().find("503 Service Unavailable"), std::string::npos);
+}
+
+TEST_F(HttpServerTest, AClientThatHungUpIsNoticed) {
+  Start();
+  Client client(*server_);
+  client.Send("GET /wait HTTP/1.1\r\n\r\n");
+  const std::shared_ptr<Exchange> exchange = waiting_.get_future().get();
+  EXPECT_FALSE(exchange->cancelled());
+  client.Close();
+  while (!exchange->cancelled()) std::this_thread::yield();
+  exchange->Answer({});
+}
+
+TEST_F(HttpServerTest, WhatIsInFlightIsAnsweredBeforeTheServerEnds) {
+  Start();
+  Client idle(*server_);
+  Client client(*server_);
+  client.Send("GET /wait HTTP/1.1\r\n\r\n");
+  std::shared_ptr<Exchange> exchange = waiting_.get_future().get();
+  std::thread stopper([this] { server_->Shutdown(); });
+  EXPECT_EQ(idle.ReadAll(), "");
+  Response response;
+  response.body = "at last";
+  exchange->Answer(std::move(response));
+  const std::string answer = client.ReadAll();
+  EXPECT_NE(answer.find("at last"), std::string::npos) << answer;
+  EXPECT_NE(answer.find("Connection: close"), std::string::npos) << answer;
+  client.Close();
+  exchange.reset();  // a connection lives as long as its exchange is held
+  stopper.join();
+}
+
+TEST_F(HttpServerTest, APortInUseIsNamed) {
+  Start();
+  HttpServer::Options options;
+  options.host = "127.0.0.1";
+  const std::string address = server_->address();
+  options.port = std::stoi(address.substr(address.find(':') + 1));
+  std::unique_ptr<HttpServer> second;
+  const Status status = HttpServer::Start(options, Router(), &second);
+  EXPECT_EQ(status.code, StatusCode::kUnavailable);
+  EXPECT_NE(status.message.find(address), std::string::npos) << status.message;
+}
+
+}  // namespace
+}  // namespace colcast::http
