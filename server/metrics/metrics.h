@@ -27,6 +27,11 @@ struct RequestLabels {
   std::string signature_name;
   std::string api;
   std::string entrypoint;
+
+  bool operator==(const RequestLabels& other) const {
+    return std::tie(model_name, signature_name, api, entrypoint) ==
+           std::tie(other.model_name, other.signature_name, other.api, other.entrypoint);
+  }
 };
 
 // Everything counted of the requests of one series since the server started.

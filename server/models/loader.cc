@@ -33,6 +33,7 @@ void Loader::Run(const Job& job, const Done& done) {
   LoadReport report;
   report.model_name = job.model_name;
   report.version = job.directory.version;
+  report.path = job.directory.path;
   report.attempt = job.attempt;
   std::shared_ptr<const Servable> servable;
   report.status = Load(job, &report, &servable);

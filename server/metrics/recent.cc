@@ -1,0 +1,84 @@
+#include "server/metrics/recent.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace colcast::metrics {
+namespace {
+
+RecentSeries Summarize(const RequestSeries& series) {
+  RecentSeries kept;
+  kept.labels = series.labels;
+  kept.answered = series.Answered();
+  kept.failed = kept.answered - series.answered[static_cast<size_t>(StatusCode::kOk)];
+  kept.rows = series.rows.sum;
+  kept.bytes_saved = series.bytes_saved;
+  kept.latency = series.latency;
+  return kept;
+}
+
+void Subtract(const RecentSeries& earlier, RecentSeries* later) {
+  later->answered -= earlier.answered;
+  later->failed -= earlier.failed;
+  later->rows -= earlier.rows;
+  later->bytes_saved -= earlier.bytes_saved;
+  later->latency.Subtract(earlier.latency);
+}
+
+double Seconds(std::chrono::steady_clock::duration time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+int64_t Answered(const std::vector<RecentSeries>& requests) {
+  int64_t answered = 0;
+  for (const RecentSeries& series : requests) answered += series.answered;
+  return answered;
+}
+
+}  // namespace
+
+void Recent::Add(Time now, const std::vector<RequestSeries>& requests, double cpu_seconds) {
+  Sample sample{now, cpu_seconds, {}};
+  sample.requests.reserve(requests.size());
+  for (const RequestSeries& series : requests) sample.requests.push_back(Summarize(series));
+  std::lock_guard<std::mutex> lock(mutex_);
+  samples_.push_back(std::move(sample));
+  // The second sample is old enough to begin the longest interval: the first is of no more use.
+  while (samples_.size() > 2 && now - samples_[1].time >= kKept) samples_.pop_front();
+}
+
+Recent::Interval Recent::Last(std::chrono::seconds span) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  Interval interval;
+  if (samples_.size() < 2) return interval;
+  const Sample& end = samples_.back();
+  const Sample* start = &samples_.front();
+  for (const Sample& sample : samples_) {
+    if (end.time - sample.time >= span) start = &sample;
+  }
+  interval.seconds = Seconds(end.time - start->time);
+  interval.cpu_seconds = end.cpu_seconds - start->cpu_seconds;
+  interval.requests = end.requests;
+  // Series are sorted and never go: those of `start` are some of those of `end`, in their order.
+  auto later = interval.requests.begin();
+  for (const RecentSeries& earlier : start->requests) {
+    later = std::find_if(later, interval.requests.end(), [&](const RecentSeries& series) {
+      return series.labels == earlier.labels;
+    });
+    Subtract(earlier, &*later);
+  }
+  return interval;
+}
+
+std::vector<double> Recent::Rates() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<double> rates;
+  for (size_t i = 1; i < samples_.size(); ++i) {
+    const double seconds = Seconds(samples_[i].time - samples_[i - 1].time);
+    const int64_t answered = Answered(samples_[i].requests) - Answered(samples_[i - 1].requests);
+    rates.push_back(static_cast<double>(answered) / seconds);
+  }
+  return rates;
+}
+
+}  // namespace colcast::metrics

@@ -1,0 +1,61 @@
+// What the requests of the last minute came to: differences of what was counted since the start.
+#ifndef COLCAST_SERVER_METRICS_RECENT_H_
+#define COLCAST_SERVER_METRICS_RECENT_H_
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <vector>
+
+#include "server/metrics/metrics.h"
+
+namespace colcast::metrics {
+
+// What is kept of a RequestSeries.
+struct RecentSeries {
+  RequestLabels labels;
+  int64_t answered = 0;  // with whatever status
+  int64_t failed = 0;    // with another one than OK
+  int64_t rows = 0;
+  int64_t bytes_saved = 0;
+  HistogramSnapshot latency;  // of those answered OK
+};
+
+// All methods may be called from any thread.
+class Recent {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+  static constexpr std::chrono::seconds kKept{60};
+
+  struct Interval {
+    double seconds = 0;
+    double cpu_seconds = 0;              // used by the process
+    std::vector<RecentSeries> requests;  // sorted as Metrics::Requests()
+  };
+
+  // Takes what was counted until `now`, about once a second; `now` rises from call to call.
+  void Add(Time now, const std::vector<RequestSeries>& requests, double cpu_seconds);
+
+  // What was added in the last `span`, at most kKept; of less time if less was seen, and nothing
+  // before the second call of Add.
+  Interval Last(std::chrono::seconds span) const;
+
+  // Requests a second between two calls of Add, the oldest first.
+  std::vector<double> Rates() const;
+
+  // Implementation details follow.
+ private:
+  struct Sample {
+    Time time;
+    double cpu_seconds;
+    std::vector<RecentSeries> requests;
+  };
+
+  mutable std::mutex mutex_;
+  std::deque<Sample> samples_;
+};
+
+}  // namespace colcast::metrics
+
+#endif  // COLCAST_SERVER_METRICS_RECENT_H_
