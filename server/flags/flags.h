@@ -3,6 +3,8 @@
 #ifndef COLCAST_SERVER_FLAGS_FLAGS_H_
 #define COLCAST_SERVER_FLAGS_FLAGS_H_
 
+#include <string>
+
 #include "server/engine/engine.h"
 #include "server/inference/call.h"
 #include "server/models/model_manager.h"
@@ -18,6 +20,7 @@ struct ServerOptions {
   rpc::GrpcServer::Options grpc;
   TensorEncoding encoding = TensorEncoding::kTypedFields;
   inference::CallOptions calls;
+  std::string metrics_path;  // of the page for Prometheus; empty: none
 };
 
 // Reads the flags. INVALID_ARGUMENT names the flag, its value and what is wanted. Ends the process

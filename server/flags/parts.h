@@ -4,6 +4,7 @@
 #define COLCAST_SERVER_FLAGS_PARTS_H_
 
 #include <optional>
+#include <string>
 
 #include "server/flags/flags.h"
 #include "server/tls_config.h"
@@ -13,6 +14,7 @@ namespace colcast::flags {
 Status ReadEngineFlags(engine::Options* options);
 Status ReadGrpcFlags(rpc::GrpcServer::Options* options);
 Status ReadModelFlags(models::ModelManager::Options* options);
+Status ReadMonitoringFlags(std::string* metrics_path);  // empty: no page for Prometheus
 Status ReadRequestFlags(scheduling::WorkerPool::Options* workers, TensorEncoding* encoding,
                         inference::CallOptions* calls);
 Status ReadTlsFlags(std::optional<TlsConfig>* tls);  // nullopt: no TLS

@@ -82,6 +82,21 @@ void WriteRuntimeLatency(const Series& requests, TextWriter* writer) {
   }
 }
 
+// Of the APIs whose rows are tf.Examples.
+void WriteExampleCounts(const Series& requests, TextWriter* writer) {
+  std::map<std::string_view, HistogramSnapshot> sums;
+  for (const RequestSeries& series : requests) {
+    if (series.labels.api == "Predict" || series.rows.Count() == 0) continue;
+    sums[series.labels.model_name].Add(series.rows);
+  }
+  writer->Metric(":tensorflow:serving:request_example_counts", kHistogram,
+                 "tf.Examples of a request to classify or regress.");
+  for (const auto& [model, sum] : sums) writer->Sample({{"model", model}}, sum);
+  writer->Metric(":tensorflow:serving:request_example_count_total", kCounter,
+                 "tf.Examples of all requests to classify or regress.");
+  for (const auto& [model, sum] : sums) writer->Sample({{"model", model}}, sum.sum);
+}
+
 void WriteStatuses(const Series& requests, TextWriter* writer) {
   writer->Metric(":colcast:requests_total", kCounter, "Requests answered.");
   for (const RequestSeries& series : requests) {
@@ -145,6 +160,7 @@ void WriteRequests(const Series& requests, TextWriter* writer) {
   WriteRequestCount(requests, writer);
   WriteRequestLatency(requests, writer);
   WriteRuntimeLatency(requests, writer);
+  WriteExampleCounts(requests, writer);
   WriteStatuses(requests, writer);
   WriteHistograms(requests, writer);
   WriteSavings(requests, writer);

@@ -35,7 +35,7 @@ const Buckets& ByteBuckets() {
 }
 
 const Buckets& RowBuckets() {
-  static const Buckets* const buckets = new Buckets(Exponential(1, 2, 13, 1, 1));
+  static const Buckets* const buckets = new Buckets(Exponential(1, 2, 15, 1, 1));
   return *buckets;
 }
 

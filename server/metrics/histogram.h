@@ -27,7 +27,7 @@ struct Buckets {
 const Buckets& LatencyBuckets();
 // 256 bytes to 64 MiB, each 4 times the one before.
 const Buckets& ByteBuckets();
-// 1 to 4096, each twice the one before.
+// 1 to 16384, each twice the one before: those of TensorFlow Serving's example counts.
 const Buckets& RowBuckets();
 
 // A histogram as it was at one moment. An empty one has no buckets and can be added to.

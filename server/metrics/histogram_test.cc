@@ -34,7 +34,7 @@ TEST(BucketsTest, LatencyBoundsAreThoseOfTensorFlowServing) {
 
 TEST(BucketsTest, RowAndByteBoundsAreRound) {
   EXPECT_THAT(RowBuckets().published,
-              ElementsAre(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096));
+              ElementsAre(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384));
   EXPECT_THAT(ByteBuckets().published, ElementsAre(256, 1024, 4096, 16384, 65536, 262144, 1048576,
                                                    4194304, 16777216, 67108864));
 }
@@ -62,13 +62,13 @@ TEST(HistogramTest, ABoundBelongsToItsBucket) {
 
 TEST(HistogramTest, WhatIsOverTheLastBoundIsCounted) {
   Histogram histogram(RowBuckets());
-  histogram.Observe(4096);
-  histogram.Observe(4097);
+  histogram.Observe(16384);
+  histogram.Observe(16385);
   histogram.Observe(int64_t{1} << 50);
   const HistogramSnapshot snapshot = histogram.Snapshot();
   EXPECT_EQ(snapshot.counts.back(), 2);
   EXPECT_EQ(snapshot.Count(), 3);
-  EXPECT_EQ(snapshot.sum, 4096 + 4097 + (int64_t{1} << 50));
+  EXPECT_EQ(snapshot.sum, 16384 + 16385 + (int64_t{1} << 50));
 }
 
 TEST(HistogramTest, NoObservationOfAnyThreadIsLost) {
@@ -97,8 +97,8 @@ TEST(HistogramSnapshotTest, QuantilesLieWithinAPartOfABucket) {
 TEST(HistogramSnapshotTest, QuantilesOfNothingAndOfTooMuchAreFinite) {
   Histogram histogram(RowBuckets());
   EXPECT_EQ(histogram.Snapshot().Quantile(0.99), 0);
-  histogram.Observe(5000);
-  EXPECT_EQ(histogram.Snapshot().Quantile(0.99), 4096);
+  histogram.Observe(20'000);
+  EXPECT_EQ(histogram.Snapshot().Quantile(0.99), 16384);
 }
 
 TEST(HistogramSnapshotTest, AddsAndSubtracts) {

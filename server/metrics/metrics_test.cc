@@ -129,6 +129,18 @@ TEST(ExpositionTest, AnApiOverRestIsInLowerCaseAsInTensorFlowServing) {
                         "API=\"predict\",entrypoint=\"REST\"} 1\n"));
 }
 
+TEST(ExpositionTest, ExamplesAreCountedWhereRowsAreExamples) {
+  Metrics metrics;
+  metrics.Record(Answered("a", "late"));
+  RequestRecord record = Answered("a", "classify");
+  record.api = "Classify";
+  record.expansion.rows = 3;
+  metrics.Record(record);
+  const std::string text = RequestsText(metrics);
+  EXPECT_THAT(text, HasSubstr(":tensorflow:serving:request_example_counts_count{model=\"a\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr(":tensorflow:serving:request_example_count_total{model=\"a\"} 3\n"));
+}
+
 TEST(ExpositionTest, OurOwnAreBySignature) {
   Metrics metrics;
   metrics.Record(Answered("a", "late"));

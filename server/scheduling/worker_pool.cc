@@ -5,6 +5,20 @@
 
 namespace colcast::scheduling {
 
+const char* DropReasonName(DropReason reason) {
+  switch (reason) {
+    case DropReason::kQueueFull:
+      return "queue_full";
+    case DropReason::kDeadlineExceeded:
+      return "deadline_exceeded";
+    case DropReason::kCancelled:
+      return "cancelled";
+    case DropReason::kShutdown:
+      return "shutdown";
+  }
+  return "unknown";
+}
+
 WorkerPool::WorkerPool(Options options) : options_(std::move(options)) {
   workers_.reserve(options_.num_workers);
   for (int i = 0; i < options_.num_workers; ++i) {

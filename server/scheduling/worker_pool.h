@@ -30,6 +30,9 @@ using Clock = std::chrono::steady_clock;
 enum class DropReason { kQueueFull, kDeadlineExceeded, kCancelled, kShutdown };
 inline constexpr int kNumDropReasons = 4;
 
+// "queue_full" for kQueueFull.
+const char* DropReasonName(DropReason reason);
+
 // One request. Exactly one of Run and Drop is called, once; the job owns itself from then on.
 class Job {
  public:

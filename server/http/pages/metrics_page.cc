@@ -1,0 +1,57 @@
+#include "server/http/pages/metrics_page.h"
+
+#include <vector>
+
+#include "server/metrics/exposition.h"
+#include "tensorflow_serving/apis/get_model_status.pb.h"
+
+namespace colcast::http {
+namespace {
+
+using metrics::MetricType;
+using metrics::TextWriter;
+
+void WriteQueue(const scheduling::WorkerPool& workers, TextWriter* writer) {
+  writer->Metric(":colcast:queue_length", MetricType::kGauge, "Requests that wait for a worker.");
+  writer->Sample({}, int64_t{workers.queued()});
+  writer->Metric(":colcast:dropped_requests_total", MetricType::kCounter,
+                 "Requests answered with an error before they ran.");
+  for (int i = 0; i < scheduling::kNumDropReasons; ++i) {
+    const auto reason = static_cast<scheduling::DropReason>(i);
+    writer->Sample({{"reason", scheduling::DropReasonName(reason)}}, workers.dropped(reason));
+  }
+}
+
+void WriteVersions(const std::vector<models::ModelSnapshot>& models, TextWriter* writer) {
+  writer->Metric(":colcast:model_version_state", MetricType::kGauge,
+                 "1 for the state that a version is in.");
+  for (const models::ModelSnapshot& model : models) {
+    for (const models::VersionSnapshot& version : model.versions) {
+      const std::string number = std::to_string(version.status.version);
+      using tensorflow::serving::ModelVersionStatus;
+      const std::string& state = ModelVersionStatus::State_Name(
+          static_cast<ModelVersionStatus::State>(version.status.state));
+      writer->Sample({{"model_name", model.name}, {"version", number}, {"state", state}},
+                     int64_t{1});
+    }
+  }
+}
+
+}  // namespace
+
+Response MetricsPage(const Backend& backend, const std::string& server_version) {
+  TextWriter writer;
+  WriteRequests(backend.metrics->Requests(), &writer);
+  WriteQueue(*backend.workers, &writer);
+  WriteVersions(backend.models->Models(), &writer);
+  WriteLoads(backend.metrics->Loads(), &writer);
+  writer.Metric(":colcast:build_info", MetricType::kGauge, "1, with the server's version.");
+  writer.Sample({{"version", server_version}}, int64_t{1});
+  WriteProcess(metrics::ReadProcessUsage(), &writer);
+  Response response;
+  response.content_type = metrics::kTextContentType;
+  response.body = writer.text();
+  return response;
+}
+
+}  // namespace colcast::http
