@@ -12,7 +12,7 @@ from typing import Self
 
 from colcast.server._executable import find_executable
 
-_READY = re.compile(r"ready: gRPC on (\S+)")
+_READY = re.compile(r"ready: gRPC on (\S+)(?: and HTTP on (\S+))?")
 
 
 class ServerFailedError(RuntimeError):
@@ -33,7 +33,8 @@ class ServerProcess:
       ready_timeout_seconds: how long loading may take.
 
     Attributes:
-      target: "127.0.0.1:PORT", once entered.
+      target: "127.0.0.1:PORT" of gRPC, once entered.
+      http_target: "127.0.0.1:PORT" of HTTP; empty without --rest_api_port among the flags.
       pid: the process id, once entered.
     """
 
@@ -58,6 +59,7 @@ class ServerProcess:
         self._lines: collections.deque[str] = collections.deque(maxlen=1000)
         self._process: subprocess.Popen[str] | None = None
         self.target = ""
+        self.http_target = ""
         self.pid = 0
 
     def __enter__(self) -> Self:
@@ -116,7 +118,7 @@ class ServerProcess:
             self._lines.append(line)
             found = _READY.search(line)
             if found:
-                self.target = found[1]
+                self.target, self.http_target = found[1], found[2] or ""
                 ready.set()
         self._process.stderr.close()
         ready.set()  # it ended: whoever waits need not wait longer

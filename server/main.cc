@@ -7,14 +7,18 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <string>
 #include <thread>
 
 #include "server/engine_library.h"
 #include "server/flags/flags.h"
+#include "server/http_endpoint.h"
 #include "server/log.h"
+#include "server/metrics/metrics.h"
 #include "server/models/model_manager.h"
 #include "server/rpc/grpc_server.h"
 #include "server/scheduling/worker_pool.h"
+#include "server/wire/status_name.h"
 
 namespace colcast {
 namespace {
@@ -37,23 +41,50 @@ void QuietLibraries() {
   setenv("TF_CPP_MIN_LOG_LEVEL", "2", /*overwrite=*/0);
 }
 
-Status Serve(const ServerOptions& options, const sigset_t& stop_signals) {
+// The metrics of every attempt to load a version.
+models::LoadListener RecordLoads(metrics::Metrics* metrics) {
+  return [metrics](const models::LoadReport& report) {
+    const bool warmed_up = report.warmup_time.count() > 0;
+    metrics->RecordLoad(report.path, report.status.ok() || warmed_up, report.load_time);
+    if (!warmed_up) return;
+    metrics->RecordWarmup(report.path, std::string(StatusName(report.status.code)),
+                          report.warmup_time);
+  };
+}
+
+Status StartHttp(const ServerOptions& options, const Backend& backend,
+                 std::unique_ptr<HttpEndpoint>* endpoint) {
+  if (options.http.has_value()) {
+    return HttpEndpoint::Start(*options.http, options.grpc.tls, options.metrics_path, backend,
+                               endpoint);
+  }
+  if (!options.metrics_path.empty()) {
+    LogWarning("--monitoring_config_file: no metrics without --rest_api_port");
+  }
+  return OkStatus();
+}
+
+Status Serve(ServerOptions options, const sigset_t& stop_signals) {
   std::unique_ptr<engine::Engine> engine;
   if (Status status = OpenEngine(options.engine, &engine); !status.ok()) return status;
+  metrics::Metrics metrics;
+  options.models.loader.on_load = RecordLoads(&metrics);
   models::ModelManager models(options.models, engine.get());
   scheduling::WorkerPool workers(options.workers);
-  metrics::Metrics metrics;
   const Backend backend{&models, &workers, &metrics, options.encoding, options.calls};
   std::unique_ptr<rpc::GrpcServer> server;
   if (Status status = rpc::GrpcServer::Start(options.grpc, backend, &server); !status.ok()) {
     return status;
   }
+  std::unique_ptr<HttpEndpoint> http;
+  if (Status status = StartHttp(options, backend, &http); !status.ok()) return status;
   Status loaded;
   std::thread loader([&] {
     loaded = models.Start();
     if (loaded.ok()) {
       server->SetServing(true);
-      LogInfo("ready: gRPC on " + server->address());
+      LogInfo("ready: gRPC on " + server->address() +
+              (http ? " and HTTP on " + http->address() : ""));
     } else {
       kill(getpid(), SIGTERM);
     }
@@ -65,6 +96,7 @@ Status Serve(const ServerOptions& options, const sigset_t& stop_signals) {
   server->SetServing(false);
   if (loaded.ok()) LogInfo("stopping: answering what is in flight");
   server->Shutdown();
+  if (http) http->Shutdown();
   return loaded.code == StatusCode::kCancelled ? OkStatus() : loaded;
 }
 

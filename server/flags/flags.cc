@@ -41,6 +41,7 @@ Status ParseFlags(int argc, char** argv, ServerOptions* options) {
            flags::ReadTlsFlags(&options->grpc.tls),
            flags::ReadRequestFlags(&options->workers, &options->encoding, &options->calls),
            flags::ReadModelFlags(&options->models),
+           flags::ReadRestFlags(&options->http),
            flags::ReadMonitoringFlags(&options->metrics_path),
        }) {
     if (!status.ok()) return status;

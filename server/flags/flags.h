@@ -3,9 +3,11 @@
 #ifndef COLCAST_SERVER_FLAGS_FLAGS_H_
 #define COLCAST_SERVER_FLAGS_FLAGS_H_
 
+#include <optional>
 #include <string>
 
 #include "server/engine/engine.h"
+#include "server/http/http_server.h"
 #include "server/inference/call.h"
 #include "server/models/model_manager.h"
 #include "server/rpc/grpc_server.h"
@@ -20,6 +22,7 @@ struct ServerOptions {
   rpc::GrpcServer::Options grpc;
   TensorEncoding encoding = TensorEncoding::kTypedFields;
   inference::CallOptions calls;
+  std::optional<http::HttpServer::Options> http;
   std::string metrics_path;  // of the page for Prometheus; empty: none
 };
 

@@ -17,7 +17,8 @@ Status ReadModelFlags(models::ModelManager::Options* options);
 Status ReadMonitoringFlags(std::string* metrics_path);  // empty: no page for Prometheus
 Status ReadRequestFlags(scheduling::WorkerPool::Options* workers, TensorEncoding* encoding,
                         inference::CallOptions* calls);
-Status ReadTlsFlags(std::optional<TlsConfig>* tls);  // nullopt: no TLS
+Status ReadRestFlags(std::optional<http::HttpServer::Options>* options);  // nullopt: no HTTP
+Status ReadTlsFlags(std::optional<TlsConfig>* tls);                       // nullopt: no TLS
 
 }  // namespace colcast::flags
 

@@ -1,0 +1,32 @@
+#include <absl/flags/declare.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <thread>
+
+#include "server/flags/parts.h"
+#include "server/flags/range.h"
+
+ABSL_FLAG(int32_t, rest_api_port, 0,
+          "TCP port for HTTP: REST, the metrics and the status page; 0: none; -1 takes any free "
+          "one and logs which");
+ABSL_FLAG(int32_t, rest_api_num_threads, 0,
+          "threads that read HTTP requests and write their answers; 0: one a core");
+
+ABSL_DECLARE_FLAG(std::string, host);
+
+namespace colcast::flags {
+
+Status ReadRestFlags(std::optional<http::HttpServer::Options>* options) {
+  const int port = absl::GetFlag(FLAGS_rest_api_port);
+  if (port != 0) {
+    http::HttpServer::Options& http = options->emplace();
+    http.host = absl::GetFlag(FLAGS_host);
+    http.port = std::max(0, port);
+    const int threads = absl::GetFlag(FLAGS_rest_api_num_threads);
+    http.num_threads = threads > 0 ? threads : std::max(1u, std::thread::hardware_concurrency());
+  }
+  return CheckRanges({{FLAGS_rest_api_port, -1, 65535}, {FLAGS_rest_api_num_threads, 0}});
+}
+
+}  // namespace colcast::flags

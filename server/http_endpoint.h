@@ -1,0 +1,40 @@
+// The HTTP endpoint: the pages on one port.
+#ifndef COLCAST_SERVER_HTTP_ENDPOINT_H_
+#define COLCAST_SERVER_HTTP_ENDPOINT_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "server/backend.h"
+#include "server/http/http_server.h"
+#include "server/http/pages/status_page.h"
+#include "server/tls_config.h"
+#include "server/wire/status.h"
+
+namespace colcast {
+
+class HttpEndpoint {
+ public:
+  // `metrics_path`: of the page for Prometheus; empty: none. Everything `backend` points to
+  // outlives the endpoint. Errors as HttpServer::Start's.
+  static Status Start(http::HttpServer::Options options, const std::optional<TlsConfig>& tls,
+                      const std::string& metrics_path, const Backend& backend,
+                      std::unique_ptr<HttpEndpoint>* endpoint);
+
+  // HOST:PORT with the port that was bound.
+  std::string address() const { return server_->address(); }
+
+  // Takes no more requests and returns when those in flight have been answered.
+  void Shutdown() { server_->Shutdown(); }
+
+ private:
+  explicit HttpEndpoint(const Backend& backend);
+
+  http::StatusPage status_page_;
+  std::unique_ptr<http::HttpServer> server_;
+};
+
+}  // namespace colcast
+
+#endif  // COLCAST_SERVER_HTTP_ENDPOINT_H_
