@@ -34,8 +34,8 @@ sigset_t BlockStopSignals() {
   return signals;
 }
 
-// gRPC and TensorFlow write pages to the terminal otherwise, and a wrong request whole into the log;
-// their own variables still win.
+// gRPC and TensorFlow write pages to the terminal otherwise, and a wrong request whole into the
+// log; their own variables still win.
 void QuietLibraries() {
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   setenv("TF_CPP_MIN_LOG_LEVEL", "2", /*overwrite=*/0);
