@@ -1,5 +1,6 @@
 // The native server: flags and wiring only.
 
+#include <absl/synchronization/mutex.h>
 #include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
@@ -39,6 +40,11 @@ sigset_t BlockStopSignals() {
 void QuietLibraries() {
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   setenv("TF_CPP_MIN_LOG_LEVEL", "2", /*overwrite=*/0);
+}
+
+// Debian builds abseil with its deadlock detector on, which gRPC would pay for at every lock.
+void DisableDeadlockDetector() {
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
 }
 
 // The metrics of every attempt to load a version.
@@ -107,6 +113,7 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
 int main(int argc, char** argv) {
   const sigset_t stop_signals = colcast::BlockStopSignals();
   colcast::QuietLibraries();
+  colcast::DisableDeadlockDetector();
   colcast::ServerOptions options;
   colcast::Status status = colcast::ParseFlags(argc, argv, &options);
   if (status.ok()) status = colcast::Serve(options, stop_signals);

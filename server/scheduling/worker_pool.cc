@@ -32,8 +32,8 @@ WorkerPool::~WorkerPool() {
     std::lock_guard<std::mutex> lock(mutex_);
     stopping_ = true;
     left.swap(waiting_);
+    while (Idle* idle = TakeIdle()) idle->wakeup.notify_one();
   }
-  wakeup_.notify_all();
   for (const Waiting& waiting : left) Drop(waiting.job, DropReason::kShutdown);
   for (std::thread& worker : workers_) worker.join();
 }
@@ -49,15 +49,13 @@ void WorkerPool::Submit(Job* job) {
     accepted = !stopping_ && waiting_.size() < limit;
     if (accepted) {
       waiting_.push_back({job, options_.now()});
+      // Under the lock: a worker that wakes by itself may end, and its Idle with it.
+      if (Idle* idle = TakeIdle()) idle->wakeup.notify_one();
     } else {
       refused_because = stopping_ ? DropReason::kShutdown : DropReason::kQueueFull;
     }
   }
-  if (accepted) {
-    wakeup_.notify_one();
-  } else {
-    Drop(job, refused_because);
-  }
+  if (!accepted) Drop(job, refused_because);
   for (Job* late : expired) Drop(late, DropReason::kDeadlineExceeded);
 }
 
@@ -66,13 +64,35 @@ int WorkerPool::queued() const {
   return static_cast<int>(waiting_.size());
 }
 
+int WorkerPool::idle_workers() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return static_cast<int>(idle_.size());
+}
+
+WorkerPool::Idle* WorkerPool::TakeIdle() {
+  if (idle_.empty()) return nullptr;
+  Idle* const last = idle_.back();
+  idle_.pop_back();
+  last->woken = true;
+  return last;
+}
+
+void WorkerPool::WaitForWork(std::unique_lock<std::mutex>* lock, Idle* idle) {
+  while (!stopping_ && waiting_.empty()) {
+    idle->woken = false;
+    idle_.push_back(idle);
+    idle->wakeup.wait(*lock, [idle] { return idle->woken; });
+  }
+}
+
 void WorkerPool::Work() {
+  Idle idle;
   for (;;) {
     std::vector<Job*> expired;
     Waiting next{};
     {
       std::unique_lock<std::mutex> lock(mutex_);
-      wakeup_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
+      WaitForWork(&lock, &idle);
       if (waiting_.empty()) return;
       expired = TakeExpired();
       if (!waiting_.empty()) next = TakeNext();

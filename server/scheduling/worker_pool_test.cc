@@ -6,7 +6,9 @@
 #include <chrono>
 #include <future>
 #include <memory>
+#include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace colcast::scheduling {
@@ -84,10 +86,27 @@ class BlockingJob : public Job {
   const std::shared_future<void> released_;
 };
 
+// Tells on which thread it ran.
+class WhichThreadJob : public Job {
+ public:
+  explicit WhichThreadJob(std::promise<std::thread::id>* ran_on) : ran_on_(ran_on) {}
+  Clock::time_point deadline() const override { return Clock::time_point::max(); }
+  bool cancelled() const override { return false; }
+  void Run(Clock::duration) override {
+    ran_on_->set_value(std::this_thread::get_id());
+    delete this;
+  }
+  void Drop(DropReason) override { delete this; }
+
+ private:
+  std::promise<std::thread::id>* const ran_on_;
+};
+
 class WorkerPoolTest : public testing::Test {
  protected:
-  void Start(int max_queued_requests) {
+  void Start(int max_queued_requests, int num_workers = 1) {
     WorkerPool::Options options;
+    options.num_workers = num_workers;
     options.max_queued_requests = max_queued_requests;
     options.now = [this] { return now_.load(); };
     pool_ = std::make_unique<WorkerPool>(options);
@@ -104,6 +123,19 @@ class WorkerPoolTest : public testing::Test {
   std::promise<void> release_;
   std::unique_ptr<WorkerPool> pool_;
 };
+
+TEST_F(WorkerPoolTest, TheWorkerThatBecameIdleLastTakesTheNextRequest) {
+  constexpr int kWorkers = 4;
+  Start(10, kWorkers);
+  std::set<std::thread::id> threads;
+  for (int i = 0; i < 20; ++i) {
+    while (pool_->idle_workers() < kWorkers) std::this_thread::yield();
+    std::promise<std::thread::id> ran_on;
+    pool_->Submit(new WhichThreadJob(&ran_on));
+    threads.insert(ran_on.get_future().get());
+  }
+  EXPECT_EQ(threads.size(), 1);
+}
 
 TEST_F(WorkerPoolTest, RunsInTheOrderOfArrival) {
   Start(10);
