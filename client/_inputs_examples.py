@@ -53,6 +53,24 @@ def merged(context: bytes, examples: Sequence[bytes]) -> list[bytes]:
     return [context + example for example in examples]
 
 
+def split_shared(examples: Sequence[bytes]) -> tuple[bytes, list[bytes]]:
+    """Serialized examples -> (context, examples without what is in it): `merged`, undone.
+
+    The context holds the features that are equal, byte for byte, in every example.
+
+    Raises:
+        InputError: bytes that are no tf.Example.
+    """
+    shared, varying = _split_checked([list(row.features.feature) for row in _parse(examples)])
+    context = [_entry(key, value) for key, value in shared.items() if key not in varying]
+    items: list[list[bytes]] = [[] for _ in examples]
+    for key, values in varying.items():
+        for row, value in enumerate(values):
+            if value is not None:
+                items[row].append(_entry(key, value))
+    return field(1, b"".join(context)), [field(1, b"".join(entries)) for entries in items]
+
+
 def tables_of_examples(
     examples: Sequence[bytes], features: Mapping[str, Feature]
 ) -> tuple[Table, Table]:
@@ -155,6 +173,11 @@ def _split(rows: list[list[bytes]]) -> tuple[dict[bytes, bytes], dict[bytes, lis
                     values = varying[key] = [shared.get(key)] * len(rows)
                 values[row] = value
     return shared, varying
+
+
+def _entry(key: bytes, value: bytes) -> bytes:
+    """An entry of the map `features`."""
+    return field(1, field(1, key) + field(2, value))
 
 
 def _key_and_value(entry: bytes) -> tuple[bytes, bytes]:

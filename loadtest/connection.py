@@ -1,10 +1,12 @@
 """Calls on a prediction server with bytes that were encoded before the clock starts."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
 import grpc
+from colcast.client._decode import decode_predict_response
 
 _SERVICE = "/tensorflow.serving.PredictionService/"
 PREDICT, CLASSIFY, REGRESS = (_SERVICE + name for name in ("Predict", "Classify", "Regress"))
@@ -16,13 +18,33 @@ CHANNEL_OPTIONS = [
 ]
 
 
+Outputs = dict[str, Any]  # output name -> array
+
+
+def predicted(response: bytes) -> Outputs:
+    """The outputs in a PredictResponse.
+
+    Raises:
+      colcast.client.DecodeError: it is none.
+    """
+    return decode_predict_response(response).outputs
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
-    """An encoded request; `rows` is how many candidates it ranks."""
+    """An encoded request.
+
+    Attributes:
+      payload: its bytes.
+      rows: how many candidates it ranks.
+      method: what it is sent to.
+      decode: the outputs in a response of that method.
+    """
 
     payload: bytes
     rows: int
     method: str = PREDICT
+    decode: Callable[[bytes], Outputs] = predicted
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,13 @@
 """Answers under load are compared with answers given in peace, before the load began."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from colcast.client import DecodeError
-from colcast.client._decode import decode_predict_response
-from colcast.loadtest.connection import Connection, Request
+from colcast.loadtest.connection import PREDICT, Connection, Outputs, Request
 from colcast.loadtest.recording import Sample
-
-Outputs = Mapping[str, Any]  # output name -> array
 
 
 @dataclass(frozen=True)
@@ -41,13 +38,39 @@ def reference_answers(address: str, requests: Sequence[Request]) -> list[Outputs
             raise RuntimeError(
                 f"{address} refuses request {number}: {answer.code}: {answer.message}"
             )
-    return [decode_predict_response(answer.response).outputs for answer in answers]
+    return [
+        request.decode(answer.response) for request, answer in zip(requests, answers, strict=True)
+    ]
 
 
-def check(samples: Sequence[Sample], expected: Sequence[Outputs], tolerance: float) -> Check:
+def predicts(requests: Sequence[Request]) -> bool:
+    """Whether they are calls of Predict; all requests of a series call the same method."""
+    return requests[0].method == PREDICT
+
+
+def expected_answers(
+    requests: Sequence[Request], own: list[Outputs], first: list[Outputs]
+) -> list[Outputs]:
+    """What a format's answers have to be: those of the first format.
+
+    Regress and Classify run another signature than Predict: where that has outputs of other
+    names, the format's own answers in peace have to do.
+    """
+    if not predicts(requests) and own[0].keys() != first[0].keys():
+        return own
+    return first
+
+
+def check(
+    samples: Sequence[Sample],
+    requests: Sequence[Request],
+    expected: Sequence[Outputs],
+    tolerance: float,
+) -> Check:
     """Compares kept answers with the expected ones of their requests."""
     differences = [
-        _sample_difference(sample.response, expected[sample.request]) for sample in samples
+        _sample_difference(requests[sample.request], sample.response, expected[sample.request])
+        for sample in samples
     ]
     wrong = sum(difference > tolerance for difference in differences)
     return Check(len(samples), wrong, max(differences, default=0.0))
@@ -64,9 +87,9 @@ def outputs_difference(expected: Outputs, got: Outputs) -> float:
     return max(_difference(values, got[name]) for name, values in expected.items())
 
 
-def _sample_difference(response: bytes, expected: Outputs) -> float:
+def _sample_difference(request: Request, response: bytes, expected: Outputs) -> float:
     try:
-        return outputs_difference(expected, decode_predict_response(response).outputs)
+        return outputs_difference(expected, request.decode(response))
     except DecodeError:
         return float("inf")
 

@@ -5,7 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from colcast.client import RankingClient
+from colcast.client._decode import decode_tensor, map_entry, message
+from colcast.client._wire import fields
 from colcast.loadtest.connection import Request
+from colcast.loadtest.elwc import elwc_request
 
 
 @dataclass(frozen=True)
@@ -14,7 +17,8 @@ class Format:
 
     Attributes:
       title: how tables name it.
-      target: what the client calls it, see `colcast.client.Target`; None: bytes from a recording.
+      target: what the client calls it, see `colcast.client.Target`; None: the client has no part
+        in it.
     """
 
     title: str
@@ -23,6 +27,7 @@ class Format:
 
 FORMATS: Mapping[str, Format] = {
     "example": Format("tf.Example", "example"),
+    "elwc": Format("ExampleListWithContext", None),
     "repeated": Format("user repeated", "repeated"),
     "once": Format("user once", "colcast"),
     "late": Format("user late", "late"),
@@ -59,16 +64,27 @@ def encode(client: RankingClient, format_name: str, data: RequestData) -> Reques
       colcast.client.SchemaError: the served model has no signature for this format.
       colcast.client.InputError: the data does not fit the model.
     """
-    target = FORMATS[format_name].target
-    if target is None:
+    if format_name == "elwc":
+        return elwc_request(client.schema(), data.examples or _examples(client, data))
+    if format_name == "recorded":
         if not data.recorded:
             raise ValueError("format 'recorded' needs traffic recorded as PredictRequests")
         return Request(data.recorded, data.rows)
+    target = FORMATS[format_name].target
     if data.examples and (target == "example" or not data.items):
         payload = client.encode(examples=data.examples, target=target)
     else:
         payload = client.encode(data.user, data.items, target=target)
     return Request(payload, data.rows)
+
+
+def _examples(client: RankingClient, data: RequestData) -> Sequence[bytes]:
+    """The rows as tf.Examples: those that a Predict of them would hold."""
+    predict = client.encode(data.user, data.items, target="example")
+    (entry,) = (message(number, value) for number, _, value in fields(predict) if number == 2)
+    name, tensor = map_entry(entry)
+    examples: list[bytes] = decode_tensor(tensor, name).tolist()
+    return examples
 
 
 def parse_formats(text: str) -> list[str]:

@@ -52,7 +52,7 @@ class RankingUser(User):  # type: ignore[misc]
         self.next = (self.next + 1) % len(self.requests)
         answer = self.connection.call(request)
         self.environment.events.request.fire(
-            request_type="Predict",
+            request_type=request.method.rpartition("/")[2],
             name=FORMATS[self.format].title,
             response_time=1000 * answer.seconds,
             response_length=len(answer.response),
@@ -65,6 +65,13 @@ class ExampleUser(RankingUser):
     """Today's way: a tf.Example a candidate."""
 
     format = "example"
+
+
+class ElwcUser(RankingUser):
+    """The user as the context of an ExampleListWithContext; for models that Regress or Classify."""
+
+    format = "elwc"
+    weight = 0  # until --mix asks for it
 
 
 class RepeatedUser(RankingUser):
@@ -83,7 +90,7 @@ class LateUser(RankingUser):
     """Columns, the user as one row that the model repeats; for models exported with --late."""
 
     format = "late"
-    weight = 0  # until --mix asks for it
+    weight = 0
 
 
 class StockUser(RankingUser):
@@ -100,7 +107,7 @@ class RecordedUser(RankingUser):
     weight = 0
 
 
-_ALL = (ExampleUser, RepeatedUser, OnceUser, LateUser, StockUser, RecordedUser)
+_ALL = (ExampleUser, ElwcUser, RepeatedUser, OnceUser, LateUser, StockUser, RecordedUser)
 _CLASSES = {user.format: user for user in _ALL}
 
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from colcast.loadtest.closed_loop import ClosedLoop
-from colcast.loadtest.correctness import Outputs, check, reference_answers
+from colcast.loadtest.connection import Outputs
+from colcast.loadtest.correctness import check, expected_answers, predicts, reference_answers
 from colcast.loadtest.open_loop import OpenLoop
 from colcast.loadtest.process import Meter
 from colcast.loadtest.recording import Recording
@@ -133,11 +134,12 @@ def _references(series: Sequence[Series]) -> dict[str, list[Outputs]]:
 
     Asking for every series also warms it up.
     """
-    by_address: dict[str, list[Outputs]] = {}
+    first: dict[str, list[Outputs]] = {}
     references = {}
-    for one in series:
+    for one in sorted(series, key=lambda one: not predicts(one.requests)):
         answers = reference_answers(one.target.address, one.requests)
-        references[one.label] = by_address.setdefault(one.target.address, answers)
+        expected = first.setdefault(one.target.address, answers)
+        references[one.label] = expected_answers(one.requests, answers, expected)
     return references
 
 
@@ -174,7 +176,7 @@ def _result(
     return Result(
         series=one,
         recording=recording,
-        check=check(recording.samples, expected, options.tolerance),
+        check=check(recording.samples, one.requests, expected, options.tolerance),
         memory_bytes=meter.memory_bytes() if meter else None,
         found=found,
     )

@@ -7,7 +7,7 @@ from typing import Any
 from colcast.client import RankingClient
 from colcast.loadtest.closed_loop import ClosedLoop
 from colcast.loadtest.comparison import Rounds, compare
-from colcast.loadtest.correctness import outputs_difference, reference_answers
+from colcast.loadtest.correctness import expected_answers, outputs_difference, reference_answers
 from colcast.loadtest.figures import Figures, figures_of
 from colcast.loadtest.formats import RequestData, encode
 from colcast.loadtest.process import ProcessMeter
@@ -98,7 +98,8 @@ def side_by_side(
                 )
         alone, together = runs
         for name in formats:
-            difference = max(map(outputs_difference, answers[formats[0]], answers[name]))
+            expected = expected_answers(requests[name], answers[name], answers[formats[0]])
+            difference = max(map(outputs_difference, expected, answers[name]))
             figures = figures_of(alone[name]), figures_of(together[name])
             lines.append(Line(size, name, *figures, difference))
     return lines

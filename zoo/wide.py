@@ -44,7 +44,7 @@ USER_HEAVY = replace(WIDE, name="user_heavy", user_features=300, item_features=2
 
 
 class WideModule(tf.Module):  # type: ignore[misc]
-    """The model with its tf.Example signature."""
+    """The model with its tf.Example signatures: for Predict, and for Regress."""
 
     def __init__(self, sizes: Wide) -> None:
         """Draws the weights from `sizes.seed`."""
@@ -75,6 +75,11 @@ class WideModule(tf.Module):  # type: ignore[misc]
         }
         return {"score": self._score(tf.io.parse_example(examples, spec))}
 
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="inputs")])  # type: ignore[untyped-decorator]
+    def regress(self, inputs: Any) -> dict[str, Any]:
+        """The same scores by the names that TensorFlow Serving's Regress wants."""
+        return {"outputs": self.serve(inputs)["score"]}
+
     def _score(self, columns: dict[str, Any]) -> Any:
         hidden = tf.concat([self._input(name, columns[name]) for name in self._dtypes], axis=1)
         for kernel, bias in zip(self.kernels[:-1], self.biases[:-1], strict=True):
@@ -98,7 +103,11 @@ def ensure(sizes: Wide, work_dir: Path = Path("build/zoo")) -> Path:
 
     def make(folder: Path) -> dict[str, Any]:
         module = WideModule(sizes)
-        tf.saved_model.save(module, str(folder), signatures={"serving_default": module.serve})
+        tf.saved_model.save(
+            module,
+            str(folder),
+            signatures={"serving_default": module.serve, "regress": module.regress},
+        )
         return {}
 
     kept(base_path, (sys.modules[__name__],), make, settings=repr(sizes))

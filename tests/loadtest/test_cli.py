@@ -32,9 +32,10 @@ def by_label(report: dict[str, Any]) -> dict[str, dict[str, Any]]:
 def test_every_format_gets_the_same_schedule_and_right_answers(
     served: ServerProcess, tmp_path: Path
 ):
-    report = loadtest(tmp_path, served, "--rate", "100", "--formats", "example,repeated,once,late")
+    formats = "example,elwc,repeated,once,late"
+    report = loadtest(tmp_path, served, "--rate", "100", "--formats", formats)
     series = by_label(report)
-    assert list(series) == ["example", "repeated", "once", "late"]
+    assert list(series) == formats.split(",")
     for one in series.values():
         assert one["figures"]["codes"] == {"OK": series["example"]["figures"]["calls"]}
         assert one["figures"]["server_cpu_ms"] > 0
@@ -42,6 +43,7 @@ def test_every_format_gets_the_same_schedule_and_right_answers(
         assert one["checked"]["answers"] >= 5
         assert one["checked"]["wrong"] == 0
     bytes_of = {label: one["figures"]["request_bytes"] for label, one in series.items()}
+    assert bytes_of["once"] < bytes_of["elwc"] < bytes_of["example"]
     assert bytes_of["once"] < bytes_of["repeated"] < bytes_of["example"]
     assert report["candidates"] == [20] * 8
     assert report["problems"] == []
@@ -80,7 +82,7 @@ def test_recorded_examples_are_replayed_in_every_format(served: ServerProcess, t
             for example in serialize_request({**user, "request_id": request}, items):
                 writer.write(example)
     source = ["--traffic", f"examples:{log}", "--clients", "1"]
-    report = loadtest(tmp_path, served, *source, "--formats", "example,once,late")
+    report = loadtest(tmp_path, served, *source, "--formats", "elwc,example,once,late")
     assert report["candidates"] == [4, 4, 4]
     assert report["problems"] == []
 
@@ -100,7 +102,7 @@ def test_the_highest_rate_is_searched_and_shown(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--formats", "parquet"], "no format 'parquet'; there are example, repeated"),
+        (["--formats", "parquet"], "no format 'parquet'; there are example, elwc, repeated"),
         (["--sizes", "none"], "sizes 'none'"),
         (["--traffic", "zoo:nothing"], "the zoo has no 'nothing'"),
         (["--traffic", "file.csv"], "traffic 'file.csv': wanted is generated"),

@@ -11,6 +11,8 @@ from colcast.loadtest.correctness import check, outputs_difference, reference_an
 from colcast.loadtest.recording import Sample
 from tensorflow_serving.apis import predict_pb2
 
+REQUESTS = [Request(b"", rows=1)] * 2
+
 
 def response(**outputs: Any) -> bytes:
     message = predict_pb2.PredictResponse()
@@ -54,19 +56,19 @@ def test_samples_are_compared_with_their_own_requests_answer():
         Sample(1, response(score=np.array([0.9], np.float32))),
         Sample(0, response(score=np.array([0.9], np.float32))),
     ]
-    found = check(samples, expected, tolerance=1e-6)
+    found = check(samples, REQUESTS, expected, tolerance=1e-6)
     assert (found.checked, found.wrong) == (3, 1)
     assert found.largest == pytest.approx(0.8)
 
 
 def test_an_answer_that_cannot_be_read_is_wrong():
-    found = check([Sample(0, b"\xff")], [{"score": np.zeros(1)}], tolerance=1.0)
+    found = check([Sample(0, b"\xff")], REQUESTS, [{"score": np.zeros(1)}], tolerance=1.0)
     assert (found.wrong, found.largest) == (1, np.inf)
 
 
 def test_differences_within_the_tolerance_are_not_wrong():
     sample = Sample(0, response(score=[0.5 + 1e-7]))
-    assert check([sample], [{"score": np.array([0.5], np.float32)}], 1e-5).wrong == 0
+    assert check([sample], REQUESTS, [{"score": np.array([0.5], np.float32)}], 1e-5).wrong == 0
 
 
 def test_a_request_the_server_refuses_is_named(serve: Any):

@@ -50,11 +50,13 @@ def test_every_format_is_sent_and_answered(served: ServerProcess, tmp_path: Path
 
 
 def test_a_mix_sends_formats_by_weight(served: ServerProcess, tmp_path: Path):
-    options = ["-u", "4", "-r", "4", "-t", "2s", "--mix", "example=1,late=3"]
+    options = ["-u", "4", "-r", "4", "-t", "2s", "--mix", "elwc=1,late=3"]
     stats = run(tmp_path, *small(served), *options)
-    assert stats.keys() == {"tf.Example", "user late", "text"}
-    late, example = (stats[name]["num_requests"] for name in ("user late", "tf.Example"))
-    assert 0.6 < late / (late + example) < 0.95
+    assert stats.keys() == {"ExampleListWithContext", "user late", "text"}
+    late, elwc = (stats[name]["num_requests"] for name in ("user late", "ExampleListWithContext"))
+    assert 0.6 < late / (late + elwc) < 0.95
+    assert stats["ExampleListWithContext"]["method"] == "Regress"
+    assert all(stats[name]["num_failures"] == 0 for name in stats.keys() - {"text"})
 
 
 @pytest.mark.parametrize("wrong", ["nonsense=1", "late", "late=0"])

@@ -1,0 +1,135 @@
+"""The format `elwc`: what it sends to Regress and Classify, and what it makes of the answers."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from colcast.client import InputError, ModelSchema, RankingClient, SchemaError, Signature
+from colcast.client._dtypes import STRING, dtype_of_array
+from colcast.client._schema import TensorSpec
+from colcast.loadtest.connection import CLASSIFY, REGRESS, Connection
+from colcast.loadtest.elwc import elwc_request, scoring_signature
+from colcast.loadtest.formats import RequestData, encode
+from colcast.server import ServerProcess
+from colcast.zoo import wide
+from colcast.zoo.examples import serialize_request
+from tensorflow_serving.apis import classification_pb2, regression_pb2
+
+from .conftest import SMALL
+
+FLOAT = dtype_of_array(np.zeros(1, np.float32))
+
+
+def signature(
+    name: str, outputs: dict[str, int], method: str = "", given: str = "inputs"
+) -> Signature:
+    """A signature of one string input; `outputs`: their ranks."""
+    specs = {key: TensorSpec(key, FLOAT, (None,) * rank) for key, rank in outputs.items()}
+    return Signature(name, {given: TensorSpec(given, STRING, (None,))}, specs, {}, method)
+
+
+def schema(*signatures: Signature) -> ModelSchema:
+    return ModelSchema("m", 1, {one.name: one for one in signatures})
+
+
+def example(**floats: float) -> bytes:
+    made = tf.train.Example()
+    for name, value in floats.items():
+        made.features.feature[name].float_list.value.append(value)
+    return bytes(made.SerializeToString())
+
+
+def features(message: tf.train.Example) -> dict[str, list[float]]:
+    return {name: list(one.float_list.value) for name, one in message.features.feature.items()}
+
+
+REGRESSES = signature("score", {"outputs": 1}, "tensorflow/serving/regress")
+ROWS = [example(age=31, price=5), example(age=31, price=7), example(age=31)]
+
+
+def test_features_equal_in_all_examples_become_the_context():
+    request = elwc_request(schema(REGRESSES), ROWS)
+    sent = regression_pb2.RegressionRequest.FromString(request.payload)
+    assert (sent.model_spec.name, sent.model_spec.signature_name) == ("m", "score")
+    given = sent.input.example_list_with_context
+    assert features(given.context) == {"age": [31]}
+    assert [features(one) for one in given.examples] == [{"price": [5]}, {"price": [7]}, {}]
+    assert (request.rows, request.method) == (3, REGRESS)
+
+
+def test_bytes_that_are_no_example_are_refused():
+    with pytest.raises(InputError, match="row 1"):
+        elwc_request(schema(REGRESSES), [example(age=1), b"\xff"])
+
+
+@pytest.mark.parametrize(("rank", "values"), [(1, [1.5, 0.0, -2.0]), (2, [[1.5], [0.0], [-2.0]])])
+def test_a_regression_is_read_as_predict_would_give_it(rank: int, values: list[Any]):
+    response = regression_pb2.RegressionResponse()
+    for value in (1.5, 0.0, -2.0):
+        response.result.regressions.add(value=value)
+    request = elwc_request(schema(signature("score", {"outputs": rank})), ROWS)
+    outputs = request.decode(response.SerializeToString())
+    assert outputs.keys() == {"outputs"}
+    np.testing.assert_array_equal(outputs["outputs"], np.array(values, np.float32), strict=True)
+
+
+@pytest.mark.parametrize("names", [{"classes", "scores"}, {"classes"}, {"scores"}])
+def test_a_classification_is_read_as_predict_would_give_it(names: set[str]):
+    response = classification_pb2.ClassificationResponse()
+    for scores in ((0.25, 0.0), (-1.0, 4.0)):
+        row = response.result.classifications.add()
+        for label, score in zip("ab", scores, strict=True):
+            row.classes.add(label=label, score=score)
+    request = elwc_request(schema(signature("c", dict.fromkeys(names, 2))), ROWS[:2])
+    assert request.method == CLASSIFY
+    outputs = request.decode(response.SerializeToString())
+    assert outputs.keys() == names
+    if "scores" in names:
+        assert outputs["scores"].tolist() == [[0.25, 0.0], [-1.0, 4.0]]
+    if "classes" in names:
+        assert outputs["classes"].tolist() == [[b"a", b"b"], [b"a", b"b"]]
+
+
+@pytest.mark.parametrize(
+    ("signatures", "chosen"),
+    [
+        ([signature("serving_default", {"outputs": 1}), REGRESSES], "serving_default"),
+        ([signature("p", {"score": 1}, "tensorflow/serving/predict"), REGRESSES], "score"),
+        ([signature("x", {"scores": 2}), signature("y", {"score": 1})], "x"),
+    ],
+)
+def test_predicts_own_signature_goes_before_others(signatures: list[Signature], chosen: str):
+    assert scoring_signature(schema(*signatures)).name == chosen
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        signature("x", {"score": 1}),
+        signature("x", {"outputs": 1}, given="examples"),
+        signature("x", {"scores": 2, "a": 1, "b": 1}),
+    ],
+)
+def test_a_model_that_can_neither_is_named(other: Signature):
+    with pytest.raises(SchemaError, match=r"'elwc' needs .* 'm' has x"):
+        scoring_signature(schema(other))
+
+
+def test_the_server_scores_it_as_it_scores_examples(served: ServerProcess, tmp_path: Path):
+    user, items = next(wide.requests(SMALL, 20, seed=3))
+    forms = {
+        "rows": RequestData(20, user, items),
+        "examples": RequestData(20, examples=serialize_request(user, items)),
+    }
+    with RankingClient(served.target, "small", timeout_seconds=60) as client:
+        expected = client.rank(user, items, target="example").scores
+        sent = {form: encode(client, "elwc", data) for form, data in forms.items()}
+        full = encode(client, "example", forms["rows"])
+    with Connection(served.target) as connection:
+        for request in sent.values():
+            answer = connection.call(request)
+            assert answer.code == "OK", answer.message
+            np.testing.assert_array_equal(request.decode(answer.response)["outputs"], expected)
+            assert len(request.payload) < len(full.payload) / 2
