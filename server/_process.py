@@ -34,7 +34,7 @@ class ServerProcess:
 
     Attributes:
       target: "127.0.0.1:PORT" of gRPC, once entered.
-      http_target: "127.0.0.1:PORT" of HTTP; empty without --rest_api_port among the flags.
+      rest_target: "127.0.0.1:PORT" of HTTP; empty without --rest_api_port among the flags.
       pid: the process id, once entered.
     """
 
@@ -59,7 +59,7 @@ class ServerProcess:
         self._lines: collections.deque[str] = collections.deque(maxlen=1000)
         self._process: subprocess.Popen[str] | None = None
         self.target = ""
-        self.http_target = ""
+        self.rest_target = ""
         self.pid = 0
 
     def __enter__(self) -> Self:
@@ -118,7 +118,7 @@ class ServerProcess:
             self._lines.append(line)
             found = _READY.search(line)
             if found:
-                self.target, self.http_target = found[1], found[2] or ""
+                self.target, self.rest_target = found[1], found[2] or ""
                 ready.set()
         self._process.stderr.close()
         ready.set()  # it ended: whoever waits need not wait longer

@@ -1,26 +1,25 @@
-// The HTTP endpoint: the pages on one port.
+// The HTTP endpoint: the REST API and the pages on one port.
 #ifndef COLCAST_SERVER_HTTP_ENDPOINT_H_
 #define COLCAST_SERVER_HTTP_ENDPOINT_H_
 
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "server/backend.h"
 #include "server/http/http_server.h"
+#include "server/http/model_api.h"
 #include "server/http/pages/status_page.h"
-#include "server/tls_config.h"
 #include "server/wire/status.h"
 
 namespace colcast {
 
 class HttpEndpoint {
  public:
-  // `metrics_path`: of the page for Prometheus; empty: none. Everything `backend` points to
-  // outlives the endpoint. Errors as HttpServer::Start's.
-  static Status Start(http::HttpServer::Options options, const std::optional<TlsConfig>& tls,
-                      const std::string& metrics_path, const Backend& backend,
-                      std::unique_ptr<HttpEndpoint>* endpoint);
+  // `metrics_path`: of the page for Prometheus; empty: none. `backend` outlives the endpoint.
+  // Errors as HttpServer::Start's.
+  static Status Start(const http::HttpServer::Options& options,
+                      const http::ModelApiOptions& model_api, const std::string& metrics_path,
+                      const Backend& backend, std::unique_ptr<HttpEndpoint>* endpoint);
 
   // HOST:PORT with the port that was bound.
   std::string address() const { return server_->address(); }

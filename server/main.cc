@@ -62,7 +62,7 @@ models::LoadListener RecordLoads(metrics::Metrics* metrics) {
 Status StartHttp(const ServerOptions& options, const Backend& backend,
                  std::unique_ptr<HttpEndpoint>* endpoint) {
   if (options.http.has_value()) {
-    return HttpEndpoint::Start(*options.http, options.grpc.tls, options.metrics_path, backend,
+    return HttpEndpoint::Start(*options.http, options.model_api, options.metrics_path, backend,
                                endpoint);
   }
   if (!options.metrics_path.empty()) {
@@ -84,6 +84,7 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
     return status;
   }
   std::unique_ptr<HttpEndpoint> http;
+  if (options.http) options.http->tls = options.grpc.tls;
   if (Status status = StartHttp(options, backend, &http); !status.ok()) return status;
   Status loaded;
   std::thread loader([&] {

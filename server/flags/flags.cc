@@ -38,10 +38,11 @@ Status ParseFlags(int argc, char** argv, ServerOptions* options) {
   for (const Status& status : {
            flags::ReadEngineFlags(&options->engine),
            flags::ReadGrpcFlags(&options->grpc),
+           flags::ReadRestFlags(&options->http, &options->model_api),
            flags::ReadTlsFlags(&options->grpc.tls),
            flags::ReadRequestFlags(&options->workers, &options->encoding, &options->calls),
            flags::ReadModelFlags(&options->models),
-           flags::ReadRestFlags(&options->http),
+           flags::ReadRestFlags(&options->http, &options->model_api),
            flags::ReadMonitoringFlags(&options->metrics_path),
        }) {
     if (!status.ok()) return status;

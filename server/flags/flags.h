@@ -8,6 +8,7 @@
 
 #include "server/engine/engine.h"
 #include "server/http/http_server.h"
+#include "server/http/model_api.h"
 #include "server/inference/call.h"
 #include "server/models/model_manager.h"
 #include "server/rpc/grpc_server.h"
@@ -23,6 +24,7 @@ struct ServerOptions {
   TensorEncoding encoding = TensorEncoding::kTypedFields;
   inference::CallOptions calls;
   std::optional<http::HttpServer::Options> http;
+  http::ModelApiOptions model_api;
   std::string metrics_path;  // of the page for Prometheus; empty: none
 };
 

@@ -17,8 +17,10 @@ Status ReadModelFlags(models::ModelManager::Options* options);
 Status ReadMonitoringFlags(std::string* metrics_path);  // empty: no page for Prometheus
 Status ReadRequestFlags(scheduling::WorkerPool::Options* workers, TensorEncoding* encoding,
                         inference::CallOptions* calls);
-Status ReadRestFlags(std::optional<http::HttpServer::Options>* options);  // nullopt: no HTTP
-Status ReadTlsFlags(std::optional<TlsConfig>* tls);                       // nullopt: no TLS
+// nullopt: no HTTP.
+Status ReadRestFlags(std::optional<http::HttpServer::Options>* options,
+                     http::ModelApiOptions* model_api);
+Status ReadTlsFlags(std::optional<TlsConfig>* tls);  // nullopt: no TLS
 
 }  // namespace colcast::flags
 

@@ -12,12 +12,17 @@ ABSL_FLAG(int32_t, rest_api_port, 0,
           "one and logs which");
 ABSL_FLAG(int32_t, rest_api_num_threads, 0,
           "threads that read HTTP requests and write their answers; 0: one a core");
+ABSL_FLAG(int32_t, rest_api_timeout_in_ms, 30000,
+          "how long a REST request may wait for a worker; 0: for ever");
+ABSL_FLAG(bool, rest_api_enable_cors_support, false,
+          "let web pages of any origin use the REST API");
 
 ABSL_DECLARE_FLAG(std::string, host);
 
 namespace colcast::flags {
 
-Status ReadRestFlags(std::optional<http::HttpServer::Options>* options) {
+Status ReadRestFlags(std::optional<http::HttpServer::Options>* options,
+                     http::ModelApiOptions* model_api) {
   const int port = absl::GetFlag(FLAGS_rest_api_port);
   if (port != 0) {
     http::HttpServer::Options& http = options->emplace();
@@ -26,7 +31,11 @@ Status ReadRestFlags(std::optional<http::HttpServer::Options>* options) {
     const int threads = absl::GetFlag(FLAGS_rest_api_num_threads);
     http.num_threads = threads > 0 ? threads : std::max(1u, std::thread::hardware_concurrency());
   }
-  return CheckRanges({{FLAGS_rest_api_port, -1, 65535}, {FLAGS_rest_api_num_threads, 0}});
+  model_api->timeout = std::chrono::milliseconds(absl::GetFlag(FLAGS_rest_api_timeout_in_ms));
+  model_api->cors = absl::GetFlag(FLAGS_rest_api_enable_cors_support);
+  return CheckRanges({{FLAGS_rest_api_port, -1, 65535},
+                      {FLAGS_rest_api_num_threads, 0},
+                      {FLAGS_rest_api_timeout_in_ms, 0}});
 }
 
 }  // namespace colcast::flags

@@ -26,6 +26,10 @@ class Server final : public HttpServer {
 
   std::string address() const override { return address_; }
 
+  Status PrepareTls() {
+    return options_.tls ? UseTls(*options_.tls, tls_.native_handle()) : OkStatus();
+  }
+
   Error Listen() {
     Error error;
     std::string host = options_.host;
@@ -100,8 +104,8 @@ class Server final : public HttpServer {
     std::unique_ptr<Connections::Place> place = connections_.Add();
     if (place == nullptr) return TurnAway(std::move(socket));
     beast::tcp_stream stream(std::move(socket));
-    if (options_.tls == nullptr) return Start(std::move(stream), std::move(place));
-    Start(beast::ssl_stream<beast::tcp_stream>(std::move(stream), *options_.tls), std::move(place));
+    if (!options_.tls) return Start(std::move(stream), std::move(place));
+    Start(beast::ssl_stream<beast::tcp_stream>(std::move(stream), tls_), std::move(place));
   }
 
   template <typename Stream>
@@ -113,7 +117,7 @@ class Server final : public HttpServer {
   }
 
   void TurnAway(tcp::socket socket) {
-    if (options_.tls != nullptr) return;
+    if (options_.tls) return;
     static constexpr std::string_view kFull =
         "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\n"
         "Content-Type: application/json\r\nContent-Length: 35\r\n\r\n"
@@ -133,6 +137,7 @@ class Server final : public HttpServer {
       net::make_work_guard(context_);
   tcp::acceptor acceptor_;
   net::steady_timer retry_;
+  net::ssl::context tls_{net::ssl::context::tls_server};
   std::string address_;
   std::vector<std::thread> threads_;
 };
@@ -142,6 +147,7 @@ class Server final : public HttpServer {
 Status HttpServer::Start(const Options& options, Router router,
                          std::unique_ptr<HttpServer>* server) {
   auto made = std::make_unique<Server>(options, std::move(router));
+  if (Status status = made->PrepareTls(); !status.ok()) return status;
   if (const Error error = made->Listen()) {
     return Unavailable("can not listen on ", options.host, ':', options.port,
                        " for HTTP: ", error.message());

@@ -5,14 +5,12 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "server/http/router.h"
+#include "server/tls_config.h"
 #include "server/wire/status.h"
-
-namespace boost::asio::ssl {
-class context;
-}
 
 namespace colcast::http {
 
@@ -29,10 +27,10 @@ class HttpServer {
     std::chrono::milliseconds idle_timeout{60'000};
     // How long a request's body may take to arrive, and an answer to be taken.
     std::chrono::milliseconds transfer_timeout{300'000};
-    std::shared_ptr<boost::asio::ssl::context> tls;  // null: no TLS
+    std::optional<TlsConfig> tls;
   };
 
-  // UNAVAILABLE, naming the address, if it can not be listened on.
+  // UNAVAILABLE, naming the address, if it can not be listened on; errors of UseTls.
   static Status Start(const Options& options, Router router, std::unique_ptr<HttpServer>* server);
 
   // As Shutdown.

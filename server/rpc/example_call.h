@@ -15,6 +15,7 @@
 #include "server/rpc/model_spec.h"
 #include "server/rpc/received_bytes.h"
 #include "server/rpc/status.h"
+#include "server/scheduling/drop_status.h"
 #include "server/scheduling/worker_pool.h"
 #include "server/wire/example_request.h"
 
@@ -64,7 +65,7 @@ class ExampleCall final : public grpc::ServerUnaryReactor, public scheduling::Jo
     Answer(Respond());
   }
 
-  void Drop(scheduling::DropReason reason) override { Answer(DropStatus(reason)); }
+  void Drop(scheduling::DropReason reason) override { Answer(scheduling::DropStatus(reason)); }
 
  private:
   void OnDone() override { delete this; }

@@ -7,6 +7,7 @@
 #include "server/rpc/call.h"
 #include "server/rpc/received_bytes.h"
 #include "server/rpc/status.h"
+#include "server/scheduling/drop_status.h"
 #include "server/wire/predict_request.h"
 
 namespace colcast::rpc {
@@ -90,7 +91,7 @@ void PredictCall::Answer(const Status& status, metrics::RequestRecord* record) {
 
 void PredictCall::Drop(scheduling::DropReason reason) {
   metrics::RequestRecord record;
-  Answer(DropStatus(reason), &record);
+  Answer(scheduling::DropStatus(reason), &record);
 }
 
 }  // namespace colcast::rpc

@@ -1,0 +1,172 @@
+#include "server/http/inference_call.h"
+
+#include <string>
+#include <utility>
+
+#include "server/http/example_json.h"
+#include "server/http/gzip.h"
+#include "server/http/json_response.h"
+#include "server/http/predict_json.h"
+#include "server/http/status_mapping.h"
+#include "server/inference/classify.h"
+#include "server/inference/example_signature.h"
+#include "server/inference/predict.h"
+#include "server/inference/regress.h"
+#include "server/metrics/request_record.h"
+#include "server/scheduling/drop_status.h"
+#include "server/scheduling/worker_pool.h"
+
+namespace colcast::http {
+namespace {
+
+using scheduling::Clock;
+using tensorflow::serving::ClassificationRequest;
+using tensorflow::serving::ClassificationResponse;
+using tensorflow::serving::RegressionRequest;
+using tensorflow::serving::RegressionResponse;
+
+const char* ApiName(RestMethod method) {
+  if (method == RestMethod::kClassify) return "Classify";
+  return method == RestMethod::kRegress ? "Regress" : "Predict";
+}
+
+std::string ResultsOf(const ClassificationResponse& response) {
+  return WriteClassifications(response.result());
+}
+std::string ResultsOf(const RegressionResponse& response) {
+  return WriteRegressions(response.result());
+}
+
+// Owns itself: gone once it has answered.
+class InferenceCall final : public scheduling::Job {
+ public:
+  InferenceCall(const Backend& backend, const ModelApiOptions& options, RestCall call,
+                std::shared_ptr<Exchange> exchange)
+      : backend_(backend),
+        options_(options),
+        call_(std::move(call)),
+        exchange_(std::move(exchange)),
+        received_(Clock::now()) {
+    record_.api = ApiName(call_.method);
+    record_.entrypoint = "REST";
+    record_.request_bytes = exchange_->request().body.size();
+  }
+
+  Clock::time_point deadline() const override {
+    return options_.timeout.count() > 0 ? received_ + options_.timeout : Clock::time_point::max();
+  }
+  bool cancelled() const override { return exchange_->cancelled(); }
+
+  void Run(Clock::duration waited) override {
+    record_.queue_wait = waited;
+    std::string json;
+    const Status status = Infer(&json);
+    Answer(status, std::move(json));
+  }
+
+  void Drop(scheduling::DropReason reason) override { Answer(scheduling::DropStatus(reason), ""); }
+
+ private:
+  Status Infer(std::string* json) {
+    Request& request = exchange_->request();
+    std::string text = std::move(request.body);
+    if (request.gzip) {
+      const std::string compressed = std::move(text);
+      if (Status status = Gunzip(compressed, options_.max_body_bytes, &text); !status.ok()) {
+        too_large_ = status.code == StatusCode::kResourceExhausted;
+        return status;
+      }
+    }
+    rapidjson::Document body;
+    if (Status status = ParseObject(&text, &body); !status.ok()) return status;
+    if (Status status = ReadSignatureName(body, &call_.model.signature_name); !status.ok()) {
+      return status;
+    }
+    if (Status status = backend_.models->Find(call_.model, &servable_); !status.ok()) {
+      return status;
+    }
+    record_.model_name = servable_->name();
+    record_.signature_name = servable_->SignatureLabel(call_.model.signature_name);
+    switch (call_.method) {
+      case RestMethod::kClassify:
+        return InferExamples<ClassificationRequest, ClassificationResponse>(inference::Classify,
+                                                                            body, json);
+      case RestMethod::kRegress:
+        return InferExamples<RegressionRequest, RegressionResponse>(inference::Regress, body, json);
+      default:
+        return Predict(body, json);
+    }
+  }
+
+  Status Predict(const rapidjson::Value& body, std::string* json) {
+    tensorflow::serving::PredictRequest request;
+    request.mutable_model_spec()->set_signature_name(call_.model.signature_name);
+    const tensorflow::SignatureDef* signature = nullptr;
+    const std::string& name = inference::SignatureNameOf(request.model_spec());
+    if (Status status = inference::FindSignature(*servable_, name, &signature); !status.ok()) {
+      return status;
+    }
+    JsonFormat format = JsonFormat::kRows;
+    if (Status status = ReadInputs(body, *signature, &format, &request); !status.ok()) {
+      return status;
+    }
+    std::unique_ptr<engine::Outputs> outputs;
+    const Clock::time_point start = Clock::now();
+    const Status status = inference::Predict(*servable_, request, &outputs);
+    record_.runtime = Clock::now() - start;
+    if (!status.ok()) return status;
+    record_.expansion = outputs->expansion();
+    return WriteOutputs(outputs->columns(), format, json);
+  }
+
+  template <typename Request, typename Response>
+  Status InferExamples(Status (*infer)(const inference::Servable&, const Request&,
+                                       const inference::CallOptions&, Response*,
+                                       inference::CallStats*),
+                       const rapidjson::Value& body, std::string* json) {
+    Request request;
+    request.mutable_model_spec()->set_signature_name(call_.model.signature_name);
+    if (Status status = ReadExamples(body, request.mutable_input()); !status.ok()) return status;
+    Response response;
+    inference::CallStats stats;
+    const Status status = infer(*servable_, request, backend_.calls, &response, &stats);
+    record_.runtime = stats.runtime;
+    record_.expansion = stats.expansion;
+    if (status.ok()) *json = ResultsOf(response);
+    return status;
+  }
+
+  void Answer(const Status& status, std::string json) {
+    Response response;
+    response.body = std::move(json);
+    if (!status.ok()) {
+      // Trying again, as 429 would have it, does not make a body smaller.
+      response = ErrorResponse(too_large_ ? 413 : HttpCode(status.code), status.message);
+    }
+    record_.code = status.code;
+    record_.latency = Clock::now() - received_;
+    record_.response_bytes = response.body.size();
+    backend_.metrics->Record(record_);
+    exchange_->Answer(std::move(response));
+    delete this;
+  }
+
+  const Backend& backend_;
+  const ModelApiOptions options_;
+  RestCall call_;
+  const std::shared_ptr<Exchange> exchange_;
+  const Clock::time_point received_;
+  std::shared_ptr<const inference::Servable> servable_;  // the record's names are its
+  metrics::RequestRecord record_;
+  bool too_large_ = false;
+};
+
+}  // namespace
+
+void RunInference(const Backend& backend, const ModelApiOptions& options, RestCall call,
+                  std::shared_ptr<Exchange> exchange) {
+  backend.workers->Submit(
+      new InferenceCall(backend, options, std::move(call), std::move(exchange)));
+}
+
+}  // namespace colcast::http

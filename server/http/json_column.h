@@ -1,0 +1,62 @@
+// Nested lists of JSON -> one tensor.
+#ifndef COLCAST_SERVER_HTTP_JSON_COLUMN_H_
+#define COLCAST_SERVER_HTTP_JSON_COLUMN_H_
+
+#include <rapidjson/document.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/wire/data_type.h"
+#include "server/wire/status.h"
+#include "tensorflow/core/framework/tensor.pb.h"
+
+namespace colcast::http {
+
+// One input of a request. Its values come at once (column format) or one row after the other (row
+// format); all rows have the first one's shape.
+class JsonColumn {
+ public:
+  // `name` must outlive the column.
+  JsonColumn(std::string_view name, DataType dtype) : name_(name), dtype_(dtype) {}
+
+  std::string_view name() const { return name_; }
+
+  // Appends the elements of `value`: a scalar, or lists of lists of equal lengths. INVALID_ARGUMENT
+  // names the input, the place in it, what came and what was expected. UNIMPLEMENTED for a dtype
+  // that TF Serving's JSON does not have.
+  Status Append(const rapidjson::Value& value);
+
+  // Of shape [rows, ...shape of a row...], or of the one value's shape if `rows` is negative. Uses
+  // the column up.
+  void MoveTo(int64_t rows, tensorflow::TensorProto* tensor);
+
+ private:
+  Status Fill(const rapidjson::Value& value, size_t level);
+  Status FillList(const rapidjson::Value& list, size_t level);
+  Status FillScalar(const rapidjson::Value& value);
+  template <typename Float>
+  Status FillFloat(const rapidjson::Value& value);
+  template <typename Integer>
+  Status FillInteger(const rapidjson::Value& value);
+  Status FillString(const rapidjson::Value& value);
+  template <typename T>
+  Status Store(T element);
+  Status Mismatch(const rapidjson::Value& value, std::string_view expected) const;
+  // "age"[3][1]
+  std::string Place() const;
+
+  const std::string_view name_;
+  const DataType dtype_;
+  bool has_shape_ = false;
+  std::vector<int64_t> shape_;   // of one value
+  std::vector<uint32_t> place_;  // of the element being read
+  std::string content_;          // elements of a fixed size
+  tensorflow::TensorProto strings_;
+};
+
+}  // namespace colcast::http
+
+#endif  // COLCAST_SERVER_HTTP_JSON_COLUMN_H_

@@ -1,0 +1,129 @@
+#include "server/http/json_column.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "server/http/json_document.h"
+
+namespace colcast::http {
+namespace {
+
+using tensorflow::TensorProto;
+
+// Appends each value of {"v": [...]} to one column named "x".
+Status Read(DataType dtype, std::string values, TensorProto* tensor) {
+  std::string text = "{\"v\": [" + values + "]}";
+  rapidjson::Document document;
+  if (Status status = ParseObject(&text, &document); !status.ok()) return status;
+  JsonColumn column("x", dtype);
+  const auto list = FindMember(document, "v")->GetArray();
+  for (const rapidjson::Value& value : list) {
+    if (Status status = column.Append(value); !status.ok()) return status;
+  }
+  column.MoveTo(list.Size(), tensor);
+  return OkStatus();
+}
+
+template <typename T>
+std::vector<T> Elements(DataType dtype, const std::string& values) {
+  TensorProto tensor;
+  const Status status = Read(dtype, values, &tensor);
+  EXPECT_TRUE(status.ok()) << status.message;
+  std::vector<T> elements(tensor.tensor_content().size() / sizeof(T));
+  std::memcpy(elements.data(), tensor.tensor_content().data(), tensor.tensor_content().size());
+  return elements;
+}
+
+std::string ErrorOf(DataType dtype, const std::string& values) {
+  TensorProto tensor;
+  return Read(dtype, values, &tensor).message;
+}
+
+TEST(JsonColumn, RowsOfListsBecomeOneTensor) {
+  TensorProto tensor;
+  ASSERT_TRUE(Read(DT_INT32, "[[1, 2], [3, 4], [5, 6]]", &tensor).ok());
+  ASSERT_EQ(tensor.tensor_shape().dim_size(), 3);
+  EXPECT_EQ(tensor.tensor_shape().dim(0).size(), 1);
+  EXPECT_EQ(tensor.tensor_shape().dim(1).size(), 3);
+  EXPECT_EQ(tensor.tensor_shape().dim(2).size(), 2);
+  EXPECT_EQ(tensor.dtype(), tensorflow::DT_INT32);
+}
+
+TEST(JsonColumn, FloatsTakeEveryNumber) {
+  const std::vector<float> floats = Elements<float>(DT_FLOAT, "1, 2.5, -3e2, 16777217, Infinity");
+  EXPECT_EQ(floats,
+            (std::vector<float>{1, 2.5, -300, 16777216, std::numeric_limits<float>::infinity()}));
+  EXPECT_TRUE(std::isnan(Elements<double>(DT_DOUBLE, "NaN")[0]));
+  EXPECT_EQ(Elements<double>(DT_DOUBLE, "0.1, 1e300"), (std::vector<double>{0.1, 1e300}));
+}
+
+TEST(JsonColumn, IntegersKeepEveryBitOfTheirRange) {
+  EXPECT_EQ(Elements<int64_t>(DT_INT64, "9223372036854775807, -9223372036854775808"),
+            (std::vector<int64_t>{INT64_MAX, INT64_MIN}));
+  EXPECT_EQ(Elements<uint64_t>(DT_UINT64, "18446744073709551615"),
+            (std::vector<uint64_t>{UINT64_MAX}));
+  EXPECT_EQ(Elements<int8_t>(DT_INT8, "-128, 127"), (std::vector<int8_t>{-128, 127}));
+  EXPECT_EQ(Elements<uint8_t>(DT_UINT8, "0, 255"), (std::vector<uint8_t>{0, 255}));
+}
+
+TEST(JsonColumn, NumbersOutsideTheRangeAreNamed) {
+  EXPECT_EQ(ErrorOf(DT_INT32, "1, 2147483648"),
+            "input \"x\" (DT_INT32): the number 2147483648, expected a whole number from "
+            "-2147483648 to 2147483647");
+  EXPECT_EQ(ErrorOf(DT_UINT8, "-1"),
+            "input \"x\" (DT_UINT8): the number -1, expected a whole number from 0 to 255");
+  EXPECT_EQ(ErrorOf(DT_INT64, "1.0"),
+            "input \"x\" (DT_INT64): the number 1.0, expected a whole number from "
+            "-9223372036854775808 to 9223372036854775807");
+  EXPECT_EQ(ErrorOf(DT_FLOAT, "1e39"),
+            "input \"x\" (DT_FLOAT): the number 1e+39, expected at most 3.4e38 in magnitude");
+}
+
+TEST(JsonColumn, StringsAreTextOrBase64) {
+  TensorProto tensor;
+  ASSERT_TRUE(Read(DT_STRING, R"("caf\u00e9", {"b64": "AP8="}, {"b64": "AP8"}, "")", &tensor).ok());
+  ASSERT_EQ(tensor.string_val_size(), 4);
+  EXPECT_EQ(tensor.string_val(0), "caf\xC3\xA9");
+  EXPECT_EQ(tensor.string_val(1), std::string("\0\xFF", 2));
+  EXPECT_EQ(tensor.string_val(2), std::string("\0\xFF", 2));
+  EXPECT_EQ(ErrorOf(DT_STRING, R"({"b64": "?"})"), "input \"x\": the string \"?\" is not base64");
+  EXPECT_EQ(ErrorOf(DT_STRING, "1"),
+            "input \"x\" (DT_STRING): the number 1, expected a string or {\"b64\": \"...\"}");
+}
+
+TEST(JsonColumn, OtherTypesAreNamed) {
+  EXPECT_EQ(ErrorOf(DT_FLOAT, "null"), "input \"x\" (DT_FLOAT): null, expected a number");
+  EXPECT_EQ(ErrorOf(DT_BOOL, "1"), "input \"x\" (DT_BOOL): the number 1, expected true or false");
+  EXPECT_EQ(ErrorOf(DT_FLOAT, "[0, [\"a\"]]"),
+            "input \"x\"[1] (DT_FLOAT): a list of 1, expected a value, as the lists before are of "
+            "shape [2]");
+}
+
+TEST(JsonColumn, RaggedListsAreNamedWithTheirPlace) {
+  EXPECT_EQ(ErrorOf(DT_INT32, "[[1, 2], [3]]"),
+            "input \"x\"[1] (DT_INT32): a list of 1, expected a list of 2, as the first one there "
+            "is");
+  EXPECT_EQ(ErrorOf(DT_INT32, "[1], 2"),
+            "input \"x\" (DT_INT32): the number 2, expected a list of 1, as the first one there "
+            "is");
+}
+
+TEST(JsonColumn, NestingHasALimit) {
+  EXPECT_EQ(ErrorOf(DT_INT32, std::string(255, '[') + std::string(255, ']')),
+            "input \"x\": lists nested deeper than 254");
+}
+
+TEST(JsonColumn, ADtypeThatJsonLacksIsUnimplemented) {
+  TensorProto tensor;
+  const Status status = Read(DT_COMPLEX64, "1", &tensor);
+  EXPECT_EQ(status.code, StatusCode::kUnimplemented);
+  EXPECT_EQ(status.message, "input \"x\": DT_COMPLEX64 has no form in JSON; send it over gRPC");
+}
+
+}  // namespace
+}  // namespace colcast::http

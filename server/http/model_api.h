@@ -1,0 +1,25 @@
+// TF Serving's REST API: from a URL and a body to a call of a model, and back.
+#ifndef COLCAST_SERVER_HTTP_MODEL_API_H_
+#define COLCAST_SERVER_HTTP_MODEL_API_H_
+
+#include <chrono>
+#include <cstddef>
+
+#include "server/backend.h"
+#include "server/http/router.h"
+
+namespace colcast::http {
+
+struct ModelApiOptions {
+  std::chrono::milliseconds timeout{30'000};  // of a request, from receipt; 0: none
+  size_t max_body_bytes = size_t{1} << 30;    // once inflated
+  bool cors = false;  // let pages of any origin call: --rest_api_enable_cors_support
+};
+
+// Answers everything under /v1/. Status and metadata are answered at once, requests to run a model
+// by the workers. `backend` outlives the router.
+void AddModelApi(const Backend& backend, const ModelApiOptions& options, Router* router);
+
+}  // namespace colcast::http
+
+#endif  // COLCAST_SERVER_HTTP_MODEL_API_H_

@@ -1,0 +1,22 @@
+// What the server says about its models -> JSON, by protobuf's own rules, as TF Serving does.
+#ifndef COLCAST_SERVER_HTTP_MODEL_JSON_H_
+#define COLCAST_SERVER_HTTP_MODEL_JSON_H_
+
+#include <string>
+#include <vector>
+
+#include "server/inference/servable.h"
+#include "server/models/model_status.h"
+#include "server/wire/status.h"
+
+namespace colcast::http {
+
+// A GetModelStatusResponse.
+Status WriteModelStatus(const std::vector<models::VersionStatus>& versions, std::string* json);
+
+// A GetModelMetadataResponse with the model's signatures.
+Status WriteMetadata(const inference::Servable& servable, std::string* json);
+
+}  // namespace colcast::http
+
+#endif  // COLCAST_SERVER_HTTP_MODEL_JSON_H_

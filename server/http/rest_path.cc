@@ -1,0 +1,115 @@
+#include "server/http/rest_path.h"
+
+#include <strings.h>
+
+#include <charconv>
+#include <string>
+#include <vector>
+
+namespace colcast::http {
+namespace {
+
+bool EqualIgnoringCase(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && strncasecmp(a.data(), b.data(), a.size()) == 0;
+}
+
+int HexDigit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  c |= 0x20;
+  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+// A '%' without two hexadecimal digits stays what it is.
+std::string PercentDecode(std::string_view text) {
+  std::string decoded;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool escape = text[i] == '%' && i + 2 < text.size() && HexDigit(text[i + 1]) >= 0 &&
+                        HexDigit(text[i + 2]) >= 0;
+    if (!escape) {
+      decoded.push_back(text[i]);
+      continue;
+    }
+    decoded.push_back(static_cast<char>(HexDigit(text[i + 1]) << 4 | HexDigit(text[i + 2])));
+    i += 2;
+  }
+  return decoded;
+}
+
+// What lies between the slashes after "/v1/models"; false if the path begins otherwise.
+bool SplitPath(std::string_view path, std::vector<std::string_view>* parts) {
+  constexpr std::string_view kRoot = "/v1/models";
+  if (!EqualIgnoringCase(path.substr(0, kRoot.size()), kRoot)) return false;
+  path.remove_prefix(kRoot.size());
+  while (!path.empty()) {
+    if (path.front() != '/') return false;
+    path.remove_prefix(1);
+    parts->push_back(path.substr(0, path.find('/')));
+    if (parts->back().empty()) return false;
+    path.remove_prefix(parts->back().size());
+  }
+  return true;
+}
+
+// The parts from NAME on. *found is false for parts that are no model.
+Status ReadModel(const std::vector<std::string_view>& parts, ModelSpec* model, bool* found) {
+  *found = parts.size() == 1 || parts.size() == 3;
+  for (const std::string_view part : parts) *found &= part.find(':') == std::string_view::npos;
+  if (!*found) return OkStatus();
+  model->name = PercentDecode(parts[0]);
+  if (parts.size() == 1) return OkStatus();
+  const std::string_view value = parts[2];
+  if (EqualIgnoringCase(parts[1], "labels")) {
+    model->version_label = PercentDecode(value);
+  } else if (EqualIgnoringCase(parts[1], "versions") &&
+             value.find_first_not_of("0123456789") == std::string_view::npos) {
+    int64_t version = 0;
+    if (std::from_chars(value.data(), value.data() + value.size(), version).ec != std::errc()) {
+      return InvalidArgument("Failed to convert version: ", value, " to numeric.");
+    }
+    model->version = version;
+  } else {
+    *found = false;
+  }
+  return OkStatus();
+}
+
+bool TakeVerb(std::string_view* path, RestMethod* method) {
+  const size_t colon = path->rfind(':');
+  if (colon == std::string_view::npos) return false;
+  const std::string_view verb = path->substr(colon + 1);
+  if (verb == "predict") {
+    *method = RestMethod::kPredict;
+  } else if (verb == "classify") {
+    *method = RestMethod::kClassify;
+  } else if (verb == "regress") {
+    *method = RestMethod::kRegress;
+  } else {
+    return false;
+  }
+  *path = path->substr(0, colon);
+  return true;
+}
+
+}  // namespace
+
+Status ParseRestPath(std::string_view http_method, std::string_view target, RestCall* call) {
+  const Status malformed = InvalidArgument("Malformed request: ", http_method, " ", target);
+  std::string_view path = target;
+  std::vector<std::string_view> parts;
+  const bool get = http_method == "GET";
+  if (!get && (http_method != "POST" || !TakeVerb(&path, &call->method))) return malformed;
+  if (!SplitPath(path, &parts)) return malformed;
+  if (get) {
+    if (parts.empty()) return InvalidArgument("Missing model name in request.");
+    call->method = RestMethod::kStatus;
+    if (parts.size() % 2 == 0 && EqualIgnoringCase(parts.back(), "metadata")) {
+      call->method = RestMethod::kMetadata;
+      parts.pop_back();
+    }
+  }
+  bool found = false;
+  if (Status status = ReadModel(parts, &call->model, &found); !status.ok()) return status;
+  return found ? OkStatus() : malformed;
+}
+
+}  // namespace colcast::http

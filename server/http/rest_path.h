@@ -1,0 +1,29 @@
+// TF Serving's REST URLs.
+#ifndef COLCAST_SERVER_HTTP_REST_PATH_H_
+#define COLCAST_SERVER_HTTP_REST_PATH_H_
+
+#include <string_view>
+
+#include "server/wire/predict_request.h"
+#include "server/wire/status.h"
+
+namespace colcast::http {
+
+enum class RestMethod { kStatus, kMetadata, kPredict, kClassify, kRegress };
+
+struct RestCall {
+  RestMethod method = RestMethod::kStatus;
+  ModelSpec model;  // without a signature: that is in the body
+};
+
+// GET  /v1/models/NAME[/versions/V|/labels/L][/metadata]
+// POST /v1/models/NAME[/versions/V|/labels/L]:(predict|classify|regress)
+//
+// Letters of the path may be upper case. NAME and L, percent-encoded, may be anything once decoded:
+// they are only ever compared with the names of models and labels. INVALID_ARGUMENT for anything
+// else, a '?' in it included, as in TF Serving.
+Status ParseRestPath(std::string_view http_method, std::string_view target, RestCall* call);
+
+}  // namespace colcast::http
+
+#endif  // COLCAST_SERVER_HTTP_REST_PATH_H_

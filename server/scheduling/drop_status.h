@@ -1,0 +1,14 @@
+// What the client of a job that never ran is told.
+#ifndef COLCAST_SERVER_SCHEDULING_DROP_STATUS_H_
+#define COLCAST_SERVER_SCHEDULING_DROP_STATUS_H_
+
+#include "server/scheduling/worker_pool.h"
+#include "server/wire/status.h"
+
+namespace colcast::scheduling {
+
+Status DropStatus(DropReason reason);
+
+}  // namespace colcast::scheduling
+
+#endif  // COLCAST_SERVER_SCHEDULING_DROP_STATUS_H_
