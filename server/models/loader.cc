@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "server/log.h"
+#include "server/models/completeness.h"
 #include "server/models/thread_priority.h"
 
 namespace colcast::models {
@@ -48,8 +49,10 @@ void Loader::Run(const Job& job, const Done& done) {
 
 Status Loader::Load(const Job& job, LoadReport* report, std::shared_ptr<const Servable>* servable) {
   const Clock::time_point start = Clock::now();
+  Status status = CheckComplete(job.directory.path);
+  if (!status.ok()) return status;
   MemoryBudget::Reservation reservation;
-  Status status = memory_.Reserve(SizeOnDisk(job.directory.path), &reservation);
+  status = memory_.Reserve(SizeOnDisk(job.directory.path), &reservation);
   if (!status.ok()) return status;
   std::unique_ptr<engine::Model> model;
   status = engine_->Load(job.directory.path, options_.tags, &model);

@@ -205,20 +205,23 @@ def test_a_broken_version_is_retried_while_the_one_before_serves(
         assert stubs.predict(ranker_inputs)["score"][0] == 201
 
 
-def test_a_retry_that_works_ends_the_error(serve, tmp_path, rankers, copy, connect, wait_until):
+@pytest.mark.parametrize("late", ["variables.index", "variables.data-00000-of-00001"])
+def test_variables_that_come_after_the_graph_are_waited_for(
+    serve, tmp_path, rankers, copy, connect, wait_until, late
+):
     base_path = tmp_path / "ranker"
     copy(1, base_path / "1")
     flags = ["--max_num_load_retries=1000", "--load_retry_interval_micros=50000"]
     with serve(config(("ranker", base_path, "")), *flags) as server:
         stubs = connect(server.target)
-        values = "variables.data-00000-of-00001"
         shutil.copytree(rankers / "2", tmp_path / "copying")
-        (tmp_path / "copying" / "variables" / values).rename(tmp_path / values)
+        (tmp_path / "copying" / "variables" / late).rename(tmp_path / late)
         (tmp_path / "copying").rename(base_path / "2")
         wait_until(lambda: stubs.states().get(2, ("", OK))[1] != OK)
         assert stubs.states()[2][0] == "LOADING"
+        assert late.split("-")[0] in stubs.states()[2][2]
         assert available(stubs) == {1}
-        (tmp_path / values).rename(base_path / "2" / "variables" / values)
+        (tmp_path / late).rename(base_path / "2" / "variables" / late)
         wait_until(lambda: available(stubs) == {2})
         assert stubs.states()[2] == ("AVAILABLE", OK, "")
 
