@@ -162,3 +162,11 @@ def stubs(server: ServerProcess) -> Stubs:
 def connect() -> Callable[[str], Stubs]:
     """Stubs for a target."""
     return Stubs
+
+
+@pytest.fixture(scope="session")
+def monitoring(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Flags for HTTP on a free port, with the metrics where TF Serving has them."""
+    config = tmp_path_factory.mktemp("monitoring") / "monitoring.config"
+    config.write_text("prometheus_config { enable: true }")
+    return ["--rest_api_port=-1", f"--monitoring_config_file={config}"]

@@ -96,6 +96,11 @@ void WriteColumns(const Columns& columns, bool inputs, HtmlWriter* html) {
   html->Markup("</tbody></table>\n");
 }
 
+// "1 input", "2 inputs".
+std::string Counted(int count, const char* noun) {
+  return std::to_string(count) + ' ' + noun + (count == 1 ? "" : "s");
+}
+
 void WriteSignature(const std::string& name, const tensorflow::SignatureDef& signature,
                     const VersionSnapshot& version, const ModelSnapshot& model, HtmlWriter* html) {
   int users = 0;
@@ -107,9 +112,9 @@ void WriteSignature(const std::string& name, const tensorflow::SignatureDef& sig
   html->Markup("<details id=\"").Text(model.name + '/' + number + '/' + name);
   html->Markup("\"><summary><b>").Text(name).Markup("</b> <span class=\"faint\">");
   html->Text(model.name + " version " + number + ": ");
-  html->Text(std::to_string(signature.inputs_size()) + " inputs");
+  html->Text(Counted(signature.inputs_size(), "input"));
   if (users > 0) html->Text(", " + std::to_string(users) + " of them the user's");
-  html->Text(", " + std::to_string(signature.outputs_size()) + " outputs");
+  html->Text(", " + Counted(signature.outputs_size(), "output"));
   html->Markup("</span></summary><div class=\"columns\">\n");
   WriteColumns(signature.inputs(), /*inputs=*/true, html);
   WriteColumns(signature.outputs(), /*inputs=*/false, html);

@@ -133,15 +133,15 @@ std::string TilesSection(const Backend& backend, const Recent& recent) {
   WriteSparkline(recent.Rates(), &html);
   html.Markup("</div>\n");
   WriteTile("latency, p99", QuantileText(sixty.latency, 0.99),
-            "p50 " + QuantileText(sixty.latency, 0.5) + " in the last minute", &html);
+            "p50 " + QuantileText(sixty.latency, 0.5) + ", last minute", &html);
   WriteTile("rows a second", CountText(Rate(ten.rows, short_time)), "candidates scored", &html);
   WriteTile("saved by sending once", BytesText(Rate(sixty.bytes_saved, long_time)) + "/s",
             BytesText(static_cast<double>(AllBytesSaved(*backend.metrics))) + " since the start",
             &html);
-  WriteTile("errors", CountText(static_cast<double>(sixty.failed)), "in the last minute", &html);
+  WriteTile("errors", CountText(static_cast<double>(sixty.failed)), "last minute", &html);
   WriteTile("waiting", CountText(backend.workers->queued()), DropsText(*backend.workers), &html);
   const double cores = short_time.seconds > 0 ? short_time.cpu_seconds / short_time.seconds : 0;
-  WriteTile("CPU", CountText(cores) + " cores",
+  WriteTile("CPU cores in use", CountText(cores),
             DurationText(usage.cpu_seconds) + " since the start", &html);
   WriteTile("memory", BytesText(static_cast<double>(usage.resident_bytes)), "resident", &html);
   return html.html();

@@ -1,0 +1,38 @@
+// What the metrics add to a request.
+#include <benchmark/benchmark.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "server/metrics/metrics.h"
+
+namespace colcast::metrics {
+namespace {
+
+// Four threads count requests of eight series, as a server of two models with four signatures has.
+void Record(benchmark::State& state) {
+  static Metrics* const metrics = new Metrics;
+  std::vector<std::string> signatures;
+  for (int i = 0; i < 4; ++i) signatures.push_back("signature_" + std::to_string(i));
+  RequestRecord record;
+  record.api = "Predict";
+  record.entrypoint = "GRPC";
+  record.latency = std::chrono::microseconds(900);
+  record.queue_wait = std::chrono::microseconds(5);
+  record.runtime = std::chrono::microseconds(700);
+  record.request_bytes = 5000;
+  record.response_bytes = 300;
+  record.expansion = {500, 150, 74'850};
+  size_t n = 0;
+  for (auto _ : state) {
+    record.model_name = n % 2 == 0 ? "ranker" : "retriever";
+    record.signature_name = signatures[n / 2 % signatures.size()];
+    metrics->Record(record);
+    ++n;
+  }
+}
+BENCHMARK(Record)->Threads(1)->Threads(4);
+
+}  // namespace
+}  // namespace colcast::metrics

@@ -1,0 +1,125 @@
+"""Headless Chromium, spoken to over a pipe (chromedevtools.github.io/devtools-protocol)."""
+
+import base64
+import itertools
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+class Page:
+    """One tab.
+
+    Attributes:
+      requested: the URLs of everything it fetched.
+      complaints: what it wrote to the console, and exceptions nothing caught.
+    """
+
+    def __init__(self, to_browser: int, from_browser: int) -> None:
+        self._to_browser, self._from_browser = to_browser, from_browser
+        self._ids = itertools.count(1)
+        self._received = b""
+        self._session: str | None = None
+        self.requested: list[str] = []
+        self.complaints: list[str] = []
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
+        self._session = attached["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.call(f"{domain}.enable")
+
+    def call(self, method: str, **params: Any) -> dict[str, Any]:
+        """Calls a method of the protocol; what happens meanwhile is noted."""
+        message: dict[str, Any] = {"id": next(self._ids), "method": method, "params": params}
+        if self._session:
+            message["sessionId"] = self._session
+        os.write(self._to_browser, json.dumps(message).encode() + b"\0")
+        while True:
+            answer = self._receive()
+            if answer.get("id") == message["id"]:
+                assert "error" not in answer, answer
+                result: dict[str, Any] = answer["result"]
+                return result
+            self._note(answer)
+
+    def open(self, url: str) -> None:
+        """Goes to a URL and waits until it is loaded."""
+        self.call("Page.navigate", url=url)
+        assert self.wait_for("document.readyState === 'complete' && location.href !== 'about:blank'")
+
+    def evaluate(self, expression: str) -> Any:
+        """The value of a JavaScript expression; promises are waited for."""
+        answer = self.call(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+        )
+        assert "exceptionDetails" not in answer, answer
+        return answer["result"].get("value")
+
+    def wait_for(self, condition: str, seconds: float = 30) -> bool:
+        """Waits until a JavaScript expression is true; whether it became so in time."""
+        return bool(
+            self.evaluate(
+                f"new Promise(done => {{ const end = Date.now() + {seconds * 1000};"
+                f" const look = () => {{ if ({condition}) done(true);"
+                " else if (Date.now() > end) done(false); else setTimeout(look, 50); }; look(); })"
+            )
+        )
+
+    def screenshot(self, path: Path) -> None:
+        """Writes all of the page as a PNG file."""
+        shot = self.call("Page.captureScreenshot", captureBeyondViewport=True)
+        path.write_bytes(base64.b64decode(shot["data"]))
+
+    def _receive(self) -> dict[str, Any]:
+        while b"\0" not in self._received:
+            chunk = os.read(self._from_browser, 1 << 16)
+            assert chunk, "the browser is gone"
+            self._received += chunk
+        message, _, self._received = self._received.partition(b"\0")
+        answer: dict[str, Any] = json.loads(message)
+        return answer
+
+    def _note(self, event: dict[str, Any]) -> None:
+        method, params = event.get("method"), event.get("params", {})
+        if method == "Network.requestWillBeSent":
+            self.requested.append(params["request"]["url"])
+        elif method == "Runtime.exceptionThrown":
+            self.complaints.append(params["exceptionDetails"]["text"])
+        elif method == "Runtime.consoleAPICalled":
+            self.complaints.append(str(params["args"]))
+        elif method == "Log.entryAdded":
+            self.complaints.append(params["entry"]["text"])
+
+
+@contextmanager
+def browser(profile: Path) -> Iterator[Page]:
+    """A page of a browser of its own, which ends with the block."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("needs chromium (Debian package chromium)")
+    child_reads, to_browser = os.pipe()
+    from_browser, child_writes = os.pipe()
+    # The protocol's pipe is file descriptors 3 and 4 of the browser.
+    command = 'exec "$0" "$@" 3<&%d 4>&%d' % (child_reads, child_writes)
+    process = subprocess.Popen(
+        ["bash", "-c", command, chromium, "--headless", "--no-sandbox", "--disable-gpu"]
+        + ["--remote-debugging-pipe", f"--user-data-dir={profile}"],
+        pass_fds=(child_reads, child_writes),
+        stderr=subprocess.DEVNULL,
+    )
+    os.close(child_reads)
+    os.close(child_writes)
+    try:
+        yield Page(to_browser, from_browser)
+    finally:
+        os.close(to_browser)
+        process.terminate()
+        process.wait(30)
+        os.close(from_browser)

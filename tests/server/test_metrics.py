@@ -1,0 +1,300 @@
+"""What the metrics page tells of the requests that were sent."""
+
+import math
+import re
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import grpc
+import numpy as np
+import pytest
+import tensorflow as tf
+from colcast.loadtest.metrics import MetricsMeter
+from colcast.server import ServerFailedError, ServerProcess
+from prometheus_client.parser import text_string_to_metric_families
+
+PATH = "/monitoring/prometheus/metrics"
+OURS = {
+    "model_name": "ranker",
+    "signature_name": "serving_default",
+    "API": "Predict",
+    "entrypoint": "GRPC",
+}
+
+
+class Metrics:
+    """One reading of a metrics page."""
+
+    def __init__(self, server: ServerProcess, path: str = PATH) -> None:
+        url = f"http://{server.http_target}{path}"
+        with urllib.request.urlopen(url, timeout=30) as page:
+            assert page.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+            self.families = list(text_string_to_metric_families(page.read().decode()))
+        self.samples = [sample for family in self.families for sample in family.samples]
+
+    def value(self, name: str, **labels: str) -> float:
+        """The one sample of that name with exactly these labels, 0 if there is none."""
+        names = (name, f"{name}_total")  # the parser gives every counter the newer formats' suffix
+        found = [s.value for s in self.samples if s.name in names and s.labels == labels]
+        assert len(found) <= 1
+        return float(found[0]) if found else 0.0
+
+
+class Monitored(NamedTuple):
+    """A server with a metrics page, and stubs for it."""
+
+    server: ServerProcess
+    stubs: Any
+
+    def read(self) -> Metrics:
+        """The page now."""
+        return Metrics(self.server)
+
+
+@pytest.fixture(scope="module")
+def monitored(
+    ranker_base_path: Path, monitoring: list[str], connect: Callable[[str], Any]
+) -> Iterator[Monitored]:
+    """A server of the ranker; its counts go on from test to test."""
+    with ServerProcess("ranker", ranker_base_path, monitoring) as server:
+        yield Monitored(server, connect(server.target))
+
+
+@pytest.fixture
+def growth(monitored: Monitored) -> Callable[..., float]:
+    """By how much a sample has grown since the test began."""
+    before = monitored.read()
+
+    def grown(name: str, **labels: str) -> float:
+        return monitored.read().value(name, **labels) - before.value(name, **labels)
+
+    return grown
+
+
+def refused(call: Callable[..., Any], *args: Any, **kwargs: Any) -> grpc.StatusCode:
+    with pytest.raises(grpc.RpcError) as error:
+        call(*args, **kwargs)
+    return error.value.code()
+
+
+def test_requests_are_counted_by_status(monitored, growth, ranker_inputs):
+    for _ in range(3):
+        monitored.stubs.predict(ranker_inputs)
+    wrong = ranker_inputs | {"item": [1.0, 2.0]}
+    for _ in range(2):
+        assert refused(monitored.stubs.predict, wrong) == grpc.StatusCode.INVALID_ARGUMENT
+    count = ":tensorflow:serving:request_count"
+    assert growth(count, model_name="ranker", status="OK") == 3
+    assert growth(count, model_name="ranker", status="INVALID_ARGUMENT") == 2
+    assert growth(":colcast:requests_total", **OURS, status="OK") == 3
+    assert growth(":colcast:requests_total", **OURS, status="INVALID_ARGUMENT") == 2
+
+
+def test_latencies_are_of_the_requests_that_were_answered(monitored, growth, ranker_inputs):
+    for _ in range(4):
+        monitored.stubs.predict(ranker_inputs)
+    refused(monitored.stubs.predict, ranker_inputs | {"item": [1.0, 2.0]})
+    labels = {"model_name": "ranker", "API": "Predict"}
+    latency, runtime = ":tensorflow:serving:request_latency", ":tensorflow:serving:runtime_latency"
+    assert growth(f"{latency}_count", **labels, entrypoint="GRPC") == 4
+    assert growth(f"{runtime}_count", **labels, runtime="TF1") == 4
+    assert (
+        growth(f"{latency}_sum", **labels, entrypoint="GRPC")
+        > growth(f"{runtime}_sum", **labels, runtime="TF1")
+        > 0
+    )
+    for ours in ("request_latency", "queue_wait", "runtime"):
+        assert growth(f":colcast:{ours}_microseconds_count", **OURS) == 4
+
+
+def test_bytes_are_those_of_the_messages(monitored, growth, ranker_inputs):
+    request = monitored.stubs.request(ranker_inputs)
+    response = monitored.stubs.prediction.Predict(request, timeout=30)
+    assert growth(":colcast:request_bytes_sum", **OURS) == request.ByteSize()
+    assert growth(":colcast:response_bytes_sum", **OURS) == response.ByteSize()
+
+
+def test_bytes_saved_are_what_repeating_the_row_would_have_added(monitored, growth, ranker_inputs):
+    rows = 5
+    names = {"user_name": ["ann"] * rows, "item_name": ["x"] * rows}
+    request = monitored.stubs.request(ranker_inputs | names)
+    for name, values in (("user", [2.0]), ("item", range(rows))):
+        array = np.array(values, np.float32)
+        proto = request.inputs[name]
+        proto.ClearField("float_val")
+        proto.tensor_shape.CopyFrom(tf.TensorShape(array.shape).as_proto())
+        proto.tensor_content = array.tobytes()
+    monitored.stubs.prediction.Predict(request, timeout=30)
+    assert growth(":colcast:rows_sum", **OURS) == rows
+    assert growth(":colcast:columns_sent_once_total", **OURS) == 1
+    assert growth(":colcast:bytes_saved_total", **OURS) == (rows - 1) * 4  # bytes of a float
+
+
+def test_histograms_add_up(monitored, ranker_inputs):
+    monitored.stubs.predict(ranker_inputs)
+    histograms = [f for f in monitored.read().families if f.type == "histogram" and f.samples]
+    assert len(histograms) >= 8
+    for family in histograms:
+        series: dict[frozenset[Any], dict[str, Any]] = {}
+        for sample in family.samples:
+            labels = dict(sample.labels)
+            bound = labels.pop("le", None)
+            one = series.setdefault(frozenset(labels.items()), {"buckets": []})
+            if bound is not None:
+                one["buckets"].append((float(bound), sample.value))
+            else:
+                one[sample.name.rpartition("_")[2]] = sample.value
+        for one in series.values():
+            bounds, counts = zip(*one["buckets"], strict=True)
+            assert list(bounds) == sorted(bounds) and bounds[-1] == math.inf
+            assert list(counts) == sorted(counts)
+            assert counts[-1] == one["count"]
+            assert one["sum"] >= 0
+
+
+def test_latency_buckets_are_those_of_tensorflow_serving(monitored, ranker_inputs):
+    monitored.stubs.predict(ranker_inputs)
+    name = ":tensorflow:serving:request_latency_bucket"
+    bounds = [float(s.labels["le"]) for s in monitored.read().samples if s.name == name]
+    expected = [10 * 1.8**i for i in range(33)]
+    assert bounds == pytest.approx([*expected, math.inf], rel=1e-5)
+
+
+def test_names_that_only_a_request_has_make_no_labels(monitored, growth, ranker_inputs):
+    for attempt in range(5):
+        invented = f"invented-{attempt}"
+        assert (
+            refused(monitored.stubs.predict, ranker_inputs, name=invented)
+            == grpc.StatusCode.NOT_FOUND
+        )
+        assert (
+            refused(monitored.stubs.predict, ranker_inputs, signature_name=invented)
+            == grpc.StatusCode.FAILED_PRECONDITION
+        )
+    assert not [s for s in monitored.read().samples if "invented" in str(s.labels)]
+    assert growth(":tensorflow:serving:request_count", model_name="", status="NOT_FOUND") == 5
+    unknown = OURS | {"signature_name": "unknown"}
+    assert growth(":colcast:requests_total", **unknown, status="FAILED_PRECONDITION") == 5
+
+
+def test_an_empty_signature_name_is_the_default_one(monitored, growth, ranker_inputs):
+    monitored.stubs.predict(ranker_inputs, signature_name="")
+    assert growth(":colcast:requests_total", **OURS, status="OK") == 1
+
+
+def test_requests_that_never_ran_are_counted_by_reason(
+    ranker_base_path, monitoring, connect, ranker_inputs, wait_until
+):
+    flags = [*monitoring, "--num_workers=1", "--max_queued_requests=1"]
+    many = ranker_inputs | {
+        "item": np.arange(200_000, dtype=np.float32),
+        "item_name": ["x"] * 200_000,
+    }
+    with ServerProcess("ranker", ranker_base_path, flags) as server:
+        stubs = connect(server.target)
+        request = stubs.request(many)
+        calls = [stubs.prediction.Predict.future(request, timeout=120) for _ in range(8)]
+        wait_until(lambda: all(call.done() for call in calls), 120)
+        full = [call for call in calls if call.code() == grpc.StatusCode.RESOURCE_EXHAUSTED]
+        assert full
+        assert Metrics(server).value(":colcast:dropped_requests_total", reason="queue_full") == len(
+            full
+        )
+        busy = stubs.prediction.Predict.future(request, timeout=120)
+        late = stubs.prediction.Predict.future(stubs.request(ranker_inputs), timeout=0.01)
+        assert late.exception(timeout=60).code() == grpc.StatusCode.DEADLINE_EXCEEDED
+        busy.result(timeout=120)
+
+        def dropped_late() -> bool:
+            metrics = Metrics(server)
+            reasons = ("deadline_exceeded", "cancelled")
+            counts = [metrics.value(":colcast:dropped_requests_total", reason=r) for r in reasons]
+            return sum(counts) == 1 and metrics.value(":colcast:queue_length") == 0
+
+        wait_until(dropped_late)
+
+
+def test_versions_and_their_loads(tmp_path, ranker_versions, monitoring, wait_until):
+    ranker_versions(tmp_path / "1")
+    flags = [*monitoring, "--file_system_poll_wait_seconds=0.05", "--max_num_load_retries=0"]
+    with ServerProcess("ranker", tmp_path, flags) as server:
+        broken = tmp_path / "2"
+        broken.mkdir()
+        (broken / "saved_model.pb").write_bytes(b"no model")
+        attempts = ":tensorflow:cc:saved_model:load_attempt_count"
+
+        def failed() -> bool:
+            labels = {"model_path": str(broken), "status": "fail"}
+            return Metrics(server).value(attempts, **labels) == 1
+
+        wait_until(failed)
+        metrics = Metrics(server)
+        good = {"model_path": str(tmp_path / "1")}
+        assert metrics.value(attempts, **good, status="success") == 1
+        assert metrics.value(":tensorflow:cc:saved_model:load_latency", **good) > 0
+        state = {"model_name": "ranker", "version": "1", "state": "AVAILABLE"}
+        assert metrics.value(":colcast:model_version_state", **state) == 1
+
+
+def test_the_load_test_reads_cpu_and_memory_from_it(monitored, ranker_inputs):
+    meter = MetricsMeter(f"http://{monitored.server.http_target}{PATH}")
+    before = meter.cpu_seconds()
+    monitored.stubs.predict(ranker_inputs)
+    assert meter.cpu_seconds() > before > 0
+    assert meter.memory_bytes() > 50e6
+
+
+def test_every_metric_is_documented_and_no_other(monitored, ranker_inputs):
+    monitored.stubs.predict(ranker_inputs)
+    page = Path(__file__).parents[2].joinpath("docs", "metrics.md").read_text()
+    documented = re.findall(r"^\| `((?::|process_)[a-z_:]+)`", page, re.M)
+    published = [family.name for family in monitored.read().families]
+    # The parser takes "_total" off the counters' names.
+    assert sorted(name.removesuffix("_total") for name in documented) == sorted(published)
+
+
+def test_the_page_is_where_the_configuration_says(tmp_path, ranker_base_path):
+    config = tmp_path / "monitoring.config"
+    config.write_text('prometheus_config { enable: true path: "/figures" }')
+    flags = ["--rest_api_port=-1", f"--monitoring_config_file={config}"]
+    with ServerProcess("ranker", ranker_base_path, flags) as server:
+        assert Metrics(server, "/figures").samples
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            Metrics(server)
+
+
+@pytest.mark.parametrize("text", ["", "prometheus_config { enable: false }"])
+def test_there_is_no_page_unless_it_is_enabled(tmp_path, ranker_base_path, text):
+    config = tmp_path / "monitoring.config"
+    config.write_text(text)
+    flags = ["--rest_api_port=-1", f"--monitoring_config_file={config}"]
+    with (
+        ServerProcess("ranker", ranker_base_path, flags) as server,
+        pytest.raises(urllib.error.HTTPError, match="404"),
+    ):
+        Metrics(server)
+
+
+@pytest.mark.parametrize(
+    ("text", "culprit"),
+    [
+        ("prometheus_config { enabled: true }", "enabled"),
+        ('prometheus_config { enable: true path: "figures" }', '"figures"'),
+        ('prometheus_config { enable: true path: "/" }', '"/"'),
+    ],
+)
+def test_a_wrong_configuration_is_refused_by_name(tmp_path, ranker_base_path, text, culprit):
+    config = tmp_path / "monitoring.config"
+    config.write_text(text)
+    flags = ["--rest_api_port=-1", f"--monitoring_config_file={config}"]
+    with (
+        pytest.raises(ServerFailedError) as error,
+        ServerProcess("ranker", ranker_base_path, flags),
+    ):
+        pass
+    assert "--monitoring_config_file" in str(error.value)
+    assert str(config) in str(error.value)
+    assert culprit in str(error.value)
