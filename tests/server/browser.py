@@ -52,7 +52,9 @@ class Page:
     def open(self, url: str) -> None:
         """Goes to a URL and waits until it is loaded."""
         self.call("Page.navigate", url=url)
-        assert self.wait_for("document.readyState === 'complete' && location.href !== 'about:blank'")
+        assert self.wait_for(
+            "document.readyState === 'complete' && location.href !== 'about:blank'"
+        )
 
     def evaluate(self, expression: str) -> Any:
         """The value of a JavaScript expression; promises are waited for."""
@@ -107,10 +109,10 @@ def browser(profile: Path) -> Iterator[Page]:
     child_reads, to_browser = os.pipe()
     from_browser, child_writes = os.pipe()
     # The protocol's pipe is file descriptors 3 and 4 of the browser.
-    command = 'exec "$0" "$@" 3<&%d 4>&%d' % (child_reads, child_writes)
+    script = f'exec "$0" "$@" 3<&{child_reads} 4>&{child_writes}'
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe"]
     process = subprocess.Popen(
-        ["bash", "-c", command, chromium, "--headless", "--no-sandbox", "--disable-gpu"]
-        + ["--remote-debugging-pipe", f"--user-data-dir={profile}"],
+        ["bash", "-c", script, chromium, *flags, f"--user-data-dir={profile}"],
         pass_fds=(child_reads, child_writes),
         stderr=subprocess.DEVNULL,
     )

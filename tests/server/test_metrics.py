@@ -29,7 +29,7 @@ class Metrics:
     """One reading of a metrics page."""
 
     def __init__(self, server: ServerProcess, path: str = PATH) -> None:
-        url = f"http://{server.http_target}{path}"
+        url = f"http://{server.rest_target}{path}"
         with urllib.request.urlopen(url, timeout=30) as page:
             assert page.headers["Content-Type"].startswith("text/plain; version=0.0.4")
             self.families = list(text_string_to_metric_families(page.read().decode()))
@@ -149,7 +149,8 @@ def test_histograms_add_up(monitored, ranker_inputs):
                 one[sample.name.rpartition("_")[2]] = sample.value
         for one in series.values():
             bounds, counts = zip(*one["buckets"], strict=True)
-            assert list(bounds) == sorted(bounds) and bounds[-1] == math.inf
+            assert list(bounds) == sorted(bounds)
+            assert bounds[-1] == math.inf
             assert list(counts) == sorted(counts)
             assert counts[-1] == one["count"]
             assert one["sum"] >= 0
@@ -240,7 +241,7 @@ def test_versions_and_their_loads(tmp_path, ranker_versions, monitoring, wait_un
 
 
 def test_the_load_test_reads_cpu_and_memory_from_it(monitored, ranker_inputs):
-    meter = MetricsMeter(f"http://{monitored.server.http_target}{PATH}")
+    meter = MetricsMeter(f"http://{monitored.server.rest_target}{PATH}")
     before = meter.cpu_seconds()
     monitored.stubs.predict(ranker_inputs)
     assert meter.cpu_seconds() > before > 0

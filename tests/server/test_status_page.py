@@ -56,7 +56,7 @@ def served(
         def predict() -> Any:
             return stubs.predict(inputs, name=NAME, signature_name="late")
 
-        yield Served(server, f"http://{server.http_target}/", predict)
+        yield Served(server, f"http://{server.rest_target}/", predict)
 
 
 @pytest.fixture(scope="module")
