@@ -15,6 +15,7 @@ from colcast.loadtest.formats import parse_formats
 from colcast.loadtest.overhead import Overhead, overhead_table, overheads
 from colcast.loadtest.progress import progress_bar
 from colcast.loadtest.report import machine
+from colcast.loadtest.share_chart import share_chart
 from colcast.loadtest.side_by_side import Effort, Line, side_by_side
 from colcast.loadtest.tables import (
     markdown_head,
@@ -35,6 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     console = Console()
     try:
         table = [markdown_head(parse_formats(args.formats))]
+        measured = {}
         for model in _models(args):
             lines, added = bench(model, args, console)
             title = f"{model}, {machine()}"
@@ -43,8 +45,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             console.print(overhead_table(added))
             _write(model, lines, added, args.output)
             table += markdown_rows(model, lines)
+            measured[model] = lines
         (args.output / "table.md").write_text("\n".join(table) + "\n")
-        console.print(f"Figures: {args.output}/*.json, {args.output}/table.md", highlight=False)
+        (args.output / "shares.svg").write_text(share_chart(measured))
+        files = ", ".join(f"{args.output}/{name}" for name in ("*.json", "table.md", "shares.svg"))
+        console.print(f"Figures: {files}", highlight=False)
     except KeyboardInterrupt:
         console.print("\ninterrupted; the server is stopped")
         return 130
