@@ -52,6 +52,14 @@ class TensorOutputs final : public Outputs {
   std::vector<OutputColumn> columns_;
 };
 
+Status Run(const SignatureRunner& runner, const PredictRequest& request,
+           std::unique_ptr<Outputs>* outputs) {
+  RunResult result;
+  if (absl::Status status = runner.Run(request, &result); !status.ok()) return FromAbsl(status);
+  *outputs = std::make_unique<TensorOutputs>(std::move(result));
+  return OkStatus();
+}
+
 bool IsRefusalOfSingleThreadedExecutor(const absl::Status& status) {
   return absl::StrContains(status.message(), "Single-threaded executor does not support");
 }
@@ -101,7 +109,7 @@ absl::Status TensorFlowModel::Load(const std::string& directory,
     if (!status.ok()) unusable_[name] = status;
   }
   signatures_ = signatures.SerializeAsString();
-  return absl::OkStatus();
+  return JoinSignatures(options.inter_op_parallelism == 0);
 }
 
 absl::Status TensorFlowModel::AddSignature(const std::string& name,
@@ -112,6 +120,31 @@ absl::Status TensorFlowModel::AddSignature(const std::string& name,
   if (!runner.ok()) return runner.status();
   if (absl::Status status = (*runner)->Prepare(); !status.ok()) return status;
   runners_[name] = *std::move(runner);
+  return absl::OkStatus();
+}
+
+absl::Status TensorFlowModel::JoinSignatures(bool run_inline) {
+  std::map<std::pair<std::string, std::string>, std::vector<std::string>> by_input;
+  for (const auto& [name, signature] : bundle_->GetSignatures()) {
+    if (signature.inputs().size() != 1 || runners_.count(name) == 0) continue;
+    const auto& [alias, info] = *signature.inputs().begin();
+    by_input[{alias, info.name()}].push_back(name);
+  }
+  for (const auto& [input, names] : by_input) {
+    if (names.size() == 1) continue;
+    tensorflow::SignatureDef joined;
+    for (const std::string& name : names) {
+      const tensorflow::SignatureDef& signature = bundle_->GetSignatures().at(name);
+      *joined.mutable_inputs() = signature.inputs();
+      for (const auto& [alias, info] : signature.outputs()) {
+        (*joined.mutable_outputs())[absl::StrCat(name, "/", alias)] = info;
+      }
+    }
+    absl::StatusOr<std::shared_ptr<SignatureRunner>> runner =
+        SignatureRunner::Create(joined, bundle_->GetSession(), run_inline);
+    if (!runner.ok()) return runner.status();
+    for (const std::string& name : names) joined_[name] = *runner;
+  }
   return absl::OkStatus();
 }
 
@@ -133,12 +166,15 @@ Status TensorFlowModel::Predict(const PredictRequest& request,
   const absl::StatusOr<const SignatureRunner*> runner =
       FindRunner(request.model_spec().signature_name);
   if (!runner.ok()) return FromAbsl(runner.status());
-  RunResult result;
-  if (absl::Status status = (*runner)->Run(request, &result); !status.ok()) {
-    return FromAbsl(status);
-  }
-  *outputs = std::make_unique<TensorOutputs>(std::move(result));
-  return OkStatus();
+  return Run(**runner, request, outputs);
+}
+
+Status TensorFlowModel::PredictTogether(const PredictRequest& request,
+                                        std::unique_ptr<Outputs>* outputs) const {
+  const auto joined = joined_.find(request.model_spec().signature_name);
+  if (joined != joined_.end()) return Run(*joined->second, request, outputs);
+  return FailedPrecondition("no signature shares the input of \"",
+                            request.model_spec().signature_name, '"');
 }
 
 }  // namespace colcast::engine

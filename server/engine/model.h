@@ -31,6 +31,8 @@ class TensorFlowModel final : public Model {
 
   const std::string& signatures() const override { return signatures_; }
   Status Predict(const PredictRequest& request, std::unique_ptr<Outputs>* outputs) const override;
+  Status PredictTogether(const PredictRequest& request,
+                         std::unique_ptr<Outputs>* outputs) const override;
 
   // The runner of a signature. FAILED_PRECONDITION if there is none of that name.
   absl::StatusOr<const SignatureRunner*> FindRunner(std::string_view signature_name) const;
@@ -42,10 +44,13 @@ class TensorFlowModel final : public Model {
                     const Options& options, Executor executor);
   absl::Status AddSignature(const std::string& name, const tensorflow::SignatureDef& signature,
                             bool run_inline);
+  absl::Status JoinSignatures(bool run_inline);
 
   std::unique_ptr<tensorflow::SavedModelBundleLite> bundle_;
   std::string signatures_;
   std::map<std::string, std::unique_ptr<SignatureRunner>, std::less<>> runners_;
+  // By signature: the runner of all those that share its only input, itself among them.
+  std::map<std::string, std::shared_ptr<SignatureRunner>, std::less<>> joined_;
   std::map<std::string, absl::Status, std::less<>> unusable_;  // signatures Predict refuses
 };
 

@@ -8,6 +8,10 @@
 
 namespace colcast::inference {
 
+inline constexpr char kPredictMethodName[] = "tensorflow/serving/predict";
+inline constexpr char kClassifyMethodName[] = "tensorflow/serving/classify";
+inline constexpr char kRegressMethodName[] = "tensorflow/serving/regress";
+
 struct CallOptions {
   // Whether a signature must say for which API it was made: --enable_signature_method_name_check.
   bool check_method_names = false;

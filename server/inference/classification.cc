@@ -31,8 +31,8 @@ struct Fetched {
   const OutputColumn* scores = nullptr;
 };
 
-Status CheckOutputs(const engine::Outputs& outputs, int64_t examples, Fetched* fetched) {
-  for (const OutputColumn& column : outputs.columns()) {
+Status CheckOutputs(const std::vector<OutputColumn>& outputs, int64_t examples, Fetched* fetched) {
+  for (const OutputColumn& column : outputs) {
     const bool is_classes = column.name == kClasses;
     if (Status status = CheckOutput(column, examples, is_classes ? DT_STRING : DT_FLOAT);
         !status.ok()) {
@@ -67,7 +67,7 @@ Status CheckClassification(const tensorflow::SignatureDef& signature, const Call
       kClasses, "\" or \"", kScores, "\". Found: ", OutputNames(signature));
 }
 
-Status ToClassification(const engine::Outputs& outputs, int64_t examples,
+Status ToClassification(const std::vector<OutputColumn>& outputs, int64_t examples,
                         tensorflow::serving::ClassificationResult* result) {
   Fetched fetched;
   if (Status status = CheckOutputs(outputs, examples, &fetched); !status.ok()) return status;

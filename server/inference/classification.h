@@ -6,15 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "server/engine/engine.h"
 #include "server/inference/call.h"
+#include "server/wire/predict_response.h"
 #include "server/wire/status.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 #include "tensorflow_serving/apis/classification.pb.h"
 
 namespace colcast::inference {
-
-inline constexpr char kClassifyMethodName[] = "tensorflow/serving/classify";
 
 // Sets `fetches` to "classes", "scores" or both, as the signature has them. INVALID_ARGUMENT if it
 // has neither, or does not take examples.
@@ -23,7 +21,7 @@ Status CheckClassification(const tensorflow::SignatureDef& signature, const Call
 
 // What was fetched, as classes by example. INVALID_ARGUMENT, naming the output, unless classes are
 // strings, scores floats, and both [examples, classes].
-Status ToClassification(const engine::Outputs& outputs, int64_t examples,
+Status ToClassification(const std::vector<OutputColumn>& outputs, int64_t examples,
                         tensorflow::serving::ClassificationResult* result);
 
 }  // namespace colcast::inference

@@ -52,11 +52,24 @@ Status ExampleBatch::Create(const ExampleInput& input, ExampleBatch* batch) {
 Status ExampleBatch::Run(const Servable& servable, const std::string& signature_name,
                          const std::vector<std::string>& outputs, CallStats* stats,
                          std::unique_ptr<engine::Outputs>* result) {
+  return Call(Predict, servable, signature_name, outputs, stats, result);
+}
+
+Status ExampleBatch::RunTogether(const Servable& servable, const std::string& signature_name,
+                                 const std::vector<std::string>& outputs, CallStats* stats,
+                                 std::unique_ptr<engine::Outputs>* result) {
+  return Call(PredictTogether, servable, signature_name, outputs, stats, result);
+}
+
+Status ExampleBatch::Call(Method method, const Servable& servable,
+                          const std::string& signature_name,
+                          const std::vector<std::string>& outputs, CallStats* stats,
+                          std::unique_ptr<engine::Outputs>* result) {
   request_.mutable_model_spec()->set_signature_name(signature_name);
   *request_.mutable_output_filter() = {outputs.begin(), outputs.end()};
   stats->expansion = expansion_;
   const auto start = std::chrono::steady_clock::now();
-  Status status = Predict(servable, request_, result);
+  Status status = method(servable, request_, result);
   stats->runtime += std::chrono::steady_clock::now() - start;
   return status;
 }

@@ -36,7 +36,19 @@ class ExampleBatch {
              const std::vector<std::string>& outputs, CallStats* stats,
              std::unique_ptr<engine::Outputs>* result);
 
+  // The same for all signatures that share the named one's input: see PredictTogether.
+  Status RunTogether(const Servable& servable, const std::string& signature_name,
+                     const std::vector<std::string>& outputs, CallStats* stats,
+                     std::unique_ptr<engine::Outputs>* result);
+
  private:
+  using Method = Status (*)(const Servable&, const tensorflow::serving::PredictRequest&,
+                            std::unique_ptr<engine::Outputs>*);
+
+  Status Call(Method method, const Servable& servable, const std::string& signature_name,
+              const std::vector<std::string>& outputs, CallStats* stats,
+              std::unique_ptr<engine::Outputs>* result);
+
   tensorflow::serving::PredictRequest request_;
   engine::ExpansionStats expansion_;  // what sending the context once did
 };

@@ -17,7 +17,7 @@ namespace colcast::inference {
 
 // `input` is the request's, of which `request` itself may have none.
 // `check(signature, options, &fetches)` says whether the signature will do and what to fetch;
-// `convert(outputs, examples, response->mutable_result())` makes the answer of what was fetched.
+// `convert(columns, examples, response->mutable_result())` makes the answer of what was fetched.
 template <typename Request, typename Response, typename Check, typename Convert>
 Status RunExamples(const Servable& servable, const Request& request, const ExampleInput& input,
                    const CallOptions& options, Check check, Convert convert, Response* response,
@@ -34,7 +34,7 @@ Status RunExamples(const Servable& servable, const Request& request, const Examp
     return status;
   }
   SetAnsweringModel(request.model_spec(), servable, response->mutable_model_spec());
-  return convert(*outputs, batch.size(), response->mutable_result());
+  return convert(outputs->columns(), batch.size(), response->mutable_result());
 }
 
 // The input of a request that is one whole message; its views point into `message`.

@@ -18,6 +18,7 @@ namespace {
 using tensorflow::serving::InferenceResult;
 using tensorflow::serving::InferenceTask;
 using tensorflow::serving::MultiInferenceRequest;
+using tensorflow::serving::MultiInferenceResponse;
 
 Status CheckModelNames(const MultiInferenceRequest& request) {
   const std::string& wanted = ModelSpecOf(request).name();
@@ -72,16 +73,84 @@ Status MakePlans(const Servable& servable, const MultiInferenceRequest& request,
   return OkStatus();
 }
 
-Status Infer(const Servable& servable, const Plan& plan, ExampleBatch* batch, CallStats* stats,
-             InferenceResult* result) {
+// The tensor that a task's examples are fed to.
+const std::string& InputTensorOf(const Servable& servable, const Plan& plan) {
+  const auto& inputs = servable.signatures().at(plan.signature_name).inputs();
+  return inputs.at(ExampleBatch::kInput).name();
+}
+
+bool ShareInput(const Servable& servable, const std::vector<Plan>& plans) {
+  for (const Plan& plan : plans) {
+    if (InputTensorOf(servable, plan) != InputTensorOf(servable, plans[0])) return false;
+  }
+  return plans.size() > 1;
+}
+
+Status ToResult(const Plan& plan, const std::vector<OutputColumn>& columns, int64_t examples,
+                InferenceResult* result) {
+  return plan.classifies
+             ? ToClassification(columns, examples, result->mutable_classification_result())
+             : ToRegression(columns, examples, result->mutable_regression_result());
+}
+
+// A run for each task: TF 2 gives each signature an input of its own.
+Status InferOneByOne(const Servable& servable, const std::vector<Plan>& plans, ExampleBatch* batch,
+                     MultiInferenceResponse* response, CallStats* stats) {
+  for (size_t i = 0; i < plans.size(); ++i) {
+    std::unique_ptr<engine::Outputs> outputs;
+    if (Status status =
+            batch->Run(servable, plans[i].signature_name, plans[i].fetches, stats, &outputs);
+        !status.ok()) {
+      return status;
+    }
+    if (Status status = ToResult(plans[i], outputs->columns(), batch->size(),
+                                 response->mutable_results(static_cast<int>(i)));
+        !status.ok()) {
+      return status;
+    }
+  }
+  return OkStatus();
+}
+
+// How a run of several signatures calls an output of one.
+std::string JoinedName(const Plan& plan, const std::string& output) {
+  return plan.signature_name + '/' + output;
+}
+
+// The columns of one signature, by their own names, out of a run of several.
+std::vector<OutputColumn> ColumnsOf(const Plan& plan, const engine::Outputs& outputs) {
+  std::vector<OutputColumn> columns;
+  for (const std::string& name : plan.fetches) {
+    for (OutputColumn column : outputs.columns()) {
+      if (column.name != JoinedName(plan, name)) continue;
+      column.name = name;
+      columns.push_back(column);
+    }
+  }
+  return columns;
+}
+
+// One run for all tasks, so that examples are parsed once.
+Status InferTogether(const Servable& servable, const std::vector<Plan>& plans, ExampleBatch* batch,
+                     MultiInferenceResponse* response, CallStats* stats) {
+  std::vector<std::string> fetches;
+  for (const Plan& plan : plans) {
+    for (const std::string& name : plan.fetches) fetches.push_back(JoinedName(plan, name));
+  }
   std::unique_ptr<engine::Outputs> outputs;
-  if (Status status = batch->Run(servable, plan.signature_name, plan.fetches, stats, &outputs);
+  if (Status status =
+          batch->RunTogether(servable, plans[0].signature_name, fetches, stats, &outputs);
       !status.ok()) {
     return status;
   }
-  return plan.classifies
-             ? ToClassification(*outputs, batch->size(), result->mutable_classification_result())
-             : ToRegression(*outputs, batch->size(), result->mutable_regression_result());
+  for (size_t i = 0; i < plans.size(); ++i) {
+    if (Status status = ToResult(plans[i], ColumnsOf(plans[i], *outputs), batch->size(),
+                                 response->mutable_results(static_cast<int>(i)));
+        !status.ok()) {
+      return status;
+    }
+  }
+  return OkStatus();
 }
 
 }  // namespace
@@ -98,14 +167,11 @@ Status MultiInference(const Servable& servable, const MultiInferenceRequest& req
   if (Status status = MakePlans(servable, request, options, &plans); !status.ok()) return status;
   ExampleBatch batch;
   if (Status status = ExampleBatch::Create(input, &batch); !status.ok()) return status;
-  for (int i = 0; i < request.tasks_size(); ++i) {
-    InferenceResult* result = response->add_results();
-    SetAnsweringModel(request.tasks(i).model_spec(), servable, result->mutable_model_spec());
-    if (Status status = Infer(servable, plans[i], &batch, stats, result); !status.ok()) {
-      return status;
-    }
+  for (const InferenceTask& task : request.tasks()) {
+    SetAnsweringModel(task.model_spec(), servable, response->add_results()->mutable_model_spec());
   }
-  return OkStatus();
+  const auto infer = ShareInput(servable, plans) ? InferTogether : InferOneByOne;
+  return infer(servable, plans, &batch, response, stats);
 }
 
 Status MultiInference(const Servable& servable, const MultiInferenceRequest& request,

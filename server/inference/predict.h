@@ -4,8 +4,10 @@
 #define COLCAST_SERVER_INFERENCE_PREDICT_H_
 
 #include <memory>
+#include <string_view>
 
 #include "server/engine/engine.h"
+#include "server/inference/call.h"
 #include "server/inference/servable.h"
 #include "server/wire/status.h"
 #include "tensorflow_serving/apis/predict.pb.h"
@@ -16,6 +18,15 @@ namespace colcast::inference {
 // Errors as engine::Model::Predict has them. RESOURCE_EXHAUSTED for a request over 2 GiB.
 Status Predict(const Servable& servable, const tensorflow::serving::PredictRequest& request,
                std::unique_ptr<engine::Outputs>* outputs);
+
+// The same for engine::Model::PredictTogether.
+Status PredictTogether(const Servable& servable, const tensorflow::serving::PredictRequest& request,
+                       std::unique_ptr<engine::Outputs>* outputs);
+
+// Whether Predict may run a signature ("serving_default" for an empty name). INTERNAL, as in
+// TensorFlow Serving, where the options ask for method names and this one is none of its three.
+Status CheckMethodName(const Servable& servable, std::string_view signature_name,
+                       const CallOptions& options);
 
 }  // namespace colcast::inference
 

@@ -39,9 +39,9 @@ Status CheckRegression(const tensorflow::SignatureDef& signature, const CallOpti
                          kOutputs, "\"; found ", OutputNames(signature));
 }
 
-Status ToRegression(const engine::Outputs& outputs, int64_t examples,
+Status ToRegression(const std::vector<OutputColumn>& outputs, int64_t examples,
                     tensorflow::serving::RegressionResult* result) {
-  const OutputColumn& column = outputs.columns()[0];
+  const OutputColumn& column = outputs[0];
   if (Status status = CheckOutput(column, examples); !status.ok()) return status;
   const auto* const values = static_cast<const float*>(column.data);
   for (int64_t row = 0; row < examples; ++row) result->add_regressions()->set_value(values[row]);

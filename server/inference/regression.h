@@ -6,15 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "server/engine/engine.h"
 #include "server/inference/call.h"
+#include "server/wire/predict_response.h"
 #include "server/wire/status.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 #include "tensorflow_serving/apis/regression.pb.h"
 
 namespace colcast::inference {
-
-inline constexpr char kRegressMethodName[] = "tensorflow/serving/regress";
 
 // Sets `fetches` to "outputs". INVALID_ARGUMENT if that is not the signature's only output, or the
 // signature does not take examples.
@@ -23,7 +21,7 @@ Status CheckRegression(const tensorflow::SignatureDef& signature, const CallOpti
 
 // What was fetched, as a number for each example. INVALID_ARGUMENT unless it is floats of shape
 // [examples] or [examples, 1].
-Status ToRegression(const engine::Outputs& outputs, int64_t examples,
+Status ToRegression(const std::vector<OutputColumn>& outputs, int64_t examples,
                     tensorflow::serving::RegressionResult* result);
 
 }  // namespace colcast::inference

@@ -23,6 +23,9 @@ class EmptyModel final : public engine::Model {
   Status Predict(const PredictRequest&, std::unique_ptr<engine::Outputs>*) const override {
     return Internal("no graph");
   }
+  Status PredictTogether(const PredictRequest&, std::unique_ptr<engine::Outputs>*) const override {
+    return Internal("no graph");
+  }
 
  private:
   const std::string signatures_;

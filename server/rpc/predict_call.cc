@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/inference/predict.h"
 #include "server/rpc/call.h"
 #include "server/rpc/received_bytes.h"
 #include "server/rpc/status.h"
@@ -69,6 +70,10 @@ Status PredictCall::Predict(std::shared_ptr<const inference::Servable>* servable
   if (Status status = backend_.models->Find(spec, servable); !status.ok()) return status;
   record->model_name = (*servable)->name();
   record->signature_name = (*servable)->SignatureLabel(spec.signature_name);
+  if (Status status = inference::CheckMethodName(**servable, spec.signature_name, backend_.calls);
+      !status.ok()) {
+    return status;
+  }
   std::unique_ptr<engine::Outputs> outputs;
   const Clock::time_point start = Clock::now();
   Status status = (*servable)->model().Predict(scratch.request, &outputs);

@@ -22,6 +22,7 @@ from tensorflow_serving.apis import (
     get_model_metadata_pb2,
     get_model_status_pb2,
     inference_pb2,
+    model_management_pb2,
     model_service_pb2_grpc,
     predict_pb2,
     prediction_service_pb2_grpc,
@@ -55,24 +56,33 @@ METHODS: dict[str, tuple[type, type[Message], type[Message]]] = {
         get_model_status_pb2.GetModelStatusRequest,
         get_model_status_pb2.GetModelStatusResponse,
     ),
+    "HandleReloadConfigRequest": (
+        MODELS,
+        model_management_pb2.ReloadConfigRequest,
+        model_management_pb2.ReloadConfigResponse,
+    ),
 }
 
 Call = Callable[[str, str], Message]
 
 
 @pytest.fixture(scope="module")
-def call(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Call]:
+def base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The model on disk."""
+    directory = tmp_path_factory.mktemp("half_plus_two")
+    maker = Path(__file__).with_name("half_plus_two.py")
+    subprocess.run([sys.executable, maker, directory], check=True, capture_output=True)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def call(request: pytest.FixtureRequest) -> Iterator[Call]:
     """A function of a method and its request in text form, which raises grpc.RpcError."""
     given = request.config.getoption("--target", default=None)
     if given:
         yield make_call(given)
         return
-    directory = tmp_path_factory.mktemp("half_plus_two")
-    maker = Path(__file__).with_name("half_plus_two.py")
-    subprocess.run([sys.executable, maker, directory], check=True, capture_output=True)
-    with ServerProcess("half_plus_two", directory) as server:
+    with ServerProcess("half_plus_two", request.getfixturevalue("base_path")) as server:
         yield make_call(server.target)
 
 
@@ -275,3 +285,46 @@ def test_a_wrong_call_gets_the_documented_code(
     with pytest.raises(grpc.RpcError) as raised:
         call(method, request_text)
     assert raised.value.code().name == code, raised.value.details()
+
+
+def reload(call: Call, name: str, base_path: Path, labels: str = "") -> None:
+    """Makes this model all that is served; returns when it is."""
+    config = f"""config {{ model_config_list {{ config {{
+        name: "{name}" base_path: "{base_path}" model_platform: "tensorflow"
+        model_version_policy {{ specific {{ versions: 123 }} }} {labels} }} }} }}"""
+    assert call("HandleReloadConfigRequest", config).status.error_code == 0
+
+
+def test_a_new_config_replaces_models_and_labels_their_versions(base_path: Path) -> None:
+    """The page "serving_config"; a label needs a version that is loaded already."""
+    x = f"inputs {{ {X_OF_1_2_5} }}"
+    stable = 'version_labels { key: "stable" value: 123 }'
+    with ServerProcess("half_plus_two", base_path) as server:
+        call = make_call(server.target)
+        with pytest.raises(grpc.RpcError) as raised:
+            reload(call, "another", base_path, stable)
+        assert raised.value.code() is grpc.StatusCode.FAILED_PRECONDITION
+        reload(call, "another", base_path)
+        reload(call, "another", base_path, stable)
+        answer = call("Predict", f'model_spec {{ name: "another" version_label: "stable" }} {x}')
+        assert answer.model_spec.version.value == 123
+        for spec in ('name: "half_plus_two"', 'name: "another" version_label: "canary"'):
+            with pytest.raises(grpc.RpcError):
+                call("Predict", f"model_spec {{ {spec} }} {x}")
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        pytest.param("config { model_config_list { config { } } }", id="no name"),
+        pytest.param(
+            'config { model_config_list { config { name: "a" model_platform: "tensorflow" } } }',
+            id="no base path",
+        ),
+    ],
+)
+def test_a_wrong_config_is_refused_and_changes_nothing(call: Call, config: str) -> None:
+    with pytest.raises(grpc.RpcError) as raised:
+        call("HandleReloadConfigRequest", config)
+    assert raised.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert call("Predict", f'model_spec {{ name: "half_plus_two" }} inputs {{ {X_OF_1_2_5} }}')

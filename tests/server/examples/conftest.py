@@ -17,6 +17,7 @@ from tensorflow_serving.apis import (
     classification_pb2,
     inference_pb2,
     input_pb2,
+    predict_pb2,
     prediction_service_pb2_grpc,
     regression_pb2,
 )
@@ -25,7 +26,11 @@ MODEL = "judge"
 VERSION = 7
 CLASSIFY = "tensorflow/serving/classify"
 REGRESS = "tensorflow/serving/regress"
-METHOD_NAMES = {"serving_default": CLASSIFY, "regress": REGRESS}  # the others say "predict"
+METHOD_NAMES = {  # the others say "predict"
+    "serving_default": CLASSIFY,
+    "regress": REGRESS,
+    "only_classes": "judge/own",
+}
 
 FEATURES = {
     "user": tf.io.FixedLenFeature([], tf.float32),
@@ -158,6 +163,15 @@ class Judge:
         self._fill(request.model_spec, signature_name, **spec)
         return self.stub.Regress(request, timeout=30)
 
+    def predict(
+        self, given: Sequence[tf.train.Example], signature_name: str
+    ) -> predict_pb2.PredictResponse:
+        request = predict_pb2.PredictRequest()
+        self._fill(request.model_spec, signature_name)
+        serialized = [one.SerializeToString() for one in given]
+        request.inputs["inputs"].CopyFrom(tf.make_tensor_proto(serialized))
+        return self.stub.Predict(request, timeout=30)
+
     def infer(
         self, given: input_pb2.Input, *tasks: tuple[str, str, str]
     ) -> inference_pb2.MultiInferenceResponse:
@@ -208,6 +222,12 @@ def judge_base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def judge(judge_base_path: Path) -> Iterator[Judge]:
     with ServerProcess(MODEL, judge_base_path) as process:
         yield Judge(process.target)
+
+
+@pytest.fixture(scope="session")
+def connect_judge() -> type[Judge]:
+    """A Judge for a target."""
+    return Judge
 
 
 @pytest.fixture(scope="session")

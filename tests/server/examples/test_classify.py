@@ -149,6 +149,15 @@ def test_method_names_count_only_where_the_flag_says_so(
     assert strict_judge.classify(given).result == judge.classify(given).result
 
 
+def test_the_flag_asks_predict_for_a_method_name_it_knows(judge, strict_judge, examples, error_of):
+    assert judge.predict(examples, "only_classes").outputs
+    code, message = error_of(strict_judge.predict, examples, "only_classes")
+    assert code == "INTERNAL"  # as in TensorFlow Serving
+    assert all(word in message for word in ("method_name", CLASSIFY, '"judge/own"'))
+    for known in ("", "regress", "only_scores"):
+        assert strict_judge.predict(examples, known).outputs
+
+
 def test_every_call_that_waits_is_answered(judge, make_input, examples):
     """Far more calls at once than workers; each gets its own answer."""
     request = classification_pb2.ClassificationRequest(input=make_input(examples))
