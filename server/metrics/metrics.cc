@@ -22,13 +22,6 @@ struct Metrics::Counters {
   std::atomic<int64_t> bytes_saved{0};
 };
 
-struct Metrics::Load {
-  int64_t succeeded = 0;
-  int64_t failed = 0;
-  std::chrono::nanoseconds latency{};
-  std::map<std::string, Histogram> warmup;
-};
-
 int64_t RequestSeries::Answered() const {
   return std::accumulate(answered.begin(), answered.end(), int64_t{0});
 }
@@ -66,18 +59,26 @@ Metrics::Counters* Metrics::FindOrMake(const RequestRecord& record) {
 void Metrics::RecordLoad(const std::string& model_path, bool succeeded,
                          std::chrono::nanoseconds latency) {
   std::lock_guard<std::mutex> lock(loads_mutex_);
-  std::unique_ptr<Load>& load = loads_[model_path];
-  if (load == nullptr) load = std::make_unique<Load>();
-  ++(succeeded ? load->succeeded : load->failed);
-  if (succeeded) load->latency += latency;
+  LoadSeries& load = FindOrMakeLoad(model_path);
+  ++(succeeded ? load.succeeded : load.failed);
+  if (succeeded) load.latency += latency;
 }
 
 void Metrics::RecordWarmup(const std::string& model_path, const std::string& status,
                            std::chrono::nanoseconds latency) {
+  Histogram once(LatencyBuckets());
+  once.Observe(latency);
   std::lock_guard<std::mutex> lock(loads_mutex_);
-  std::unique_ptr<Load>& load = loads_[model_path];
-  if (load == nullptr) load = std::make_unique<Load>();
-  load->warmup.try_emplace(status, LatencyBuckets()).first->second.Observe(latency);
+  FindOrMakeLoad(model_path).warmup[status].Add(once.Snapshot());
+}
+
+LoadSeries& Metrics::FindOrMakeLoad(const std::string& model_path) {
+  for (LoadSeries& load : loads_) {
+    if (load.model_path == model_path) return load;
+  }
+  if (loads_.size() == kMaxLoads) loads_.erase(loads_.begin());
+  loads_.emplace_back().model_path = model_path;
+  return loads_.back();
 }
 
 std::vector<RequestSeries> Metrics::Requests() const {
@@ -103,17 +104,8 @@ std::vector<RequestSeries> Metrics::Requests() const {
 }
 
 std::vector<LoadSeries> Metrics::Loads() const {
-  std::vector<LoadSeries> all;
   std::lock_guard<std::mutex> lock(loads_mutex_);
-  for (const auto& [path, load] : loads_) {
-    LoadSeries& series = all.emplace_back();
-    series.model_path = path;
-    series.succeeded = load->succeeded;
-    series.failed = load->failed;
-    series.latency = load->latency;
-    for (const auto& [status, latency] : load->warmup) series.warmup[status] = latency.Snapshot();
-  }
-  return all;
+  return loads_;
 }
 
 }  // namespace colcast::metrics

@@ -51,7 +51,7 @@ struct RequestSeries {
   int64_t Answered() const;  // with whatever status
 };
 
-// What loading and warming up the versions of one directory came to.
+// What loading and warming up the version in one directory came to.
 struct LoadSeries {
   std::string model_path;
   int64_t succeeded = 0;
@@ -78,21 +78,23 @@ class Metrics {
 
   // Sorted by the labels in the order of RequestLabels.
   std::vector<RequestSeries> Requests() const;
-  // Sorted by the path.
+  // Of the last kMaxLoads directories, in the order in which they were first loaded: a server may
+  // load new versions for years.
   std::vector<LoadSeries> Loads() const;
+  static constexpr size_t kMaxLoads = 100;
 
   // Implementation details follow.
  private:
   struct Counters;
-  struct Load;
   using Key = std::tuple<std::string, std::string, std::string, std::string>;
 
   Counters* FindOrMake(const RequestRecord& record);
+  LoadSeries& FindOrMakeLoad(const std::string& model_path);
 
   mutable std::shared_mutex requests_mutex_;  // of the map; its entries stay where they are
   std::map<Key, std::unique_ptr<Counters>, std::less<>> requests_;
   mutable std::mutex loads_mutex_;
-  std::map<std::string, std::unique_ptr<Load>> loads_;
+  std::vector<LoadSeries> loads_;
 };
 
 }  // namespace colcast::metrics

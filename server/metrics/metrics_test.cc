@@ -101,6 +101,18 @@ TEST(MetricsTest, NoRequestOfAnyThreadIsLost) {
   for (const RequestSeries& series : all) EXPECT_EQ(series.Answered(), 4'000);
 }
 
+TEST(MetricsTest, LoadsAreKeptOfTheLastDirectories) {
+  Metrics metrics;
+  for (size_t version = 0; version < Metrics::kMaxLoads + 2; ++version) {
+    metrics.RecordLoad("/m/" + std::to_string(version), true, microseconds(1));
+  }
+  metrics.RecordLoad("/m/50", false, microseconds(1));
+  const std::vector<LoadSeries> loads = metrics.Loads();
+  ASSERT_EQ(loads.size(), Metrics::kMaxLoads);
+  EXPECT_EQ(loads.front().model_path, "/m/2");
+  EXPECT_EQ(loads[48].failed, 1);
+}
+
 TEST(ExpositionTest, TensorFlowServingsMetricsAddUpTheSignatures) {
   Metrics metrics;
   metrics.Record(Answered("a", "late"));

@@ -1,5 +1,6 @@
 """What the metrics page tells of the requests that were sent."""
 
+import json
 import math
 import re
 import urllib.error
@@ -93,6 +94,24 @@ def test_requests_are_counted_by_status(monitored, growth, ranker_inputs):
     assert growth(":colcast:requests_total", **OURS, status="INVALID_ARGUMENT") == 2
 
 
+def test_rest_requests_are_told_from_grpc(monitored, growth):
+    rows = [
+        {"user": 2.0, "item": item, "user_name": "ann", "item_name": "x"} for item in (1.0, 2.0)
+    ]
+    body = json.dumps({"instances": rows}).encode()
+    url = f"http://{monitored.server.rest_target}/v1/models/ranker:predict"
+    with urllib.request.urlopen(url, data=body, timeout=30) as response:
+        answer = response.read()
+    ours = OURS | {"entrypoint": "REST"}
+    assert growth(":colcast:requests_total", **ours, status="OK") == 1
+    assert growth(":colcast:rows_sum", **ours) == 2
+    assert growth(":colcast:request_bytes_sum", **ours) == len(body)
+    assert growth(":colcast:response_bytes_sum", **ours) == len(answer)
+    theirs = {"model_name": "ranker", "API": "predict", "entrypoint": "REST"}
+    assert growth(":tensorflow:serving:request_latency_count", **theirs) == 1
+    assert growth(":colcast:requests_total", **OURS, status="OK") == 0
+
+
 def test_latencies_are_of_the_requests_that_were_answered(monitored, growth, ranker_inputs):
     for _ in range(4):
         monitored.stubs.predict(ranker_inputs)
@@ -159,7 +178,8 @@ def test_histograms_add_up(monitored, ranker_inputs):
 def test_latency_buckets_are_those_of_tensorflow_serving(monitored, ranker_inputs):
     monitored.stubs.predict(ranker_inputs)
     name = ":tensorflow:serving:request_latency_bucket"
-    bounds = [float(s.labels["le"]) for s in monitored.read().samples if s.name == name]
+    samples = [s for s in monitored.read().samples if s.name == name]
+    bounds = [float(s.labels["le"]) for s in samples if s.labels["entrypoint"] == "GRPC"]
     expected = [10 * 1.8**i for i in range(33)]
     assert bounds == pytest.approx([*expected, math.inf], rel=1e-5)
 

@@ -85,7 +85,8 @@ void WriteTrafficRow(const RequestSeries& series, const RecentSeries& ten,
                      const RecentSeries& sixty, const Recent::Interval& short_time,
                      const Recent::Interval& long_time, HtmlWriter* html) {
   const metrics::RequestLabels& labels = series.labels;
-  html->Markup("<tr>").Cell(labels.model_name.empty() ? "no model found" : labels.model_name);
+  html->Markup("<tr>").Cell(labels.model_name.empty() ? "none: dropped or not found"
+                                                      : labels.model_name);
   html->Cell(labels.signature_name)
       .Cell(labels.api + (labels.entrypoint == "REST" ? ", REST" : ""));
   html->NumberCell(CountText(Rate(ten.answered, short_time)));
