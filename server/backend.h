@@ -2,6 +2,9 @@
 #ifndef COLCAST_SERVER_BACKEND_H_
 #define COLCAST_SERVER_BACKEND_H_
 
+#include <cstddef>
+#include <limits>
+
 #include "server/inference/call.h"
 #include "server/metrics/metrics.h"
 #include "server/models/model_manager.h"
@@ -17,6 +20,7 @@ struct Backend {
   metrics::Metrics* metrics = nullptr;
   TensorEncoding encoding = TensorEncoding::kTypedFields;
   inference::CallOptions calls;
+  size_t max_request_columns = std::numeric_limits<size_t>::max();
 };
 
 }  // namespace colcast

@@ -78,7 +78,9 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
   options.models.loader.on_load = RecordLoads(&metrics);
   models::ModelManager models(options.models, engine.get());
   scheduling::WorkerPool workers(options.workers);
-  const Backend backend{&models, &workers, &metrics, options.encoding, options.calls};
+  const Backend backend{&models,       &workers,
+                        &metrics,      options.encoding,
+                        options.calls, static_cast<size_t>(options.engine.max_request_columns)};
   std::unique_ptr<rpc::GrpcServer> server;
   if (Status status = rpc::GrpcServer::Start(options.grpc, backend, &server); !status.ok()) {
     return status;

@@ -25,6 +25,12 @@ class ColumnSource {
   // The dimensions as the client sent them, unchecked. The span lives as long as the source.
   virtual absl::Span<const int64_t> dims() const = 0;
 
+  // The memory that the column's tensor takes, with its row repeated `copies` times, beyond the
+  // bytes in which it was sent: numbers that are shorter on the wire, elements that a short list
+  // repeats to fill its shape, copies of the row. From sizes alone; 0 for dims that no tensor has.
+  // A double, because it does not overflow.
+  virtual double ExtraBytes(int64_t copies) const = 0;
+
   // Decodes the column into a tensor of shape `target`: that of dims(), or, for a column of one
   // row, with another first dimension, to which the row is repeated.
   // INVALID_ARGUMENT for content that does not fit dims(). The caller adds the input's alias.
@@ -45,6 +51,7 @@ class ProtoColumn final : public ColumnSource {
 
   tensorflow::DataType dtype() const override { return proto_->dtype(); }
   absl::Span<const int64_t> dims() const override { return dims_; }
+  double ExtraBytes(int64_t copies) const override;
   absl::Status BuildTensor(const tensorflow::TensorShape& target,
                            tensorflow::Tensor* out) const override;
 

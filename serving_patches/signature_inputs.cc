@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,7 +10,6 @@
 #include "serving_patches/phrases.h"
 #include "tensorflow/core/framework/tensor_shape.h"
 #include "tensorflow/core/framework/types.h"
-#include "tensorflow/core/platform/tstring.h"
 #include "tf_patches/repeat_row.h"
 
 namespace colcast {
@@ -54,7 +52,8 @@ absl::Status BuildShape(Dims dims, bool batched, int64_t rows, TensorShape* shap
 
 }  // namespace
 
-absl::StatusOr<SignatureInputs> SignatureInputs::Create(const tensorflow::SignatureDef& signature) {
+absl::StatusOr<SignatureInputs> SignatureInputs::Create(const tensorflow::SignatureDef& signature,
+                                                        const Limits& limits) {
   using Entry = google::protobuf::Map<std::string, TensorInfo>::value_type;
   std::vector<const Entry*> entries;
   entries.reserve(signature.inputs().size());
@@ -62,7 +61,7 @@ absl::StatusOr<SignatureInputs> SignatureInputs::Create(const tensorflow::Signat
   std::sort(entries.begin(), entries.end(),
             [](const Entry* a, const Entry* b) { return a->first < b->first; });
 
-  SignatureInputs result;
+  SignatureInputs result(limits);
   result.inputs_.reserve(entries.size());
   result.feed_names_.reserve(entries.size());
   result.positions_.reserve(entries.size());
@@ -116,7 +115,7 @@ absl::Status SignatureInputs::Build(absl::Span<const ReceivedInput> received, Sc
   const absl::Status planned = PlanExpansion(inputs_, scratch->shapes, &scratch->plan);
   if (any_unknown) return UnknownError(received, planned);
   if (!planned.ok()) return planned;
-  if (absl::Status status = CheckExpandedBytes(*scratch); !status.ok()) return status;
+  if (absl::Status status = CheckLimits(*scratch); !status.ok()) return status;
 
   feeds->resize(inputs_.size());
   for (size_t i = 0; i < inputs_.size(); ++i) {
@@ -127,27 +126,33 @@ absl::Status SignatureInputs::Build(absl::Span<const ReceivedInput> received, Sc
   return absl::OkStatus();
 }
 
-absl::Status SignatureInputs::CheckExpandedBytes(const Scratch& scratch) const {
+absl::Status SignatureInputs::CheckLimits(const Scratch& scratch) const {
   const ExpansionPlan& plan = scratch.plan;
-  double bytes = 0;  // a double does not overflow
-  for (size_t i = 0; i < inputs_.size(); ++i) {
-    const bool is_default = plan.actions[i] == InputAction::kDefault;
-    if (plan.actions[i] == InputAction::kPass || (is_default && !inputs_[i].batched())) continue;
-    const absl::Span<const int64_t> dims =
-        is_default ? absl::Span<const int64_t>(inputs_[i].default_dims) : scratch.shapes[i].dims;
-    const tensorflow::DataType dtype =
-        is_default ? inputs_[i].default_dtype : scratch.shapes[i].dtype;
-    double elements = 1;
-    for (size_t d = 1; d < dims.size(); ++d) elements *= dims[d];
-    if (elements >= std::numeric_limits<int64_t>::max()) continue;  // BuildFeed() refuses it
-    const int size = dtype == tensorflow::DT_STRING ? sizeof(tensorflow::tstring)
-                                                    : tensorflow::DataTypeSize(dtype);
-    bytes += elements * size * plan.rows;
+  if (plan.rows > limits_.max_rows) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "the request has N = ", plan.rows, " rows; max_request_rows is ", limits_.max_rows));
   }
-  if (bytes <= kMaxExpandedBytes) return absl::OkStatus();
+  double bytes = 0;
+  double most = -1;
+  size_t largest = 0;
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const InputAction action = plan.actions[i];
+    const int64_t copies = action == InputAction::kPass ? 1 : plan.rows;
+    const double extra = action != InputAction::kDefault ? scratch.sources[i]->ExtraBytes(copies)
+                         : inputs_[i].batched()
+                             ? static_cast<double>(defaults_[i].TotalBytes()) * copies
+                             : 0;
+    bytes += extra;
+    if (extra > most) {
+      most = extra;
+      largest = i;
+    }
+  }
+  if (bytes <= static_cast<double>(limits_.max_expanded_bytes)) return absl::OkStatus();
   return absl::ResourceExhaustedError(
-      absl::StrCat("repeating the one-row inputs to N = ", plan.rows, " rows would take ", bytes,
-                   " bytes; at most ", kMaxExpandedBytes, " are allowed"));
+      absl::StrCat("repeated to N = ", plan.rows, " rows, the inputs would take ", bytes,
+                   " bytes more than were sent, most of them input \"", inputs_[largest].alias,
+                   "\"; max_expanded_bytes is ", limits_.max_expanded_bytes));
 }
 
 absl::Status SignatureInputs::BuildFeed(int position, const Scratch& scratch, Tensor* feed) const {

@@ -2,6 +2,8 @@
 #ifndef COLCAST_SERVING_PATCHES_SIGNATURE_INPUTS_H_
 #define COLCAST_SERVING_PATCHES_SIGNATURE_INPUTS_H_
 
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -28,13 +30,21 @@ class SignatureInputs {
     ExpansionPlan plan;
   };
 
-  // What the expanded inputs of one request may take together.
-  static constexpr int64_t kMaxExpandedBytes = int64_t{1} << 30;
+  // What a small request may ask for.
+  struct Limits {
+    int64_t max_rows = std::numeric_limits<int64_t>::max();
+    // What all inputs of a request may take as tensors beyond the bytes in which they were sent.
+    int64_t max_expanded_bytes = int64_t{1} << 30;
+  };
 
   // Inputs are ordered by alias. An input that no tensor can be fed to (coo_sparse or composite
   // TensorInfo) is no error here but in every Build(). INVALID_ARGUMENT for a default that does
   // not decode.
-  static absl::StatusOr<SignatureInputs> Create(const tensorflow::SignatureDef& signature);
+  static absl::StatusOr<SignatureInputs> Create(const tensorflow::SignatureDef& signature,
+                                                const Limits& limits);
+  static absl::StatusOr<SignatureInputs> Create(const tensorflow::SignatureDef& signature) {
+    return Create(signature, Limits());
+  }
 
   // Aliases, dtypes and shapes, by position.
   absl::Span<const DeclaredInput> inputs() const { return inputs_; }
@@ -48,21 +58,22 @@ class SignatureInputs {
   // Sets `*feeds` to one tensor for each input, by position, expanded as the rule says.
   //
   // Of an alias that occurs twice in `received`, the last counts.
-  // RESOURCE_EXHAUSTED if the rows to be repeated would fill more than kMaxExpandedBytes: a column
-  // of no elements may claim any number of rows, and a small request must not fill the memory.
+  // RESOURCE_EXHAUSTED beyond the limits, before anything is allocated: a column of no elements may
+  // claim any number of rows, and a small request must not fill the memory.
   // INVALID_ARGUMENT names the input: unknown to the signature, anything PlanExpansion() rejects,
   // or content that does not fit its shape. On error `*feeds` holds no meaning.
   absl::Status Build(absl::Span<const ReceivedInput> received, Scratch* scratch,
                      std::vector<tensorflow::Tensor>* feeds) const;
 
  private:
-  SignatureInputs() = default;
+  explicit SignatureInputs(const Limits& limits) : limits_(limits) {}
   absl::Status SetDefault(int position, const tensorflow::TensorProto& proto);
   absl::Status BuildFeed(int position, const Scratch& scratch, tensorflow::Tensor* feed) const;
-  absl::Status CheckExpandedBytes(const Scratch& scratch) const;
+  absl::Status CheckLimits(const Scratch& scratch) const;
   absl::Status UnknownError(absl::Span<const ReceivedInput> received,
                             const absl::Status& planned) const;
 
+  Limits limits_;
   std::vector<DeclaredInput> inputs_;
   std::vector<std::string> feed_names_;
   std::vector<tensorflow::Tensor> defaults_;  // by position; uninitialized where there is none

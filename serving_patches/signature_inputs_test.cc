@@ -207,6 +207,31 @@ TEST(SignatureInputsTest, RowsWithoutElementsCanNotFillTheMemory) {
   EXPECT_THAT(std::string(status.message()), testing::HasSubstr("N = 1000000000000"));
 }
 
+TEST(SignatureInputsTest, EachCopyOfAStringCountsWithItsBytes) {
+  const std::string name = "string_val: '" + std::string(20000, 'u') + "'";
+  const Request request(
+      {{"item", "dtype: DT_STRING tensor_shape { dim { size: 60000 } } " + name},
+       {"user", kUser},
+       {"history", "dtype: DT_INT64 tensor_shape { dim { size: 1 } dim { size: 0 } }"}});
+  const absl::Status status = BuildStatus(Ranking(), request);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("input \"item\""));
+}
+
+TEST(SignatureInputsTest, MoreRowsThanAllowedAreRefused) {
+  const Request request({{"item", kItems}, {"user", kUser}, {"history", kHistory}});
+  for (const int64_t max_rows : {2, 3}) {
+    SignatureInputs::Limits limits;
+    limits.max_rows = max_rows;
+    const SignatureInputs inputs = *SignatureInputs::Create(Ranking(), limits);
+    SignatureInputs::Scratch scratch;
+    std::vector<Tensor> feeds;
+    const absl::Status status = inputs.Build(request.received(), &scratch, &feeds);
+    EXPECT_EQ(status.code(),
+              max_rows == 3 ? absl::StatusCode::kOk : absl::StatusCode::kResourceExhausted);
+  }
+}
+
 TEST(SignatureInputsTest, OfAnAliasSentTwiceTheLastCounts) {
   const SignatureInputs inputs = Prepared(Ranking());
   const Request request({{"user", "dtype: DT_INT64 tensor_shape { dim { size: 1 } } int64_val: 1"},

@@ -23,6 +23,10 @@ struct Options {
   // inter_op_parallelism 0 a request's operations run on the calling thread, one after the other.
   int intra_op_parallelism = 1;
   int inter_op_parallelism = 0;
+  // What a request may ask for; more is RESOURCE_EXHAUSTED before anything is allocated for it.
+  int64_t max_request_columns = 10'000;
+  int64_t max_request_rows = 1 << 20;
+  int64_t max_expanded_bytes = int64_t{1} << 30;  // tensors of all inputs, beyond what was sent
 };
 
 // What sending columns once did for a request.

@@ -104,26 +104,26 @@ absl::Status TensorFlowModel::Load(const std::string& directory,
   tensorflow::MetaGraphDef signatures;
   for (const auto& [name, signature] : bundle_->GetSignatures()) {
     (*signatures.mutable_signature_def())[name] = signature;
-    status = AddSignature(name, signature, options.inter_op_parallelism == 0);
+    status = AddSignature(name, signature, options);
     if (IsRefusalOfSingleThreadedExecutor(status)) return status;
     if (!status.ok()) unusable_[name] = status;
   }
   signatures_ = signatures.SerializeAsString();
-  return JoinSignatures(options.inter_op_parallelism == 0);
+  return JoinSignatures(options);
 }
 
 absl::Status TensorFlowModel::AddSignature(const std::string& name,
                                            const tensorflow::SignatureDef& signature,
-                                           bool run_inline) {
+                                           const Options& options) {
   absl::StatusOr<std::unique_ptr<SignatureRunner>> runner =
-      SignatureRunner::Create(signature, bundle_->GetSession(), run_inline);
+      SignatureRunner::Create(signature, bundle_->GetSession(), options);
   if (!runner.ok()) return runner.status();
   if (absl::Status status = (*runner)->Prepare(); !status.ok()) return status;
   runners_[name] = *std::move(runner);
   return absl::OkStatus();
 }
 
-absl::Status TensorFlowModel::JoinSignatures(bool run_inline) {
+absl::Status TensorFlowModel::JoinSignatures(const Options& options) {
   std::map<std::pair<std::string, std::string>, std::vector<std::string>> by_input;
   for (const auto& [name, signature] : bundle_->GetSignatures()) {
     if (signature.inputs().size() != 1 || runners_.count(name) == 0) continue;
@@ -141,7 +141,7 @@ absl::Status TensorFlowModel::JoinSignatures(bool run_inline) {
       }
     }
     absl::StatusOr<std::shared_ptr<SignatureRunner>> runner =
-        SignatureRunner::Create(joined, bundle_->GetSession(), run_inline);
+        SignatureRunner::Create(joined, bundle_->GetSession(), options);
     if (!runner.ok()) return runner.status();
     for (const std::string& name : names) joined_[name] = *runner;
   }

@@ -43,8 +43,8 @@ class TensorFlowModel final : public Model {
   absl::Status Load(const std::string& directory, const std::vector<std::string>& tags,
                     const Options& options, Executor executor);
   absl::Status AddSignature(const std::string& name, const tensorflow::SignatureDef& signature,
-                            bool run_inline);
-  absl::Status JoinSignatures(bool run_inline);
+                            const Options& options);
+  absl::Status JoinSignatures(const Options& options);
 
   std::unique_ptr<tensorflow::SavedModelBundleLite> bundle_;
   std::string signatures_;

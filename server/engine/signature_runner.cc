@@ -53,11 +53,13 @@ ExpansionStats Summarize(const std::vector<WireColumn>& columns, const Expansion
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<SignatureRunner>> SignatureRunner::Create(
-    const tensorflow::SignatureDef& signature, tensorflow::Session* session, bool run_inline) {
-  absl::StatusOr<SignatureInputs> inputs = SignatureInputs::Create(signature);
+    const tensorflow::SignatureDef& signature, tensorflow::Session* session,
+    const Options& options) {
+  absl::StatusOr<SignatureInputs> inputs =
+      SignatureInputs::Create(signature, {options.max_request_rows, options.max_expanded_bytes});
   if (!inputs.ok()) return inputs.status();
   std::unique_ptr<SignatureRunner> runner(
-      new SignatureRunner(*std::move(inputs), session, run_inline));
+      new SignatureRunner(*std::move(inputs), session, options));
   std::map<std::string, const tensorflow::TensorInfo*> sorted;
   for (const auto& [alias, info] : signature.outputs()) sorted[alias] = &info;
   for (const auto& [alias, info] : sorted) {
@@ -87,6 +89,12 @@ absl::Status SignatureRunner::Run(const PredictRequest& request, RunResult* resu
 absl::Status SignatureRunner::BuildFeeds(const PredictRequest& request, std::vector<Tensor>* feeds,
                                          ExpansionStats* stats) const {
   thread_local Scratch scratch;
+  const auto columns = static_cast<int64_t>(request.column_count());
+  if (columns > options_.max_request_columns) {
+    return absl::ResourceExhaustedError(absl::StrCat("the request has ", columns,
+                                                     " inputs; max_request_columns is ",
+                                                     options_.max_request_columns));
+  }
   if (absl::Status status = ReceiveColumns(request, &scratch); !status.ok()) return status;
   absl::Status status = inputs_.Build(scratch.received, &scratch.inputs, feeds);
   if (status.ok()) *stats = Summarize(scratch.columns, scratch.inputs.plan);
@@ -165,7 +173,8 @@ absl::StatusOr<std::unique_ptr<SignatureRunner::Callable>> SignatureRunner::Make
     if (position == fetches.size()) options.add_fetch(tensor);
     callable->fetches.push_back(position);
   }
-  if (run_inline_) options.mutable_run_options()->set_inter_op_thread_pool(kCallerThread);
+  if (options_.inter_op_parallelism == 0)
+    options.mutable_run_options()->set_inter_op_thread_pool(kCallerThread);
   absl::Status status = session_->MakeCallable(options, &callable->handle);
   if (!status.ok()) return status;
   return callable;

@@ -29,15 +29,16 @@ struct RunResult {
 
 class SignatureRunner {
  public:
-  // `session` must outlive the runner. With `run_inline` operations run on the calling thread.
+  // `session` must outlive the runner.
   static absl::StatusOr<std::unique_ptr<SignatureRunner>> Create(
-      const tensorflow::SignatureDef& signature, tensorflow::Session* session, bool run_inline);
+      const tensorflow::SignatureDef& signature, tensorflow::Session* session,
+      const Options& options);
 
   // Prepares the callable for all outputs, so that the first request does not pay for it.
   absl::Status Prepare() const;
 
-  // INVALID_ARGUMENT as SignatureInputs::Build has it, and for an output_filter that names an
-  // unknown output or one output twice.
+  // RESOURCE_EXHAUSTED beyond a limit, INVALID_ARGUMENT as SignatureInputs::Build has it, and for
+  // an output_filter that names an unknown output or one output twice.
   absl::Status Run(const PredictRequest& request, RunResult* result) const;
 
   // The two halves of Run, `outputs` are positions in the sorted aliases, rising.
@@ -54,8 +55,8 @@ class SignatureRunner {
     std::vector<int> fetches;  // output i of the set is fetched tensor number fetches[i]
   };
 
-  SignatureRunner(SignatureInputs inputs, tensorflow::Session* session, bool run_inline)
-      : inputs_(std::move(inputs)), session_(session), run_inline_(run_inline) {}
+  SignatureRunner(SignatureInputs inputs, tensorflow::Session* session, const Options& options)
+      : inputs_(std::move(inputs)), session_(session), options_(options) {}
 
   absl::Status SelectOutputs(const std::vector<std::string_view>& filter,
                              std::vector<int>* outputs) const;
@@ -64,7 +65,7 @@ class SignatureRunner {
 
   const SignatureInputs inputs_;
   tensorflow::Session* const session_;
-  const bool run_inline_;
+  const Options options_;
   std::vector<std::string> output_aliases_;  // sorted
   std::vector<std::string> output_tensors_;  // the graph's name of each
   absl::Status unfetchable_;                 // what Run answers if an output is no dense tensor

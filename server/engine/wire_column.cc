@@ -1,5 +1,6 @@
 #include "server/engine/wire_column.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -51,6 +52,20 @@ int64_t WireColumn::WireBytes() const {
   size_t bytes = values.tensor_content.size() + values.payload.size();
   for (const Bytes& message : values.messages) bytes += message.size();
   return static_cast<int64_t>(bytes);
+}
+
+double WireColumn::ExtraBytes(int64_t copies) const {
+  int64_t count = 0;
+  if (!ElementCount(*column_, &count).ok()) return 0;
+  const auto sent = static_cast<double>(WireBytes());
+  double bytes = count;
+  if (dtype() == tensorflow::DT_STRING) {
+    bytes *= sizeof(tstring);
+    bytes += sent + RepeatedStringBytes(*column_, count);
+  } else {
+    bytes *= tensorflow::DataTypeSize(dtype());
+  }
+  return std::max(0.0, bytes * copies - sent);
 }
 
 absl::Status WireColumn::BuildTensor(const tensorflow::TensorShape& target, Tensor* out) const {

@@ -24,6 +24,8 @@ class WireColumn final : public ColumnSource {
   // What the values take in the message, roughly: their field headers may be in it.
   int64_t WireBytes() const;
 
+  double ExtraBytes(int64_t copies) const override;
+
   // Decodes into the tensor's buffer; a row to be repeated is decoded into its first row.
   absl::Status BuildTensor(const tensorflow::TensorShape& target,
                            tensorflow::Tensor* out) const override;

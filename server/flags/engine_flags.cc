@@ -12,17 +12,28 @@ ABSL_FLAG(int32_t, tensorflow_inter_op_parallelism, 0,
           "threads the operations of requests are spread over; 0: each request runs on its "
           "worker's thread alone");
 
+ABSL_FLAG(int64_t, max_request_columns, 10'000, "most inputs of a request");
+ABSL_FLAG(int64_t, max_request_rows, 1 << 20, "most rows of a request");
+ABSL_FLAG(int64_t, max_expanded_bytes, 1 << 30,
+          "most bytes that the tensors of a request may take beyond what was sent");
+
 namespace colcast::flags {
 
 Status ReadEngineFlags(engine::Options* options) {
   Status status = CheckRanges({{FLAGS_tensorflow_session_parallelism, 0},
                                {FLAGS_tensorflow_intra_op_parallelism, 0},
-                               {FLAGS_tensorflow_inter_op_parallelism, 0}});
+                               {FLAGS_tensorflow_inter_op_parallelism, 0},
+                               {FLAGS_max_request_columns, 1},
+                               {FLAGS_max_request_rows, 1},
+                               {FLAGS_max_expanded_bytes, 0, 1 << 30}});
   const int both = absl::GetFlag(FLAGS_tensorflow_session_parallelism);
   options->intra_op_parallelism =
       both > 0 ? both : std::max(1, absl::GetFlag(FLAGS_tensorflow_intra_op_parallelism));
   options->inter_op_parallelism =
       both > 0 ? both : absl::GetFlag(FLAGS_tensorflow_inter_op_parallelism);
+  options->max_request_columns = absl::GetFlag(FLAGS_max_request_columns);
+  options->max_request_rows = absl::GetFlag(FLAGS_max_request_rows);
+  options->max_expanded_bytes = absl::GetFlag(FLAGS_max_expanded_bytes);
   return status;
 }
 

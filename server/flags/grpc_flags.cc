@@ -11,6 +11,8 @@ ABSL_FLAG(std::string, host, "0.0.0.0", "address to listen on");
 ABSL_FLAG(std::string, grpc_socket_path, "", "unix socket to listen on for gRPC, beside the port");
 ABSL_FLAG(std::string, grpc_channel_arguments, "",
           "comma-separated settings of gRPC, such as grpc.max_connection_age_ms=2000");
+ABSL_FLAG(int32_t, max_request_bytes, 256 << 20,
+          "most bytes of a request, over gRPC and HTTP, and after it was decompressed");
 ABSL_FLAG(bool, enable_grpc_healthcheck_service, true, "answer grpc.health.v1.Health");
 
 namespace colcast::flags {
@@ -35,8 +37,9 @@ Status ReadGrpcFlags(rpc::GrpcServer::Options* options) {
   options->host = absl::GetFlag(FLAGS_host);
   options->port = absl::GetFlag(FLAGS_port);
   options->socket_path = absl::GetFlag(FLAGS_grpc_socket_path);
+  options->max_request_bytes = absl::GetFlag(FLAGS_max_request_bytes);
   options->health_service = absl::GetFlag(FLAGS_enable_grpc_healthcheck_service);
-  Status status = CheckRanges({{FLAGS_port, 0, 65535}});
+  Status status = CheckRanges({{FLAGS_port, 0, 65535}, {FLAGS_max_request_bytes, 1}});
   return status.ok() ? ReadChannelArguments(options) : status;
 }
 

@@ -4,6 +4,7 @@
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
 
+#include "server/rpc/bounded_inflate.h"
 #include "server/rpc/unix_socket.h"
 
 namespace colcast::rpc {
@@ -53,7 +54,8 @@ Status GrpcServer::Start(const Options& options, const Backend& backend,
   }
   builder.RegisterService(&made->prediction_service_);
   builder.RegisterService(&made->model_service_);
-  builder.SetMaxReceiveMessageSize(-1);
+  SetMaxInflatedBytes(options.max_request_bytes);
+  builder.SetMaxReceiveMessageSize(options.max_request_bytes);
   builder.SetMaxSendMessageSize(-1);
   AddChannelArguments(options, &builder);
   made->server_ = builder.BuildAndStart();

@@ -21,9 +21,10 @@ class GrpcServer {
  public:
   struct Options {
     std::string host = "0.0.0.0";
-    int port = 8500;               // 0: any free one
-    std::string socket_path;       // of a unix socket; empty: none
-    std::optional<TlsConfig> tls;  // on the port and on the socket
+    int port = 8500;                    // 0: any free one
+    std::string socket_path;            // of a unix socket; empty: none
+    std::optional<TlsConfig> tls;       // on the port and on the socket
+    int max_request_bytes = 256 << 20;  // as received, and as decompressed
     bool health_service = true;
     // Passed on to gRPC, as a number where the value is one: "grpc.max_connection_age_ms", "2000".
     std::vector<std::pair<std::string, std::string>> channel_arguments;

@@ -62,7 +62,8 @@ Status PredictCall::Predict(std::shared_ptr<const inference::Servable>* servable
   const std::unique_ptr<ReceivedBytes, void (*)(ReceivedBytes*)> release_at_end(
       &scratch.received, [](ReceivedBytes* received) { received->Release(); });
   if (Status status = scratch.received.Read(*request_); !status.ok()) return status;
-  if (Status status = DecodePredictRequest(scratch.received.bytes(), &scratch.request);
+  if (Status status = DecodePredictRequest(scratch.received.bytes(), &scratch.request,
+                                           backend_.max_request_columns);
       !status.ok()) {
     return status;
   }

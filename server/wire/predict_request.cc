@@ -19,10 +19,13 @@ constexpr size_t kMaxKeptColumns = 4096;
 // Only says whether the message is well-formed; what is wrong with it is found out afterwards.
 class PredictRequestDecoder {
  public:
-  explicit PredictRequestDecoder(PredictRequest* request) : request_(request) {}
+  PredictRequestDecoder(PredictRequest* request, size_t max_columns)
+      : request_(request), max_columns_(max_columns) {}
 
   // `depth`, here and below: how deep messages may still nest.
   bool Decode(Reader message, int depth);
+  // Why Decode() stopped, if the message is not to blame.
+  bool too_many_columns() const { return too_many_columns_; }
 
  private:
   bool MergeModelSpec(Reader spec, int depth);
@@ -33,6 +36,8 @@ class PredictRequestDecoder {
   bool ReadString(Reader* reader, std::string* text);
 
   PredictRequest* const request_;
+  const size_t max_columns_;
+  bool too_many_columns_ = false;
   TensorDecoder tensor_decoder_;
 };
 
@@ -143,11 +148,11 @@ bool PredictRequestDecoder::DecodeInput(Reader entry, int depth) {
 
   const size_t index = request_->names_.FindOrAdd(column.name);
   if (index == scratch) {
-    ++request_->column_count_;
+    too_many_columns_ = ++request_->column_count_ > max_columns_;
   } else {
     std::swap(columns[index], column);
   }
-  return true;
+  return !too_many_columns_;
 }
 
 bool PredictRequestDecoder::CheckIgnored(Reader* message, const MessageSchema& schema, int depth) {
@@ -191,9 +196,14 @@ const Column* PredictRequest::Find(std::string_view name) const {
   return index == names_.size() ? nullptr : &columns_[index];
 }
 
-Status DecodePredictRequest(const Bytes& message, PredictRequest* request) {
+Status DecodePredictRequest(const Bytes& message, PredictRequest* request, size_t max_columns) {
   request->Clear();
-  if (PredictRequestDecoder(request).Decode(Reader(message), kMaxDepth)) return OkStatus();
+  PredictRequestDecoder decoder(request, max_columns);
+  if (decoder.Decode(Reader(message), kMaxDepth)) return OkStatus();
+  if (decoder.too_many_columns()) {
+    return ResourceExhausted("the request has more than ", max_columns,
+                             " inputs (--max_request_columns)");
+  }
   Malformed malformed;
   if (CheckMessage(Reader(message), kPredictRequest, kMaxDepth, &malformed)) {
     return Internal("the request's decoder and its checker disagree");

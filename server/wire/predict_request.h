@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -78,8 +79,10 @@ class PredictRequest {
 // repeated map keys wins, sub-messages merge, repeated fields may be packed or not, unknown fields
 // are skipped. What protobuf would refuse is INVALID_ARGUMENT and names the field, the input and
 // the byte; what `request` then holds is unspecified. Values that are well-formed but do not fit
-// their dtype or shape are not looked at here: see server/wire/tensor_values.h.
-Status DecodePredictRequest(const Bytes& message, PredictRequest* request);
+// their dtype or shape are not looked at here: see server/wire/tensor_values.h. RESOURCE_EXHAUSTED
+// beyond `max_columns`: each takes much more memory than it needs bytes on the wire.
+Status DecodePredictRequest(const Bytes& message, PredictRequest* request,
+                            size_t max_columns = std::numeric_limits<size_t>::max());
 
 }  // namespace colcast
 

@@ -279,6 +279,15 @@ TEST(PredictRequestTest, ForgetsTheRequestBefore) {
   EXPECT_EQ(request.column(0).values.count, 0);
 }
 
+TEST(PredictRequestTest, StopsAtTheMostColumns) {
+  const std::string message = Input("a", "") + Input("b", "") + Input("a", "") + Input("c", "");
+  PredictRequest request;
+  EXPECT_TRUE(DecodePredictRequest(Bytes(message), &request, 3).ok());
+  const Status status = DecodePredictRequest(Bytes(message), &request, 2);
+  EXPECT_EQ(status.code, StatusCode::kResourceExhausted);
+  EXPECT_THAT(status.message, HasSubstr("more than 2 inputs"));
+}
+
 TEST(PredictRequestTest, HoldsManyColumns) {
   std::string message;
   for (int i = 0; i < 10000; ++i) message += Input("f" + std::to_string(i), VarintField(1, 9));

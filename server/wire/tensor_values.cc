@@ -253,6 +253,14 @@ Status CopyValues(const Column& column, int64_t count, void* out) {
   return OkStatus();
 }
 
+double RepeatedStringBytes(const Column& column, int64_t count) {
+  if (!column.values.tensor_content.empty() || column.values.count >= count) return 0;
+  size_t last = 0;
+  ForEachRecord(column.values, ValueField::kString,
+                [&](const Bytes& value) { last = value.size(); });
+  return static_cast<double>(count - column.values.count) * last;
+}
+
 Status VisitStrings(const Column& column, int64_t count, StringVisitor* visitor) {
   if (Status status = CheckValues(column, count); !status.ok()) return status;
   if (column.dtype != DT_STRING) return Internal(Input(column), ": not a string column");

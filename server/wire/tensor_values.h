@@ -51,6 +51,10 @@ class StringVisitor {
 // used, holds exactly `count` lengths and then their bytes; nothing is visited if it does not.
 Status VisitStrings(const Column& column, int64_t count, StringVisitor* visitor);
 
+// The bytes of the strings that are made by repeating the last one, if a DT_STRING column has to
+// fill `count` elements. A double, because it does not overflow.
+double RepeatedStringBytes(const Column& column, int64_t count);
+
 }  // namespace colcast
 
 #endif  // COLCAST_SERVER_WIRE_TENSOR_VALUES_H_

@@ -227,6 +227,17 @@ TEST(CheckValuesTest, RefusesDtypesThatCanNotBeSent) {
                 "input \"x\": dtype 77 can not be sent");
 }
 
+TEST(RepeatedStringBytesTest, CountsTheLastStringForEachElementThatIsMissing) {
+  const std::string two = BytesField(8, "abc") + BytesField(8, "de");
+  const auto expect = [](const std::string& values, int64_t count, double bytes) {
+    WithColumn(TensorOf(DT_STRING, count, values),
+               [&](const Column& column) { EXPECT_EQ(RepeatedStringBytes(column, count), bytes); });
+  };
+  expect(two, 2, 0);
+  expect(two, 5, 3 * 2);
+  expect("", 5, 0);
+}
+
 TEST(CheckValuesTest, RefusesToFillTheMemoryByRepetition) {
   const auto check = [](DataType dtype, int64_t count) {
     StatusCode code = StatusCode::kUnknown;

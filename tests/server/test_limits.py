@@ -1,0 +1,201 @@
+"""What a request may ask for: its bytes, columns, rows and what it may make of them."""
+
+import gzip
+from pathlib import Path
+
+import grpc
+import numpy as np
+import pytest
+import tensorflow as tf
+from colcast.server import ServerProcess
+from tensorflow.core.framework import tensor_pb2
+from tensorflow.core.protobuf import saved_model_pb2
+
+MIB = 1 << 20
+EXHAUSTED = grpc.StatusCode.RESOURCE_EXHAUSTED
+
+FLAGS = [
+    f"--max_request_bytes={MIB}",
+    "--max_request_columns=5",
+    "--max_request_rows=1000",
+    f"--max_expanded_bytes={4 * MIB}",
+]
+
+
+@pytest.fixture(scope="module")
+def limited(ranker_base_path):
+    with ServerProcess("ranker", ranker_base_path, FLAGS) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def limited_stubs(limited, connect):
+    return connect(limited.target)
+
+
+def peak_memory_bytes(pid: int) -> int:
+    """The most memory the process has had resident so far."""
+    return int(Path(f"/proc/{pid}/status").read_text().split("VmHWM:")[1].split()[0]) * 1024
+
+
+def error_of(call):
+    """(code, message) of a call."""
+    return call.code(), call.details()
+
+
+@pytest.fixture
+def expect_refused(limited, limited_stubs, ranker_inputs):
+    """Checks that a request is refused with words, flat memory, and the next one served."""
+
+    def check(request, *words, **call):
+        # The first request pays for memory that the server keeps.
+        assert limited_stubs.predict(ranker_inputs)["score"].tolist() == [201, 202, 203]
+        before = peak_memory_bytes(limited.pid)
+        code, details = error_of(
+            limited_stubs.prediction.Predict.future(request, timeout=60, **call)
+        )
+        assert code == EXHAUSTED, details
+        assert all(word in details for word in words), details
+        assert peak_memory_bytes(limited.pid) - before < 32 * MIB
+        assert limited_stubs.predict(ranker_inputs)["score"].tolist() == [201, 202, 203]
+
+    return check
+
+
+def test_a_request_may_have_as_many_bytes_as_the_flag_says(
+    limited_stubs, ranker_inputs, expect_refused
+):
+    request = limited_stubs.request(ranker_inputs | {"user_name": [""]})
+    too_long = MIB - request.ByteSize() + 1
+    expect_refused(limited_stubs.request(ranker_inputs | {"user_name": ["x" * too_long]}), str(MIB))
+    room = MIB // 2
+    assert limited_stubs.predict(ranker_inputs | {"user_name": ["x" * room]})["score"].size == 3
+
+
+@pytest.mark.parametrize("compression", [grpc.Compression.Gzip, grpc.Compression.Deflate])
+def test_a_compressed_request_is_answered(limited_stubs, ranker_inputs, compression):
+    inputs = ranker_inputs | {"item_name": ["a" * 1000, "b" * 50_000, "c"]}
+    request = limited_stubs.request(inputs)
+    answer = limited_stubs.prediction.Predict(request, timeout=60, compression=compression)
+    assert tf.make_ndarray(answer.outputs["tag"]).tolist() == [
+        b"a:" + name.encode() for name in inputs["item_name"]
+    ]
+
+
+def test_random_bytes_survive_compression(limited_stubs, ranker_inputs):
+    """Many blocks of input, many of output."""
+    names = [np.random.default_rng(i).bytes(200_000) for i in range(3)]
+    request = limited_stubs.request(ranker_inputs | {"item_name": names})
+    answer = limited_stubs.prediction.Predict(
+        request, timeout=60, compression=grpc.Compression.Gzip
+    )
+    assert tf.make_ndarray(answer.outputs["tag"]).tolist() == [b"a:" + name for name in names]
+
+
+@pytest.mark.parametrize("compression", [grpc.Compression.Gzip, grpc.Compression.Deflate])
+def test_a_bomb_is_refused_before_it_is_inflated(
+    limited_stubs, ranker_inputs, expect_refused, compression
+):
+    """96 MiB of zeros are 96 KiB compressed."""
+    bomb = limited_stubs.request(ranker_inputs | {"user_name": ["\0" * (96 * MIB)]})
+    assert len(gzip.compress(bomb.SerializeToString())) < MIB // 2
+    expect_refused(bomb, str(MIB), compression=compression)
+
+
+def test_compressed_bytes_that_do_not_inflate_are_an_error(limited, limited_stubs, ranker_inputs):
+    with grpc.insecure_channel(limited.target) as channel:
+        predict = channel.unary_unary("/tensorflow.serving.PredictionService/Predict")
+        # A message that says it is compressed, and is not: its encoding is named in the metadata.
+        call = predict.future(b"no gzip", timeout=60, metadata=[("grpc-encoding", "gzip")])
+        assert call.code() != grpc.StatusCode.OK
+    assert limited_stubs.predict(ranker_inputs)["score"].size == 3
+
+
+def test_columns_beyond_the_limit_are_refused(limited_stubs, ranker_inputs, expect_refused):
+    more = {f"column{i}": [1.0] for i in range(2)}
+    expect_refused(limited_stubs.request(ranker_inputs | more), "5 inputs", "max_request_columns")
+
+
+def test_rows_beyond_the_limit_are_refused(limited_stubs, ranker_inputs, expect_refused):
+    def with_rows(rows):
+        return ranker_inputs | {"item": np.zeros(rows, np.float32), "item_name": ["x"] * rows}
+
+    assert limited_stubs.predict(with_rows(1000))["score"].size == 1000
+    expect_refused(
+        limited_stubs.request(with_rows(1001)), "N = 1001 rows", "max_request_rows is 1000"
+    )
+
+
+def test_a_long_string_repeated_counts_with_its_bytes(limited_stubs, ranker_inputs, expect_refused):
+    """Every row would hold a copy of its own."""
+    inputs = ranker_inputs | {
+        "item": np.zeros(100, np.float32),
+        "item_name": ["x"] * 100,
+        "user_name": ["u" * 100_000],
+    }
+    words = ['most of them input "user_name"', f"max_expanded_bytes is {4 * MIB}"]
+    expect_refused(limited_stubs.request(inputs), *words)
+
+
+def short_list(text_dtype, rows, **values):
+    """A TensorProto of so many rows whose list of values is shorter."""
+    proto = tensor_pb2.TensorProto(dtype=text_dtype, **values)
+    proto.tensor_shape.dim.add(size=rows)
+    return proto
+
+
+def test_the_last_string_of_a_short_list_counts_with_its_bytes(
+    limited_stubs, ranker_inputs, expect_refused
+):
+    request = limited_stubs.request(ranker_inputs)
+    request.inputs["item"].CopyFrom(short_list(tf.float32.as_datatype_enum, 100, float_val=[1.0]))
+    request.inputs["item_name"].CopyFrom(
+        short_list(tf.string.as_datatype_enum, 100, string_val=[b"x", b"y" * 100_000])
+    )
+    expect_refused(request, '"item_name"', "max_expanded_bytes")
+
+
+def test_short_lists_count_together(ranker_base_path, connect, ranker_inputs):
+    """Each would pass alone."""
+    rows = 100_000
+    flags = ["--max_expanded_bytes=3000000"]
+    with ServerProcess("ranker", ranker_base_path, flags) as server:
+        stubs = connect(server.target)
+        names = short_list(tf.string.as_datatype_enum, rows, string_val=[b"x"])
+        numbers = short_list(tf.float32.as_datatype_enum, rows, float_val=[1.0])
+        request = stubs.request(ranker_inputs)
+        request.inputs["item"].CopyFrom(numbers)
+        request.inputs["item_name"].CopyFrom(names)
+        call = stubs.prediction.Predict.future(request, timeout=60)
+        assert call.code() == EXHAUSTED
+        assert f"N = {rows} rows" in call.details()
+
+
+def test_a_default_that_is_repeated_counts(tmp_path, connect):
+    """Nothing of it was sent."""
+
+    class Defaulted(tf.Module):
+        @tf.function(
+            input_signature=[
+                tf.TensorSpec([None], tf.float32, "item"),
+                tf.TensorSpec([None, 1000], tf.float32, "user"),
+            ]
+        )
+        def score(self, item, user):
+            return {"score": item + tf.reduce_sum(user, axis=1)}
+
+    module = Defaulted()
+    tf.saved_model.save(module, str(tmp_path / "1"), signatures=module.score)
+    path = tmp_path / "1" / "saved_model.pb"
+    saved = saved_model_pb2.SavedModel.FromString(path.read_bytes())
+    signature = saved.meta_graphs[0].signature_def["serving_default"]
+    default = tf.make_tensor_proto(np.zeros((1, 1000), np.float32))
+    signature.defaults["user"].CopyFrom(default)
+    path.write_bytes(saved.SerializeToString())
+    with ServerProcess("ranker", tmp_path, ["--max_expanded_bytes=1000000"]) as server:
+        stubs = connect(server.target)
+        assert stubs.predict({"item": np.ones(200, np.float32)})["score"].size == 200
+        request = stubs.request({"item": np.ones(300, np.float32)})
+        call = stubs.prediction.Predict.future(request, timeout=60)
+        assert call.code() == EXHAUSTED
+        assert '"user"' in call.details()
