@@ -5,6 +5,7 @@ import os
 import subprocess
 from pathlib import Path
 
+import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -12,9 +13,17 @@ from colcast.client import RankingClient
 from colcast.export import export_saved_model
 from colcast.server import ServerProcess
 from tensorflow.core.protobuf import saved_model_pb2
+from tensorflow_serving.apis import (
+    classification_pb2,
+    inference_pb2,
+    input_pb2,
+    prediction_service_pb2_grpc,
+    regression_pb2,
+)
 
 ROOT = Path(__file__).parents[2]
 PYTHON = ROOT / ".venv-estimator" / "bin" / "python"
+CLASSIFY, REGRESS = "tensorflow/serving/classify", "tensorflow/serving/regress"
 NAMES = ["dnn", "linear", "combined", "old_dnn"]
 
 pytestmark = pytest.mark.skipif(
@@ -104,6 +113,44 @@ def test_both_roads_score_the_same_served(model):
     for output, scores in expected.items():
         np.testing.assert_array_equal(converted[output], scores)
         np.testing.assert_array_equal(direct[output], scores)
+
+
+def test_a_converted_model_still_classifies_and_regresses(model):
+    """Its own signatures, whose examples share one placeholder, through every API they are for."""
+    rows = recorded(model)
+    examples = [tf.train.Example.FromString(row) for row in rows]
+    given = input_pb2.Input(example_list=input_pb2.ExampleList(examples=examples))
+    loaded = tf.saved_model.load(str(model / "examples")).signatures
+    methods = {name: signature_of(model / "examples", name).method_name for name in loaded}
+    tasks = {name: method for name, method in methods.items() if method in (CLASSIFY, REGRESS)}
+    assert tasks
+    with ServerProcess(model_name="m", model_base_path=model / "converted") as server:
+        stub = prediction_service_pb2_grpc.PredictionServiceStub(
+            grpc.insecure_channel(server.target)
+        )
+        request = inference_pb2.MultiInferenceRequest(input=given)
+        for name, method in tasks.items():
+            task = request.tasks.add(method_name=method)
+            task.model_spec.name, task.model_spec.signature_name = "m", name
+        answers = stub.MultiInference(request, timeout=60).results
+        for (name, method), answer in zip(tasks.items(), answers, strict=True):
+            expected = loaded[name](inputs=tf.constant(rows))
+            if method == REGRESS:
+                alone = regression_pb2.RegressionRequest(input=given)
+                call, result = stub.Regress, answer.regression_result
+                found = [[one.value] for one in result.regressions]
+                np.testing.assert_allclose(found, expected["outputs"], rtol=1e-6)
+            else:
+                alone = classification_pb2.ClassificationRequest(input=given)
+                call, result = stub.Classify, answer.classification_result
+                found = [[one.score for one in row.classes] for row in result.classifications]
+                np.testing.assert_allclose(found, expected["scores"], rtol=1e-6)
+                labels = [
+                    [one.label.encode() for one in row.classes] for row in result.classifications
+                ]
+                np.testing.assert_array_equal(labels, expected["classes"])
+            alone.model_spec.name, alone.model_spec.signature_name = "m", name
+            assert call(alone, timeout=60).result == result
 
 
 def test_converted_models_load_and_score_where_they_came_from(converted, tmp_path):
