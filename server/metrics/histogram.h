@@ -53,7 +53,7 @@ class Histogram {
 
   void Observe(int64_t value);
   void Observe(std::chrono::nanoseconds time) { Observe(time.count()); }
-  // Observations made meanwhile may be missing from it, never counted in part.
+  // What is observed meanwhile may be in the counts, in the sum, in both or in neither.
   HistogramSnapshot Snapshot() const;
 
  private:

@@ -49,6 +49,7 @@ struct RequestSeries {
   int64_t bytes_saved = 0;
 
   int64_t Answered() const;  // with whatever status
+  int64_t Failed() const;    // with another one than OK
 };
 
 // What loading and warming up the version in one directory came to.
@@ -72,7 +73,7 @@ class Metrics {
 
   // `model_path` is the version's directory.
   void RecordLoad(const std::string& model_path, bool succeeded, std::chrono::nanoseconds latency);
-  // `status`: "OK" or the error, as short as there are few of them.
+  // `status` is a status code's name.
   void RecordWarmup(const std::string& model_path, const std::string& status,
                     std::chrono::nanoseconds latency);
 

@@ -10,7 +10,7 @@ RecentSeries Summarize(const RequestSeries& series) {
   RecentSeries kept;
   kept.labels = series.labels;
   kept.answered = series.Answered();
-  kept.failed = kept.answered - series.answered[static_cast<size_t>(StatusCode::kOk)];
+  kept.failed = series.Failed();
   kept.rows = series.rows.sum;
   kept.bytes_saved = series.bytes_saved;
   kept.latency = series.latency;

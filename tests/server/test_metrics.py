@@ -3,7 +3,6 @@
 import json
 import math
 import re
-import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,34 +13,16 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.loadtest.metrics import MetricsMeter
-from colcast.server import ServerFailedError, ServerProcess
-from prometheus_client.parser import text_string_to_metric_families
+from colcast.server import ServerProcess
 
-PATH = "/monitoring/prometheus/metrics"
+from .metrics_page import PATH, Metrics
+
 OURS = {
     "model_name": "ranker",
     "signature_name": "serving_default",
     "API": "Predict",
     "entrypoint": "GRPC",
 }
-
-
-class Metrics:
-    """One reading of a metrics page."""
-
-    def __init__(self, server: ServerProcess, path: str = PATH) -> None:
-        url = f"http://{server.rest_target}{path}"
-        with urllib.request.urlopen(url, timeout=30) as page:
-            assert page.headers["Content-Type"].startswith("text/plain; version=0.0.4")
-            self.families = list(text_string_to_metric_families(page.read().decode()))
-        self.samples = [sample for family in self.families for sample in family.samples]
-
-    def value(self, name: str, **labels: str) -> float:
-        """The one sample of that name with exactly these labels, 0 if there is none."""
-        names = (name, f"{name}_total")  # the parser gives every counter the newer formats' suffix
-        found = [s.value for s in self.samples if s.name in names and s.labels == labels]
-        assert len(found) <= 1
-        return float(found[0]) if found else 0.0
 
 
 class Monitored(NamedTuple):
@@ -275,47 +256,3 @@ def test_every_metric_is_documented_and_no_other(monitored, ranker_inputs):
     published = [family.name for family in monitored.read().families]
     # The parser takes "_total" off the counters' names.
     assert sorted(name.removesuffix("_total") for name in documented) == sorted(published)
-
-
-def test_the_page_is_where_the_configuration_says(tmp_path, ranker_base_path):
-    config = tmp_path / "monitoring.config"
-    config.write_text('prometheus_config { enable: true path: "/figures" }')
-    flags = ["--rest_api_port=-1", f"--monitoring_config_file={config}"]
-    with ServerProcess("ranker", ranker_base_path, flags) as server:
-        assert Metrics(server, "/figures").samples
-        with pytest.raises(urllib.error.HTTPError, match="404"):
-            Metrics(server)
-
-
-@pytest.mark.parametrize("text", ["", "prometheus_config { enable: false }"])
-def test_there_is_no_page_unless_it_is_enabled(tmp_path, ranker_base_path, text):
-    config = tmp_path / "monitoring.config"
-    config.write_text(text)
-    flags = ["--rest_api_port=-1", f"--monitoring_config_file={config}"]
-    with (
-        ServerProcess("ranker", ranker_base_path, flags) as server,
-        pytest.raises(urllib.error.HTTPError, match="404"),
-    ):
-        Metrics(server)
-
-
-@pytest.mark.parametrize(
-    ("text", "culprit"),
-    [
-        ("prometheus_config { enabled: true }", "enabled"),
-        ('prometheus_config { enable: true path: "figures" }', '"figures"'),
-        ('prometheus_config { enable: true path: "/" }', '"/"'),
-    ],
-)
-def test_a_wrong_configuration_is_refused_by_name(tmp_path, ranker_base_path, text, culprit):
-    config = tmp_path / "monitoring.config"
-    config.write_text(text)
-    flags = ["--rest_api_port=-1", f"--monitoring_config_file={config}"]
-    with (
-        pytest.raises(ServerFailedError) as error,
-        ServerProcess("ranker", ranker_base_path, flags),
-    ):
-        pass
-    assert "--monitoring_config_file" in str(error.value)
-    assert str(config) in str(error.value)
-    assert culprit in str(error.value)

@@ -2,6 +2,7 @@
 "use strict";
 
 const PERIOD_MS = 2000;
+const TIMEOUT_MS = 10000;
 const written = new Map(); // each part's HTML as the server wrote it
 
 function parts(page) {
@@ -33,7 +34,10 @@ function tell(text, stale) {
 async function refresh() {
   if (document.hidden) return;
   try {
-    const response = await fetch(location.pathname, { cache: "no-store" });
+    const response = await fetch(location.pathname, {
+      cache: "no-store",
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
     if (!response.ok) throw new Error(`HTTP ${response.status}`);
     update(new DOMParser().parseFromString(await response.text(), "text/html"));
     tell(`refreshed ${new Date().toLocaleTimeString()}`, false);
@@ -46,16 +50,6 @@ async function run() {
   await refresh();
   setTimeout(run, PERIOD_MS);
 }
-
-// On paper every column is shown.
-let closed = [];
-addEventListener("beforeprint", () => {
-  closed = [...document.querySelectorAll("details:not([open])")];
-  for (const details of closed) details.open = true;
-});
-addEventListener("afterprint", () => {
-  for (const details of closed) details.open = false;
-});
 
 for (const part of parts(document)) written.set(part.id, part.innerHTML);
 document.addEventListener("visibilitychange", refresh);

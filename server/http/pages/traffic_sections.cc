@@ -18,7 +18,7 @@ using metrics::RequestSeries;
 
 constexpr std::chrono::seconds kShort{10};
 constexpr std::chrono::seconds kLong{60};
-constexpr char kUnknown[] = "–";
+constexpr char kNothing[] = "–";
 
 // All series of an interval as one.
 RecentSeries Total(const Recent::Interval& interval) {
@@ -38,7 +38,7 @@ double Rate(int64_t count, const Recent::Interval& interval) {
 }
 
 std::string QuantileText(const metrics::HistogramSnapshot& latency, double share) {
-  return latency.Count() > 0 ? LatencyText(latency.Quantile(share)) : kUnknown;
+  return latency.Count() > 0 ? LatencyText(latency.Quantile(share)) : kNothing;
 }
 
 // Requests a second of the last minute, the newest at the right.
@@ -81,34 +81,34 @@ int64_t AllBytesSaved(const metrics::Metrics& metrics) {
   return saved;
 }
 
-void WriteTrafficRow(const RequestSeries& series, const RecentSeries& ten,
-                     const RecentSeries& sixty, const Recent::Interval& short_time,
-                     const Recent::Interval& long_time, HtmlWriter* html) {
-  const metrics::RequestLabels& labels = series.labels;
-  html->Markup("<tr>").Cell(labels.model_name.empty() ? "none: dropped or not found"
-                                                      : labels.model_name);
-  html->Cell(labels.signature_name)
-      .Cell(labels.api + (labels.entrypoint == "REST" ? ", REST" : ""));
-  html->NumberCell(CountText(Rate(ten.answered, short_time)));
-  html->NumberCell(CountText(Rate(sixty.answered, long_time)));
-  for (const double share : {0.5, 0.95, 0.99}) {
-    html->NumberCell(QuantileText(sixty.latency, share));
-  }
-  const int64_t answered_ok = series.latency.Count();
-  html->NumberCell(answered_ok > 0 ? CountText(static_cast<double>(series.rows.sum) / answered_ok)
-                                   : kUnknown);
-  html->NumberCell(BytesText(Rate(sixty.bytes_saved, long_time)) + "/s");
-  html->NumberCell(CountText(static_cast<double>(series.Answered())));
-  html->NumberCell(CountText(static_cast<double>(series.Answered() - answered_ok)));
-  html->Markup("</tr>\n");
-}
-
 // The entry of `series` in an interval; nothing counted if the interval ended before it began.
 RecentSeries Find(const Recent::Interval& interval, const RequestSeries& series) {
   for (const RecentSeries& recent : interval.requests) {
     if (recent.labels == series.labels) return recent;
   }
   return {};
+}
+
+void WriteTrafficRow(const RequestSeries& series, const Recent::Interval& short_time,
+                     const Recent::Interval& long_time, HtmlWriter* html) {
+  const RecentSeries minute = Find(long_time, series);
+  const metrics::RequestLabels& labels = series.labels;
+  const bool no_model = labels.model_name.empty();
+  html->Markup("<tr>").Cell(no_model ? "none: dropped or not found" : labels.model_name);
+  html->Cell(labels.signature_name);
+  html->Cell(labels.api + (labels.entrypoint == "REST" ? ", REST" : ""));
+  html->NumberCell(CountText(Rate(Find(short_time, series).answered, short_time)));
+  html->NumberCell(CountText(Rate(minute.answered, long_time)));
+  for (const double share : {0.5, 0.95, 0.99}) {
+    html->NumberCell(QuantileText(minute.latency, share));
+  }
+  const auto counted = static_cast<double>(series.rows.Count());
+  const auto rows = static_cast<double>(series.rows.sum);
+  html->NumberCell(counted > 0 ? CountText(rows / counted) : kNothing);
+  html->NumberCell(BytesText(Rate(minute.bytes_saved, long_time)) + "/s");
+  html->NumberCell(CountText(static_cast<double>(series.Answered())));
+  html->NumberCell(CountText(static_cast<double>(series.Failed())));
+  html->Markup("</tr>\n");
 }
 
 }  // namespace
@@ -164,8 +164,7 @@ std::string TrafficSection(const metrics::Metrics& metrics, const Recent& recent
       "<th class=\"number\">rows a<br>request</th><th class=\"number\">saved</th>"
       "<th class=\"number\">answered</th><th class=\"number\">errors</th></tr></thead><tbody>\n");
   for (const RequestSeries& series : all) {
-    WriteTrafficRow(series, Find(short_time, series), Find(long_time, series), short_time,
-                    long_time, &html);
+    WriteTrafficRow(series, short_time, long_time, &html);
   }
   html.Markup("</tbody></table></div>");
   return html.html();

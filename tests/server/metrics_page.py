@@ -1,0 +1,26 @@
+"""The metrics page as Prometheus reads it."""
+
+import urllib.request
+
+from colcast.server import ServerProcess
+from prometheus_client.parser import text_string_to_metric_families
+
+PATH = "/monitoring/prometheus/metrics"
+
+
+class Metrics:
+    """One reading of a metrics page."""
+
+    def __init__(self, server: ServerProcess, path: str = PATH) -> None:
+        url = f"http://{server.rest_target}{path}"
+        with urllib.request.urlopen(url, timeout=30) as page:
+            assert page.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+            self.families = list(text_string_to_metric_families(page.read().decode()))
+        self.samples = [sample for family in self.families for sample in family.samples]
+
+    def value(self, name: str, **labels: str) -> float:
+        """The one sample of that name with exactly these labels, 0 if there is none."""
+        names = (name, f"{name}_total")  # the parser gives every counter the newer formats' suffix
+        found = [s.value for s in self.samples if s.name in names and s.labels == labels]
+        assert len(found) <= 1
+        return float(found[0]) if found else 0.0
