@@ -2,15 +2,20 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
+#include <set>
 #include <utility>
 
 #include "server/log.h"
+#include "server/models/labels.h"
 
 namespace colcast::models {
 namespace {
 
 constexpr std::chrono::hours kLongest(
     1);  // that a thread sleeps; a wait until the end of time overflows
+
+constexpr char kConfiguration[] = "configuration";
 
 std::string Name(const std::string& model) { return "model \"" + model + '"'; }
 
@@ -22,23 +27,6 @@ std::string Seconds(std::chrono::nanoseconds duration) {
   char text[32];
   std::snprintf(text, sizeof(text), "%.3g s", std::chrono::duration<double>(duration).count());
   return text;
-}
-
-// What an operator may wonder about, a sentence each.
-std::vector<std::string> Remarks(const ModelConfig& model, const BasePathListing& listing) {
-  std::vector<std::string> remarks = listing.oddities;
-  if (listing.versions.empty()) {
-    remarks.push_back("no version under " + model.base_path +
-                      (listing.readable ? "" : ", which is not there,") +
-                      " yet (a version is a directory with a number for a name and a "
-                      "saved_model.pb in it); waiting for one");
-  } else {
-    for (const int64_t version : MissingVersions(model.policy, listing.versions)) {
-      remarks.push_back("version " + std::to_string(version) +
-                        ", which its version policy names, is not under " + model.base_path);
-    }
-  }
-  return remarks;
 }
 
 }  // namespace
@@ -55,7 +43,7 @@ ModelManager::~ModelManager() {
 
 Status ModelManager::Start() {
   std::unique_lock<std::mutex> lock(mutex_);
-  if (Status status = CheckLabels(options_.models); !status.ok()) return status;
+  if (Status status = MayApply(options_.models); !status.ok()) return status;
   Apply(options_.models);
   file_models_ = options_.models;
   next_config_poll_ = Clock::now() + options_.config_file_poll_wait;
@@ -73,16 +61,16 @@ void ModelManager::Stop() {
 Status ModelManager::Reload(std::vector<ModelConfig> models, ReloadDone done) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (stopping_) return Unavailable("the server is shutting down");
-  if (Status status = CheckLabels(models); !status.ok()) return status;
-  Waiter waiter{{}, std::move(done)};
+  if (Status status = MayApply(models); !status.ok()) return status;
+  std::set<std::string> new_ones;
   for (const ModelConfig& model : models) {
-    const bool known = models_.count(model.name) > 0 && leaving_.count(model.name) == 0;
-    if (!known) waiter.models.insert(model.name);
+    const auto known = models_.find(model.name);
+    if (known == models_.end() || known->second.leaving()) new_ones.insert(model.name);
   }
   LogInfo("configuration with " + std::to_string(models.size()) + " models, " +
-          std::to_string(waiter.models.size()) + " of them new");
+          std::to_string(new_ones.size()) + " of them new");
   Apply(std::move(models));
-  waiters_.push_back(std::move(waiter));
+  waiters_.Add(std::move(new_ones), std::move(done));
   return OkStatus();
 }
 
@@ -119,14 +107,14 @@ std::vector<ModelSnapshot> ModelManager::Models() const {
 }
 
 void ModelManager::Run() {
+  std::vector<std::function<void()>> answers;
   while (true) {
     PollConfigFile();
     PollBasePaths();
-    std::vector<std::function<void()>> answers;
     std::unique_lock<std::mutex> lock(mutex_);
     UnloadAndLoad();
     NoteReadiness();
-    answers = SettledWaiters();
+    answers = waiters_.TakeSettled(models_);
     if (answers.empty()) {
       changed_.wait_until(lock, NextWake(), [this] { return stopping_ || woken_; });
       woken_ = false;
@@ -135,12 +123,11 @@ void ModelManager::Run() {
     lock.unlock();
     for (const std::function<void()>& answer : answers) answer();
   }
-  std::vector<Waiter> unanswered;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    unanswered.swap(waiters_);
+    answers = waiters_.TakeAll(Unavailable("the server is shutting down"));
   }
-  for (const Waiter& waiter : unanswered) waiter.done(Unavailable("the server is shutting down"));
+  for (const std::function<void()>& answer : answers) answer();
 }
 
 void ModelManager::PollConfigFile() {
@@ -159,9 +146,9 @@ void ModelManager::PollConfigFile() {
     file_applied_ = status.ok();
   }
   if (status.ok()) {
-    SayOnce("", {});
+    remarks_.Say(kConfiguration, {});
   } else {
-    SayOnce("", {status.message + "; what served before goes on serving"});
+    remarks_.Say(kConfiguration, {status.message + "; what served before goes on serving"});
   }
 }
 
@@ -173,16 +160,16 @@ void ModelManager::PollBasePaths() {
     next_poll_ = options_.poll_wait.count() == 0 ? Clock::time_point::max()
                                                  : Clock::now() + options_.poll_wait;
     for (const auto& [name, model] : models_) {
-      if (leaving_.count(name) == 0) configs.push_back(model.config());
+      if (!model.leaving()) configs.push_back(model.config());
     }
   }
   for (const ModelConfig& config : configs) {
     const BasePathListing listing = ListVersions(config.base_path);
-    SayOnce(config.name, Remarks(config, listing));
+    remarks_.Say(Name(config.name), Remarks(config, listing));
     std::lock_guard<std::mutex> lock(mutex_);
     const auto model = models_.find(config.name);
-    const bool outdated = model == models_.end() || leaving_.count(config.name) > 0 ||
-                          !(model->second.config() == config);
+    const bool outdated =
+        model == models_.end() || model->second.leaving() || !(model->second.config() == config);
     if (outdated) continue;
     // A base path that is gone may be a file system that is not mounted just now.
     if (listing.readable) {
@@ -193,44 +180,21 @@ void ModelManager::PollBasePaths() {
   }
 }
 
-void ModelManager::SayOnce(const std::string& model, std::vector<std::string> sentences) {
-  std::set<std::string>& said = said_[model];
-  for (const std::string& sentence : sentences) {
-    if (said.count(sentence) == 0) LogWarning((model.empty() ? "" : Name(model) + ": ") + sentence);
-  }
-  said = {sentences.begin(), sentences.end()};
-}
-
-Status ModelManager::CheckLabels(const std::vector<ModelConfig>& models) const {
-  for (const ModelConfig& model : models) {
-    const auto known = models_.find(model.name);
-    for (const auto& [label, version] : model.labels) {
-      if (known != models_.end() && known->second.FindReady(version) != nullptr) continue;
-      bool moves = false;  // from another version
-      if (known != models_.end()) {
-        const std::map<std::string, int64_t>& labels = known->second.config().labels;
-        const auto before = labels.find(label);
-        moves = before != labels.end() && before->second != version;
-      }
-      if (options_.allow_labels_for_unavailable_versions && !moves) continue;
-      return FailedPrecondition("Request to assign label to version ", version, " of model ",
-                                model.name, ", which is not currently available for inference: \"",
-                                label,
-                                "\" (--allow_version_labels_for_unavailable_models allows it for "
-                                "labels that are new)");
-    }
-  }
-  return OkStatus();
+Status ModelManager::MayApply(const std::vector<ModelConfig>& models) const {
+  return CheckLabels(models, models_, options_.allow_labels_for_unavailable_versions);
 }
 
 void ModelManager::Apply(std::vector<ModelConfig> models) {
-  for (auto& [name, model] : models_) leaving_.insert(name);
+  for (auto& [name, model] : models_) {
+    const bool stays =
+        std::any_of(models.begin(), models.end(),
+                    [&name = name](const auto& config) { return config.name == name; });
+    if (!stays) model.Leave();
+  }
   for (ModelConfig& config : models) {
-    leaving_.erase(config.name);
     const auto [place, is_new] = models_.try_emplace(config.name, config);
     if (!is_new) place->second.SetConfig(std::move(config));
   }
-  for (const std::string& name : leaving_) models_.at(name).Want({});
   PublishTable();
   next_poll_ = {};
   woken_ = true;
@@ -246,8 +210,7 @@ void ModelManager::UnloadAndLoad() {
       model.StartUnloading(version->directory.path);
       table_changed = true;
     }
-    const bool gone = leaving_.count(name) > 0 && model.idle();
-    if (gone) leaving_.erase(name);
+    const bool gone = model.leaving() && model.idle();
     entry = gone ? models_.erase(entry) : std::next(entry);
   }
   if (table_changed) PublishTable();
@@ -314,7 +277,7 @@ void ModelManager::OnUnloaded(const std::string& name, const VersionDirectory& d
 void ModelManager::PublishTable() {
   ServingModels serving;
   for (const auto& [name, model] : models_) {
-    if (leaving_.count(name) > 0) continue;
+    if (model.leaving()) continue;
     ServingModel& entry = serving[name];
     entry.labels = model.config().labels;
     for (const Version& version : model.versions()) {
@@ -339,35 +302,6 @@ void ModelManager::NoteReadiness() {
   if (all_settled && one_serves) started_ = OkStatus();
   if (all_given_up && options_.fail_if_nothing_loads) started_ = error;
   changed_.notify_all();
-}
-
-std::vector<std::function<void()>> ModelManager::SettledWaiters() {
-  std::vector<std::function<void()>> answers;
-  for (auto waiter = waiters_.begin(); waiter != waiters_.end();) {
-    bool settled = true;
-    int failures = 0;
-    std::string reasons;
-    for (const std::string& name : waiter->models) {
-      const auto model = models_.find(name);
-      if (model == models_.end() || leaving_.count(name) > 0) continue;  // another reload's doing
-      settled = settled && model->second.settled();
-      if (model->second.available()) continue;
-      const Status error = model->second.FirstError();
-      reasons += (failures++ > 0 ? "; " : "") +
-                 (error.ok() ? Name(name) + ": no version under " + model->second.config().base_path
-                             : error.message);
-    }
-    if (!settled) {
-      ++waiter;
-      continue;
-    }
-    Status status = failures == 0 ? OkStatus()
-                                  : Error(StatusCode::kUnknown, failures,
-                                          " model(s) did not become available: ", reasons);
-    answers.push_back([done = std::move(waiter->done), status] { done(status); });
-    waiter = waiters_.erase(waiter);
-  }
-  return answers;
 }
 
 Clock::time_point ModelManager::NextWake() const {

@@ -8,12 +8,10 @@
 
 #include <chrono>
 #include <condition_variable>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -23,6 +21,8 @@
 #include "server/models/model_config.h"
 #include "server/models/model_state.h"
 #include "server/models/model_status.h"
+#include "server/models/reload_waiters.h"
+#include "server/models/remarks.h"
 #include "server/models/serving_table.h"
 #include "server/models/unloader.h"
 #include "server/wire/predict_request.h"
@@ -48,9 +48,6 @@ class ModelManager {
     Loader::Options loader;
   };
 
-  // Called once, from another thread.
-  using ReloadDone = std::function<void(const Status&)>;
-
   // `engine` must outlive the manager.
   ModelManager(Options options, const engine::Engine* engine);
   // Waits for what is being loaded. Versions still in use by a caller live as long as it holds
@@ -66,9 +63,9 @@ class ModelManager {
 
   // Serves `models` from now on and nothing else. What stays is not loaded again. At once:
   // FAILED_PRECONDITION for a label on a version that does not serve (see
-  // allow_labels_for_unavailable_versions), and then nothing changes. `done` is called when every
-  // model that is new has settled as Start() has it, with UNKNOWN and the reasons if one has no
-  // version that serves.
+  // allow_labels_for_unavailable_versions), and then nothing changes. `done` is called,
+  // once and from another thread, when every model that is new has settled as Start() has it, with
+  // UNKNOWN and the reasons if one has no version that serves.
   Status Reload(std::vector<ModelConfig> models, ReloadDone done);
 
   // The version to answer a request with: the one asked for, by number or by label, or the highest
@@ -87,24 +84,17 @@ class ModelManager {
 
   // Implementation details follow.
  private:
-  struct Waiter {
-    std::set<std::string> models;
-    ReloadDone done;
-  };
-
   void Run();
   void PollConfigFile();
   void PollBasePaths();
-  void SayOnce(const std::string& model, std::vector<std::string> sentences);
   // These need mutex_.
-  Status CheckLabels(const std::vector<ModelConfig>& models) const;
+  Status MayApply(const std::vector<ModelConfig>& models) const;
   void Apply(std::vector<ModelConfig> models);
   void UnloadAndLoad();
   int MaxLoads() const;
   void StartLoad(ModelState* model, const Version& version);
   void PublishTable();
   void NoteReadiness();
-  std::vector<std::function<void()>> SettledWaiters();
   Clock::time_point NextWake() const;
 
   void OnLoaded(const std::string& model, const VersionDirectory& directory,
@@ -117,11 +107,10 @@ class ModelManager {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool stopping_ = false;
-  bool woken_ = false;  // something happened that Run() should look at
-  std::map<std::string, ModelState> models_;
-  std::set<std::string> leaving_;  // models_ that are not configured any more
+  bool woken_ = false;                        // something happened that Run() should look at
+  std::map<std::string, ModelState> models_;  // and those that are leaving
   int loads_in_progress_ = 0;
-  std::vector<Waiter> waiters_;
+  ReloadWaiters waiters_;
   std::optional<Status> started_;  // what Start() returns
   Clock::time_point next_poll_;
   Clock::time_point next_config_poll_;
@@ -129,7 +118,7 @@ class ModelManager {
   // Only Run()'s thread touches these.
   std::vector<ModelConfig> file_models_;  // what the configuration file said last
   bool file_applied_ = true;
-  std::map<std::string, std::set<std::string>> said_;  // by model, and "" for the file
+  RemarkLog remarks_;
 
   Unloader unloader_;
   Loader loader_;  // the first to go: its threads use all of the above

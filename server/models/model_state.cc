@@ -39,7 +39,13 @@ void Restart(Version* version) {
 
 void ModelState::SetConfig(ModelConfig config) {
   config_ = std::move(config);
+  leaving_ = false;
   listed_ = false;
+}
+
+void ModelState::Leave() {
+  leaving_ = true;
+  Want({});
 }
 
 void ModelState::Want(const std::vector<VersionDirectory>& directories) {

@@ -43,8 +43,11 @@ class ModelState {
 
   const ModelConfig& config() const { return config_; }
   void SetConfig(ModelConfig config);
+  // It is not configured any more: nothing of it is wanted until SetConfig.
+  void Leave();
+  bool leaving() const { return leaving_; }
 
-  // The versions the policy found, or none once the model is to go. Known ones keep their state: a
+  // The versions the policy found. Known ones keep their state: a
   // version is known by its path.
   void Want(const std::vector<VersionDirectory>& directories);
   // The base path can not be read, for now: what is wanted stays as it is.
@@ -88,6 +91,7 @@ class ModelState {
   void ForgetOldest();
 
   ModelConfig config_;
+  bool leaving_ = false;
   bool listed_ = false;
   std::vector<Version> versions_;  // in rising order of (version, path)
 };

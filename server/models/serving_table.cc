@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "server/models/labels.h"
+
 namespace colcast::models {
 namespace {
 
@@ -66,16 +68,6 @@ Status ServingTable::Find(const ModelSpec& spec, std::shared_ptr<const Servable>
   const auto found = serving.versions.find(version);
   if (found == serving.versions.end()) return NoSuchVersion(spec.name, version, serving);
   *servable = found->second;
-  return OkStatus();
-}
-
-Status ResolveLabel(const std::map<std::string, int64_t>& labels, const std::string& label,
-                    int64_t* version) {
-  const auto found = labels.find(label);
-  if (found == labels.end()) {
-    return InvalidArgument("Unrecognized servable version label: ", label);
-  }
-  *version = found->second;
   return OkStatus();
 }
 

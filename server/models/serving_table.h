@@ -36,10 +36,6 @@ class ServingTable {
   ServingModels models_;
 };
 
-// INVALID_ARGUMENT for a label the model does not have.
-Status ResolveLabel(const std::map<std::string, int64_t>& labels, const std::string& label,
-                    int64_t* version);
-
 }  // namespace colcast::models
 
 #endif  // COLCAST_SERVER_MODELS_SERVING_TABLE_H_

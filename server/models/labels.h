@@ -1,0 +1,28 @@
+// Version labels: other names for version numbers, which a configuration can move.
+#ifndef COLCAST_SERVER_MODELS_LABELS_H_
+#define COLCAST_SERVER_MODELS_LABELS_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "server/models/model_config.h"
+#include "server/models/model_state.h"
+#include "server/wire/status.h"
+
+namespace colcast::models {
+
+// INVALID_ARGUMENT for a label the model does not have.
+Status ResolveLabel(const std::map<std::string, int64_t>& labels, const std::string& label,
+                    int64_t* version);
+
+// Whether `wanted` may take the place of what `present` is configured as: FAILED_PRECONDITION,
+// naming it, for a label on a version that does not serve. With `allow_unavailable` only for one
+// that has named another version so far.
+Status CheckLabels(const std::vector<ModelConfig>& wanted,
+                   const std::map<std::string, ModelState>& present, bool allow_unavailable);
+
+}  // namespace colcast::models
+
+#endif  // COLCAST_SERVER_MODELS_LABELS_H_

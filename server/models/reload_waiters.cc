@@ -1,0 +1,60 @@
+#include "server/models/reload_waiters.h"
+
+#include <optional>
+#include <utility>
+
+namespace colcast::models {
+namespace {
+
+std::string WhyNot(const ModelState& model) {
+  const Status error = model.FirstError();
+  if (!error.ok()) return error.message;
+  return "model \"" + model.config().name + "\": no version under " + model.config().base_path;
+}
+
+// Nothing while one of them has not settled. Models that are gone are another reload's doing.
+std::optional<Status> Outcome(const std::set<std::string>& names,
+                              const std::map<std::string, ModelState>& models) {
+  int failures = 0;
+  std::string reasons;
+  for (const std::string& name : names) {
+    const auto model = models.find(name);
+    if (model == models.end() || model->second.leaving()) continue;
+    if (!model->second.settled()) return std::nullopt;
+    if (model->second.available()) continue;
+    reasons += (failures++ > 0 ? "; " : "") + WhyNot(model->second);
+  }
+  if (failures == 0) return OkStatus();
+  return Error(StatusCode::kUnknown, failures, " model(s) did not become available: ", reasons);
+}
+
+std::function<void()> Answer(ReloadDone done, const Status& status) {
+  return [done = std::move(done), status] { done(status); };
+}
+
+}  // namespace
+
+std::vector<std::function<void()>> ReloadWaiters::TakeSettled(
+    const std::map<std::string, ModelState>& models) {
+  std::vector<std::function<void()>> answers;
+  std::vector<Waiter> still_waiting;
+  for (Waiter& waiter : waiters_) {
+    const std::optional<Status> outcome = Outcome(waiter.models, models);
+    if (outcome) {
+      answers.push_back(Answer(std::move(waiter.done), *outcome));
+    } else {
+      still_waiting.push_back(std::move(waiter));
+    }
+  }
+  waiters_ = std::move(still_waiting);
+  return answers;
+}
+
+std::vector<std::function<void()>> ReloadWaiters::TakeAll(const Status& status) {
+  std::vector<std::function<void()>> answers;
+  for (Waiter& waiter : waiters_) answers.push_back(Answer(std::move(waiter.done), status));
+  waiters_.clear();
+  return answers;
+}
+
+}  // namespace colcast::models

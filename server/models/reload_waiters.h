@@ -1,0 +1,42 @@
+// Who asked for a new configuration and waits for the models that are new in it.
+#ifndef COLCAST_SERVER_MODELS_RELOAD_WAITERS_H_
+#define COLCAST_SERVER_MODELS_RELOAD_WAITERS_H_
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "server/models/model_state.h"
+#include "server/wire/status.h"
+
+namespace colcast::models {
+
+using ReloadDone = std::function<void(const Status&)>;
+
+class ReloadWaiters {
+ public:
+  void Add(std::set<std::string> models, ReloadDone done) {
+    waiters_.push_back({std::move(models), std::move(done)});
+  }
+
+  // The answers for those whose models have all settled, to be called without any lock: OK, or
+  // UNKNOWN with the reasons for the models that do not serve.
+  std::vector<std::function<void()>> TakeSettled(const std::map<std::string, ModelState>& models);
+
+  // The same answer for all who still wait.
+  std::vector<std::function<void()>> TakeAll(const Status& status);
+
+ private:
+  struct Waiter {
+    std::set<std::string> models;
+    ReloadDone done;
+  };
+
+  std::vector<Waiter> waiters_;
+};
+
+}  // namespace colcast::models
+
+#endif  // COLCAST_SERVER_MODELS_RELOAD_WAITERS_H_
