@@ -187,36 +187,58 @@ def test_an_empty_signature_name_is_the_default_one(monitored, growth, ranker_in
     assert growth(":colcast:requests_total", **OURS, status="OK") == 1
 
 
-def test_requests_that_never_ran_are_counted_by_reason(
-    ranker_base_path, monitoring, connect, ranker_inputs, wait_until
+@pytest.fixture
+def slow_inputs(ranker_inputs: dict[str, Any]) -> dict[str, Any]:
+    """What keeps a worker busy for a while."""
+    items = {"item": np.arange(200_000, dtype=np.float32), "item_name": ["x"] * 200_000}
+    return ranker_inputs | items
+
+
+def test_requests_that_find_the_queue_full_are_counted(
+    ranker_base_path, monitoring, connect, slow_inputs
 ):
     flags = [*monitoring, "--num_workers=1", "--max_queued_requests=1"]
-    many = ranker_inputs | {
-        "item": np.arange(200_000, dtype=np.float32),
-        "item_name": ["x"] * 200_000,
-    }
     with ServerProcess("ranker", ranker_base_path, flags) as server:
         stubs = connect(server.target)
-        request = stubs.request(many)
+        request = stubs.request(slow_inputs)
         calls = [stubs.prediction.Predict.future(request, timeout=120) for _ in range(8)]
-        wait_until(lambda: all(call.done() for call in calls), 120)
         full = [call for call in calls if call.code() == grpc.StatusCode.RESOURCE_EXHAUSTED]
-        assert full
-        assert Metrics(server).value(":colcast:dropped_requests_total", reason="queue_full") == len(
-            full
-        )
-        busy = stubs.prediction.Predict.future(request, timeout=120)
-        late = stubs.prediction.Predict.future(stubs.request(ranker_inputs), timeout=0.01)
-        assert late.exception(timeout=60).code() == grpc.StatusCode.DEADLINE_EXCEEDED
-        busy.result(timeout=120)
+        metrics = Metrics(server)
+    assert full
+    assert metrics.value(":colcast:dropped_requests_total", reason="queue_full") == len(full)
+    count = ":tensorflow:serving:request_count"
+    assert metrics.value(count, model_name="", status="RESOURCE_EXHAUSTED") == len(full)
 
-        def dropped_late() -> bool:
+
+def test_requests_that_wait_too_long_are_counted(
+    ranker_base_path, monitoring, connect, slow_inputs, ranker_inputs, wait_until
+):
+    # gRPC tells the server of a client's deadline in either way, whichever comes first.
+    reasons = {"deadline_exceeded": "DEADLINE_EXCEEDED", "cancelled": "CANCELLED"}
+    with ServerProcess("ranker", ranker_base_path, [*monitoring, "--num_workers=1"]) as server:
+        stubs = connect(server.target)
+        slow, quick = stubs.request(slow_inputs), stubs.request(ranker_inputs)
+
+        def one_waited_too_long() -> bool:
+            busy = [stubs.prediction.Predict.future(slow, timeout=120) for _ in range(3)]
+            stubs.prediction.Predict.future(quick, timeout=0.05).exception(timeout=60)
+            for call in busy:
+                call.result(timeout=120)
             metrics = Metrics(server)
-            reasons = ("deadline_exceeded", "cancelled")
-            counts = [metrics.value(":colcast:dropped_requests_total", reason=r) for r in reasons]
-            return sum(counts) == 1 and metrics.value(":colcast:queue_length") == 0
+            return any(
+                metrics.value(":colcast:dropped_requests_total", reason=reason)
+                for reason in reasons
+            )
 
-        wait_until(dropped_late)
+        wait_until(one_waited_too_long)
+        metrics = Metrics(server)
+        for reason, status in reasons.items():
+            dropped = metrics.value(":colcast:dropped_requests_total", reason=reason)
+            answered = metrics.value(
+                ":tensorflow:serving:request_count", model_name="", status=status
+            )
+            assert dropped == answered
+        assert metrics.value(":colcast:queue_length") == 0
 
 
 def test_versions_and_their_loads(tmp_path, ranker_versions, monitoring, wait_until):
