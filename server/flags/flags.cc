@@ -47,6 +47,8 @@ Status ParseFlags(int argc, char** argv, ServerOptions* options) {
        }) {
     if (!status.ok()) return status;
   }
+  options->calls.max_request_rows = options->engine.max_request_rows;
+  options->calls.max_expanded_bytes = options->engine.max_expanded_bytes;
   return OkStatus();
 }
 

@@ -3,6 +3,7 @@
 #define COLCAST_SERVER_INFERENCE_CALL_H_
 
 #include <chrono>
+#include <cstdint>
 
 #include "server/engine/engine.h"
 
@@ -15,6 +16,9 @@ inline constexpr char kRegressMethodName[] = "tensorflow/serving/regress";
 struct CallOptions {
   // Whether a signature must say for which API it was made: --enable_signature_method_name_check.
   bool check_method_names = false;
+  // As in engine::Options, for tf.Examples before they get there.
+  int64_t max_request_rows = 1 << 20;
+  int64_t max_expanded_bytes = int64_t{1} << 30;
 };
 
 // What the metrics want to know of a call; filled as far as it went.

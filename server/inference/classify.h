@@ -15,8 +15,9 @@ namespace colcast::inference {
 //
 // INVALID_ARGUMENT, as TF Serving has it: no examples, a signature that does not exist or can not
 // classify (one input, "inputs"; "classes" and/or "scores" among one or two outputs), outputs that
-// are not one row an example of as many strings as floats. RESOURCE_EXHAUSTED if the context,
-// copied in front of every example, fills over a GiB.
+// are not one row an example of as many strings as floats. RESOURCE_EXHAUSTED for more
+// examples than max_request_rows, or a context whose copies, one an example, fill over
+// max_expanded_bytes.
 Status Classify(const Servable& servable, const tensorflow::serving::ClassificationRequest& request,
                 const CallOptions& options, tensorflow::serving::ClassificationResponse* response,
                 CallStats* stats);

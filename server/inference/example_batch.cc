@@ -6,11 +6,14 @@
 namespace colcast::inference {
 namespace {
 
-Status CheckContextBytes(int64_t context_bytes, int64_t examples) {
-  if (context_bytes <= ExampleBatch::kMaxContextBytes / examples) return OkStatus();
-  return ResourceExhausted("example_list_with_context: a context of ", context_bytes,
+Status CheckContext(const ExampleInput& input, int64_t max_expanded_bytes) {
+  const auto examples = static_cast<int64_t>(input.examples.size());
+  if (static_cast<int64_t>(input.context.size()) <= max_expanded_bytes / examples) {
+    return OkStatus();
+  }
+  return ResourceExhausted("example_list_with_context: a context of ", input.context.size(),
                            " bytes in front of each of ", examples, " examples fills over ",
-                           ExampleBatch::kMaxContextBytes, " bytes");
+                           max_expanded_bytes, " bytes, which is max_expanded_bytes");
 }
 
 engine::ExpansionStats StatsOf(const ExampleInput& input) {
@@ -26,15 +29,15 @@ engine::ExpansionStats StatsOf(const ExampleInput& input) {
 
 }  // namespace
 
-Status ExampleBatch::Create(const ExampleInput& input, ExampleBatch* batch) {
+Status ExampleBatch::Create(const ExampleInput& input, const CallOptions& options,
+                            ExampleBatch* batch) {
   if (input.examples.empty()) {
     return InvalidArgument(
         "Input is empty: expected at least one tf.Example in input.example_list or "
         "input.example_list_with_context");
   }
   batch->expansion_ = StatsOf(input);
-  const auto context_bytes = static_cast<int64_t>(input.context.size());
-  if (Status status = CheckContextBytes(context_bytes, batch->size()); !status.ok()) return status;
+  if (Status status = CheckContext(input, options.max_expanded_bytes); !status.ok()) return status;
   tensorflow::TensorProto& tensor = (*batch->request_.mutable_inputs())[kInput];
   tensor.set_dtype(tensorflow::DT_STRING);
   tensor.mutable_tensor_shape()->add_dim()->set_size(batch->size());

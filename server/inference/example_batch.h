@@ -21,13 +21,10 @@ class ExampleBatch {
   // The only input of a signature that classifies or regresses: serialized tf.Examples.
   static constexpr char kInput[] = "inputs";
 
-  // What copies of a context may fill together.
-  static constexpr int64_t kMaxContextBytes = int64_t{1} << 30;
-
   // A context's bytes come in front of each example's, which by protobuf's rules is one Example
   // with the features of both; where both have a feature, the example's counts. INVALID_ARGUMENT
-  // without examples, RESOURCE_EXHAUSTED beyond kMaxContextBytes.
-  static Status Create(const ExampleInput& input, ExampleBatch* batch);
+  // without examples, RESOURCE_EXHAUSTED if the copies of a context fill over max_expanded_bytes.
+  static Status Create(const ExampleInput& input, const CallOptions& options, ExampleBatch* batch);
 
   int64_t size() const { return expansion_.rows; }
 

@@ -28,7 +28,7 @@ Status RunExamples(const Servable& servable, const Request& request, const Examp
   std::vector<std::string> fetches;
   if (Status status = check(*signature, options, &fetches); !status.ok()) return status;
   ExampleBatch batch;
-  if (Status status = ExampleBatch::Create(input, &batch); !status.ok()) return status;
+  if (Status status = ExampleBatch::Create(input, options, &batch); !status.ok()) return status;
   std::unique_ptr<engine::Outputs> outputs;
   if (Status status = batch.Run(servable, name, fetches, stats, &outputs); !status.ok()) {
     return status;
@@ -39,14 +39,15 @@ Status RunExamples(const Servable& servable, const Request& request, const Examp
 
 // The input of a request that is one whole message; its views point into `message`.
 template <typename Request>
-Status TakeInput(const Request& request, const MessageSchema& schema, std::string* message,
-                 ExampleInput* input) {
+Status TakeInput(const Request& request, const MessageSchema& schema, const CallOptions& options,
+                 std::string* message, ExampleInput* input) {
   ExampleRequest parts;
   if (!request.SerializeToString(message)) {
     return ResourceExhausted("the request takes over 2 GiB as a ", Request::descriptor()->name());
   }
   Status status =
-      DecodeExampleRequest(Bytes(*message), schema, Request::descriptor()->name().c_str(), &parts);
+      DecodeExampleRequest(Bytes(*message), schema, Request::descriptor()->name().c_str(),
+                           options.max_request_rows, &parts);
   *input = std::move(parts.input);
   return status;
 }

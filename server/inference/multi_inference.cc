@@ -166,7 +166,7 @@ Status MultiInference(const Servable& servable, const MultiInferenceRequest& req
   std::vector<Plan> plans;
   if (Status status = MakePlans(servable, request, options, &plans); !status.ok()) return status;
   ExampleBatch batch;
-  if (Status status = ExampleBatch::Create(input, &batch); !status.ok()) return status;
+  if (Status status = ExampleBatch::Create(input, options, &batch); !status.ok()) return status;
   for (const InferenceTask& task : request.tasks()) {
     SetAnsweringModel(task.model_spec(), servable, response->add_results()->mutable_model_spec());
   }
@@ -179,7 +179,8 @@ Status MultiInference(const Servable& servable, const MultiInferenceRequest& req
                       tensorflow::serving::MultiInferenceResponse* response, CallStats* stats) {
   std::string message;
   ExampleInput input;
-  if (Status status = TakeInput(request, kMultiInferenceRequest, &message, &input); !status.ok())
+  if (Status status = TakeInput(request, kMultiInferenceRequest, options, &message, &input);
+      !status.ok())
     return status;
   return MultiInference(servable, request, input, options, response, stats);
 }

@@ -75,7 +75,8 @@ class ExampleCall final : public grpc::ServerUnaryReactor, public scheduling::Jo
     if (Status status = received.Read(*request_); !status.ok()) return status;
     const std::string& name = Request::descriptor()->name();
     ExampleRequest parts;
-    if (Status status = DecodeExampleRequest(received.bytes(), schema_, name.c_str(), &parts);
+    if (Status status = DecodeExampleRequest(received.bytes(), schema_, name.c_str(),
+                                             backend_.calls.max_request_rows, &parts);
         !status.ok()) {
       return status;
     }

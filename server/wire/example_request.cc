@@ -23,9 +23,11 @@ void Append(const Bytes& bytes, std::string* text) {
 // Reads what CheckMessage found to be well-formed, so no read can fail.
 class Splitter {
  public:
-  explicit Splitter(ExampleRequest* request) : request_(request) {}
+  Splitter(int64_t max_examples, ExampleRequest* request)
+      : max_examples_(static_cast<size_t>(max_examples)), request_(request) {}
 
-  void Split(Reader message) {
+  // False if there are too many examples.
+  bool Split(Reader message) {
     while (!message.done()) {
       const Bytes from_here = message.Rest();
       uint32_t tag;
@@ -33,16 +35,17 @@ class Splitter {
       if (tag == kInputTag) {
         Reader input;
         message.ReadNested(&input);
-        MergeInput(input);
+        if (!MergeInput(input)) return false;
       } else {
         message.SkipValue(tag, kMaxDepth);
         Append(from_here.Sub(0, from_here.size() - message.left()), &request_->rest);
       }
     }
+    return true;
   }
 
  private:
-  void MergeInput(Reader input) {
+  bool MergeInput(Reader input) {
     while (!input.done()) {
       uint32_t tag;
       input.ReadTag(&tag);
@@ -54,16 +57,18 @@ class Splitter {
       list_tag_ = tag;
       Reader list;
       input.ReadNested(&list);
-      MergeList(list);
+      if (!MergeList(list)) return false;
     }
+    return true;
   }
 
-  void MergeList(Reader list) {
+  bool MergeList(Reader list) {
     while (!list.done()) {
       uint32_t tag;
       list.ReadTag(&tag);
       Bytes body;
       if (tag == kExamplesTag) {
+        if (request_->input.examples.size() == max_examples_) return false;
         list.ReadBytes(&body);
         request_->input.examples.push_back(body);
       } else if (tag == kContextTag && list_tag_ == kExampleListWithContextTag) {
@@ -73,8 +78,10 @@ class Splitter {
         list.SkipValue(tag, kMaxDepth);
       }
     }
+    return true;
   }
 
+  const size_t max_examples_;
   ExampleRequest* const request_;
   uint32_t list_tag_ = 0;  // of the list that the input holds so far
 };
@@ -82,14 +89,15 @@ class Splitter {
 }  // namespace
 
 Status DecodeExampleRequest(const Bytes& message, const MessageSchema& schema, const char* name,
-                            ExampleRequest* request) {
+                            int64_t max_examples, ExampleRequest* request) {
   Malformed malformed;
   if (!CheckMessage(Reader(message), schema, kMaxDepth, &malformed)) {
     return MalformedError(name, malformed, message.size());
   }
   *request = ExampleRequest();
-  Splitter(request).Split(Reader(message));
-  return OkStatus();
+  if (Splitter(max_examples, request).Split(Reader(message))) return OkStatus();
+  return ResourceExhausted("the ", name, " has more than ", max_examples,
+                           " examples, which is max_request_rows");
 }
 
 }  // namespace colcast

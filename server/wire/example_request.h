@@ -3,6 +3,7 @@
 #ifndef COLCAST_SERVER_WIRE_EXAMPLE_REQUEST_H_
 #define COLCAST_SERVER_WIRE_EXAMPLE_REQUEST_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -25,10 +26,11 @@ struct ExampleRequest {
 
 // Takes `message` apart by protobuf's rules: of example_list and example_list_with_context the one
 // that comes last counts, and what comes of it in several pieces is merged. INVALID_ARGUMENT, with
-// the field and the byte, for what protobuf would refuse, examples excepted. `schema` is
+// the field and the byte, for what protobuf would refuse, examples excepted. RESOURCE_EXHAUSTED
+// beyond `max_examples`: each takes much more memory than it needs bytes on the wire. `schema` is
 // kExampleRequest or kMultiInferenceRequest, `name` the message's, for errors.
 Status DecodeExampleRequest(const Bytes& message, const MessageSchema& schema, const char* name,
-                            ExampleRequest* request);
+                            int64_t max_examples, ExampleRequest* request);
 
 }  // namespace colcast
 

@@ -42,7 +42,7 @@ template <typename Check>
 void Decode(const std::string& message, Check&& check) {
   ForEachSlicing(message, [&](const Bytes& bytes) {
     ExampleRequest request;
-    const Status status = DecodeExampleRequest(bytes, kExampleRequest, "Request", &request);
+    const Status status = DecodeExampleRequest(bytes, kExampleRequest, "Request", 3, &request);
     ASSERT_TRUE(status.ok()) << status.message;
     check(request);
   });
@@ -51,7 +51,7 @@ void Decode(const std::string& message, Check&& check) {
 void ExpectRefused(const std::string& message, const std::string& error) {
   ForEachSlicing(message, [&](const Bytes& bytes) {
     ExampleRequest request;
-    const Status status = DecodeExampleRequest(bytes, kExampleRequest, "Request", &request);
+    const Status status = DecodeExampleRequest(bytes, kExampleRequest, "Request", 3, &request);
     EXPECT_EQ(status.code, StatusCode::kInvalidArgument);
     EXPECT_EQ(status.message, "malformed Request: " + error);
   });
@@ -109,6 +109,17 @@ TEST(DecodeExampleRequestTest, OfTheTwoListsTheLastCounts) {
     EXPECT_THAT(Texts(request.input.examples), ElementsAre("a"));
     EXPECT_EQ(request.input.context, "");
   });
+}
+
+TEST(DecodeExampleRequestTest, MoreExamplesThanAllowedAreRefused) {
+  const std::string two = List(AnExample("") + AnExample(""));
+  Decode(Input(two) + Input(List(AnExample(""))),
+         [](const ExampleRequest& request) { EXPECT_EQ(request.input.examples.size(), 3u); });
+  ExampleRequest request;
+  const Status status =
+      DecodeExampleRequest(Bytes(Input(two) + Input(two)), kExampleRequest, "Request", 3, &request);
+  EXPECT_EQ(status.code, StatusCode::kResourceExhausted);
+  EXPECT_EQ(status.message, "the Request has more than 3 examples, which is max_request_rows");
 }
 
 TEST(DecodeExampleRequestTest, SaysWhereAMessageIsMalformed) {

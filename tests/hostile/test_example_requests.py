@@ -198,6 +198,14 @@ def test_a_hundred_thousand_empty_examples_take_memory_by_their_number(raw):
     assert raw.peak_memory_bytes() - before < count * 2000
 
 
+def test_more_examples_than_rows_are_allowed_are_refused_before_memory_is_taken(raw):
+    """8 MB that would be four million rows."""
+    message = SPEC + with_context(X_IS_2, *[b""] * (1 << 22))
+    before = raw.peak_memory_bytes()
+    raw.refuses("Regress", message, "RESOURCE_EXHAUSTED", "1048576 examples", "max_request_rows")
+    assert raw.peak_memory_bytes() - before < 1 << 28
+
+
 def test_thousands_of_tasks_are_judged_before_any_is_run(raw):
     message = TASK * 10_000 + example_list(X_IS_2)
     raw.refuses("MultiInference", message, "INVALID_ARGUMENT", "Duplicate", "regress_x_to_y")
