@@ -12,8 +12,8 @@
 namespace colcast::models {
 namespace {
 
-constexpr std::chrono::hours kLongest(
-    1);  // that a thread sleeps; a wait until the end of time overflows
+// The longest sleep: a wait until the end of time overflows.
+constexpr std::chrono::hours kLongest(1);
 
 constexpr char kConfiguration[] = "configuration";
 
@@ -106,6 +106,7 @@ std::vector<ModelSnapshot> ModelManager::Models() const {
   return models;
 }
 
+// Looks at the files, does what follows from them, sleeps until there is more to do.
 void ModelManager::Run() {
   std::vector<std::function<void()>> answers;
   while (true) {
@@ -185,11 +186,10 @@ Status ModelManager::MayApply(const std::vector<ModelConfig>& models) const {
 }
 
 void ModelManager::Apply(std::vector<ModelConfig> models) {
+  std::set<std::string> names;
+  for (const ModelConfig& config : models) names.insert(config.name);
   for (auto& [name, model] : models_) {
-    const bool stays =
-        std::any_of(models.begin(), models.end(),
-                    [&name = name](const auto& config) { return config.name == name; });
-    if (!stays) model.Leave();
+    if (names.count(name) == 0) model.Leave();
   }
   for (ModelConfig& config : models) {
     const auto [place, is_new] = models_.try_emplace(config.name, config);
