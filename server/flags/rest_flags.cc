@@ -18,6 +18,7 @@ ABSL_FLAG(bool, rest_api_enable_cors_support, false,
           "let web pages of any origin use the REST API");
 
 ABSL_DECLARE_FLAG(std::string, host);
+ABSL_DECLARE_FLAG(int32_t, max_request_bytes);
 
 namespace colcast::flags {
 
@@ -28,9 +29,11 @@ Status ReadRestFlags(std::optional<http::HttpServer::Options>* options,
     http::HttpServer::Options& http = options->emplace();
     http.host = absl::GetFlag(FLAGS_host);
     http.port = std::max(0, port);
+    http.max_body_bytes = absl::GetFlag(FLAGS_max_request_bytes);
     const int threads = absl::GetFlag(FLAGS_rest_api_num_threads);
     http.num_threads = threads > 0 ? threads : std::max(1u, std::thread::hardware_concurrency());
   }
+  model_api->max_body_bytes = absl::GetFlag(FLAGS_max_request_bytes);
   model_api->timeout = std::chrono::milliseconds(absl::GetFlag(FLAGS_rest_api_timeout_in_ms));
   model_api->cors = absl::GetFlag(FLAGS_rest_api_enable_cors_support);
   return CheckRanges({{FLAGS_rest_api_port, -1, 65535},

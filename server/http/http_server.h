@@ -22,7 +22,7 @@ class HttpServer {
     int num_threads = 1;          // that read requests and write answers; handlers bring their own
     int max_connections = 10000;  // one more is answered 503 and closed
     size_t max_header_bytes = 16 << 10;
-    size_t max_body_bytes = size_t{1} << 30;  // as sent; less than 2 GiB
+    size_t max_body_bytes = 256 << 20;  // as sent
     // How long a connection may lie idle between requests, and a request's header may take.
     std::chrono::milliseconds idle_timeout{60'000};
     // How long a request's body may take to arrive, and an answer to be taken.

@@ -62,6 +62,17 @@ TEST(JsonColumn, FloatsTakeEveryNumber) {
   EXPECT_EQ(Elements<double>(DT_DOUBLE, "0.1, 1e300"), (std::vector<double>{0.1, 1e300}));
 }
 
+TEST(JsonColumn, NumbersBecomeTheDoubleNextToThem) {
+  EXPECT_EQ(Elements<double>(DT_DOUBLE, "0e300, 1e-999, -0.0, 5e-324, 9007199254740993.0"),
+            (std::vector<double>{0, 0, 0, 5e-324, 9007199254740992}));
+  EXPECT_EQ(Elements<double>(DT_DOUBLE, "1.00000000000000011102230246251565404236316680908203124"),
+            (std::vector<double>{1}));
+  EXPECT_EQ(ErrorOf(DT_DOUBLE, "1, -1e999"),
+            "JSON Parse error: Number too big to be stored in double. at offset: 10");
+  EXPECT_EQ(ErrorOf(DT_DOUBLE, std::string(400, '9')),
+            "JSON Parse error: Number too big to be stored in double. at offset: 7");
+}
+
 TEST(JsonColumn, IntegersKeepEveryBitOfTheirRange) {
   EXPECT_EQ(Elements<int64_t>(DT_INT64, "9223372036854775807, -9223372036854775808"),
             (std::vector<int64_t>{INT64_MAX, INT64_MIN}));

@@ -12,7 +12,7 @@ namespace colcast::http {
 
 struct ModelApiOptions {
   std::chrono::milliseconds timeout{30'000};  // of a request, from receipt; 0: none
-  size_t max_body_bytes = size_t{1} << 30;    // once inflated
+  size_t max_body_bytes = 256 << 20;          // once inflated
   bool cors = false;  // let pages of any origin call: --rest_api_enable_cors_support
 };
 
