@@ -1,7 +1,7 @@
 # make demo  real MovieLens candidates, ranked end to end
 # make test  linters, C++ tests, Python tests, end-to-end tests
 # make bench end to end on 210 features: tf.Example against columns; bench-zoo: eight papers' models
-# make fuzz  the wire format against protobuf and TensorFlow, for FUZZ_SECONDS (60)
+# make fuzz  the wire format against protobuf and TensorFlow, REST, configuration: FUZZ_SECONDS (60) each
 # make fork  TF Serving's own tree with our patches laid in, to build with Bazel (docs/fork.md)
 .PHONY: setup setup-estimator demo test lint bench bench-zoo fuzz fork fork-check clean
 
@@ -30,6 +30,7 @@ bench-zoo: setup
 
 fuzz: setup
 	@server/engine/fuzz/run.sh
+	@server/fuzz/run.sh
 
 # FORK_SERVING_SOURCE, FORK_TENSORFLOW_SOURCE: local trees instead of the network.
 fork fork-check: FORK = python3 -m fork $(FORK_SERVING_SOURCE:%=--serving '%') $(FORK_TENSORFLOW_SOURCE:%=--tensorflow '%')

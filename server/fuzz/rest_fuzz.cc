@@ -1,0 +1,187 @@
+// libFuzzer target: whatever comes over REST is understood or refused, and what is understood
+// survives the way to JSON and back.
+//
+// The first byte chooses what the rest is: a URL, a body to predict, classify or regress with, or
+// gzip.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/http/example_json.h"
+#include "server/http/gzip.h"
+#include "server/http/json_document.h"
+#include "server/http/json_response.h"
+#include "server/http/predict_json.h"
+#include "server/http/rest_path.h"
+#include "server/wire/predict_request.h"
+#include "server/wire/tensor_values.h"
+#include "tensorflow_serving/apis/predict.pb.h"
+
+namespace colcast::http {
+namespace {
+
+#define CHECK_THAT(condition, what) \
+  if (!(condition)) Fail(#condition, what)
+
+[[noreturn]] void Fail(const char* condition, const std::string& what) {
+  std::fprintf(stderr, "DISAGREEMENT: %s: %s\n", condition, what.c_str());
+  std::abort();
+}
+
+void CheckRefusal(const Status& status) {
+  CHECK_THAT(status.code == StatusCode::kInvalidArgument ||
+                 status.code == StatusCode::kResourceExhausted ||
+                 status.code == StatusCode::kUnimplemented,
+             status.message);
+  CHECK_THAT(!status.message.empty(), "");
+}
+
+void AddInput(const std::string& name, DataType dtype, tensorflow::SignatureDef* signature) {
+  (*signature->mutable_inputs())[name].set_dtype(static_cast<tensorflow::DataType>(dtype));
+}
+
+std::vector<tensorflow::SignatureDef> MakeSignatures() {
+  std::vector<tensorflow::SignatureDef> signatures(4);
+  AddInput("x", DT_FLOAT, &signatures[0]);
+  AddInput("text", DT_STRING, &signatures[1]);
+  const DataType kDtypes[] = {DT_FLOAT, DT_DOUBLE, DT_INT8,   DT_INT16,  DT_INT32,  DT_INT64,
+                              DT_UINT8, DT_BOOL,   DT_UINT32, DT_UINT64, DT_STRING, DT_HALF};
+  for (const DataType dtype : kDtypes) {
+    const std::string name(1, static_cast<char>('a' + signatures[2].inputs_size()));
+    AddInput(name, dtype, &signatures[2]);
+    (*signatures[2].mutable_defaults())[name];
+  }
+  AddInput("a", DT_INT64, &signatures[3]);
+  AddInput("b_bytes", DT_STRING, &signatures[3]);
+  return signatures;
+}
+
+std::string_view StringAt(const void* data, int64_t index) {
+  return static_cast<const tensorflow::TensorProto*>(data)->string_val(static_cast<int>(index));
+}
+
+// The inputs as if a model had returned them, in the order of their names.
+std::vector<OutputColumn> AsOutputs(const tensorflow::serving::PredictRequest& request,
+                                    std::vector<std::vector<int64_t>>* shapes) {
+  std::vector<OutputColumn> outputs;
+  shapes->reserve(request.inputs_size());
+  for (const auto& [name, tensor] : request.inputs()) {
+    auto& shape = shapes->emplace_back();
+    for (const auto& dim : tensor.tensor_shape().dim()) shape.push_back(dim.size());
+    const bool strings = tensor.dtype() == tensorflow::DT_STRING;
+    const void* data = strings ? static_cast<const void*>(&tensor) : tensor.tensor_content().data();
+    outputs.push_back({name, static_cast<DataType>(tensor.dtype()), shape, data, StringAt});
+  }
+  std::sort(outputs.begin(), outputs.end(),
+            [](const OutputColumn& a, const OutputColumn& b) { return a.name < b.name; });
+  return outputs;
+}
+
+// What the native decoder is given must be what it accepts.
+void CheckRequest(const tensorflow::serving::PredictRequest& request) {
+  const std::string message = request.SerializeAsString();
+  colcast::PredictRequest decoded;
+  const Status status = DecodePredictRequest(Bytes(message), &decoded);
+  CHECK_THAT(status.ok(), status.message);
+  CHECK_THAT(decoded.column_count() == static_cast<size_t>(request.inputs_size()), "inputs");
+  for (const Column& column : decoded) {
+    int64_t count = 0;
+    CHECK_THAT(ElementCount(column, &count).ok(), std::string(column.name));
+    const Status values = CheckValues(column, count);
+    CHECK_THAT(values.ok(), values.message);
+  }
+}
+
+Status ReadPredict(std::string text, const tensorflow::SignatureDef& signature, JsonFormat* format,
+                   tensorflow::serving::PredictRequest* request) {
+  rapidjson::Document body;
+  if (Status status = ParseObject(&text, &body); !status.ok()) return status;
+  std::string name;
+  if (Status status = ReadSignatureName(body, &name); !status.ok()) return status;
+  return ReadInputs(body, signature, format, request);
+}
+
+// The response's JSON as a request: only the outermost name differs.
+std::string AsRequest(const std::string& json, JsonFormat format) {
+  const std::string name = format == JsonFormat::kRows ? "predictions" : "outputs";
+  const size_t at = json.find(name);
+  return std::string(json).replace(at, name.size(),
+                                   format == JsonFormat::kRows ? "instances" : "inputs");
+}
+
+void RunPredict(const std::string& text, const tensorflow::SignatureDef& signature) {
+  tensorflow::serving::PredictRequest request, again;
+  std::vector<std::vector<int64_t>> shapes, shapes_again;
+  JsonFormat format, format_again;
+  const Status status = ReadPredict(text, signature, &format, &request);
+  if (!status.ok()) return CheckRefusal(status);
+  CheckRequest(request);
+  // An object without inputs, all of which have defaults, or one of a signature's several inputs,
+  // whose name the response leaves out: there is no way back.
+  if (request.inputs_size() != signature.inputs_size() && request.inputs_size() < 2) return;
+  std::string json, json_again;
+  const Status written = WriteOutputs(AsOutputs(request, &shapes), format, &json);
+  if (!written.ok()) return CheckRefusal(written);
+  const Status read = ReadPredict(AsRequest(json, format), signature, &format_again, &again);
+  CHECK_THAT(read.ok(), read.message + " in " + json);
+  CHECK_THAT(WriteOutputs(AsOutputs(again, &shapes_again), format_again, &json_again).ok(), json);
+  CHECK_THAT(json == json_again, json + " became " + json_again);
+}
+
+void RunExamples(std::string text) {
+  rapidjson::Document body;
+  tensorflow::serving::Input input, again;
+  Status status = ParseObject(&text, &body);
+  if (status.ok()) status = ReadExamples(body, &input);
+  if (!status.ok()) return CheckRefusal(status);
+  CHECK_THAT(again.ParseFromString(input.SerializeAsString()), "Input");
+}
+
+void RunPath(std::string_view text) {
+  static constexpr std::string_view kMethods[] = {"GET", "POST", "PUT", "OPTIONS"};
+  if (text.empty()) return;
+  RestCall call;
+  const std::string_view method = kMethods[static_cast<uint8_t>(text[0]) % 4];
+  const Status status = ParseRestPath(method, text.substr(1), &call);
+  if (!status.ok()) return CheckRefusal(status);
+  CHECK_THAT(!call.model.name.empty() && call.model.name.size() < text.size(), call.model.name);
+  CHECK_THAT(!call.model.version || !call.model.version_label, call.model.name);
+}
+
+void RunGzip(const std::string& compressed) {
+  constexpr size_t kLimit = 1 << 16;
+  std::string text, again;
+  const Status status = Gunzip(compressed, kLimit, &text);
+  CHECK_THAT(text.size() <= kLimit, "the limit");
+  if (!status.ok()) return CheckRefusal(status);
+  CHECK_THAT(Gunzip(Gzip(text), kLimit, &again).ok() && again == text, "gzip there and back");
+}
+
+}  // namespace
+}  // namespace colcast::http
+
+extern "C" int LLVMFuzzerInitialize(int*, char***) { return 0; }
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace colcast::http;
+  static const auto* const signatures = new std::vector<tensorflow::SignatureDef>(MakeSignatures());
+  if (size == 0) return 0;
+  const std::string text(reinterpret_cast<const char*>(data + 1), size - 1);
+  switch (data[0] % 8) {
+    case 0:
+      RunPath(text);
+      break;
+    case 1:
+      RunExamples(text);
+      break;
+    case 2:
+      RunGzip(text);
+      break;
+    default:
+      RunPredict(text, (*signatures)[data[0] % 4]);
+  }
+  return 0;
+}

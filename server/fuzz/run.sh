@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Builds the fuzz targets, runs each for FUZZ_SECONDS (default 60) under AddressSanitizer and
+# UndefinedBehaviorSanitizer, and adds to its corpus in tests/hostile the inputs that reach code no
+# other file there reaches. What fails is left in build/fuzz-text/found.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+. scripts/environment.sh
+seconds=${FUZZ_SECONDS:-60}
+build=build/fuzz-text
+
+install_debian_packages clang libclang-rt-14-dev
+cmake -S . -B $build -G Ninja -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+  -DCOLCAST_FUZZ=ON > $build-configure.log || { cat $build-configure.log >&2; exit 1; }
+ninja -C $build --quiet rest_fuzz model_config_fuzz
+
+fuzz() {  # target, corpus, further options
+  local target=$build/bin/$1 corpus=tests/hostile/$2 log=$build/$1.log
+  shift 2
+  mkdir -p "$target.corpus" $build/found
+  echo "fuzzing $(basename "$target") for $seconds s (log: $log)"
+  if ! "$target" -max_total_time="$seconds" -max_len=1000 -print_final_stats=1 "$@" \
+    -artifact_prefix=$build/found/ "$target.corpus" "$corpus" > "$log" 2>&1; then
+    grep -A 3 -E "DISAGREEMENT|runtime error|ERROR:|Test unit written" "$log" >&2
+    exit 1
+  fi
+  local before after runs
+  before=$(find "$corpus" -type f | wc -l)
+  "$target" -merge=1 -use_counters=0 -max_len=300 "$corpus" "$target.corpus" > "$log.merge" 2>&1
+  after=$(find "$corpus" -type f | wc -l)
+  runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
+  echo "$runs executions, no failure; $corpus: $after inputs, $((after - before)) of them new"
+}
+fuzz rest_fuzz corpus_rest -dict=server/fuzz/rest.dict
+fuzz model_config_fuzz corpus_config
