@@ -80,12 +80,26 @@ def good_request() -> predict_pb2.PredictRequest:
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A server of the model "target"."""
-    base_path: Path = tmp_path_factory.mktemp("target")
+def base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the model "target" is."""
+    path = tmp_path_factory.mktemp("target")
     module = Target()
-    tf.saved_model.save(module, str(base_path / "1"), signatures=module.rows)
+    tf.saved_model.save(module, str(path / "1"), signatures=module.rows)
+    return path
+
+
+@pytest.fixture(scope="session")
+def server(base_path: Path) -> Iterator[ServerProcess]:
+    """A server of the model."""
     with ServerProcess("target", base_path) as process:
+        yield process
+
+
+@pytest.fixture(scope="session")
+def rest_server(base_path: Path) -> Iterator[ServerProcess]:
+    """The same over REST, with a small limit of a request's size."""
+    flags = ["--rest_api_port=-1", f"--max_request_bytes={4 << 20}"]
+    with ServerProcess("target", base_path, flags) as process:
         yield process
 
 

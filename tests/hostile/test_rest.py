@@ -1,0 +1,307 @@
+"""Bad REST requests: the right HTTP code, the culprit by name, and the next request is served."""
+
+import gzip
+import http.client
+import json
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from colcast.server import ServerProcess
+
+MODEL = "/v1/models/target"
+PREDICT = f"{MODEL}:predict"
+GOOD = {
+    "age": [30],
+    "pair": [[1, 2], [3, 4], [5, 6]],
+    "title": ["x", "y", "z"],
+    "seen": [True, False, True],
+}
+ROW = {"age": 30, "pair": [1, 2], "title": "x", "seen": True}
+
+Answer = tuple[int, Any]
+
+
+def ask(server: ServerProcess, method: str, path: str, body: bytes = b"", **headers: str) -> Answer:
+    """The HTTP code and the JSON that came with it."""
+    connection = http.client.HTTPConnection(server.rest_target, timeout=60)
+    names = {name.replace("_", "-"): value for name, value in headers.items()}
+    connection.putrequest(method, path, skip_accept_encoding=True)
+    for name, value in {"Content-Length": str(len(body)), **names}.items():
+        connection.putheader(name, value)
+    connection.endheaders(body)
+    response = connection.getresponse()
+    content = response.read()
+    connection.close()
+    return response.status, json.loads(content) if content else None
+
+
+def predict(server: ServerProcess, body: object) -> Answer:
+    """The answer to a predict request."""
+    return ask(server, "POST", PREDICT, json.dumps(body).encode())
+
+
+def column(name: str, value: object) -> str:
+    """The good request with another value for one input."""
+    return json.dumps({"inputs": {**GOOD, name: value}})
+
+
+def rows(*instances: object) -> str:
+    """A request of rows."""
+    return json.dumps({"instances": instances})
+
+
+def check_served(server: ServerProcess) -> None:
+    """A good request is answered."""
+    code, answer = predict(server, {"inputs": GOOD})
+    assert code == 200, answer
+    assert answer["outputs"]["score"] == [34.0, 37.0, 42.0]
+
+
+@pytest.fixture
+def expect(rest_server: ServerProcess) -> Callable[[Answer, int, list[str]], None]:
+    """Checks that an answer is a refusal with a code and words, and that the next is served."""
+
+    def check(answer: Answer, code: int, words: list[str]) -> None:
+        assert answer[0] == code, answer
+        assert list(answer[1]) == ["error"]
+        assert all(word in answer[1]["error"] for word in words), answer
+        check_served(rest_server)
+
+    return check
+
+
+WRONG_BODIES: list[tuple[str, int, list[str]]] = [
+    # Not JSON.
+    ("", 400, ["JSON Parse error", "empty"]),
+    ("   ", 400, ["JSON Parse error", "empty"]),
+    ("hello", 400, ["JSON Parse error", "offset: 0"]),
+    ("{", 400, ["JSON Parse error", "offset: 1"]),
+    ('{"inputs": [1, 2}', 400, ["JSON Parse error", "offset: 16"]),
+    ('{"inputs": 1,}', 400, ["JSON Parse error", "offset: 13"]),
+    ('{"inputs": 1} {}', 400, ["JSON Parse error", "offset: 14"]),
+    ('{"inputs": 1}\0', 400, ["JSON Parse error", "offset: 13"]),
+    ('{"inputs": 01}', 400, ["JSON Parse error"]),
+    ('{"inputs": 1e999}', 400, ["JSON Parse error", "too big"]),
+    ('{"inputs": "\\ud800"}', 400, ["JSON Parse error", "surrogate"]),
+    ('{"inputs": "\\x"}', 400, ["JSON Parse error", "escape"]),
+    ("{'inputs': 1}", 400, ["JSON Parse error"]),
+    ("{inputs: 1}", 400, ["JSON Parse error"]),
+    ("[" * 100_000, 400, ["JSON Parse error"]),
+    ('{"a":' * 100_000, 400, ["JSON Parse error"]),
+    # JSON, but no request.
+    ("[]", 400, ["a list of 0", "expected a JSON object"]),
+    ("3", 400, ["the number 3", "expected a JSON object"]),
+    ("null", 400, ["null", "expected a JSON object"]),
+    ("{}", 400, ["'inputs'", "'instances'"]),
+    ('{"Inputs": []}', 400, ["'inputs'", "'instances'"]),
+    ('{"inputs": 1, "instances": [1]}', 400, ['both "instances" and "inputs"']),
+    ('{"signature_name": 5, "inputs": 1}', 400, ['"signature_name" is the number 5']),
+    ('{"signature_name": "no", "inputs": 1}', 400, ['"no"', "serving_default"]),
+    # Columns.
+    ('{"inputs": [1, 2]}', 400, ['"inputs" is a list of 2', '"age", "pair", "seen", "title"']),
+    ('{"inputs": {"age": [1]}}', 400, ['"inputs": no input']),
+    (column("aeg", [1]), 400, ['unknown input "aeg"', '"age"']),
+    (column("age", ["3"]), 400, ['"age"[0]', 'the string "3"', "expected a whole number"]),
+    (column("age", [1.5]), 400, ['"age"[0]', "1.5"]),
+    (column("age", [1.0]), 400, ['"age"[0]', "1.0"]),
+    (column("age", [None]), 400, ['"age"[0]', "null"]),
+    (column("age", [2**63]), 400, ['"age"[0]', "9223372036854775808"]),
+    (column("age", [-(2**63) - 1]), 400, ['"age"[0]']),
+    (column("age", [[1]]), 400, ['"age"', "[1,1]"]),
+    (column("age", 3), 400, ['"age"', "[]"]),
+    (column("age", []), 400, ["0 rows"]),
+    (column("age", [1, 2]), 400, ['"age"', "2 rows", "3"]),
+    (column("age", {"b64": "AA=="}), 400, ['"age"', "an object of 1"]),
+    (column("age", True), 400, ['"age"', "true"]),
+    (column("pair", [[1, 2], [3]]), 400, ['"pair"[1]', "a list of 1", "expected a list of 2"]),
+    (column("pair", [[1, 2], 3]), 400, ['"pair"[1]', "the number 3"]),
+    (column("pair", [[1, 2], [3, [4]]]), 400, ['"pair"[1][1]', "a list of 1"]),
+    (column("pair", [1, [2, 3]]), 400, ['"pair"[1]', "a list of 2"]),
+    (column("pair", [[1, 2, 3]]), 400, ['"pair"', "[1,3]", "[?,2]"]),
+    (column("pair", [[1, 1e39]]), 400, ['"pair"[0][1]', "1e+39"]),
+    (column("pair", [[1, "NaN"]]), 400, ['"pair"[0][1]', '"NaN"']),
+    (column("title", [1]), 400, ['"title"[0]', "the number 1"]),
+    (column("title", [{"b64": "*"}]), 400, ['"title"[0]', "not base64"]),
+    (column("title", [{"b64": 1}]), 400, ['"title"[0]', "an object of 1"]),
+    (column("title", [{"b64": "AA==", "x": 1}]), 400, ['"title"[0]', "an object of 2"]),
+    (column("seen", [1]), 400, ['"seen"[0]', "expected true or false"]),
+    (column("seen", ["true"]), 400, ['"seen"[0]', '"true"']),
+    ('{"inputs": {"age": [1], "age": [2]}}', 400, ['"age" comes twice']),
+    (f'{{"inputs": {{"age": {"[" * 255}1{"]" * 255}}}}}', 400, ['"age"', "deeper than 254"]),
+    (column("title", ["x" * 100_000, 1]), 400, ['"title"[1]']),
+    # Rows.
+    (rows(), 400, ['"instances" is an empty list']),
+    ('{"instances": 1}', 400, ['"instances" is the number 1']),
+    ('{"instances": {"age": 1}}', 400, ['"instances" is an object of 1']),
+    (rows(1), 400, ["instances[0] is the number 1", '"age"']),
+    (rows(ROW, 1), 400, ["instances[1] is the number 1"]),
+    (rows({}), 400, ["instances[0]: no input"]),
+    (rows(ROW, {**ROW, "age": "x"}), 400, ['instances[1]: input "age"', 'the string "x"']),
+    (rows(ROW, {**ROW, "aeg": 1}), 400, ['instances[1]: unknown input "aeg"']),
+    (rows(ROW, {"age": 1}), 400, ["instances[1]: no input", "which instances[0] has"]),
+    (rows(ROW, {**ROW, "pair": [1]}), 400, ['instances[1]: input "pair"', "a list of 1"]),
+    (rows({**ROW, "pair": 1}), 400, ['"pair"', "[1]", "[?,2]"]),
+    ('{"instances": [{"age": 1, "age": 2}]}', 400, ['instances[0]: input "age" comes twice']),
+]
+
+
+@pytest.mark.parametrize(("body", "code", "words"), WRONG_BODIES)
+def test_a_wrong_body_is_refused_by_name(
+    rest_server: ServerProcess,
+    expect: Callable[..., None],
+    body: str,
+    code: int,
+    words: list[str],
+) -> None:
+    expect(ask(rest_server, "POST", PREDICT, body.encode()), code, words)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "code", "words"),
+    [
+        ("GET", "/v1/foo", 400, ["Malformed request: GET /v1/foo"]),
+        ("GET", "/v1/models", 400, ["Missing model name"]),
+        ("GET", PREDICT, 400, [f"Malformed request: GET {PREDICT}"]),
+        ("POST", MODEL, 400, [f"Malformed request: POST {MODEL}"]),
+        ("PUT", PREDICT, 400, [f"Malformed request: PUT {PREDICT}"]),
+        ("OPTIONS", PREDICT, 400, ["Malformed request: OPTIONS"]),
+        ("POST", f"{PREDICT}?verbose=1", 400, ["Malformed request"]),
+        ("POST", f"{MODEL}:multiInference", 400, ["Malformed request"]),
+        ("GET", f"{MODEL}/versions/99999999999999999999", 400, ["99999999999999999999"]),
+        ("GET", f"{MODEL}/versions/2", 404, ["2"]),
+        ("POST", f"{MODEL}/versions/2:predict", 404, ["2"]),
+        ("POST", "/v1/models/nobody:predict", 404, ["nobody"]),
+        ("GET", "/v1/models/nobody/metadata", 404, ["nobody"]),
+        ("GET", "/v1/models/..%2f..%2fetc%2fpasswd", 404, ["../../etc/passwd"]),
+        ("GET", "/v1/models/%2e%2e", 404, [".."]),
+        ("POST", "/v1/models/target%00:predict", 404, ["target\0"]),
+        ("GET", "/v1/models/%ff%fe", 404, ["??"]),
+        ("GET", f"/v1/models/{'x' * 10_000}", 404, ["x" * 100]),
+        ("GET", f"/{'x' * 20_000}", 431, ["header"]),
+        ("GET", "/etc/passwd", 404, ["/etc/passwd"]),
+        ("GET", "/v1/../v1/models/target", 400, ["Malformed request"]),
+    ],
+)
+def test_a_wrong_url_is_refused_by_name(
+    rest_server: ServerProcess,
+    expect: Callable[..., None],
+    method: str,
+    path: str,
+    code: int,
+    words: list[str],
+) -> None:
+    body = json.dumps({"inputs": GOOD}).encode() if method == "POST" else b""
+    expect(ask(rest_server, method, path, body), code, words)
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({}, ["'examples'"]),
+        ({"examples": {}}, ['"examples" is an object of 0']),
+        ({"examples": []}, ['"examples" is an empty list']),
+        ({"examples": [1]}, ["examples[0] is the number 1"]),
+        ({"examples": [{"x": None}]}, ['examples[0]: feature "x": null']),
+        ({"examples": [{}, {"x": [[1]]}]}, ['examples[1]: feature "x"[0]: a list of 1']),
+        ({"examples": [{"x": [1, 1.5]}]}, ['feature "x"[1]: the number 1.5']),
+        ({"examples": [{"x": [1, "a"]}]}, ['feature "x"[1]: the string "a"']),
+        ({"examples": [{"x": 2**63}]}, ['feature "x": the number 9223372036854775808']),
+        ({"examples": [{"x": 1e39}]}, ['feature "x": the number 1e+39']),
+        ({"examples": [{"x": {"b64": "*"}}]}, ['feature "x"', "not base64"]),
+        ({"examples": [{}], "context": [1]}, ['"context" is a list of 1']),
+        ({"examples": [{}], "signature_name": "no"}, ['"no"']),
+        ({"examples": [{"x": 1}]}, ["serving_default"]),
+    ],
+)
+def test_wrong_examples_are_refused_by_name(
+    rest_server: ServerProcess, expect: Callable[..., None], body: object, words: list[str]
+) -> None:
+    for verb in ("classify", "regress"):
+        answer = ask(rest_server, "POST", f"{MODEL}:{verb}", json.dumps(body).encode())
+        expect(answer, 400, [] if "serving_default" in words else words)
+
+
+BODY = json.dumps({"inputs": GOOD}).encode()
+BOMB = gzip.compress(b" " * (64 << 20))
+
+
+@pytest.mark.parametrize(
+    ("body", "encoding", "code", "words"),
+    [
+        (BODY, "gzip", 400, ["not valid gzip"]),
+        (b"", "gzip", 400, ["not valid gzip"]),
+        (gzip.compress(BODY)[:-1], "gzip", 400, ["not valid gzip", "too early"]),
+        (gzip.compress(BODY)[:-8] + bytes(8), "gzip", 400, ["not valid gzip", "data check"]),
+        (BODY, "br", 415, ["br"]),
+        (BODY, "gzip, gzip", 415, ["gzip, gzip"]),
+        (BOMB, "gzip", 413, ["over 4194304 bytes"]),
+        (b" " * (5 << 20), "identity", 413, ["over 4194304 bytes"]),
+    ],
+)
+def test_a_wrong_encoding_is_refused_by_name(
+    rest_server: ServerProcess,
+    expect: Callable[..., None],
+    body: bytes,
+    encoding: str,
+    code: int,
+    words: list[str],
+) -> None:
+    expect(ask(rest_server, "POST", PREDICT, body, Content_Encoding=encoding), code, words)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"GET /v1/models/target\r\n\r\n",
+        b"GET /v1/models/tar\x00get HTTP/1.1\r\n\r\n",
+        b"POST /v1/models/target:predict HTTP/1.1\r\nContent-Length: 1e3\r\n\r\n",
+        b"POST /v1/models/target:predict HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nZ\r\n",
+    ],
+)
+def test_what_is_no_http_is_refused(
+    rest_server: ServerProcess, expect: Callable[..., None], text: bytes
+) -> None:
+    host, port = rest_server.rest_target.split(":")
+    with socket.create_connection((host, int(port)), timeout=60) as connection:
+        connection.sendall(text)
+        response = http.client.HTTPResponse(connection)
+        response.begin()
+        expect((response.status, json.loads(response.read())), 400, ["malformed HTTP"])
+
+
+def test_a_client_that_hangs_up_midway_harms_no_one(rest_server: ServerProcess) -> None:
+    host, port = rest_server.rest_target.split(":")
+    head = b"POST /v1/models/target:predict HTTP/1.1\r\nContent-Length: 1000\r\n\r\n"
+    for length in range(0, len(head) + 100, 7):
+        with socket.create_connection((host, int(port)), timeout=60) as connection:
+            connection.sendall((head + b'{"inputs": ' + b" " * 100)[:length])
+    check_served(rest_server)
+
+
+def resident_bytes(pid: int) -> int:
+    """The memory the process has resident now."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.split("VmRSS:")[1].split()[0]) * 1024
+
+
+def test_bad_requests_leave_no_memory_behind(rest_server: ServerProcess) -> None:
+    bodies = [body.encode() for body, _, _ in WRONG_BODIES]
+    bodies.append(b'{"inputs": {"pair": [' + b"[0,0]," * 500_000 + b"0]}}")
+
+    def send_all() -> None:
+        for body in bodies:
+            assert ask(rest_server, "POST", PREDICT, body)[0] == 400
+        assert ask(rest_server, "POST", PREDICT, BOMB, Content_Encoding="gzip")[0] == 413
+
+    for _ in range(3):  # the allocator's own arenas grow first
+        send_all()
+    before = resident_bytes(rest_server.pid)
+    for _ in range(10):
+        send_all()
+    assert resident_bytes(rest_server.pid) < before + (32 << 20)
+    check_served(rest_server)

@@ -1,0 +1,293 @@
+"""REST answers what gRPC answers, for every dtype and shape, in rows and in columns."""
+
+import base64
+import gzip
+import http.client
+import json
+import math
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import numpy as np
+import pytest
+import tensorflow as tf
+from colcast.server import ServerProcess
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
+
+DTYPES = {
+    "float": np.float32,
+    "double": np.float64,
+    "int8": np.int8,
+    "int16": np.int16,
+    "int32": np.int32,
+    "int64": np.int64,
+    "uint8": np.uint8,
+    "uint32": np.uint32,
+    "uint64": np.uint64,
+    "bool": np.bool_,
+}
+
+
+class Echo(tf.Module):
+    """One signature a dtype and rank; each answers with what it was asked."""
+
+    def signatures(self) -> dict[str, Any]:
+        """Scalars, vectors, rows of vectors; strings as text and as bytes; a user and items."""
+
+        def echo(x: tf.Tensor) -> dict[str, tf.Tensor]:
+            return {"y": tf.identity(x)}
+
+        def pair(user: tf.Tensor, item: tf.Tensor) -> dict[str, tf.Tensor]:
+            return {"score": user * item, "rows": tf.shape(user)}
+
+        def text(x: tf.Tensor) -> dict[str, tf.Tensor]:
+            return {"text": x, "raw_bytes": x}
+
+        made = {}
+        for name, dtype in DTYPES.items():
+            for rank, shape in enumerate([[], [None], [None, None], [None, None, None]]):
+                spec = tf.TensorSpec(shape, dtype, "x")
+                made[f"{name}{rank}"] = tf.function(echo, [spec]).get_concrete_function()
+        items = [tf.TensorSpec([None], tf.float32, n) for n in ("user", "item")]
+        made["pair"] = tf.function(pair, items).get_concrete_function()
+        strings = [tf.TensorSpec([None], tf.string, "x")]
+        made["text"] = tf.function(text, strings).get_concrete_function()
+        half = [tf.TensorSpec([None], tf.float16, "x")]
+        made["half"] = tf.function(echo, half).get_concrete_function()
+        return made
+
+
+@pytest.fixture(scope="module")
+def base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("echo")
+    module = Echo()
+    tf.saved_model.save(module, str(path / "1"), signatures=module.signatures())
+    return path
+
+
+@pytest.fixture(scope="module")
+def server(base_path: Path) -> Iterator[ServerProcess]:
+    flags = ["--rest_api_port=-1", "--rest_api_enable_cors_support"]
+    with ServerProcess("echo", base_path, flags) as process:
+        yield process
+
+
+class Rest:
+    """One connection, kept open."""
+
+    def __init__(self, server: ServerProcess) -> None:
+        self.connection = http.client.HTTPConnection(server.rest_target, timeout=60)
+
+    def ask(
+        self, method: str, path: str, body: bytes | str = b"", **headers: str
+    ) -> tuple[http.client.HTTPResponse, bytes]:
+        """The response and its body."""
+        self.connection.request(
+            method, path, body, {name.replace("_", "-"): v for name, v in headers.items()}
+        )
+        response = self.connection.getresponse()
+        return response, response.read()
+
+    def predict(self, signature: str, body: dict[str, Any]) -> Any:
+        """The outputs or predictions; fails with the server's message if there are none."""
+        text = json.dumps({"signature_name": signature, **body})
+        response, content = self.ask("POST", "/v1/models/echo:predict", text)
+        answer = json.loads(content)
+        assert response.status == 200, answer
+        return answer["outputs" if "inputs" in body else "predictions"]
+
+
+@pytest.fixture(scope="module")
+def rest(server: ServerProcess) -> Iterator[Rest]:
+    client = Rest(server)
+    yield client
+    client.connection.close()
+
+
+@pytest.fixture(scope="module")
+def stub(server: ServerProcess) -> Iterator[prediction_service_pb2_grpc.PredictionServiceStub]:
+    with grpc.insecure_channel(server.target) as channel:
+        yield prediction_service_pb2_grpc.PredictionServiceStub(channel)
+
+
+def over_grpc(stub: Any, signature: str, x: np.ndarray) -> np.ndarray:
+    """What the model answers over gRPC."""
+    request = predict_pb2.PredictRequest()
+    request.model_spec.name, request.model_spec.signature_name = "echo", signature
+    request.inputs["x"].CopyFrom(tf.make_tensor_proto(x))
+    return tf.make_ndarray(stub.Predict(request, timeout=60).outputs["y"])
+
+
+def some_values(dtype: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Values of the whole range; every bit pattern for floats."""
+    size = np.dtype(dtype).itemsize * math.prod(shape)
+    if dtype is np.bool_:
+        return np.random.default_rng(7).random(shape) < 0.5
+    raw = np.random.default_rng(7).bytes(size)
+    return np.frombuffer(raw, dtype).reshape(shape).copy()
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (4, 1, 2)])
+@pytest.mark.parametrize("name", DTYPES)
+def test_rest_answers_what_grpc_answers(
+    rest: Rest, stub: Any, name: str, shape: tuple[int, ...]
+) -> None:
+    x = some_values(DTYPES[name], shape)
+    signature = f"{name}{len(shape)}"
+    expected = over_grpc(stub, signature, x)
+    columns = np.array(rest.predict(signature, {"inputs": x.tolist()}), DTYPES[name])
+    named = np.array(rest.predict(signature, {"inputs": {"x": x.tolist()}}), DTYPES[name])
+    np.testing.assert_array_equal(columns, expected)
+    np.testing.assert_array_equal(named, expected)
+    if shape:
+        rows = rest.predict(signature, {"instances": [{"x": row} for row in x.tolist()]})
+        np.testing.assert_array_equal(np.array(rows, DTYPES[name]), expected)
+        rows = rest.predict(signature, {"instances": x.tolist()})
+        np.testing.assert_array_equal(np.array(rows, DTYPES[name]), expected)
+
+
+SETTINGS = settings(
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+@SETTINGS
+@given(st.lists(st.floats(width=32), min_size=1))
+def test_every_float_comes_back_in_few_digits(rest: Rest, values: list[float]) -> None:
+    back = rest.predict("float1", {"instances": values})
+    np.testing.assert_array_equal(np.float32(back), np.float32(values))
+    assert all(len(repr(value)) <= 24 for value in back)
+
+
+@SETTINGS
+@given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1))
+def test_every_int64_comes_back_exactly(rest: Rest, values: list[int]) -> None:
+    assert rest.predict("int641", {"inputs": values}) == values
+
+
+@SETTINGS
+@given(st.lists(st.text(), min_size=1))
+def test_every_text_comes_back(rest: Rest, values: list[str]) -> None:
+    answer = rest.predict("text", {"inputs": values})
+    assert answer["text"] == values
+    encoded = [{"b64": base64.b64encode(value.encode()).decode()} for value in values]
+    assert answer["raw_bytes"] == encoded
+
+
+@SETTINGS
+@given(st.lists(st.binary(), min_size=1))
+def test_every_bytes_come_back_as_base64(rest: Rest, values: list[bytes]) -> None:
+    encoded = [{"b64": base64.b64encode(value).decode()} for value in values]
+    body = json.dumps({"signature_name": "text", "instances": encoded})
+    response, content = rest.ask("POST", "/v1/models/echo:predict", body)
+    assert response.status == 200
+    rows = json.loads(content.decode(errors="replace"))["predictions"]
+    assert [row["raw_bytes"] for row in rows] == encoded
+
+
+def test_the_user_is_sent_once(rest: Rest) -> None:
+    answer = rest.predict("pair", {"inputs": {"user": [10.0], "item": [1.0, 2.0, 3.0]}})
+    assert answer == {"score": [10.0, 20.0, 30.0], "rows": [3]}
+
+
+def test_a_dtype_that_json_lacks(rest: Rest) -> None:
+    body = json.dumps({"signature_name": "half", "inputs": [1.0]})
+    response, content = rest.ask("POST", "/v1/models/echo:predict", body)
+    assert response.status == 501
+    assert '"x"[0]' in json.loads(content)["error"].replace("\\", "")
+    assert "DT_HALF" in json.loads(content)["error"]
+
+
+def test_outputs_without_rows_are_for_columns(rest: Rest) -> None:
+    body = {"signature_name": "pair", "instances": [{"user": 1.0, "item": 2.0}] * 2}
+    response, content = rest.ask("POST", "/v1/models/echo:predict", json.dumps(body))
+    assert response.status == 400
+    assert '"inputs" in place of "instances"' in json.loads(content)["error"]
+
+
+def test_large_bodies_and_compressed_ones_go_both_ways(rest: Rest) -> None:
+    values = list(range(200_000))
+    body = json.dumps({"signature_name": "int641", "inputs": values}).encode()
+    for request, headers in [
+        (body, {}),
+        (gzip.compress(body), {"Content_Encoding": "gzip"}),
+        (body, {"Accept_Encoding": "gzip"}),
+    ]:
+        response, content = rest.ask("POST", "/v1/models/echo:predict", request, **headers)
+        assert response.status == 200
+        compressed = response.getheader("Content-Encoding") == "gzip"
+        assert compressed == ("Accept_Encoding" in headers)
+        content = gzip.decompress(content) if compressed else content
+        assert json.loads(content)["outputs"] == values
+
+
+def test_pages_of_other_origins_may_call(rest: Rest) -> None:
+    for method, path in [("OPTIONS", ":predict"), ("GET", ""), ("POST", ":predict")]:
+        response, _ = rest.ask(method, f"/v1/models/echo{path}")
+        assert response.getheader("Access-Control-Allow-Origin") == "*"
+        assert response.getheader("Access-Control-Allow-Methods") == "POST, GET"
+        assert response.getheader("Access-Control-Allow-Headers") == "Content-Type"
+    assert rest.ask("OPTIONS", "/v1/models/echo:predict")[0].status == 200
+
+
+def test_without_the_flag_there_are_no_cors_headers(base_path: Path) -> None:
+    with ServerProcess("echo", base_path, ["--rest_api_port=-1"]) as server:
+        response, _ = Rest(server).ask("GET", "/v1/models/echo")
+    assert response.getheader("Access-Control-Allow-Origin") is None
+
+
+def test_without_a_port_there_is_no_rest(base_path: Path) -> None:
+    with ServerProcess("echo", base_path) as server:
+        assert server.rest_target == ""
+
+
+def test_a_port_in_use_is_an_error(server: ServerProcess, base_path: Path) -> None:
+    port = server.rest_target.split(":")[1]
+    command = [*_command(base_path), f"--rest_api_port={port}"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 1
+    assert f"127.0.0.1:{port}" in ended.stderr
+
+
+def _command(base_path: Path) -> list[str]:
+    from colcast.server import find_executable
+
+    return [
+        str(find_executable()),
+        "--host=127.0.0.1",
+        "--port=0",
+        "--model_name=echo",
+        f"--model_base_path={base_path}",
+    ]
+
+
+def test_a_request_that_waits_too_long_is_answered_504(tmp_path: Path) -> None:
+    class Slow(tf.Module):
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.int32, "n")])
+        def run(self, n: tf.Tensor) -> dict[str, tf.Tensor]:
+            """Counts to n[0]."""
+            return {"y": tf.while_loop(lambda i: i < n[0], lambda i: [i + 1], [0])[0]}
+
+    module = Slow()
+    tf.saved_model.save(module, str(tmp_path / "1"), signatures=module.run)
+    flags = ["--rest_api_port=-1", "--num_workers=1", "--rest_api_timeout_in_ms=1"]
+    body = json.dumps({"inputs": [500_000]})
+    with ServerProcess("slow", tmp_path, flags) as server:
+        first, second = Rest(server), Rest(server)
+        deadline = time.monotonic() + 60
+        codes = set()
+        while 504 not in codes and time.monotonic() < deadline:
+            for client in (first, second):
+                client.connection.request("POST", "/v1/models/slow:predict", body)
+            for client in (first, second):
+                response = client.connection.getresponse()
+                response.read()
+                codes.add(response.status)
+    assert codes <= {200, 504}
+    assert 504 in codes
