@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
-from colcast.client import ModelSchema, SchemaError, Signature
+from colcast.client import DecodeError, ModelSchema, SchemaError, Signature
 from colcast.client._decode import message
 from colcast.client._dtypes import STRING
 from colcast.client._inputs_examples import split_shared
@@ -79,6 +79,8 @@ def _regression(response: bytes, *, column: bool) -> Outputs:
 def _classification(response: bytes, *, names: Sequence[str]) -> Outputs:
     """A ClassificationResponse as the outputs that Predict would give, each [N, classes]."""
     rows = [list(_messages(entry, 1)) for entry in _messages(_result(response), 1)]
+    if len({len(row) for row in rows}) != 1:
+        raise DecodeError("rows of different numbers of classes, or no rows")
     found: Outputs = {}
     if "classes" in names:
         labels = [next(_messages(one, 1), b"") for row in rows for one in row]
@@ -101,4 +103,6 @@ def _messages(data: bytes, wanted: int) -> Iterator[bytes]:
 def _float_in(data: bytes, wanted: int) -> float:
     """A float field; 0, which is not written, where there is none."""
     found = b"".join(_messages(data, wanted)) or bytes(4)
+    if len(found) % 4:
+        raise DecodeError(f"field {wanted} is no float")
     return float(np.frombuffer(found, "<f4")[-1])

@@ -1,5 +1,6 @@
 #include "server/engine/model.h"
 
+#include <algorithm>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
@@ -60,6 +61,15 @@ Status Run(const SignatureRunner& runner, const PredictRequest& request,
   return OkStatus();
 }
 
+// One input, and nothing among the outputs that would make the others unfetchable.
+bool CanBeJoined(const tensorflow::SignatureDef& signature) {
+  const auto& outputs = signature.outputs();
+  return signature.inputs().size() == 1 &&
+         std::all_of(outputs.begin(), outputs.end(), [](const auto& output) {
+           return output.second.encoding_case() == tensorflow::TensorInfo::kName;
+         });
+}
+
 bool IsRefusalOfSingleThreadedExecutor(const absl::Status& status) {
   return absl::StrContains(status.message(), "Single-threaded executor does not support");
 }
@@ -109,7 +119,8 @@ absl::Status TensorFlowModel::Load(const std::string& directory,
     if (!status.ok()) unusable_[name] = status;
   }
   signatures_ = signatures.SerializeAsString();
-  return JoinSignatures(options);
+  JoinSignatures(options);
+  return absl::OkStatus();
 }
 
 absl::Status TensorFlowModel::AddSignature(const std::string& name,
@@ -123,10 +134,10 @@ absl::Status TensorFlowModel::AddSignature(const std::string& name,
   return absl::OkStatus();
 }
 
-absl::Status TensorFlowModel::JoinSignatures(const Options& options) {
+void TensorFlowModel::JoinSignatures(const Options& options) {
   std::map<std::pair<std::string, std::string>, std::vector<std::string>> by_input;
   for (const auto& [name, signature] : bundle_->GetSignatures()) {
-    if (signature.inputs().size() != 1 || runners_.count(name) == 0) continue;
+    if (!CanBeJoined(signature) || runners_.count(name) == 0) continue;
     const auto& [alias, info] = *signature.inputs().begin();
     by_input[{alias, info.name()}].push_back(name);
   }
@@ -142,10 +153,9 @@ absl::Status TensorFlowModel::JoinSignatures(const Options& options) {
     }
     absl::StatusOr<std::shared_ptr<SignatureRunner>> runner =
         SignatureRunner::Create(joined, bundle_->GetSession(), options);
-    if (!runner.ok()) return runner.status();
+    if (!runner.ok()) continue;
     for (const std::string& name : names) joined_[name] = *runner;
   }
-  return absl::OkStatus();
 }
 
 absl::StatusOr<const SignatureRunner*> TensorFlowModel::FindRunner(

@@ -44,7 +44,7 @@ class TensorFlowModel final : public Model {
                     const Options& options, Executor executor);
   absl::Status AddSignature(const std::string& name, const tensorflow::SignatureDef& signature,
                             const Options& options);
-  absl::Status JoinSignatures(const Options& options);
+  void JoinSignatures(const Options& options);
 
   std::unique_ptr<tensorflow::SavedModelBundleLite> bundle_;
   std::string signatures_;

@@ -19,8 +19,10 @@ Status Classify(const Servable& servable, const ClassificationRequest& request,
                 const CallOptions& options, ClassificationResponse* response, CallStats* stats) {
   std::string message;
   ExampleInput input;
-  if (Status status = TakeInput(request, kExampleRequest, options, &message, &input); !status.ok())
+  if (Status status = TakeInput(request, kExampleRequest, options, &message, &input);
+      !status.ok()) {
     return status;
+  }
   return Classify(servable, request, input, options, response, stats);
 }
 

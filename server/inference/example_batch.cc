@@ -36,8 +36,8 @@ Status ExampleBatch::Create(const ExampleInput& input, const CallOptions& option
         "Input is empty: expected at least one tf.Example in input.example_list or "
         "input.example_list_with_context");
   }
-  batch->expansion_ = StatsOf(input);
   if (Status status = CheckContext(input, options.max_expanded_bytes); !status.ok()) return status;
+  batch->expansion_ = StatsOf(input);
   tensorflow::TensorProto& tensor = (*batch->request_.mutable_inputs())[kInput];
   tensor.set_dtype(tensorflow::DT_STRING);
   tensor.mutable_tensor_shape()->add_dim()->set_size(batch->size());
@@ -70,10 +70,10 @@ Status ExampleBatch::Call(Method method, const Servable& servable,
                           std::unique_ptr<engine::Outputs>* result) {
   request_.mutable_model_spec()->set_signature_name(signature_name);
   *request_.mutable_output_filter() = {outputs.begin(), outputs.end()};
-  stats->expansion = expansion_;
   const auto start = std::chrono::steady_clock::now();
   Status status = method(servable, request_, result);
   stats->runtime += std::chrono::steady_clock::now() - start;
+  if (status.ok()) stats->expansion = expansion_;
   return status;
 }
 

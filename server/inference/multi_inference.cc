@@ -180,8 +180,9 @@ Status MultiInference(const Servable& servable, const MultiInferenceRequest& req
   std::string message;
   ExampleInput input;
   if (Status status = TakeInput(request, kMultiInferenceRequest, options, &message, &input);
-      !status.ok())
+      !status.ok()) {
     return status;
+  }
   return MultiInference(servable, request, input, options, response, stats);
 }
 

@@ -19,8 +19,10 @@ Status Regress(const Servable& servable, const RegressionRequest& request,
                const CallOptions& options, RegressionResponse* response, CallStats* stats) {
   std::string message;
   ExampleInput input;
-  if (Status status = TakeInput(request, kExampleRequest, options, &message, &input); !status.ok())
+  if (Status status = TakeInput(request, kExampleRequest, options, &message, &input);
+      !status.ok()) {
     return status;
+  }
   return Regress(servable, request, input, options, response, stats);
 }
 

@@ -1,4 +1,4 @@
-// One call of Classify, Regress or MultiInference: protobuf messages, run by a worker.
+// One call of Classify, Regress or MultiInference, from the bytes gRPC received to those it sends.
 #ifndef COLCAST_SERVER_RPC_EXAMPLE_CALL_H_
 #define COLCAST_SERVER_RPC_EXAMPLE_CALL_H_
 

@@ -1,4 +1,4 @@
-// A message as gRPC received it, for server/wire to read.
+// A request's bytes where gRPC received them, for server/wire to read.
 #ifndef COLCAST_SERVER_RPC_RECEIVED_BYTES_H_
 #define COLCAST_SERVER_RPC_RECEIVED_BYTES_H_
 
@@ -11,7 +11,6 @@
 
 namespace colcast::rpc {
 
-// A request's bytes where gRPC received them.
 class ReceivedBytes {
  public:
   Status Read(const grpc::ByteBuffer& buffer) {

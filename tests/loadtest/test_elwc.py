@@ -6,7 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from colcast.client import InputError, ModelSchema, RankingClient, SchemaError, Signature
+from colcast.client import (
+    DecodeError,
+    InputError,
+    ModelSchema,
+    RankingClient,
+    SchemaError,
+    Signature,
+)
 from colcast.client._dtypes import STRING, dtype_of_array
 from colcast.client._schema import TensorSpec
 from colcast.loadtest.connection import CLASSIFY, REGRESS, Connection
@@ -90,6 +97,21 @@ def test_a_classification_is_read_as_predict_would_give_it(names: set[str]):
         assert outputs["scores"].tolist() == [[0.25, 0.0], [-1.0, 4.0]]
     if "classes" in names:
         assert outputs["classes"].tolist() == [[b"a", b"b"], [b"a", b"b"]]
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        b"",
+        b"\xff",
+        b"\x0a\x04\x0a\x02\x0a\x00\x0a\x02\x0a\x00",
+        b"\x0a\x02\x0a\x00\x0a\x08\x0a\x06\x0a\x04\x12\x02ab",
+    ],
+)
+def test_an_answer_that_is_none_can_not_be_read(response: bytes):
+    request = elwc_request(schema(signature("c", {"classes": 2, "scores": 2})), ROWS)
+    with pytest.raises(DecodeError):
+        request.decode(response)
 
 
 @pytest.mark.parametrize(
