@@ -1,5 +1,7 @@
 """TLS and mutual TLS with a throw-away authority, and the ways to get --ssl_config_file wrong."""
 
+import http.client
+import ssl
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,7 +97,7 @@ def config_flag(path: Path, identity: Identity, **fields: str | bool) -> str:
 @pytest.fixture(scope="module")
 def tls_server(tmp_path_factory, ranker_base_path, identity):
     flag = config_flag(tmp_path_factory.mktemp("config") / "tls.cfg", identity)
-    with ServerProcess("ranker", ranker_base_path, [flag]) as server:
+    with ServerProcess("ranker", ranker_base_path, [flag, "--rest_api_port=-1"]) as server:
         yield server
 
 
@@ -103,7 +105,7 @@ def tls_server(tmp_path_factory, ranker_base_path, identity):
 def mutual_tls_server(tmp_path_factory, ranker_base_path, identity, authority):
     path = tmp_path_factory.mktemp("config") / "mtls.cfg"
     flag = config_flag(path, identity, custom_ca=authority.root.read_text(), client_verify=True)
-    with ServerProcess("ranker", ranker_base_path, [flag]) as server:
+    with ServerProcess("ranker", ranker_base_path, [flag, "--rest_api_port=-1"]) as server:
         yield server
 
 
@@ -157,6 +159,36 @@ def test_mutual_tls_wants_a_certificate_of_its_own_authority(
         authority.root.read_bytes(), *pairs.get(who, (None, None))
     )
     assert code_of_call(mutual_tls_server, request_of_ranker, credentials).name == expected
+
+
+def rest_code(server: ServerProcess, trusted: Path, own: Identity | None = None) -> int:
+    """The HTTP code of a model's status."""
+    context = ssl.create_default_context(cafile=trusted)
+    if own is not None:
+        context.load_cert_chain(own.chain, own.key)
+    connection = http.client.HTTPSConnection(server.rest_target, timeout=20, context=context)
+    connection.request("GET", "/v1/models/ranker")
+    return connection.getresponse().status
+
+
+def test_rest_speaks_tls(tls_server, authority, stranger):
+    assert rest_code(tls_server, authority.root) == 200
+    with pytest.raises(ssl.SSLCertVerificationError):
+        rest_code(tls_server, stranger.root)
+
+
+def test_rest_speaks_mutual_tls(mutual_tls_server, authority, stranger):
+    assert rest_code(mutual_tls_server, authority.root, authority.issue("web")) == 200
+    for own in (None, stranger.issue("web")):
+        with pytest.raises((ssl.SSLError, ConnectionError)):
+            rest_code(mutual_tls_server, authority.root, own)
+
+
+def test_plain_http_is_not_answered(tls_server):
+    connection = http.client.HTTPConnection(tls_server.rest_target, timeout=20)
+    with pytest.raises((http.client.BadStatusLine, ConnectionError)):
+        connection.request("GET", "/v1/models/ranker")
+        connection.getresponse()
 
 
 def test_our_client_speaks_tls(tls_server, authority):
