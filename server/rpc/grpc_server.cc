@@ -1,9 +1,11 @@
 #include "server/rpc/grpc_server.h"
 
 #include <absl/strings/numbers.h>
+#include <google/protobuf/message.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
 
+#include "server/protos/health.pb.h"
 #include "server/rpc/bounded_inflate.h"
 #include "server/rpc/unix_socket.h"
 
@@ -45,6 +47,7 @@ Status GrpcServer::Start(const Options& options, const Backend& backend,
   const std::string wanted = options.host + ':' + std::to_string(options.port);
   int bound_port = 0;
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  google::protobuf::LinkMessageReflection<grpc::health::v1::HealthCheckRequest>();
   grpc::EnableDefaultHealthCheckService(options.health_service);
   grpc::ServerBuilder builder;
   builder.AddListeningPort(wanted, Credentials(options.tls), &bound_port);

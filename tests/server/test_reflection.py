@@ -5,6 +5,7 @@ import pytest
 from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
+from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
     ProtoReflectionDescriptorDatabase,
 )
@@ -12,6 +13,7 @@ from tensorflow_serving.apis import model_service_pb2, prediction_service_pb2
 
 PREDICTION = "tensorflow.serving.PredictionService"
 MODELS = "tensorflow.serving.ModelService"
+HEALTH = "grpc.health.v1.Health"
 
 
 @pytest.fixture
@@ -22,7 +24,7 @@ def reflected(server):
 
 
 def test_every_service_is_listed(reflected):
-    assert {PREDICTION, MODELS} <= set(reflected.get_services())
+    assert {PREDICTION, MODELS, HEALTH} <= set(reflected.get_services())
 
 
 @pytest.mark.parametrize(
@@ -32,6 +34,13 @@ def test_the_methods_are_those_of_tensorflow_serving(reflected, service, protos)
     found = DescriptorPool(reflected).FindServiceByName(service)
     wanted = protos.DESCRIPTOR.services_by_name[service.rpartition(".")[2]]
     assert signatures(found.methods) == signatures(wanted.methods)
+
+
+def test_health_is_described_with_the_methods_the_server_has(reflected):
+    """A newer health.proto adds List."""
+    found = signatures(DescriptorPool(reflected).FindServiceByName(HEALTH).methods)
+    assert {name for name, _, _ in found} == {"Check", "Watch"}
+    assert found < signatures(health_pb2.DESCRIPTOR.services_by_name["Health"].methods)
 
 
 def signatures(methods: list[MethodDescriptor]) -> set[tuple[str, str, str]]:
