@@ -186,8 +186,8 @@ def test_rest_speaks_mutual_tls(mutual_tls_server, authority, stranger):
 
 def test_plain_http_is_not_answered(tls_server):
     connection = http.client.HTTPConnection(tls_server.rest_target, timeout=20)
+    connection.request("GET", "/v1/models/ranker")
     with pytest.raises((http.client.BadStatusLine, ConnectionError)):
-        connection.request("GET", "/v1/models/ranker")
         connection.getresponse()
 
 
