@@ -24,8 +24,9 @@ bool IsReady(const Version& version) { return version.phase == Phase::kReady; }
 
 bool IsWanted(const Version& version) { return version.wanted; }
 
-// It will be tried, or is being tried, for the first time.
+// It will be tried, or is being tried, for the first time since it was wanted.
 bool AwaitsFirstAttempt(const Version& version) {
+  if (version.phase == Phase::kUnloading) return version.wanted;
   return version.wanted && version.attempts <= 1 && version.error.ok() && IsPending(version);
 }
 

@@ -131,7 +131,9 @@ TEST_F(ModelStateTest, AVersionWantedAgainWhileItUnloadsIsLoadedAfterwards) {
   state_.StartUnloading("/m/1");
   state_.Want(OnDisk({1}));
   EXPECT_THAT(ToLoad(), IsEmpty());
+  EXPECT_FALSE(state_.settled());
   state_.Unloaded("/m/1");
+  EXPECT_FALSE(state_.settled());
   EXPECT_THAT(ToLoad(), ElementsAre(1));
 }
 
