@@ -12,7 +12,7 @@ from typing import Self
 
 from colcast.server._executable import find_executable
 
-_READY = re.compile(r"ready: gRPC on (\S+)(?: and HTTP on (\S+))?")
+_READY = re.compile(r'ready: gRPC on ([^\s"]+)(?: and HTTP on ([^\s"]+))?')
 
 
 class ServerFailedError(RuntimeError):

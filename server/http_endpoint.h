@@ -24,6 +24,9 @@ class HttpEndpoint {
   // HOST:PORT with the port that was bound.
   std::string address() const { return server_->address(); }
 
+  // As HttpServer's.
+  void Drain() { server_->Drain(); }
+
   // Takes no more requests and returns when those in flight have been answered.
   void Shutdown() { server_->Shutdown(); }
 

@@ -3,31 +3,96 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
 #include <ctime>
-#include <string>
+
+#include "server/wire/utf8.h"
 
 namespace colcast {
 namespace {
 
-void Log(const char* severity, std::string_view message) {
+std::atomic<LogFormat> log_format{LogFormat::kText};
+
+// UTC, with milliseconds; `date_format` is strftime's.
+std::string Now(const char* date_format) {
   timeval now;
   gettimeofday(&now, nullptr);
   tm utc;
   gmtime_r(&now.tv_sec, &utc);
-  char stamp[64];
-  const size_t length = strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S", &utc);
-  std::string line(stamp, length);
-  line += '.' + std::to_string(1000000 + now.tv_usec).substr(1, 3) + "Z " + severity + ' ';
-  line.append(message);
-  line += '\n';
+  char date[64];
+  const size_t length = strftime(date, sizeof(date), date_format, &utc);
+  char milliseconds[8];
+  std::snprintf(milliseconds, sizeof(milliseconds), ".%03dZ", static_cast<int>(now.tv_usec / 1000));
+  return std::string(date, length) + milliseconds;
+}
+
+std::string TextLine(const char* severity, std::string_view message) {
+  std::string line = Now("%Y-%m-%d %H:%M:%S") + ' ' + severity + ' ';
+  return line.append(message) + '\n';
+}
+
+std::string JsonLine(const char* severity, std::string_view message, const LogFields& fields) {
+  std::string line = "{\"time\":\"" + Now("%Y-%m-%dT%H:%M:%S") + "\",\"severity\":\"" + severity +
+                     "\",\"message\":" + JsonQuoted(message);
+  if (!fields.model.empty()) line += ",\"model\":" + JsonQuoted(fields.model);
+  if (fields.version) line += ",\"version\":" + std::to_string(*fields.version);
+  return line + "}\n";
+}
+
+void Log(const char* severity, std::string_view message, const LogFields& fields) {
+  const std::string line = log_format == LogFormat::kJson ? JsonLine(severity, message, fields)
+                                                          : TextLine(severity, message);
   // One write, so that lines of several threads do not mix. Where it fails there is nobody to tell.
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
 }
 
+// The bytes of the UTF-8 character that `text` begins with; 0 if it begins with none.
+size_t CharacterSize(std::string_view text) {
+  for (size_t size = 1; size <= std::min<size_t>(4, text.size()); ++size) {
+    if (IsValidUtf8(text.substr(0, size))) return size;
+  }
+  return 0;
+}
+
+void AppendEscaped(char c, std::string* out) {
+  if (c == '"' || c == '\\') {
+    *out += '\\';
+    *out += c;
+  } else if (c == '\n') {
+    *out += "\\n";
+  } else if (static_cast<unsigned char>(c) < 0x20) {
+    char escaped[8];
+    std::snprintf(escaped, sizeof(escaped), "\\u%04x", c);
+    *out += escaped;
+  } else {
+    *out += c;
+  }
+}
+
 }  // namespace
 
-void LogInfo(std::string_view message) { Log("INFO", message); }
-void LogWarning(std::string_view message) { Log("WARNING", message); }
-void LogError(std::string_view message) { Log("ERROR", message); }
+std::string JsonQuoted(std::string_view text) {
+  std::string out = "\"";
+  while (!text.empty()) {
+    const size_t size = CharacterSize(text);
+    if (size == 1) AppendEscaped(text[0], &out);
+    if (size == 0) out += "\\ufffd";
+    if (size > 1) out.append(text.substr(0, size));
+    text.remove_prefix(std::max<size_t>(1, size));
+  }
+  return out + '"';
+}
+
+void SetLogFormat(LogFormat format) { log_format = format; }
+
+void LogInfo(std::string_view message, const LogFields& fields) { Log("INFO", message, fields); }
+
+void LogWarning(std::string_view message, const LogFields& fields) {
+  Log("WARNING", message, fields);
+}
+
+void LogError(std::string_view message, const LogFields& fields) { Log("ERROR", message, fields); }
 
 }  // namespace colcast

@@ -1,14 +1,34 @@
-// One line a message on standard error: time, severity, text.
+// One line a message on standard error: time, severity, text; as text or as a JSON object.
 #ifndef COLCAST_SERVER_LOG_H_
 #define COLCAST_SERVER_LOG_H_
 
+#include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 
 namespace colcast {
 
-void LogInfo(std::string_view message);
-void LogWarning(std::string_view message);
-void LogError(std::string_view message);
+enum class LogFormat { kText, kJson };
+
+// For all lines from now on; text before.
+void SetLogFormat(LogFormat format);
+
+// What a message is about. JSON has it in fields of its own; in text the message says it anyway.
+struct LogFields {
+  std::string model;  // empty: no model
+  std::optional<int64_t> version;
+};
+
+void LogInfo(std::string_view message, const LogFields& fields = {});
+void LogWarning(std::string_view message, const LogFields& fields = {});
+void LogError(std::string_view message, const LogFields& fields = {});
+
+// Implementation details follow.
+
+// `text` between quotes, escaped so that every reader of JSON takes it: bytes that are no UTF-8
+// become U+FFFD.
+std::string JsonQuoted(std::string_view text);
 
 }  // namespace colcast
 

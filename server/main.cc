@@ -1,7 +1,6 @@
 // The native server: flags and wiring only.
 
 #include <absl/synchronization/mutex.h>
-#include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 #include <string>
 #include <thread>
 
+#include "server/drain.h"
 #include "server/engine_library.h"
 #include "server/flags/flags.h"
 #include "server/http_endpoint.h"
@@ -23,17 +23,6 @@
 
 namespace colcast {
 namespace {
-
-// Blocks the signals that end the process in this thread and all it will start, so that one thread
-// can wait for them.
-sigset_t BlockStopSignals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  return signals;
-}
 
 // gRPC and TensorFlow write pages to the terminal otherwise, and a wrong request whole into the
 // log; their own variables still win.
@@ -95,16 +84,22 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
       server->SetServing(true);
       LogInfo("ready: gRPC on " + server->address() +
               (http ? " and HTTP on " + http->address() : ""));
-    } else {
+    } else if (loaded.code != StatusCode::kCancelled) {
       kill(getpid(), SIGTERM);
     }
   });
   int signal = 0;
   sigwait(&stop_signals, &signal);
+  EndAtNext(stop_signals);
   models.Stop();
   loader.join();
   server->SetServing(false);
-  if (loaded.ok()) LogInfo("stopping: answering what is in flight");
+  if (http) http->Drain();
+  if (loaded.ok()) {
+    LogInfo("stopping: answering for " + std::to_string(options.drain.count()) +
+            " ms more, then what is in flight");
+    std::this_thread::sleep_for(options.drain);
+  }
   server->Shutdown();
   if (http) http->Shutdown();
   return loaded.code == StatusCode::kCancelled ? OkStatus() : loaded;
@@ -119,8 +114,13 @@ int main(int argc, char** argv) {
   colcast::DisableDeadlockDetector();
   colcast::ServerOptions options;
   colcast::Status status = colcast::ParseFlags(argc, argv, &options);
+  colcast::SetLogFormat(options.log_format);
   if (status.ok()) status = colcast::Serve(options, stop_signals);
   if (status.ok()) return 0;
-  std::fprintf(stderr, "colcast_model_server: %s\n", status.message.c_str());
+  if (options.log_format == colcast::LogFormat::kJson) {
+    colcast::LogError(status.message);
+  } else {
+    std::fprintf(stderr, "colcast_model_server: %s\n", status.message.c_str());
+  }
   return 1;
 }

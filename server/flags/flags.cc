@@ -38,7 +38,7 @@ Status ParseFlags(int argc, char** argv, ServerOptions* options) {
   for (const Status& status : {
            flags::ReadEngineFlags(&options->engine),
            flags::ReadGrpcFlags(&options->grpc),
-           flags::ReadRestFlags(&options->http, &options->model_api),
+           flags::ReadOperationFlags(&options->log_format, &options->drain),
            flags::ReadTlsFlags(&options->grpc.tls),
            flags::ReadRequestFlags(&options->workers, &options->encoding, &options->calls),
            flags::ReadModelFlags(&options->models),

@@ -3,6 +3,7 @@
 #ifndef COLCAST_SERVER_FLAGS_FLAGS_H_
 #define COLCAST_SERVER_FLAGS_FLAGS_H_
 
+#include <chrono>
 #include <optional>
 #include <string>
 
@@ -10,6 +11,7 @@
 #include "server/http/http_server.h"
 #include "server/http/model_api.h"
 #include "server/inference/call.h"
+#include "server/log.h"
 #include "server/models/model_manager.h"
 #include "server/rpc/grpc_server.h"
 #include "server/scheduling/worker_pool.h"
@@ -25,7 +27,9 @@ struct ServerOptions {
   inference::CallOptions calls;
   std::optional<http::HttpServer::Options> http;
   http::ModelApiOptions model_api;
-  std::string metrics_path;  // of the page for Prometheus; empty: none
+  LogFormat log_format = LogFormat::kText;
+  std::chrono::milliseconds drain{0};  // answered for after health turned NOT_SERVING
+  std::string metrics_path;            // of the page for Prometheus; empty: none
 };
 
 // Reads the flags. INVALID_ARGUMENT names the flag, its value and what is wanted. Ends the process

@@ -3,10 +3,12 @@
 #ifndef COLCAST_SERVER_FLAGS_PARTS_H_
 #define COLCAST_SERVER_FLAGS_PARTS_H_
 
+#include <chrono>
 #include <optional>
 #include <string>
 
 #include "server/flags/flags.h"
+#include "server/log.h"
 #include "server/tls_config.h"
 
 namespace colcast::flags {
@@ -15,6 +17,7 @@ Status ReadEngineFlags(engine::Options* options);
 Status ReadGrpcFlags(rpc::GrpcServer::Options* options);
 Status ReadModelFlags(models::ModelManager::Options* options);
 Status ReadMonitoringFlags(std::string* metrics_path);  // empty: no page for Prometheus
+Status ReadOperationFlags(LogFormat* log_format, std::chrono::milliseconds* drain);
 Status ReadRequestFlags(scheduling::WorkerPool::Options* workers, TensorEncoding* encoding,
                         inference::CallOptions* calls);
 // nullopt: no HTTP.

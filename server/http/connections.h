@@ -38,6 +38,10 @@ class Connections {
       std::lock_guard<std::mutex> lock(connections_->mutex_);
       return connections_->stopped_;
     }
+    bool draining() const {
+      std::lock_guard<std::mutex> lock(connections_->mutex_);
+      return connections_->draining_ || connections_->stopped_;
+    }
 
    private:
     friend class Connections;
@@ -52,6 +56,12 @@ class Connections {
     auto place = std::make_unique<Place>(this);
     place->at_ = open_.emplace(open_.end());
     return place;
+  }
+
+  // From now on connections are to close after their next answer.
+  void Drain() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    draining_ = true;
   }
 
   // Stops every connection and returns when the last one is gone.
@@ -81,6 +91,7 @@ class Connections {
   std::mutex mutex_;
   std::condition_variable all_gone_;
   std::list<std::weak_ptr<Connection>> open_;
+  bool draining_ = false;
   bool stopped_ = false;
 };
 

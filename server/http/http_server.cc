@@ -55,6 +55,8 @@ class Server final : public HttpServer {
     for (int i = 0; i < options_.num_threads; ++i) threads_.emplace_back([this] { Work(); });
   }
 
+  void Drain() override { connections_.Drain(); }
+
   void Shutdown() override {
     net::post(acceptor_.get_executor(), [this] {
       Error ignored;

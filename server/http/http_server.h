@@ -39,6 +39,9 @@ class HttpServer {
   // HOST:PORT with the port that was bound.
   virtual std::string address() const = 0;
 
+  // From now on each answer closes its connection, so that clients go elsewhere for the next one.
+  virtual void Drain() = 0;
+
   // Takes no more requests and returns when those in flight have been answered.
   virtual void Shutdown() = 0;
 };

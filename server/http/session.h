@@ -201,7 +201,7 @@ class Session final : public Exchange,
     message.set(Field::date, HttpTime());
     message.set(Field::content_type, response.content_type);
     for (const auto& [name, value] : response.headers) message.set(name, value);
-    message.keep_alive(keep_alive_ && !place_->stopped());
+    message.keep_alive(keep_alive_ && !place_->draining());
     message.body() = std::move(response.body);
     message.prepare_payload();
     request_ = {};

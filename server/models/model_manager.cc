@@ -206,7 +206,8 @@ void ModelManager::UnloadAndLoad() {
   for (auto entry = models_.begin(); entry != models_.end();) {
     auto& [name, model] = *entry;
     for (const Version* version : model.ToUnload()) {
-      LogInfo(Name(name, version->directory.version) + ": taken out");
+      LogInfo(Name(name, version->directory.version) + ": taken out",
+              {name, version->directory.version});
       model.StartUnloading(version->directory.path);
       table_changed = true;
     }
@@ -233,7 +234,7 @@ void ModelManager::StartLoad(ModelState* model, const Version& version) {
   const VersionDirectory directory = version.directory;
   model->StartLoading(directory.path);
   ++loads_in_progress_;
-  LogInfo(Name(name, directory.version) + ": loading " + directory.path);
+  LogInfo(Name(name, directory.version) + ": loading " + directory.path, {name, directory.version});
   const bool serving = std::any_of(models_.begin(), models_.end(),
                                    [](const auto& entry) { return entry.second.available(); });
   loader_.Start({name, directory, version.attempts, /*low_priority=*/serving},
@@ -255,19 +256,21 @@ void ModelManager::OnLoaded(const std::string& name, const VersionDirectory& dir
     }));
     PublishTable();
     LogInfo(Name(name, directory.version) + ": serving, loaded in " + Seconds(report.load_time) +
-            ", warmed up with " + std::to_string(report.warmup_requests) + " requests in " +
-            Seconds(report.warmup_time));
+                ", warmed up with " + std::to_string(report.warmup_requests) + " requests in " +
+                Seconds(report.warmup_time),
+            {name, directory.version});
     return;
   }
   const RetryPolicy& retries = options_.retries;
   const bool again = model.LoadFailed(directory.path, report.status, retries, Clock::now());
   LogError(report.status.message +
-           (again ? "; next attempt in " + Seconds(retries.interval) : "; given up") +
-           (model.available() ? "; what served before goes on serving" : ""));
+               (again ? "; next attempt in " + Seconds(retries.interval) : "; given up") +
+               (model.available() ? "; what served before goes on serving" : ""),
+           {name, directory.version});
 }
 
 void ModelManager::OnUnloaded(const std::string& name, const VersionDirectory& directory) {
-  LogInfo(Name(name, directory.version) + ": unloaded");
+  LogInfo(Name(name, directory.version) + ": unloaded", {name, directory.version});
   std::lock_guard<std::mutex> lock(mutex_);
   models_.at(name).Unloaded(directory.path);
   woken_ = true;

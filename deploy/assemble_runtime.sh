@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Lays what the server needs at run time under a directory, as the image has it:
+#   deploy/assemble_runtime.sh BUILD_DIRECTORY DESTINATION
+# DESTINATION/opt/colcast/bin gets the executable, the engine library, TensorFlow's two shared
+# libraries and the health check. The rest (libc, libstdc++, libgcc) is in every Debian 12.
+set -euo pipefail
+[ $# = 2 ] || { echo "usage: assemble_runtime.sh BUILD_DIRECTORY DESTINATION" >&2; exit 2; }
+build=$1/bin
+bin=$2/opt/colcast/bin
+mkdir -p "$bin"
+for file in colcast_model_server libcolcast_engine.so; do
+  strip --strip-unneeded -o "$bin/$file" "$build/$file"
+done
+# The engine finds them beside itself: $ORIGIN comes first in its run path.
+ldd "$build/libcolcast_engine.so" | awk '/libtensorflow/ {print $3}' | while read -r library; do
+  ln -f "$library" "$bin/" 2>/dev/null || cp "$library" "$bin/" # 800 MB: a copy only if it must be
+done
+cp "$(dirname "$0")/healthcheck.sh" "$bin/healthcheck"
+chmod 755 "$bin"/*

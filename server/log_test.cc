@@ -1,0 +1,45 @@
+#include "server/log.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace colcast {
+namespace {
+
+using ::testing::MatchesRegex;
+
+TEST(JsonQuotedTest, EscapesWhatJsonDoesNotAllow) {
+  EXPECT_EQ(JsonQuoted("a \"b\" \\ c\nd\x01"), "\"a \\\"b\\\" \\\\ c\\nd\\u0001\"");
+}
+
+TEST(JsonQuotedTest, LeavesUtf8AsItIsAndReplacesOtherBytes) {
+  EXPECT_EQ(JsonQuoted("\xc3\xa9\xf0\x9f\x8e\xac"), "\"\xc3\xa9\xf0\x9f\x8e\xac\"");
+  EXPECT_EQ(JsonQuoted("a\xff z\xc3"), "\"a\\ufffd z\\ufffd\"");
+}
+
+class LogTest : public ::testing::Test {
+ protected:
+  ~LogTest() override { SetLogFormat(LogFormat::kText); }
+};
+
+TEST_F(LogTest, WritesTextUnlessToldOtherwise) {
+  ::testing::internal::CaptureStderr();
+  LogWarning("model \"m\": \"why\"", {"m", 3});
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              MatchesRegex("....-..-.. ..:..:..[.]...Z WARNING model \"m\": \"why\"\n"));
+}
+
+TEST_F(LogTest, WritesAnObjectALine) {
+  SetLogFormat(LogFormat::kJson);
+  ::testing::internal::CaptureStderr();
+  LogInfo("up", {"m", 3});
+  LogError("down");
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              MatchesRegex("[{]\"time\":\"....-..-..T..:..:..[.]...Z\",\"severity\":\"INFO\","
+                           "\"message\":\"up\",\"model\":\"m\",\"version\":3[}]\n"
+                           "[{]\"time\":\"....-..-..T..:..:..[.]...Z\",\"severity\":\"ERROR\","
+                           "\"message\":\"down\"[}]\n"));
+}
+
+}  // namespace
+}  // namespace colcast

@@ -1,0 +1,126 @@
+"""The image's runtime layout, made by the script its Dockerfile calls, run without one."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import urllib.request
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from colcast.client import RankingClient
+from colcast.server import find_executable
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+NOBODY = 65534
+
+
+class Half(tf.Module):
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, "x")])
+    def half(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Half of x."""
+        return {"score": x / 2}
+
+
+@pytest.fixture(scope="module")
+def root():
+    """A directory that another user may read, with runtime layout and model."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory)
+        path.chmod(0o755)
+        build = find_executable().parent.parent
+        script = REPOSITORY / "deploy" / "assemble_runtime.sh"
+        subprocess.run([script, build, path], check=True)
+        module = Half()
+        tf.saved_model.save(module, str(path / "models/model/1"), signatures=module.half)
+        for made in [path / "models", *path.glob("models/**/*")]:
+            made.chmod(0o755 if made.is_dir() else 0o644)
+        yield path
+
+
+@pytest.fixture(scope="module")
+def served(root):
+    """The server from that layout: no environment, nobody's rights, and its addresses."""
+    if os.geteuid() != 0 or shutil.which("setpriv") is None:
+        as_nobody = []
+    else:
+        ids = (f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--no-new-privs")
+        as_nobody = ["setpriv", *ids, "--bounding-set=-all"]
+    command = [
+        *("env", "-i", *as_nobody, root / "opt/colcast/bin/colcast_model_server"),
+        *("--host=127.0.0.1", "--port=0", "--rest_api_port=-1", "--model_name=model"),
+        *(f"--model_base_path={root}/models/model", "--log_format=json"),
+    ]
+    with subprocess.Popen(command, cwd="/", stderr=subprocess.PIPE, text=True) as process:
+        lines = []
+        while not lines or "ready: gRPC on" not in lines[-1]:
+            lines.append(process.stderr.readline())
+            assert lines[-1], "".join(lines)
+        message = json.loads(lines[-1])["message"]
+        yield process.pid, *re.search(r"gRPC on (\S+) and HTTP on (\S+)", message).groups()
+        process.terminate()
+        process.stderr.read()
+        assert process.wait(30) == 0
+
+
+def test_the_layout_holds_what_the_server_needs_and_nothing_else(root):
+    assert sorted(path.name for path in (root / "opt/colcast/bin").iterdir()) == [
+        "colcast_model_server",
+        "healthcheck",
+        "libcolcast_engine.so",
+        "libtensorflow_cc.so.2",
+        "libtensorflow_framework.so.2",
+    ]
+
+
+def test_all_other_libraries_are_in_every_debian(root):
+    """Those that apt itself is linked with: libc, libstdc++, libgcc."""
+    outside = set()
+    for file in ("colcast_model_server", "libcolcast_engine.so", "libtensorflow_cc.so.2"):
+        listed = subprocess.run(
+            ["ldd", root / "opt/colcast/bin" / file], capture_output=True, text=True, check=True
+        ).stdout
+        assert "not found" not in listed
+        found = re.findall(r"=> (\S+)", listed)
+        outside |= {Path(path).name for path in found if not path.startswith(str(root))}
+    allowed = r"(libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+)\.so\.\d"
+    assert outside
+    assert all(re.match(allowed, name) for name in outside), outside
+
+
+def test_it_serves_as_nobody_without_an_environment(served):
+    _, target, _ = served
+    with RankingClient(target, "model", timeout_seconds=20) as client:
+        scores = client.rank(items=[{"x": np.float32(3)}, {"x": np.float32(5)}]).scores
+    np.testing.assert_array_equal(scores, [1.5, 2.5])
+
+
+def test_it_maps_no_file_of_this_checkout(served):
+    pid, _, _ = served
+    maps = Path(f"/proc/{pid}/maps").read_text()
+    assert "opt/colcast/bin/libtensorflow_cc.so.2" in maps
+    assert str(REPOSITORY) not in maps
+
+
+def test_it_runs_without_rights(served):
+    if os.geteuid() != 0:
+        pytest.skip("only root can become somebody else")
+    pid, _, _ = served
+    status = Path(f"/proc/{pid}/status").read_text()
+    assert re.search(rf"Uid:\s+{NOBODY}\s+{NOBODY}", status)
+    assert re.search(r"CapEff:\s+0+\n", status)
+
+
+def test_the_health_check_tells_alive_from_dead(root, served):
+    _, _, http_target = served
+    check = root / "opt/colcast/bin/healthcheck"
+    port = http_target.rpartition(":")[2]
+    assert subprocess.run(["env", "-i", check, port], timeout=30).returncode == 0
+    with urllib.request.urlopen(f"http://{http_target}/", timeout=20) as answer:
+        assert answer.status == 200
+    dead = subprocess.run(["env", "-i", check, "1"], timeout=30, capture_output=True)
+    assert dead.returncode != 0
