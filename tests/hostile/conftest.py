@@ -59,6 +59,12 @@ class RawClient:
         self._channel.close()
 
 
+def peak_memory_bytes(pid: int) -> int:
+    """The most memory the process has had resident so far."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) * 1024
+
+
 def make_good_request() -> predict_pb2.PredictRequest:
     """Three rows; the age comes once."""
     request = predict_pb2.PredictRequest()
@@ -92,7 +98,13 @@ def base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def server(base_path: Path) -> Iterator[ServerProcess]:
     """A server of the model."""
     with ServerProcess("target", base_path) as process:
+        raw = RawClient(process)
+        raw.send(make_good_request().SerializeToString())
+        raw.close()
+        before = peak_memory_bytes(process.pid)
         yield process
+        # Whatever all tests together sent.
+        assert peak_memory_bytes(process.pid) - before < 1 << 28
 
 
 @pytest.fixture(scope="session")
