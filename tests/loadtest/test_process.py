@@ -31,11 +31,16 @@ def test_it_sees_work_shorter_than_a_clock_tick():
 
 
 def test_a_waiting_process_uses_none():
-    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    script = "print('waiting', flush=True); input()"
+    child = subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert child.stdout is not None
+    child.stdout.readline()
     meter = ProcessMeter(child.pid)
     try:
-        assert meter.memory_bytes() > 0
-        assert meter.peak_memory_bytes() >= meter.memory_bytes()
+        memory = meter.memory_bytes()
+        assert 0 < memory <= meter.peak_memory_bytes()
     finally:
         child.communicate(b"\n")
     with pytest.raises(ProcessLookupError, match=f"no process {child.pid}"):
