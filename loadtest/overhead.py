@@ -58,8 +58,10 @@ def overheads(
     found = []
     with RankingClient(target, model) as client:
         for line in lines:
-            request = encode(client, line.format, traffic[line.candidates][0]).payload
-            graph_ms = _graph_cpu_ms(version_directory, request)
+            requests = [
+                encode(client, line.format, data).payload for data in traffic[line.candidates]
+            ]
+            graph_ms = _graph_cpu_ms(version_directory, requests)
             found.append(Overhead(line.candidates, line.format, graph_ms, line.alone.server_cpu_ms))
     return found
 
@@ -77,12 +79,13 @@ def overhead_table(rows: Sequence[Overhead]) -> Table:
     return table
 
 
-def _graph_cpu_ms(version_directory: Path, request: bytes) -> float:
+def _graph_cpu_ms(version_directory: Path, requests: Sequence[bytes]) -> float:
     benchmark = find_executable().with_name("engine_benchmark")
-    with tempfile.NamedTemporaryFile() as file:
-        file.write(request)
-        file.flush()
-        command = [str(benchmark), str(version_directory), file.name, str(_SECONDS)]
+    with tempfile.TemporaryDirectory() as folder:
+        files = [Path(folder) / str(number) for number in range(len(requests))]
+        for file, request in zip(files, requests, strict=True):
+            file.write_bytes(request)
+        command = [benchmark, version_directory, str(_SECONDS), *files]
         done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         raise ValueError(done.stderr.strip().splitlines()[-1])
