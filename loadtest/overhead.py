@@ -85,7 +85,7 @@ def _graph_cpu_ms(version_directory: Path, requests: Sequence[bytes]) -> float:
         files = [Path(folder) / str(number) for number in range(len(requests))]
         for file, request in zip(files, requests, strict=True):
             file.write_bytes(request)
-        command = [benchmark, version_directory, str(_SECONDS), *files]
+        command = [str(part) for part in (benchmark, version_directory, _SECONDS, *files)]
         done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         raise ValueError(done.stderr.strip().splitlines()[-1])
