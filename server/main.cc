@@ -39,10 +39,9 @@ void DisableDeadlockDetector() {
 // The metrics of every attempt to load a version.
 models::LoadListener RecordLoads(metrics::Metrics* metrics) {
   return [metrics](const models::LoadReport& report) {
-    const bool loaded = report.status.ok() || report.warmup_time.count() > 0;
-    metrics->RecordLoad(report.path, loaded, report.load_time);
-    const bool warmed_up = report.warmup_requests > 0 || (loaded && !report.status.ok());
-    if (!warmed_up) return;
+    metrics->RecordLoad(report.path, report.loaded, report.load_time);
+    const bool warmup_failed = report.loaded && !report.status.ok();
+    if (report.warmup_requests == 0 && !warmup_failed) return;
     metrics->RecordWarmup(report.path, std::string(StatusName(report.status.code)),
                           report.warmup_time);
   };

@@ -60,6 +60,7 @@ Status Loader::Load(const Job& job, LoadReport* report, std::shared_ptr<const Se
   if (!status.ok()) return status;
   status = Servable::Create(job.model_name, job.directory.version, std::move(model), servable);
   if (!status.ok()) return status;
+  report->loaded = true;
   const Clock::time_point loaded = Clock::now();
   status =
       inference::WarmUp(**servable, job.directory.path, options_.warmup, &report->warmup_requests);

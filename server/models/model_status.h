@@ -44,6 +44,7 @@ struct LoadReport {
   int64_t version = 0;
   int attempt = 1;  // 2 is the first retry
   Status status;
+  bool loaded = false;                                // even if warming up then failed
   std::chrono::steady_clock::duration load_time{};    // until the graph and its variables are there
   std::chrono::steady_clock::duration warmup_time{};  // then, until it may serve
   int warmup_requests = 0;
