@@ -58,35 +58,32 @@ Status Describe(const models::ModelManager& models, const GetModelMetadataReques
 grpc::ServerUnaryReactor* PredictionService::Predict(grpc::CallbackServerContext* context,
                                                      const grpc::ByteBuffer* request,
                                                      grpc::ByteBuffer* response) {
-  auto* call = new PredictCall(context, request, response, backend_);
-  backend_.workers->Submit(call);
-  return call;
+  return Submit(new PredictCall(context, request, response, backend_));
 }
 
 grpc::ServerUnaryReactor* PredictionService::Classify(grpc::CallbackServerContext* context,
                                                       const grpc::ByteBuffer* request,
                                                       grpc::ByteBuffer* response) {
-  auto* call = new ExampleCall<ClassificationRequest, ClassificationResponse>(
-      "Classify", kExampleRequest, inference::Classify, context, request, response, backend_);
-  backend_.workers->Submit(call);
-  return call;
+  return Submit(new ExampleCall<ClassificationRequest, ClassificationResponse>(
+      "Classify", kExampleRequest, inference::Classify, context, request, response, backend_));
 }
 
 grpc::ServerUnaryReactor* PredictionService::Regress(grpc::CallbackServerContext* context,
                                                      const grpc::ByteBuffer* request,
                                                      grpc::ByteBuffer* response) {
-  auto* call = new ExampleCall<RegressionRequest, RegressionResponse>(
-      "Regress", kExampleRequest, inference::Regress, context, request, response, backend_);
-  backend_.workers->Submit(call);
-  return call;
+  return Submit(new ExampleCall<RegressionRequest, RegressionResponse>(
+      "Regress", kExampleRequest, inference::Regress, context, request, response, backend_));
 }
 
 grpc::ServerUnaryReactor* PredictionService::MultiInference(grpc::CallbackServerContext* context,
                                                             const grpc::ByteBuffer* request,
                                                             grpc::ByteBuffer* response) {
-  auto* call = new ExampleCall<MultiInferenceRequest, MultiInferenceResponse>(
+  return Submit(new ExampleCall<MultiInferenceRequest, MultiInferenceResponse>(
       "MultiInference", kMultiInferenceRequest, inference::MultiInference, context, request,
-      response, backend_);
+      response, backend_));
+}
+
+grpc::ServerUnaryReactor* PredictionService::Submit(WorkerCall* call) {
   backend_.workers->Submit(call);
   return call;
 }

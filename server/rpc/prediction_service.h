@@ -4,6 +4,7 @@
 #define COLCAST_SERVER_RPC_PREDICTION_SERVICE_H_
 
 #include "server/backend.h"
+#include "server/rpc/worker_call.h"
 #include "tensorflow_serving/apis/prediction_service.grpc.pb.h"
 
 namespace colcast::rpc {
@@ -42,6 +43,8 @@ class PredictionService final
       tensorflow::serving::GetModelMetadataResponse* response) override;
 
  private:
+  grpc::ServerUnaryReactor* Submit(WorkerCall* call);
+
   const Backend backend_;
 };
 

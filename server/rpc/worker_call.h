@@ -1,0 +1,60 @@
+// One call that a worker answers: what those of all methods have in common.
+#ifndef COLCAST_SERVER_RPC_WORKER_CALL_H_
+#define COLCAST_SERVER_RPC_WORKER_CALL_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+
+#include "server/backend.h"
+#include "server/inference/servable.h"
+#include "server/metrics/request_record.h"
+#include "server/scheduling/worker_pool.h"
+#include "server/wire/predict_request.h"
+#include "server/wire/status.h"
+
+namespace colcast::rpc {
+
+// Owns itself: gRPC deletes it through OnDone, after Finish was called by Run or Drop.
+class WorkerCall : public grpc::ServerUnaryReactor, public scheduling::Job {
+ public:
+  scheduling::Clock::time_point deadline() const final { return deadline_; }
+  bool cancelled() const final { return context_->IsCancelled(); }
+  void Run(scheduling::Clock::duration waited) final;
+  void Drop(scheduling::DropReason reason) final;
+
+ protected:
+  // `api`, for the metrics, is a literal. The pointers are gRPC's and live until OnDone; `backend`
+  // outlives every call.
+  WorkerCall(const char* api, grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+             grpc::ByteBuffer* response, const Backend& backend);
+
+  // Writes the answer to response(), or says why there is none. Called at most once.
+  virtual Status Respond() = 0;
+
+  // Finds the servable that `spec` asks for and enters it into the record.
+  Status FindServable(const ModelSpec& spec);
+
+  const grpc::ByteBuffer& request() const { return *request_; }
+  grpc::ByteBuffer* response() const { return response_; }
+  const Backend& backend() const { return backend_; }
+  const inference::Servable& servable() const { return *servable_; }
+  metrics::RequestRecord* record() { return &record_; }
+
+ private:
+  void OnDone() final { delete this; }
+  void Answer(const Status& status);
+
+  grpc::CallbackServerContext* const context_;
+  const grpc::ByteBuffer* const request_;
+  grpc::ByteBuffer* const response_;
+  const Backend& backend_;
+  const scheduling::Clock::time_point received_;
+  const scheduling::Clock::time_point deadline_;
+  std::shared_ptr<const inference::Servable> servable_;  // the record's names are its
+  metrics::RequestRecord record_;
+};
+
+}  // namespace colcast::rpc
+
+#endif  // COLCAST_SERVER_RPC_WORKER_CALL_H_
