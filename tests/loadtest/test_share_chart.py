@@ -4,13 +4,10 @@ from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
-from colcast.loadtest.figures import Figures
 from colcast.loadtest.share_chart import share_chart
-from colcast.loadtest.side_by_side import Line
 
-SLOW = Figures(200, 0, 100.0, 8.0, 2_378_276.0, 4000.0, 7.0, 12.0, 20.0, 0.0)
-FAST = replace(SLOW, server_cpu_ms=2.0)
-LINES = [Line(500, "example", SLOW, SLOW, 0.0), Line(500, "late", FAST, FAST, 6e-7)]
+from .measured import LINES
+
 SVG = "{http://www.w3.org/2000/svg}"
 
 
