@@ -12,6 +12,7 @@ from pathlib import Path
 
 from colcast.loadtest.comparison import Rounds
 from colcast.loadtest.formats import parse_formats
+from colcast.loadtest.interrupts import interruptible
 from colcast.loadtest.overhead import Overhead, overhead_table, overheads
 from colcast.loadtest.progress import progress_bar
 from colcast.loadtest.report import machine
@@ -35,21 +36,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = _parser().parse_args(argv)
     console = Console()
     try:
-        table = [markdown_head(parse_formats(args.formats))]
-        measured = {}
-        for model in _models(args):
-            lines, added = bench(model, args, console)
-            title = f"{model}, {machine()}"
-            console.print(side_by_side_table(lines, title))
-            console.print(side_by_side_legend(lines, args.clients), highlight=False)
-            console.print(overhead_table(added))
-            _write(model, lines, added, args.output)
-            table += markdown_rows(model, lines)
-            measured[model] = lines
-        (args.output / "table.md").write_text("\n".join(table) + "\n")
-        (args.output / "shares.svg").write_text(share_chart(measured))
-        files = ", ".join(f"{args.output}/{name}" for name in ("*.json", "table.md", "shares.svg"))
-        console.print(f"Figures: {files}", highlight=False)
+        with interruptible():
+            bench_all(args, console)
     except KeyboardInterrupt:
         console.print("\ninterrupted; the server is stopped")
         return 130
@@ -57,6 +45,25 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"bench: {error}", file=sys.stderr)
         return 2
     return 0
+
+
+def bench_all(args: argparse.Namespace, console: Console) -> None:
+    """All models asked for, one after the other; writes their figures, a table and a chart."""
+    table = [markdown_head(parse_formats(args.formats))]
+    measured = {}
+    for model in _models(args):
+        lines, added = bench(model, args, console)
+        title = f"{model}, {machine()}"
+        console.print(side_by_side_table(lines, title))
+        console.print(side_by_side_legend(lines, args.clients), highlight=False)
+        console.print(overhead_table(added))
+        _write(model, lines, added, args.output)
+        table += markdown_rows(model, lines)
+        measured[model] = lines
+    (args.output / "table.md").write_text("\n".join(table) + "\n")
+    (args.output / "shares.svg").write_text(share_chart(measured))
+    files = ", ".join(f"{args.output}/{name}" for name in ("*.json", "table.md", "shares.svg"))
+    console.print(f"Figures: {files}", highlight=False)
 
 
 def bench(

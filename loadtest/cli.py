@@ -12,6 +12,7 @@ from colcast.client import ColcastError, ModelSchema, RankingClient
 from colcast.loadtest.arguments import latency_target, parser
 from colcast.loadtest.figures import figures_of
 from colcast.loadtest.formats import parse_formats
+from colcast.loadtest.interrupts import interruptible
 from colcast.loadtest.metrics import MetricsMeter
 from colcast.loadtest.page import render
 from colcast.loadtest.process import Meter, ProcessMeter, listening_process
@@ -37,7 +38,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     command = list(sys.argv[1:] if argv is None else argv)
     try:
-        return _run(parser().parse_args(command), command, Console())
+        with interruptible():
+            return _run(parser().parse_args(command), command, Console())
     except KeyboardInterrupt:
         print("colcast loadtest: interrupted, no report is written", file=sys.stderr)
         return 130

@@ -6,17 +6,16 @@ python -m colcast.zoo.movielens.demo
 import argparse
 import json
 import shutil
-import signal
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from types import FrameType
 
 from colcast.client import RankingClient
 from colcast.export import export_saved_model
 from colcast.loadtest.comparison import Rounds
 from colcast.loadtest.formats import RequestData
+from colcast.loadtest.interrupts import interruptible
 from colcast.loadtest.progress import progress_bar
 from colcast.loadtest.side_by_side import Effort, Line, side_by_side
 from colcast.loadtest.tables import side_by_side_legend, side_by_side_table
@@ -45,10 +44,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work-dir", type=Path, default=train.WORK_DIR)
     args = parser.parse_args(argv)
-    signal.signal(signal.SIGTERM, _interrupt)
     quieten_tensorflow()
     try:
-        return run(args.work_dir)
+        with interruptible():
+            return run(args.work_dir)
     except KeyboardInterrupt:
         console.print("\ninterrupted; the server is stopped")
         return 130
@@ -140,10 +139,6 @@ def _requests(candidates: Candidates, size: int) -> Iterator[RequestData]:
         if len(items) == size:
             examples = serialize_request(request.user_row, items)
             yield RequestData(size, request.user_row, items, examples)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":
