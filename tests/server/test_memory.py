@@ -1,0 +1,73 @@
+"""What the server does with memory that a request or a model no longer needs."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from colcast.server import ServerProcess
+
+MIB = 1 << 20
+PAGE = 4096
+ROWS = 1024  # of a model's 16 KiB a row: tensors of 16 MiB
+
+
+class Large(tf.Module):
+    """Takes much memory: for each row of a request 16 KiB, and for itself what it is told."""
+
+    def __init__(self, bytes_of_weights: int = 4) -> None:
+        super().__init__()
+        self.weights = tf.Variable(tf.ones(bytes_of_weights // 4))
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, "x")])
+    def score(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
+        """4096 x plus the first weight, added up one by one."""
+        return {"sum": tf.cumsum(tf.tile(x[:, None], [1, 4096]), axis=1)[:, -1] + self.weights[0]}
+
+
+def save(directory: Path, bytes_of_weights: int = 4) -> None:
+    model = Large(bytes_of_weights)
+    beside = directory.with_name("beside")
+    tf.saved_model.save(model, str(beside), signatures=model.score)
+    beside.rename(directory)
+
+
+def page_faults(pid: int) -> int:
+    """Pages the process has been given so far."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[7])
+
+
+def resident_bytes(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE
+
+
+def test_the_next_request_reuses_the_memory_of_large_tensors(tmp_path: Path, connect):
+    save(tmp_path / "1")
+    requests = 10
+    with ServerProcess("large", tmp_path, ["--num_workers=1"]) as server:
+        stubs = connect(server.target)
+
+        def predict() -> None:
+            (total,) = set(stubs.predict({"x": np.ones(ROWS, np.float32)}, name="large")["sum"])
+            assert total == 4097
+
+        predict()
+        before = page_faults(server.pid)
+        for _ in range(requests):
+            predict()
+        of_one_tensor = ROWS * 4096 * 4 // PAGE
+        assert page_faults(server.pid) - before < requests * of_one_tensor / 4
+
+
+def test_a_model_that_is_unloaded_gives_its_memory_back(
+    tmp_path: Path, connect, wait_until, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("MALLOC_CONF", "dirty_decay_ms:100")  # 10 s, if nothing is said
+    save(tmp_path / "1", 128 * MIB)
+    flags = ["--file_system_poll_wait_seconds=1"]
+    with ServerProcess("large", tmp_path, flags) as server:
+        both = resident_bytes(server.pid)
+        save(tmp_path / "2")
+        stubs = connect(server.target)
+        wait_until(lambda: stubs.states("large").get(1, ("",))[0] == "END")
+        wait_until(lambda: resident_bytes(server.pid) < both - 100 * MIB)
