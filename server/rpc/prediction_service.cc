@@ -84,8 +84,9 @@ grpc::ServerUnaryReactor* PredictionService::MultiInference(grpc::CallbackServer
 }
 
 grpc::ServerUnaryReactor* PredictionService::Submit(WorkerCall* call) {
-  backend_.workers->Submit(call);
-  return call;
+  grpc::ServerUnaryReactor* const reactor = call->reactor();
+  backend_.workers->Submit(call);  // which may have answered already when it returns
+  return reactor;
 }
 
 grpc::ServerUnaryReactor* PredictionService::GetModelMetadata(

@@ -23,6 +23,7 @@ WorkerCall::WorkerCall(const char* api, grpc::CallbackServerContext* context,
                        const grpc::ByteBuffer* request, grpc::ByteBuffer* response,
                        const Backend& backend)
     : context_(context),
+      reactor_(context->DefaultReactor()),
       request_(request),
       response_(response),
       backend_(backend),
@@ -52,7 +53,8 @@ void WorkerCall::Answer(const Status& status) {
   record_.latency = Clock::now() - received_;
   record_.response_bytes = response_->Length();
   backend_.metrics->Record(record_);
-  Finish(ToGrpc(status));
+  reactor_->Finish(ToGrpc(status));
+  delete this;
 }
 
 }  // namespace colcast::rpc

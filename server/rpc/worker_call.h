@@ -15,17 +15,19 @@
 
 namespace colcast::rpc {
 
-// Owns itself: gRPC deletes it through OnDone, after Finish was called by Run or Drop.
-class WorkerCall : public grpc::ServerUnaryReactor, public scheduling::Job {
+// Owns itself, until it has answered: Run and Drop end with its deletion. gRPC waits for the answer
+// with its own reactor, whose end takes no thread of its own.
+class WorkerCall : public scheduling::Job {
  public:
   scheduling::Clock::time_point deadline() const final { return deadline_; }
   bool cancelled() const final { return context_->IsCancelled(); }
   void Run(scheduling::Clock::duration waited) final;
   void Drop(scheduling::DropReason reason) final;
+  grpc::ServerUnaryReactor* reactor() const { return reactor_; }
 
  protected:
-  // `api`, for the metrics, is a literal. The pointers are gRPC's and live until OnDone; `backend`
-  // outlives every call.
+  // `api`, for the metrics, is a literal. The pointers are gRPC's and live until the answer is
+  // given; `backend` outlives every call.
   WorkerCall(const char* api, grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
              grpc::ByteBuffer* response, const Backend& backend);
 
@@ -42,10 +44,10 @@ class WorkerCall : public grpc::ServerUnaryReactor, public scheduling::Job {
   metrics::RequestRecord* record() { return &record_; }
 
  private:
-  void OnDone() final { delete this; }
   void Answer(const Status& status);
 
   grpc::CallbackServerContext* const context_;
+  grpc::ServerUnaryReactor* const reactor_;
   const grpc::ByteBuffer* const request_;
   grpc::ByteBuffer* const response_;
   const Backend& backend_;
