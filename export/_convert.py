@@ -25,6 +25,7 @@ from colcast.export._trial import Trial, loaded
 from colcast.export._user_side import mark_user_features
 from colcast.export._vocabulary import known_values
 from colcast.export._warmup import write_warmup
+from colcast.export.late import LateReport
 
 COLUMNAR = "columnar"
 
@@ -56,7 +57,8 @@ def export_saved_model(
         one `s` `columnar_s`; `s=name` chooses the name.
       user_features: names or patterns (`user_*`) of the features that are the same on every row
         of a request; `auto`: those that are in all recorded requests.
-      late: also add `columnar_late`, which computes the user's part once a request.
+      late: also add `columnar_late`, which computes the user's part once a request, and
+        `columnar_exact`, which does so as far as scores stay equal to the last bit.
       default: the new signature that becomes `serving_default`; the present one is kept as
         `serving_examples`.
       examples: TFRecord file of recorded tf.Examples, PredictRequests or PredictionLogs, which are
@@ -101,14 +103,13 @@ def export_saved_model(
                 for conversion in conversions:
                     rows = sources[conversion.name]
                     trial = Trial(session, meta_graph, conversion, rows, traffic)
-                    parity, late_report = trial.parity(), None
-                    if late:
-                        late_report = trial.add_late(_late_name(conversion), tolerance)
-                    reports.append(SignatureReport.of(conversion, parity, late_report))
-                    logs += trial.warmup(warmup, _late_name(conversion) if late else None)
+                    parity = trial.parity()
+                    made = _add_late(trial, conversion, tolerance) if late else ()
+                    reports.append(SignatureReport.of(conversion, parity, *made))
+                    logs += trial.warmup(warmup, reports[-1].once)
         else:
             note = f"the variables ({size / 2**20:,.0f} MB) are not loaded to compare scores"
-            reports = [SignatureReport.of(c, Parity(note=note), None) for c in conversions]
+            reports = [SignatureReport.of(c, Parity(note=note)) for c in conversions]
         _publish(meta_graph, reports, default)
         write_graph(folder, proto)
         if logs:
@@ -133,18 +134,16 @@ def new_names(signatures: Sequence[str]) -> list[tuple[str, str]]:
     return names
 
 
-def _late_name(conversion: Conversion) -> str:
-    return f"{conversion.name}_late"
+def _add_late(
+    trial: Trial, conversion: Conversion, tolerance: float
+) -> tuple[LateReport, LateReport | str]:
+    late = trial.add_late(f"{conversion.name}_late", tolerance)
+    return late, trial.add_exact(f"{conversion.name}_exact")
 
 
 def _publish(meta_graph: Any, reports: Sequence[SignatureReport], default: str | None) -> None:
     """Shows the new signatures to Python, and one of them as the default."""
-    new = {
-        name: report.source
-        for report in reports
-        for name in (report.name, report.late.signature if report.late else None)
-        if name is not None
-    }
+    new = {name: report.source for report in reports for name in (report.name, *report.once)}
     for name, source in new.items():
         publish_signature(meta_graph, name, source)
     if default is not None:

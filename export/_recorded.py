@@ -42,7 +42,7 @@ def read_report(folder: Path) -> ExportReport | None:
 
 
 def _signature(name: str, recorded: Mapping[str, Any]) -> SignatureReport:
-    late = recorded["late"]
+    late, exact = recorded["late"], recorded.get("exact")
     return SignatureReport(
         name=name,
         source=recorded["source"],
@@ -52,6 +52,7 @@ def _signature(name: str, recorded: Mapping[str, Any]) -> SignatureReport:
         nodes_after=recorded["nodes"]["after"],
         parity=_parity(recorded["parity"]),
         late=_late(late) if late else None,
+        exact=_late(exact) if isinstance(exact, Mapping) else exact,
     )
 
 

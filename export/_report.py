@@ -33,6 +33,7 @@ class SignatureReport:
       nodes_after: nodes behind the columnar signature.
       parity: what was compared.
       late: about the late signature made from it, if one was.
+      exact: about the exact one, or why there is none.
     """
 
     name: str
@@ -43,10 +44,21 @@ class SignatureReport:
     nodes_after: int
     parity: Parity
     late: LateReport | None = None
+    exact: LateReport | str | None = None
+
+    @property
+    def once(self) -> tuple[str, ...]:
+        """The signatures made from it that take the user as one row."""
+        made = (self.late, self.exact)
+        return tuple(each.signature for each in made if isinstance(each, LateReport))
 
     @classmethod
     def of(
-        cls, conversion: Conversion, parity: Parity, late: LateReport | None
+        cls,
+        conversion: Conversion,
+        parity: Parity,
+        late: LateReport | None = None,
+        exact: LateReport | str | None = None,
     ) -> "SignatureReport":
         """The report of a conversion."""
         return cls(
@@ -58,6 +70,7 @@ class SignatureReport:
             nodes_after=conversion.nodes_after,
             parity=parity,
             late=late,
+            exact=exact,
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -69,6 +82,7 @@ class SignatureReport:
             "nodes": {"before": self.nodes_before, "after": self.nodes_after},
             "parity": _parity_json(self.parity),
             "late": self.late.to_json() if self.late else None,
+            "exact": self.exact.to_json() if isinstance(self.exact, LateReport) else self.exact,
         }
 
 
@@ -110,7 +124,7 @@ class ExportReport:
         for report in self.signatures:
             console.print(features_table(report, most_features))
             console.print(_parity_line(report), highlight=False)
-            for line in report.late.lines() if report.late else ():
+            for line in _late_lines(report):
                 console.print(line, highlight=False, markup=False)
         if self.mended_variables:
             console.print(
@@ -128,6 +142,13 @@ def write_report(folder: Path, report: ExportReport) -> None:
     file = folder / FILE
     file.parent.mkdir(exist_ok=True)
     file.write_text(json.dumps(report.to_json(), indent=2, ensure_ascii=False) + "\n")
+
+
+def _late_lines(report: SignatureReport) -> list[str]:
+    lines = report.late.lines() if report.late else []
+    if isinstance(report.exact, LateReport):
+        return [*lines, f"{report.exact.summary()}, equal to the last bit"]
+    return [*lines, f"no exact signature: {report.exact}"] if report.exact else lines
 
 
 def _feature_json(feature: Feature) -> dict[str, Any]:

@@ -77,6 +77,31 @@ class Trial:
 
     def add_late(self, name: str, tolerance: float) -> LateReport:
         """Adds the late signature to the MetaGraphDef."""
+        return self._add_late(late_signature=name, tolerance=tolerance)
+
+    def add_exact(self, name: str) -> LateReport | str:
+        """Adds the exact signature to the MetaGraphDef; says why if there is nothing to gain."""
+        try:
+            return self._add_late(late_signature=name, exact=True)
+        except ExportError as error:
+            return str(error)
+
+    def warmup(self, row_counts: Sequence[int], once: Sequence[str]) -> list[Any]:
+        """Warm-up requests of each row count: for the columnar signature, and for those in `once`.
+
+        The columnar ones have the user on every row: servers that do not expand can run them.
+        """
+        logs = []
+        for count in row_counts:
+            columns = self._accepted(count).columns()
+            user_once = self._once(columns)
+            for name in (self._conversion.name, *once):
+                signature = self._meta_graph.signature_def[name]
+                inputs = user_once if name in once else columns
+                logs.append(warmup_request(name, inputs, signature))
+        return logs
+
+    def _add_late(self, **options: Any) -> LateReport:
         features = self._conversion.features
         return add_late_signature(
             self._meta_graph,
@@ -84,23 +109,8 @@ class Trial:
             user_features=[feature.name for feature in features if feature.side is Side.USER],
             rows=self._turns(),
             columnar_signature=self._conversion.name,
-            late_signature=name,
-            tolerance=tolerance,
+            **options,
         )
-
-    def warmup(self, row_counts: Sequence[int], late: str | None) -> list[Any]:
-        """Warm-up requests of each row count, for the columnar and the late signature.
-
-        The columnar ones have the user on every row: servers that do not expand can run them.
-        """
-        logs = []
-        for count in row_counts:
-            columns = self._accepted(count).columns()
-            for name, inputs in [(self._conversion.name, columns), (late, self._once(columns))]:
-                if name is not None:
-                    signature = self._meta_graph.signature_def[name]
-                    logs.append(warmup_request(name, inputs, signature))
-        return logs
 
     def _batches(self) -> Iterator[Rows]:
         yield from generated_batches(self._probe, self._source)

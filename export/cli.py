@@ -37,7 +37,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--late",
         action="store_true",
-        help="also add `columnar_late`, which computes the user's part once a request",
+        help="also add `columnar_late`, which computes the user's part once a request, and"
+        " `columnar_exact`, which does so as far as scores stay equal to the last bit",
     )
     parser.add_argument(
         "--tolerance",

@@ -1,6 +1,7 @@
 """Adds a late signature to a MetaGraph: search, rewriting, proof."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Any
 
 import tensorflow as tf
@@ -8,7 +9,7 @@ from colcast.export._errors import ExportError
 from colcast.export.late import _rules
 from colcast.export.late._distrust import distrust
 from colcast.export.late._findings import REPEATS, Probe
-from colcast.export.late._flat_graph import FlatGraph, GraphDef, producer
+from colcast.export.late._flat_graph import FlatGraph, GraphDef, NodeDef, producer
 from colcast.export.late._late_graph import LateGraph
 from colcast.export.late._look import look
 from colcast.export.late._products import Products
@@ -20,10 +21,13 @@ from colcast.export.late._signature import Signature, read_signature
 from colcast.export.late._split import Splits
 from colcast.export.late._summary import Summary
 
+Rule = Callable[[NodeDef], bool]  # writes a node of the item side, or leaves it alone: False
+
 _USERS = 8  # users that tensors are classified with
 _TIMED_ROWS = 100
 _NO_VALUE = "0 or empty in all generated rows, so nothing shows what it does"
 _RULES = (_rules.broadcast, _rules.concat, _rules.pack, _rules.add_n)
+_EXACT_RULES = (_rules.broadcast_exactly, _rules.concat, _rules.pack)
 
 
 def add_late_signature(
@@ -34,6 +38,7 @@ def add_late_signature(
     rows: RowSource,
     columnar_signature: str = "columnar",
     late_signature: str = "columnar_late",
+    exact: bool = False,
     tolerance: float = 1e-5,
     most_constant_bytes: int = 256 << 20,
 ) -> LateReport:
@@ -53,7 +58,9 @@ def add_late_signature(
             words, zeros, negative numbers, large ids.
         columnar_signature: the signature to start from.
         late_signature: the signature to add.
-        tolerance: largest relative difference of float outputs.
+        exact: move only what leaves every output the same to the last bit; then products are not
+            split, and the proof allows no difference.
+        tolerance: largest relative difference of float outputs, if not `exact`.
         most_constant_bytes: how much of the weights may be written anew as constants, where user
             and item rows of a kernel interleave.
 
@@ -61,8 +68,8 @@ def add_late_signature(
         What was moved, what was not and why, and the proof's differences.
 
     Raises:
-        ExportError: a name is wrong, every feature is the user's, or the proof fails. Then
-            `meta_graph` is as it was.
+        ExportError: a name is wrong, every feature is the user's, the proof fails, or nothing can
+            be moved and stay `exact`. Then `meta_graph` is as it was.
     """
     _check_free(meta_graph, session.graph, late_signature)
     signature = read_signature(meta_graph, columnar_signature, user_features)
@@ -75,15 +82,21 @@ def add_late_signature(
         user=[producer(tensor) for tensor in signature.once.values()],
         items=[producer(tensor) for tensor in signature.items.values()],
         held={producer(signature.user[name]): _NO_VALUE for name in without_a_value(users)},
+        exact=exact,
     )
+    tolerance = 0.0 if exact else tolerance
     looked = look(session, signature, sides, users, requests, tolerance)
     findings = distrust(graph, sides, looked)
     late = LateGraph(graph, sides, findings, signature, session, late_signature)
     late.place_inputs(signature)
-    products = _write(late, graph, sides, most_constant_bytes)
+    products = Products(late, Splits(late), most_constant_bytes)
+    rules = [partial(rule, late) for rule in (_EXACT_RULES if exact else _RULES)]
+    _write(late, graph, sides, rules if exact else [products.write, *rules])
     new, added = late.finish(signature)
     _import(session.graph, added)
     summary = Summary(graph, sides, late, added)
+    if exact and not summary.moved:
+        raise ExportError("no op of the user's can run once and give the same bits")
     differences = prove(
         columnar,
         Probe(session, new.inputs, new.outputs),
@@ -106,21 +119,14 @@ def _check_free(meta_graph: Any, graph: tf.Graph, name: str) -> None:
         raise ExportError(f"the graph has nodes under {name!r} already; choose another name")
 
 
-def _write(late: LateGraph, graph: FlatGraph, sides: Sides, most_constant_bytes: int) -> Products:
-    splits = Splits(late)
-    products = Products(late, splits, most_constant_bytes)
+def _write(late: LateGraph, graph: FlatGraph, sides: Sides, rules: Sequence[Rule]) -> None:
     for name, node in graph.nodes.items():
         if late.is_input(name):
             continue
         if sides.of[name] is Side.USER:
             late.write_user(node)
-        elif sides.of[name] is Side.ITEM:
-            splits.follow(node)
-            if splits.write_shape(node) or products.write(node):
-                continue
-            if not any(rule(late, node) for rule in _RULES):
-                late.write_item(node)
-    return products
+        elif sides.of[name] is Side.ITEM and not any(rule(node) for rule in rules):
+            late.write_item(node)
 
 
 def _import(graph: tf.Graph, added: GraphDef) -> None:

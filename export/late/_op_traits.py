@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from colcast.export.late._exact_ops import EXACT_OPS
 from colcast.export.late._flat_graph import FlatGraph, NodeDef
 
 # Their outputs may be dead, or live in the frame of a loop.
@@ -31,6 +32,11 @@ def why_pinned(node: NodeDef, graph: FlatGraph) -> str | None:
         if _changes_something(inner, graph):
             return f"stateful op ({inner.op})"
     return None
+
+
+def why_inexact(node: NodeDef) -> str | None:
+    """Why an op may give other bits at one row than at N; None if it gives the same."""
+    return None if node.op in EXACT_OPS else f"may round differently at one row ({node.op})"
 
 
 def has_effect(node: NodeDef, graph: FlatGraph) -> bool:

@@ -52,7 +52,11 @@ class Products:
         self.refused: dict[str, str] = {}
 
     def write(self, node: NodeDef) -> bool:
-        """Writes a node of the item side whose output is a split product; False if it is none."""
+        """Writes a node of the item side if split tensors are all it needs; False if not."""
+        self._splits.follow(node)
+        return self._splits.write_shape(node) or self._write_product(node)
+
+    def _write_product(self, node: NodeDef) -> bool:
         inputs = data_inputs(node)
         product = None
         if node.op in ("MatMul", "BatchMatMulV2"):

@@ -76,13 +76,19 @@ class LateReport:
         """The report as plain values."""
         return asdict(self)
 
+    def summary(self) -> str:
+        """How much runs once, and what that saves."""
+        return (
+            f"{self.signature}: {self.user_ops} of {self.ops} ops run once a request"
+            f" ({self.user_time_share:.0%} of the time at {self.timed_rows} candidates):"
+            f" {self.columnar_ms:.2f} -> {self.late_ms:.2f} ms"
+        )
+
     def lines(self) -> list[str]:
         """The report for a console, a line each."""
         worst = max((d for by in self.proof.values() for d in by.values()), default=0.0)
         told = [
-            f"{self.signature}: {self.user_ops} of {self.ops} ops run once a request"
-            f" ({self.user_time_share:.0%} of the time at {self.timed_rows} candidates):"
-            f" {self.columnar_ms:.2f} -> {self.late_ms:.2f} ms",
+            self.summary(),
             f"  proved at {', '.join(map(str, self.proof))} candidates,"
             f" largest relative difference {worst:.1e}",
         ]

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import tensorflow as tf
+from colcast.export.late._exact_ops import EXACT_OPS
 from colcast.export.late._flat_graph import NodeDef, attribute, data_inputs
 from colcast.export.late._late_graph import LateGraph
 
@@ -32,6 +33,11 @@ def broadcast(late: LateGraph, node: NodeDef) -> bool:
         return False
     late.write_item(node, [late.once(t) if t in once else late.many(t) for t in inputs])
     return True
+
+
+def broadcast_exactly(late: LateGraph, node: NodeDef) -> bool:
+    """Like `broadcast`, for ops of which every element is the same to the last bit."""
+    return node.op in EXACT_OPS and broadcast(late, node)
 
 
 def concat(late: LateGraph, node: NodeDef) -> bool:

@@ -6,7 +6,13 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from colcast.export.late._flat_graph import FlatGraph, control_inputs, data_inputs, producer
-from colcast.export.late._op_traits import TF1_CONTROL_FLOW, has_effect, may_fail, why_pinned
+from colcast.export.late._op_traits import (
+    TF1_CONTROL_FLOW,
+    has_effect,
+    may_fail,
+    why_inexact,
+    why_pinned,
+)
 
 
 class Side(enum.Enum):
@@ -49,6 +55,8 @@ def sort_sides(
     user: Collection[str],
     items: Collection[str],
     held: Mapping[str, str] = MappingProxyType({}),
+    *,
+    exact: bool = False,
 ) -> Sides:
     """Sorts the nodes of a graph.
 
@@ -57,6 +65,7 @@ def sort_sides(
         user: names of the placeholders that a request feeds once.
         items: names of the placeholders of item features.
         held: user placeholders that are to be expanded at once, with the reason.
+        exact: whether only ops that give the same bits at any number of rows may run at one.
 
     Returns:
         The side of each node. An op that is control flow, random or has side effects, and every
@@ -67,9 +76,11 @@ def sort_sides(
     for name, node in graph.nodes.items():
         sources = {producer(tensor) for tensor in data_inputs(node)}
         every = sources | set(control_inputs(node))
-        reason = held.get(name) or why_pinned(node, graph)
         _spread(name, sources, sides.from_user)
         _spread(name, sources, from_items)
+        reason = held.get(name) or why_pinned(node, graph)
+        if exact and name in sides.from_user and name not in {*user, *items}:
+            reason = reason or why_inexact(node)
         _spread(name, every, sides.unsteady, start=node.op in TF1_CONTROL_FLOW)
         _spread(name, every, after_effect, start=has_effect(node, graph))
         ordered = name in sides.unsteady or name in after_effect

@@ -4,7 +4,8 @@
 // Usage: engine_benchmark MODEL_DIRECTORY SECONDS REQUEST_FILE...
 //   A REQUEST_FILE holds a serialized PredictRequest; all ask for one signature and are taken in
 //   turn: a request that is the only one finds its rows of every table in the cache. Prints one
-//   line of JSON: CPU milliseconds of the calling thread per request.
+//   line of JSON: CPU milliseconds per request, of all threads: TensorFlow parses tf.Examples on
+//   one of its own.
 
 #include <time.h>
 
@@ -32,7 +33,7 @@ namespace {
 
 double CpuSeconds() {
   timespec now;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
   return now.tv_sec + 1e-9 * now.tv_nsec;
 }
 
@@ -84,7 +85,7 @@ const SignatureRunner& RunnerOf(const TensorFlowModel& model, const std::string&
   if (!status.ok()) Die(status.message);
   const auto runner = model.FindRunner(request.model_spec().signature_name);
   if (!runner.ok()) Die(runner.status().ToString());
-  return **runner;
+  return (*runner)->For(request);
 }
 
 std::vector<tensorflow::Tensor> FeedsOf(const SignatureRunner& runner, const std::string& message) {

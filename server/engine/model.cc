@@ -120,6 +120,7 @@ absl::Status TensorFlowModel::Load(const std::string& directory,
   }
   signatures_ = signatures.SerializeAsString();
   JoinSignatures(options);
+  UseExactSignatures();
   return absl::OkStatus();
 }
 
@@ -132,6 +133,14 @@ absl::Status TensorFlowModel::AddSignature(const std::string& name,
   if (absl::Status status = (*runner)->Prepare(); !status.ok()) return status;
   runners_[name] = *std::move(runner);
   return absl::OkStatus();
+}
+
+void TensorFlowModel::UseExactSignatures() {
+  for (const auto& [name, runner] : runners_) {
+    const std::string exact_name = name + "_exact";
+    const auto exact = runners_.find(exact_name);
+    if (exact != runners_.end()) runner->UseExact(exact_name, *exact->second);
+  }
 }
 
 void TensorFlowModel::JoinSignatures(const Options& options) {

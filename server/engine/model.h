@@ -45,6 +45,7 @@ class TensorFlowModel final : public Model {
   absl::Status AddSignature(const std::string& name, const tensorflow::SignatureDef& signature,
                             const Options& options);
   void JoinSignatures(const Options& options);
+  void UseExactSignatures();
 
   std::unique_ptr<tensorflow::SavedModelBundleLite> bundle_;
   std::string signatures_;

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/engine/wire_column.h"
@@ -79,11 +80,55 @@ absl::Status SignatureRunner::Prepare() const { return FindOrMakeCallable(all_ou
 absl::Status SignatureRunner::Run(const PredictRequest& request, RunResult* result) const {
   thread_local std::vector<int> outputs;
   thread_local std::vector<Tensor> feeds;
-  absl::Status status = SelectOutputs(request.output_filter(), &outputs);
-  if (status.ok()) status = BuildFeeds(request, &feeds, &result->expansion);
-  if (status.ok()) status = RunFeeds(feeds, outputs, result);
+  if (absl::Status status = SelectOutputs(request.output_filter(), &outputs); !status.ok()) {
+    return status;
+  }
+  const SignatureRunner* runner = &For(request);
+  absl::Status status = runner->BuildFeeds(request, &feeds, &result->expansion);
+  if (!status.ok() && runner != this) {
+    runner = this;  // whose error speaks of the signature that was asked for
+    status = BuildFeeds(request, &feeds, &result->expansion);
+  }
+  if (status.ok()) status = runner->RunFeeds(feeds, outputs, result);
   feeds.clear();
   return status;
+}
+
+bool SignatureRunner::UseExact(const std::string& name, const SignatureRunner& exact) {
+  if (exact.output_aliases_ != output_aliases_) return false;
+  if (exact.inputs_.inputs().size() != inputs_.inputs().size()) return false;
+  bool any_once = false;
+  for (size_t i = 0; i < inputs_.inputs().size(); ++i) {
+    const std::string& feed = exact.inputs_.feed_names()[i];
+    const DeclaredInput& theirs = exact.inputs_.inputs()[i];
+    DeclaredInput expected = inputs_.inputs()[i];
+    const bool once = expected.batched() && !theirs.batched();
+    if (once && !expected.dims.empty()) expected.dims[0] = 1;
+    any_once |= once;
+    if (!absl::StartsWith(feed, name + "/inputs/") || theirs.alias != expected.alias ||
+        theirs.dtype != expected.dtype || theirs.dims != expected.dims) {
+      return false;
+    }
+  }
+  if (any_once) exact_ = &exact;
+  return any_once;
+}
+
+const SignatureRunner& SignatureRunner::For(const PredictRequest& request) const {
+  if (exact_ == nullptr) return *this;
+  int64_t rows = 1;
+  for (const Column& column : request) {
+    const int position = inputs_.Find(column.name);
+    if (position < 0) return *this;
+    if (!inputs_.inputs()[position].batched()) continue;
+    if (column.dims.empty()) return *this;
+    if (exact_->inputs_.inputs()[position].batched()) {
+      rows = std::max(rows, column.dims[0]);
+    } else if (column.dims[0] != 1) {
+      return *this;
+    }
+  }
+  return rows > 1 ? *exact_ : *this;
 }
 
 absl::Status SignatureRunner::BuildFeeds(const PredictRequest& request, std::vector<Tensor>* feeds,

@@ -37,6 +37,15 @@ class SignatureRunner {
   // Prepares the callable for all outputs, so that the first request does not pay for it.
   absl::Status Prepare() const;
 
+  // From now on requests that send once what `exact` declares with one row are run by it: the
+  // signature NAME_exact that the exporter put beside this one, equal to the last bit, with the
+  // user's part of the graph at one row (docs/late.md). False, and nothing changes, if it is none
+  // of this signature: other inputs, outputs or dtypes. `exact` must outlive this runner.
+  bool UseExact(const std::string& name, const SignatureRunner& exact);
+
+  // The runner that answers the request: the exact one or this.
+  const SignatureRunner& For(const PredictRequest& request) const;
+
   // RESOURCE_EXHAUSTED beyond a limit, INVALID_ARGUMENT as SignatureInputs::Build has it, and for
   // an output_filter that names an unknown output or one output twice.
   absl::Status Run(const PredictRequest& request, RunResult* result) const;
@@ -66,6 +75,7 @@ class SignatureRunner {
   const SignatureInputs inputs_;
   tensorflow::Session* const session_;
   const Options options_;
+  const SignatureRunner* exact_ = nullptr;
   std::vector<std::string> output_aliases_;  // sorted
   std::vector<std::string> output_tensors_;  // the graph's name of each
   absl::Status unfetchable_;                 // what Run answers if an output is no dense tensor

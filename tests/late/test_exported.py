@@ -76,10 +76,13 @@ def client(base_path: Path) -> Iterator[RankingClient]:
         yield it
 
 
-def test_plain_tensorflow_runs_the_late_signature_from_the_saved_model_alone(
-    base_path: Path, expected: Any
+@pytest.mark.parametrize(
+    ("signature", "tolerance"), [("columnar_late", 1e-5), ("columnar_exact", 0)]
+)
+def test_plain_tensorflow_runs_the_new_signatures_from_the_saved_model_alone(
+    base_path: Path, expected: Any, signature: str, tolerance: float
 ) -> None:
-    late = tf.saved_model.load(str(base_path / "1")).signatures["columnar_late"]
+    late = tf.saved_model.load(str(base_path / "1")).signatures[signature]
     words = np.array([word.encode() for word in USER["user_words"]], object)[None]
     columns = {
         "user_age": tf.constant([USER["user_age"]], tf.int64),
@@ -90,7 +93,16 @@ def test_plain_tensorflow_runs_the_late_signature_from_the_saved_model_alone(
     named = {name: columns.get(name) for name in late.structured_input_signature[1]}
     (lengths,) = (name for name, column in named.items() if column is None)
     named[lengths] = tf.constant([3], tf.int64)
-    np.testing.assert_allclose(late(**named)["score"], expected, rtol=1e-5)
+    np.testing.assert_allclose(late(**named)["score"], expected, rtol=tolerance)
+
+
+def test_native_server_scores_the_user_sent_once_equal_to_the_last_bit(
+    client: RankingClient, base_path: Path
+) -> None:
+    assert "columnar_exact" in tf.saved_model.load(str(base_path / "1")).signatures
+    examples = [_example(USER | item) for item in ITEMS]
+    expected = client.predict_examples(examples).scores
+    np.testing.assert_array_equal(client.rank(USER, ITEMS).scores, expected)
 
 
 def test_native_server_scores_the_same_late(client: RankingClient, expected: Any) -> None:

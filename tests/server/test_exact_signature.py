@@ -1,0 +1,106 @@
+"""A request that sends the user once is run by the exact signature beside the one it asks for.
+
+The two give the same in a model that was exported; here the exact one says 0.5 more, to tell.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+import tensorflow as tf
+from colcast.server import ServerProcess
+
+v1 = tf.compat.v1
+EXACT = 0.5
+
+
+def save(directory: Path, exact_inputs: str = "columnar_exact/inputs/") -> None:
+    """Writes score = 100 user + item; `exact_inputs` is how the exact one's inputs are named."""
+    with tf.Graph().as_default(), v1.Session() as session:
+
+        def signature(prefix: str, user_shape: list[int | None], more: float) -> Any:
+            user = v1.placeholder(tf.float32, user_shape, f"{prefix}user")
+            item = v1.placeholder(tf.float32, [None], f"{prefix}item")
+            scale = v1.placeholder(tf.float32, [], f"{prefix}scale")
+            score = scale * (100.0 * user + item) + more
+            inputs = {"user": user, "item": item, "scale": scale}
+            return v1.saved_model.predict_signature_def(inputs, {"score": score, "user": 2 * user})
+
+        signatures = {"columnar": signature("", [None], 0.0)}
+        if exact_inputs:
+            signatures["columnar_exact"] = signature(exact_inputs, [1], EXACT)
+        builder = v1.saved_model.Builder(str(directory))
+        builder.add_meta_graph_and_variables(session, ["serve"], signatures)
+        builder.save()
+
+
+@pytest.fixture(scope="module")
+def ranker(tmp_path_factory: pytest.TempPathFactory, connect) -> Iterator[Any]:
+    base_path = tmp_path_factory.mktemp("exact")
+    save(base_path / "1")
+    with ServerProcess("ranker", base_path) as server:
+        yield connect(server.target)
+
+
+def scores(stubs: Any, user: list[float], item: list[float], **spec: Any) -> list[float]:
+    inputs = {"user": user, "item": item, "scale": 1.0}
+    return stubs.predict(inputs, signature_name="columnar", **spec)["score"].tolist()
+
+
+def test_the_user_sent_once_is_run_by_the_exact_signature(ranker):
+    assert scores(ranker, [2.0], [1.0, 2.0, 3.0]) == [201 + EXACT, 202 + EXACT, 203 + EXACT]
+
+
+def test_the_user_on_every_row_is_run_by_the_signature_itself(ranker):
+    assert scores(ranker, [2.0, 2.0, 3.0], [1.0, 2.0, 3.0]) == [201, 202, 303]
+
+
+def test_a_single_row_is_run_by_the_signature_itself(ranker):
+    assert scores(ranker, [2.0], [1.0]) == [201]
+
+
+def test_an_item_feature_sent_once_beside_users_is_expanded_as_ever(ranker):
+    assert scores(ranker, [1.0, 2.0], [5.0]) == [105, 205]
+
+
+def test_the_answer_names_the_signature_that_was_asked_for(ranker):
+    inputs = {"user": [2.0], "item": [1.0, 2.0], "scale": 1.0}
+    request = ranker.request(inputs, signature_name="columnar")
+    response = ranker.prediction.Predict(request, timeout=30)
+    assert response.model_spec.signature_name == "columnar"
+
+
+def test_outputs_are_filtered_as_ever(ranker):
+    inputs = {"user": [2.0], "item": [1.0, 2.0], "scale": 1.0}
+    outputs = ranker.predict(inputs, signature_name="columnar", output_filter=["score"])
+    assert {name: value.tolist() for name, value in outputs.items()} == {
+        "score": [201 + EXACT, 202 + EXACT]
+    }
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"user": [[2.0]]}, ['"user"', "[1,1]", "[?]"]),
+        ({"user": ["ann"]}, ['"user"', "string", "float"]),
+        ({"scale": None}, ['"scale"']),
+        ({"other": [1.0]}, ['"other"']),
+    ],
+)
+def test_errors_speak_of_the_signature_that_was_asked_for(ranker, wrong, words):
+    inputs = {"user": [2.0], "item": [1.0, 2.0], "scale": 1.0} | wrong
+    inputs = {name: value for name, value in inputs.items() if value is not None}
+    with pytest.raises(grpc.RpcError) as error:
+        ranker.predict(inputs, signature_name="columnar")
+    assert error.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+    assert all(word in error.value.details() for word in words), error.value.details()
+    assert scores(ranker, [2.0], [1.0, 2.0]) == [201 + EXACT, 202 + EXACT]
+
+
+@pytest.mark.parametrize("inputs", ["someones_own/", ""])
+def test_a_signature_that_only_has_the_name_is_not_used(tmp_path: Path, connect, inputs: str):
+    save(tmp_path / "1", exact_inputs=inputs)
+    with ServerProcess("ranker", tmp_path) as server:
+        assert scores(connect(server.target), [2.0], [1.0, 2.0]) == [201, 202]
