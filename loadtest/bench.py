@@ -89,20 +89,21 @@ def bench(
         traffic = {size: zoo_requests(model, [size] * _DISTINCT_REQUESTS, 0) for size in sizes}
     effort = Effort(args.clients, Rounds(args.rounds, args.calls))
     steps = effort.steps(len(sizes), len(formats))
-    with (
-        ServerProcess(model, exported, flags=args.server_flag) as server,
-        progress_bar(console, f"{model}: formats in turn", steps) as advance,
-    ):
-        lines = side_by_side(
-            server.target,
-            model,
-            traffic,
-            formats,
-            pid=server.pid,
-            effort=effort,
-            progress=advance,
-        )
-        return lines, overheads(server.target, model, exported / VERSION, traffic, lines)
+    with ServerProcess(model, exported, flags=args.server_flag) as server:
+        with progress_bar(console, f"{model}: formats in turn", steps) as advance:
+            lines = side_by_side(
+                server.target,
+                model,
+                traffic,
+                formats,
+                pid=server.pid,
+                effort=effort,
+                progress=advance,
+            )
+        with console.status(f"{model}: the graph alone, and the server, in turn"):
+            graph, pid = exported / VERSION, server.pid
+            added = overheads(server.target, model, graph, traffic, formats, pid)
+    return lines, added
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -1,27 +1,24 @@
-// What one request costs inside the engine: the graph alone on tensors that are ready, and the
-// whole way from request bytes to response bytes. What the server needs above that is gRPC's.
+// What requests cost a graph alone, run on tensors that are ready; what a server needs above that
+// is its own.
 //
-// Usage: engine_benchmark MODEL_DIRECTORY SECONDS REQUEST_FILE...
+// Usage: engine_benchmark MODEL_DIRECTORY REQUEST_FILE...
 //   A REQUEST_FILE holds a serialized PredictRequest; all ask for one signature and are taken in
-//   turn: a request that is the only one finds its rows of every table in the cache. Prints one
-//   line of JSON: CPU milliseconds per request, of all threads: TensorFlow parses tf.Examples on
-//   one of its own.
+//   turn: a request that is the only one finds its rows of every table in the cache. For every
+//   number read from the standard input it runs that many requests and prints the CPU seconds they
+//   took, of all threads: TensorFlow parses tf.Examples on one of its own.
 
 #include <time.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <functional>
+#include <iostream>
 #include <iterator>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "server/engine/model.h"
 #include "server/wire/predict_request.h"
-#include "server/wire/predict_response.h"
 
 namespace colcast::engine {
 namespace {
@@ -37,40 +34,10 @@ double CpuSeconds() {
   return now.tv_sec + 1e-9 * now.tv_nsec;
 }
 
-// The median over slices of a twentieth of `seconds` each: shared machines are noisy.
-double MillisecondsPerCall(double seconds, const std::function<void()>& call) {
-  for (int i = 0; i < 20; ++i) call();
-  std::vector<double> slices;
-  for (int slice = 0; slice < 20; ++slice) {
-    const double start = CpuSeconds();
-    int calls = 0;
-    double now = start;
-    for (; now - start < seconds / 20; now = CpuSeconds()) {
-      for (int i = 0; i < 10; ++i) call();
-      calls += 10;
-    }
-    slices.push_back(1000 * (now - start) / calls);
-  }
-  std::nth_element(slices.begin(), slices.begin() + 10, slices.end());
-  return slices[10];
-}
-
 void RunGraph(const SignatureRunner& runner, const std::vector<tensorflow::Tensor>& feeds) {
   RunResult result;
   const absl::Status status = runner.RunFeeds(feeds, runner.all_outputs(), &result);
   if (!status.ok()) Die(status.ToString());
-}
-
-void Predict(const TensorFlowModel& model, const std::string& message, PredictRequest* request,
-             std::vector<uint8_t>* buffer) {
-  Status status = DecodePredictRequest(Bytes(message), request);
-  std::unique_ptr<Outputs> outputs;
-  if (status.ok()) status = model.Predict(*request, &outputs);
-  if (!status.ok()) Die(status.message);
-  PredictResponse response;
-  response.outputs = outputs->columns();
-  buffer->resize(PredictResponseSize(response));
-  WritePredictResponse(response, buffer->data());
 }
 
 std::string ReadFile(const char* path) {
@@ -101,10 +68,9 @@ std::vector<tensorflow::Tensor> FeedsOf(const SignatureRunner& runner, const std
 }
 
 int Main(int argc, char** argv) {
-  if (argc < 4) Die("usage: engine_benchmark MODEL_DIRECTORY SECONDS REQUEST_FILE...");
-  const double seconds = std::atof(argv[2]);
+  if (argc < 3) Die("usage: engine_benchmark MODEL_DIRECTORY REQUEST_FILE...");
   std::vector<std::string> messages;
-  for (int i = 3; i < argc; ++i) messages.push_back(ReadFile(argv[i]));
+  for (int i = 2; i < argc; ++i) messages.push_back(ReadFile(argv[i]));
   const auto model = TensorFlowModel::Load(argv[1], {"serve"}, Options());
   if (!model.ok()) Die(model.status().ToString());
   const SignatureRunner& runner = RunnerOf(**model, messages[0]);
@@ -112,13 +78,12 @@ int Main(int argc, char** argv) {
   for (const std::string& message : messages) feeds.push_back(FeedsOf(runner, message));
 
   size_t turn = 0;
-  const double graph =
-      MillisecondsPerCall(seconds, [&] { RunGraph(runner, feeds[turn++ % feeds.size()]); });
-  PredictRequest request;
-  std::vector<uint8_t> buffer;
-  const double predict = MillisecondsPerCall(
-      seconds, [&] { Predict(**model, messages[turn++ % messages.size()], &request, &buffer); });
-  std::printf("{\"graph_cpu_ms\": %.4f, \"predict_cpu_ms\": %.4f}\n", graph, predict);
+  for (int calls = 0; std::cin >> calls;) {
+    const double start = CpuSeconds();
+    for (int i = 0; i < calls; ++i) RunGraph(runner, feeds[turn++ % feeds.size()]);
+    std::printf("%.9f\n", CpuSeconds() - start);
+    std::fflush(stdout);
+  }
   return 0;
 }
 

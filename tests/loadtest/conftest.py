@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -48,12 +49,18 @@ def serve() -> Iterator[Callable[..., str]]:
 
 
 @pytest.fixture(scope="session")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """The native server with the model `small`: tf.Example, columnar and late signatures."""
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The base path of the model `small`: tf.Example, columnar and late signatures."""
     folder = tmp_path_factory.mktemp("served")
     original = wide.ensure(SMALL, folder)
     export_saved_model(
         original / "1", folder / "columnar" / "1", user_features=["user_*"], late=True
     )
-    with ServerProcess("small", folder / "columnar") as server:
+    return folder / "columnar"
+
+
+@pytest.fixture(scope="session")
+def served(exported: Path) -> Iterator[ServerProcess]:
+    """The native server with the model `small`."""
+    with ServerProcess("small", exported) as server:
         yield server
