@@ -1,11 +1,13 @@
 """A real server, and a way to send it any bytes at all."""
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import grpc
 import pytest
 import tensorflow as tf
+from colcast.loadtest.process import ProcessMeter
 from colcast.server import ServerProcess
 from tensorflow_serving.apis import predict_pb2
 
@@ -59,12 +61,6 @@ class RawClient:
         self._channel.close()
 
 
-def peak_memory_bytes(pid: int) -> int:
-    """The most memory the process has had resident so far."""
-    status = Path(f"/proc/{pid}/status").read_text()
-    return int(status.split("VmHWM:")[1].split()[0]) * 1024
-
-
 def make_good_request() -> predict_pb2.PredictRequest:
     """Three rows; the age comes once."""
     request = predict_pb2.PredictRequest()
@@ -101,17 +97,24 @@ def server(base_path: Path) -> Iterator[ServerProcess]:
         raw = RawClient(process)
         raw.send(make_good_request().SerializeToString())
         raw.close()
-        before = peak_memory_bytes(process.pid)
+        meter = ProcessMeter(process.pid)
+        before = meter.peak_memory_bytes()
         yield process
         # Whatever all tests together sent.
-        assert peak_memory_bytes(process.pid) - before < 1 << 28
+        assert meter.peak_memory_bytes() - before < 1 << 28
 
 
 @pytest.fixture(scope="session")
 def rest_server(base_path: Path) -> Iterator[ServerProcess]:
-    """The same over REST, with a small limit of a request's size."""
+    """The same over REST, with a small limit of a request's size.
+
+    What is freed goes back to the system at once, so that the memory it has is memory it keeps.
+    """
     flags = ["--rest_api_port=-1", f"--max_request_bytes={4 << 20}"]
-    with ServerProcess("target", base_path, flags) as process:
+    with ExitStack() as running:
+        with pytest.MonkeyPatch.context() as environment:
+            environment.setenv("MALLOC_CONF", "dirty_decay_ms:0")
+            process = running.enter_context(ServerProcess("target", base_path, flags))
         yield process
 
 

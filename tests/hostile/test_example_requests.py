@@ -10,6 +10,7 @@ from pathlib import Path
 
 import grpc
 import pytest
+from colcast.loadtest.process import ProcessMeter
 from colcast.server import ServerProcess
 from google.protobuf.message import DecodeError
 from tensorflow_serving.apis import classification_pb2, inference_pb2, regression_pb2
@@ -89,8 +90,7 @@ class Raw:
 
     def peak_memory_bytes(self) -> int:
         """The most memory the server has had resident so far."""
-        status = Path(f"/proc/{self.pid}/status").read_text()
-        return int(status.split("VmHWM:")[1].split()[0]) * 1024
+        return ProcessMeter(self.pid).peak_memory_bytes()
 
 
 @pytest.fixture(scope="module")

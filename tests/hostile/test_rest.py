@@ -5,10 +5,10 @@ import http.client
 import json
 import socket
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
+from colcast.loadtest.process import ProcessMeter
 from colcast.server import ServerProcess
 
 MODEL = "/v1/models/target"
@@ -283,12 +283,6 @@ def test_a_client_that_hangs_up_midway_harms_no_one(rest_server: ServerProcess) 
     check_served(rest_server)
 
 
-def resident_bytes(pid: int) -> int:
-    """The memory the process has resident now."""
-    status = Path(f"/proc/{pid}/status").read_text()
-    return int(status.split("VmRSS:")[1].split()[0]) * 1024
-
-
 def test_bad_requests_leave_no_memory_behind(rest_server: ServerProcess) -> None:
     bodies = [body.encode() for body, _, _ in WRONG_BODIES]
     bodies.append(b'{"inputs": {"pair": [' + b"[0,0]," * 500_000 + b"0]}}")
@@ -300,8 +294,8 @@ def test_bad_requests_leave_no_memory_behind(rest_server: ServerProcess) -> None
 
     for _ in range(3):  # the allocator's own arenas grow first
         send_all()
-    before = resident_bytes(rest_server.pid)
+    before = ProcessMeter(rest_server.pid).memory_bytes()
     for _ in range(10):
         send_all()
-    assert resident_bytes(rest_server.pid) < before + (32 << 20)
+    assert ProcessMeter(rest_server.pid).memory_bytes() < before + (32 << 20)
     check_served(rest_server)

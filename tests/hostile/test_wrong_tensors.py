@@ -1,9 +1,8 @@
 """Well-formed requests whose tensors make no sense: the right code, and the culprit by name."""
 
-from pathlib import Path
-
 import pytest
 import tensorflow as tf
+from colcast.loadtest.process import ProcessMeter
 from google.protobuf import text_format
 from tensorflow.core.framework import tensor_pb2
 
@@ -18,12 +17,6 @@ def tensor(text: str) -> tensor_pb2.TensorProto:
 def shape(*sizes: int) -> str:
     """The text form of a tensor_shape."""
     return "tensor_shape { " + " ".join(f"dim {{ size: {size} }}" for size in sizes) + " }"
-
-
-def peak_memory_bytes(pid: int) -> int:
-    """The most memory the process has had resident so far."""
-    status = Path(f"/proc/{pid}/status").read_text()
-    return int(status.split("VmHWM:")[1].split()[0]) * 1024
 
 
 @pytest.mark.parametrize(
@@ -122,6 +115,7 @@ def test_one_value_can_not_fill_the_memory(expect_refused, good_request, server,
             first = tf.make_ndarray(good_request.inputs[other])[:1]
             good_request.inputs[other].CopyFrom(tf.make_tensor_proto(first))
     good_request.inputs[name].CopyFrom(tensor(text))
-    before = peak_memory_bytes(server.pid)
+    meter = ProcessMeter(server.pid)
+    before = meter.peak_memory_bytes()
     expect_refused(good_request.SerializeToString(), "RESOURCE_EXHAUSTED", f'"{name}"')
-    assert peak_memory_bytes(server.pid) - before < 1 << 28
+    assert meter.peak_memory_bytes() - before < 1 << 28

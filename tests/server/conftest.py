@@ -95,12 +95,17 @@ class Ranker(tf.Module):
         return {"score": 100 * self.weight * user + item, "tag": tag}
 
 
-def save_ranker(directory: Path, weight: float = 1.0) -> None:
-    """Writes a version of the ranker, complete from one moment to the next as a rename is."""
-    module = Ranker(weight)
+def save_version(directory: Path, module: tf.Module, signatures: Any) -> None:
+    """Writes a version of a model, complete from one moment to the next as a rename is."""
     beside = directory.with_name(directory.name + ".tmp")
-    tf.saved_model.save(module, str(beside), signatures=module.score)
+    tf.saved_model.save(module, str(beside), signatures=signatures)
     beside.rename(directory)
+
+
+def save_ranker(directory: Path, weight: float = 1.0) -> None:
+    """Writes a version of the ranker."""
+    module = Ranker(weight)
+    save_version(directory, module, module.score)
 
 
 RANKER_INPUTS = {

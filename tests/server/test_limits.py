@@ -1,12 +1,12 @@
 """What a request may ask for: its bytes, columns, rows and what it may make of them."""
 
 import gzip
-from pathlib import Path
 
 import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
+from colcast.loadtest.process import ProcessMeter
 from colcast.server import ServerProcess
 from tensorflow.core.framework import tensor_pb2
 from tensorflow.core.protobuf import saved_model_pb2
@@ -33,11 +33,6 @@ def limited_stubs(limited, connect):
     return connect(limited.target)
 
 
-def peak_memory_bytes(pid: int) -> int:
-    """The most memory the process has had resident so far."""
-    return int(Path(f"/proc/{pid}/status").read_text().split("VmHWM:")[1].split()[0]) * 1024
-
-
 def error_of(call):
     """(code, message) of a call."""
     return call.code(), call.details()
@@ -50,13 +45,14 @@ def expect_refused(limited, limited_stubs, ranker_inputs):
     def check(request, *words, **call):
         # The first request pays for memory that the server keeps.
         assert limited_stubs.predict(ranker_inputs)["score"].tolist() == [201, 202, 203]
-        before = peak_memory_bytes(limited.pid)
+        meter = ProcessMeter(limited.pid)
+        before = meter.peak_memory_bytes()
         code, details = error_of(
             limited_stubs.prediction.Predict.future(request, timeout=60, **call)
         )
         assert code == EXHAUSTED, details
         assert all(word in details for word in words), details
-        assert peak_memory_bytes(limited.pid) - before < 32 * MIB
+        assert meter.peak_memory_bytes() - before < 32 * MIB
         assert limited_stubs.predict(ranker_inputs)["score"].tolist() == [201, 202, 203]
 
     return check

@@ -5,7 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
+from colcast.loadtest.process import ProcessMeter
 from colcast.server import ServerProcess
+
+from .conftest import save_version
 
 MIB = 1 << 20
 PAGE = 4096
@@ -27,18 +30,12 @@ class Large(tf.Module):
 
 def save(directory: Path, bytes_of_weights: int = 4) -> None:
     model = Large(bytes_of_weights)
-    beside = directory.with_name("beside")
-    tf.saved_model.save(model, str(beside), signatures=model.score)
-    beside.rename(directory)
+    save_version(directory, model, model.score)
 
 
 def page_faults(pid: int) -> int:
     """Pages the process has been given so far."""
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[7])
-
-
-def resident_bytes(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE
 
 
 def test_the_next_request_reuses_the_memory_of_large_tensors(tmp_path: Path, connect):
@@ -66,8 +63,9 @@ def test_a_model_that_is_unloaded_gives_its_memory_back(
     save(tmp_path / "1", 128 * MIB)
     flags = ["--file_system_poll_wait_seconds=1"]
     with ServerProcess("large", tmp_path, flags) as server:
-        both = resident_bytes(server.pid)
+        meter = ProcessMeter(server.pid)
+        both = meter.memory_bytes()
         save(tmp_path / "2")
         stubs = connect(server.target)
         wait_until(lambda: stubs.states("large").get(1, ("",))[0] == "END")
-        wait_until(lambda: resident_bytes(server.pid) < both - 100 * MIB)
+        wait_until(lambda: meter.memory_bytes() < both - 100 * MIB)
