@@ -50,14 +50,9 @@ class GraphAlone:
 
     def __init__(self, version_directory: Path, requests: Sequence[bytes]) -> None:
         """Takes the SavedModel and serialized PredictRequests to one signature."""
+        self._version_directory = version_directory
+        self._requests = requests
         self._resources = ExitStack()
-        folder = Path(self._resources.enter_context(tempfile.TemporaryDirectory()))
-        files = [folder / str(number) for number in range(len(requests))]
-        for file, request in zip(files, requests, strict=True):
-            file.write_bytes(request)
-        self._log = self._resources.enter_context((folder / "log").open("w+"))
-        benchmark = find_executable().with_name("engine_benchmark")
-        self._command = [str(part) for part in (benchmark, version_directory, *files)]
 
     def cpu_seconds(self, calls: int) -> float:
         """Runs so many requests, going round them, and returns the CPU time that they took.
@@ -77,9 +72,16 @@ class GraphAlone:
 
     def __enter__(self) -> Self:
         """Loads the model."""
+        folder = Path(self._resources.enter_context(tempfile.TemporaryDirectory()))
+        files = [folder / str(number) for number in range(len(self._requests))]
+        for file, request in zip(files, self._requests, strict=True):
+            file.write_bytes(request)
+        self._log = self._resources.enter_context((folder / "log").open("w+"))
+        benchmark = find_executable().with_name("engine_benchmark")
+        command = [str(part) for part in (benchmark, self._version_directory, *files)]
         pipe = subprocess.PIPE
         self._process = self._resources.enter_context(
-            subprocess.Popen(self._command, stdin=pipe, stdout=pipe, stderr=self._log, text=True)
+            subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=self._log, text=True)
         )
         return self
 
@@ -110,14 +112,12 @@ def overheads(
                 with GraphAlone(version_directory, [r.payload for r in requests]) as graph:
                     sender.run(requests, calls=_ROUNDS.warm_up)
                     graph.cpu_seconds(_ROUNDS.warm_up)
-                    pairs = [
-                        (
-                            sender.run(requests, calls=_ROUNDS.calls, meter=meter),
-                            graph.cpu_seconds(_ROUNDS.calls),
-                        )
-                        for _ in range(_ROUNDS.rounds)
-                    ]
-                found.append(_row(size, name, [(sent.server_cpu_seconds, g) for sent, g in pairs]))
+                    pairs = []
+                    for _ in range(_ROUNDS.rounds):
+                        sent = sender.run(requests, calls=_ROUNDS.calls, meter=meter)
+                        alone = graph.cpu_seconds(_ROUNDS.calls)
+                        pairs.append((sent.server_cpu_seconds, alone))
+                found.append(_row(size, name, pairs))
     return found
 
 

@@ -8,9 +8,10 @@ segments are added row by row (TensorFlow's core/kernels/segment_reduction_ops_i
 
 _SHAPES = {
     "BroadcastTo", "Concat", "ConcatV2", "EnsureShape", "ExpandDims", "Fill", "Identity",
-    "IdentityN", "OnesLike", "Pack", "Pad", "PadV2", "PreventGradient", "Range", "Rank", "Reshape",
-    "Reverse", "ReverseV2", "Shape", "ShapeN", "Size", "Slice", "Snapshot", "Split", "SplitV",
-    "Squeeze", "StopGradient", "StridedSlice", "Tile", "Transpose", "Unpack", "ZerosLike",
+    "IdentityN", "OnesLike", "Pack", "Pad", "PadV2", "Placeholder", "PlaceholderWithDefault",
+    "PreventGradient", "Range", "Rank", "Reshape", "Reverse", "ReverseV2", "Shape", "ShapeN",
+    "Size", "Slice", "Snapshot", "Split", "SplitV", "Squeeze", "StopGradient", "StridedSlice",
+    "Tile", "Transpose", "Unpack", "ZerosLike",
 }  # fmt: skip
 _LOOKUPS = {
     "Bucketize", "Gather", "GatherNd", "GatherV2", "LookupTableFind", "LookupTableFindV2", "OneHot",

@@ -79,7 +79,7 @@ def sort_sides(
         _spread(name, sources, sides.from_user)
         _spread(name, sources, from_items)
         reason = held.get(name) or why_pinned(node, graph)
-        if exact and name in sides.from_user and name not in {*user, *items}:
+        if exact and name in sides.from_user:
             reason = reason or why_inexact(node)
         _spread(name, every, sides.unsteady, start=node.op in TF1_CONTROL_FLOW)
         _spread(name, every, after_effect, start=has_effect(node, graph))

@@ -94,9 +94,9 @@ absl::Status SignatureRunner::Run(const PredictRequest& request, RunResult* resu
   return status;
 }
 
-bool SignatureRunner::UseExact(const std::string& name, const SignatureRunner& exact) {
-  if (exact.output_aliases_ != output_aliases_) return false;
-  if (exact.inputs_.inputs().size() != inputs_.inputs().size()) return false;
+void SignatureRunner::UseExact(const std::string& name, const SignatureRunner& exact) {
+  if (exact.output_aliases_ != output_aliases_) return;
+  if (exact.inputs_.inputs().size() != inputs_.inputs().size()) return;
   bool any_once = false;
   for (size_t i = 0; i < inputs_.inputs().size(); ++i) {
     const std::string& feed = exact.inputs_.feed_names()[i];
@@ -107,11 +107,10 @@ bool SignatureRunner::UseExact(const std::string& name, const SignatureRunner& e
     any_once |= once;
     if (!absl::StartsWith(feed, name + "/inputs/") || theirs.alias != expected.alias ||
         theirs.dtype != expected.dtype || theirs.dims != expected.dims) {
-      return false;
+      return;
     }
   }
   if (any_once) exact_ = &exact;
-  return any_once;
 }
 
 const SignatureRunner& SignatureRunner::For(const PredictRequest& request) const {

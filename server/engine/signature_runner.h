@@ -39,9 +39,9 @@ class SignatureRunner {
 
   // From now on requests that send once what `exact` declares with one row are run by it: the
   // signature NAME_exact that the exporter put beside this one, equal to the last bit, with the
-  // user's part of the graph at one row (docs/late.md). False, and nothing changes, if it is none
-  // of this signature: other inputs, outputs or dtypes. `exact` must outlive this runner.
-  bool UseExact(const std::string& name, const SignatureRunner& exact);
+  // user's part of the graph at one row (docs/late.md). Nothing changes if it is none of this
+  // signature: other inputs, outputs or dtypes. `exact` must outlive this runner.
+  void UseExact(const std::string& name, const SignatureRunner& exact);
 
   // The runner that answers the request: the exact one or this.
   const SignatureRunner& For(const PredictRequest& request) const;

@@ -12,6 +12,8 @@ import yaml
 from colcast.server import find_executable
 from dockerfile_parse import DockerfileParser
 
+from .conftest import server_flags
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 DEPLOY = REPOSITORY / "deploy"
 KUBERNETES = "1.33"
@@ -23,9 +25,8 @@ def load(name: str) -> dict:
 
 
 def known_flags() -> set[str]:
-    """The flags the built server has."""
-    listed = subprocess.run([find_executable(), "--help"], capture_output=True, text=True).stdout
-    return set(re.findall(r"^ +--(\w+) \(", listed, re.MULTILINE)) | {"flagfile"}
+    """The flags the built server takes: its own, and that which names a file of flags."""
+    return server_flags() | {"flagfile"}
 
 
 def flags_in(text: str) -> set[str]:

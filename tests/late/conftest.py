@@ -41,6 +41,12 @@ def generated(placeholders: Mapping[str, Any], rows: int, random: np.random.Gene
     return columns
 
 
+def variable(name: str, *shape: int) -> Any:
+    """A variable of random numbers, not yet initialised."""
+    normal = v1.random_normal_initializer(stddev=0.5)
+    return v1.get_variable(name, shape, initializer=normal, use_resource=True)
+
+
 class Model:
     """A columnar model with its late signature.
 

@@ -8,8 +8,7 @@ import tensorflow as tf
 from colcast.export import ExportError
 from colcast.export.late._exact_ops import EXACT_OPS
 
-v1 = tf.compat.v1
-Columns = dict[str, Any]
+from .conftest import Columns, variable
 
 COLUMNS = {
     "age": (tf.float32, [6]),
@@ -20,20 +19,15 @@ COLUMNS = {
 USER = ["age", "id", "word"]
 
 
-def _weights(name: str, *shape: int) -> Any:
-    normal = v1.random_normal_initializer(stddev=0.5)
-    return v1.get_variable(name, shape, initializer=normal, use_resource=True)
-
-
 def _looked_up(c: Columns) -> Any:
-    words = tf.gather(_weights("words", 20, 8), tf.strings.to_hash_bucket_fast(c["word"], 20))
-    ids = tf.gather(_weights("ids", 20, 8), tf.math.floormod(c["id"], 20))
+    words = tf.gather(variable("words", 20, 8), tf.strings.to_hash_bucket_fast(c["word"], 20))
+    ids = tf.gather(variable("ids", 20, 8), tf.math.floormod(c["id"], 20))
     return tf.concat([words, ids], 1)
 
 
 def _network(x: Any) -> Columns:
-    hidden = tf.nn.sigmoid(tf.matmul(x, _weights("first", x.shape[-1], 33)))
-    return {"score": tf.matmul(hidden, _weights("last", 33, 1))}
+    hidden = tf.nn.sigmoid(tf.matmul(x, variable("first", x.shape[-1], 33)))
+    return {"score": tf.matmul(hidden, variable("last", 33, 1))}
 
 
 def _tables(c: Columns) -> Columns:
@@ -41,7 +35,7 @@ def _tables(c: Columns) -> Columns:
 
 
 def _scaled(c: Columns) -> Columns:
-    age = (c["age"] - _weights("mean", 6)) / (1.0 + tf.square(_weights("deviation", 6)))
+    age = (c["age"] - variable("mean", 6)) / (1.0 + tf.square(variable("deviation", 6)))
     return _network(tf.concat([tf.clip_by_value(age, -2.0, 2.0), c["price"]], 1))
 
 
@@ -61,11 +55,11 @@ def _stacked(c: Columns) -> Columns:
 def _wordy(c: Columns) -> Columns:
     crossed = tf.strings.join([c["word"], tf.strings.as_string(c["id"])], "/")
     crossed = tf.strings.to_hash_bucket_fast(crossed, 50)
-    return _network(tf.concat([tf.gather(_weights("crossed", 50, 8), crossed), c["price"]], 1))
+    return _network(tf.concat([tf.gather(variable("crossed", 50, 8), crossed), c["price"]], 1))
 
 
 def _tower(c: Columns) -> Columns:
-    tower = tf.nn.tanh(tf.matmul(_looked_up(c), _weights("tower", 16, 6)))
+    tower = tf.nn.tanh(tf.matmul(_looked_up(c), variable("tower", 16, 6)))
     return {"score": tf.reduce_sum(tower * c["price"], 1)}
 
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-v1 = tf.compat.v1
-Columns = dict[str, Any]
+from .conftest import Columns, variable
 
 COLUMNS = {
     "u": (tf.float32, [6]),
@@ -21,20 +20,15 @@ COLUMNS = {
 USER = ["u", "uid", "word", "clicked"]
 
 
-def _weights(name: str, *shape: int) -> Any:
-    normal = v1.random_normal_initializer(stddev=0.5)
-    return v1.get_variable(name, shape, initializer=normal, use_resource=True)
-
-
 def _table(name: str, ids: Any, width: int = 6) -> Any:
     if ids.dtype == tf.string:
         ids = tf.strings.to_hash_bucket_fast(ids, 20)
-    return tf.gather(_weights(name, 20, width), tf.math.floormod(ids, 20))
+    return tf.gather(variable(name, 20, width), tf.math.floormod(ids, 20))
 
 
 def _dense(name: str, x: Any, units: int) -> Any:
     return tf.nn.bias_add(
-        tf.matmul(x, _weights(name, x.shape[-1], units)), _weights(f"{name}b", units)
+        tf.matmul(x, variable(name, x.shape[-1], units)), variable(f"{name}b", units)
     )
 
 
@@ -50,7 +44,7 @@ def _mean_of_clicked(c: Columns) -> Any:
 
 def _batch_norm(x: Any) -> Any:
     width = x.shape[-1]
-    gamma, beta, mean = (_weights(name, width) for name in ("gamma", "beta", "mean"))
+    gamma, beta, mean = (variable(name, width) for name in ("gamma", "beta", "mean"))
     return tf.nn.batch_normalization(x, mean, tf.square(mean) + 0.5, beta, gamma, 1e-3)
 
 
@@ -109,7 +103,7 @@ def test_split_reaches_through_batch_norm_and_nested_concats(model: Any, nested:
 def test_transposed_kernel(model: Any) -> None:
     def build(c: Columns) -> Columns:
         x = tf.concat([c["u"], c["x"]], 1)
-        return {"score": tf.matmul(x, _weights("k", 3, 12), transpose_b=True)}
+        return {"score": tf.matmul(x, variable("k", 3, 12), transpose_b=True)}
 
     built = model(build, COLUMNS, USER)
     built.check()
@@ -119,7 +113,7 @@ def test_transposed_kernel(model: Any) -> None:
 @pytest.mark.parametrize("keepdims", [False, True])
 def test_sum_over_features_is_split(model: Any, keepdims: bool) -> None:
     def build(c: Columns) -> Columns:
-        x = tf.concat([c["u"], c["x"]], 1) * _weights("w", 12)
+        x = tf.concat([c["u"], c["x"]], 1) * variable("w", 12)
         return {"score": tf.reduce_sum(x, axis=1, keepdims=keepdims) + 0.5}
 
     built = model(build, COLUMNS, USER)
@@ -199,8 +193,8 @@ def test_cross_layers(model: Any, full_matrix: bool) -> None:
     def build(c: Columns) -> Columns:
         x0 = x = tf.concat([_mean_of_clicked(c), c["u"], c["x"], _table("i", c["iid"])], 1)
         for layer in range(2):
-            weights = _weights(f"w{layer}", 24, 24 if full_matrix else 1)
-            x = x0 * (tf.matmul(x, weights) + _weights(f"b{layer}", 24)) + x
+            kernel = variable(f"w{layer}", 24, 24 if full_matrix else 1)
+            x = x0 * (tf.matmul(x, kernel) + variable(f"b{layer}", 24)) + x
         return _mlp(x)
 
     built = model(build, COLUMNS, USER)
@@ -220,8 +214,8 @@ def _attention(c: Columns, tensordot: bool) -> Any:
     together = tf.concat([queries, keys, queries - keys, queries * keys], axis=-1)
     together = tf.ensure_shape(together, [None, None, 24])
     if tensordot:
-        hidden = tf.nn.sigmoid(tf.tensordot(together, _weights("w1", 24, 8), 1) + _weights("b1", 8))
-        scores = (tf.tensordot(hidden, _weights("w2", 8, 1), 1) + _weights("b2", 1))[:, :, 0]
+        hidden = tf.nn.sigmoid(tf.tensordot(together, variable("w1", 24, 8), 1) + variable("b1", 8))
+        scores = (tf.tensordot(hidden, variable("w2", 8, 1), 1) + variable("b2", 1))[:, :, 0]
     else:
         flat = tf.reshape(together, [-1, 24])
         hidden = tf.nn.sigmoid(_dense("w1", flat, 8))
@@ -286,7 +280,7 @@ def test_sparse_user_feature_is_looked_up_once(model: Any) -> None:
             tf.shape(c["clicked"], out_type=tf.int64),
         )
         clicked = tf.nn.safe_embedding_lookup_sparse(
-            _weights("clicks", 20, 6), sparse, combiner="sqrtn"
+            variable("clicks", 20, 6), sparse, combiner="sqrtn"
         )
         return _mlp(tf.concat([clicked, c["x"]], 1))
 
@@ -312,7 +306,7 @@ def test_sparse_cross_of_user_and_item_keeps_the_item_side_exact(model: Any) -> 
 def test_ops_that_wait_for_the_users_side(model: Any) -> None:
     def build(c: Columns) -> Columns:
         with tf.control_dependencies([tf.nn.relu(c["u"])]):
-            kernel = tf.identity(_weights("k", 6, 3))
+            kernel = tf.identity(variable("k", 6, 3))
         return {"score": tf.matmul(c["x"], kernel)}
 
     model(build, COLUMNS, USER).check()

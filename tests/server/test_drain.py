@@ -5,7 +5,6 @@ import json
 import os
 import signal
 import threading
-import time
 
 import grpc
 import pytest
@@ -15,16 +14,8 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 
 
-def wait_until(condition, timeout_seconds=60):
-    """Returns once condition() is true."""
-    deadline = time.monotonic() + timeout_seconds
-    while not condition():
-        assert time.monotonic() < deadline, "timed out"
-        time.sleep(0.02)
-
-
 @pytest.fixture
-def draining(ranker_base_path):
+def draining(ranker_base_path, wait_until):
     """A server that has been asked to stop and takes its time."""
     flags = ["--drain_seconds=600", "--rest_api_port=-1"]
     with ServerProcess("ranker", ranker_base_path, flags) as server:

@@ -14,6 +14,7 @@ from colcast.server import ServerProcess
 
 v1 = tf.compat.v1
 EXACT = 0.5
+USER_ONCE = {"user": [2.0], "item": [1.0, 2.0], "scale": 1.0}
 
 
 def save(directory: Path, exact_inputs: str = "columnar_exact/inputs/") -> None:
@@ -44,9 +45,9 @@ def ranker(tmp_path_factory: pytest.TempPathFactory, connect) -> Iterator[Any]:
         yield connect(server.target)
 
 
-def scores(stubs: Any, user: list[float], item: list[float], **spec: Any) -> list[float]:
+def scores(stubs: Any, user: list[float], item: list[float]) -> list[float]:
     inputs = {"user": user, "item": item, "scale": 1.0}
-    return stubs.predict(inputs, signature_name="columnar", **spec)["score"].tolist()
+    return stubs.predict(inputs, signature_name="columnar")["score"].tolist()
 
 
 def test_the_user_sent_once_is_run_by_the_exact_signature(ranker):
@@ -66,15 +67,13 @@ def test_an_item_feature_sent_once_beside_users_is_expanded_as_ever(ranker):
 
 
 def test_the_answer_names_the_signature_that_was_asked_for(ranker):
-    inputs = {"user": [2.0], "item": [1.0, 2.0], "scale": 1.0}
-    request = ranker.request(inputs, signature_name="columnar")
+    request = ranker.request(USER_ONCE, signature_name="columnar")
     response = ranker.prediction.Predict(request, timeout=30)
     assert response.model_spec.signature_name == "columnar"
 
 
 def test_outputs_are_filtered_as_ever(ranker):
-    inputs = {"user": [2.0], "item": [1.0, 2.0], "scale": 1.0}
-    outputs = ranker.predict(inputs, signature_name="columnar", output_filter=["score"])
+    outputs = ranker.predict(USER_ONCE, signature_name="columnar", output_filter=["score"])
     assert {name: value.tolist() for name, value in outputs.items()} == {
         "score": [201 + EXACT, 202 + EXACT]
     }
@@ -90,7 +89,7 @@ def test_outputs_are_filtered_as_ever(ranker):
     ],
 )
 def test_errors_speak_of_the_signature_that_was_asked_for(ranker, wrong, words):
-    inputs = {"user": [2.0], "item": [1.0, 2.0], "scale": 1.0} | wrong
+    inputs = USER_ONCE | wrong
     inputs = {name: value for name, value in inputs.items() if value is not None}
     with pytest.raises(grpc.RpcError) as error:
         ranker.predict(inputs, signature_name="columnar")
