@@ -45,6 +45,18 @@ absl::Status WithAlias(absl::string_view alias, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat("input \"", alias, "\": ", status.message()));
 }
 
+absl::Status UnknownError(absl::Span<const ReceivedInput> received, absl::Span<const int> positions,
+                          const absl::Status& planned) {
+  Phrases phrases;
+  for (size_t i = 0; i < received.size(); ++i) {
+    if (positions[i] >= 0) continue;
+    phrases.Add(absl::StrCat("input \"", received[i].alias, "\" is not in the signature"));
+  }
+  // A misspelt input is missing, too: say both.
+  if (!planned.ok()) phrases.Add(planned.message());
+  return absl::InvalidArgumentError(std::move(phrases).Take());
+}
+
 absl::Status BuildShape(Dims dims, bool batched, int64_t rows, TensorShape* shape) {
   if (batched && !dims.empty()) dims[0] = rows;
   return TensorShape::BuildTensorShape(dims, shape);
@@ -97,23 +109,36 @@ int SignatureInputs::Find(absl::string_view alias) const {
   return found == positions_.end() ? -1 : found->second;
 }
 
-absl::Status SignatureInputs::Build(absl::Span<const ReceivedInput> received, Scratch* scratch,
+void SignatureInputs::FindAll(absl::Span<const ReceivedInput> received,
+                              std::vector<int>* positions) const {
+  positions->resize(received.size(), -1);
+  for (size_t i = 0; i < received.size(); ++i) {
+    int& position = (*positions)[i];
+    const bool is_known = position >= 0 && static_cast<size_t>(position) < inputs_.size() &&
+                          inputs_[position].alias == received[i].alias;
+    if (!is_known) position = Find(received[i].alias);
+  }
+}
+
+absl::Status SignatureInputs::Build(absl::Span<const ReceivedInput> received,
+                                    absl::Span<const int> positions, Scratch* scratch,
                                     std::vector<Tensor>* feeds) const {
   if (!unfeedable_.ok()) return unfeedable_;
   scratch->sources.assign(inputs_.size(), nullptr);
   scratch->shapes.assign(inputs_.size(), ReceivedShape());
   bool any_unknown = false;
-  for (const ReceivedInput& input : received) {
-    const int position = Find(input.alias);
+  for (size_t i = 0; i < received.size(); ++i) {
+    const int position = positions[i];
     if (position < 0) {
       any_unknown = true;
       continue;
     }
-    scratch->sources[position] = input.source;
-    scratch->shapes[position] = {false, input.source->dtype(), input.source->dims()};
+    const ColumnSource* const source = received[i].source;
+    scratch->sources[position] = source;
+    scratch->shapes[position] = {false, source->dtype(), source->dims()};
   }
   const absl::Status planned = PlanExpansion(inputs_, scratch->shapes, &scratch->plan);
-  if (any_unknown) return UnknownError(received, planned);
+  if (any_unknown) return UnknownError(received, positions, planned);
   if (!planned.ok()) return planned;
   if (absl::Status status = CheckLimits(*scratch); !status.ok()) return status;
 
@@ -168,19 +193,6 @@ absl::Status SignatureInputs::BuildFeed(int position, const Scratch& scratch, Te
   absl::Status status =
       BuildShape(Dims(dims.begin(), dims.end()), expand, scratch.plan.rows, &target);
   return status.ok() ? scratch.sources[position]->BuildTensor(target, feed) : status;
-}
-
-absl::Status SignatureInputs::UnknownError(absl::Span<const ReceivedInput> received,
-                                           const absl::Status& planned) const {
-  Phrases phrases;
-  for (const ReceivedInput& input : received) {
-    if (Find(input.alias) < 0) {
-      phrases.Add(absl::StrCat("input \"", input.alias, "\" is not in the signature"));
-    }
-  }
-  // A misspelt input is missing, too: say both.
-  if (!planned.ok()) phrases.Add(planned.message());
-  return absl::InvalidArgumentError(std::move(phrases).Take());
 }
 
 }  // namespace colcast

@@ -168,6 +168,16 @@ TEST(SignatureInputsTest, BuildsOneTensorForEachInputExpandedAndDefaulted) {
   EXPECT_THAT(Values<int64_t>(feeds[4]), ElementsAre(405, 405, 405));
 }
 
+TEST(SignatureInputsTest, PositionsOfAnotherRequestDoNotMislead) {
+  const SignatureInputs inputs = Prepared(Ranking());
+  const std::vector<ReceivedInput> received = {{"user"}, {"nobody"}, {"item"}};
+  for (std::vector<int> positions :
+       {std::vector<int>{}, {4, -1, 1}, {1, 4, 0}, {5, 99, -7}, {0, 1, 2, 3, 4}}) {
+    inputs.FindAll(received, &positions);
+    EXPECT_THAT(positions, ElementsAre(4, -1, 1));
+  }
+}
+
 TEST(SignatureInputsTest, WhatIsSentOverridesTheDefault) {
   const SignatureInputs inputs = Prepared(Ranking());
   const Request request(

@@ -34,37 +34,38 @@ double CpuSeconds() {
   return now.tv_sec + 1e-9 * now.tv_nsec;
 }
 
-void RunGraph(const SignatureRunner& runner, const std::vector<tensorflow::Tensor>& feeds) {
-  RunResult result;
-  const absl::Status status = runner.RunFeeds(feeds, runner.all_outputs(), &result);
-  if (!status.ok()) Die(status.ToString());
-}
-
 std::string ReadFile(const char* path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) Die(std::string("can not read ") + path);
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-const SignatureRunner& RunnerOf(const TensorFlowModel& model, const std::string& message) {
-  PredictRequest request;
-  Status status = DecodePredictRequest(Bytes(message), &request);
-  if (!status.ok()) Die(status.message);
-  const auto runner = model.FindRunner(request.model_spec().signature_name);
-  if (!runner.ok()) Die(runner.status().ToString());
-  return (*runner)->For(request);
-}
+// What a request makes of itself before the graph runs.
+struct Prepared {
+  const SignatureRunner* runner;
+  std::vector<tensorflow::Tensor> feeds;
+};
 
-std::vector<tensorflow::Tensor> FeedsOf(const SignatureRunner& runner, const std::string& message) {
+Prepared Prepare(const TensorFlowModel& model, const std::string& message) {
   PredictRequest request;
   if (Status status = DecodePredictRequest(Bytes(message), &request); !status.ok()) {
     Die(status.message);
   }
-  std::vector<tensorflow::Tensor> feeds;
+  const auto asked = model.FindRunner(request.model_spec().signature_name);
+  if (!asked.ok()) Die(asked.status().ToString());
+  Prepared prepared;
   ExpansionStats stats;
-  const absl::Status built = runner.BuildFeeds(request, &feeds, &stats);
-  if (!built.ok()) Die(built.ToString());
-  return feeds;
+  const auto runner = (*asked)->BuildFeeds(request, &prepared.feeds, &stats);
+  if (!runner.ok()) Die(runner.status().ToString());
+  prepared.runner = *runner;
+  return prepared;
+}
+
+void RunGraph(const Prepared& request) {
+  RunResult result;
+  const SignatureRunner& runner = *request.runner;
+  const absl::Status status = runner.RunFeeds(request.feeds, runner.all_outputs(), &result);
+  if (!status.ok()) Die(status.ToString());
 }
 
 int Main(int argc, char** argv) {
@@ -73,14 +74,13 @@ int Main(int argc, char** argv) {
   for (int i = 2; i < argc; ++i) messages.push_back(ReadFile(argv[i]));
   const auto model = TensorFlowModel::Load(argv[1], {"serve"}, Options());
   if (!model.ok()) Die(model.status().ToString());
-  const SignatureRunner& runner = RunnerOf(**model, messages[0]);
-  std::vector<std::vector<tensorflow::Tensor>> feeds;
-  for (const std::string& message : messages) feeds.push_back(FeedsOf(runner, message));
+  std::vector<Prepared> prepared;
+  for (const std::string& message : messages) prepared.push_back(Prepare(**model, message));
 
   size_t turn = 0;
   for (int calls = 0; std::cin >> calls;) {
     const double start = CpuSeconds();
-    for (int i = 0; i < calls; ++i) RunGraph(runner, feeds[turn++ % feeds.size()]);
+    for (int i = 0; i < calls; ++i) RunGraph(prepared[turn++ % prepared.size()]);
     std::printf("%.9f\n", CpuSeconds() - start);
     std::fflush(stdout);
   }

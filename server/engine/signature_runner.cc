@@ -22,6 +22,7 @@ constexpr int kCallerThread = -1;
 struct Scratch {
   std::vector<WireColumn> columns;
   std::vector<ReceivedInput> received;
+  std::vector<int> positions;
   SignatureInputs::Scratch inputs;
 };
 
@@ -83,13 +84,10 @@ absl::Status SignatureRunner::Run(const PredictRequest& request, RunResult* resu
   if (absl::Status status = SelectOutputs(request.output_filter(), &outputs); !status.ok()) {
     return status;
   }
-  const SignatureRunner* runner = &For(request);
-  absl::Status status = runner->BuildFeeds(request, &feeds, &result->expansion);
-  if (!status.ok() && runner != this) {
-    runner = this;  // whose error speaks of the signature that was asked for
-    status = BuildFeeds(request, &feeds, &result->expansion);
-  }
-  if (status.ok()) status = runner->RunFeeds(feeds, outputs, result);
+  const absl::StatusOr<const SignatureRunner*> runner =
+      BuildFeeds(request, &feeds, &result->expansion);
+  const absl::Status status =
+      runner.ok() ? (*runner)->RunFeeds(feeds, outputs, result) : runner.status();
   feeds.clear();
   return status;
 }
@@ -98,6 +96,7 @@ void SignatureRunner::UseExact(const std::string& name, const SignatureRunner& e
   if (exact.output_aliases_ != output_aliases_) return;
   if (exact.inputs_.inputs().size() != inputs_.inputs().size()) return;
   bool any_once = false;
+  std::vector<ExactInput> exact_inputs;
   for (size_t i = 0; i < inputs_.inputs().size(); ++i) {
     const std::string& feed = exact.inputs_.feed_names()[i];
     const DeclaredInput& theirs = exact.inputs_.inputs()[i];
@@ -109,29 +108,32 @@ void SignatureRunner::UseExact(const std::string& name, const SignatureRunner& e
         theirs.dtype != expected.dtype || theirs.dims != expected.dims) {
       return;
     }
+    exact_inputs.push_back(once               ? ExactInput::kOnce
+                           : theirs.batched() ? ExactInput::kRows
+                                              : ExactInput::kAsHere);
   }
   if (any_once) exact_ = &exact;
+  exact_inputs_ = std::move(exact_inputs);
 }
 
-const SignatureRunner& SignatureRunner::For(const PredictRequest& request) const {
-  if (exact_ == nullptr) return *this;
+bool SignatureRunner::FitsExact(absl::Span<const ReceivedInput> received,
+                                absl::Span<const int> positions) const {
+  if (exact_ == nullptr) return false;
   int64_t rows = 1;
-  for (const Column& column : request) {
-    const int position = inputs_.Find(column.name);
-    if (position < 0) return *this;
-    if (!inputs_.inputs()[position].batched()) continue;
-    if (column.dims.empty()) return *this;
-    if (exact_->inputs_.inputs()[position].batched()) {
-      rows = std::max(rows, column.dims[0]);
-    } else if (column.dims[0] != 1) {
-      return *this;
-    }
+  for (size_t i = 0; i < received.size(); ++i) {
+    if (positions[i] < 0) return false;
+    const ExactInput input = exact_inputs_[positions[i]];
+    if (input == ExactInput::kAsHere) continue;
+    const absl::Span<const int64_t> dims = received[i].source->dims();
+    if (dims.empty() || (input == ExactInput::kOnce && dims[0] != 1)) return false;
+    rows = std::max(rows, dims[0]);
   }
-  return rows > 1 ? *exact_ : *this;
+  return rows > 1;
 }
 
-absl::Status SignatureRunner::BuildFeeds(const PredictRequest& request, std::vector<Tensor>* feeds,
-                                         ExpansionStats* stats) const {
+absl::StatusOr<const SignatureRunner*> SignatureRunner::BuildFeeds(const PredictRequest& request,
+                                                                   std::vector<Tensor>* feeds,
+                                                                   ExpansionStats* stats) const {
   thread_local Scratch scratch;
   const auto columns = static_cast<int64_t>(request.column_count());
   if (columns > options_.max_request_columns) {
@@ -140,9 +142,21 @@ absl::Status SignatureRunner::BuildFeeds(const PredictRequest& request, std::vec
                                                      options_.max_request_columns));
   }
   if (absl::Status status = ReceiveColumns(request, &scratch); !status.ok()) return status;
-  absl::Status status = inputs_.Build(scratch.received, &scratch.inputs, feeds);
-  if (status.ok()) *stats = Summarize(scratch.columns, scratch.inputs.plan);
-  return status;
+  inputs_.FindAll(scratch.received, &scratch.positions);
+  const auto build = [&](const SignatureInputs& inputs) {
+    return inputs.Build(scratch.received, scratch.positions, &scratch.inputs, feeds);
+  };
+  const SignatureRunner* runner = this;
+  absl::Status status = absl::OkStatus();
+  if (FitsExact(scratch.received, scratch.positions)) {
+    status = build(exact_->inputs_);
+    if (status.ok()) runner = exact_;
+  }
+  // An error speaks of the signature that was asked for.
+  if (runner == this) status = build(inputs_);
+  if (!status.ok()) return status;
+  *stats = Summarize(scratch.columns, scratch.inputs.plan);
+  return runner;
 }
 
 absl::Status SignatureRunner::RunFeeds(const std::vector<Tensor>& feeds,

@@ -3,6 +3,7 @@
 #ifndef COLCAST_SERVER_ENGINE_SIGNATURE_RUNNER_H_
 #define COLCAST_SERVER_ENGINE_SIGNATURE_RUNNER_H_
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <shared_mutex>
@@ -12,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "server/engine/engine.h"
 #include "server/wire/predict_request.h"
 #include "serving_patches/signature_inputs.h"
@@ -43,16 +45,16 @@ class SignatureRunner {
   // signature: other inputs, outputs or dtypes. `exact` must outlive this runner.
   void UseExact(const std::string& name, const SignatureRunner& exact);
 
-  // The runner that answers the request: the exact one or this.
-  const SignatureRunner& For(const PredictRequest& request) const;
-
   // RESOURCE_EXHAUSTED beyond a limit, INVALID_ARGUMENT as SignatureInputs::Build has it, and for
   // an output_filter that names an unknown output or one output twice.
   absl::Status Run(const PredictRequest& request, RunResult* result) const;
 
-  // The two halves of Run, `outputs` are positions in the sorted aliases, rising.
-  absl::Status BuildFeeds(const PredictRequest& request, std::vector<tensorflow::Tensor>* feeds,
-                          ExpansionStats* stats) const;
+  // The two halves of Run. RunFeeds is to be called on the runner that BuildFeeds returns: the
+  // exact one or this. `outputs` are positions in the sorted aliases, rising; both runners have the
+  // same.
+  absl::StatusOr<const SignatureRunner*> BuildFeeds(const PredictRequest& request,
+                                                    std::vector<tensorflow::Tensor>* feeds,
+                                                    ExpansionStats* stats) const;
   absl::Status RunFeeds(const std::vector<tensorflow::Tensor>& feeds,
                         const std::vector<int>& outputs, RunResult* result) const;
   const std::vector<int>& all_outputs() const { return all_outputs_; }
@@ -64,9 +66,17 @@ class SignatureRunner {
     std::vector<int> fetches;  // output i of the set is fetched tensor number fetches[i]
   };
 
+  // What the exact signature takes for an input.
+  enum class ExactInput : uint8_t {
+    kAsHere,  // what this one does, which is not batched
+    kOnce,    // one row
+    kRows,    // any number of rows
+  };
+
   SignatureRunner(SignatureInputs inputs, tensorflow::Session* session, const Options& options)
       : inputs_(std::move(inputs)), session_(session), options_(options) {}
 
+  bool FitsExact(absl::Span<const ReceivedInput> received, absl::Span<const int> positions) const;
   absl::Status SelectOutputs(const std::vector<std::string_view>& filter,
                              std::vector<int>* outputs) const;
   absl::StatusOr<const Callable*> FindOrMakeCallable(const std::vector<int>& outputs) const;
@@ -76,6 +86,7 @@ class SignatureRunner {
   tensorflow::Session* const session_;
   const Options options_;
   const SignatureRunner* exact_ = nullptr;
+  std::vector<ExactInput> exact_inputs_;     // by position
   std::vector<std::string> output_aliases_;  // sorted
   std::vector<std::string> output_tensors_;  // the graph's name of each
   absl::Status unfetchable_;                 // what Run answers if an output is no dense tensor

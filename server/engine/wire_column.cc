@@ -41,10 +41,9 @@ class StringFiller final : public StringVisitor {
 
 }  // namespace
 
-absl::Status WireColumn::Check() const {
-  int64_t count = 0;
-  if (Status status = ElementCount(*column_, &count); !status.ok()) return ToAbsl(status);
-  return ToAbsl(CheckValues(*column_, count));
+absl::Status WireColumn::Check() {
+  if (Status status = ElementCount(*column_, &count_); !status.ok()) return ToAbsl(status);
+  return ToAbsl(CheckValues(*column_, count_));
 }
 
 int64_t WireColumn::WireBytes() const {
@@ -55,13 +54,11 @@ int64_t WireColumn::WireBytes() const {
 }
 
 double WireColumn::ExtraBytes(int64_t copies) const {
-  int64_t count = 0;
-  if (!ElementCount(*column_, &count).ok()) return 0;
   const auto sent = static_cast<double>(WireBytes());
-  double bytes = count;
+  double bytes = count_;
   if (dtype() == tensorflow::DT_STRING) {
     bytes *= sizeof(tstring);
-    bytes += sent + RepeatedStringBytes(*column_, count);
+    bytes += sent + RepeatedStringBytes(*column_, count_);
   } else {
     bytes *= tensorflow::DataTypeSize(dtype());
   }
@@ -69,8 +66,6 @@ double WireColumn::ExtraBytes(int64_t copies) const {
 }
 
 absl::Status WireColumn::BuildTensor(const tensorflow::TensorShape& target, Tensor* out) const {
-  int64_t count = 0;
-  if (Status status = ElementCount(*column_, &count); !status.ok()) return ToAbsl(status);
   Tensor tensor(tensorflow::cpu_allocator(), dtype(), target);
   if (!tensor.IsInitialized() && target.num_elements() > 0) {
     return absl::ResourceExhaustedError(absl::StrCat("no memory for a tensor of shape ",
@@ -81,12 +76,12 @@ absl::Status WireColumn::BuildTensor(const tensorflow::TensorShape& target, Tens
     Status status;
     if (dtype() == tensorflow::DT_STRING) {
       StringFiller filler(tensor.flat<tstring>().data());
-      status = VisitStrings(*column_, count, &filler);
+      status = VisitStrings(*column_, count_, &filler);
     } else {
-      status = CopyValues(*column_, count, tensor.data());
+      status = CopyValues(*column_, count_, tensor.data());
     }
     if (!status.ok()) return ToAbsl(status);
-    if (target.num_elements() != count) RepeatFirstRow(&tensor);
+    if (target.num_elements() != count_) RepeatFirstRow(&tensor);
   }
   *out = std::move(tensor);
   return absl::OkStatus();

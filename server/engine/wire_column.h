@@ -10,16 +10,18 @@ namespace colcast::engine {
 class WireColumn final : public ColumnSource {
  public:
   // `column` must outlive this object.
-  explicit WireColumn(const Column& column) : column_(&column) {}
+  explicit WireColumn(const Column& column)
+      : column_(&column),
+        dims_(column.dims),
+        dtype_(static_cast<tensorflow::DataType>(column.dtype)) {}
 
-  // Whether the values fit the shape, from sizes alone: asked for every column of a request before
-  // the first tensor is allocated, so that a column that lies about its rows costs nothing.
-  absl::Status Check() const;
+  // Whether the values fit the shape, from sizes alone: to be asked once for every column of a
+  // request before the first tensor is allocated, so that a column that lies about its rows costs
+  // nothing. All that follows REQUIRES that it was OK.
+  absl::Status Check();
 
-  tensorflow::DataType dtype() const override {
-    return static_cast<tensorflow::DataType>(column_->dtype);
-  }
-  absl::Span<const int64_t> dims() const override { return column_->dims; }
+  tensorflow::DataType dtype() const override { return dtype_; }
+  absl::Span<const int64_t> dims() const override { return dims_; }
 
   // What the values take in the message, roughly: their field headers may be in it.
   int64_t WireBytes() const;
@@ -31,7 +33,11 @@ class WireColumn final : public ColumnSource {
                            tensorflow::Tensor* out) const override;
 
  private:
+  // What is asked more than once lies here: a request's columns are spread over the cache.
   const Column* column_;
+  absl::Span<const int64_t> dims_;
+  tensorflow::DataType dtype_;
+  int64_t count_ = 0;  // elements
 };
 
 }  // namespace colcast::engine
