@@ -38,6 +38,23 @@ TEST(ReaderTest, ReadsTagsVarintsAndBytesAcrossAnySlices) {
   });
 }
 
+TEST(ReaderTest, ShortRecordsAreReadUpToOneThatIsNot) {
+  constexpr uint32_t kTag = MakeTag(8, kLengthType);
+  const std::string records = BytesField(8, "a") + BytesField(8, "") + BytesField(8, "b\0c"s);
+  const std::string long_record = BytesField(8, std::string(128, 'x'));
+  for (const std::string& next : {VarintField(7, 1), long_record, BytesField(8, "d"), "\x42"s}) {
+    ForEachSlicing(records + next, [&](const Bytes& bytes) {
+      Reader reader(bytes);
+      std::string read;
+      reader.ReadShortRecords(kTag, [&](const uint8_t* data, size_t size) {
+        read += BytesField(8, {reinterpret_cast<const char*>(data), size});
+      });
+      EXPECT_EQ(read + reader.Rest().ToString(), records + next);
+      if (bytes.contiguous()) EXPECT_EQ(read, records);
+    });
+  }
+}
+
 TEST(ReaderTest, NestedReaderEndsWithItsBytesAndKnowsItsOffset) {
   ForEachSlicing("\x0a\x02\x08\x07\x10\x09", [](const Bytes& bytes) {
     Reader reader(bytes);

@@ -155,7 +155,7 @@ bool TensorDecoder::MergeVarints(uint32_t tag, Reader* message) {
   if (WireTypeOf(tag) == kVarintType) {
     uint64_t ignored_value;
     if (!message->ReadVarint(&ignored_value)) return false;
-    CountOne(FieldNumberOf(tag));
+    CountUnpacked(FieldNumberOf(tag), 1);
     return true;
   }
   Bytes body;
@@ -168,7 +168,7 @@ bool TensorDecoder::MergeVarints(uint32_t tag, Reader* message) {
 bool TensorDecoder::MergeFixed(uint32_t tag, uint32_t value_size, Reader* message) {
   if (WireTypeOf(tag) != kLengthType) {
     if (!message->Skip(value_size)) return false;
-    CountOne(FieldNumberOf(tag));
+    CountUnpacked(FieldNumberOf(tag), 1);
     return true;
   }
   Bytes body;
@@ -179,11 +179,15 @@ bool TensorDecoder::MergeFixed(uint32_t tag, uint32_t value_size, Reader* messag
 
 bool TensorDecoder::MergeStrings(Reader* message) {
   constexpr auto kField = static_cast<uint32_t>(ValueField::kString);
+  constexpr uint32_t kTag = MakeTag(kField, kLengthType);
+  int64_t count = 0;
   do {
     Bytes ignored_value;
     if (!message->ReadBytes(&ignored_value)) return false;
-    CountOne(kField);
-  } while (message->SkipTag(MakeTag(kField, kLengthType)));
+    ++count;
+    message->ReadShortRecords(kTag, [&](const uint8_t*, size_t) { ++count; });
+  } while (message->SkipTag(kTag));
+  CountUnpacked(kField, count);
   return true;
 }
 
@@ -201,8 +205,8 @@ void TensorDecoder::CountPacked(uint32_t field_number, int64_t count, const Byte
   }
 }
 
-void TensorDecoder::CountOne(uint32_t field_number) {
-  ++counts_[field_number];
+void TensorDecoder::CountUnpacked(uint32_t field_number, int64_t count) {
+  counts_[field_number] += count;
   message_has_values_ = true;
   if (first_field_ == 0) first_field_ = field_number;
   if (field_number == first_field_) only_body_known_ = false;

@@ -34,7 +34,7 @@ class TensorDecoder {
   bool MergeFixed(uint32_t tag, uint32_t value_size, Reader* message);
   bool MergeStrings(Reader* message);  // this one and those right behind it
   void CountPacked(uint32_t field_number, int64_t count, const Bytes& body);
-  void CountOne(uint32_t field_number);
+  void CountUnpacked(uint32_t field_number, int64_t count);
 
   Column* column_ = nullptr;
 

@@ -140,34 +140,6 @@ bool ReadLength(Reader* reader, size_t* length) {
   return true;
 }
 
-Status VisitContent(const Column& column, int64_t count, StringVisitor* visitor) {
-  const Bytes& content = column.values.tensor_content;
-  Reader lengths(content);
-  size_t total = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    size_t length;
-    if (!ReadLength(&lengths, &length)) {
-      return InvalidArgument(Input(column), ": tensor_content of ", content.size(),
-                             " bytes ends or is malformed at the length of string ", i, " of ",
-                             count);
-    }
-    total += length;
-  }
-  if (total != lengths.left()) {
-    return InvalidArgument(Input(column), ": the ", count, " strings in tensor_content need ",
-                           total, " bytes after their lengths, ", lengths.left(), " were sent");
-  }
-  size_t offset = content.size() - total;
-  lengths = Reader(content);
-  for (int64_t i = 0; i < count; ++i) {
-    size_t length = 0;
-    if (!ReadLength(&lengths, &length)) break;
-    visitor->Set(i, content.Sub(offset, length));
-    offset += length;
-  }
-  return OkStatus();
-}
-
 // A bool in tensor_content is one byte, and only two of its values are bools.
 Status CheckBools(const Column& column, int64_t count, const void* bools) {
   const auto* const begin = static_cast<const uint8_t*>(bools);
@@ -261,14 +233,37 @@ double RepeatedStringBytes(const Column& column, int64_t count) {
   return static_cast<double>(count - column.values.count) * last;
 }
 
-Status VisitStrings(const Column& column, int64_t count, StringVisitor* visitor) {
+Status CheckStrings(const Column& column, int64_t count) {
   if (Status status = CheckValues(column, count); !status.ok()) return status;
   if (column.dtype != DT_STRING) return Internal(Input(column), ": not a string column");
-  if (!column.values.tensor_content.empty()) return VisitContent(column, count, visitor);
-  int64_t next = 0;
-  ForEachRecord(column.values, ValueField::kString,
-                [&](const Bytes& value) { visitor->Set(next++, value); });
-  if (next < count) visitor->Repeat(next, count);
+  return OkStatus();
+}
+
+Status VisitStringContent(const Column& column, int64_t count, StringVisitor* visitor) {
+  const Bytes& content = column.values.tensor_content;
+  Reader lengths(content);
+  size_t total = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    size_t length;
+    if (!ReadLength(&lengths, &length)) {
+      return InvalidArgument(Input(column), ": tensor_content of ", content.size(),
+                             " bytes ends or is malformed at the length of string ", i, " of ",
+                             count);
+    }
+    total += length;
+  }
+  if (total != lengths.left()) {
+    return InvalidArgument(Input(column), ": the ", count, " strings in tensor_content need ",
+                           total, " bytes after their lengths, ", lengths.left(), " were sent");
+  }
+  size_t offset = content.size() - total;
+  lengths = Reader(content);
+  for (int64_t i = 0; i < count; ++i) {
+    size_t length = 0;
+    if (!ReadLength(&lengths, &length)) break;
+    visitor->Set(i, content.Sub(offset, length));
+    offset += length;
+  }
   return OkStatus();
 }
 

@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "server/wire/predict_request.h"
+#include "server/wire/value_records.h"
 
 namespace colcast {
 
@@ -47,13 +48,31 @@ class StringVisitor {
   virtual void Repeat(int64_t begin, int64_t end) = 0;
 };
 
-// Hands `count` strings to `visitor`. Checks what CheckValues checks, and that tensor_content, if
-// used, holds exactly `count` lengths and then their bytes; nothing is visited if it does not.
-Status VisitStrings(const Column& column, int64_t count, StringVisitor* visitor);
+// Hands `count` strings to `visitor`, a StringVisitor; one that is final is called directly. Checks
+// what CheckValues checks, and that tensor_content, if used, holds exactly `count` lengths and then
+// their bytes; nothing is visited if it does not.
+template <typename Visitor>
+Status VisitStrings(const Column& column, int64_t count, Visitor* visitor);
 
 // The bytes of the strings that are made by repeating the last one, if a DT_STRING column has to
 // fill `count` elements. A double, because it does not overflow.
 double RepeatedStringBytes(const Column& column, int64_t count);
+
+// Implementation details follow.
+
+Status CheckStrings(const Column& column, int64_t count);
+Status VisitStringContent(const Column& column, int64_t count, StringVisitor* visitor);
+
+template <typename Visitor>
+Status VisitStrings(const Column& column, int64_t count, Visitor* visitor) {
+  if (Status status = CheckStrings(column, count); !status.ok()) return status;
+  if (!column.values.tensor_content.empty()) return VisitStringContent(column, count, visitor);
+  int64_t next = 0;
+  ForEachRecord(column.values, ValueField::kString,
+                [&](const Bytes& value) { visitor->Set(next++, value); });
+  if (next < count) visitor->Repeat(next, count);
+  return OkStatus();
+}
 
 }  // namespace colcast
 

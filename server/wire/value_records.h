@@ -42,6 +42,8 @@ void ForEachRecord(const ColumnValues& values, ValueField field, Visit&& visit) 
         do {
           if (!reader.ReadBytes(&body)) return;
           visit(body);
+          reader.ReadShortRecords(
+              packed_tag, [&](const uint8_t* data, size_t size) { visit(Bytes(data, size)); });
         } while (reader.SkipTag(packed_tag));
       } else {
         const Bytes from_here = reader.Rest();
