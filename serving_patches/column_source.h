@@ -33,6 +33,7 @@ class ColumnSource {
 
   // Decodes the column into a tensor of shape `target`: that of dims(), or, for a column of one
   // row, with another first dimension, to which the row is repeated.
+  // Overwrites `*out`, and maybe the values of the tensor it held, unless others share them.
   // INVALID_ARGUMENT for content that does not fit dims(). The caller adds the input's alias.
   virtual absl::Status BuildTensor(const tensorflow::TensorShape& target,
                                    tensorflow::Tensor* out) const = 0;

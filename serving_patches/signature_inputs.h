@@ -60,7 +60,8 @@ class SignatureInputs {
   // request whose inputs came in the same order.
   void FindAll(absl::Span<const ReceivedInput> received, std::vector<int>* positions) const;
 
-  // Sets `*feeds` to one tensor for each input, by position, expanded as the rule says.
+  // Sets `*feeds` to one tensor for each input, by position, expanded as the rule says. Tensors
+  // that it holds may be filled again, unless others share their memory.
   //
   // Of an alias that occurs twice in `received`, the last counts.
   // RESOURCE_EXHAUSTED beyond the limits, before anything is allocated: a column of no elements may

@@ -39,6 +39,15 @@ absl::Status ReceiveColumns(const PredictRequest& request, Scratch* scratch) {
   return absl::OkStatus();
 }
 
+// What is left is filled again by the thread's next request, if it has as many rows or, as for the
+// user's tensors, one: small tensors cost more to allocate and to free than to fill.
+void DropLarge(std::vector<Tensor>* feeds) {
+  constexpr size_t kMaxKeptBytes = 4096;
+  for (Tensor& feed : *feeds) {
+    if (feed.TotalBytes() > kMaxKeptBytes) feed = Tensor();
+  }
+}
+
 // `columns` as they were given to SignatureInputs::Build, `plan` as it came back.
 ExpansionStats Summarize(const std::vector<WireColumn>& columns, const ExpansionPlan& plan) {
   ExpansionStats stats;
@@ -88,7 +97,7 @@ absl::Status SignatureRunner::Run(const PredictRequest& request, RunResult* resu
       BuildFeeds(request, &feeds, &result->expansion);
   const absl::Status status =
       runner.ok() ? (*runner)->RunFeeds(feeds, outputs, result) : runner.status();
-  feeds.clear();
+  DropLarge(&feeds);
   return status;
 }
 

@@ -31,13 +31,18 @@ class StringFiller final : public StringVisitor {
   }
 
   void Repeat(int64_t begin, int64_t end) override {
-    if (begin == 0) return;  // a new tensor's strings are empty
-    for (int64_t i = begin; i < end; ++i) out_[i] = out_[begin - 1];
+    const tstring last = begin == 0 ? tstring() : out_[begin - 1];
+    for (int64_t i = begin; i < end; ++i) out_[i] = last;
   }
 
  private:
   tstring* const out_;
 };
+
+bool CanBeFilled(const Tensor& tensor, tensorflow::DataType dtype,
+                 const tensorflow::TensorShape& shape) {
+  return tensor.dtype() == dtype && tensor.shape() == shape && tensor.RefCountIsOne();
+}
 
 }  // namespace
 
@@ -66,24 +71,25 @@ double WireColumn::ExtraBytes(int64_t copies) const {
 }
 
 absl::Status WireColumn::BuildTensor(const tensorflow::TensorShape& target, Tensor* out) const {
-  Tensor tensor(tensorflow::cpu_allocator(), dtype(), target);
-  if (!tensor.IsInitialized() && target.num_elements() > 0) {
-    return absl::ResourceExhaustedError(absl::StrCat("no memory for a tensor of shape ",
-                                                     target.DebugString(), " and dtype ",
-                                                     tensorflow::DataTypeString(dtype())));
-  }
-  if (target.num_elements() > 0) {
-    Status status;
-    if (dtype() == tensorflow::DT_STRING) {
-      StringFiller filler(tensor.flat<tstring>().data());
-      status = VisitStrings(*column_, count_, &filler);
-    } else {
-      status = CopyValues(*column_, count_, tensor.data());
+  if (!CanBeFilled(*out, dtype(), target)) {
+    Tensor tensor(tensorflow::cpu_allocator(), dtype(), target);
+    if (!tensor.IsInitialized() && target.num_elements() > 0) {
+      return absl::ResourceExhaustedError(absl::StrCat("no memory for a tensor of shape ",
+                                                       target.DebugString(), " and dtype ",
+                                                       tensorflow::DataTypeString(dtype())));
     }
-    if (!status.ok()) return ToAbsl(status);
-    if (target.num_elements() != count_) RepeatFirstRow(&tensor);
+    *out = std::move(tensor);
   }
-  *out = std::move(tensor);
+  if (target.num_elements() == 0) return absl::OkStatus();
+  Status status;
+  if (dtype() == tensorflow::DT_STRING) {
+    StringFiller filler(static_cast<tstring*>(out->data()));
+    status = VisitStrings(*column_, count_, &filler);
+  } else {
+    status = CopyValues(*column_, count_, out->data());
+  }
+  if (!status.ok()) return ToAbsl(status);
+  if (target.num_elements() != count_) RepeatFirstRow(out);
   return absl::OkStatus();
 }
 

@@ -28,7 +28,8 @@ class WireColumn final : public ColumnSource {
 
   double ExtraBytes(int64_t copies) const override;
 
-  // Decodes into the tensor's buffer; a row to be repeated is decoded into its first row.
+  // Decodes into the tensor's buffer; a row to be repeated is decoded into its first row. The
+  // buffer is that of `*out` if it has the dtype and the shape already and nobody shares it.
   absl::Status BuildTensor(const tensorflow::TensorShape& target,
                            tensorflow::Tensor* out) const override;
 

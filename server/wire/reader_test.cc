@@ -50,7 +50,9 @@ TEST(ReaderTest, ShortRecordsAreReadUpToOneThatIsNot) {
         read += BytesField(8, {reinterpret_cast<const char*>(data), size});
       });
       EXPECT_EQ(read + reader.Rest().ToString(), records + next);
-      if (bytes.contiguous()) EXPECT_EQ(read, records);
+      if (bytes.contiguous()) {
+        EXPECT_EQ(read, records);
+      }
     });
   }
 }
