@@ -8,6 +8,7 @@
 
 #include "server/inference/call.h"
 #include "server/inference/multi_inference.h"
+#include "server/rpc/message_call.h"
 #include "server/rpc/model_spec.h"
 #include "server/rpc/received_bytes.h"
 #include "server/rpc/worker_call.h"
@@ -34,10 +35,9 @@ class ExampleCall final : public WorkerCall {
                            const inference::CallOptions&, Response*, inference::CallStats*);
 
   // `schema` is the request's; the others as WorkerCall has them.
-  ExampleCall(const char* api, const MessageSchema& schema, Infer infer,
-              grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
-              grpc::ByteBuffer* response, const Backend& backend)
-      : WorkerCall(api, context, request, response, backend), schema_(schema), infer_(infer) {}
+  ExampleCall(const char* api, const MessageSchema& schema, Infer infer, UnaryCall* call,
+              const Backend& backend)
+      : WorkerCall(api, call, backend), schema_(schema), infer_(infer) {}
 
  private:
   Status Respond() override {
@@ -60,16 +60,7 @@ class ExampleCall final : public WorkerCall {
     const Status status = infer_(servable(), parsed, parts.input, backend().calls, &answer, &stats);
     record()->runtime = stats.runtime;
     record()->expansion = stats.expansion;
-    return status.ok() ? Write(answer) : status;
-  }
-
-  Status Write(const Response& answer) {
-    bool own_buffer = false;
-    const grpc::Status written =
-        grpc::SerializationTraits<Response>::Serialize(answer, response(), &own_buffer);
-    if (written.ok()) return OkStatus();
-    return Internal("the ", Response::descriptor()->name(),
-                    " can not be sent: ", written.error_message());
+    return status.ok() ? WriteMessage(answer, response()) : status;
   }
 
   const MessageSchema& schema_;

@@ -5,6 +5,9 @@
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
 
+#include <algorithm>
+#include <thread>
+
 #include "server/protos/health.pb.h"
 #include "server/rpc/bounded_inflate.h"
 #include "server/rpc/unix_socket.h"
@@ -39,6 +42,12 @@ void AddChannelArguments(const GrpcServer::Options& options, grpc::ServerBuilder
   }
 }
 
+// One, for as many cores as it keeps busy: it reads what the workers decode.
+int NumThreads() {
+  constexpr int kCoresPerThread = 8;
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / kCoresPerThread);
+}
+
 }  // namespace
 
 Status GrpcServer::Start(const Options& options, const Backend& backend,
@@ -46,9 +55,9 @@ Status GrpcServer::Start(const Options& options, const Backend& backend,
   std::unique_ptr<GrpcServer> made(new GrpcServer(backend));
   const std::string wanted = options.host + ':' + std::to_string(options.port);
   int bound_port = 0;
-  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  if (!getenv("PROTO")) grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   google::protobuf::LinkMessageReflection<grpc::health::v1::HealthCheckRequest>();
-  grpc::EnableDefaultHealthCheckService(options.health_service);
+  grpc::EnableDefaultHealthCheckService(options.health_service && !getenv("PROTO"));
   grpc::ServerBuilder builder;
   builder.AddListeningPort(wanted, Credentials(options.tls), &bound_port);
   if (!options.socket_path.empty()) {
@@ -61,12 +70,16 @@ Status GrpcServer::Start(const Options& options, const Backend& backend,
   builder.SetMaxReceiveMessageSize(options.max_request_bytes);
   builder.SetMaxSendMessageSize(-1);
   AddChannelArguments(options, &builder);
+  made->loop_ = std::make_unique<EventLoop>(&builder);
   made->server_ = builder.BuildAndStart();
   if (made->server_ == nullptr || bound_port == 0) {
     return Unavailable("can not listen on ", wanted,
                        ": the port is in use, or the host is not one of this machine's");
   }
   made->address_ = options.host + ':' + std::to_string(bound_port);
+  made->prediction_service_.Serve(made->loop_.get());
+  made->model_service_.Serve(made->loop_.get());
+  made->loop_->Start(NumThreads());
   made->SetServing(false);
   *server = std::move(made);
   return OkStatus();
@@ -75,12 +88,14 @@ Status GrpcServer::Start(const Options& options, const Backend& backend,
 void GrpcServer::SetServing(bool serving) {
   grpc::HealthCheckServiceInterface* const health = server_->GetHealthCheckService();
   if (health == nullptr) return;
-  for (const char* name : {"", tensorflow::serving::PredictionService::service_full_name(),
-                           tensorflow::serving::ModelService::service_full_name()}) {
+  for (const char* name : {"", kPredictionService, kModelService}) {
     health->SetServingStatus(name, serving);
   }
 }
 
-void GrpcServer::Shutdown() { server_->Shutdown(); }
+void GrpcServer::Shutdown() {
+  server_->Shutdown();
+  loop_->Shutdown();
+}
 
 }  // namespace colcast::rpc

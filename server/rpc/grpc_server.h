@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "server/backend.h"
+#include "server/rpc/event_loop.h"
 #include "server/rpc/model_service.h"
 #include "server/rpc/prediction_service.h"
+#include "server/rpc/unary_service.h"
 #include "server/tls_config.h"
 
 namespace colcast::rpc {
@@ -46,13 +48,14 @@ class GrpcServer {
   void Shutdown();
 
  private:
-  explicit GrpcServer(const Backend& backend)
-      : prediction_service_(backend), model_service_(backend.models) {}
+  explicit GrpcServer(const Backend& backend) : backend_(backend) {}
 
-  PredictionService prediction_service_;
-  ModelService model_service_;
+  const Backend backend_;
+  UnaryService prediction_service_{kPredictionService, PredictionMethods(backend_)};
+  UnaryService model_service_{kModelService, ModelMethods(backend_.models)};
   std::string address_;
   std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<EventLoop> loop_;
 };
 
 }  // namespace colcast::rpc

@@ -1,11 +1,13 @@
 #include "server/rpc/model_service.h"
 
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "server/models/model_config.h"
+#include "server/rpc/message_call.h"
 #include "server/rpc/model_spec.h"
-#include "server/rpc/status.h"
+#include "tensorflow_serving/apis/model_service.pb.h"
 
 namespace colcast::rpc {
 namespace {
@@ -36,29 +38,32 @@ Status Describe(const models::ModelManager& models, const GetModelStatusRequest&
   return OkStatus();
 }
 
-}  // namespace
-
-grpc::ServerUnaryReactor* ModelService::GetModelStatus(grpc::CallbackServerContext* context,
-                                                       const GetModelStatusRequest* request,
-                                                       GetModelStatusResponse* response) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(ToGrpc(Describe(*models_, *request, response)));
-  return reactor;
+void Reload(models::ModelManager* manager, UnaryCall* call) {
+  using Call = MessageCall<ReloadConfigRequest, ReloadConfigResponse>;
+  const auto reload = std::make_shared<Call>(call);
+  std::vector<models::ModelConfig> models;
+  Status status = reload->Read();
+  if (!status.ok()) return call->Finish(status);
+  const auto answer = [reload](const Status& status) {
+    ToProto(status, reload->response()->mutable_status());
+    reload->Finish(status);
+  };
+  status = models::CheckModelConfig(reload->request().config(), &models);
+  if (status.ok()) status = manager->Reload(std::move(models), answer);
+  if (!status.ok()) answer(status);
 }
 
-grpc::ServerUnaryReactor* ModelService::HandleReloadConfigRequest(
-    grpc::CallbackServerContext* context, const ReloadConfigRequest* request,
-    ReloadConfigResponse* response) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  const auto answer = [reactor, response](const Status& status) {
-    ToProto(status, response->mutable_status());
-    reactor->Finish(ToGrpc(status));
+}  // namespace
+
+std::vector<UnaryService::Method> ModelMethods(models::ModelManager* models) {
+  return {
+      MessageMethod<GetModelStatusRequest, GetModelStatusResponse>(
+          "GetModelStatus",
+          [models](const GetModelStatusRequest& request, GetModelStatusResponse* response) {
+            return Describe(*models, request, response);
+          }),
+      {"HandleReloadConfigRequest", [models](UnaryCall* call) { Reload(models, call); }},
   };
-  std::vector<models::ModelConfig> models;
-  Status status = models::CheckModelConfig(request->config(), &models);
-  if (status.ok()) status = models_->Reload(std::move(models), answer);
-  if (!status.ok()) answer(status);
-  return reactor;
 }
 
 }  // namespace colcast::rpc

@@ -8,9 +8,7 @@ namespace colcast::rpc {
 
 class PredictCall final : public WorkerCall {
  public:
-  PredictCall(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
-              grpc::ByteBuffer* response, const Backend& backend)
-      : WorkerCall("Predict", context, request, response, backend) {}
+  PredictCall(UnaryCall* call, const Backend& backend) : WorkerCall("Predict", call, backend) {}
 
  private:
   Status Respond() override;

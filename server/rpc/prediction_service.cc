@@ -8,8 +8,9 @@
 #include "server/inference/regress.h"
 #include "server/rpc/example_call.h"
 #include "server/rpc/model_spec.h"
+#include "server/rpc/message_call.h"
 #include "server/rpc/predict_call.h"
-#include "server/rpc/status.h"
+#include "tensorflow_serving/apis/get_model_metadata.pb.h"
 
 namespace colcast::rpc {
 namespace {
@@ -53,48 +54,34 @@ Status Describe(const models::ModelManager& models, const GetModelMetadataReques
   return OkStatus();
 }
 
+template <typename Request, typename Response>
+UnaryService::Method ExampleMethod(const char* name, const MessageSchema& schema,
+                                   typename ExampleCall<Request, Response>::Infer infer,
+                                   const Backend& backend) {
+  return {name, [name, &schema, infer, &backend](UnaryCall* call) {
+            backend.workers->Submit(
+                new ExampleCall<Request, Response>(name, schema, infer, call, backend));
+          }};
+}
+
 }  // namespace
 
-grpc::ServerUnaryReactor* PredictionService::Predict(grpc::CallbackServerContext* context,
-                                                     const grpc::ByteBuffer* request,
-                                                     grpc::ByteBuffer* response) {
-  return Submit(new PredictCall(context, request, response, backend_));
-}
-
-grpc::ServerUnaryReactor* PredictionService::Classify(grpc::CallbackServerContext* context,
-                                                      const grpc::ByteBuffer* request,
-                                                      grpc::ByteBuffer* response) {
-  return Submit(new ExampleCall<ClassificationRequest, ClassificationResponse>(
-      "Classify", kExampleRequest, inference::Classify, context, request, response, backend_));
-}
-
-grpc::ServerUnaryReactor* PredictionService::Regress(grpc::CallbackServerContext* context,
-                                                     const grpc::ByteBuffer* request,
-                                                     grpc::ByteBuffer* response) {
-  return Submit(new ExampleCall<RegressionRequest, RegressionResponse>(
-      "Regress", kExampleRequest, inference::Regress, context, request, response, backend_));
-}
-
-grpc::ServerUnaryReactor* PredictionService::MultiInference(grpc::CallbackServerContext* context,
-                                                            const grpc::ByteBuffer* request,
-                                                            grpc::ByteBuffer* response) {
-  return Submit(new ExampleCall<MultiInferenceRequest, MultiInferenceResponse>(
-      "MultiInference", kMultiInferenceRequest, inference::MultiInference, context, request,
-      response, backend_));
-}
-
-grpc::ServerUnaryReactor* PredictionService::Submit(WorkerCall* call) {
-  grpc::ServerUnaryReactor* const reactor = call->reactor();
-  backend_.workers->Submit(call);  // which may have answered already when it returns
-  return reactor;
-}
-
-grpc::ServerUnaryReactor* PredictionService::GetModelMetadata(
-    grpc::CallbackServerContext* context, const GetModelMetadataRequest* request,
-    GetModelMetadataResponse* response) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(ToGrpc(Describe(*backend_.models, *request, response)));
-  return reactor;
+std::vector<UnaryService::Method> PredictionMethods(const Backend& backend) {
+  return {
+      {"Predict",
+       [&backend](UnaryCall* call) { backend.workers->Submit(new PredictCall(call, backend)); }},
+      ExampleMethod<ClassificationRequest, ClassificationResponse>("Classify", kExampleRequest,
+                                                                   inference::Classify, backend),
+      ExampleMethod<RegressionRequest, RegressionResponse>("Regress", kExampleRequest,
+                                                           inference::Regress, backend),
+      ExampleMethod<MultiInferenceRequest, MultiInferenceResponse>(
+          "MultiInference", kMultiInferenceRequest, inference::MultiInference, backend),
+      MessageMethod<GetModelMetadataRequest, GetModelMetadataResponse>(
+          "GetModelMetadata",
+          [&backend](const GetModelMetadataRequest& request, GetModelMetadataResponse* response) {
+            return Describe(*backend.models, request, response);
+          }),
+  };
 }
 
 }  // namespace colcast::rpc

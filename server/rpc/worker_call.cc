@@ -2,7 +2,6 @@
 
 #include <chrono>
 
-#include "server/rpc/status.h"
 #include "server/scheduling/drop_status.h"
 
 namespace colcast::rpc {
@@ -19,19 +18,14 @@ Clock::time_point ToSteady(std::chrono::system_clock::time_point deadline) {
 
 }  // namespace
 
-WorkerCall::WorkerCall(const char* api, grpc::CallbackServerContext* context,
-                       const grpc::ByteBuffer* request, grpc::ByteBuffer* response,
-                       const Backend& backend)
-    : context_(context),
-      reactor_(context->DefaultReactor()),
-      request_(request),
-      response_(response),
+WorkerCall::WorkerCall(const char* api, UnaryCall* call, const Backend& backend)
+    : call_(call),
       backend_(backend),
       received_(Clock::now()),
-      deadline_(ToSteady(context->deadline())) {
+      deadline_(ToSteady(call->deadline())) {
   record_.api = api;
   record_.entrypoint = "GRPC";
-  record_.request_bytes = request->Length();
+  record_.request_bytes = request().Length();
 }
 
 void WorkerCall::Run(Clock::duration waited) {
@@ -51,9 +45,9 @@ Status WorkerCall::FindServable(const ModelSpec& spec) {
 void WorkerCall::Answer(const Status& status) {
   record_.code = status.code;
   record_.latency = Clock::now() - received_;
-  record_.response_bytes = response_->Length();
+  record_.response_bytes = response()->Length();
   backend_.metrics->Record(record_);
-  reactor_->Finish(ToGrpc(status));
+  call_->Finish(status);
   delete this;
 }
 

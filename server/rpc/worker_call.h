@@ -2,34 +2,29 @@
 #ifndef COLCAST_SERVER_RPC_WORKER_CALL_H_
 #define COLCAST_SERVER_RPC_WORKER_CALL_H_
 
-#include <grpcpp/grpcpp.h>
-
 #include <memory>
 
 #include "server/backend.h"
 #include "server/inference/servable.h"
 #include "server/metrics/request_record.h"
+#include "server/rpc/unary_call.h"
 #include "server/scheduling/worker_pool.h"
 #include "server/wire/predict_request.h"
 #include "server/wire/status.h"
 
 namespace colcast::rpc {
 
-// Owns itself, until it has answered: Run and Drop end with its deletion. gRPC waits for the answer
-// with its own reactor, whose end takes no thread of its own.
+// Owns itself, until it has answered: Run and Drop end with its deletion.
 class WorkerCall : public scheduling::Job {
  public:
   scheduling::Clock::time_point deadline() const final { return deadline_; }
-  bool cancelled() const final { return context_->IsCancelled(); }
+  bool cancelled() const final { return call_->cancelled(); }
   void Run(scheduling::Clock::duration waited) final;
   void Drop(scheduling::DropReason reason) final;
-  grpc::ServerUnaryReactor* reactor() const { return reactor_; }
 
  protected:
-  // `api`, for the metrics, is a literal. The pointers are gRPC's and live until the answer is
-  // given; `backend` outlives every call.
-  WorkerCall(const char* api, grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
-             grpc::ByteBuffer* response, const Backend& backend);
+  // `api`, for the metrics, is a literal; `backend` outlives every call.
+  WorkerCall(const char* api, UnaryCall* call, const Backend& backend);
 
   // Writes the answer to response(), or says why there is none. Called at most once.
   virtual Status Respond() = 0;
@@ -37,8 +32,8 @@ class WorkerCall : public scheduling::Job {
   // Finds the servable that `spec` asks for and enters it into the record.
   Status FindServable(const ModelSpec& spec);
 
-  const grpc::ByteBuffer& request() const { return *request_; }
-  grpc::ByteBuffer* response() const { return response_; }
+  const grpc::ByteBuffer& request() const { return call_->request(); }
+  grpc::ByteBuffer* response() const { return call_->response(); }
   const Backend& backend() const { return backend_; }
   const inference::Servable& servable() const { return *servable_; }
   metrics::RequestRecord* record() { return &record_; }
@@ -46,10 +41,7 @@ class WorkerCall : public scheduling::Job {
  private:
   void Answer(const Status& status);
 
-  grpc::CallbackServerContext* const context_;
-  grpc::ServerUnaryReactor* const reactor_;
-  const grpc::ByteBuffer* const request_;
-  grpc::ByteBuffer* const response_;
+  UnaryCall* const call_;  // until it is finished
   const Backend& backend_;
   const scheduling::Clock::time_point received_;
   const scheduling::Clock::time_point deadline_;

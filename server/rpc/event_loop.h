@@ -1,0 +1,69 @@
+// gRPC's completion queues and the threads that wait on them, through which every service answers.
+//
+// gRPC lets one thread of a process wait for the sockets at a time (its ev_epoll1_linux.cc). Where
+// more would wait, each event wakes another one to take over, which costs a request more than all
+// else that gRPC does for it. So one thread waits as long as it keeps up, and no service has
+// threads of gRPC's own (the synchronous and the callback API): they would take their turns.
+#ifndef COLCAST_SERVER_RPC_EVENT_LOOP_H_
+#define COLCAST_SERVER_RPC_EVENT_LOOP_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace colcast::rpc {
+
+// What an operation on a queue is tagged with: happens once, on any thread, which it must not keep
+// long. `ok` is gRPC's: false if the operation came to nothing.
+class Event {
+ public:
+  virtual void Happen(bool ok) = 0;
+  void* tag() { return this; }
+
+ protected:
+  ~Event() = default;
+};
+
+// The event that calls a member function of its owner.
+template <typename Owner>
+class MemberEvent final : public Event {
+ public:
+  MemberEvent(Owner* owner, void (Owner::*member)(bool ok)) : owner_(owner), member_(member) {}
+  void Happen(bool ok) override { (owner_->*member_)(ok); }
+
+ private:
+  Owner* const owner_;
+  void (Owner::*const member_)(bool ok);
+};
+
+class EventLoop {
+ public:
+  explicit EventLoop(grpc::ServerBuilder* builder) : arrivals_(builder->AddCompletionQueue()) {}
+
+  // The loop's threads wait for what happens here: calls that arrive, messages of streams.
+  grpc::ServerCompletionQueue* arrivals() { return arrivals_.get(); }
+
+  // Nobody waits for what happens here, the ends of calls, so no thread wakes for one: whoever has
+  // finished a call calls HandleEndings(), and the loop's threads do when there is nothing else.
+  grpc::CompletionQueue* endings() { return &endings_; }
+  void HandleEndings();
+
+  // Once, when the server has been built.
+  void Start(int num_threads);
+
+  // Ends the threads, when all events have happened. Once, when the server has shut down.
+  void Shutdown();
+
+ private:
+  void Run();
+
+  const std::unique_ptr<grpc::ServerCompletionQueue> arrivals_;
+  grpc::CompletionQueue endings_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace colcast::rpc
+
+#endif  // COLCAST_SERVER_RPC_EVENT_LOOP_H_

@@ -1,0 +1,67 @@
+// A unary call whose messages are protobuf's: what is not hot.
+#ifndef COLCAST_SERVER_RPC_MESSAGE_CALL_H_
+#define COLCAST_SERVER_RPC_MESSAGE_CALL_H_
+
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/impl/codegen/proto_utils.h>
+
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "server/rpc/unary_service.h"
+#include "server/wire/status.h"
+
+namespace colcast::rpc {
+
+template <typename Message>
+Status WriteMessage(const Message& message, grpc::ByteBuffer* buffer) {
+  bool own_buffer = false;
+  const grpc::Status written =
+      grpc::SerializationTraits<Message>::Serialize(message, buffer, &own_buffer);
+  if (written.ok()) return OkStatus();
+  return Internal("the ", Message::descriptor()->name(),
+                  " can not be sent: ", written.error_message());
+}
+
+template <typename Request, typename Response>
+class MessageCall {
+ public:
+  explicit MessageCall(UnaryCall* call) : call_(call) {}
+
+  // INVALID_ARGUMENT if what came is no Request.
+  Status Read() {
+    grpc::ByteBuffer bytes(call_->request());
+    if (grpc::SerializationTraits<Request>::Deserialize(&bytes, &request_).ok()) return OkStatus();
+    return InvalidArgument("malformed ", Request::descriptor()->name(), ": protobuf can not parse its ",
+                           call_->request().Length(), " bytes");
+  }
+  const Request& request() const { return request_; }
+  Response* response() { return &response_; }
+
+  // Once, as UnaryCall::Finish.
+  void Finish(const Status& status) {
+    call_->Finish(status.ok() ? WriteMessage(response_, call_->response()) : status);
+  }
+
+ private:
+  UnaryCall* const call_;
+  Request request_;
+  Response response_;
+};
+
+// A method that is answered at once, on the event loop's thread.
+template <typename Request, typename Response>
+UnaryService::Method MessageMethod(std::string name,
+                                   std::function<Status(const Request&, Response*)> answer) {
+  return {std::move(name), [answer = std::move(answer)](UnaryCall* call) {
+            MessageCall<Request, Response> message(call);
+            Status status = message.Read();
+            if (status.ok()) status = answer(message.request(), message.response());
+            message.Finish(status);
+          }};
+}
+
+}  // namespace colcast::rpc
+
+#endif  // COLCAST_SERVER_RPC_MESSAGE_CALL_H_

@@ -1,0 +1,56 @@
+// A call of a unary method: a message in, a message or a status out, both as bytes.
+#ifndef COLCAST_SERVER_RPC_UNARY_CALL_H_
+#define COLCAST_SERVER_RPC_UNARY_CALL_H_
+
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/support/async_unary_call.h>
+
+#include <atomic>
+#include <chrono>
+
+#include "server/rpc/event_loop.h"
+#include "server/wire/status.h"
+
+namespace colcast::rpc {
+
+class UnaryService;
+
+// Owns itself, until it has been finished and gRPC is done with it.
+class UnaryCall {
+ public:
+  // Waits for the next call of the service's method number `method`.
+  static void Await(UnaryService* service, int method) { new UnaryCall(service, method); }
+
+  const grpc::ByteBuffer& request() const { return request_; }
+  grpc::ByteBuffer* response() { return &response_; }
+  std::chrono::system_clock::time_point deadline() const { return context_.deadline(); }
+  // Whether the client has gone, as far as the loop has heard: with the last call that ended.
+  bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
+
+  // Sends response(), or the status if that is an error. Once, on any thread; the call may be gone
+  // when this returns.
+  void Finish(const Status& status);
+
+ private:
+  UnaryCall(UnaryService* service, int method);
+  void Arrived(bool ok);
+  void Ended(bool ok);
+  void Sent(bool ok);
+  void Release();
+
+  UnaryService* const service_;
+  const int method_;
+  grpc::ServerContext context_;
+  grpc::ServerAsyncResponseWriter<grpc::ByteBuffer> writer_{&context_};
+  grpc::ByteBuffer request_;
+  grpc::ByteBuffer response_;
+  MemberEvent<UnaryCall> arrived_{this, &UnaryCall::Arrived};
+  MemberEvent<UnaryCall> ended_{this, &UnaryCall::Ended};
+  MemberEvent<UnaryCall> sent_{this, &UnaryCall::Sent};
+  std::atomic<bool> cancelled_{false};
+  std::atomic<int> events_to_come_{2};  // ended_ and sent_
+};
+
+}  // namespace colcast::rpc
+
+#endif  // COLCAST_SERVER_RPC_UNARY_CALL_H_

@@ -1,0 +1,31 @@
+#include "server/rpc/unary_service.h"
+
+#include <utility>
+
+namespace colcast::rpc {
+
+UnaryService::UnaryService(const std::string& name, std::vector<Method> methods)
+    : methods_(std::move(methods)) {
+  using grpc::internal::RpcServiceMethod;
+  for (size_t i = 0; i < methods_.size(); ++i) {
+    paths_.push_back('/' + name + '/' + methods_[i].name);
+  }
+  for (size_t i = 0; i < methods_.size(); ++i) {
+    AddMethod(new RpcServiceMethod(paths_[i].c_str(), RpcServiceMethod::NORMAL_RPC, nullptr));
+    MarkMethodRaw(static_cast<int>(i));
+  }
+}
+
+void UnaryService::Serve(EventLoop* loop) {
+  loop_ = loop;
+  for (size_t i = 0; i < methods_.size(); ++i) UnaryCall::Await(this, static_cast<int>(i));
+}
+
+void UnaryService::Request(int method, grpc::ServerContext* context, grpc::ByteBuffer* request,
+                           grpc::ServerAsyncResponseWriter<grpc::ByteBuffer>* writer,
+                           MemberEvent<UnaryCall>* arrived) {
+  RequestAsyncUnary(method, context, request, writer, loop_->endings(), loop_->arrivals(),
+                    arrived->tag());
+}
+
+}  // namespace colcast::rpc
