@@ -4,17 +4,21 @@
 // Usage: engine_benchmark MODEL_DIRECTORY REQUEST_FILE...
 //   A REQUEST_FILE holds a serialized PredictRequest; all ask for one signature and are taken in
 //   turn: a request that is the only one finds its rows of every table in the cache. For every
-//   number read from the standard input it runs that many requests and prints the CPU seconds they
-//   took, of all threads: TensorFlow parses tf.Examples on one of its own.
+//   line "CALLS PAUSE" of the standard input it runs that many requests, each after a pause of so
+//   many microseconds, and prints the CPU seconds they took, of all threads: TensorFlow parses
+//   tf.Examples on one of its own. Without pauses the graph finds its core as it left it, which no
+//   graph in a server does that waits for its next request.
 
 #include <time.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "server/engine/model.h"
@@ -78,10 +82,16 @@ int Main(int argc, char** argv) {
   for (const std::string& message : messages) prepared.push_back(Prepare(**model, message));
 
   size_t turn = 0;
-  for (int calls = 0; std::cin >> calls;) {
-    const double start = CpuSeconds();
-    for (int i = 0; i < calls; ++i) RunGraph(prepared[turn++ % prepared.size()]);
-    std::printf("%.9f\n", CpuSeconds() - start);
+  int calls = 0;
+  for (int64_t pause = 0; std::cin >> calls >> pause;) {
+    double seconds = 0;
+    for (int i = 0; i < calls; ++i) {
+      std::this_thread::sleep_for(std::chrono::microseconds(pause));
+      const double start = CpuSeconds();
+      RunGraph(prepared[turn++ % prepared.size()]);
+      seconds += CpuSeconds() - start;
+    }
+    std::printf("%.9f\n", seconds);
     std::fflush(stdout);
   }
   return 0;
