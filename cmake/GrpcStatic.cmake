@@ -1,8 +1,7 @@
 # Target grpc_static: Debian's gRPC and all it needs as archives. TensorFlow's wheel exports
 # symbols of the same names (BoringSSL, RE2, zlib, protobuf, abseil); with everything linked
 # statically and nothing exported, neither side can reach the other's.
-set(archives
-    grpc++_reflection grpc++ grpc address_sorting upb cares gpr protobuf re2 ssl crypto z)
+set(archives grpc++ grpc address_sorting upb cares gpr protobuf re2 ssl crypto z)
 file(GLOB absl_archives /usr/lib/*/libabsl_*.a)
 if(NOT absl_archives)
   message(FATAL_ERROR "libabsl-dev's archives not found; scripts/setup.sh installs them")

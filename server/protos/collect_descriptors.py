@@ -1,7 +1,8 @@
-"""Writes TF Serving's protos, and all they import, as one FileDescriptorSet.
+"""Writes the protos of all services, and all they import, as one FileDescriptorSet.
 
-The tensorflow-serving-api wheel ships generated Python instead of .proto files, but the
-descriptors inside it are complete, and protoc reads them with --descriptor_set_in.
+The wheels of TF Serving's API and of gRPC's health check and reflection ship generated Python
+instead of .proto files, but the descriptors inside are complete, and protoc reads them with
+--descriptor_set_in.
 
 Usage: collect_descriptors.py OUTPUT    (prints the set's file names, dependencies first)
 """
@@ -13,13 +14,21 @@ from pathlib import Path
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
 from google.protobuf import descriptor, descriptor_pb2
+from grpc_health.v1 import health_pb2
+from grpc_reflection.v1alpha import reflection_pb2
 from tensorflow_serving.apis import (
     model_service_pb2,
     prediction_log_pb2,
     prediction_service_pb2,
 )
 
-_ROOTS = (prediction_service_pb2, model_service_pb2, prediction_log_pb2)
+_ROOTS = (
+    prediction_service_pb2,
+    model_service_pb2,
+    prediction_log_pb2,
+    health_pb2,
+    reflection_pb2,
+)
 
 
 def collect(roots: tuple[descriptor.FileDescriptor, ...]) -> descriptor_pb2.FileDescriptorSet:

@@ -1,15 +1,12 @@
 #include "server/rpc/grpc_server.h"
 
 #include <absl/strings/numbers.h>
-#include <google/protobuf/message.h>
-#include <grpcpp/ext/proto_server_reflection_plugin.h>
-#include <grpcpp/health_check_service_interface.h>
 
 #include <algorithm>
 #include <thread>
 
-#include "server/protos/health.pb.h"
 #include "server/rpc/bounded_inflate.h"
+#include "server/rpc/reflection_service.h"
 #include "server/rpc/unix_socket.h"
 
 namespace colcast::rpc {
@@ -48,24 +45,37 @@ int NumThreads() {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / kCoresPerThread);
 }
 
+std::vector<std::string> ServiceNames(const GrpcServer::Options& options) {
+  std::vector<std::string> names = {kPredictionService, kModelService, kReflectionService};
+  if (options.health_service) names.push_back(kHealthService);
+  return names;
+}
+
+std::unique_ptr<HealthService> MakeHealthService(const GrpcServer::Options& options) {
+  if (!options.health_service) return nullptr;
+  return std::make_unique<HealthService>(
+      std::vector<std::string>{"", kPredictionService, kModelService});
+}
+
 }  // namespace
+
+GrpcServer::GrpcServer(const Options& options, const Backend& backend)
+    : backend_(backend),
+      health_service_(MakeHealthService(options)),
+      reflection_service_(kReflectionMethod, ReflectionOpener(ServiceNames(options))) {}
 
 Status GrpcServer::Start(const Options& options, const Backend& backend,
                          std::unique_ptr<GrpcServer>* server) {
-  std::unique_ptr<GrpcServer> made(new GrpcServer(backend));
+  std::unique_ptr<GrpcServer> made(new GrpcServer(options, backend));
   const std::string wanted = options.host + ':' + std::to_string(options.port);
   int bound_port = 0;
-  if (!getenv("PROTO")) grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-  google::protobuf::LinkMessageReflection<grpc::health::v1::HealthCheckRequest>();
-  grpc::EnableDefaultHealthCheckService(options.health_service && !getenv("PROTO"));
   grpc::ServerBuilder builder;
   builder.AddListeningPort(wanted, Credentials(options.tls), &bound_port);
   if (!options.socket_path.empty()) {
     if (Status status = ClearSocketPath(options.socket_path); !status.ok()) return status;
     builder.AddListeningPort("unix:" + options.socket_path, Credentials(options.tls));
   }
-  builder.RegisterService(&made->prediction_service_);
-  builder.RegisterService(&made->model_service_);
+  made->Register(&builder);
   SetMaxInflatedBytes(options.max_request_bytes);
   builder.SetMaxReceiveMessageSize(options.max_request_bytes);
   builder.SetMaxSendMessageSize(-1);
@@ -77,23 +87,36 @@ Status GrpcServer::Start(const Options& options, const Backend& backend,
                        ": the port is in use, or the host is not one of this machine's");
   }
   made->address_ = options.host + ':' + std::to_string(bound_port);
-  made->prediction_service_.Serve(made->loop_.get());
-  made->model_service_.Serve(made->loop_.get());
-  made->loop_->Start(NumThreads());
-  made->SetServing(false);
+  made->Serve();
   *server = std::move(made);
   return OkStatus();
 }
 
+void GrpcServer::Register(grpc::ServerBuilder* builder) {
+  builder->RegisterService(&prediction_service_);
+  builder->RegisterService(&model_service_);
+  if (health_service_) health_service_->Register(builder);
+  builder->RegisterService(&reflection_service_);
+}
+
+void GrpcServer::Serve() {
+  prediction_service_.Serve(loop_.get());
+  model_service_.Serve(loop_.get());
+  if (health_service_) health_service_->Serve(loop_.get());
+  reflection_service_.Serve(loop_.get());
+  loop_->Start(NumThreads());
+  running_ = true;
+}
+
 void GrpcServer::SetServing(bool serving) {
-  grpc::HealthCheckServiceInterface* const health = server_->GetHealthCheckService();
-  if (health == nullptr) return;
-  for (const char* name : {"", kPredictionService, kModelService}) {
-    health->SetServingStatus(name, serving);
-  }
+  if (health_service_) health_service_->SetServing(serving);
 }
 
 void GrpcServer::Shutdown() {
+  if (!running_) return;
+  running_ = false;
+  if (health_service_) health_service_->Stop();
+  reflection_service_.Stop();
   server_->Shutdown();
   loop_->Shutdown();
 }

@@ -1,4 +1,4 @@
-// The gRPC endpoint: the services and the health check, on a port and on a unix socket.
+// The gRPC endpoint: the services, the health check and reflection, on a port and on a unix socket.
 #ifndef COLCAST_SERVER_RPC_GRPC_SERVER_H_
 #define COLCAST_SERVER_RPC_GRPC_SERVER_H_
 
@@ -12,8 +12,10 @@
 
 #include "server/backend.h"
 #include "server/rpc/event_loop.h"
+#include "server/rpc/health_service.h"
 #include "server/rpc/model_service.h"
 #include "server/rpc/prediction_service.h"
+#include "server/rpc/stream_service.h"
 #include "server/rpc/unary_service.h"
 #include "server/tls_config.h"
 
@@ -37,6 +39,8 @@ class GrpcServer {
   static Status Start(const Options& options, const Backend& backend,
                       std::unique_ptr<GrpcServer>* server);
 
+  ~GrpcServer() { Shutdown(); }
+
   // HOST:PORT with the port that was bound.
   const std::string& address() const { return address_; }
 
@@ -44,18 +48,23 @@ class GrpcServer {
   // until told otherwise.
   void SetServing(bool serving);
 
-  // Takes no more requests and returns when those in flight have been answered.
+  // Takes no more requests and returns when those in flight have been answered. Streams end.
   void Shutdown();
 
  private:
-  explicit GrpcServer(const Backend& backend) : backend_(backend) {}
+  GrpcServer(const Options& options, const Backend& backend);
+  void Register(grpc::ServerBuilder* builder);
+  void Serve();
 
   const Backend backend_;
   UnaryService prediction_service_{kPredictionService, PredictionMethods(backend_)};
   UnaryService model_service_{kModelService, ModelMethods(backend_.models)};
+  const std::unique_ptr<HealthService> health_service_;  // null: there is none
+  StreamService reflection_service_;
   std::string address_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<EventLoop> loop_;
+  bool running_ = false;
 };
 
 }  // namespace colcast::rpc

@@ -2,27 +2,15 @@
 #ifndef COLCAST_SERVER_RPC_MESSAGE_CALL_H_
 #define COLCAST_SERVER_RPC_MESSAGE_CALL_H_
 
-#include <grpcpp/grpcpp.h>
-#include <grpcpp/impl/codegen/proto_utils.h>
-
 #include <functional>
 #include <string>
 #include <utility>
 
+#include "server/rpc/message_bytes.h"
 #include "server/rpc/unary_service.h"
 #include "server/wire/status.h"
 
 namespace colcast::rpc {
-
-template <typename Message>
-Status WriteMessage(const Message& message, grpc::ByteBuffer* buffer) {
-  bool own_buffer = false;
-  const grpc::Status written =
-      grpc::SerializationTraits<Message>::Serialize(message, buffer, &own_buffer);
-  if (written.ok()) return OkStatus();
-  return Internal("the ", Message::descriptor()->name(),
-                  " can not be sent: ", written.error_message());
-}
 
 template <typename Request, typename Response>
 class MessageCall {
@@ -30,12 +18,7 @@ class MessageCall {
   explicit MessageCall(UnaryCall* call) : call_(call) {}
 
   // INVALID_ARGUMENT if what came is no Request.
-  Status Read() {
-    grpc::ByteBuffer bytes(call_->request());
-    if (grpc::SerializationTraits<Request>::Deserialize(&bytes, &request_).ok()) return OkStatus();
-    return InvalidArgument("malformed ", Request::descriptor()->name(), ": protobuf can not parse its ",
-                           call_->request().Length(), " bytes");
-  }
+  Status Read() { return ReadMessage(call_->request(), &request_); }
   const Request& request() const { return request_; }
   Response* response() { return &response_; }
 

@@ -1,0 +1,33 @@
+// Protobuf's messages from gRPC's bytes and back.
+#ifndef COLCAST_SERVER_RPC_MESSAGE_BYTES_H_
+#define COLCAST_SERVER_RPC_MESSAGE_BYTES_H_
+
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/impl/codegen/proto_utils.h>
+
+#include "server/wire/status.h"
+
+namespace colcast::rpc {
+
+// INVALID_ARGUMENT if `bytes` are no such message.
+template <typename Message>
+Status ReadMessage(const grpc::ByteBuffer& bytes, Message* message) {
+  grpc::ByteBuffer copy(bytes);
+  if (grpc::SerializationTraits<Message>::Deserialize(&copy, message).ok()) return OkStatus();
+  return InvalidArgument("malformed ", Message::descriptor()->name(),
+                         ": protobuf can not parse its ", bytes.Length(), " bytes");
+}
+
+template <typename Message>
+Status WriteMessage(const Message& message, grpc::ByteBuffer* bytes) {
+  bool own_buffer = false;
+  const grpc::Status written =
+      grpc::SerializationTraits<Message>::Serialize(message, bytes, &own_buffer);
+  if (written.ok()) return OkStatus();
+  return Internal("the ", Message::descriptor()->name(),
+                  " can not be sent: ", written.error_message());
+}
+
+}  // namespace colcast::rpc
+
+#endif  // COLCAST_SERVER_RPC_MESSAGE_BYTES_H_

@@ -1,0 +1,128 @@
+#include "server/rpc/reflection_service.h"
+
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/descriptor.pb.h>
+
+#include <memory>
+#include <unordered_set>
+#include <utility>
+
+#include "grpc_reflection/v1alpha/reflection.pb.h"
+#include "server/rpc/message_bytes.h"
+
+namespace colcast::rpc {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::DescriptorPool;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::FileDescriptor;
+using google::protobuf::FileDescriptorProto;
+using grpc::reflection::v1alpha::ExtensionNumberResponse;
+using grpc::reflection::v1alpha::ExtensionRequest;
+using grpc::reflection::v1alpha::FileDescriptorResponse;
+using grpc::reflection::v1alpha::ServerReflectionRequest;
+using grpc::reflection::v1alpha::ServerReflectionResponse;
+
+const DescriptorPool& Pool() { return *DescriptorPool::generated_pool(); }
+
+void AddFile(const FileDescriptor& file, std::unordered_set<const FileDescriptor*>* added,
+             FileDescriptorResponse* response) {
+  if (!added->insert(&file).second) return;
+  FileDescriptorProto proto;
+  file.CopyTo(&proto);
+  proto.SerializeToString(response->add_file_descriptor_proto());
+  for (int i = 0; i < file.dependency_count(); ++i) AddFile(*file.dependency(i), added, response);
+}
+
+// The file and all it depends on; `missing` if there is none.
+Status Describe(const FileDescriptor* file, const char* missing,
+                ServerReflectionResponse* response) {
+  if (file == nullptr) return NotFound(missing);
+  std::unordered_set<const FileDescriptor*> added;
+  AddFile(*file, &added, response->mutable_file_descriptor_response());
+  return OkStatus();
+}
+
+Status DescribeExtension(const ExtensionRequest& request, ServerReflectionResponse* response) {
+  const Descriptor* const type = Pool().FindMessageTypeByName(request.containing_type());
+  if (type == nullptr) return NotFound("Type not found.");
+  const FieldDescriptor* const field =
+      Pool().FindExtensionByNumber(type, request.extension_number());
+  return Describe(field == nullptr ? nullptr : field->file(), "Extension not found.", response);
+}
+
+Status ListExtensions(const std::string& type_name, ServerReflectionResponse* response) {
+  const Descriptor* const type = Pool().FindMessageTypeByName(type_name);
+  if (type == nullptr) return NotFound("Type not found.");
+  ExtensionNumberResponse* const numbers = response->mutable_all_extension_numbers_response();
+  numbers->set_base_type_name(type_name);
+  std::vector<const FieldDescriptor*> extensions;
+  Pool().FindAllExtensions(type, &extensions);
+  for (const FieldDescriptor* field : extensions) numbers->add_extension_number(field->number());
+  return OkStatus();
+}
+
+Status Answer(const std::vector<std::string>& services, const ServerReflectionRequest& request,
+              ServerReflectionResponse* response) {
+  switch (request.message_request_case()) {
+    case ServerReflectionRequest::kListServices:
+      for (const std::string& name : services) {
+        response->mutable_list_services_response()->add_service()->set_name(name);
+      }
+      return OkStatus();
+    case ServerReflectionRequest::kFileByFilename:
+      return Describe(Pool().FindFileByName(request.file_by_filename()), "File not found.",
+                      response);
+    case ServerReflectionRequest::kFileContainingSymbol:
+      return Describe(Pool().FindFileContainingSymbol(request.file_containing_symbol()),
+                      "Symbol not found.", response);
+    case ServerReflectionRequest::kFileContainingExtension:
+      return DescribeExtension(request.file_containing_extension(), response);
+    case ServerReflectionRequest::kAllExtensionNumbersOfType:
+      return ListExtensions(request.all_extension_numbers_of_type(), response);
+    default:
+      return Error(StatusCode::kUnimplemented, "The request asks for nothing that is known.");
+  }
+}
+
+// Answers one question after the other. An answer that is an error is a message as others are.
+class Reflection final : public StreamHandler {
+ public:
+  Reflection(const std::vector<std::string>& services, StreamCall* call)
+      : services_(services), call_(call) {}
+
+  void Received(const grpc::ByteBuffer& message) override {
+    ServerReflectionRequest request;
+    if (Status status = ReadMessage(message, &request); !status.ok()) {
+      return call_->Finish(status);
+    }
+    ServerReflectionResponse response;
+    if (Status status = Answer(services_, request, &response); !status.ok()) {
+      response.mutable_error_response()->set_error_code(static_cast<int>(status.code));
+      response.mutable_error_response()->set_error_message(status.message);
+    }
+    response.set_valid_host(request.host());
+    *response.mutable_original_request() = std::move(request);
+    grpc::ByteBuffer bytes;
+    if (Status status = WriteMessage(response, &bytes); !status.ok()) return call_->Finish(status);
+    call_->Send(bytes);
+  }
+
+  void Closed() override { call_->Finish(OkStatus()); }
+  void Sent() override { call_->Read(); }
+
+ private:
+  const std::vector<std::string>& services_;
+  StreamCall* const call_;
+};
+
+}  // namespace
+
+StreamService::Opener ReflectionOpener(std::vector<std::string> services) {
+  return [services = std::move(services)](StreamCall* call) {
+    return std::make_unique<Reflection>(services, call);
+  };
+}
+
+}  // namespace colcast::rpc

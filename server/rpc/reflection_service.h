@@ -1,0 +1,22 @@
+// grpc.reflection.v1alpha.ServerReflection: which services there are and the descriptors of their
+// messages, for clients without .proto files.
+#ifndef COLCAST_SERVER_RPC_REFLECTION_SERVICE_H_
+#define COLCAST_SERVER_RPC_REFLECTION_SERVICE_H_
+
+#include <string>
+#include <vector>
+
+#include "server/rpc/stream_service.h"
+
+namespace colcast::rpc {
+
+inline constexpr char kReflectionService[] = "grpc.reflection.v1alpha.ServerReflection";
+inline constexpr char kReflectionMethod[] =
+    "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
+
+// Answers with the descriptors linked into this program. `services` are the names to list.
+StreamService::Opener ReflectionOpener(std::vector<std::string> services);
+
+}  // namespace colcast::rpc
+
+#endif  // COLCAST_SERVER_RPC_REFLECTION_SERVICE_H_
