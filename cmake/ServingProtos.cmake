@@ -1,7 +1,9 @@
-# Target serving_protos: C++ for TF Serving's protos and services, generated from the descriptors
-# in the tensorflow-serving-api wheel with Debian's protoc, against Debian's protobuf and gRPC.
-# Target serving_services: the services alone, as objects. Reflection looks their descriptors up by
-# name, and from an archive the linker would leave out what nothing refers to.
+# Target serving_protos: C++ for the messages of TF Serving, of gRPC's health check and of its
+# reflection, generated from the descriptors in their wheels with Debian's protoc, against Debian's
+# protobuf.
+# Target serving_services: the files that have TF Serving's services alone, as objects. Reflection
+# looks their descriptors up by name, and from an archive the linker would leave out what nothing
+# refers to.
 set(SERVING_PROTOSET ${CMAKE_BINARY_DIR}/serving_protos.binpb)
 set(SERVING_PROTO_DIR ${CMAKE_BINARY_DIR}/serving_protos)
 execute_process(
@@ -12,7 +14,6 @@ execute_process(
 list(FILTER serving_proto_files EXCLUDE REGEX "^google/protobuf/")
 
 find_program(PROTOC protoc REQUIRED)
-find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
 file(MAKE_DIRECTORY ${SERVING_PROTO_DIR})
 
 set(serving_services tensorflow_serving/apis/prediction_service.proto
@@ -21,16 +22,13 @@ set(serving_sources ${serving_proto_files})
 list(REMOVE_ITEM serving_sources ${serving_services})
 list(TRANSFORM serving_sources REPLACE "(.*)\\.proto$" "${SERVING_PROTO_DIR}/\\1.pb.cc")
 set(service_sources ${serving_services})
-list(TRANSFORM service_sources REPLACE "(.*)\\.proto$"
-     "${SERVING_PROTO_DIR}/\\1.pb.cc;${SERVING_PROTO_DIR}/\\1.grpc.pb.cc")
+list(TRANSFORM service_sources REPLACE "(.*)\\.proto$" "${SERVING_PROTO_DIR}/\\1.pb.cc")
 add_custom_command(
   OUTPUT ${serving_sources} ${service_sources}
   COMMAND ${PROTOC} --descriptor_set_in=${SERVING_PROTOSET} --cpp_out=${SERVING_PROTO_DIR}
           ${serving_proto_files}
-  COMMAND ${PROTOC} --descriptor_set_in=${SERVING_PROTOSET} --grpc_out=${SERVING_PROTO_DIR}
-          --plugin=protoc-gen-grpc=${GRPC_CPP_PLUGIN} ${serving_services}
   DEPENDS ${SERVING_PROTOSET}
-  COMMENT "Generating C++ from TensorFlow Serving's protos"
+  COMMENT "Generating C++ from the wheels' protos"
   VERBATIM)
 
 add_library(serving_protos STATIC ${serving_sources})
