@@ -7,8 +7,8 @@
 #include "server/inference/multi_inference.h"
 #include "server/inference/regress.h"
 #include "server/rpc/example_call.h"
-#include "server/rpc/model_spec.h"
 #include "server/rpc/message_call.h"
+#include "server/rpc/model_spec.h"
 #include "server/rpc/predict_call.h"
 #include "tensorflow_serving/apis/get_model_metadata.pb.h"
 
