@@ -1,22 +1,17 @@
-"""Where gRPC is answered besides the port, its settings, and the health service."""
+"""Where gRPC is answered besides the port, its settings, and what it runs."""
 
 import socket
 import subprocess
+from pathlib import Path
 
 import grpc
 import numpy as np
 import pytest
 from colcast.server import ServerProcess, find_executable
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-
-SERVING = health_pb2.HealthCheckResponse.SERVING
-
-
-def check_health(target, service=""):
-    """The health service's answer; raises grpc.RpcError."""
-    with grpc.insecure_channel(target) as channel:
-        stub = health_pb2_grpc.HealthStub(channel)
-        return stub.Check(health_pb2.HealthCheckRequest(service=service), timeout=20).status
+from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
+    ProtoReflectionDescriptorDatabase,
+)
 
 
 def start_error(*flags):
@@ -101,23 +96,35 @@ def test_a_channel_argument_without_name_or_value_is_refused(argument):
     assert f'--grpc_channel_arguments: "{argument}" is not NAME=VALUE' in error
 
 
-@pytest.mark.parametrize(
-    "service", ["", "tensorflow.serving.PredictionService", "tensorflow.serving.ModelService"]
-)
-def test_health_is_answered_for_the_server_and_by_service(server, service):
-    assert check_health(server.target, service) == SERVING
-
-
-def test_health_of_an_unknown_service_is_not_found(server):
-    with pytest.raises(grpc.RpcError) as raised:
-        check_health(server.target, "tensorflow.serving.NoSuchService")
-    assert raised.value.code() == grpc.StatusCode.NOT_FOUND
-
-
 def test_the_health_service_can_be_left_out(ranker_base_path, connect, ranker_inputs):
     flag = "--enable_grpc_healthcheck_service=false"
     with ServerProcess("ranker", ranker_base_path, [flag]) as server:
-        assert connect(server.target).predict(ranker_inputs)["score"].shape == (3,)
+        stubs = connect(server.target)
+        assert stubs.predict(ranker_inputs)["score"].shape == (3,)
+        health = health_pb2_grpc.HealthStub(stubs.channel)
         with pytest.raises(grpc.RpcError) as raised:
-            check_health(server.target)
-    assert raised.value.code() == grpc.StatusCode.UNIMPLEMENTED
+            health.Check(health_pb2.HealthCheckRequest(), timeout=20)
+        assert raised.value.code() == grpc.StatusCode.UNIMPLEMENTED
+        services = ProtoReflectionDescriptorDatabase(stubs.channel).get_services()
+        assert "grpc.health.v1.Health" not in services
+
+
+def test_grpc_has_no_threads_of_its_own_for_calls(server, stubs, ranker_inputs):
+    """They would take turns with the event loop's in waiting for the sockets."""
+    assert stubs.predict(ranker_inputs)["score"].shape == (3,)
+    health = health_pb2_grpc.HealthStub(stubs.channel)
+    assert next(health.Watch(health_pb2.HealthCheckRequest(), timeout=20)).status
+    assert ProtoReflectionDescriptorDatabase(stubs.channel).get_services()
+    threads = Path(f"/proc/{server.pid}/task").glob("*/comm")
+    names = {thread.read_text().strip() for thread in threads}
+    assert "event_engine" in names  # gRPC names its threads
+    assert not {"nexting_thread", "grpcpp_sync_ser"} & names
+
+
+def test_a_server_without_its_rest_port_says_so_and_ends():
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        error = start_error(f"--rest_api_port={port}")
+    assert f"can not listen on 127.0.0.1:{port} for HTTP" in error

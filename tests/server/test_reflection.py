@@ -1,11 +1,17 @@
 """gRPC reflection: a client that has no .proto file finds the services and calls them."""
 
+import queue
+
 import grpc
 import pytest
+from colcast.loadtest.process import ProcessMeter
+from colcast.server import ServerProcess
 from google.protobuf.descriptor import MethodDescriptor
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
 from grpc_health.v1 import health_pb2
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
     ProtoReflectionDescriptorDatabase,
 )
@@ -14,6 +20,9 @@ from tensorflow_serving.apis import model_service_pb2, prediction_service_pb2
 PREDICTION = "tensorflow.serving.PredictionService"
 MODELS = "tensorflow.serving.ModelService"
 HEALTH = "grpc.health.v1.Health"
+REFLECTION = "grpc.reflection.v1alpha.ServerReflection"
+
+MODEL_FILES = ["tensorflow_serving/apis/model.proto", "google/protobuf/wrappers.proto"]
 
 
 @pytest.fixture
@@ -23,24 +32,44 @@ def reflected(server):
         yield ProtoReflectionDescriptorDatabase(channel)
 
 
+@pytest.fixture
+def reflection(server):
+    """The service's stub."""
+    with grpc.insecure_channel(server.target) as channel:
+        yield reflection_pb2_grpc.ServerReflectionStub(channel)
+
+
+def answers(reflection, *questions):
+    """What a stream answers; a question is a dict of the request's fields."""
+    requests = [reflection_pb2.ServerReflectionRequest(**question) for question in questions]
+    responses = list(reflection.ServerReflectionInfo(iter(requests), timeout=20))
+    assert [response.original_request for response in responses] == requests
+    return responses
+
+
+def files_in(response):
+    """The names of the files an answer describes."""
+    files = response.file_descriptor_response.file_descriptor_proto
+    return [FileDescriptorProto.FromString(file).name for file in files]
+
+
 def test_every_service_is_listed(reflected):
-    assert {PREDICTION, MODELS, HEALTH} <= set(reflected.get_services())
+    assert sorted(reflected.get_services()) == sorted((PREDICTION, MODELS, REFLECTION, HEALTH))
 
 
 @pytest.mark.parametrize(
-    ("service", "protos"), [(PREDICTION, prediction_service_pb2), (MODELS, model_service_pb2)]
+    ("service", "protos"),
+    [
+        (PREDICTION, prediction_service_pb2),
+        (MODELS, model_service_pb2),
+        (HEALTH, health_pb2),
+        (REFLECTION, reflection_pb2),
+    ],
 )
-def test_the_methods_are_those_of_tensorflow_serving(reflected, service, protos):
+def test_the_methods_are_those_of_the_protos(reflected, service, protos):
     found = DescriptorPool(reflected).FindServiceByName(service)
     wanted = protos.DESCRIPTOR.services_by_name[service.rpartition(".")[2]]
     assert signatures(found.methods) == signatures(wanted.methods)
-
-
-def test_health_is_described_with_the_methods_the_server_has(reflected):
-    """A newer health.proto adds List."""
-    found = signatures(DescriptorPool(reflected).FindServiceByName(HEALTH).methods)
-    assert {name for name, _, _ in found} == {"Check", "Watch"}
-    assert found < signatures(health_pb2.DESCRIPTOR.services_by_name["Health"].methods)
 
 
 def signatures(methods: list[MethodDescriptor]) -> set[tuple[str, str, str]]:
@@ -60,3 +89,136 @@ def test_a_call_made_of_nothing_but_reflection_is_answered(reflected, server):
         )
         (status,) = call(request, timeout=30).model_version_status
     assert status.version == 3
+
+
+def test_a_file_comes_with_those_it_imports_each_once(reflection):
+    (response,) = answers(reflection, {"file_containing_symbol": MODELS})
+    names = files_in(response)
+    assert names[0] == "tensorflow_serving/apis/model_service.proto"
+    assert set(MODEL_FILES) < set(names)
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        {"file_by_filename": MODEL_FILES[0]},
+        {"file_containing_symbol": "tensorflow.serving.ModelSpec"},
+        {"file_containing_symbol": "tensorflow.serving.ModelSpec.version_label"},
+    ],
+)
+def test_a_file_is_found_by_its_name_and_by_what_it_holds(reflection, question):
+    (response,) = answers(reflection, question)
+    assert files_in(response) == MODEL_FILES
+
+
+def test_a_message_without_extensions_has_none(reflection):
+    name = "tensorflow.serving.ModelSpec"
+    (response,) = answers(reflection, {"all_extension_numbers_of_type": name})
+    assert response.all_extension_numbers_response.base_type_name == name
+    assert not response.all_extension_numbers_response.extension_number
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ({"file_by_filename": "no/such.proto"}, "File not found"),
+        ({"file_by_filename": ""}, "File not found"),
+        ({"file_containing_symbol": "no.Such"}, "Symbol not found"),
+        ({"all_extension_numbers_of_type": "no.Such"}, "Type not found"),
+        ({"file_containing_extension": {"containing_type": "no.Such"}}, "Type not found"),
+        (
+            {
+                "file_containing_extension": {
+                    "containing_type": "google.protobuf.FieldOptions",
+                    "extension_number": 123456,
+                }
+            },
+            "Extension not found",
+        ),
+    ],
+)
+def test_what_is_not_there_is_an_answer_and_the_stream_goes_on(reflection, question, words):
+    response, after = answers(reflection, question, {"file_by_filename": MODEL_FILES[0]})
+    assert response.error_response.error_code == grpc.StatusCode.NOT_FOUND.value[0]
+    assert words in response.error_response.error_message
+    assert files_in(after) == MODEL_FILES
+
+
+def test_a_question_that_asks_for_nothing_is_unimplemented(reflection):
+    (response,) = answers(reflection, {"host": "a"})
+    assert response.valid_host == "a"
+    assert response.error_response.error_code == grpc.StatusCode.UNIMPLEMENTED.value[0]
+
+
+def test_a_stream_answers_each_question_with_all_it_needs(reflection):
+    question = {"file_by_filename": MODEL_FILES[0]}
+    assert [files_in(answer) for answer in answers(reflection, *[question] * 50)] == [
+        MODEL_FILES
+    ] * 50
+
+
+def test_a_stream_without_questions_ends_well(reflection):
+    assert answers(reflection) == []
+
+
+@pytest.mark.parametrize("message", [b"\xff" * 10, b"\x22\x05abc", b"\x22\x02\xff\xfe"])
+def test_bytes_that_are_no_question_end_the_stream(server, reflection, message):
+    good = reflection_pb2.ServerReflectionRequest(file_by_filename=MODEL_FILES[0])
+    with grpc.insecure_channel(server.target) as channel:
+        stream = channel.stream_stream(f"/{REFLECTION}/ServerReflectionInfo")
+        call = stream(iter([good.SerializeToString(), message]), timeout=20)
+        assert next(call)
+        with pytest.raises(grpc.RpcError) as raised:
+            next(call)
+    assert raised.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+    assert "malformed ServerReflectionRequest" in raised.value.details()
+    assert answers(reflection, {"file_by_filename": MODEL_FILES[0]})
+
+
+@pytest.fixture
+def one_server(ranker_base_path):
+    """A server of the test's own, and its stub."""
+    with (
+        ServerProcess("ranker", ranker_base_path, ["--max_request_bytes=100000"]) as server,
+        grpc.insecure_channel(server.target) as channel,
+    ):
+        yield server, reflection_pb2_grpc.ServerReflectionStub(channel)
+
+
+def test_a_question_over_the_request_limit_is_refused(one_server):
+    _, reflection = one_server
+    with pytest.raises(grpc.RpcError) as raised:
+        answers(reflection, {"file_by_filename": "x" * 100_000})
+    assert raised.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert answers(reflection, {"file_by_filename": MODEL_FILES[0]})
+
+
+def test_an_open_stream_does_not_keep_the_server(one_server):
+    server, reflection = one_server
+    questions = queue.SimpleQueue()
+    questions.put(reflection_pb2.ServerReflectionRequest(list_services=""))
+    stream = reflection.ServerReflectionInfo(iter(questions.get, None), timeout=60)
+    assert next(stream).list_services_response.service
+    assert server.stop() == 0
+    assert stream.code() == grpc.StatusCode.CANCELLED
+    questions.put(None)
+
+
+def test_a_client_that_reads_no_answer_does_not_keep_the_server(one_server, wait_until):
+    """Its answers are more than the connection holds, so that one stays on its way."""
+    server, reflection = one_server
+    question = reflection_pb2.ServerReflectionRequest(file_by_filename="x" * 50_000)
+    stream = reflection.ServerReflectionInfo(iter([question] * 1000), timeout=60)
+    assert next(stream).error_response.error_code
+    meter = ProcessMeter(server.pid)
+    used = [meter.cpu_seconds()]
+
+    def nothing_more_is_done():
+        used.append(meter.cpu_seconds())
+        return used[-1] - used[-2] < 0.0001
+
+    wait_until(nothing_more_is_done)
+    assert answers(reflection, {"file_by_filename": MODEL_FILES[0]})
+    assert server.stop() == 0
+    stream.cancel()
