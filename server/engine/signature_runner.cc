@@ -22,7 +22,6 @@ constexpr int kCallerThread = -1;
 struct Scratch {
   std::vector<WireColumn> columns;
   std::vector<ReceivedInput> received;
-  std::vector<int> positions;
   SignatureInputs::Scratch inputs;
 };
 
@@ -39,12 +38,19 @@ absl::Status ReceiveColumns(const PredictRequest& request, Scratch* scratch) {
   return absl::OkStatus();
 }
 
+size_t LeastBytes(const Tensor& tensor) {
+  const bool strings = tensor.dtype() == tensorflow::DT_STRING;
+  const size_t element =
+      strings ? sizeof(tensorflow::tstring) : tensorflow::DataTypeSize(tensor.dtype());
+  return tensor.NumElements() * element;
+}
+
 // What is left is filled again by the thread's next request, if it has as many rows or, as for the
 // user's tensors, one: small tensors cost more to allocate and to free than to fill.
 void DropLarge(std::vector<Tensor>* feeds) {
   constexpr size_t kMaxKeptBytes = 4096;
   for (Tensor& feed : *feeds) {
-    if (feed.TotalBytes() > kMaxKeptBytes) feed = Tensor();
+    if (LeastBytes(feed) > kMaxKeptBytes || feed.TotalBytes() > kMaxKeptBytes) feed = Tensor();
   }
 }
 
@@ -121,7 +127,8 @@ void SignatureRunner::UseExact(const std::string& name, const SignatureRunner& e
                            : theirs.batched() ? ExactInput::kRows
                                               : ExactInput::kAsHere);
   }
-  if (any_once) exact_ = &exact;
+  if (!any_once) return;
+  exact_ = &exact;
   exact_inputs_ = std::move(exact_inputs);
 }
 
@@ -151,13 +158,13 @@ absl::StatusOr<const SignatureRunner*> SignatureRunner::BuildFeeds(const Predict
                                                      options_.max_request_columns));
   }
   if (absl::Status status = ReceiveColumns(request, &scratch); !status.ok()) return status;
-  inputs_.FindAll(scratch.received, &scratch.positions);
+  inputs_.FindAll(scratch.received, &scratch.inputs.positions);
   const auto build = [&](const SignatureInputs& inputs) {
-    return inputs.Build(scratch.received, scratch.positions, &scratch.inputs, feeds);
+    return inputs.Build(scratch.received, scratch.inputs.positions, &scratch.inputs, feeds);
   };
   const SignatureRunner* runner = this;
   absl::Status status = absl::OkStatus();
-  if (FitsExact(scratch.received, scratch.positions)) {
+  if (FitsExact(scratch.received, scratch.inputs.positions)) {
     status = build(exact_->inputs_);
     if (status.ok()) runner = exact_;
   }

@@ -38,6 +38,8 @@ class MemberEvent final : public Event {
   void (Owner::*const member_)(bool ok);
 };
 
+// Shared by the server and the calls that are just being finished: a thread may return from the end
+// of the last call after the server is gone.
 class EventLoop {
  public:
   explicit EventLoop(grpc::ServerBuilder* builder) : arrivals_(builder->AddCompletionQueue()) {}

@@ -2,15 +2,14 @@
 #ifndef COLCAST_SERVER_RPC_EXAMPLE_CALL_H_
 #define COLCAST_SERVER_RPC_EXAMPLE_CALL_H_
 
-#include <grpcpp/grpcpp.h>
-
 #include <string>
 
 #include "server/inference/call.h"
 #include "server/inference/multi_inference.h"
-#include "server/rpc/message_call.h"
+#include "server/rpc/message_bytes.h"
 #include "server/rpc/model_spec.h"
 #include "server/rpc/received_bytes.h"
+#include "server/rpc/unary_call.h"
 #include "server/rpc/worker_call.h"
 #include "server/wire/example_request.h"
 
@@ -26,7 +25,7 @@ inline const tensorflow::serving::ModelSpec& ModelSpecOf(
   return inference::ModelSpecOf(request);
 }
 
-// The message is read by the worker, not by gRPC's threads, and its tf.Examples by nobody but the
+// The message is read by the worker, not by the event loop's thread, and its tf.Examples by nobody but the
 // model: parsing them takes longer than many a model to run.
 template <typename Request, typename Response>
 class ExampleCall final : public WorkerCall {

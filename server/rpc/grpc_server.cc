@@ -80,7 +80,7 @@ Status GrpcServer::Start(const Options& options, const Backend& backend,
   builder.SetMaxReceiveMessageSize(options.max_request_bytes);
   builder.SetMaxSendMessageSize(-1);
   AddChannelArguments(options, &builder);
-  made->loop_ = std::make_unique<EventLoop>(&builder);
+  made->loop_ = std::make_shared<EventLoop>(&builder);
   made->server_ = builder.BuildAndStart();
   if (made->server_ == nullptr || bound_port == 0) {
     return Unavailable("can not listen on ", wanted,
@@ -100,9 +100,9 @@ void GrpcServer::Register(grpc::ServerBuilder* builder) {
 }
 
 void GrpcServer::Serve() {
-  prediction_service_.Serve(loop_.get());
-  model_service_.Serve(loop_.get());
-  if (health_service_) health_service_->Serve(loop_.get());
+  prediction_service_.Serve(loop_);
+  model_service_.Serve(loop_);
+  if (health_service_) health_service_->Serve(loop_);
   reflection_service_.Serve(loop_.get());
   loop_->Start(NumThreads());
   running_ = true;

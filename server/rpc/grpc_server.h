@@ -62,8 +62,8 @@ class GrpcServer {
   const std::unique_ptr<HealthService> health_service_;  // null: there is none
   StreamService reflection_service_;
   std::string address_;
+  std::shared_ptr<EventLoop> loop_;
   std::unique_ptr<grpc::Server> server_;
-  std::unique_ptr<EventLoop> loop_;
   bool running_ = false;
 };
 

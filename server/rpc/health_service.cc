@@ -1,6 +1,7 @@
 #include "server/rpc/health_service.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "grpc_health/v1/health.pb.h"
@@ -109,9 +110,9 @@ void HealthService::Register(grpc::ServerBuilder* builder) {
   builder->RegisterService(&watch_);
 }
 
-void HealthService::Serve(EventLoop* loop) {
+void HealthService::Serve(const std::shared_ptr<EventLoop>& loop) {
   unary_.Serve(loop);
-  watch_.Serve(loop);
+  watch_.Serve(loop.get());
 }
 
 void HealthService::Stop() { watch_.Stop(); }

@@ -5,13 +5,23 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/impl/codegen/proto_utils.h>
 
+#include <cstddef>
+
 #include "server/wire/status.h"
 
 namespace colcast::rpc {
 
-// INVALID_ARGUMENT if `bytes` are no such message.
+// Requests that become protobuf objects are read on the event loop's thread, for which all others
+// wait: none may be larger than gRPC lets any message be by default.
+inline constexpr size_t kMaxMessageBytes = 4 << 20;
+
+// INVALID_ARGUMENT if `bytes` are no such message, RESOURCE_EXHAUSTED if they are too many.
 template <typename Message>
 Status ReadMessage(const grpc::ByteBuffer& bytes, Message* message) {
+  if (bytes.Length() > kMaxMessageBytes) {
+    return ResourceExhausted("the ", Message::descriptor()->name(), " has ", bytes.Length(),
+                             " bytes; at most ", kMaxMessageBytes, " are read");
+  }
   grpc::ByteBuffer copy(bytes);
   if (grpc::SerializationTraits<Message>::Deserialize(&copy, message).ok()) return OkStatus();
   return InvalidArgument("malformed ", Message::descriptor()->name(),

@@ -17,7 +17,7 @@ class MessageCall {
  public:
   explicit MessageCall(UnaryCall* call) : call_(call) {}
 
-  // INVALID_ARGUMENT if what came is no Request.
+  // As ReadMessage().
   Status Read() { return ReadMessage(call_->request(), &request_); }
   const Request& request() const { return request_; }
   Response* response() { return &response_; }

@@ -1,5 +1,7 @@
 #include "server/rpc/unary_call.h"
 
+#include <memory>
+
 #include "server/rpc/status.h"
 #include "server/rpc/unary_service.h"
 
@@ -31,7 +33,7 @@ void UnaryCall::Release() {
 }
 
 void UnaryCall::Finish(const Status& status) {
-  EventLoop* const loop = service_->loop();
+  const std::shared_ptr<EventLoop> loop = service_->loop();
   if (status.ok()) {
     writer_.Finish(response_, grpc::Status::OK, sent_.tag());
   } else {

@@ -24,7 +24,8 @@ class UnaryCall {
   const grpc::ByteBuffer& request() const { return request_; }
   grpc::ByteBuffer* response() { return &response_; }
   std::chrono::system_clock::time_point deadline() const { return context_.deadline(); }
-  // Whether the client has gone, as far as the loop has heard: with the last call that ended.
+  // Whether the client has gone, as known when endings were last handled: with each Finish(), or a
+  // moment ago on an idle server.
   bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
 
   // Sends response(), or the status if that is an error. Once, on any thread; the call may be gone

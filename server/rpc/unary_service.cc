@@ -16,8 +16,8 @@ UnaryService::UnaryService(const std::string& name, std::vector<Method> methods)
   }
 }
 
-void UnaryService::Serve(EventLoop* loop) {
-  loop_ = loop;
+void UnaryService::Serve(std::shared_ptr<EventLoop> loop) {
+  loop_ = std::move(loop);
   for (size_t i = 0; i < methods_.size(); ++i) UnaryCall::Await(this, static_cast<int>(i));
 }
 

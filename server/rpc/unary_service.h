@@ -7,6 +7,7 @@
 #include <grpcpp/impl/service_type.h>
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -28,9 +29,9 @@ class UnaryService final : public grpc::Service {
 
   // Handles calls from now until the server shuts down. The server has been built with the service
   // and with the loop.
-  void Serve(EventLoop* loop);
+  void Serve(std::shared_ptr<EventLoop> loop);
 
-  EventLoop* loop() { return loop_; }
+  std::shared_ptr<EventLoop> loop() const { return loop_; }
 
   // For UnaryCall: the next call of method number `method`, and what is done with it.
   void Request(int method, grpc::ServerContext* context, grpc::ByteBuffer* request,
@@ -41,7 +42,7 @@ class UnaryService final : public grpc::Service {
  private:
   const std::vector<Method> methods_;
   std::vector<std::string> paths_;  // gRPC keeps pointers to them
-  EventLoop* loop_ = nullptr;
+  std::shared_ptr<EventLoop> loop_;
 };
 
 }  // namespace colcast::rpc

@@ -102,11 +102,12 @@ class Reader {
     return true;
   }
 
-  // Reads the records that begin with `tag`, which has one byte, and hold less than 128 bytes, as
-  // long as they end before the last byte of the current slice; calls visit(const uint8_t* data,
-  // size_t size) for each: the fast way through many short strings.
+  // Reads the records that begin with `tag` and hold less than 128 bytes, as long as they end before
+  // the last byte of the current slice; calls visit(const uint8_t* data, size_t size) for each: the
+  // fast way through many short strings. Reads nothing where `tag` has more than one byte.
   template <typename Visit>
   void ReadShortRecords(uint32_t tag, Visit&& visit) {
+    if (tag >= 0x80) return;
     const uint8_t* at = at_;
     const uint8_t* const end = end_;
     while (end - at > 2 && at[0] == tag && at[1] < 0x80 && end - at > 2 + at[1]) {

@@ -48,9 +48,9 @@ class StringVisitor {
   virtual void Repeat(int64_t begin, int64_t end) = 0;
 };
 
-// Hands `count` strings to `visitor`, a StringVisitor; one that is final is called directly. Checks
-// what CheckValues checks, and that tensor_content, if used, holds exactly `count` lengths and then
-// their bytes; nothing is visited if it does not.
+// Hands `count` strings to `visitor`, a StringVisitor: a final one is called directly for those in
+// string_val. Checks what CheckValues checks, and that tensor_content, if used, holds exactly
+// `count` lengths and then their bytes; nothing is visited if it does not.
 template <typename Visitor>
 Status VisitStrings(const Column& column, int64_t count, Visitor* visitor);
 

@@ -103,6 +103,15 @@ TEST(CopyValuesTest, ReadsSingleAndPackedRecordsMixed) {
       {1, 300, 3, 4});
 }
 
+TEST(CopyValuesTest, ReadsShortPackedRecordsInARowWhereverTheTagHasOneByteOrTwo) {
+  const auto twice = [](uint32_t field) {
+    return BytesField(field, "\x05\x06"s) + BytesField(field, "\x07"s);
+  };
+  ExpectElements<int64_t>(TensorOf(DT_INT64, 3, twice(10)), {5, 6, 7});
+  ExpectElements<uint32_t>(TensorOf(DT_UINT32, 3, twice(16)), {5, 6, 7});
+  ExpectElements<uint64_t>(TensorOf(DT_UINT64, 3, twice(17)), {5, 6, 7});
+}
+
 TEST(CopyValuesTest, ReadsValuesOfMergedMessages) {
   const std::string entry = BytesField(1, "x") + BytesField(2, BytesField(10, Varints({1, 2}))) +
                             BytesField(2, TensorOf(DT_INT64, 4, BytesField(7, "\x09"))) +

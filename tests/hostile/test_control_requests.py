@@ -35,6 +35,14 @@ def test_refused_by_name_and_nothing_changes(send, service, method, name, messag
     assert served_states(send) == [get_model_status_pb2.ModelVersionStatus.AVAILABLE]
 
 
+def test_a_message_too_large_for_the_thread_that_reads_all_is_refused(send):
+    with pytest.raises(grpc.RpcError) as raised:
+        send(MODELS, "GetModelStatus", bytes(5 << 20))
+    assert raised.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert f"the GetModelStatusRequest has {5 << 20} bytes; at most {4 << 20}" in raised.value.details()
+    assert served_states(send) == [get_model_status_pb2.ModelVersionStatus.AVAILABLE]
+
+
 def test_a_method_that_is_not_there_is_unimplemented(send):
     with pytest.raises(grpc.RpcError) as raised:
         send(PREDICTION, "Guess", b"")

@@ -241,6 +241,26 @@ def test_requests_that_wait_too_long_are_counted(
         assert metrics.value(":colcast:queue_length") == 0
 
 
+def test_requests_whose_client_hung_up_while_they_waited_are_counted(
+    ranker_base_path, monitoring, connect, slow_inputs, ranker_inputs, wait_until
+):
+    with ServerProcess("ranker", ranker_base_path, [*monitoring, "--num_workers=1"]) as server:
+        stubs = connect(server.target)
+        slow, quick = stubs.request(slow_inputs), stubs.request(ranker_inputs)
+
+        def one_hung_up() -> bool:
+            busy = [stubs.prediction.Predict.future(slow, timeout=120) for _ in range(4)]
+            waiting = stubs.prediction.Predict.future(quick, timeout=120)
+            busy[0].result(timeout=120)
+            waiting.cancel()
+            for call in busy:
+                call.result(timeout=120)
+            dropped = Metrics(server).value(":colcast:dropped_requests_total", reason="cancelled")
+            return dropped > 0
+
+        wait_until(one_hung_up)
+
+
 def test_versions_and_their_loads(tmp_path, ranker_versions, monitoring, wait_until):
     ranker_versions(tmp_path / "1")
     flags = [*monitoring, "--file_system_poll_wait_seconds=0.05", "--max_num_load_retries=0"]
