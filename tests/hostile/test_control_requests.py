@@ -39,7 +39,8 @@ def test_a_message_too_large_for_the_thread_that_reads_all_is_refused(send):
     with pytest.raises(grpc.RpcError) as raised:
         send(MODELS, "GetModelStatus", bytes(5 << 20))
     assert raised.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
-    assert f"the GetModelStatusRequest has {5 << 20} bytes; at most {4 << 20}" in raised.value.details()
+    words = f"the GetModelStatusRequest has {5 << 20} bytes; at most {4 << 20}"
+    assert words in raised.value.details()
     assert served_states(send) == [get_model_status_pb2.ModelVersionStatus.AVAILABLE]
 
 
