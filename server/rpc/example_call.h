@@ -25,8 +25,8 @@ inline const tensorflow::serving::ModelSpec& ModelSpecOf(
   return inference::ModelSpecOf(request);
 }
 
-// The message is read by the worker, not by the event loop's thread, and its tf.Examples by nobody but the
-// model: parsing them takes longer than many a model to run.
+// The message is read by the worker, not by the event loop's thread, and its tf.Examples by nobody
+// but the model: parsing them takes longer than many a model to run.
 template <typename Request, typename Response>
 class ExampleCall final : public WorkerCall {
  public:

@@ -102,9 +102,10 @@ class Reader {
     return true;
   }
 
-  // Reads the records that begin with `tag` and hold less than 128 bytes, as long as they end before
-  // the last byte of the current slice; calls visit(const uint8_t* data, size_t size) for each: the
-  // fast way through many short strings. Reads nothing where `tag` has more than one byte.
+  // Reads the records that begin with `tag` and hold less than 128 bytes, as long as they end
+  // before the last byte of the current slice; calls visit(const uint8_t* data, size_t size) for
+  // each: the fast way through many short strings. Reads nothing where `tag` has more than one
+  // byte.
   template <typename Visit>
   void ReadShortRecords(uint32_t tag, Visit&& visit) {
     if (tag >= 0x80) return;
