@@ -1,7 +1,6 @@
-#include <algorithm>
 #include <cstdint>
-#include <thread>
 
+#include "server/available_cores.h"
 #include "server/flags/parts.h"
 #include "server/flags/range.h"
 
@@ -18,8 +17,7 @@ namespace colcast::flags {
 Status ReadRequestFlags(scheduling::WorkerPool::Options* workers, TensorEncoding* encoding,
                         inference::CallOptions* calls) {
   const int num_workers = absl::GetFlag(FLAGS_num_workers);
-  workers->num_workers =
-      num_workers > 0 ? num_workers : std::max(1u, std::thread::hardware_concurrency());
+  workers->num_workers = num_workers > 0 ? num_workers : AvailableCores();
   workers->max_queued_requests = absl::GetFlag(FLAGS_max_queued_requests);
   *encoding = absl::GetFlag(FLAGS_enable_serialization_as_tensor_content)
                   ? TensorEncoding::kTensorContent

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <thread>
 
+#include "server/available_cores.h"
 #include "server/flags/parts.h"
 #include "server/flags/range.h"
 
@@ -31,7 +31,7 @@ Status ReadRestFlags(std::optional<http::HttpServer::Options>* options,
     http.port = std::max(0, port);
     http.max_body_bytes = absl::GetFlag(FLAGS_max_request_bytes);
     const int threads = absl::GetFlag(FLAGS_rest_api_num_threads);
-    http.num_threads = threads > 0 ? threads : std::max(1u, std::thread::hardware_concurrency());
+    http.num_threads = threads > 0 ? threads : AvailableCores();
   }
   model_api->max_body_bytes = absl::GetFlag(FLAGS_max_request_bytes);
   model_api->timeout = std::chrono::milliseconds(absl::GetFlag(FLAGS_rest_api_timeout_in_ms));

@@ -9,6 +9,8 @@
 #include <system_error>
 #include <utility>
 
+#include "server/control_groups.h"
+
 namespace colcast::models {
 namespace {
 
@@ -60,37 +62,13 @@ int64_t GroupAllows(const fs::path& group, const GroupFiles& files) {
   return std::max<int64_t>(0, *limit - std::max<int64_t>(0, *usage - cache));
 }
 
-// A limit counts for all groups below the one that has it.
-int64_t GroupsAllow(const fs::path& mount, const fs::path& group, const GroupFiles& files) {
-  int64_t allowed = GroupAllows(mount, files);
-  fs::path path = mount;
-  for (const fs::path& part : group.relative_path()) {
-    path /= part;
-    allowed = std::min(allowed, GroupAllows(path, files));
-  }
-  return allowed;
-}
-
 }  // namespace
 
 int64_t AvailableMemory(const std::string& root) {
   int64_t available = MachineHas(root);
-  const fs::path mount = root + "/sys/fs/cgroup";
-  // Lines "ID:CONTROLLERS:GROUP"; version 2 has the ID 0 and no controllers. In a container the
-  // mount point may be the group itself, so its own files are looked at, too.
-  std::ifstream groups(root + "/proc/self/cgroup");
-  std::string line;
-  while (std::getline(groups, line)) {
-    const size_t first = line.find(':');
-    const size_t second = line.find(':', first + 1);
-    if (first == std::string::npos || second == std::string::npos) continue;
-    const std::string controllers = ',' + line.substr(first + 1, second - first - 1) + ',';
-    const std::string group = line.substr(second + 1);
-    if (controllers == ",,") {
-      available = std::min(available, GroupsAllow(mount, group, kVersion2));
-    } else if (controllers.find(",memory,") != std::string::npos) {
-      available = std::min(available, GroupsAllow(mount / "memory", group, kVersion1));
-    }
+  for (const ControlGroup& group : ControlGroups("memory", root)) {
+    const GroupFiles& files = group.version == 2 ? kVersion2 : kVersion1;
+    available = std::min(available, GroupAllows(group.directory, files));
   }
   return available;
 }

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "server/available_cores.h"
 #include "server/log.h"
 #include "server/models/labels.h"
 
@@ -225,8 +226,7 @@ void ModelManager::UnloadAndLoad() {
 // Before anything serves there is nobody to disturb.
 int ModelManager::MaxLoads() const {
   const int configured = std::max(1, options_.num_load_threads);
-  const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  return started_ ? configured : std::max(configured, cores);
+  return started_ ? configured : std::max(configured, AvailableCores());
 }
 
 void ModelManager::StartLoad(ModelState* model, const Version& version) {

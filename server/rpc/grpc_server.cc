@@ -3,8 +3,8 @@
 #include <absl/strings/numbers.h>
 
 #include <algorithm>
-#include <thread>
 
+#include "server/available_cores.h"
 #include "server/rpc/bounded_inflate.h"
 #include "server/rpc/reflection_service.h"
 #include "server/rpc/unix_socket.h"
@@ -42,7 +42,7 @@ void AddChannelArguments(const GrpcServer::Options& options, grpc::ServerBuilder
 // One, for as many cores as it keeps busy: it reads what the workers decode.
 int NumThreads() {
   constexpr int kCoresPerThread = 8;
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / kCoresPerThread);
+  return std::max(1, AvailableCores() / kCoresPerThread);
 }
 
 std::vector<std::string> ServiceNames(const GrpcServer::Options& options) {
