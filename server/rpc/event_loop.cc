@@ -18,12 +18,18 @@ void Handle(void* tag, bool ok) { static_cast<Event*>(tag)->Happen(ok); }
 }  // namespace
 
 void EventLoop::HandleEndings() {
+  while (due_.load(std::memory_order_relaxed) > 0 && HandleEnding()) {
+  }
+}
+
+bool EventLoop::HandleEnding() {
   void* tag = nullptr;
   bool ok = false;
   const gpr_timespec at_once = gpr_inf_past(GPR_CLOCK_REALTIME);
-  while (endings_.AsyncNext(&tag, &ok, at_once) == NextStatus::GOT_EVENT) {
-    Handle(tag, ok);
-  }
+  if (endings_.AsyncNext(&tag, &ok, at_once) != NextStatus::GOT_EVENT) return false;
+  due_.fetch_sub(1, std::memory_order_relaxed);
+  Handle(tag, ok);
+  return true;
 }
 
 void EventLoop::Start(int num_threads) {
@@ -39,7 +45,8 @@ void EventLoop::Run() {
     if (next == NextStatus::GOT_EVENT) {
       Handle(tag, ok);
     } else {
-      HandleEndings();
+      while (HandleEnding()) {
+      }
     }
   }
 }

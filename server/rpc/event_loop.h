@@ -9,6 +9,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <atomic>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -47,9 +48,12 @@ class EventLoop {
   // The loop's threads wait for what happens here: calls that arrive, messages of streams.
   grpc::ServerCompletionQueue* arrivals() { return arrivals_.get(); }
 
-  // Nobody waits for what happens here, the ends of calls, so no thread wakes for one: whoever has
-  // finished a call calls HandleEndings(), and the loop's threads do when there is nothing else.
+  // Nobody waits for what happens here, the ends of calls, so no thread wakes for one: whoever
+  // finishes a call says how many events it has and then handles as many, be they its own or
+  // others'; the loop's threads handle what is left when there is nothing else. To look in vain
+  // would cost a look at the sockets.
   grpc::CompletionQueue* endings() { return &endings_; }
+  void ExpectEndings(int events) { due_.fetch_add(events, std::memory_order_relaxed); }
   void HandleEndings();
 
   // Once, when the server has been built.
@@ -60,9 +64,11 @@ class EventLoop {
 
  private:
   void Run();
+  bool HandleEnding();
 
   const std::unique_ptr<grpc::ServerCompletionQueue> arrivals_;
   grpc::CompletionQueue endings_;
+  std::atomic<int> due_{0};  // events expected less those that were handled
   std::vector<std::thread> threads_;
 };
 
