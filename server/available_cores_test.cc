@@ -4,28 +4,15 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <string>
 #include <thread>
+
+#include "server/fake_root_testing.h"
 
 namespace colcast {
 namespace {
 
-namespace fs = std::filesystem;
-
-class AvailableCoresTest : public testing::Test {
+class AvailableCoresTest : public FakeRootTest {
  protected:
-  AvailableCoresTest() { fs::remove_all(root_); }
-  ~AvailableCoresTest() override { fs::remove_all(root_); }
-
-  void Write(const std::string& file, const std::string& text) {
-    fs::create_directories((root_ / file).parent_path());
-    std::ofstream(root_ / file) << text;
-  }
-
-  const fs::path root_ =
-      fs::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name();
   const int all_ = AvailableCores(root_);  // without any group
 };
 

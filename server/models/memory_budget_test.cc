@@ -4,9 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <string>
+
+#include "server/fake_root_testing.h"
 
 namespace colcast::models {
 namespace {
@@ -17,22 +18,10 @@ using testing::HasSubstr;
 
 constexpr int64_t kMiB = 1 << 20;
 
-class AvailableMemoryTest : public testing::Test {
+class AvailableMemoryTest : public FakeRootTest {
  protected:
-  AvailableMemoryTest() {
-    fs::remove_all(root_);
-    Write("proc/meminfo", "MemTotal: 16000000 kB\nMemAvailable: 1024 kB\n");
-  }
-  ~AvailableMemoryTest() override { fs::remove_all(root_); }
-
-  void Write(const std::string& file, const std::string& text) {
-    fs::create_directories((root_ / file).parent_path());
-    std::ofstream(root_ / file) << text;
-  }
+  AvailableMemoryTest() { Write("proc/meminfo", "MemTotal: 16000000 kB\nMemAvailable: 1024 kB\n"); }
   int64_t Available() const { return AvailableMemory(root_); }
-
-  const fs::path root_ =
-      fs::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name();
 };
 
 TEST_F(AvailableMemoryTest, WithoutGroupsItIsTheMachines) { EXPECT_EQ(Available(), kMiB); }
