@@ -34,7 +34,7 @@ void UnaryCall::Release() {
 
 void UnaryCall::Finish(const Status& status) {
   const std::shared_ptr<EventLoop> loop = service_->loop();
-  loop->ExpectEndings(2);  // ended_ and sent_
+  loop->ExpectEndings(kEndings);
   if (status.ok()) {
     writer_.Finish(response_, grpc::Status::OK, sent_.tag());
   } else {

@@ -33,6 +33,8 @@ class UnaryCall {
   void Finish(const Status& status);
 
  private:
+  static constexpr int kEndings = 2;  // ended_ and sent_
+
   UnaryCall(UnaryService* service, int method);
   void Arrived(bool ok);
   void Ended(bool ok);
@@ -49,7 +51,7 @@ class UnaryCall {
   MemberEvent<UnaryCall> ended_{this, &UnaryCall::Ended};
   MemberEvent<UnaryCall> sent_{this, &UnaryCall::Sent};
   std::atomic<bool> cancelled_{false};
-  std::atomic<int> events_to_come_{2};  // ended_ and sent_
+  std::atomic<int> events_to_come_{kEndings};
 };
 
 }  // namespace colcast::rpc

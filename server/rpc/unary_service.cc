@@ -7,12 +7,11 @@ namespace colcast::rpc {
 UnaryService::UnaryService(const std::string& name, std::vector<Method> methods)
     : methods_(std::move(methods)) {
   using grpc::internal::RpcServiceMethod;
-  for (size_t i = 0; i < methods_.size(); ++i) {
-    paths_.push_back('/' + name + '/' + methods_[i].name);
-  }
-  for (size_t i = 0; i < methods_.size(); ++i) {
-    AddMethod(new RpcServiceMethod(paths_[i].c_str(), RpcServiceMethod::NORMAL_RPC, nullptr));
-    MarkMethodRaw(static_cast<int>(i));
+  paths_.reserve(methods_.size());
+  for (const Method& method : methods_) {
+    const std::string& path = paths_.emplace_back('/' + name + '/' + method.name);
+    AddMethod(new RpcServiceMethod(path.c_str(), RpcServiceMethod::NORMAL_RPC, nullptr));
+    MarkMethodRaw(static_cast<int>(paths_.size()) - 1);
   }
 }
 

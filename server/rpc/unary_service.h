@@ -41,7 +41,7 @@ class UnaryService final : public grpc::Service {
 
  private:
   const std::vector<Method> methods_;
-  std::vector<std::string> paths_;  // gRPC keeps pointers to them
+  std::vector<std::string> paths_;  // gRPC keeps pointers to them: they do not move
   std::shared_ptr<EventLoop> loop_;
 };
 

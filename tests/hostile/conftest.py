@@ -33,14 +33,17 @@ class Target(tf.Module):
         return {"score": score, "name": tf.strings.join([title, "!"])}
 
 
+def bytes_method(channel: grpc.Channel, path: str) -> grpc.UnaryUnaryMultiCallable:
+    """A method, "/package.Service/Method", whose messages stay bytes."""
+    return channel.unary_unary(path, request_serializer=None, response_deserializer=None)
+
+
 class RawClient:
     """Sends bytes as a Predict call's message, whatever they are."""
 
     def __init__(self, server: ServerProcess) -> None:
         self._channel = grpc.insecure_channel(server.target)
-        self._predict = self._channel.unary_unary(
-            PREDICT, request_serializer=None, response_deserializer=None
-        )
+        self._predict = bytes_method(self._channel, PREDICT)
 
     def send(self, message: bytes) -> predict_pb2.PredictResponse:
         """The answer; raises grpc.RpcError."""

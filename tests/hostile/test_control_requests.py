@@ -5,6 +5,8 @@ import pytest
 from colcast.server import ServerProcess
 from tensorflow_serving.apis import get_model_status_pb2
 
+from .conftest import bytes_method
+
 PREDICTION, MODELS = "tensorflow.serving.PredictionService", "tensorflow.serving.ModelService"
 
 
@@ -12,9 +14,9 @@ PREDICTION, MODELS = "tensorflow.serving.PredictionService", "tensorflow.serving
 def send(server: ServerProcess):
     """Sends bytes to any method; raises grpc.RpcError."""
     with grpc.insecure_channel(server.target) as channel:
-        yield lambda service, method, message: channel.unary_unary(
-            f"/{service}/{method}", request_serializer=None, response_deserializer=None
-        )(message, timeout=60)
+        yield lambda service, method, message: bytes_method(channel, f"/{service}/{method}")(
+            message, timeout=60
+        )
 
 
 @pytest.mark.parametrize(

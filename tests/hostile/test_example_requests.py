@@ -15,6 +15,8 @@ from colcast.server import ServerProcess
 from google.protobuf.message import DecodeError
 from tensorflow_serving.apis import classification_pb2, inference_pb2, regression_pb2
 
+from .conftest import bytes_method
+
 SERVICE = "/tensorflow.serving.PredictionService"
 REQUESTS = {
     "Classify": classification_pb2.ClassificationRequest,
@@ -65,10 +67,7 @@ class Raw:
 
     def send(self, method: str, message: bytes) -> bytes:
         """The answer's bytes; raises grpc.RpcError."""
-        call = self._channel.unary_unary(
-            f"{SERVICE}/{method}", request_serializer=None, response_deserializer=None
-        )
-        return call(message, timeout=120)
+        return bytes_method(self._channel, f"{SERVICE}/{method}")(message, timeout=120)
 
     def error_of(self, method: str, message: bytes) -> tuple[str, str]:
         """(code, message) of the error the server answers with."""
