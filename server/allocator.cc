@@ -1,12 +1,88 @@
-// The settings of jemalloc, the process's allocator, which reads them before main(). What the
-// environment variable MALLOC_CONF says comes after them.
+// How jemalloc, the process's allocator, is set up. What the environment variable MALLOC_CONF says
+// comes after what stands here.
 //
-// oversize_threshold: by default buffers of 8 MiB and more are given back to the system as soon as
-// they are freed. To a graph with such tensors every request brought its page faults, which were
-// two thirds of the time of DIN at 500 candidates.
+// Blocks of 32 MiB and more, which are mostly tables of embeddings, lie in an arena of their own
+// (oversize_threshold). Two things are ours there:
+//
+// Huge pages, where Linux gives them to who asks (transparent_hugepage = madvise). A request reads
+// rows all over the tables, and with small pages it misses the TLB for each of them: with 3.3 GB of
+// tables requests took 5 to 14 % less CPU. In the other arenas, which are full of holes, huge pages
+// would let every process grow by 80 MB, and go on growing.
+//
+// Freed memory is kept ten seconds, as in the other arenas. By default it is given back at once,
+// and a graph with such tensors pays for it with page faults on every request; with jemalloc's
+// threshold of 8 MiB they were two thirds of the time of DIN at 500 candidates.
+//
 // background_thread: gives back what has not been used for ten seconds, on a thread of its own;
 // without it a freed model stays in memory as long as no request happens to use its arena.
+
+#include <jemalloc/jemalloc.h>
+#include <sys/mman.h>
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstring>
+#include <limits>
+#include <string>
+
 extern "C" {
 extern const char* malloc_conf;
-const char* malloc_conf = "oversize_threshold:0,background_thread:true";
+const char* malloc_conf = "oversize_threshold:33554432,background_thread:true";
 }
+
+namespace {
+
+extent_hooks_t default_hooks;
+extent_hooks_t hooks;
+
+void* MapHugePages(extent_hooks_t* /*hooks*/, void* address, size_t size, size_t alignment,
+                   bool* zero, bool* commit, unsigned arena) {
+  void* const mapped =
+      default_hooks.alloc(&default_hooks, address, size, alignment, zero, commit, arena);
+  if (mapped != nullptr) madvise(mapped, size, MADV_HUGEPAGE);
+  return mapped;
+}
+
+template <typename T>
+bool Read(const std::string& name, T* value) {
+  size_t size = sizeof(T);
+  return mallctl(name.c_str(), value, &size, nullptr, 0) == 0;
+}
+
+template <typename T>
+void Write(const std::string& name, T value) {
+  mallctl(name.c_str(), nullptr, nullptr, &value, sizeof(T));
+}
+
+// The arena of large blocks, which is there as soon as there is one. False if MALLOC_CONF has
+// turned it off.
+bool FindArenaOfLargeBlocks(unsigned* arena) {
+  size_t threshold = 0;
+  if (!Read("opt.oversize_threshold", &threshold) || threshold == 0) return false;
+  void* block = mallocx(threshold, MALLOCX_TCACHE_NONE);
+  if (block == nullptr) return false;
+  size_t size = sizeof(*arena);
+  const int error = mallctl("arenas.lookup", arena, &size, &block, sizeof(block));
+  dallocx(block, MALLOCX_TCACHE_NONE);
+  return error == 0;
+}
+
+__attribute__((constructor)) void SetUpArenaOfLargeBlocks() {
+  unsigned index = 0;
+  if (!FindArenaOfLargeBlocks(&index)) return;
+  const std::string arena = "arena." + std::to_string(index);
+  if (ssize_t milliseconds = 0; Read("arenas.dirty_decay_ms", &milliseconds)) {
+    Write(arena + ".dirty_decay_ms", milliseconds);
+    Write(arena + ".oversize_threshold", std::numeric_limits<size_t>::max());
+  }
+  const char* huge_pages = nullptr;
+  if (!Read("opt.thp", &huge_pages) || std::strcmp(huge_pages, "default") != 0) return;
+  extent_hooks_t* present = nullptr;
+  if (!Read(arena + ".extent_hooks", &present)) return;
+  default_hooks = *present;
+  hooks = default_hooks;
+  hooks.alloc = MapHugePages;
+  Write(arena + ".extent_hooks", &hooks);
+}
+
+}  // namespace

@@ -12,6 +12,7 @@ from .conftest import save_version
 
 MIB = 1 << 20
 PAGE = 4096
+HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 ROWS = 1024  # of a model's 16 KiB a row: tensors of 16 MiB
 
 
@@ -38,6 +39,12 @@ def page_faults(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[7])
 
 
+def huge_page_bytes(pid: int) -> int:
+    """Memory of the process that lies on huge pages."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("AnonHugePages:"))
+
+
 def test_the_next_request_reuses_the_memory_of_large_tensors(tmp_path: Path, connect):
     save(tmp_path / "1")
     requests = 10
@@ -54,6 +61,16 @@ def test_the_next_request_reuses_the_memory_of_large_tensors(tmp_path: Path, con
             predict()
         of_one_tensor = ROWS * 4096 * 4 // PAGE
         assert page_faults(server.pid) - before < requests * of_one_tensor / 4
+
+
+@pytest.mark.skipif(
+    "[never]" in HUGE_PAGES.read_text() if HUGE_PAGES.exists() else True,
+    reason="this machine gives no process huge pages",
+)
+def test_a_models_tables_lie_on_huge_pages(tmp_path: Path):
+    save(tmp_path / "1", 128 * MIB)
+    with ServerProcess("large", tmp_path) as server:
+        assert huge_page_bytes(server.pid) > 100 * MIB
 
 
 def test_a_model_that_is_unloaded_gives_its_memory_back(
