@@ -1,31 +1,33 @@
 """What the server adds to the model: its CPU per request less that of the graph alone.
 
-The graph alone is the same session run in process on tensors that are ready, by the C++ executable
-engine_benchmark that is built beside the server. The two run a few requests each in turn: on a
-shared machine their difference is smaller than what an hour changes of either.
-
-A server waits between the requests of one client, and a core that has waited runs any graph slower:
-caches and clocks. So the graph alone pauses between two runs as long as the server does. What it
-costs without a pause is measured, too, as the server's lower bound.
+The graph alone is run in process on tensors that are ready, by the C++ executable engine_benchmark
+that is built beside the server: in a session like the server's, and in one as TensorFlow runs it by
+itself. Server and graphs run a few requests each in turn: on a shared machine their difference is
+smaller than what an hour changes of either. Cores are kept awake meanwhile (awake_cores.py).
 """
 
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Self
+from typing import Literal, Self
 
 from colcast.client import RankingClient
+from colcast.loadtest.awake_cores import awake_cores
 from colcast.loadtest.closed_loop import ClosedLoop
 from colcast.loadtest.comparison import Rounds
+from colcast.loadtest.connection import Request
 from colcast.loadtest.formats import FORMATS, RequestData, encode
-from colcast.loadtest.process import ProcessMeter
+from colcast.loadtest.process import Meter, ProcessMeter
 from colcast.server import find_executable
 from rich.box import SIMPLE
 from rich.table import Table
+
+Session = Literal["server", "plain"]
 
 _ROUNDS = Rounds(rounds=21, calls=10, warm_up=20)
 
@@ -37,37 +39,44 @@ class Overhead:
     Attributes:
       candidates: N.
       format: its name in `FORMATS`.
-      busy_graph_ms: CPU of the graph alone, on ready tensors, per request, without pauses.
-      graph_ms: the same with the pauses that the server has between requests.
+      plain_ms: CPU of the graph alone per request, as TensorFlow runs it by itself, on the
+        columns with the user repeated.
+      graph_ms: CPU of the graph alone, as the server runs it for this format.
       server_ms: CPU of the server process per request, gRPC included.
-      added_us: microseconds of CPU per request that are not the graph's, pauses on both sides.
-      added_to_busy_us: the same against the graph without pauses.
+      added_us: microseconds of CPU per request that are not the graph's.
+      added_to_plain_us: the same against `plain_ms`; below 0 where the server runs the graph
+        for less than gRPC and the decoding cost.
     """
 
     candidates: int
     format: str
-    busy_graph_ms: float
+    plain_ms: float
     graph_ms: float
     server_ms: float
     added_us: float
-    added_to_busy_us: float
+    added_to_plain_us: float
 
 
 class GraphAlone:
     """A model's graph in a process of its own, without a server around it."""
 
-    def __init__(self, version_directory: Path, requests: Sequence[bytes]) -> None:
-        """Takes the SavedModel and serialized PredictRequests to one signature."""
-        self._version_directory = version_directory
+    def __init__(
+        self, version_directory: Path, requests: Sequence[bytes], session: Session = "server"
+    ) -> None:
+        """Takes the SavedModel and serialized PredictRequests to one signature.
+
+        Args:
+          version_directory: of the model, the one with saved_model.pb.
+          requests: they are taken in turn.
+          session: "server": as the server runs it; "plain": TensorFlow's default executor, one
+            thread.
+        """
+        self._arguments = session, version_directory
         self._requests = requests
         self._resources = ExitStack()
 
-    def cpu_seconds(self, calls: int, pause_seconds: float = 0.0) -> float:
+    def cpu_seconds(self, calls: int) -> float:
         """Runs so many requests, going round them, and returns the CPU time that they took.
-
-        Args:
-          calls: how many.
-          pause_seconds: idle time before each of them.
 
         Raises:
           ValueError: engine_benchmark refused the model or a request; the message is its own.
@@ -75,8 +84,7 @@ class GraphAlone:
         assert self._process.stdin
         assert self._process.stdout
         with suppress(BrokenPipeError):
-            pause_micros = round(1e6 * pause_seconds)
-            print(calls, pause_micros, file=self._process.stdin, flush=True)
+            print(calls, file=self._process.stdin, flush=True)
         answer = self._process.stdout.readline()
         if not answer:
             self._log.seek(0)
@@ -91,7 +99,7 @@ class GraphAlone:
             file.write_bytes(request)
         self._log = self._resources.enter_context((folder / "log").open("w+"))
         benchmark = find_executable().with_name("engine_benchmark")
-        command = [str(part) for part in (benchmark, self._version_directory, *files)]
+        command = [str(part) for part in (benchmark, *self._arguments, *files)]
         pipe = subprocess.PIPE
         self._process = self._resources.enter_context(
             subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=self._log, text=True)
@@ -117,50 +125,66 @@ def overheads(
     Raises:
       ValueError: engine_benchmark refused the model or the request; the message is its own.
     """
-    meter, found = ProcessMeter(pid), []
-    with RankingClient(target, model) as client, ClosedLoop(target, 1) as sender:
+    found = []
+    with (
+        awake_cores(),
+        RankingClient(target, model) as client,
+        ClosedLoop(target, 1) as sender,
+    ):
         for size, data in traffic.items():
-            for name in formats:
-                requests = [encode(client, name, one) for one in data]
-                with GraphAlone(version_directory, [r.payload for r in requests]) as graph:
-                    sender.run(requests, calls=_ROUNDS.warm_up)
-                    graph.cpu_seconds(_ROUNDS.warm_up)
-                    rounds = []
-                    for _ in range(_ROUNDS.rounds):
-                        sent = sender.run(requests, calls=_ROUNDS.calls, meter=meter)
-                        idle = max(0.0, sent.wall_seconds - sent.server_cpu_seconds)
-                        paused = graph.cpu_seconds(_ROUNDS.calls, idle / _ROUNDS.calls)
-                        busy = graph.cpu_seconds(_ROUNDS.calls)
-                        rounds.append((sent.server_cpu_seconds, paused, busy))
-                found.append(_row(size, name, rounds))
+            columns = [encode(client, "repeated", one).payload for one in data]
+            with GraphAlone(version_directory, columns, "plain") as session:
+                for name in formats:
+                    requests = [encode(client, name, one) for one in data]
+                    payloads = [request.payload for request in requests]
+                    with GraphAlone(version_directory, payloads) as graph:
+                        measures = (
+                            session.cpu_seconds,
+                            graph.cpu_seconds,
+                            partial(_server_cpu_seconds, sender, requests, ProcessMeter(pid)),
+                        )
+                        found.append(_row(size, name, _in_turn(measures)))
     return found
 
 
-def _row(size: int, name: str, rounds: Sequence[tuple[float, float, float]]) -> Overhead:
-    """From the CPU seconds of server, pausing graph and busy graph in each round."""
+def _server_cpu_seconds(
+    sender: ClosedLoop, requests: Sequence[Request], meter: Meter, calls: int
+) -> float:
+    return sender.run(requests, calls=calls, meter=meter).server_cpu_seconds
+
+
+def _in_turn(measures: Sequence[Callable[[int], float]]) -> list[list[float]]:
+    """What each measure says of some calls: a list a round."""
+    for measure in measures:
+        measure(_ROUNDS.warm_up)
+    return [[measure(_ROUNDS.calls) for measure in measures] for _ in range(_ROUNDS.rounds)]
+
+
+def _row(size: int, name: str, rounds: Sequence[Sequence[float]]) -> Overhead:
+    """From the CPU seconds of plain session, graph and server in each round."""
     milliseconds = [[1000 * seconds / _ROUNDS.calls for seconds in one] for one in rounds]
     return Overhead(
         candidates=size,
         format=name,
-        busy_graph_ms=median(busy for _, _, busy in milliseconds),
+        plain_ms=median(session for session, _, _ in milliseconds),
         graph_ms=median(graph for _, graph, _ in milliseconds),
-        server_ms=median(server for server, _, _ in milliseconds),
-        added_us=1000 * median(server - graph for server, graph, _ in milliseconds),
-        added_to_busy_us=1000 * median(server - busy for server, _, busy in milliseconds),
+        server_ms=median(server for _, _, server in milliseconds),
+        added_us=1000 * median(server - graph for _, graph, server in milliseconds),
+        added_to_plain_us=1000 * median(server - session for session, _, server in milliseconds),
     )
 
 
 def overhead_table(rows: Sequence[Overhead]) -> Table:
     """What the graph costs and what the server adds, for a terminal."""
     title = "CPU a request with one client: the graph alone, and what the server adds"
-    caption = "busy: without the pauses that a server has between requests"
+    caption = "plain: the graph as TensorFlow runs it by itself, on the user repeated"
     table = Table(title=title, caption=caption, title_justify="left", box=SIMPLE)
-    headers = ("N", "format", "graph ms", "busy ms", "server ms", "added μs", "to busy μs")
+    headers = ("N", "format", "plain ms", "graph ms", "server ms", "added μs", "to plain μs")
     for header in headers:
         table.add_column(header, justify="left" if header == "format" else "right")
     for row in rows:
-        milliseconds = (row.graph_ms, row.busy_graph_ms, row.server_ms)
-        microseconds = (row.added_us, row.added_to_busy_us)
+        milliseconds = (row.plain_ms, row.graph_ms, row.server_ms)
+        microseconds = (row.added_us, row.added_to_plain_us)
         table.add_row(
             str(row.candidates),
             FORMATS[row.format].title,

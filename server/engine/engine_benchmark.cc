@@ -1,24 +1,22 @@
 // What requests cost a graph alone, run on tensors that are ready; what a server needs above that
 // is its own.
 //
-// Usage: engine_benchmark MODEL_DIRECTORY REQUEST_FILE...
-//   A REQUEST_FILE holds a serialized PredictRequest; all ask for one signature and are taken in
-//   turn: a request that is the only one finds its rows of every table in the cache. For every
-//   line "CALLS PAUSE" of the standard input it runs that many requests, each after a pause of so
-//   many microseconds, and prints the CPU seconds they took, of all threads: TensorFlow parses
-//   tf.Examples on one of its own. Without pauses the graph finds its core as it left it, which no
-//   graph in a server does that waits for its next request.
+// Usage: engine_benchmark SESSION MODEL_DIRECTORY REQUEST_FILE...
+//   SESSION is `server`, the session as the server runs it, or `plain`, as TensorFlow does by
+//   itself where one thread is all it may have: its default executor. A REQUEST_FILE holds a
+//   serialized PredictRequest; all ask for one signature and are taken in turn: a request that is
+//   the only one finds its rows of every table in the cache. For every number on the standard input
+//   it runs that many requests and prints the CPU seconds they took, of all threads: TensorFlow
+//   parses tf.Examples on one of its own.
 
 #include <time.h>
 
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "server/engine/model.h"
@@ -72,26 +70,31 @@ void RunGraph(const Prepared& request) {
   if (!status.ok()) Die(status.ToString());
 }
 
+Options SessionOptions(const std::string& session) {
+  Options options;
+  if (session == "plain") {
+    options.inter_op_parallelism = 1;
+  } else if (session != "server") {
+    Die("no session called " + session);
+  }
+  return options;
+}
+
 int Main(int argc, char** argv) {
-  if (argc < 3) Die("usage: engine_benchmark MODEL_DIRECTORY REQUEST_FILE...");
+  if (argc < 4) Die("usage: engine_benchmark server|plain MODEL_DIRECTORY REQUEST_FILE...");
+  const Options options = SessionOptions(argv[1]);
   std::vector<std::string> messages;
-  for (int i = 2; i < argc; ++i) messages.push_back(ReadFile(argv[i]));
-  const auto model = TensorFlowModel::Load(argv[1], {"serve"}, Options());
+  for (int i = 3; i < argc; ++i) messages.push_back(ReadFile(argv[i]));
+  const auto model = TensorFlowModel::Load(argv[2], {"serve"}, options);
   if (!model.ok()) Die(model.status().ToString());
   std::vector<Prepared> prepared;
   for (const std::string& message : messages) prepared.push_back(Prepare(**model, message));
 
   size_t turn = 0;
-  int calls = 0;
-  for (int64_t pause = 0; std::cin >> calls >> pause;) {
-    double seconds = 0;
-    for (int i = 0; i < calls; ++i) {
-      std::this_thread::sleep_for(std::chrono::microseconds(pause));
-      const double start = CpuSeconds();
-      RunGraph(prepared[turn++ % prepared.size()]);
-      seconds += CpuSeconds() - start;
-    }
-    std::printf("%.9f\n", seconds);
+  for (int calls = 0; std::cin >> calls;) {
+    const double start = CpuSeconds();
+    for (int i = 0; i < calls; ++i) RunGraph(prepared[turn++ % prepared.size()]);
+    std::printf("%.9f\n", CpuSeconds() - start);
     std::fflush(stdout);
   }
   return 0;

@@ -1,0 +1,49 @@
+"""No core sleeps while something is measured, and every core is free again afterwards."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import psutil
+from colcast.loadtest.awake_cores import awake_cores
+
+_HOLD = """
+from colcast.loadtest.awake_cores import awake_cores
+with awake_cores():
+    print(flush=True)
+    input()
+"""
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def idle_children(process: psutil.Process) -> list[psutil.Process]:
+    return [
+        child for child in process.children() if os.sched_getscheduler(child.pid) == os.SCHED_IDLE
+    ]
+
+
+def test_a_process_of_idle_priority_keeps_each_core_awake():
+    me = psutil.Process()
+    with awake_cores():
+        wait_until(lambda: len(idle_children(me)) == len(os.sched_getaffinity(0)))
+    assert idle_children(me) == []
+
+
+def test_they_end_with_a_process_that_is_killed():
+    with subprocess.Popen(
+        [sys.executable, "-c", _HOLD], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
+        assert holder.stdout
+        holder.stdout.readline()
+        spinning = psutil.Process(holder.pid).children()
+        assert spinning
+        holder.kill()
+    wait_until(lambda: not any(process.is_running() for process in spinning))
