@@ -177,9 +177,12 @@ def _row(size: int, name: str, rounds: Sequence[Sequence[float]]) -> Overhead:
 def overhead_table(rows: Sequence[Overhead]) -> Table:
     """What the graph costs and what the server adds, for a terminal."""
     title = "CPU a request with one client: the graph alone, and what the server adds"
-    caption = "plain: the graph as TensorFlow runs it by itself, on the user repeated"
+    caption = (
+        "plain: the graph as TensorFlow runs it by itself, on the user repeated\n"
+        "to plain: server less plain, in μs"
+    )
     table = Table(title=title, caption=caption, title_justify="left", box=SIMPLE)
-    headers = ("N", "format", "plain ms", "graph ms", "server ms", "added μs", "to plain μs")
+    headers = ("N", "format", "plain ms", "graph ms", "server ms", "added μs", "to plain")
     for header in headers:
         table.add_column(header, justify="left" if header == "format" else "right")
     for row in rows:
