@@ -60,22 +60,27 @@ class Overhead:
 class GraphAlone:
     """A model's graph in a process of its own, without a server around it."""
 
-    def __init__(
-        self, version_directory: Path, requests: Sequence[bytes], session: Session = "server"
-    ) -> None:
-        """Takes the SavedModel and serialized PredictRequests to one signature.
+    def __init__(self, version_directory: Path, session: Session) -> None:
+        """Takes the SavedModel.
 
         Args:
-          version_directory: of the model, the one with saved_model.pb.
-          requests: they are taken in turn.
+          version_directory: the one with saved_model.pb.
           session: "server": as the server runs it; "plain": TensorFlow's default executor, one
             thread.
         """
         self._arguments = session, version_directory
-        self._requests = requests
         self._resources = ExitStack()
+        self._written = 0
 
-    def cpu_seconds(self, calls: int) -> float:
+    def prepare(self, requests: Sequence[bytes]) -> list[Path]:
+        """What `cpu_seconds` is to be asked with for these serialized PredictRequests."""
+        first, self._written = self._written, self._written + len(requests)
+        files = [self._folder / str(number) for number in range(first, self._written)]
+        for file, request in zip(files, requests, strict=True):
+            file.write_bytes(request)
+        return files
+
+    def cpu_seconds(self, prepared: Sequence[Path], calls: int) -> float:
         """Runs so many requests, going round them, and returns the CPU time that they took.
 
         Raises:
@@ -84,7 +89,7 @@ class GraphAlone:
         assert self._process.stdin
         assert self._process.stdout
         with suppress(BrokenPipeError):
-            print(calls, file=self._process.stdin, flush=True)
+            print(calls, *prepared, file=self._process.stdin, flush=True)
         answer = self._process.stdout.readline()
         if not answer:
             self._log.seek(0)
@@ -93,13 +98,10 @@ class GraphAlone:
 
     def __enter__(self) -> Self:
         """Loads the model."""
-        folder = Path(self._resources.enter_context(tempfile.TemporaryDirectory()))
-        files = [folder / str(number) for number in range(len(self._requests))]
-        for file, request in zip(files, self._requests, strict=True):
-            file.write_bytes(request)
-        self._log = self._resources.enter_context((folder / "log").open("w+"))
+        self._folder = Path(self._resources.enter_context(tempfile.TemporaryDirectory()))
+        self._log = self._resources.enter_context((self._folder / "log").open("w+"))
         benchmark = find_executable().with_name("engine_benchmark")
-        command = [str(part) for part in (benchmark, *self._arguments, *files)]
+        command = [str(part) for part in (benchmark, *self._arguments)]
         pipe = subprocess.PIPE
         self._process = self._resources.enter_context(
             subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=self._log, text=True)
@@ -128,27 +130,31 @@ def overheads(
     found = []
     with (
         awake_cores(),
+        GraphAlone(version_directory, "plain") as plain,
+        GraphAlone(version_directory, "server") as graph,
         RankingClient(target, model) as client,
         ClosedLoop(target, 1) as sender,
     ):
+        server = partial(_server_cpu_seconds, sender, ProcessMeter(pid))
         for size, data in traffic.items():
-            columns = [encode(client, "repeated", one).payload for one in data]
-            with GraphAlone(version_directory, columns, "plain") as session:
-                for name in formats:
-                    requests = [encode(client, name, one) for one in data]
-                    payloads = [request.payload for request in requests]
-                    with GraphAlone(version_directory, payloads) as graph:
-                        measures = (
-                            session.cpu_seconds,
-                            graph.cpu_seconds,
-                            partial(_server_cpu_seconds, sender, requests, ProcessMeter(pid)),
-                        )
-                        found.append(_row(size, name, _in_turn(measures)))
+            columns = plain.prepare(_payloads([encode(client, "repeated", one) for one in data]))
+            for name in formats:
+                requests = [encode(client, name, one) for one in data]
+                measures = (
+                    partial(plain.cpu_seconds, columns),
+                    partial(graph.cpu_seconds, graph.prepare(_payloads(requests))),
+                    partial(server, requests),
+                )
+                found.append(_row(size, name, _in_turn(measures)))
     return found
 
 
+def _payloads(requests: Sequence[Request]) -> list[bytes]:
+    return [request.payload for request in requests]
+
+
 def _server_cpu_seconds(
-    sender: ClosedLoop, requests: Sequence[Request], meter: Meter, calls: int
+    sender: ClosedLoop, meter: Meter, requests: Sequence[Request], calls: int
 ) -> float:
     return sender.run(requests, calls=calls, meter=meter).server_cpu_seconds
 

@@ -1,13 +1,14 @@
 // What requests cost a graph alone, run on tensors that are ready; what a server needs above that
 // is its own.
 //
-// Usage: engine_benchmark SESSION MODEL_DIRECTORY REQUEST_FILE...
+// Usage: engine_benchmark SESSION MODEL_DIRECTORY
 //   SESSION is `server`, the session as the server runs it, or `plain`, as TensorFlow does by
-//   itself where one thread is all it may have: its default executor. A REQUEST_FILE holds a
-//   serialized PredictRequest; all ask for one signature and are taken in turn: a request that is
-//   the only one finds its rows of every table in the cache. For every number on the standard input
-//   it runs that many requests and prints the CPU seconds they took, of all threads: TensorFlow
-//   parses tf.Examples on one of its own.
+//   itself where one thread is all it may have: its default executor.
+//
+//   For every line "CALLS REQUEST_FILE..." of the standard input it runs so many requests and
+//   prints the CPU seconds they took, of all threads: TensorFlow parses tf.Examples on one of its
+//   own. A file holds a serialized PredictRequest and is read once. The files of a line are taken
+//   in turn: a request that is the only one finds its rows of every table in the cache.
 
 #include <time.h>
 
@@ -16,6 +17,8 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <map>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -80,20 +83,37 @@ Options SessionOptions(const std::string& session) {
   return options;
 }
 
-int Main(int argc, char** argv) {
-  if (argc < 4) Die("usage: engine_benchmark server|plain MODEL_DIRECTORY REQUEST_FILE...");
-  const Options options = SessionOptions(argv[1]);
-  std::vector<std::string> messages;
-  for (int i = 3; i < argc; ++i) messages.push_back(ReadFile(argv[i]));
-  const auto model = TensorFlowModel::Load(argv[2], {"serve"}, options);
-  if (!model.ok()) Die(model.status().ToString());
-  std::vector<Prepared> prepared;
-  for (const std::string& message : messages) prepared.push_back(Prepare(**model, message));
+// Requests by file; a file is read when it is first asked for.
+class Requests {
+ public:
+  explicit Requests(const TensorFlowModel& model) : model_(model) {}
 
-  size_t turn = 0;
-  for (int calls = 0; std::cin >> calls;) {
+  const Prepared* Find(const std::string& file) {
+    const auto [found, is_new] = prepared_.try_emplace(file);
+    if (is_new) found->second = Prepare(model_, ReadFile(file.c_str()));
+    return &found->second;
+  }
+
+ private:
+  const TensorFlowModel& model_;
+  std::map<std::string, Prepared> prepared_;
+};
+
+int Main(int argc, char** argv) {
+  if (argc != 3) Die("usage: engine_benchmark server|plain MODEL_DIRECTORY");
+  const auto model = TensorFlowModel::Load(argv[2], {"serve"}, SessionOptions(argv[1]));
+  if (!model.ok()) Die(model.status().ToString());
+  Requests requests(**model);
+  for (std::string line; std::getline(std::cin, line);) {
+    std::istringstream words(line);
+    int calls = 0;
+    words >> calls;
+    std::vector<const Prepared*> turns;
+    for (std::string file; words >> file;) turns.push_back(requests.Find(file));
+    if (turns.empty()) Die("a line has no request");
+
     const double start = CpuSeconds();
-    for (int i = 0; i < calls; ++i) RunGraph(prepared[turn++ % prepared.size()]);
+    for (int i = 0; i < calls; ++i) RunGraph(*turns[i % turns.size()]);
     std::printf("%.9f\n", CpuSeconds() - start);
     std::fflush(stdout);
   }

@@ -30,7 +30,7 @@ def test_every_size_and_format_has_a_row(
 
 def test_a_request_the_model_refuses_is_an_error_that_says_why(exported: Path):
     with (
-        GraphAlone(exported / "1", [b"no request"]) as graph,
+        GraphAlone(exported / "1", "server") as graph,
         pytest.raises(ValueError, match="engine_benchmark: "),
     ):
-        graph.cpu_seconds(1)
+        graph.cpu_seconds(graph.prepare([b"no request"]), 1)
