@@ -123,7 +123,9 @@ def _dense(node: Any, keys: Sequence[str], defaults: Sequence[Any]) -> Iterator[
         keys, _dtypes(node, "Tdense"), shapes, defaults, strict=True
     ):
         sizes = tuple(int(dim.size) for dim in shape.dim)
-        values = tuple(np.asarray(default).reshape(-1).tolist()) or None
+        # As objects: NumPy's own strings lose NUL bytes at their end.
+        array = np.asarray(default, object if dtype == "string" else None)
+        values = tuple(array.reshape(-1).tolist()) or None
         if not sizes or sizes[0] >= 0:
             yield Feature(key, Kind.FIXED_LEN, dtype, sizes, values)
         else:

@@ -96,6 +96,7 @@ NESTED = {
     "age": tf.io.FixedLenFeature([], tf.int64, default_value=30),
     "numbers": tf.io.FixedLenFeature([2, 3], tf.float32, default_value=[[1, 2, 3], [4, 5, 6]]),
     "color": tf.io.FixedLenFeature([1], tf.string, default_value=b"none"),
+    "bytes": tf.io.FixedLenFeature([], tf.string, default_value=b"\0ab\0\0"),
 }
 
 
@@ -115,7 +116,10 @@ def build_nested(folder: Path) -> None:
     @tf.function
     def score(features: Any) -> Any:
         both = dense(features["numbers"]) * hashed(features["color"])
-        return tf.reduce_sum(both, 1) + tf.cast(features["age"], tf.float32)
+        lengths = tf.strings.length(features["bytes"])
+        return tf.reduce_sum(both, 1) + tf.cast(
+            features["age"] + tf.cast(lengths, tf.int64), "float"
+        )
 
     save(module, folder, NESTED, score)
 
