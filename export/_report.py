@@ -123,8 +123,7 @@ class ExportReport:
         """Prints features and parity; of each signature `most_features` features, or all."""
         for report in self.signatures:
             console.print(features_table(report, most_features))
-            console.print(_parity_line(report), highlight=False)
-            for line in _late_lines(report):
+            for line in [*_parity_lines(report), *_late_lines(report)]:
                 console.print(line, highlight=False, markup=False)
         if self.mended_variables:
             console.print(
@@ -170,6 +169,7 @@ def _parity_json(parity: Parity) -> dict[str, Any]:
         "recorded_rows": parity.recorded_rows,
         "identical": parity.identical,
         "largest_difference": dict(parity.differences),
+        "refused_rows": parity.refused_rows,
         "unstable_outputs": list(parity.unstable),
         "note": parity.note,
     }
@@ -225,8 +225,15 @@ def _default(feature: Feature) -> str:
     return ", ".join([*quoted, *(["..."] if len(values) > 3 else [])])
 
 
-def _parity_line(report: SignatureReport) -> str:
+def _parity_lines(report: SignatureReport) -> list[str]:
     parity = report.parity
+    if not parity.refused_rows:
+        return [_parity_line(parity)]
+    refused = f"the model refuses {parity.refused_rows} of the recorded rows: {parity.refusal}"
+    return [_parity_line(parity), refused]
+
+
+def _parity_line(parity: Parity) -> str:
     if not parity.rows:
         return (
             f"parity: every parsed feature identical on generated rows; scores not compared:"

@@ -26,6 +26,7 @@ from colcast.export._warmup import warmup_request
 from colcast.export.late import LateReport, add_late_signature
 
 _REDRAWS = 20  # of rows that the model refuses
+_MOST_REFUSED = 100  # recorded rows that are found one by one; then a batch with one is left out
 
 
 @contextmanager
@@ -66,14 +67,18 @@ class Trial:
         self._probe = Probe(session, meta_graph, conversion)
         self._random = np.random.default_rng(0)
         self._fits = source.fit(self._probe.accepts)
+        self._refused_rows, self._refusal = 0, ""
         batches = traffic.batches(conversion.features) if traffic else ()
-        self._recorded = [rows for rows in batches if len(rows) and self._probe.accepts(rows)]
+        self._recorded = [rows for rows in map(self._accepted_of, batches) if len(rows)]
 
     def parity(self) -> Parity:
         """Compares scores on generated, then on recorded rows; ExportError if they differ."""
-        recorded_rows = sum(map(len, self._recorded))
-        parity = prove_scores(self._probe, self._batches())
-        return dataclasses.replace(parity, recorded_rows=recorded_rows)
+        return dataclasses.replace(
+            prove_scores(self._probe, self._batches()),
+            recorded_rows=sum(map(len, self._recorded)),
+            refused_rows=self._refused_rows,
+            refusal=self._refusal,
+        )
 
     def add_late(self, name: str, tolerance: float) -> LateReport:
         """Adds the late signature to the MetaGraphDef."""
@@ -112,6 +117,19 @@ class Trial:
             **options,
         )
 
+    def _accepted_of(self, recorded: Rows) -> Rows:
+        """The recorded rows without those that the model refuses, which are counted."""
+        if not len(recorded) or self._probe.accepts(recorded):
+            return recorded
+        self._refusal = self._refusal or self._probe.refusal
+        accepted = recorded[:0]
+        if self._refused_rows < _MOST_REFUSED:
+            accepted = accepted_rows(recorded, self._probe.accepts)
+            if len(accepted) and not self._probe.accepts(accepted):
+                accepted = recorded[:0]
+        self._refused_rows += len(recorded) - len(accepted)
+        return accepted
+
     def _batches(self) -> Iterator[Rows]:
         yield from generated_batches(self._probe, self._source)
         yield from self._recorded
@@ -124,9 +142,12 @@ class Trial:
             if len(rows) >= count and self._probe.accepts(rows[:count]):
                 return rows[:count]
         if not self._recorded:
+            refused = f"most of {_REDRAWS} times {count} generated rows"
+            if self._refused_rows:
+                refused += f" and all {self._refused_rows} recorded ones"
             raise ExportError(
-                f"the model refuses most of {_REDRAWS} times {count} generated rows; record"
-                " requests that it accepts and name them with --examples"
+                f"the model refuses {refused}: {self._probe.refusal}; record requests that it"
+                " accepts and name them with --examples"
             )
         return self._of_recorded(count)
 

@@ -134,6 +134,7 @@ def _compare(output: str, trial: _Trial, floor: float, tolerance: float, suspect
         raise ExportError(
             f"late expansion fails its proof: output {output!r}, row {row} of {trial.rows}, is"
             f" {given[at]}, expected {expected[at]} (relative difference {worst:.2g}, tolerance"
-            f" {tolerance:g}); frontier tensor last accepted: {suspect}"
+            f" {tolerance:g}); frontier tensor last accepted: {suspect}. If that is the model's"
+            " own rounding, as in half precision, allow it with --tolerance or leave out --late"
         )
     return worst

@@ -111,7 +111,8 @@ class Requests:
         if column.dtype.kind == "f":
             if column.size > 1 and not np.ptp(column):
                 column = np.asarray(self._random.normal(size=column.shape), column.dtype)
-            return np.asarray(column / (1 + np.abs(column)), column.dtype)
+            with np.errstate(invalid="ignore"):  # infinity, where that is a default
+                return np.asarray(column / (1 + np.abs(column)), column.dtype)
         if column.dtype.kind == "i" and not name.endswith("/length"):
             return np.asarray(column % _SMALL)
         return column

@@ -160,3 +160,14 @@ def test_python_sees_the_new_signature(converted, embedded_examples):
     columns = {name: tf.constant(value) for name, value in COLUMNS.items()}
     scores = model.signatures["columnar"](**columns)
     np.testing.assert_array_equal(scores["scores"].numpy(), expected["scores"].numpy())
+
+
+def test_scores_that_are_random_now_and_then_are_told(tmp_path):
+    def score(features):
+        explored = tf.random.uniform(tf.shape(features["x"])) < 0.1
+        return tf.where(explored, -features["x"], features["x"])
+
+    spec = {"x": tf.io.FixedLenFeature([], tf.float32)}
+    save(tmp_path / "model", tf.Module(), spec, tf.function(score))
+    report = export_saved_model(tmp_path / "model", tmp_path / "out")
+    assert report.signatures[0].parity.unstable == ("scores",)

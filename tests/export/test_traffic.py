@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.export import ExportError, export_saved_model
+from rich.console import Console
 from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
 
 from .conftest import example, served
@@ -62,6 +63,26 @@ def test_single_examples_are_scored_too(embedded, tmp_path):
     parity = report.signatures[0].parity
     assert parity.recorded_rows == 130
     assert parity.identical
+
+
+def test_recorded_rows_that_the_model_refuses_are_left_out_and_told(embedded, tmp_path):
+    rows = [example(movie=i % 50) for i in range(60)]
+    file = record(tmp_path / "traffic", *rows[:30], example(movie=50), *rows[30:])
+    report = export_saved_model(embedded, tmp_path / "out", examples=file)
+    parity = report.signatures[0].parity
+    assert (parity.recorded_rows, parity.refused_rows) == (60, 1)
+    assert "is not in [0, 50)" in parity.refusal
+    console = Console(width=200, record=True)
+    report.print(console)
+    assert "the model refuses 1 of the recorded rows: " in console.export_text()
+
+
+def test_recorded_rows_of_another_model_are_told(embedded, tmp_path):
+    file = record(tmp_path / "traffic", *[example(user_age=i) for i in range(250)])
+    report = export_saved_model(embedded, tmp_path / "out", examples=file)
+    parity = report.signatures[0].parity
+    assert (parity.recorded_rows, parity.refused_rows) == (0, 250)
+    assert "movie" in parity.refusal
 
 
 def test_single_examples_cannot_tell_users(embedded, tmp_path):
