@@ -12,7 +12,15 @@ from colcast.client._dtypes import BFLOAT16, FLOAT, INT64, STRING, Array, bfloat
 from colcast.client._errors import InputError
 from colcast.client._policies import Policies
 from colcast.client._schema import Feature, Kind
-from colcast.client._values import Place, flat_array, is_missing, no_value, object_array
+from colcast.client._values import (
+    Place,
+    entries_of,
+    flat_array,
+    is_missing,
+    is_nan,
+    no_value,
+    object_array,
+)
 
 
 class Column(NamedTuple):
@@ -100,13 +108,16 @@ def fixed_column(source: Source, values: Any) -> Column:
     Args:
         source: the feature, of kind SINGLE, and the rules.
         values: [rows] entries: scalars, or lists or arrays for features with an inner shape;
-            an array [rows, ...] of any NumPy dtype; NOT_GIVEN or None where one is missing.
+            an array [rows, ...] of any NumPy dtype; NOT_GIVEN or None where one is missing,
+            and NaN where a list or an array is.
 
     Raises:
         InputError: a value that does not fit, with its feature and row.
     """
     feature = source.feature
     sizes = _inner_shape(feature, values)
+    if not _fits((), sizes):
+        values = entries_of(values)
     width = math.prod(sizes)
     default = default_column(feature) if width == 1 else None  # else rows are filled below
     if isinstance(values, np.ndarray) and (values.dtype != object or values.ndim > 1):
@@ -239,7 +250,7 @@ def _nested(source: Source, values: Any, sizes: tuple[int, ...]) -> Sequence[Any
     rows = list(values)
     default = default_column(source.feature)
     for row, value in enumerate(rows):
-        if is_missing(value):
+        if is_missing(value) or (is_nan(value) and not _fits((), sizes)):
             if default is None or source.policies.none == "error":
                 raise source.no_value(row, value)
             rows[row] = default.values[0].tolist()

@@ -3,16 +3,17 @@
 from typing import Any
 
 import numpy as np
+from colcast.client._columns import is_nested
 from colcast.client._dtypes import FLOAT, INT64, STRING, DType
 from colcast.client._errors import InputError
 from colcast.client._inputs import Table
 from colcast.client._schema import Feature, Kind
-from colcast.client._values import is_missing
+from colcast.client._values import is_missing, is_nan
 
 
 def as_lists(table: Table) -> Table:
     """The table with every entry as the list of values that a tf.Example would hold of it."""
-    columns = {name: [_list(value) for value in table.columns[name]] for name in table.columns}
+    columns = {name: _lists(values) for name, values in table.columns.items()}
     return Table(table.rows, columns, table.unused)
 
 
@@ -32,6 +33,12 @@ _TYPES: tuple[tuple[DType, tuple[type, ...]], ...] = (
     (INT64, (int, np.integer, np.bool_)),
     (FLOAT, (int, float, np.integer, np.floating)),
 )
+
+
+def _lists(values: Any) -> list[list[Any]]:
+    """A column's lists; beside text or lists, a NaN is pandas' mark for nothing."""
+    gaps = any(isinstance(value, str | bytes) or is_nested(value) for value in values)
+    return [[] if gaps and is_nan(value) else _list(value) for value in values]
 
 
 def _list(value: Any) -> list[Any]:

@@ -8,7 +8,7 @@ import numpy as np
 from colcast.client._columns import Column, Source, fixed_column, is_nested, list_shape, stored
 from colcast.client._dtypes import INT64, STRING, Array
 from colcast.client._schema import LENGTH_SUFFIX, Feature, Kind
-from colcast.client._values import flat_array, is_missing, shown
+from colcast.client._values import entries_of, flat_array, is_missing, is_nan, shown
 
 
 def list_column(source: Source, values: Any) -> Column:
@@ -17,11 +17,12 @@ def list_column(source: Source, values: Any) -> Column:
     Args:
         source: the feature, of kind MULTI or SEQUENCE, and the rules.
         values: [rows] lists or arrays, each of its own length; an array [rows, length, ...];
-            NOT_GIVEN or None for an empty list.
+            NOT_GIVEN, None or NaN for an empty list.
 
     Raises:
         InputError: an entry that is no list, or a value in it that does not fit.
     """
+    values = entries_of(values)
     if isinstance(values, np.ndarray) and values.dtype != object:
         return _equal_lists(source, values)
     rest = _rest(source.feature)
@@ -62,7 +63,7 @@ def _rest(feature: Feature) -> tuple[int, ...]:
 
 def _checked(source: Source, row: int, value: Any, rest: tuple[int, ...]) -> Any:
     """A row's list; every entry of it must have the shape of a step."""
-    if is_missing(value):
+    if is_missing(value) or is_nan(value):
         if source.policies.none == "error":
             raise source.no_value(row, value)
         return ()

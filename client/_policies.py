@@ -21,7 +21,7 @@ class Policies:
             "error": always an error.
         nan: NaN in a float feature. "send": it is a value like any other. "default": as None.
             "error": an error. (NaN where no float belongs, as pandas leaves behind for a missing
-            integer or string, always counts as None.)
+            integer, string, list or vector, always counts as None.)
         unused: a column the signature does not use. "suggest": dropped, named once in the log,
             but an error if its name looks like a misspelling of a feature that is absent.
             "drop": dropped. "error": an error.

@@ -56,6 +56,18 @@ def is_missing(value: Any) -> bool:
     return type(value).__name__ in _MISSING_TYPES
 
 
+def is_nan(value: Any) -> bool:
+    """Whether a value is a NaN by itself: where a list belongs, pandas' mark for none at all."""
+    return isinstance(value, _FLOATS) and math.isnan(value)
+
+
+def entries_of(values: Any) -> Any:
+    """A column of lists [rows, ...] as it is; one of NaN alone, which are no lists, as a list."""
+    if not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype.kind != "f":
+        return values
+    return values.tolist() if np.isnan(values).all() else values
+
+
 def flat_array(
     values: Sequence[Any] | Array, dtype: DType, default: Any, place: Place, policies: Policies
 ) -> Array:
@@ -111,7 +123,7 @@ def _missing(
         gaps = [i for i, v in enumerate(values) if is_missing(v)]
     if (floats and policies.nan == "send") or not any(issubclass(t, _FLOATS) for t in types):
         return gaps
-    nan = [i for i, v in enumerate(values) if isinstance(v, _FLOATS) and math.isnan(v)]
+    nan = [i for i, v in enumerate(values) if is_nan(v)]
     return sorted(gaps + (nan if not floats else _nan_gaps(nan, dtype, place, policies)))
 
 

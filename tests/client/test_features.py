@@ -3,9 +3,10 @@
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import tensorflow as tf
-from colcast.client import InputError, Kind, ModelSchema, Signature, TensorSpec
+from colcast.client import InputError, Kind, ModelSchema, Policies, Signature, TensorSpec
 from colcast.client._request import Examples, RequestOptions, Rows, build_request
 from tensorflow_serving.apis import predict_pb2
 
@@ -22,9 +23,11 @@ def model(*specs: TensorSpec, **defaults: Any) -> ModelSchema:
     return ModelSchema("m", 1, {"columnar": columnar, "serving_default": examples})
 
 
-def sent(schema: ModelSchema, inputs: Any, target: Any = "colcast") -> dict[str, Any]:
+def sent(
+    schema: ModelSchema, inputs: Any, target: Any = "colcast", **options: Any
+) -> dict[str, Any]:
     """Input name -> nested list, as TensorFlow's runtime reads the request."""
-    built = build_request(schema, inputs, RequestOptions("m", target))
+    built = build_request(schema, inputs, RequestOptions("m", target, **options))
     found = predict_pb2.PredictRequest.FromString(built.message).inputs
     return {
         name: tf.io.parse_tensor(tensor.SerializeToString(), tensor.dtype).numpy().tolist()
@@ -117,6 +120,63 @@ def test_defaults_of_rows_with_a_shape() -> None:
     assert sent(schema, Rows(rows))["x"] == [[1.0, 2.0], [8.0, 9.0]]
     assert "x" not in sent(schema, Rows(ITEMS))
     assert sent(schema, Rows(ITEMS), "stock")["x"] == [[8.0, 9.0]] * 2
+
+
+LISTS: list[tuple[tuple[TensorSpec, ...], Any, Any]] = [
+    ((spec("x", "string", None, None), spec("x/length", "int64", None)), ["a"], None),
+    ((spec("x", "float32", None, None), spec("x/length", "int64", None)), [1.0], None),
+    ((spec("x", "int64", None, None),), [1, 2], None),
+    ((spec("x", "float32", None, None, 2),), [[1.0, 2.0]], None),
+    ((spec("x", "string", None, 2),), ["a", "b"], [[b"c", b"d"]]),
+    ((spec("x", "float32", None, 2),), [1.0, 2.0], [[8.0, 9.0]]),
+    ((spec("x", "int64", None, 2, 2),), [[1, 2], [3, 4]], [[[5, 6], [7, 8]]]),
+]
+NAN = float("nan")
+
+
+def with_list(specs: tuple[TensorSpec, ...], default: Any) -> ModelSchema:
+    """A model of a feature `x` that is a list or a vector."""
+    return model(*specs) if default is None else model(*specs, x=default)
+
+
+@pytest.mark.parametrize("target", ["colcast", "stock", "repeated", "example"])
+@pytest.mark.parametrize(("specs", "value", "default"), LISTS, ids=range(len(LISTS)))
+def test_nan_for_a_missing_list_is_none(specs: Any, value: Any, default: Any, target: Any) -> None:
+    schema = with_list(specs, default)
+    rows = [{"item": 1, "x": value}, {"item": 2}]
+    expected = sent(schema, Rows(rows), target)
+    assert sent(schema, Rows([rows[0], {"item": 2, "x": np.float32("nan")}]), target) == expected
+    assert sent(schema, Rows({"item": [1, 2], "x": [value, NAN]}), target) == expected
+    frame = pd.DataFrame(rows)
+    assert sent(schema, Rows(frame), target) == expected
+    assert sent(schema, Rows(frame.to_dict("records")), target) == expected
+
+
+@pytest.mark.parametrize(("specs", "value", "default"), LISTS, ids=range(len(LISTS)))
+def test_nan_for_the_users_list_or_for_all_is_none(specs: Any, value: Any, default: Any) -> None:
+    schema = with_list(specs, default)
+    none = sent(schema, Rows(ITEMS, {"x": None}))
+    assert sent(schema, Rows(ITEMS, {"x": NAN})) == none
+    assert sent(schema, Rows({"item": [1, 2], "x": [NAN] * 2})) == none
+    assert sent(schema, Rows(pd.DataFrame({"item": [1, 2], "x": [NAN] * 2}))) == none
+    for given in ({"x": NAN}, {"x": None}):
+        with pytest.raises(InputError, match=r"^user feature 'x': expected .*; none='error'$"):
+            sent(schema, Rows(ITEMS, given), policies=Policies(none="error"))
+
+
+def test_nan_where_one_float_belongs_is_a_value() -> None:
+    for shape in ((None,), (None, 1)):
+        schema = model(spec("x", "float32", *shape), x=np.full(shape[1:] or 1, 5.0))
+        for items in (pd.DataFrame({"item": [1, 2], "x": [NAN, 1.0]}), [{"item": 1, "x": NAN}]):
+            assert np.isnan(np.ravel(sent(schema, Rows(items))["x"])[0])
+
+
+def test_nan_beside_lists_or_text_is_nothing_where_no_columns_are_known() -> None:
+    schema = ModelSchema("m", 1, {"s": signature("s", spec("examples", "string", None))})
+    rows = [{"a": [0.5], "b": "x", "c": 0.5}, {"a": NAN, "b": NAN, "c": NAN}]
+    second = tf.train.Example.FromString(sent(schema, Rows(rows), "example")["examples"][1])
+    assert list(second.features.feature) == ["c"]
+    assert np.isnan(second.features.feature["c"].float_list.value[0])
 
 
 def test_sequences_are_padded_and_have_no_length() -> None:

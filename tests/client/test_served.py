@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import tensorflow as tf
 from colcast.client import AsyncRankingClient, RankingClient, ServerError
@@ -107,6 +108,16 @@ def test_mixed_rows(client: RankingClient, target: Any) -> None:
     rows = [{**USER, **item} for item in ITEMS]
     found = client.rank(items=rows, target=target, outputs=["scores"]).scores
     np.testing.assert_array_equal(found, client.rank(USER, ITEMS, outputs=["scores"]).scores)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_nan_for_a_missing_list_scores_as_none(client: RankingClient, target: Any) -> None:
+    items = [{**ITEMS[0], "genres": None}, *ITEMS[1:]]
+    frame = pd.DataFrame([{**ITEMS[0], "genres": float("nan")}, *ITEMS[1:]])
+    frame["year"] = frame["year"].fillna(1990.0)
+    scores = client.rank({**USER, "history": None}, items, target=target).outputs["scores"]
+    found = client.rank({**USER, "history": float("nan")}, frame, target=target).outputs["scores"]
+    np.testing.assert_array_equal(found, scores)
 
 
 async def test_asyncio(server: ServerProcess, client: RankingClient) -> None:

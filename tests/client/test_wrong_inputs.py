@@ -225,6 +225,17 @@ MISTAKES: list[tuple[Any, Any, str]] = [
         columns(movie=np.zeros((3, 1), int)),
         "feature 'movie': expected shape [rows], got [3, 1]",
     ),
+    (
+        USER,
+        items(1, vector=float("nan")),
+        "feature 'vector', row 1: expected float32, got nan (float); "
+        "the model has no default for it",
+    ),
+    (
+        USER,
+        columns(vector=np.array([1.0, np.nan, 2.0])),
+        "feature 'vector': expected shape [rows, 3], got [3]",
+    ),
     (user(age=[31]), ITEMS, "user feature 'age': expected int64 of shape [], got shape [1]"),
     # Lists of any length.
     (
