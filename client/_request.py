@@ -137,8 +137,11 @@ def _batch(plan: Plan, inputs: Rows | Examples, options: RequestOptions) -> tupl
     given = None if inputs.user is None else table_of_user(inputs.user, wanted)
     items = _table_of(inputs.items, wanted)
     if inferred:
-        given, items = None if given is None else as_lists(given), as_lists(items)
-        features = infer_features(items) | ({} if given is None else infer_features(given))
+        items = as_lists(items, plan.dtypes)
+        features = infer_features(items, plan.dtypes)
+        if given is not None:
+            given = as_lists(given, plan.dtypes)
+            features |= infer_features(given, plan.dtypes)
         plan = Plan(plan.target, plan.signature, features)
     return plan, batch_of(plan.features, given, items, options.policies)
 

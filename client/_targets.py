@@ -1,13 +1,13 @@
 """Who repeats the user's row: the five ways to write one batch as a request."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Literal, get_args
 
 import numpy as np
 from colcast.client._batch import Batch, repeat_to
 from colcast.client._columns import Column, default_column
-from colcast.client._dtypes import INT64, STRING, Array
+from colcast.client._dtypes import FLOAT, INT64, STRING, Array, DType
 from colcast.client._encode import Tensor
 from colcast.client._errors import InputError, SchemaError
 from colcast.client._examples_out import examples_of
@@ -43,12 +43,15 @@ class Plan:
     Attributes:
         target: any but auto.
         signature: the signature to call.
-        features: what a row may hold; for `example` those of the columnar signature.
+        features: what a row may hold; for `example` those of the columnar signature that has the
+            same features, empty if none is known to.
+        dtypes: where that is so, the dtypes of features that the model's columns tell.
     """
 
     target: Target
     signature: Signature
     features: dict[str, Feature]
+    dtypes: dict[str, DType] = field(default_factory=dict)
 
     @cached_property
     def inputs(self) -> frozenset[str]:
@@ -94,8 +97,10 @@ def plan_for(
         called = schema.signature(signature) if signature else schema.example_signature()
         if not called.takes_examples:
             raise SchemaError(f"signature {called.name!r} does not take serialized tf.Examples")
-        known = _columnar(schema)
-        return Plan(target, called, {} if known is None else known.features)
+        twin = _twin(schema, called)
+        if twin is None:
+            return Plan(target, called, {}, _agreed_dtypes(schema))
+        return Plan(target, called, twin.features)
     if signature is not None:
         called = schema.signature(signature)
     elif target == "late":
@@ -144,6 +149,32 @@ def _columnar(schema: ModelSchema) -> Signature | None:
         return schema.signatures[COLUMNAR]
     own = schema.signatures.get("serving_default")
     return own if own is not None and not own.takes_examples else None
+
+
+def _twin(schema: ModelSchema, called: Signature) -> Signature | None:
+    """The signature that takes as columns what this one parses; None if nothing tells.
+
+    The metadata does not say so: the exporter's names do, unless they were chosen by hand. Its
+    first one, `columnar`, is taken for that of the usual signature. Both have the same outputs.
+    """
+    twin = schema.signatures.get(f"{COLUMNAR}_{called.name}")
+    if twin is None and called is schema.example_signature():
+        twin = _columnar(schema)
+    return twin if twin is not None and _outputs(twin) == _outputs(called) else None
+
+
+def _outputs(signature: Signature) -> dict[str, DType]:
+    return {name: spec.dtype for name, spec in signature.outputs.items()}
+
+
+def _agreed_dtypes(schema: ModelSchema) -> dict[str, DType]:
+    """Feature -> its dtype, if all signatures that take it as a column agree."""
+    found: dict[str, set[DType]] = {}
+    for signature in [s for s in schema.signatures.values() if not s.takes_examples]:
+        for name, feature in signature.features.items():
+            found.setdefault(name, set()).add(feature.dtype)
+    agreed = {name: dtypes.pop() for name, dtypes in found.items() if len(dtypes) == 1}
+    return {name: dtype for name, dtype in agreed.items() if dtype in (FLOAT, INT64, STRING)}
 
 
 def _auto(

@@ -1,7 +1,8 @@
 """A small SavedModel with the signatures a served ranking model has, written with TensorFlow.
 
 Its features are those of `conftest.COLUMNS`. It scores the same formula from tf.Examples, from
-columns, and from columns whose user part has one row.
+columns, and from columns whose user part has one row. `brief` scores another formula of some of
+the item features, and `slim` does so from columns.
 """
 
 from pathlib import Path
@@ -72,11 +73,27 @@ def _columnar(late: bool) -> Any:
     return function.get_concrete_function(*flat)
 
 
+def _brief(parsed: dict[str, Any]) -> dict[str, Any]:
+    return {"brief": parsed["year"] / tf.reduce_sum(parsed["vector"], 1)}
+
+
+def _brief_from_examples(examples: Any) -> dict[str, Any]:
+    return _brief(tf.io.parse_example(examples, {n: _EXAMPLE[n] for n in ("year", "vector")}))
+
+
+def _slim() -> Any:
+    specs = _specs(late=False)
+    function = tf.function(lambda year, vector: _brief({"year": year, "vector": vector}))
+    return function.get_concrete_function(specs["year"], specs["vector"])
+
+
 def save(base_path: Path, version: int = 1, late: bool = True) -> None:
     """Saves the model as `base_path/version`."""
     module = tf.Module()
     examples = tf.TensorSpec([None], tf.string, "examples")
     signatures = {"serving_default": tf.function(_from_examples).get_concrete_function(examples)}
+    signatures["brief"] = tf.function(_brief_from_examples).get_concrete_function(examples)
+    signatures["slim"] = _slim()
     signatures["columnar"] = _columnar(late=False)
     if late:
         signatures["columnar_late"] = _columnar(late=True)

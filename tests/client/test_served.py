@@ -120,6 +120,22 @@ def test_nan_for_a_missing_list_scores_as_none(client: RankingClient, target: An
     np.testing.assert_array_equal(found, scores)
 
 
+def test_another_signature_of_examples_asks_for_its_own_features(
+    server: ServerProcess,
+) -> None:
+    items = [{"year": 1990, "vector": [1.0, 2.0, 3.0]}, {"vector": np.ones(3), "year": None}]
+    found = []
+    for target in ("example", "auto"):
+        with RankingClient(
+            server.target, "movies", timeout_seconds=60, signature="brief"
+        ) as asking:
+            found.append(asking.rank({}, items, target=target).outputs["brief"])
+    filled = [items[0], {**items[1], "year": 1990.0}]
+    with RankingClient(server.target, "movies", timeout_seconds=60, signature="slim") as asking:
+        found.append(asking.rank({}, filled).outputs["brief"])
+    np.testing.assert_array_equal(found, [np.float32([1990 / 6, 1990 / 3])] * 3)
+
+
 async def test_asyncio(server: ServerProcess, client: RankingClient) -> None:
     async with AsyncRankingClient(server.target, "movies", timeout_seconds=60) as awaited:
         ranking = await awaited.rank(USER, ITEMS, outputs=["scores"])

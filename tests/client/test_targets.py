@@ -1,17 +1,18 @@
 """One user and three candidates, written in each of the five ways."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
-from colcast.client import InputError, ModelSchema, SchemaError
+from colcast.client import InputError, ModelSchema, SchemaError, Signature
 from colcast.client._request import Examples, RequestOptions, Rows, build_request
 from colcast.client._targets import Target
 from tensorflow_serving.apis import predict_pb2
 
-from .conftest import ITEMS, USER
+from .conftest import ITEMS, USER, signature, spec
 
 ALL = ("late", "colcast", "stock", "repeated")
 
@@ -140,8 +141,6 @@ def test_examples_become_the_same_columns(schema: ModelSchema, target: Target) -
 
 
 def test_examples_without_columnar_signature_need_no_schema() -> None:
-    from .conftest import signature, spec
-
     serving = signature("serving_default", spec("examples", "string", None))
     schema = ModelSchema("m", 1, {"serving_default": serving})
     request = message(schema, Rows([{"a": 1, "b": [0.5, 2]}, {"a": None, "b": []}], {"u": "x"}))
@@ -149,6 +148,68 @@ def test_examples_without_columnar_signature_need_no_schema() -> None:
     assert first["a"].int64_list.value == [1]
     assert first["b"].float_list.value == [0.5, 2.0]
     assert second["u"].bytes_list.value == [b"x"]
+
+
+def with_signatures(schema: ModelSchema, *more: Signature) -> ModelSchema:
+    """The model with more signatures."""
+    return ModelSchema("m", 1, {**schema.signatures, **{each.name: each for each in more}})
+
+
+def brief(name: str = "brief", output: str = "brief") -> Signature:
+    """A signature that takes tf.Examples and has one output."""
+    outputs = {output: spec(output, "float32", None)}
+    return replace(signature(name, spec("examples", "string", None)), outputs=outputs)
+
+
+def test_a_signature_of_examples_has_the_features_of_its_own_columns(schema: ModelSchema) -> None:
+    twin = replace(signature("columnar_brief", spec("x", "float32", None)), outputs=brief().outputs)
+    more = with_signatures(schema, brief(), twin)
+    request = message(more, Rows([{"x": 1}], {}), "example", signature="brief")
+    assert examples(request)[0].features.feature["x"].float_list.value == [1.0]
+    with pytest.raises(InputError, match=r"^feature 'x': missing, and the model has no default"):
+        message(more, Rows(ITEMS, USER), "example", signature="brief")
+    with pytest.raises(InputError, match=r"^feature 'movie': missing"):
+        message(more, Rows([{"vector": [1, 2, 3]}], USER), "example", signature="serving_default")
+
+
+@pytest.mark.parametrize("output", ["brief", "scores"])
+def test_a_signature_of_examples_without_known_columns_asks_for_none(
+    schema: ModelSchema, output: str
+) -> None:
+    more = with_signatures(schema, brief(output=output))
+    columns = {
+        "year": [1990, None],
+        "vector": np.ones((2, 3)),
+        "movie": [7.0, float("nan")],
+        "genres": np.array([["War", ""], ["War", "Noir"]]),
+        "genres/length": [1, 2],
+        "square": [[[1, 2], [3, 4]], [[5, 6], [7, 8]]],
+    }
+    request = message(more, Rows(columns, {"city": "x"}), "example", signature="brief")
+    first, second = (example.features.feature for example in examples(request))
+    assert first["year"].float_list.value == [1990.0]
+    assert first["vector"].float_list.value == [1.0, 1.0, 1.0]
+    assert first["movie"].int64_list.value == [7]
+    assert first["genres"].bytes_list.value == [b"War"]
+    assert first["square"].int64_list.value == [1, 2, 3, 4]
+    assert sorted(second) == ["city", "genres", "square", "vector"]
+
+
+def test_columns_of_other_outputs_are_not_those_of_the_usual_signature(
+    schema: ModelSchema,
+) -> None:
+    more = with_signatures(schema, brief("serving_default"))
+    request = message(more, Rows([{"movie": 7}]), "example")
+    assert list(examples(request)[0].features.feature) == ["movie"]
+
+
+def test_a_dtype_on_which_columns_differ_is_told_from_the_data(schema: ModelSchema) -> None:
+    more = with_signatures(
+        schema, brief(), signature("other", spec("movie", "string", None), spec("z", "int64", None))
+    )
+    request = message(more, Rows([{"movie": 0.5, "year": 1}]), "example", signature="brief")
+    first = examples(request)[0].features.feature
+    assert (first["movie"].float_list.value, first["year"].float_list.value) == ([0.5], [1.0])
 
 
 def test_the_model_must_have_the_signature(schema: ModelSchema) -> None:
