@@ -8,7 +8,15 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
-from colcast.client._dtypes import BFLOAT16, FLOAT, INT64, STRING, Array, bfloat16_bits
+from colcast.client._dtypes import (
+    BFLOAT16,
+    FLOAT,
+    INT64,
+    STRING,
+    Array,
+    bfloat16_bits,
+    bfloat16_values,
+)
 from colcast.client._errors import InputError
 from colcast.client._policies import Policies
 from colcast.client._schema import Feature, Kind
@@ -219,6 +227,11 @@ def _clean(feature: Feature, values: Any) -> Array | None:
     return None
 
 
+def _decoded(feature: Feature, values: Array) -> Array:
+    """What `stored` made of a default, as values again."""
+    return bfloat16_values(values) if feature.dtype is BFLOAT16 else values
+
+
 def _alike(one: Any, two: Any) -> bool:
     """Whether two values may be the same; cheap, and only a no is certain."""
     return bool(one == two or one != one)
@@ -253,7 +266,7 @@ def _nested(source: Source, values: Any, sizes: tuple[int, ...]) -> Sequence[Any
         if is_missing(value) or (is_nan(value) and not _fits((), sizes)):
             if default is None or source.policies.none == "error":
                 raise source.no_value(row, value)
-            rows[row] = default.values[0].tolist()
+            rows[row] = _decoded(source.feature, default.values[0]).tolist()
             continue
         got = list_shape(value)
         if not _fits(got, sizes):

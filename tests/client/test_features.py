@@ -134,6 +134,12 @@ LISTS: list[tuple[tuple[TensorSpec, ...], Any, Any]] = [
 NAN = float("nan")
 
 
+def test_a_bfloat16_default_of_rows_with_a_shape() -> None:
+    schema = model(spec("x", "bfloat16", None, 2), x=np.array([1.5, -2.0], np.float32))
+    rows = [{"item": 1, "x": [0.5, 1.0]}, {"item": 2, "x": None}]
+    assert sent(schema, Rows(rows))["x"] == [[0.5, 1.0], [1.5, -2.0]]
+
+
 def with_list(specs: tuple[TensorSpec, ...], default: Any) -> ModelSchema:
     """A model of a feature `x` that is a list or a vector."""
     return model(*specs) if default is None else model(*specs, x=default)
