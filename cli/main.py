@@ -29,7 +29,10 @@ def _usage() -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one subcommand and returns its exit code; 2 where the command line is wrong."""
+    """Runs one subcommand and returns its exit code.
+
+    2 where the command line is wrong, 130 where the subcommand was interrupted.
+    """
     args = list(sys.argv[1:] if argv is None else argv)
     if not args or args[0] in ("-h", "--help"):
         print(_usage())
@@ -49,6 +52,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 1
+    except KeyboardInterrupt:
+        print(f"\ncolcast {name}: interrupted", file=sys.stderr)
+        return 130
     return code
 
 

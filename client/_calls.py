@@ -11,7 +11,7 @@ from colcast.client._outputs import Ranking
 from colcast.client._policies import Dedupe, Policies
 from colcast.client._request import Examples, RequestOptions, Rows
 from colcast.client._targets import Target, check_target
-from colcast.client._transport import Reply
+from colcast.client._transport import Reply, check_timeout
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,8 +31,7 @@ class ClientOptions:
         check_target(self.target)
         if self.dedupe not in ("auto", "off"):
             raise InputError(f"dedupe must be 'auto' or 'off', got {self.dedupe!r}")
-        if not self.timeout_seconds > 0:
-            raise InputError(f"timeout_seconds must be above 0, got {self.timeout_seconds!r}")
+        check_timeout(self.timeout_seconds)
         if self.version is not None and self.version_label is not None:
             raise InputError("give version or version_label, not both")
 

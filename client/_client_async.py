@@ -125,7 +125,9 @@ class AsyncRankingClient:
         metadata: Metadata = (),
     ) -> Result:
         """Awaits the calls that the steps ask for, one after the other."""
-        deadline = Deadline(timeout_seconds or self._calls.options.timeout_seconds)
+        if timeout_seconds is None:
+            timeout_seconds = self._calls.options.timeout_seconds
+        deadline = Deadline(timeout_seconds)
         with call_span(name, self._calls.model, self._transport.address) as span:
             try:
                 call = next(steps)

@@ -10,7 +10,7 @@ from typing import Any
 
 import grpc
 from colcast.client._channel import ChannelOptions, channel_arguments, grpc_target
-from colcast.client._errors import ColcastError, ServerError
+from colcast.client._errors import ColcastError, InputError, ServerError
 
 Metadata = Sequence[tuple[str, str | bytes]]
 
@@ -48,10 +48,18 @@ class Reply:
     attempts: int = 1
 
 
+def check_timeout(timeout_seconds: float) -> None:
+    """Raises InputError unless it is above 0."""
+    if not timeout_seconds > 0:
+        raise InputError(f"timeout_seconds must be above 0, got {timeout_seconds!r}")
+
+
 class Deadline:
     """A point in time that a call and all its retries share."""
 
     def __init__(self, timeout_seconds: float) -> None:
+        """Raises InputError unless the timeout is above 0."""
+        check_timeout(timeout_seconds)
         self._at = time.monotonic() + timeout_seconds
 
     def left(self) -> float:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from colcast.client._client import RankingClient
-from colcast.client._errors import ColcastError
+from colcast.client._errors import ColcastError, InputError
 from colcast.client._files import read_items, read_user
 from colcast.client._outputs import Ranking
 from colcast.client._schema import Feature, ModelSchema
@@ -93,7 +93,7 @@ def _json(options: argparse.Namespace, ranking: Ranking, items: Sequence[Any]) -
 
 
 def _table(options: argparse.Namespace, ranking: Ranking, items: Sequence[Any]) -> str:
-    names = options.show.split(",") if options.show else list(items[0])[:_SHOWN_COLUMNS]
+    names = _shown_columns(options, items)
     rows = [["rank", "row", "score", *names]]
     for rank, place in enumerate(ranking.top(options.top), 1):
         cells = [_cell(items[place.row].get(name, "")) for name in names]
@@ -102,6 +102,17 @@ def _table(options: argparse.Namespace, ranking: Ranking, items: Sequence[Any]) 
     lines = ["  ".join(map(_padded, row, widths, range(len(row)))).rstrip() for row in rows]
     version = "" if ranking.model_version is None else f" version {ranking.model_version}"
     return "\n".join([f"{len(items)} candidates, {options.model}{version}", *lines])
+
+
+def _shown_columns(options: argparse.Namespace, items: Sequence[Any]) -> list[str]:
+    present = list(items[0])
+    if not options.show:
+        return present[:_SHOWN_COLUMNS]
+    names: list[str] = options.show.split(",")
+    for name in names:
+        if not any(name in item for item in items):
+            raise InputError(f"--show: no column {name!r}; there are {', '.join(present)}")
+    return names
 
 
 def _cell(value: Any) -> str:

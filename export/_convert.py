@@ -1,5 +1,6 @@
 """The conversion of a SavedModel, from folder to folder."""
 
+import math
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -77,8 +78,7 @@ def export_saved_model(
       ExportError: the model cannot be converted, or the proof fails. Nothing is written then.
     """
     source, target = Path(saved_model), Path(output)
-    if late and not user_features:
-        raise ExportError("late expansion needs to know the user features: name some")
+    _check_options(late, user_features, warmup, tolerance)
     start = time.monotonic()
     proto = read_saved_model(source)
     with written_beside(source, target) as folder:
@@ -123,6 +123,19 @@ def export_saved_model(
         )
         write_report(folder, report)
     return report
+
+
+def _check_options(
+    late: bool, user_features: Sequence[str], warmup: Sequence[int], tolerance: float
+) -> None:
+    if late and not user_features:
+        raise ExportError(
+            "late expansion needs to know the user features: name them with --user-features"
+        )
+    if min(warmup, default=1) < 1:
+        raise ExportError(f"--warmup: requests have 1 row or more, got {min(warmup)}")
+    if not 0 <= tolerance < math.inf:
+        raise ExportError(f"--tolerance: expected 0 or more, got {tolerance}")
 
 
 def new_names(signatures: Sequence[str]) -> list[tuple[str, str]]:

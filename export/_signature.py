@@ -100,11 +100,13 @@ def add_columnar_signature(meta_graph: Any, source: str, name: str) -> Conversio
 def _source_signature(meta_graph: Any, source: str, name: str) -> Any:
     present = {key for key in meta_graph.signature_def if not key.startswith("__")}
     if source not in present:
-        raise ExportError(f"no signature {source!r}; the model has {', '.join(sorted(present))}")
+        found = ", ".join(sorted(present)) or "none"
+        raise ExportError(f"no signature {source!r}; the model has {found}")
+    another = f"choose another name with --signature {source}=NEW"
     if name in present:
-        raise ExportError(f"the model has a signature {name!r} already; choose another name")
+        raise ExportError(f"the model has a signature {name!r} already; {another}")
     if any(node.name.startswith(f"{name}/") for node in meta_graph.graph_def.node):
-        raise ExportError(f"the graph has nodes under {name!r} already; choose another name")
+        raise ExportError(f"the graph has nodes under {name!r} already; {another}")
     signature_def = meta_graph.signature_def[source]
     for key, info in [*signature_def.inputs.items(), *signature_def.outputs.items()]:
         if info.WhichOneof("encoding") != "name":

@@ -116,6 +116,8 @@ def _has(row: Any, name: str) -> bool:
 
 
 def _records(file: Path) -> Iterator[bytes]:
+    if not file.is_file():
+        raise ExportError(f"{file} is no file; expected a TFRecord file")
     compression = "GZIP" if file.suffix == ".gz" else None
     try:
         yield from tf.data.TFRecordDataset(str(file), compression).as_numpy_iterator()

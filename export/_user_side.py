@@ -48,7 +48,9 @@ def mark_user_features(
 
 def _constant(traffic: Traffic | None) -> Sequence[str]:
     if traffic is None:
-        raise ExportError("user features 'auto' are told from recorded requests; name a file")
+        raise ExportError(
+            "user features 'auto' are told from recorded requests: name them with --examples"
+        )
     return traffic.constant_features()
 
 

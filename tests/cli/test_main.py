@@ -32,3 +32,12 @@ def test_serve_says_where_it_looked_for_the_server(capsys, monkeypatch, tmp_path
     monkeypatch.setenv("COLCAST_MODEL_SERVER", str(tmp_path / "nowhere"))
     assert main(["serve"]) == 1
     assert "nowhere" in capsys.readouterr().err
+
+
+def test_an_interrupt_is_one_line(capsys, monkeypatch):
+    def interrupted(argv):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("colcast.client.cli.main", interrupted)
+    assert main(["rank"]) == 130
+    assert capsys.readouterr().err == "\ncolcast rank: interrupted\n"

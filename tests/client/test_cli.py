@@ -72,6 +72,13 @@ def test_the_table(target: str, files: Path, capsys: pytest.CaptureFixture[str])
     assert any(row.endswith("War, Noir") for row in rows)
 
 
+def test_a_column_to_show_that_is_not_there(
+    target: str, files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(rank(target, files, "items.jsonl", "--show", "titel")) == 1
+    assert "--show: no column 'titel'; there are title, " in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [

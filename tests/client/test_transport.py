@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 from colcast.client import (
     ChannelOptions,
+    InputError,
     ModelSchema,
     RankingClient,
     ServerError,
@@ -248,6 +249,15 @@ def test_a_server_that_expands_is_believed(scripted: Any, schema: ModelSchema) -
         with pytest.raises(ServerError, match="not today"):
             client.rank(USER, ITEMS)
     assert server.count("Predict") == 3
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan")])
+def test_a_call_without_time_is_refused(seconds: float) -> None:
+    with (
+        RankingClient("127.0.0.1:1", "movies") as client,
+        pytest.raises(InputError, match="timeout_seconds must be above 0"),
+    ):
+        client.rank(USER, ITEMS, timeout_seconds=seconds)
 
 
 def test_several_addresses_share_the_calls(scripted: Any, schema: ModelSchema) -> None:

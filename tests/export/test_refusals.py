@@ -25,6 +25,23 @@ def test_unknown_signature(embedded, tmp_path):
     assert "serving_default" in message
 
 
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"late": True}, "--user-features"),
+        ({"user_features": ["auto"]}, "--examples"),
+        ({"warmup": [5, -3]}, "1 row or more, got -3"),
+        ({"warmup": [0]}, "1 row or more, got 0"),
+        ({"tolerance": -1.0}, "0 or more, got -1.0"),
+        ({"tolerance": float("nan")}, "0 or more, got nan"),
+        ({"examples": "nowhere.tfrecord"}, "nowhere.tfrecord is no file"),
+        ({"signatures": ["serving_default=serving_default"]}, "--signature serving_default=NEW"),
+    ],
+)
+def test_options_that_cannot_be(embedded, tmp_path, options, expected):
+    assert expected in refused(embedded, tmp_path / "out", **options)
+
+
 def test_no_parse_op(tmp_path):
     module = tf.Module()
     module.weight = tf.Variable(2.0)
