@@ -11,6 +11,7 @@ from colcast.export._object_graph import publish_signature
 from colcast.export._parity import Parity
 from colcast.export._report import SignatureReport, features_table
 from colcast.export._signature import add_columnar_signature
+from colcast.export._user_side import mark_user_features
 from rich.console import Console
 
 _NOT_COMPARED = Parity(note="no export has run")
@@ -53,13 +54,17 @@ class Plan:
 
 
 def plan_export(
-    saved_model: Path, signatures: Sequence[str], tags: Sequence[str] = ("serve",)
+    saved_model: Path,
+    signatures: Sequence[str],
+    user_features: Sequence[str] = (),
+    tags: Sequence[str] = ("serve",),
 ) -> Plan:
     """Converts signatures as `export_saved_model` does, and keeps nothing but the findings.
 
     Args:
       saved_model: the folder with saved_model.pb.
       signatures: those to convert, `s` or `s=name`.
+      user_features: names or patterns of the user's features.
       tags: of the MetaGraph to convert.
 
     Raises:
@@ -71,6 +76,7 @@ def plan_export(
     mended = mend_variables(meta_graph)
     names = new_names(signatures)
     conversions = [add_columnar_signature(meta_graph, old, new) for old, new in names]
+    conversions = mark_user_features(conversions, user_features, None)
     for conversion in conversions:
         publish_signature(meta_graph, conversion.name, conversion.source)
     check_size(proto)

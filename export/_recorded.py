@@ -82,6 +82,8 @@ def _parity(recorded: Mapping[str, Any]) -> Parity:
         unstable=tuple(recorded["unstable_outputs"]),
         note=recorded["note"],
         recorded_rows=recorded["recorded_rows"],
+        refused_rows=recorded.get("refused_rows", 0),
+        refusal=recorded.get("refusal", ""),
     )
 
 

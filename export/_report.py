@@ -170,6 +170,7 @@ def _parity_json(parity: Parity) -> dict[str, Any]:
         "identical": parity.identical,
         "largest_difference": dict(parity.differences),
         "refused_rows": parity.refused_rows,
+        "refusal": parity.refusal,
         "unstable_outputs": list(parity.unstable),
         "note": parity.note,
     }

@@ -30,6 +30,13 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME[=NEW]",
         help="a signature that the export would convert, repeatable (serving_default)",
     )
+    parser.add_argument(
+        "--user-features",
+        nargs="+",
+        default=[],
+        metavar="PATTERN",
+        help="of a model not exported yet: features that would be the user's, such as 'user_*'",
+    )
     add_op_library(parser)
     return parser
 
@@ -52,7 +59,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         folder = _model_folder(args.folder)
         recorded = read_report(folder)
         if recorded is None:
-            return _print_plan(console, folder, args.signature or ["serving_default"])
+            signatures = args.signature or ["serving_default"]
+            return _print_plan(console, folder, signatures, args.user_features)
     except (ExportError, OSError) as error:
         print(f"colcast inspect: {error}", file=sys.stderr)
         return 1
@@ -71,13 +79,15 @@ def _model_folder(folder: Path) -> Path:
     return folder
 
 
-def _print_plan(console: "Console", folder: Path, signatures: Sequence[str]) -> int:
+def _print_plan(
+    console: "Console", folder: Path, signatures: Sequence[str], user_features: Sequence[str]
+) -> int:
     """Prints what an export would do, or why it would refuse; returns the exit code."""
     from colcast.export import ExportError
     from colcast.export._plan import plan_export
 
     try:
-        plan = plan_export(folder, signatures)
+        plan = plan_export(folder, signatures, user_features)
     except ExportError as refusal:
         console.print(f"an export would refuse {folder}: {refusal}", highlight=False, markup=False)
         return 1

@@ -85,6 +85,13 @@ def test_model_not_exported_shows_what_an_export_would_add(embedded, capsys):
     assert contents(embedded.parent) == before
 
 
+def test_features_that_would_be_the_users(embedded, capsys):
+    assert inspect(embedded, "--user-features", "user_*") == 0
+    rows = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "user_genres var_len string [?, ?] + length empty user" in rows
+    assert "movie fixed_len int64 [?] required item" in rows
+
+
 def test_signature_to_convert_and_its_name(embedded, capsys):
     assert inspect(embedded, "--signature", "serving_default=fast") == 0
     assert "an export would add fast:" in capsys.readouterr().out

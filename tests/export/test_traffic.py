@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.export import ExportError, export_saved_model
+from colcast.export._recorded import read_report
 from rich.console import Console
 from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
 
@@ -75,6 +76,7 @@ def test_recorded_rows_that_the_model_refuses_are_left_out_and_told(embedded, tm
     console = Console(width=200, record=True)
     report.print(console)
     assert "the model refuses 1 of the recorded rows: " in console.export_text()
+    assert read_report(tmp_path / "out").signatures[0].parity == parity
 
 
 def test_recorded_rows_of_another_model_are_told(embedded, tmp_path):
