@@ -104,7 +104,7 @@ def _load(group: Any) -> None:
         one_of, "--rate", "R", None,
         "R requests a second, exponential gaps, never waiting for answers", type=_positive,
     )  # fmt: skip
-    _add(one_of, "--clients", "K", None, "K clients that wait for their answers", type=int)
+    _add(one_of, "--clients", "K", None, "K clients that wait for their answers", type=whole)
     one_of.add_argument(
         "--find-max", action="store_true", help="search the highest rate that meets the target"
     )
@@ -114,7 +114,7 @@ def _load(group: Any) -> None:
 
 def _measuring(group: Any) -> None:
     _add(group, "--seconds", "S", 5.0, "how long a window sends", type=_positive)
-    _add(group, "--windows", "W", 3, "windows of every format, taken in turn", type=int)
+    _add(group, "--windows", "W", 3, "windows of every format, taken in turn", type=whole)
     _add(group, "--timeout", "S", 10.0, "of a call, in seconds", type=_positive)
     _add(group, "--check-every", "N", 10, "check one answer of N, 0 for none", type=int)
     _add(
@@ -123,7 +123,7 @@ def _measuring(group: Any) -> None:
         "X",
         1e-5,
         "the largest score difference that is not wrong",
-        type=float,
+        type=_not_negative,
     )
     _add(
         group, "--output", "DIR", Path("build/loadtest"), "for report.html and report.json",
@@ -136,10 +136,28 @@ def _add(group: Any, flag: str, metavar: str, default: Any, text: str, **more: A
     group.add_argument(flag, metavar=metavar, default=default, help=text + shown, **more)
 
 
+def whole(text: str) -> int:
+    """A whole number above 0.
+
+    Raises:
+      argparse.ArgumentTypeError: it is none.
+    """
+    if not (text.strip().isdecimal() and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number above 0")
+    return int(text)
+
+
 def _positive(text: str) -> float:
     value = float(text)
     if not value > 0:
         raise argparse.ArgumentTypeError(f"{text} is not above 0")
+    return value
+
+
+def _not_negative(text: str) -> float:
+    value = float(text)
+    if not value >= 0:
+        raise argparse.ArgumentTypeError(f"{text} is not 0 or above")
     return value
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from colcast.loadtest.arguments import whole
 from colcast.loadtest.comparison import Rounds
 from colcast.loadtest.formats import parse_formats
 from colcast.loadtest.interrupts import interruptible
@@ -81,14 +82,13 @@ def bench(
 
     quieten_tensorflow()
     formats = parse_formats(args.formats)
-    sizes = [int(size) for size in args.sizes.split(",")]
     if model not in MODELS:
         raise ValueError(f"the zoo has no {model!r}; there are {', '.join(MODELS)}")
     with console.status(f"{model}: making the model and its requests"):
         exported = columnar(MODELS[model].saved_model(), late="late" in formats)
-        traffic = {size: zoo_requests(model, [size] * _DISTINCT_REQUESTS, 0) for size in sizes}
+        traffic = {size: zoo_requests(model, [size] * _DISTINCT_REQUESTS, 0) for size in args.sizes}
     effort = Effort(args.clients, Rounds(args.rounds, args.calls))
-    steps = effort.steps(len(sizes), len(formats))
+    steps = effort.steps(len(args.sizes), len(formats))
     with ServerProcess(model, exported, flags=args.server_flag) as server:
         with progress_bar(console, f"{model}: formats in turn", steps) as advance:
             lines = side_by_side(
@@ -111,14 +111,20 @@ def _parser() -> argparse.ArgumentParser:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--models", default="wide", metavar="A,B", help="of the zoo")
     which.add_argument("--papers", action="store_true", help="the eight papers' models")
-    parser.add_argument("--sizes", default="20,100,500", metavar="A,B", help="candidates")
+    parser.add_argument(
+        "--sizes", type=_sizes, default="20,100,500", metavar="A,B", help="candidates"
+    )
     parser.add_argument("--formats", default="example,repeated,once,late", metavar="A,B")
-    parser.add_argument("--clients", type=int, default=4)
-    parser.add_argument("--rounds", type=int, default=10, help="of each format, in turn")
-    parser.add_argument("--calls", type=int, default=20, help="of each format in a round")
+    parser.add_argument("--clients", type=whole, default=4)
+    parser.add_argument("--rounds", type=whole, default=10, help="of each format, in turn")
+    parser.add_argument("--calls", type=whole, default=20, help="of each format in a round")
     parser.add_argument("--server-flag", action="append", default=[], metavar="--FLAG=VALUE")
     parser.add_argument("--output", type=Path, default=Path("build/bench"), metavar="DIR")
     return parser
+
+
+def _sizes(text: str) -> list[int]:
+    return [whole(size) for size in text.split(",")]
 
 
 def _models(args: argparse.Namespace) -> list[str]:

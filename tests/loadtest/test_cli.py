@@ -138,3 +138,16 @@ def test_latency_targets_are_read_in_both_units():
         for flag, text in (("--sla-p95", "25ms"), ("--sla-p99", "1.5s"))
     ]
     assert [str(target) for target in read] == ["p95 <= 25 ms", "p99 <= 1500 ms"]
+
+
+@pytest.mark.parametrize(
+    ("flag", "text"),
+    [("--clients", "0"), ("--windows", "0"), ("--tolerance", "-1"), ("--tolerance", "nan")],
+)
+def test_numbers_out_of_range_are_refused_under_their_flags(
+    flag: str, text: str, capsys: pytest.CaptureFixture[str]
+):
+    load = [] if flag == "--clients" else ["--rate", "1"]
+    with pytest.raises(SystemExit):
+        parser().parse_args(["--target", "h:1", "--model", "m", *load, flag, text])
+    assert f"argument {flag}: {text} is not " in capsys.readouterr().err
