@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -52,6 +53,7 @@ def _run(args: argparse.Namespace, command: Sequence[str], console: Console) -> 
     formats, sla = parse_formats(args.formats), latency_target(args)
     targets = [parse_target(text) for text in args.target]
     meters = _meters(args, targets)
+    _make_folder(args.output)
     source = Traffic(
         args.traffic,
         parse_sizes(args.sizes),
@@ -163,8 +165,17 @@ def _settings(args: argparse.Namespace, command: Sequence[str]) -> dict[str, str
     }
 
 
+def _make_folder(folder: Path) -> None:
+    """Before any load is sent: a report that cannot be written would be lost."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(f"--output {folder}: no folder can be made there: {error}") from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise ValueError(f"--output {folder}: nothing can be written there")
+
+
 def _write(report: Report, folder: Path) -> list[str]:
-    folder.mkdir(parents=True, exist_ok=True)
     page, figures = folder / "report.html", folder / "report.json"
     values = report.as_json()
     page.write_text(render(values), encoding="utf-8")

@@ -1,6 +1,7 @@
 """`colcast loadtest` against the native server: what it measures, writes and refuses."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -151,3 +152,18 @@ def test_numbers_out_of_range_are_refused_under_their_flags(
     with pytest.raises(SystemExit):
         parser().parse_args(["--target", "h:1", "--model", "m", *load, flag, text])
     assert f"argument {flag}: {text} is not " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("below", ["", "folder"])
+def test_an_output_that_is_no_folder_is_refused_before_a_request(
+    below: str, serve: Callable[..., str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    asked = []
+    address = serve(lambda request, _: asked.append(request) or b"")
+    output = tmp_path / "file" / below
+    (tmp_path / "file").write_text("kept")
+    command = ["--target", address, "--model", "small", "--rate", "1", "--output", str(output)]
+    assert main(command) == 1
+    assert f"colcast loadtest: --output {output}: no folder can" in capsys.readouterr().err
+    assert asked == []
+    assert (tmp_path / "file").read_text() == "kept"
