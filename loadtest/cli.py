@@ -144,7 +144,7 @@ def _meters(args: argparse.Namespace, targets: Sequence[Target]) -> dict[str, Me
             continue
         pid = args.pid[place] if args.pid else listening_process(target.address)
         if pid is not None:
-            meters[target.address] = ProcessMeter(pid)
+            meters[target.address] = ProcessMeter(pid, target.address)
     return meters
 
 

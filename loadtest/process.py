@@ -20,24 +20,31 @@ class Meter(Protocol):
 class ProcessMeter:
     """Reads the CPU time and the memory of another process of this machine."""
 
-    def __init__(self, pid: int) -> None:
+    def __init__(self, pid: int, address: str = "") -> None:
         """Measures the process `pid`.
+
+        Args:
+          pid: of the process.
+          address: HOST:PORT of the server it is, for the message when it ends while measured.
 
         Raises:
           ProcessLookupError: there is no such process.
         """
         self._pid = pid
+        self._gone = f"no process {pid} to measure"
         # Linux's clock id of another process's CPU time, as clock_getcpuclockid(3) makes it. It
         # counts nanoseconds where /proc/PID/stat counts hundredths of a second.
         self._clock = (~pid << 3) | 2
         self.cpu_seconds()
+        if address:
+            self._gone = f"the server at {address} (process {pid}) ended during the test"
 
     def cpu_seconds(self) -> float:
         """User and system time of all its threads, the finished ones too."""
         try:
             return time.clock_gettime(self._clock)
         except OSError as error:
-            raise ProcessLookupError(f"no process {self._pid} to measure") from error
+            raise ProcessLookupError(self._gone) from error
 
     def memory_bytes(self) -> int:
         """Resident memory now."""
@@ -50,9 +57,12 @@ class ProcessMeter:
     def _status(self, key: str) -> int:
         try:
             lines = Path(f"/proc/{self._pid}/status").read_text().splitlines()
-        except FileNotFoundError as error:
-            raise ProcessLookupError(f"no process {self._pid} to measure") from error
-        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(key + ":"))
+        except (FileNotFoundError, ProcessLookupError) as error:
+            raise ProcessLookupError(self._gone) from error
+        for line in lines:
+            if line.startswith(key + ":"):
+                return int(line.split()[1]) * 1024
+        raise ProcessLookupError(self._gone)  # it ended, and its parent has not noticed yet
 
 
 def listening_process(address: str) -> int | None:

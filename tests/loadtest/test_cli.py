@@ -1,6 +1,7 @@
 """`colcast loadtest` against the native server: what it measures, writes and refuses."""
 
 import json
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 from colcast.loadtest.arguments import latency_target, parser
 from colcast.loadtest.cli import main
+from colcast.loadtest.series import encode_series
 from colcast.server import ServerProcess
 from colcast.zoo import wide
 from colcast.zoo.examples import serialize_request
@@ -167,3 +169,27 @@ def test_an_output_that_is_no_folder_is_refused_before_a_request(
     assert f"colcast loadtest: --output {output}: no folder can" in capsys.readouterr().err
     assert asked == []
     assert (tmp_path / "file").read_text() == "kept"
+
+
+def test_a_server_that_ends_during_the_test_is_named(
+    served: ServerProcess,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    """A process that stands for the server's ends once the requests are prepared."""
+    child = subprocess.Popen(["sleep", "60"])
+
+    def end_then_encode(*args: Any) -> Any:
+        child.kill()
+        child.wait()
+        return encode_series(*args)
+
+    monkeypatch.setattr("colcast.loadtest.cli.encode_series", end_then_encode)
+    command = ["--target", served.target, "--model", "small", "--rate", "1", "--distinct", "1"]
+    command += ["--formats", "once", "--pid", str(child.pid), "--output", str(tmp_path)]
+    assert main(command) == 1
+    ended = f"the server at {served.target} (process {child.pid}) ended during the test"
+    assert ended in capsys.readouterr().err
+    assert main(command) == 1
+    assert f"no process {child.pid} to measure" in capsys.readouterr().err

@@ -49,6 +49,16 @@ def test_a_waiting_process_uses_none():
         meter.memory_bytes()
 
 
+def test_a_process_that_ended_has_no_memory_before_it_is_waited_for_either():
+    with subprocess.Popen(["sleep", "60"]) as child:
+        meter = ProcessMeter(child.pid, "127.0.0.1:8500")
+        child.kill()
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        ended = rf"the server at 127\.0\.0\.1:8500 \(process {child.pid}\) ended during the test"
+        with pytest.raises(ProcessLookupError, match=ended):
+            meter.memory_bytes()
+
+
 def test_the_process_behind_a_local_address_is_found(serve: Any):
     address = serve(lambda request, _: b"")
     port = address.rpartition(":")[2]
