@@ -12,7 +12,7 @@ from colcast.loadtest.charts import Bar, Line, bar_chart, histogram, line_chart,
 from colcast.loadtest.page import render
 from colcast.loadtest.recording import Recording
 
-from .reports import FORMATS, report
+from .reports import FORMATS, recording, report
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -51,6 +51,20 @@ def test_errors_and_late_sends_are_noted():
         errors == "example: 7 RESOURCE_EXHAUSTED; the first: RESOURCE_EXHAUSTED: the queue is full"
     )
     assert lateness.startswith("repeated: the load generator could not keep up, 1 % of its sends")
+
+
+def test_a_found_rate_that_misses_its_target_when_measured_again_is_noted():
+    found = report()
+    assert found.notes == []
+    found.results[2].recording = recording(2, 30.0, 1)
+    (note,) = found.notes
+    milliseconds = found.results[2].recording.latency_ms(95)
+    assert note == (
+        f"once: measured once more at 400 /s, p95 was {milliseconds:.1f} ms, "
+        "which misses p95 <= 25 ms"
+    )
+    found.results[2].recording = recording(2, 3.0, 1, errors=200)
+    assert "p95 was a call that failed, which misses p95 <= 25 ms" in found.notes[1]
 
 
 def test_texts_are_escaped():
