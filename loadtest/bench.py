@@ -107,7 +107,7 @@ def bench(
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="bench", description=__doc__)
+    parser = argparse.ArgumentParser(prog="bench", description=(__doc__ or "").partition("\n\n")[0])
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--models", default="wide", metavar="A,B", help="of the zoo")
     which.add_argument("--papers", action="store_true", help="the eight papers' models")
