@@ -11,7 +11,7 @@ from colcast.client._outputs import Ranking
 from colcast.client._policies import Dedupe, Policies
 from colcast.client._request import Examples, RequestOptions, Rows
 from colcast.client._targets import Target, check_target
-from colcast.client._transport import Reply, check_timeout
+from colcast.client._transport import Deadline, Reply, check_timeout
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,6 +52,12 @@ class Calls:
             dedupe=options.dedupe,
             policies=options.policies,
         )
+
+    def deadline(self, timeout_seconds: float | None) -> Deadline:
+        """Of a call that starts now; None: what the client was given. InputError unless above 0."""
+        if timeout_seconds is None:
+            timeout_seconds = self.options.timeout_seconds
+        return Deadline(timeout_seconds)
 
     def rank(
         self,

@@ -11,7 +11,7 @@ from colcast.client._policies import Dedupe, Policies
 from colcast.client._schema import ModelSchema
 from colcast.client._targets import Target
 from colcast.client._telemetry import call_span
-from colcast.client._transport import Call, Deadline, Metadata, Reply
+from colcast.client._transport import Call, Metadata, Reply
 from colcast.client._transport_async import AsyncTransport
 
 Result = TypeVar("Result")
@@ -125,9 +125,7 @@ class AsyncRankingClient:
         metadata: Metadata = (),
     ) -> Result:
         """Awaits the calls that the steps ask for, one after the other."""
-        if timeout_seconds is None:
-            timeout_seconds = self._calls.options.timeout_seconds
-        deadline = Deadline(timeout_seconds)
+        deadline = self._calls.deadline(timeout_seconds)
         with call_span(name, self._calls.model, self._transport.address) as span:
             try:
                 call = next(steps)

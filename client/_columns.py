@@ -8,15 +8,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
-from colcast.client._dtypes import (
-    BFLOAT16,
-    FLOAT,
-    INT64,
-    STRING,
-    Array,
-    bfloat16_bits,
-    bfloat16_values,
-)
+from colcast.client._dtypes import BFLOAT16, FLOAT, INT64, STRING, Array, bfloat16_bits
 from colcast.client._errors import InputError
 from colcast.client._policies import Policies
 from colcast.client._schema import Feature, Kind
@@ -165,14 +157,12 @@ def default_column(feature: Feature) -> Column | None:
             return Column(np.empty((1, 0), feature.dtype.storage), np.zeros(1, np.int64))
         values = feature.default.reshape(1, -1)
         return Column(stored(feature, values), np.array([values.shape[1]], np.int64))
-    if feature.default is None:
-        return None
-    sizes = tuple(int(size or 0) for size in feature.shape or ())
-    if feature.kind is Kind.SEQUENCE:
+    if feature.kind is Kind.SEQUENCE and feature.default is not None:
+        sizes = _sizes(feature)
         steps = feature.default.size // max(math.prod(sizes[1:]), 1)
         return Column(stored(feature, feature.default.reshape(1, steps, *sizes[1:])))
-    values = np.broadcast_to(feature.default.reshape(-1), (math.prod(sizes),))
-    return Column(stored(feature, np.array(values)).reshape(1, *sizes))
+    row = _default_row(feature)
+    return None if row is None else Column(stored(feature, row)[np.newaxis])
 
 
 def stored(feature: Feature, values: Array) -> Array:
@@ -227,9 +217,18 @@ def _clean(feature: Feature, values: Any) -> Array | None:
     return None
 
 
-def _decoded(feature: Feature, values: Array) -> Array:
-    """What `stored` made of a default, as values again."""
-    return bfloat16_values(values) if feature.dtype is BFLOAT16 else values
+def _default_row(feature: Feature) -> Array | None:
+    """What a row without a feature of fixed shape has, decoded; None if it must be given."""
+    if feature.default is None:
+        return None
+    sizes = _sizes(feature)
+    values = np.broadcast_to(feature.default.reshape(-1), (math.prod(sizes),))
+    return np.array(values).reshape(sizes)
+
+
+def _sizes(feature: Feature) -> tuple[int, ...]:
+    """The declared shape of a row; 0 where a size is the request's."""
+    return tuple(int(size or 0) for size in feature.shape or ())
 
 
 def _alike(one: Any, two: Any) -> bool:
@@ -240,7 +239,7 @@ def _alike(one: Any, two: Any) -> bool:
 def _inner_shape(feature: Feature, values: Any) -> tuple[int, ...]:
     """The declared shape of one row's values; where any will do, that of the first row."""
     if feature.shape is not None:
-        return tuple(int(size or 0) for size in feature.shape)
+        return _sizes(feature)
     if isinstance(values, np.ndarray):
         return tuple(values.shape[1:])
     return list_shape(values[0]) or () if len(values) else ()
@@ -261,12 +260,12 @@ def _regular(source: Source, values: Array, sizes: tuple[int, ...]) -> Array:
 def _nested(source: Source, values: Any, sizes: tuple[int, ...]) -> Sequence[Any] | Array:
     """Rows that are lists or arrays themselves -> all their values in one flat run."""
     rows = list(values)
-    default = default_column(source.feature)
+    default = _default_row(source.feature)
     for row, value in enumerate(rows):
         if is_missing(value) or (is_nan(value) and not _fits((), sizes)):
             if default is None or source.policies.none == "error":
                 raise source.no_value(row, value)
-            rows[row] = _decoded(source.feature, default.values[0]).tolist()
+            rows[row] = default.tolist()
             continue
         got = list_shape(value)
         if not _fits(got, sizes):

@@ -130,6 +130,14 @@ class RowSource:
         return rows
 
 
+def accepted_together(rows: Rows, accepts: Accepts) -> Rows:
+    """Those of the rows that a model accepts one by one, if it accepts them together; else none."""
+    accepted = accepted_rows(rows, accepts)
+    if accepted is rows or (len(accepted) and accepts(accepted)):
+        return accepted
+    return rows[:0]
+
+
 def accepted_rows(rows: Rows, accepts: Accepts) -> Rows:
     """Those of the rows that a model accepts, tried all at once, then in halves."""
     if not len(rows) or accepts(rows):

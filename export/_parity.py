@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 from colcast.export._errors import ExportError
-from colcast.export._generate import RowSource, accepted_rows
+from colcast.export._generate import RowSource, accepted_together
 from colcast.export._rows import Rows
 from colcast.export._signature import Conversion, CutGraph
 
@@ -165,9 +165,8 @@ def prove_scores(probe: Probe, batches: Iterable[Rows]) -> Parity:
 def generated_batches(probe: Probe, source: RowSource) -> Iterator[Rows]:
     """Batches of generated rows, without those that the source of the conversion refuses."""
     for count in _BATCHES:
-        drawn = source.draw(count)
-        rows = accepted_rows(drawn, probe.accepts)
-        if rows is drawn or (len(rows) and probe.accepts(rows)):
+        rows = accepted_together(source.draw(count), probe.accepts)
+        if len(rows):
             yield rows
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 from colcast.export._errors import ExportError
 from colcast.export._features import Side
-from colcast.export._generate import RowSource, accepted_rows
+from colcast.export._generate import RowSource, accepted_rows, accepted_together
 from colcast.export._parity import (
     Parity,
     Probe,
@@ -124,9 +124,7 @@ class Trial:
         self._refusal = self._refusal or self._probe.refusal
         accepted = recorded[:0]
         if self._refused_rows < _MOST_REFUSED:
-            accepted = accepted_rows(recorded, self._probe.accepts)
-            if len(accepted) and not self._probe.accepts(accepted):
-                accepted = recorded[:0]
+            accepted = accepted_together(recorded, self._probe.accepts)
         self._refused_rows += len(recorded) - len(accepted)
         return accepted
 

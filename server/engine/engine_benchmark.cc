@@ -39,9 +39,9 @@ double CpuSeconds() {
   return now.tv_sec + 1e-9 * now.tv_nsec;
 }
 
-std::string ReadFile(const char* path) {
+std::string ReadFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) Die(std::string("can not read ") + path);
+  if (!file) Die("can not read " + path);
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
@@ -90,7 +90,7 @@ class Requests {
 
   const Prepared* Find(const std::string& file) {
     const auto [found, is_new] = prepared_.try_emplace(file);
-    if (is_new) found->second = Prepare(model_, ReadFile(file.c_str()));
+    if (is_new) found->second = Prepare(model_, ReadFile(file));
     return &found->second;
   }
 

@@ -3,11 +3,11 @@
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 
 import psutil
 from colcast.loadtest.awake_cores import awake_cores
+
+from ..waiting import wait_until
 
 _HOLD = """
 from colcast.loadtest.awake_cores import awake_cores
@@ -15,13 +15,6 @@ with awake_cores():
     print(flush=True)
     input()
 """
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def idle_children(process: psutil.Process) -> list[psutil.Process]:

@@ -1,6 +1,5 @@
 """A real server with a small model, and TF Serving's own stubs to talk to it."""
 
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,8 @@ from tensorflow_serving.apis import (
     predict_pb2,
     prediction_service_pb2_grpc,
 )
+
+from ..waiting import wait_until
 
 
 class Stubs:
@@ -126,14 +127,6 @@ def ranker_inputs() -> dict[str, Any]:
 def ranker_versions() -> Callable[..., None]:
     """save_ranker(directory, weight=1.0)."""
     return save_ranker
-
-
-def wait_until(condition: Callable[[], bool], timeout_seconds: float = 60) -> None:
-    """Returns once condition() is true."""
-    deadline = time.monotonic() + timeout_seconds
-    while not condition():
-        assert time.monotonic() < deadline, "timed out"
-        time.sleep(0.02)
 
 
 @pytest.fixture(scope="session", name="wait_until")

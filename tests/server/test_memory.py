@@ -13,7 +13,6 @@ from .conftest import save_version
 MIB = 1 << 20
 PAGE = 4096
 HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
-ROWS = 1024  # of a model's 16 KiB a row: tensors of 16 MiB
 
 
 class Large(tf.Module):
@@ -45,21 +44,25 @@ def huge_page_bytes(pid: int) -> int:
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("AnonHugePages:"))
 
 
-def test_the_next_request_reuses_the_memory_of_large_tensors(tmp_path: Path, connect):
+@pytest.mark.parametrize("rows", [1024, 4096], ids=["16 MiB", "64 MiB, in an arena of their own"])
+def test_the_next_request_reuses_the_memory_of_large_tensors(
+    rows: int, tmp_path: Path, connect, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("MALLOC_CONF", "thp:never")  # huge pages would need fewer page faults
     save(tmp_path / "1")
     requests = 10
     with ServerProcess("large", tmp_path, ["--num_workers=1"]) as server:
         stubs = connect(server.target)
 
         def predict() -> None:
-            (total,) = set(stubs.predict({"x": np.ones(ROWS, np.float32)}, name="large")["sum"])
+            (total,) = set(stubs.predict({"x": np.ones(rows, np.float32)}, name="large")["sum"])
             assert total == 4097
 
         predict()
         before = page_faults(server.pid)
         for _ in range(requests):
             predict()
-        of_one_tensor = ROWS * 4096 * 4 // PAGE
+        of_one_tensor = rows * 4096 * 4 // PAGE
         assert page_faults(server.pid) - before < requests * of_one_tensor / 4
 
 

@@ -1,0 +1,12 @@
+"""Waiting for what another process or thread will have done."""
+
+import time
+from collections.abc import Callable
+
+
+def wait_until(condition: Callable[[], bool], timeout_seconds: float = 60) -> None:
+    """Returns once condition() is true."""
+    deadline = time.monotonic() + timeout_seconds
+    while not condition():
+        assert time.monotonic() < deadline, "timed out"
+        time.sleep(0.02)
