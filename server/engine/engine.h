@@ -54,13 +54,13 @@ class Model {
 
   // Runs one request on the calling thread. Errors carry the code TF Serving would give:
   // FAILED_PRECONDITION for an unknown signature, INVALID_ARGUMENT for wrong inputs and outputs.
-  virtual Status Predict(const PredictRequest& request,
+  virtual Status Predict(const DecodedRequest& request,
                          std::unique_ptr<Outputs>* outputs) const = 0;
 
   // Runs several signatures at once: those whose only input is that of the signature the request
   // names, by name and tensor. All their outputs, and so the request's output_filter, are called
   // SIGNATURE/OUTPUT. Errors as Predict's; FAILED_PRECONDITION where no other shares the input.
-  virtual Status PredictTogether(const PredictRequest& request,
+  virtual Status PredictTogether(const DecodedRequest& request,
                                  std::unique_ptr<Outputs>* outputs) const = 0;
 };
 

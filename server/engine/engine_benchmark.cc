@@ -52,7 +52,7 @@ struct Prepared {
 };
 
 Prepared Prepare(const TensorFlowModel& model, const std::string& message) {
-  PredictRequest request;
+  DecodedRequest request;
   if (Status status = DecodePredictRequest(Bytes(message), &request); !status.ok()) {
     Die(status.message);
   }

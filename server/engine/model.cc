@@ -53,7 +53,7 @@ class TensorOutputs final : public Outputs {
   std::vector<OutputColumn> columns_;
 };
 
-Status Run(const SignatureRunner& runner, const PredictRequest& request,
+Status Run(const SignatureRunner& runner, const DecodedRequest& request,
            std::unique_ptr<Outputs>* outputs) {
   RunResult result;
   if (absl::Status status = runner.Run(request, &result); !status.ok()) return FromAbsl(status);
@@ -180,7 +180,7 @@ absl::StatusOr<const SignatureRunner*> TensorFlowModel::FindRunner(
                    absl::StrJoin(runners_, ", ", append_name), "}"));
 }
 
-Status TensorFlowModel::Predict(const PredictRequest& request,
+Status TensorFlowModel::Predict(const DecodedRequest& request,
                                 std::unique_ptr<Outputs>* outputs) const {
   const absl::StatusOr<const SignatureRunner*> runner =
       FindRunner(request.model_spec().signature_name);
@@ -188,7 +188,7 @@ Status TensorFlowModel::Predict(const PredictRequest& request,
   return Run(**runner, request, outputs);
 }
 
-Status TensorFlowModel::PredictTogether(const PredictRequest& request,
+Status TensorFlowModel::PredictTogether(const DecodedRequest& request,
                                         std::unique_ptr<Outputs>* outputs) const {
   const auto joined = joined_.find(request.model_spec().signature_name);
   if (joined != joined_.end()) return Run(*joined->second, request, outputs);

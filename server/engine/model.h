@@ -30,8 +30,8 @@ class TensorFlowModel final : public Model {
                                                                const Options& options);
 
   const std::string& signatures() const override { return signatures_; }
-  Status Predict(const PredictRequest& request, std::unique_ptr<Outputs>* outputs) const override;
-  Status PredictTogether(const PredictRequest& request,
+  Status Predict(const DecodedRequest& request, std::unique_ptr<Outputs>* outputs) const override;
+  Status PredictTogether(const DecodedRequest& request,
                          std::unique_ptr<Outputs>* outputs) const override;
 
   // The runner of a signature. FAILED_PRECONDITION if there is none of that name.

@@ -25,7 +25,7 @@ struct Scratch {
   SignatureInputs::Scratch inputs;
 };
 
-absl::Status ReceiveColumns(const PredictRequest& request, Scratch* scratch) {
+absl::Status ReceiveColumns(const DecodedRequest& request, Scratch* scratch) {
   scratch->columns.clear();
   scratch->received.clear();
   for (const Column& column : request) {
@@ -93,7 +93,7 @@ absl::StatusOr<std::unique_ptr<SignatureRunner>> SignatureRunner::Create(
 
 absl::Status SignatureRunner::Prepare() const { return FindOrMakeCallable(all_outputs_).status(); }
 
-absl::Status SignatureRunner::Run(const PredictRequest& request, RunResult* result) const {
+absl::Status SignatureRunner::Run(const DecodedRequest& request, RunResult* result) const {
   thread_local std::vector<int> outputs;
   thread_local std::vector<Tensor> feeds;
   if (absl::Status status = SelectOutputs(request.output_filter(), &outputs); !status.ok()) {
@@ -147,7 +147,7 @@ bool SignatureRunner::FitsExact(absl::Span<const ReceivedInput> received,
   return rows > 1;
 }
 
-absl::StatusOr<const SignatureRunner*> SignatureRunner::BuildFeeds(const PredictRequest& request,
+absl::StatusOr<const SignatureRunner*> SignatureRunner::BuildFeeds(const DecodedRequest& request,
                                                                    std::vector<Tensor>* feeds,
                                                                    ExpansionStats* stats) const {
   thread_local Scratch scratch;

@@ -47,12 +47,12 @@ class SignatureRunner {
 
   // RESOURCE_EXHAUSTED beyond a limit, INVALID_ARGUMENT as SignatureInputs::Build has it, and for
   // an output_filter that names an unknown output or one output twice.
-  absl::Status Run(const PredictRequest& request, RunResult* result) const;
+  absl::Status Run(const DecodedRequest& request, RunResult* result) const;
 
   // The two halves of Run. RunFeeds is to be called on the runner that BuildFeeds returns: the
   // exact one or this. `outputs` are positions in the sorted aliases, rising; both runners have the
   // same.
-  absl::StatusOr<const SignatureRunner*> BuildFeeds(const PredictRequest& request,
+  absl::StatusOr<const SignatureRunner*> BuildFeeds(const DecodedRequest& request,
                                                     std::vector<tensorflow::Tensor>* feeds,
                                                     ExpansionStats* stats) const;
   absl::Status RunFeeds(const std::vector<tensorflow::Tensor>& feeds,

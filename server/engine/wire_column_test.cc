@@ -19,7 +19,7 @@ using testing::ElementsAre;
 // Builds the column with this TensorProto into `*out`.
 absl::Status Build(const std::string& proto, const TensorShape& target, Tensor* out) {
   const std::string message = BytesField(2, BytesField(1, "x") + BytesField(2, proto));
-  PredictRequest request;
+  DecodedRequest request;
   EXPECT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
   WireColumn column(request.column(0));
   if (absl::Status status = column.Check(); !status.ok()) return status;

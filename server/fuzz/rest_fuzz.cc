@@ -83,7 +83,7 @@ std::vector<OutputColumn> AsOutputs(const tensorflow::serving::PredictRequest& r
 // What the native decoder is given must be what it accepts.
 void CheckRequest(const tensorflow::serving::PredictRequest& request) {
   const std::string message = request.SerializeAsString();
-  colcast::PredictRequest decoded;
+  colcast::DecodedRequest decoded;
   const Status status = DecodePredictRequest(Bytes(message), &decoded);
   CHECK_THAT(status.ok(), status.message);
   CHECK_THAT(decoded.column_count() == static_cast<size_t>(request.inputs_size()), "inputs");

@@ -8,7 +8,7 @@
 namespace colcast::inference {
 namespace {
 
-using Method = Status (engine::Model::*)(const colcast::PredictRequest&,
+using Method = Status (engine::Model::*)(const colcast::DecodedRequest&,
                                          std::unique_ptr<engine::Outputs>*) const;
 
 Status Run(Method method, const Servable& servable,
@@ -18,7 +18,7 @@ Status Run(Method method, const Servable& servable,
   if (!request.SerializeToString(&message)) {
     return ResourceExhausted("the request takes over 2 GiB as a PredictRequest");
   }
-  colcast::PredictRequest decoded;
+  colcast::DecodedRequest decoded;
   if (Status status = DecodePredictRequest(Bytes(message), &decoded); !status.ok()) return status;
   return (servable.model().*method)(decoded, outputs);
 }

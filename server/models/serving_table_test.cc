@@ -20,10 +20,10 @@ using testing::HasSubstr;
 class EmptyModel final : public engine::Model {
  public:
   const std::string& signatures() const override { return signatures_; }
-  Status Predict(const PredictRequest&, std::unique_ptr<engine::Outputs>*) const override {
+  Status Predict(const DecodedRequest&, std::unique_ptr<engine::Outputs>*) const override {
     return Internal("no graph");
   }
-  Status PredictTogether(const PredictRequest&, std::unique_ptr<engine::Outputs>*) const override {
+  Status PredictTogether(const DecodedRequest&, std::unique_ptr<engine::Outputs>*) const override {
     return Internal("no graph");
   }
 

@@ -14,7 +14,7 @@ using scheduling::Clock;
 // What a worker thread keeps from one request to the next, so that decoding does not allocate.
 struct Scratch {
   ReceivedBytes received;
-  PredictRequest request;
+  DecodedRequest request;
 };
 
 Status WriteResponse(const ModelSpec& spec, int64_t version, const engine::Outputs& outputs,

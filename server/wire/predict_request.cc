@@ -19,7 +19,7 @@ constexpr size_t kMaxKeptColumns = 4096;
 // Only says whether the message is well-formed; what is wrong with it is found out afterwards.
 class PredictRequestDecoder {
  public:
-  PredictRequestDecoder(PredictRequest* request, size_t max_columns)
+  PredictRequestDecoder(DecodedRequest* request, size_t max_columns)
       : request_(request), max_columns_(max_columns) {}
 
   // `depth`, here and below: how deep messages may still nest.
@@ -35,7 +35,7 @@ class PredictRequestDecoder {
   bool ReadName(Reader* reader, std::string_view* name);
   bool ReadString(Reader* reader, std::string* text);
 
-  PredictRequest* const request_;
+  DecodedRequest* const request_;
   const size_t max_columns_;
   bool too_many_columns_ = false;
   TensorDecoder tensor_decoder_;
@@ -176,7 +176,7 @@ bool PredictRequestDecoder::ReadString(Reader* reader, std::string* text) {
   return IsValidUtf8(*text);
 }
 
-void PredictRequest::Clear() {
+void DecodedRequest::Clear() {
   ClearForReuse(&model_spec_.name);
   model_spec_.version.reset();
   model_spec_.version_label.reset();
@@ -191,12 +191,12 @@ void PredictRequest::Clear() {
   straddling_names_.clear();
 }
 
-const Column* PredictRequest::Find(std::string_view name) const {
+const Column* DecodedRequest::Find(std::string_view name) const {
   const size_t index = names_.Find(name);
   return index == names_.size() ? nullptr : &columns_[index];
 }
 
-Status DecodePredictRequest(const Bytes& message, PredictRequest* request, size_t max_columns) {
+Status DecodePredictRequest(const Bytes& message, DecodedRequest* request, size_t max_columns) {
   request->Clear();
   PredictRequestDecoder decoder(request, max_columns);
   if (decoder.Decode(Reader(message), kMaxDepth)) return OkStatus();

@@ -38,11 +38,11 @@ struct ModelSpec {
 // A decoded request. Views point into the message and into the object itself, so both the
 // message's bytes and its array of slices must stay as they are while it is in use. Made to be
 // reused: Clear() keeps the memory, and a worker's request soon decodes without allocating.
-class PredictRequest {
+class DecodedRequest {
  public:
-  PredictRequest() = default;
-  PredictRequest(const PredictRequest&) = delete;
-  PredictRequest& operator=(const PredictRequest&) = delete;
+  DecodedRequest() = default;
+  DecodedRequest(const DecodedRequest&) = delete;
+  DecodedRequest& operator=(const DecodedRequest&) = delete;
 
   const ModelSpec& model_spec() const { return model_spec_; }
 
@@ -81,7 +81,7 @@ class PredictRequest {
 // the byte; what `request` then holds is unspecified. Values that are well-formed but do not fit
 // their dtype or shape are not looked at here: see server/wire/tensor_values.h. RESOURCE_EXHAUSTED
 // beyond `max_columns`: each takes much more memory than it needs bytes on the wire.
-Status DecodePredictRequest(const Bytes& message, PredictRequest* request,
+Status DecodePredictRequest(const Bytes& message, DecodedRequest* request,
                             size_t max_columns = std::numeric_limits<size_t>::max());
 
 }  // namespace colcast

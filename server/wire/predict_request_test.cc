@@ -25,7 +25,7 @@ std::string Input(const std::string& name, const std::string& tensor) {
 // Decodes `message` in every slicing, each time with the same, used request, and checks it.
 template <typename Check>
 void Decode(const std::string& message, Check&& check) {
-  PredictRequest request;
+  DecodedRequest request;
   ForEachSlicing(message, [&](const Bytes& bytes) {
     const Status status = DecodePredictRequest(bytes, &request);
     ASSERT_TRUE(status.ok()) << status.message;
@@ -35,7 +35,7 @@ void Decode(const std::string& message, Check&& check) {
 
 // Expects every slicing of `message` to be refused with exactly this message.
 void ExpectRefused(const std::string& message, const std::string& error) {
-  PredictRequest request;
+  DecodedRequest request;
   ForEachSlicing(message, [&](const Bytes& bytes) {
     const Status status = DecodePredictRequest(bytes, &request);
     EXPECT_EQ(status.code, StatusCode::kInvalidArgument);
@@ -44,7 +44,7 @@ void ExpectRefused(const std::string& message, const std::string& error) {
 }
 
 TEST(DecodePredictRequestTest, AnEmptyMessageIsAnEmptyRequest) {
-  Decode("", [](const PredictRequest& request) {
+  Decode("", [](const DecodedRequest& request) {
     EXPECT_EQ(request.column_count(), 0u);
     EXPECT_EQ(request.model_spec().name, "");
     EXPECT_FALSE(request.model_spec().version.has_value());
@@ -60,7 +60,7 @@ TEST(DecodePredictRequestTest, ReadsLiteralBytes) {
       "a"                                                     // inputs: key
       "\x12\x0b\x08\x09\x12\x04\x12\x02\x08\x02\x52\x01\x05"  // value: int64, [2], packed {5}
       "\x1a\x01o"s;                                           // output_filter
-  Decode(message, [](const PredictRequest& request) {
+  Decode(message, [](const DecodedRequest& request) {
     EXPECT_EQ(request.model_spec().name, "m");
     EXPECT_EQ(request.model_spec().version, 7);
     EXPECT_EQ(request.model_spec().signature_name, "s");
@@ -76,7 +76,7 @@ TEST(DecodePredictRequestTest, ReadsLiteralBytes) {
 
 TEST(DecodePredictRequestTest, FindsColumnsByName) {
   Decode(Input("age", VarintField(1, 9)) + Input("", VarintField(1, 1)),
-         [](const PredictRequest& request) {
+         [](const DecodedRequest& request) {
            ASSERT_NE(request.Find("age"), nullptr);
            EXPECT_EQ(request.Find("age")->dtype, DT_INT64);
            ASSERT_NE(request.Find(""), nullptr);
@@ -87,7 +87,7 @@ TEST(DecodePredictRequestTest, FindsColumnsByName) {
 TEST(DecodePredictRequestTest, TheLastOfRepeatedKeysWinsAndKeepsTheFirstPlace) {
   const std::string message = Input("a", VarintField(1, 9) + Shape(Dim(2))) +
                               Input("b", VarintField(1, 1)) + Input("a", VarintField(1, 7));
-  Decode(message, [](const PredictRequest& request) {
+  Decode(message, [](const DecodedRequest& request) {
     ASSERT_EQ(request.column_count(), 2u);
     EXPECT_EQ(request.column(0).name, "a");
     EXPECT_EQ(request.column(0).dtype, DT_STRING);
@@ -98,7 +98,7 @@ TEST(DecodePredictRequestTest, TheLastOfRepeatedKeysWinsAndKeepsTheFirstPlace) {
 
 TEST(DecodePredictRequestTest, AnInputMayLackItsKeyOrItsValue) {
   Decode(BytesField(2, BytesField(2, VarintField(1, 9))) + BytesField(2, BytesField(1, "a")),
-         [](const PredictRequest& request) {
+         [](const DecodedRequest& request) {
            ASSERT_EQ(request.column_count(), 2u);
            EXPECT_EQ(request.column(0).name, "");
            EXPECT_EQ(request.column(0).dtype, DT_INT64);
@@ -112,7 +112,7 @@ TEST(DecodePredictRequestTest, TheLastKeyOfAnInputCountsAndItsValuesMerge) {
       BytesField(1, "old") + BytesField(2, VarintField(1, 9) + Shape(Dim(2))) +
       BytesField(2, Shape(Dim(3) + VarintField(3, 1)) + BytesField(10, Varints({1, 2}))) +
       BytesField(1, "new") + BytesField(2, BytesField(4, "content") + VarintField(10, 3));
-  Decode(BytesField(2, entry), [](const PredictRequest& request) {
+  Decode(BytesField(2, entry), [](const DecodedRequest& request) {
     ASSERT_EQ(request.column_count(), 1u);
     const Column& column = request.column(0);
     EXPECT_EQ(column.name, "new");
@@ -127,7 +127,7 @@ TEST(DecodePredictRequestTest, TheLastKeyOfAnInputCountsAndItsValuesMerge) {
 TEST(DecodePredictRequestTest, ModelSpecsMerge) {
   const std::string message = BytesField(1, BytesField(1, "old") + BytesField(3, "signature")) +
                               BytesField(1, BytesField(1, "new"));
-  Decode(message, [](const PredictRequest& request) {
+  Decode(message, [](const DecodedRequest& request) {
     EXPECT_EQ(request.model_spec().name, "new");
     EXPECT_EQ(request.model_spec().signature_name, "signature");
   });
@@ -137,16 +137,16 @@ TEST(DecodePredictRequestTest, OfVersionAndVersionLabelTheLaterCounts) {
   const std::string version = BytesField(2, VarintField(1, 7));
   const std::string empty_version = BytesField(2, "");
   const std::string label = BytesField(4, "stable");
-  Decode(BytesField(1, version + label), [](const PredictRequest& request) {
+  Decode(BytesField(1, version + label), [](const DecodedRequest& request) {
     EXPECT_EQ(request.model_spec().version_label, "stable");
     EXPECT_FALSE(request.model_spec().version.has_value());
   });
-  Decode(BytesField(1, label + empty_version), [](const PredictRequest& request) {
+  Decode(BytesField(1, label + empty_version), [](const DecodedRequest& request) {
     EXPECT_EQ(request.model_spec().version, 0);
     EXPECT_FALSE(request.model_spec().version_label.has_value());
   });
   Decode(BytesField(1, version + empty_version),
-         [](const PredictRequest& request) { EXPECT_EQ(request.model_spec().version, 7); });
+         [](const DecodedRequest& request) { EXPECT_EQ(request.model_spec().version, 7); });
 }
 
 TEST(DecodePredictRequestTest, SkipsUnknownFieldsAndKnownOnesOfAnotherWireType) {
@@ -157,7 +157,7 @@ TEST(DecodePredictRequestTest, SkipsUnknownFieldsAndKnownOnesOfAnotherWireType) 
   const std::string message =
       unknown + VarintField(1, 1) + VarintField(2, 1) + VarintField(3, 1) +
       BytesField(2, unknown + VarintField(1, 1) + BytesField(1, "a") + BytesField(2, tensor));
-  Decode(message, [](const PredictRequest& request) {
+  Decode(message, [](const DecodedRequest& request) {
     ASSERT_EQ(request.column_count(), 1u);
     EXPECT_EQ(request.column(0).name, "a");
     EXPECT_EQ(request.column(0).dtype, DT_INT64);
@@ -167,7 +167,7 @@ TEST(DecodePredictRequestTest, SkipsUnknownFieldsAndKnownOnesOfAnotherWireType) 
 
 TEST(DecodePredictRequestTest, KeepsDtypesItDoesNotKnow) {
   Decode(Input("a", VarintField(1, 109)) + Input("b", VarintField(1, uint64_t(-1))),
-         [](const PredictRequest& request) {
+         [](const DecodedRequest& request) {
            EXPECT_EQ(static_cast<int>(request.column(0).dtype), 109);
            EXPECT_EQ(static_cast<int>(request.column(1).dtype), -1);
          });
@@ -175,7 +175,7 @@ TEST(DecodePredictRequestTest, KeepsDtypesItDoesNotKnow) {
 
 TEST(DecodePredictRequestTest, KeepsDimensionsAsTheyCame) {
   Decode(Input("a", Shape(Dim(-1) + BytesField(2, BytesField(2, "name")))),
-         [](const PredictRequest& request) {
+         [](const DecodedRequest& request) {
            EXPECT_THAT(request.column(0).dims, ElementsAre(-1, 0));
          });
 }
@@ -183,7 +183,7 @@ TEST(DecodePredictRequestTest, KeepsDimensionsAsTheyCame) {
 TEST(DecodePredictRequestTest, IgnoresFieldsForOtherServersButReadsThemThrough) {
   Decode(BytesField(5, BytesField(2, BytesField(1, "key"))) + BytesField(6, "\xff") +
              BytesField(7, BytesField(4, Varints({1, 2}))),
-         [](const PredictRequest& request) { EXPECT_EQ(request.column_count(), 0u); });
+         [](const DecodedRequest& request) { EXPECT_EQ(request.column_count(), 0u); });
   ExpectRefused(BytesField(5, BytesField(2, BytesField(1, "\xff"))),
                 "predict_streamed_options.split_dimensions.key: not valid UTF-8 (byte 5 of 7)");
   ExpectRefused(BytesField(7, BytesField(4, "\x80")),
@@ -221,7 +221,7 @@ TEST(DecodePredictRequestTest, NamesMustBeUtf8) {
 // Found beside the fuzz target: the entries of a map count as a level, too.
 TEST(DecodePredictRequestTest, GroupsNestAsDeepAsInProtobuf) {
   const auto accepts = [](const std::string& message) {
-    PredictRequest request;
+    DecodedRequest request;
     return DecodePredictRequest(Bytes(message), &request).ok();
   };
   const auto groups = [](int levels) {
@@ -253,7 +253,7 @@ TEST(DecodePredictRequestTest, MessagesNestAsDeepAsInProtobuf) {
     for (int i = 0; i < levels; ++i) tensor = BytesField(15, BytesField(3, tensor));
     return Input("v", tensor);
   };
-  PredictRequest request;
+  DecodedRequest request;
   EXPECT_TRUE(DecodePredictRequest(Bytes(nested(49, "")), &request).ok());
   const Status status = DecodePredictRequest(Bytes(nested(50, "")), &request);
   EXPECT_EQ(status.code, StatusCode::kInvalidArgument);
@@ -262,7 +262,7 @@ TEST(DecodePredictRequestTest, MessagesNestAsDeepAsInProtobuf) {
 }
 
 TEST(PredictRequestTest, ForgetsTheRequestBefore) {
-  PredictRequest request;
+  DecodedRequest request;
   const std::string first = BytesField(1, BytesField(1, "m") + BytesField(2, VarintField(1, 3))) +
                             Input("a", VarintField(1, 9) + Shape(Dim(2)) + VarintField(10, 1)) +
                             BytesField(3, "o");
@@ -281,7 +281,7 @@ TEST(PredictRequestTest, ForgetsTheRequestBefore) {
 
 TEST(PredictRequestTest, StopsAtTheMostColumns) {
   const std::string message = Input("a", "") + Input("b", "") + Input("a", "") + Input("c", "");
-  PredictRequest request;
+  DecodedRequest request;
   EXPECT_TRUE(DecodePredictRequest(Bytes(message), &request, 3).ok());
   const Status status = DecodePredictRequest(Bytes(message), &request, 2);
   EXPECT_EQ(status.code, StatusCode::kResourceExhausted);
@@ -291,7 +291,7 @@ TEST(PredictRequestTest, StopsAtTheMostColumns) {
 TEST(PredictRequestTest, HoldsManyColumns) {
   std::string message;
   for (int i = 0; i < 10000; ++i) message += Input("f" + std::to_string(i), VarintField(1, 9));
-  PredictRequest request;
+  DecodedRequest request;
   for (int i = 0; i < 2; ++i) {
     ASSERT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
     EXPECT_EQ(request.column_count(), 10000u);

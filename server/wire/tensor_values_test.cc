@@ -31,7 +31,7 @@ std::string TensorOf(DataType dtype, int64_t size, const std::string& values) {
 // Calls check(const Column&) with input "x", whose value is `tensor`, in every slicing.
 template <typename Check>
 void WithColumn(const std::string& tensor, Check&& check) {
-  PredictRequest request;
+  DecodedRequest request;
   ForEachSlicing(BytesField(2, BytesField(1, "x") + BytesField(2, tensor)),
                  [&](const Bytes& bytes) {
                    ASSERT_TRUE(DecodePredictRequest(bytes, &request).ok());
@@ -116,7 +116,7 @@ TEST(CopyValuesTest, ReadsValuesOfMergedMessages) {
   const std::string entry = BytesField(1, "x") + BytesField(2, BytesField(10, Varints({1, 2}))) +
                             BytesField(2, TensorOf(DT_INT64, 4, BytesField(7, "\x09"))) +
                             BytesField(2, BytesField(10, Varints({3})) + VarintField(10, 4));
-  PredictRequest request;
+  DecodedRequest request;
   ForEachSlicing(BytesField(2, entry), [&](const Bytes& bytes) {
     ASSERT_TRUE(DecodePredictRequest(bytes, &request).ok());
     std::vector<int64_t> out(4);

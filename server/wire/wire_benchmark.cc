@@ -66,7 +66,7 @@ class LengthSum final : public StringVisitor {
 };
 
 // Reads all values of `request` into `buffer`, which is large enough for each column.
-void ReadValues(const PredictRequest& request, std::vector<uint64_t>* buffer) {
+void ReadValues(const DecodedRequest& request, std::vector<uint64_t>* buffer) {
   LengthSum strings;
   for (const Column& column : request) {
     int64_t count = 0;
@@ -85,7 +85,7 @@ void ReadValues(const PredictRequest& request, std::vector<uint64_t>* buffer) {
 // Columns only: names, dtypes, shapes, and where well-formed values lie.
 void BM_DecodeWide(benchmark::State& state) {
   const std::string message = WideRequest(state.range(0));
-  PredictRequest request;
+  DecodedRequest request;
   for (auto _ : state) {
     benchmark::DoNotOptimize(DecodePredictRequest(Bytes(message), &request).ok());
   }
@@ -103,7 +103,7 @@ BENCHMARK(BM_DecodeWide)
 void BM_ReadWide(benchmark::State& state) {
   const std::string message = WideRequest(state.range(0));
   std::vector<uint64_t> buffer(state.range(0));
-  PredictRequest request;
+  DecodedRequest request;
   for (auto _ : state) {
     if (!DecodePredictRequest(Bytes(message), &request).ok()) std::abort();
     ReadValues(request, &buffer);
@@ -122,7 +122,7 @@ void BM_ReadWideInSlices(benchmark::State& state) {
   const std::string message = WideRequest(state.range(0));
   const SlicedBytes sliced(message, CutsEvery(kSliceSize, message.size()));
   std::vector<uint64_t> buffer(state.range(0));
-  PredictRequest request;
+  DecodedRequest request;
   for (auto _ : state) {
     if (!DecodePredictRequest(sliced.bytes(), &request).ok()) std::abort();
     ReadValues(request, &buffer);
@@ -143,7 +143,7 @@ void BM_ReadTensorContent(benchmark::State& state) {
   const std::string message = BytesField(2, BytesField(1, "image") + BytesField(2, tensor));
   const SlicedBytes sliced(message, CutsEvery(kSliceSize, message.size()));
   std::vector<uint64_t> buffer(rows);
-  PredictRequest request;
+  DecodedRequest request;
   for (auto _ : state) {
     if (!DecodePredictRequest(sliced.bytes(), &request).ok()) std::abort();
     ReadValues(request, &buffer);

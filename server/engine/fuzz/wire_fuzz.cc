@@ -132,7 +132,7 @@ void CompareColumn(const Column& column, const OracleColumn& expected) {
   CompareResponse(column, expected, TensorEncoding::kTensorContent);
 }
 
-void Compare(const PredictRequest& request, const OracleRequest& expected) {
+void Compare(const DecodedRequest& request, const OracleRequest& expected) {
   CHECK_THAT(request.model_spec().name == expected.model_name, expected.model_name);
   CHECK_THAT(request.model_spec().signature_name == expected.signature_name,
              expected.signature_name);
@@ -152,7 +152,7 @@ void Compare(const PredictRequest& request, const OracleRequest& expected) {
 }
 
 void RunOne(const std::string& message, uint8_t slicing) {
-  static auto* const request = new PredictRequest();
+  static auto* const request = new DecodedRequest();
   *current_message = message;
   const Slices slices(message, slicing);
   const Status status = DecodePredictRequest(slices.bytes(), request);
