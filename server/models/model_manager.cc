@@ -35,7 +35,10 @@ std::string Seconds(std::chrono::nanoseconds duration) {
 ModelManager::ModelManager(Options options, const engine::Engine* engine)
     : options_(std::move(options)),
       unloader_(std::max(1, options_.num_unload_threads)),
-      loader_(options_.loader, engine) {}
+      loader_(options_.loader, engine) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  Apply(options_.models);
+}
 
 ModelManager::~ModelManager() {
   Stop();
@@ -45,7 +48,6 @@ ModelManager::~ModelManager() {
 Status ModelManager::Start() {
   std::unique_lock<std::mutex> lock(mutex_);
   if (Status status = MayApply(options_.models); !status.ok()) return status;
-  Apply(options_.models);
   file_models_ = options_.models;
   next_config_poll_ = Clock::now() + options_.config_file_poll_wait;
   thread_ = std::thread([this] { Run(); });
@@ -95,6 +97,9 @@ Status ModelManager::GetStatus(const ModelSpec& spec, std::vector<VersionStatus>
     statuses->push_back({version.directory.version, ToState(version.phase), version.error});
   }
   if (!statuses->empty()) return OkStatus();
+  if (!model->second.listed()) {
+    return Unavailable("the versions of model ", spec.name, " are not known yet; try again");
+  }
   return wanted ? NotFound("Could not find version ", *wanted, " of model ", spec.name)
                 : NotFound("Could not find any versions of model ", spec.name, ": none is under ",
                            config.base_path);
@@ -115,6 +120,7 @@ void ModelManager::Run() {
     PollBasePaths();
     std::unique_lock<std::mutex> lock(mutex_);
     UnloadAndLoad();
+    PublishTable();
     NoteReadiness();
     answers = waiters_.TakeSettled(models_);
     if (answers.empty()) {
@@ -203,19 +209,16 @@ void ModelManager::Apply(std::vector<ModelConfig> models) {
 }
 
 void ModelManager::UnloadAndLoad() {
-  bool table_changed = false;
   for (auto entry = models_.begin(); entry != models_.end();) {
     auto& [name, model] = *entry;
     for (const Version* version : model.ToUnload()) {
       LogInfo(Name(name, version->directory.version) + ": taken out",
               {name, version->directory.version});
       model.StartUnloading(version->directory.path);
-      table_changed = true;
     }
     const bool gone = model.leaving() && model.idle();
     entry = gone ? models_.erase(entry) : std::next(entry);
   }
-  if (table_changed) PublishTable();
   for (auto& [name, model] : models_) {
     for (const Version* version : model.ToLoad(Clock::now())) {
       if (loads_in_progress_ < MaxLoads()) StartLoad(&model, *version);
@@ -283,6 +286,7 @@ void ModelManager::PublishTable() {
     if (model.leaving()) continue;
     ServingModel& entry = serving[name];
     entry.labels = model.config().labels;
+    entry.loading = !model.settled();
     for (const Version& version : model.versions()) {
       if (version.servable == nullptr) continue;
       std::shared_ptr<const Servable>& place = entry.versions[version.directory.version];

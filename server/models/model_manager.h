@@ -69,8 +69,9 @@ class ModelManager {
   Status Reload(std::vector<ModelConfig> models, ReloadDone done);
 
   // The version to answer a request with: the one asked for, by number or by label, or the highest
-  // that serves. NOT_FOUND for an unknown model or version, INVALID_ARGUMENT without a model name
-  // or for an unknown label. Never waits for a load; finding one writes no memory but a counter.
+  // that serves. UNAVAILABLE while the model loads its first version, NOT_FOUND for an unknown
+  // model or version, INVALID_ARGUMENT without a model name or for an unknown label. Never waits
+  // for a load; finding one writes no memory but a counter.
   Status Find(const ModelSpec& spec, std::shared_ptr<const Servable>* servable) const {
     return table_.Find(spec, servable);
   }

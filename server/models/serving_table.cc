@@ -12,6 +12,10 @@ namespace {
 
 constexpr size_t kMaxNamesInMessage = 10;
 
+Status StillLoading(const std::string& model) {
+  return Unavailable("model ", model, " is being loaded; try again or elsewhere");
+}
+
 Status NoVersionLoaded(const std::string& model) {
   return NotFound("Servable not found for request: Latest(", model, "): no version loaded");
 }
@@ -61,12 +65,17 @@ Status ServingTable::Find(const ModelSpec& spec, std::shared_ptr<const Servable>
   } else if (spec.version) {
     version = *spec.version;
   } else {
-    if (serving.versions.empty()) return NoVersionLoaded(spec.name);
+    if (serving.versions.empty()) {
+      return serving.loading ? StillLoading(spec.name) : NoVersionLoaded(spec.name);
+    }
     *servable = serving.versions.rbegin()->second;
     return OkStatus();
   }
   const auto found = serving.versions.find(version);
-  if (found == serving.versions.end()) return NoSuchVersion(spec.name, version, serving);
+  if (found == serving.versions.end()) {
+    return serving.versions.empty() && serving.loading ? StillLoading(spec.name)
+                                                       : NoSuchVersion(spec.name, version, serving);
+  }
   *servable = found->second;
   return OkStatus();
 }

@@ -19,6 +19,7 @@ namespace colcast::models {
 struct ServingModel {
   std::map<int64_t, std::shared_ptr<const Servable>> versions;
   std::map<std::string, int64_t> labels;
+  bool loading = false;  // it has no version yet, and whether it will is not known
 };
 
 using ServingModels = std::unordered_map<std::string, ServingModel>;

@@ -63,6 +63,8 @@ class ServingTableTest : public testing::Test {
     models["m"].versions = {{3, MakeServable(3)}, {7, MakeServable(7)}};
     models["m"].labels = {{"stable", 3}, {"gone", 5}};
     models["waiting"];
+    models["starting"].loading = true;
+    models["starting"].labels = {{"stable", 3}};
     table_.Replace(std::move(models));
   }
 
@@ -90,7 +92,7 @@ TEST_F(ServingTableTest, SaysWhatIsNotThere) {
   EXPECT_EQ(ErrorOf(Spec("")).code, StatusCode::kInvalidArgument);
   EXPECT_EQ(ErrorOf(Spec("other")).code, StatusCode::kNotFound);
   EXPECT_THAT(ErrorOf(Spec("other")).message,
-              HasSubstr("Latest(other): this server serves \"m\", \"waiting\""));
+              HasSubstr("Latest(other): this server serves \"m\", \"starting\", \"waiting\""));
   EXPECT_EQ(ErrorOf(Spec("waiting")).code, StatusCode::kNotFound);
   EXPECT_THAT(ErrorOf(Spec("waiting")).message, HasSubstr("no version loaded"));
   EXPECT_EQ(ErrorOf(Spec("m", 4)).code, StatusCode::kNotFound);
@@ -98,6 +100,15 @@ TEST_F(ServingTableTest, SaysWhatIsNotThere) {
   EXPECT_EQ(ErrorOf(Label("m", "canary")).code, StatusCode::kInvalidArgument);
   EXPECT_THAT(ErrorOf(Label("m", "canary")).message, HasSubstr("label: canary"));
   EXPECT_EQ(ErrorOf(Label("m", "gone")).code, StatusCode::kNotFound);
+}
+
+TEST_F(ServingTableTest, AModelThatStillLoadsIsUnavailable) {
+  for (const ModelSpec& spec :
+       {Spec("starting"), Spec("starting", 3), Label("starting", "stable")}) {
+    EXPECT_EQ(ErrorOf(spec).code, StatusCode::kUnavailable);
+    EXPECT_THAT(ErrorOf(spec).message, HasSubstr("model starting is being loaded"));
+  }
+  EXPECT_EQ(ErrorOf(Label("starting", "canary")).code, StatusCode::kInvalidArgument);
 }
 
 TEST(UnloaderTest, DestroysOnItsOwnThreadOnceTheLastUserIsGone) {

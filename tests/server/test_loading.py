@@ -1,0 +1,144 @@
+"""What is answered for a model before it serves: UNAVAILABLE while it loads, then what is true.
+
+The loads here wait for a pipe in the version's directory that nobody writes to yet.
+"""
+
+import http.client
+import json
+import os
+import shutil
+import subprocess
+
+import grpc
+import pytest
+from colcast.server import ServerProcess, find_executable
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from tensorflow_serving.apis import model_management_pb2
+
+WARMUP = "assets.extra/tf_serving_warmup_requests"
+VARIABLES = "variables/variables.index"
+ENTRY = 'config {{ name: "{0}" base_path: "{1}" model_platform: "tensorflow" }}'
+
+
+@pytest.fixture(name="slow")
+def slow_version(tmp_path, ranker_base_path):
+    """Makes a base path whose version 3 loads once something opened the pipe in it."""
+
+    def make(pipe):
+        base_path = tmp_path / "slow"
+        shutil.copytree(ranker_base_path, base_path)
+        path = base_path / "3" / pipe
+        path.parent.mkdir(exist_ok=True)
+        path.unlink(missing_ok=True)
+        os.mkfifo(path)
+        return base_path, path
+
+    return make
+
+
+def go_on(pipe):
+    """Lets the load read the pipe: it is empty."""
+    os.close(os.open(pipe, os.O_WRONLY))
+
+
+def code_of(call):
+    with pytest.raises(grpc.RpcError) as error:
+        call()
+    return error.value.code()
+
+
+def rest_predict(target, name):
+    connection = http.client.HTTPConnection(target, timeout=30)
+    connection.request("POST", f"/v1/models/{name}:predict", json.dumps({"instances": []}))
+    response = connection.getresponse()
+    return response.status, response.read().decode()
+
+
+def reload_in_background(stubs, **base_paths):
+    request = model_management_pb2.ReloadConfigRequest()
+    for name, path in base_paths.items():
+        model = request.config.model_config_list.config.add()
+        model.name, model.base_path, model.model_platform = name, str(path), "tensorflow"
+    return stubs.models.HandleReloadConfigRequest.future(request, timeout=120)
+
+
+def test_a_new_model_is_unavailable_until_it_has_loaded(
+    slow, ranker_base_path, connect, ranker_inputs, wait_until
+):
+    base_path, pipe = slow(WARMUP)
+    with ServerProcess("ranker", ranker_base_path, ["--rest_api_port=-1"]) as server:
+        stubs = connect(server.target)
+        reloaded = reload_in_background(stubs, ranker=ranker_base_path, new=base_path)
+        wait_until(lambda: f"loading {base_path}/3" in server.log())
+        for spec in ({}, {"version": 3}):
+            with pytest.raises(grpc.RpcError) as error:
+                stubs.predict(ranker_inputs, name="new", **spec)
+            assert error.value.code() == grpc.StatusCode.UNAVAILABLE
+            assert "model new is being loaded" in error.value.details()
+        assert code_of(lambda: stubs.metadata("new")) == grpc.StatusCode.UNAVAILABLE
+        status, body = rest_predict(server.rest_target, "new")
+        assert status == 503
+        assert "model new is being loaded" in body
+        assert stubs.predict(ranker_inputs)["score"][0] == 201
+        assert stubs.states("new")[3][0] == "LOADING"
+        assert not reloaded.done()
+        go_on(pipe)
+        assert reloaded.result().status.error_code == 0
+        assert stubs.predict(ranker_inputs, name="new")["score"][0] == 201
+
+
+def test_a_model_whose_load_failed_is_not_found(
+    slow, ranker_base_path, connect, ranker_inputs, wait_until
+):
+    base_path, pipe = slow(VARIABLES)
+    flags = ["--rest_api_port=-1", "--max_num_load_retries=1000"]
+    with ServerProcess("ranker", ranker_base_path, flags) as server:
+        stubs = connect(server.target)
+        reloaded = reload_in_background(stubs, ranker=ranker_base_path, new=base_path)
+        wait_until(lambda: f"loading {base_path}/3" in server.log())
+        predict = lambda: stubs.predict(ranker_inputs, name="new")  # noqa: E731
+        assert code_of(predict) == grpc.StatusCode.UNAVAILABLE
+        go_on(pipe)
+        assert reloaded.code() == grpc.StatusCode.UNKNOWN
+        assert code_of(predict) == grpc.StatusCode.NOT_FOUND
+        assert rest_predict(server.rest_target, "new")[0] == 404
+
+
+def test_from_its_first_answer_on_a_server_is_unavailable_until_its_models_serve(
+    slow, ranker_base_path, connect, ranker_inputs, tmp_path, monkeypatch, wait_until
+):
+    base_path, pipe = slow(WARMUP)
+    monkeypatch.chdir(tmp_path)  # a socket's path has to be short
+    entries = [ENTRY.format("quick", ranker_base_path), ENTRY.format("slow", base_path)]
+    (tmp_path / "models.config").write_text(f"model_config_list {{ {' '.join(entries)} }}")
+    command = [find_executable(), "--host=127.0.0.1", "--port=0", "--grpc_socket_path=s"]
+    command.append("--model_config_file=models.config")
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            stubs = connect("unix:s")
+            health = health_pb2_grpc.HealthStub(stubs.channel)
+            check = health_pb2.HealthCheckRequest()
+            answer = health.Check(check, wait_for_ready=True, timeout=60)
+            assert answer.status == health_pb2.HealthCheckResponse.NOT_SERVING
+            predict = lambda name: stubs.predict(ranker_inputs, name=name)  # noqa: E731
+            codes = set()
+
+            def quick_serves():
+                try:
+                    return predict("quick")["score"][0] == 201
+                except grpc.RpcError as error:
+                    codes.add(error.code())
+                    return False
+
+            wait_until(quick_serves)
+            assert codes <= {grpc.StatusCode.UNAVAILABLE}
+            assert code_of(lambda: predict("slow")) == grpc.StatusCode.UNAVAILABLE
+            assert code_of(lambda: predict("other")) == grpc.StatusCode.NOT_FOUND
+            assert health.Check(check).status == health_pb2.HealthCheckResponse.NOT_SERVING
+            go_on(pipe)
+            wait_until(lambda: health.Check(check).status == health_pb2.HealthCheckResponse.SERVING)
+            assert predict("slow")["score"][0] == 201
+        finally:
+            process.terminate()
+            process.communicate(timeout=30)
+    assert process.returncode == 0
