@@ -114,6 +114,7 @@ int main(int argc, char** argv) {
   colcast::ServerOptions options;
   colcast::Status status = colcast::ParseFlags(argc, argv, &options);
   colcast::SetLogFormat(options.log_format);
+  for (const std::string& warning : options.warnings) colcast::LogWarning(warning);
   if (status.ok()) status = colcast::Serve(options, stop_signals);
   if (status.ok()) return 0;
   if (options.log_format == colcast::LogFormat::kJson) {

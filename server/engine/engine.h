@@ -23,6 +23,9 @@ struct Options {
   // inter_op_parallelism 0 a request's operations run on the calling thread, one after the other.
   int intra_op_parallelism = 1;
   int inter_op_parallelism = 0;
+  // A serialized tensorflow.ConfigProto that sessions start from; its threads do not count. Empty:
+  // TensorFlow's defaults.
+  std::string session_config;
   // What a request may ask for; more is RESOURCE_EXHAUSTED before anything is allocated for it.
   int64_t max_request_columns = 10'000;
   int64_t max_request_rows = 1 << 20;

@@ -76,6 +76,7 @@ bool IsRefusalOfSingleThreadedExecutor(const absl::Status& status) {
 
 tensorflow::SessionOptions MakeSessionOptions(const Options& options, Executor executor) {
   tensorflow::SessionOptions session_options;
+  session_options.config.ParseFromString(options.session_config);
   if (executor == Executor::kSingleThreaded) {
     session_options.config.mutable_experimental()->set_executor_type("SINGLE_THREADED_EXECUTOR");
   }

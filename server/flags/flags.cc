@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "server/flags/parts.h"
+#include "server/flags/unknown_flags.h"
 
 namespace colcast {
 namespace {
@@ -26,6 +27,7 @@ Status ParseCommandLine(int argc, char** argv) {
   };
   usage.version_string = [] { return std::string(kVersion); };
   absl::SetFlagsUsageConfig(usage);
+  if (Status status = flags::CheckFlagNames(argc, argv); !status.ok()) return status;
   const std::vector<char*> rest = absl::ParseCommandLine(argc, argv);
   if (rest.size() > 1) return InvalidArgument("unexpected argument \"", rest[1], "\"");
   return OkStatus();
@@ -36,7 +38,9 @@ Status ParseCommandLine(int argc, char** argv) {
 Status ParseFlags(int argc, char** argv, ServerOptions* options) {
   if (Status status = ParseCommandLine(argc, argv); !status.ok()) return status;
   for (const Status& status : {
+           flags::ReadServingFlags(&options->warnings),
            flags::ReadEngineFlags(&options->engine),
+           flags::ReadSessionFlags(&options->engine),
            flags::ReadGrpcFlags(&options->grpc),
            flags::ReadOperationFlags(&options->log_format, &options->drain),
            flags::ReadTlsFlags(&options->grpc.tls),

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "server/engine/engine.h"
 #include "server/http/http_server.h"
@@ -30,10 +31,11 @@ struct ServerOptions {
   LogFormat log_format = LogFormat::kText;
   std::chrono::milliseconds drain{0};  // answered for after health turned NOT_SERVING
   std::string metrics_path;            // of the page for Prometheus; empty: none
+  std::vector<std::string> warnings;   // of flags that were accepted without effect
 };
 
 // Reads the flags. INVALID_ARGUMENT names the flag, its value and what is wanted. Ends the process
-// for --help, --version, and a flag that does not exist or does not parse.
+// for --help, --version, and a flag that does not parse.
 Status ParseFlags(int argc, char** argv, ServerOptions* options);
 
 }  // namespace colcast

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "server/flags/flags.h"
 #include "server/log.h"
@@ -20,6 +21,10 @@ Status ReadMonitoringFlags(std::string* metrics_path);  // empty: no page for Pr
 Status ReadOperationFlags(LogFormat* log_format, std::chrono::milliseconds* drain);
 Status ReadRequestFlags(scheduling::WorkerPool::Options* workers, TensorEncoding* encoding,
                         inference::CallOptions* calls);
+// For tensorflow_model_server's flags that have no effect here; a line each that was set.
+Status ReadServingFlags(std::vector<std::string>* warnings);
+// After ReadEngineFlags: what the file sets counts where a flag does not.
+Status ReadSessionFlags(engine::Options* options);
 // nullopt: no HTTP.
 Status ReadRestFlags(std::optional<http::HttpServer::Options>* options,
                      http::ModelApiOptions* model_api);
