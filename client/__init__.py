@@ -9,6 +9,7 @@ blocking and the asyncio client.
 from colcast.client._channel import ChannelOptions, Tls
 from colcast.client._client import RankingClient
 from colcast.client._client_async import AsyncRankingClient
+from colcast.client._decode import decode_predict_response, decode_tensor
 from colcast.client._dtypes import BY_NAME as DTYPES
 from colcast.client._dtypes import DType
 from colcast.client._encode import Tensor, encode_predict_request
@@ -19,6 +20,7 @@ from colcast.client._errors import (
     SchemaError,
     ServerError,
 )
+from colcast.client._inputs_examples import split_shared
 from colcast.client._outputs import Ranked, Ranking
 from colcast.client._policies import Policies
 from colcast.client._schema import Feature, Kind, ModelSchema, Signature, TensorSpec
@@ -46,5 +48,8 @@ __all__ = [
     "Tensor",
     "TensorSpec",
     "Tls",
+    "decode_predict_response",
+    "decode_tensor",
     "encode_predict_request",
+    "split_shared",
 ]

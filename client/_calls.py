@@ -10,7 +10,7 @@ from colcast.client._inputs_examples import merged, serialized, split_context
 from colcast.client._outputs import Ranking
 from colcast.client._policies import Dedupe, Policies
 from colcast.client._request import Examples, RequestOptions, Rows
-from colcast.client._targets import Target, check_target
+from colcast.client._targets import Target, known_target
 from colcast.client._transport import Deadline, Reply, check_timeout
 
 
@@ -28,7 +28,7 @@ class ClientOptions:
     policies: Policies = field(default_factory=Policies)
 
     def __post_init__(self) -> None:
-        check_target(self.target)
+        known_target(self.target)
         if self.dedupe not in ("auto", "off"):
             raise InputError(f"dedupe must be 'auto' or 'off', got {self.dedupe!r}")
         check_timeout(self.timeout_seconds)

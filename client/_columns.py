@@ -20,6 +20,8 @@ from colcast.client._values import (
     is_nan,
     no_value,
     object_array,
+    unmasked,
+    unmasked_entries,
 )
 
 
@@ -115,6 +117,7 @@ def fixed_column(source: Source, values: Any) -> Column:
         InputError: a value that does not fit, with its feature and row.
     """
     feature = source.feature
+    values = unmasked_entries(values)
     sizes = _inner_shape(feature, values)
     if not _fits((), sizes):
         values = entries_of(values)
@@ -139,6 +142,7 @@ def fixed_column(source: Source, values: Any) -> Column:
 def whole_array(source: Source, value: Any) -> Array:
     """The value of a feature that does not come by rows, in its declared shape."""
     feature = source.feature
+    value = unmasked(value)
     declared, got = feature.shape or (), np.shape(value)
     if len(got) != len(declared):
         got = tuple(size or 0 for size in declared)
@@ -154,7 +158,7 @@ def default_column(feature: Feature) -> Column | None:
     """
     if feature.kind is Kind.MULTI:
         if feature.default is None or not feature.default.size:
-            return Column(np.empty((1, 0), feature.dtype.storage), np.zeros(1, np.int64))
+            return empty_lists(feature.dtype.storage, 1)
         values = feature.default.reshape(1, -1)
         return Column(stored(feature, values), np.array([values.shape[1]], np.int64))
     if feature.kind is Kind.SEQUENCE and feature.default is not None:
@@ -163,6 +167,12 @@ def default_column(feature: Feature) -> Column | None:
         return Column(stored(feature, feature.default.reshape(1, steps, *sizes[1:])))
     row = _default_row(feature)
     return None if row is None else Column(stored(feature, row)[np.newaxis])
+
+
+def empty_lists(storage: np.dtype[Any], rows: int) -> Column:
+    """A multi-valued column without a value, padded to the width of one."""
+    padding = b"" if storage.kind == "O" else 0
+    return Column(np.full((rows, 1), padding, storage), np.zeros(rows, np.int64))
 
 
 def stored(feature: Feature, values: Array) -> Array:

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from colcast.client._dtypes import HALF_FIELD, STRING, Array, DType, bfloat16_bits, dtype_of_array
 from colcast.client._errors import InputError
-from colcast.client._wire import field, integer_field, varint, varints
+from colcast.client._values import has_masked
+from colcast.client.wire import field, integer_field, varint, varints
 
 Parts = list[bytes]
 
@@ -86,6 +87,7 @@ def _model_spec(model: str, signature: str, version: int | None, label: str | No
 def _append_input(parts: Parts, name: str, tensor: Tensor) -> None:
     """Appends one entry of the map `inputs`: what comes before its values, and its values."""
     dtype, values, shape = tensor
+    _require_all_given(name, values)
     if shape is not None:
         body = _one_typed_value(tensor)
         lead = _lead(name, dtype.number, shape, len(body), content=False)
@@ -161,6 +163,7 @@ def _one_typed_value(tensor: Tensor) -> bytes:
 
 def _tensor_of(name: str, column: Any) -> Tensor:
     """The array as a tensor of its own dtype."""
+    _require_all_given(name, column)
     values = np.asarray(column)
     try:
         dtype = dtype_of_array(values)
@@ -169,6 +172,12 @@ def _tensor_of(name: str, column: Any) -> Tensor:
     if dtype.name == "bfloat16":
         return Tensor(dtype, bfloat16_bits(values.astype(np.float32)))
     return Tensor(dtype, values)
+
+
+def _require_all_given(name: str, values: Any) -> None:
+    """InputError for a masked array: without a signature nothing says what a gap means."""
+    if has_masked(values):
+        raise InputError("has masked entries, and no default is known for them", feature=name)
 
 
 def _as_bytes(name: str, values: Array) -> Array:

@@ -1,8 +1,13 @@
 """The errors a caller can meet, and what each carries."""
 
+from typing import Any
+
 
 class ColcastError(Exception):
-    """Base of every error this package raises."""
+    """Base of every error this package raises. All can be copied and pickled."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (type(self), self.args, self.__dict__)
 
 
 class InputError(ColcastError, ValueError):
@@ -55,3 +60,10 @@ class ServerError(ColcastError):
         self.code = code
         self.details = details
         self.attempts = attempts
+
+
+def _restored(kind: type[ColcastError], args: tuple[Any, ...], state: dict[str, Any]) -> Any:
+    """An error as it was, without its constructor, whose arguments the message already holds."""
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(state)
+    return error

@@ -7,7 +7,7 @@ from typing import Any
 from colcast.client._columns import Column
 from colcast.client._dtypes import BFLOAT16, STRING, DType, bfloat16_values
 from colcast.client._schema import Feature
-from colcast.client._wire import field, varint
+from colcast.client.wire import field, varint
 
 
 def examples_of(

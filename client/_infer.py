@@ -10,7 +10,7 @@ from colcast.client._dtypes import FLOAT, INT64, STRING, DType
 from colcast.client._errors import InputError
 from colcast.client._inputs import Table
 from colcast.client._schema import LENGTH_SUFFIX, Feature, Kind
-from colcast.client._values import is_missing, is_nan
+from colcast.client._values import is_missing, is_nan, unmasked_entries
 
 
 def as_lists(table: Table, dtypes: Mapping[str, DType]) -> Table:
@@ -59,6 +59,7 @@ def _counts(name: str, table: Table) -> bool:
 
 def _lists(values: Any, dtype: DType | None) -> list[list[Any]]:
     """A column's lists; beside text or lists, a NaN is pandas' mark for nothing."""
+    values = unmasked_entries(values)
     gaps = dtype in (INT64, STRING) or any(
         isinstance(value, str | bytes) or is_nested(value) for value in values
     )

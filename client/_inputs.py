@@ -1,17 +1,21 @@
-"""The forms data comes in -> one table: feature name -> one entry a row.
+"""The forms data comes in -> one table: feature name -> one entry per row.
 
-Frames and tf.Examples have files of their own (`_inputs_*.py`). A table holds the values as the
+tf.Examples have a file of their own (`_inputs_examples.py`). A table holds the values as the
 caller had them, unconverted, so that the rules for types and gaps stand once, in `_columns.py`.
+
+pandas, Polars and pyarrow are not imported here: a caller who has a frame has its library. A
+numeric column without gaps stays the array it is; everything else becomes a list, with None, or
+the library's own mark, where a value is missing.
 """
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
 import numpy as np
 from colcast.client._errors import InputError
-from colcast.client._values import NOT_GIVEN, shown
+from colcast.client._values import NOT_GIVEN, shown, unmasked_entries
 
 Wanted = Set[str] | None
 """Names of the signature's inputs; None: whatever comes."""
@@ -32,13 +36,33 @@ class Table:
     unused: frozenset[str] = field(default_factory=frozenset)
 
 
-def table_of_user(user: Mapping[str, Any], wanted: Wanted) -> Table:
-    """The user's features as a table of one row."""
+def table_of_user(user: Any, wanted: Wanted) -> Table:
+    """The user's features, a dict or a pandas Series, as a table of one row."""
+    if _kind(user) == "pandas.Series":
+        user = dict(user.items())
     if not isinstance(user, Mapping):
         raise InputError(f"user must be a dict of features, got {type(user).__name__}")
     check_names(user)
     columns = {name: [value] for name, value in user.items() if wanted is None or name in wanted}
     return Table(1, columns, frozenset(user.keys() - columns.keys()))
+
+
+def table_of_items(items: Any, wanted: Wanted) -> Table:
+    """Candidates in any of the accepted forms as a table.
+
+    Raises:
+        InputError: none of the forms, or one that is not what it should be.
+    """
+    if isinstance(items, Mapping):
+        return table_of_columns(items, wanted)
+    if _kind(items) in _FRAMES:
+        return table_of_frame(items, wanted)
+    if isinstance(items, Sequence) and not isinstance(items, str | bytes):
+        return table_of_rows(items, wanted)
+    raise InputError(
+        "items must be a list of dicts, a dict of lists or arrays, a pandas or Polars DataFrame "
+        f"or a pyarrow Table, got {type(items).__name__}"
+    )
 
 
 def table_of_rows(rows: Sequence[Mapping[str, Any]], wanted: Wanted) -> Table:
@@ -81,6 +105,24 @@ def table_of_columns(columns: Mapping[str, Any], wanted: Wanted) -> Table:
     return Table(rows, kept, frozenset(columns.keys() - kept.keys()))
 
 
+def table_of_frame(frame: Any, wanted: Wanted) -> Table:
+    """A frame as a table of the wanted columns.
+
+    Raises:
+        InputError: two columns of the same name, or a name that is not text.
+    """
+    names = list(frame.column_names if hasattr(frame, "column_names") else frame.columns)
+    columns: dict[str, Any] = {}
+    check_names(names)
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError("the frame has two columns of this name", feature=name)
+        if wanted is None or name in wanted:
+            columns[name] = _entries(name, frame[name])
+    rows = frame.num_rows if hasattr(frame, "num_rows") else len(frame)
+    return Table(rows, columns, frozenset(names).difference(columns))
+
+
 def check_names(names: Iterable[Any]) -> None:
     """Raises InputError if a feature's name is not text."""
     if not set(map(type, names)) <= {str}:
@@ -91,15 +133,65 @@ def check_names(names: Iterable[Any]) -> None:
 # Implementation details follow.
 
 
+_FRAMES = ("pandas.DataFrame", "polars.DataFrame", "pyarrow.Table", "pyarrow.RecordBatch")
+
+
+def _kind(data: Any) -> str:
+    """A value's library and type, such as "pandas.Series"."""
+    return f"{type(data).__module__.partition('.')[0]}.{type(data).__name__}"
+
+
 def _entries(name: str, values: Any) -> Any:
+    """One column, in any library's form, as a list or an array of one entry per row."""
     if isinstance(values, list | tuple):
         return values
+    library = type(values).__module__.partition(".")[0]
+    if library in _SERIES and not hasattr(values, "columns"):
+        return _SERIES[library](values)
     if isinstance(values, str | bytes) or not hasattr(values, "__array__"):
         raise InputError(
             f"expected a list or an array, one entry a row, got {type(values).__name__}",
             feature=name,
         )
-    array = np.asarray(values)
+    array = values if isinstance(values, np.ndarray) else np.asarray(values)
     if array.ndim == 0:
         raise InputError("expected one entry a row, got a scalar", feature=name)
-    return array
+    return unmasked_entries(array)
+
+
+def _pandas(series: Any) -> Any:
+    if not isinstance(series.dtype, np.dtype) and series.isna().any():
+        missing = series.isna().tolist()
+        return [None if gap else v for gap, v in zip(missing, series.tolist(), strict=True)]
+    values = series.to_numpy()
+    return values if values.dtype.kind in "biufcM" else series.tolist()
+
+
+def _polars(series: Any) -> Any:
+    if series.null_count() or not (series.dtype.is_numeric() or series.dtype.is_temporal()):
+        return series.to_list()
+    return series.to_numpy()
+
+
+def _pyarrow(column: Any) -> Any:
+    array = column.combine_chunks() if hasattr(column, "combine_chunks") else column
+    types = __import__("pyarrow").types
+    if array.null_count:
+        return array.to_pylist()
+    if types.is_list(array.type) or types.is_large_list(array.type):
+        values = array.flatten()
+        if _plain(types, values.type) and not values.null_count:
+            ends = np.cumsum(array.value_lengths().to_numpy())[:-1]
+            return np.split(values.to_numpy(), ends)
+    return array.to_numpy() if _plain(types, array.type) else array.to_pylist()
+
+
+def _plain(types: Any, kind: Any) -> bool:
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_temporal(kind))
+
+
+_SERIES: dict[str, Callable[[Any], Any]] = {
+    "pandas": _pandas,
+    "polars": _polars,
+    "pyarrow": _pyarrow,
+}

@@ -5,13 +5,12 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from colcast.client._decode import message
 from colcast.client._dtypes import Array
 from colcast.client._errors import DecodeError, InputError
 from colcast.client._inputs import Table
 from colcast.client._schema import Feature, Kind
 from colcast.client._values import NOT_GIVEN, object_array
-from colcast.client._wire import field, fields, read_varints
+from colcast.client.wire import field, fields, message, read_varints
 
 
 def serialized(examples: Sequence[Any]) -> list[bytes]:

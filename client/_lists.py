@@ -5,14 +5,32 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from colcast.client._columns import Column, Source, fixed_column, is_nested, list_shape, stored
+from colcast.client._columns import (
+    Column,
+    Source,
+    empty_lists,
+    fixed_column,
+    is_nested,
+    list_shape,
+    stored,
+)
 from colcast.client._dtypes import INT64, STRING, Array
 from colcast.client._schema import LENGTH_SUFFIX, Feature, Kind
-from colcast.client._values import entries_of, flat_array, is_missing, is_nan, shown
+from colcast.client._values import (
+    entries_of,
+    flat_array,
+    is_missing,
+    is_nan,
+    shown,
+    unmasked_entries,
+)
 
 
 def list_column(source: Source, values: Any) -> Column:
     """Converts a multi-valued feature or a sequence.
+
+    A multi-valued column is at least 1 wide: a server that pads the lists of several requests to
+    one width cannot do so from none. (What pads a sequence the model sees, so none is added.)
 
     Args:
         source: the feature, of kind MULTI or SEQUENCE, and the rules.
@@ -22,7 +40,36 @@ def list_column(source: Source, values: Any) -> Column:
     Raises:
         InputError: an entry that is no list, or a value in it that does not fit.
     """
-    values = entries_of(values)
+    return _at_least_one_wide(_lists(source, values))
+
+
+def given_lengths(source: Source, values: Any, lengths: Any) -> Column:
+    """A multi-valued column that comes in its wire form: padded values, and lengths [rows]."""
+    column = _lists(source, values)
+    spec = Feature(source.feature.name + LENGTH_SUFFIX, INT64, Kind.SINGLE, ())
+    of_length = Source(spec, source.policies, source.of_user)
+    counts = fixed_column(of_length, lengths).values
+    longest = column.values.shape[1]
+    wrong = np.flatnonzero((counts < 0) | (counts > longest))
+    if wrong.size:
+        row = int(wrong[0])
+        message = f"expected a length from 0 to {longest}, the padded width, got {counts[row]}"
+        raise of_length.error(row, message)
+    return _at_least_one_wide(Column(column.values, counts))
+
+
+# Implementation details follow.
+
+
+def _at_least_one_wide(column: Column) -> Column:
+    if column.lengths is None or column.values.shape[1]:
+        return column
+    return empty_lists(column.values.dtype, column.rows)
+
+
+def _lists(source: Source, values: Any) -> Column:
+    """The lists padded to the longest, which may be 0."""
+    values = unmasked_entries(entries_of(values))
     if isinstance(values, np.ndarray) and values.dtype != object:
         return _equal_lists(source, values)
     rest = _rest(source.feature)
@@ -36,24 +83,6 @@ def list_column(source: Source, values: Any) -> Column:
     meant = np.arange(padded.shape[1]) < lengths[:, None]
     padded[meant] = _converted(source, rows, lengths).reshape(-1, *rest)
     return Column(padded, lengths if source.feature.kind is Kind.MULTI else None)
-
-
-def given_lengths(source: Source, values: Any, lengths: Any) -> Column:
-    """A multi-valued column that comes in its wire form: padded values, and lengths [rows]."""
-    column = list_column(source, values)
-    spec = Feature(source.feature.name + LENGTH_SUFFIX, INT64, Kind.SINGLE, ())
-    of_length = Source(spec, source.policies, source.of_user)
-    counts = fixed_column(of_length, lengths).values
-    longest = column.values.shape[1]
-    wrong = np.flatnonzero((counts < 0) | (counts > longest))
-    if wrong.size:
-        row = int(wrong[0])
-        message = f"expected a length from 0 to {longest}, the padded width, got {counts[row]}"
-        raise of_length.error(row, message)
-    return Column(column.values, counts)
-
-
-# Implementation details follow.
 
 
 def _rest(feature: Feature) -> tuple[int, ...]:

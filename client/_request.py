@@ -9,9 +9,8 @@ from colcast.client._dtypes import STRING
 from colcast.client._encode import Tensor, encode_predict_request
 from colcast.client._errors import InputError
 from colcast.client._infer import as_lists, infer_features
-from colcast.client._inputs import Table, Wanted, table_of_columns, table_of_rows, table_of_user
+from colcast.client._inputs import table_of_items, table_of_user
 from colcast.client._inputs_examples import tables_of_examples
-from colcast.client._inputs_frames import is_frame, table_of_frame
 from colcast.client._policies import Dedupe, Policies
 from colcast.client._schema import ModelSchema
 from colcast.client._targets import Plan, Target, plan_for, tensors_of
@@ -108,7 +107,7 @@ def build_request(schema: ModelSchema, inputs: Rows | Examples, options: Request
         version_label=options.version_label,
         output_filter=options.output_filter,
     )
-    needs_expansion = plan.target == "colcast" and batch.rows > 1 and len(_sizes(tensors)) > 1
+    needs_expansion = plan.target == "columnar" and batch.rows > 1 and len(_sizes(tensors)) > 1
     return Built(
         message, plan.target, plan.signature.name, batch.rows, batch.unused, needs_expansion
     )
@@ -135,7 +134,7 @@ def _batch(plan: Plan, inputs: Rows | Examples, options: RequestOptions) -> tupl
         return plan, batch_of(plan.features, user, items, policies)
     wanted = None if inferred else plan.inputs
     given = None if inputs.user is None else table_of_user(inputs.user, wanted)
-    items = _table_of(inputs.items, wanted)
+    items = table_of_items(inputs.items, wanted)
     if inferred:
         items = as_lists(items, plan.dtypes)
         features = infer_features(items, plan.dtypes)
@@ -144,20 +143,6 @@ def _batch(plan: Plan, inputs: Rows | Examples, options: RequestOptions) -> tupl
             features |= infer_features(given, plan.dtypes)
         plan = Plan(plan.target, plan.signature, features)
     return plan, batch_of(plan.features, given, items, options.policies)
-
-
-def _table_of(items: Any, wanted: Wanted) -> Table:
-    """Any of the accepted forms as a table."""
-    if isinstance(items, Mapping):
-        return table_of_columns(items, wanted)
-    if is_frame(items):
-        return table_of_frame(items, wanted)
-    if isinstance(items, Sequence) and not isinstance(items, str | bytes):
-        return table_of_rows(items, wanted)
-    raise InputError(
-        "items must be a list of dicts, a dict of lists or arrays, a pandas or Polars DataFrame "
-        f"or a pyarrow Table, got {type(items).__name__}"
-    )
 
 
 def _sizes(tensors: Mapping[str, Tensor]) -> set[int]:

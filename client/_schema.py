@@ -10,14 +10,19 @@ from colcast.client._decode import (
     ModelSpec,
     decode_model_spec,
     decode_tensor,
-    integer,
-    map_entry,
-    message,
-    text,
 )
 from colcast.client._dtypes import INT64, STRING, Array, DType, dtype_of_number
 from colcast.client._errors import SchemaError, UnknownDtypeError
-from colcast.client._wire import field, fields, integer_field, signed
+from colcast.client.wire import (
+    field,
+    fields,
+    integer,
+    integer_field,
+    map_entry,
+    message,
+    signed,
+    text,
+)
 
 Shape = tuple[int | None, ...]
 

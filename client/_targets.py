@@ -22,13 +22,14 @@ from colcast.client._schema import (
 )
 from colcast.client._values import object_array
 
-Target = Literal["auto", "late", "colcast", "stock", "repeated", "example"]
+Target = Literal["auto", "late", "columnar_late", "columnar", "stock", "repeated", "example"]
 """How a request is written.
 
-auto: late if the model has that signature and the user is one; else colcast, or stock once a
+auto: late if the model has that signature and the user is one; else columnar, or stock once a
     server has shown that it does not expand; example if the model takes nothing else.
-late: user features as one row, items as N, to the signature `columnar_late`: the model repeats.
-colcast: user features as one row, items as N; the server (native or fork) repeats.
+late, columnar_late: user features as one row, items as N, to the signature `columnar_late`: the
+    model repeats.
+columnar: the same to the signature `columnar`: the server (colcast's or the fork) repeats.
 stock: for an unpatched TensorFlow Serving: N rows everywhere, but a feature that is one single
     value for all rows is written once and TensorFlow fills the tensor with it.
 repeated: N rows everywhere, in full.
@@ -60,13 +61,14 @@ class Plan:
         return frozenset(self.features).union(lengths)
 
 
-def check_target(target: str) -> None:
-    """Raises InputError if there is no such target."""
+def known_target(target: Target) -> Target:
+    """The target by its first name; InputError if there is no such target."""
     if target not in get_args(Target):
         raise InputError(
             f"target must be one of {', '.join(get_args(Target))}, got {target!r} "
             "(the server's address is the first argument)"
         )
+    return "late" if target == "columnar_late" else target
 
 
 @lru_cache(maxsize=64)
@@ -90,7 +92,7 @@ def plan_for(
         InputError: `target` is none of them.
         SchemaError: the model has no signature for the target.
     """
-    check_target(target)
+    target = known_target(target)
     if target == "auto":
         target = _auto(schema, signature, server_expands, one_user)
     if target == "example":
@@ -186,7 +188,7 @@ def _auto(
         return "example"
     if called is late or any(feature.one_row for feature in called.features.values()):
         return "late"
-    return "colcast" if server_expands else "stock"
+    return "columnar" if server_expands else "stock"
 
 
 def _stand_in(plan: Plan, feature: Feature) -> Column | None:
@@ -194,7 +196,7 @@ def _stand_in(plan: Plan, feature: Feature) -> Column | None:
 
     Only an expanding server may: another one takes the default's single row as it is.
     """
-    expanded = plan.target == "colcast" or feature.one_row
+    expanded = plan.target == "columnar" or feature.one_row
     if feature.kind is Kind.WHOLE or (expanded and feature.name in plan.signature.defaults):
         return None
     return default_column(feature)

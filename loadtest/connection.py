@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import grpc
-from colcast.client._decode import decode_predict_response
+from colcast.client import decode_predict_response
 
 _SERVICE = "/tensorflow.serving.PredictionService/"
 PREDICT, CLASSIFY, REGRESS = (_SERVICE + name for name in ("Predict", "Classify", "Regress"))

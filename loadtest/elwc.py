@@ -8,12 +8,15 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
-from colcast.client import DecodeError, ModelSchema, SchemaError, Signature
-from colcast.client._decode import message
-from colcast.client._dtypes import STRING
-from colcast.client._inputs_examples import split_shared
-from colcast.client._values import object_array
-from colcast.client._wire import field, fields
+from colcast.client import (
+    DTYPES,
+    DecodeError,
+    ModelSchema,
+    SchemaError,
+    Signature,
+    split_shared,
+)
+from colcast.client.wire import field, fields, message
 from colcast.loadtest.connection import CLASSIFY, REGRESS, Outputs, Request
 
 
@@ -63,7 +66,9 @@ _CLASS_OUTPUTS = ("classes", "scores")
 
 
 def _scores(signature: Signature) -> bool:
-    if [(name, spec.dtype) for name, spec in signature.inputs.items()] != [("inputs", STRING)]:
+    if [(name, spec.dtype) for name, spec in signature.inputs.items()] != [
+        ("inputs", DTYPES["string"])
+    ]:
         return False
     outputs = set(signature.outputs)
     return outputs == {"outputs"} or (len(outputs) <= 2 and not outputs.isdisjoint(_CLASS_OUTPUTS))
@@ -84,7 +89,7 @@ def _classification(response: bytes, *, names: Sequence[str]) -> Outputs:
     found: Outputs = {}
     if "classes" in names:
         labels = [next(_messages(one, 1), b"") for row in rows for one in row]
-        found["classes"] = object_array(labels).reshape(len(rows), -1)
+        found["classes"] = np.fromiter(labels, object, len(labels)).reshape(len(rows), -1)
     if "scores" in names:
         scores = [[_float_in(one, 2) for one in row] for row in rows]
         found["scores"] = np.array(scores, np.float32).reshape(len(rows), -1)

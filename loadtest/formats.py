@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from colcast.client import RankingClient
-from colcast.client._decode import decode_tensor, map_entry, message
-from colcast.client._wire import fields
+from colcast.client import RankingClient, decode_tensor
+from colcast.client.wire import fields, map_entry, message
 from colcast.loadtest.connection import Request
 from colcast.loadtest.elwc import elwc_request
 
@@ -29,7 +28,7 @@ FORMATS: Mapping[str, Format] = {
     "example": Format("tf.Example", "example"),
     "elwc": Format("ExampleListWithContext", None),
     "repeated": Format("user repeated", "repeated"),
-    "once": Format("user once", "colcast"),
+    "once": Format("user once", "columnar"),
     "late": Format("user late", "late"),
     "stock": Format("for stock servers", "stock"),
     "recorded": Format("as recorded", None),

@@ -4,9 +4,8 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby, islice
 from pathlib import Path
 
-from colcast.client import DecodeError
-from colcast.client._decode import decode_tensor, map_entry, message
-from colcast.client._wire import fields
+from colcast.client import DecodeError, decode_tensor
+from colcast.client.wire import fields, map_entry, message
 from colcast.loadtest.formats import RequestData
 from colcast.loadtest.tfrecord import read_records
 

@@ -104,7 +104,7 @@ def tensor_protos(data: Data) -> bytes:
 
 def ways(data: Data) -> dict[str, Callable[[], Any]]:
     """What is timed."""
-    options = RequestOptions("wide", "colcast")
+    options = RequestOptions("wide", "columnar")
     arrays = {name: values for name, values in data.columns.items() if name.startswith("item")}
 
     def build(inputs: Rows | Examples) -> bytes:

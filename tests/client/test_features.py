@@ -24,7 +24,7 @@ def model(*specs: TensorSpec, **defaults: Any) -> ModelSchema:
 
 
 def sent(
-    schema: ModelSchema, inputs: Any, target: Any = "colcast", **options: Any
+    schema: ModelSchema, inputs: Any, target: Any = "columnar", **options: Any
 ) -> dict[str, Any]:
     """Input name -> nested list, as TensorFlow's runtime reads the request."""
     built = build_request(schema, inputs, RequestOptions("m", target, **options))
@@ -55,11 +55,11 @@ def sent(
         ("string", "ü", "ü".encode()),
     ],
 )
-@pytest.mark.parametrize("target", ["colcast", "stock", "repeated"])
+@pytest.mark.parametrize("target", ["columnar", "stock", "repeated"])
 def test_a_value_of_every_dtype(dtype: str, value: Any, expected: Any, target: Any) -> None:
     schema = model(spec("x", dtype, None))
     found = sent(schema, Rows(ITEMS, {"x": value}), target)["x"]
-    assert found == ([expected] if target == "colcast" else [expected] * 2)
+    assert found == ([expected] if target == "columnar" else [expected] * 2)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def with_list(specs: tuple[TensorSpec, ...], default: Any) -> ModelSchema:
     return model(*specs) if default is None else model(*specs, x=default)
 
 
-@pytest.mark.parametrize("target", ["colcast", "stock", "repeated", "example"])
+@pytest.mark.parametrize("target", ["columnar", "stock", "repeated", "example"])
 @pytest.mark.parametrize(("specs", "value", "default"), LISTS, ids=range(len(LISTS)))
 def test_nan_for_a_missing_list_is_none(specs: Any, value: Any, default: Any, target: Any) -> None:
     schema = with_list(specs, default)
@@ -208,9 +208,9 @@ def test_an_absent_sequence_is_empty_where_the_exporter_made_it() -> None:
 def test_an_absent_multi_valued_feature_is_an_empty_list() -> None:
     schema = model(spec("x", "string", None, None), spec("x/length", "int64", None))
     found = sent(schema, Rows(ITEMS))
-    assert (found["x"], found["x/length"]) == ([[]], [0])
+    assert (found["x"], found["x/length"]) == ([[b""]], [0])
     stock = sent(schema, Rows(ITEMS), "stock")
-    assert (stock["x"], stock["x/length"]) == ([[], []], [0, 0])
+    assert (stock["x"], stock["x/length"]) == ([[b""], [b""]], [0, 0])
 
 
 def test_a_lists_values_may_be_several_although_the_user_is_one() -> None:
@@ -223,7 +223,7 @@ def test_inputs_that_do_not_come_by_rows_go_as_they_are() -> None:
     schema = model(spec("k", "int32"), spec("w", "float32", 3), spec("m", "float32", 2, None))
     assert schema.signature("columnar").features["k"].kind is Kind.WHOLE
     user = {"k": 5, "w": [1, 2, 3], "m": np.ones((2, 4))}
-    for target in ("colcast", "stock", "repeated"):
+    for target in ("columnar", "stock", "repeated"):
         found = sent(schema, Rows(ITEMS, user), target)
         assert (found["k"], found["w"], found["m"]) == (5, [1, 2, 3], [[1.0] * 4] * 2)
     with pytest.raises(InputError, match="feature 'k': does not come by rows: give it in user"):
@@ -248,3 +248,23 @@ def test_a_models_own_columns_need_no_exporter() -> None:
     assert sent(ModelSchema("m", 1, {"serving_default": own}), Rows(ITEMS), "auto") == {
         "item": [1, 2]
     }
+
+
+@pytest.mark.parametrize("values", [[[], []], np.empty((2, 0), np.int64), [None, None]])
+def test_lists_without_a_value_are_one_wide(values: Any) -> None:
+    schema = model(spec("x", "int64", None, None), spec("x/length", "int64", None))
+    found = sent(schema, Rows({"item": [1, 2], "x": values}), "repeated")
+    assert (found["x"], found["x/length"]) == ([[0], [0]], [0, 0])
+
+
+def test_a_length_beyond_no_values_is_still_refused() -> None:
+    schema = model(spec("x", "int64", None, None), spec("x/length", "int64", None))
+    items = {"item": [1, 2], "x": np.empty((2, 0), np.int64), "x/length": [0, 1]}
+    with pytest.raises(InputError, match="expected a length from 0 to 0, the padded width, got 1"):
+        sent(schema, Rows(items))
+
+
+def test_a_sequence_without_a_value_stays_empty() -> None:
+    sequence = np.zeros((1, 0), np.int64)
+    schema = model(spec("x", "int64", None, None), x=sequence)
+    assert sent(schema, Rows({"item": [1, 2], "x": [[], []]}))["x"] == [[]]

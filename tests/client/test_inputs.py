@@ -108,7 +108,7 @@ def test_examples_may_be_written_in_any_way_protobuf_allows(
 
 def _unpacked(example: Any) -> bytes:
     """The example with one field a number, values before keys, as an old writer might."""
-    from colcast.client._wire import field, integer_field
+    from colcast.client.wire import field, integer_field
 
     entries = b""
     for key, value in example.features.feature.items():
@@ -132,7 +132,7 @@ def test_damaged_examples_are_read_or_refused(schema: ModelSchema, data: st.Data
     cut = data.draw(st.integers(0, len(damaged)))
     try:
         built = build_request(
-            schema, Examples([good, bytes(damaged[:cut])]), RequestOptions("movies", "colcast")
+            schema, Examples([good, bytes(damaged[:cut])]), RequestOptions("movies", "columnar")
         )
     except InputError:
         return
@@ -208,7 +208,7 @@ def test_columns_that_are_not_used_are_dropped_and_named_once(
 
 def test_nan_is_equal_to_itself_when_looking_for_equal_rows(schema: ModelSchema) -> None:
     rows = [{**USER, **item, "year": float("nan")} for item in ITEMS]
-    sent = request(schema, Rows(rows), target="colcast").inputs["year"]
+    sent = request(schema, Rows(rows), target="columnar").inputs["year"]
     assert sent.tensor_shape.dim[0].size == 1
 
 
@@ -216,5 +216,5 @@ def test_zero_and_minus_zero_are_not_equal(schema: ModelSchema) -> None:
     rows = [
         {**USER, **item, "year": zero} for item, zero in zip(ITEMS, [0.0, -0.0, 0.0], strict=True)
     ]
-    sent = request(schema, Rows(rows), target="colcast").inputs["year"]
+    sent = request(schema, Rows(rows), target="columnar").inputs["year"]
     assert sent.tensor_shape.dim[0].size == 3

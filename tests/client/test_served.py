@@ -21,7 +21,7 @@ from .conftest import ITEMS, USER
 from .served_model import save
 from .test_inputs import COLUMNS, FORMS
 
-TARGETS = ("auto", "late", "colcast", "stock", "repeated", "example")
+TARGETS = ("auto", "late", "columnar", "stock", "repeated", "example")
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from tensorflow_serving.apis import predict_pb2
 
 from .conftest import ITEMS, USER, signature, spec
 
-ALL = ("late", "colcast", "stock", "repeated")
+ALL = ("late", "columnar", "stock", "repeated")
 
 
 def message(schema: ModelSchema, inputs: Any, target: Target = "auto", **options: Any) -> Any:
@@ -40,7 +40,7 @@ def expanded(request: Any, rows: int = 3) -> dict[str, list[Any]]:
 
 
 def test_the_user_is_one_row_and_the_items_are_three(schema: ModelSchema) -> None:
-    found = arrays(message(schema, Rows(ITEMS, USER), "colcast"))
+    found = arrays(message(schema, Rows(ITEMS, USER), "columnar"))
     assert {name: len(values) for name, values in found.items()} == {
         "age": 1,
         "city": 1,
@@ -67,7 +67,7 @@ def test_every_target_says_the_same(schema: ModelSchema) -> None:
 def test_targets_differ_in_who_repeats(schema: ModelSchema) -> None:
     requests = {target: message(schema, Rows(ITEMS, USER), target) for target in ALL}
     assert requests["late"].model_spec.signature_name == "columnar_late"
-    assert requests["colcast"].model_spec.signature_name == "columnar"
+    assert requests["columnar"].model_spec.signature_name == "columnar"
     assert len(arrays(requests["late"])["history"]) == 1
     assert len(arrays(requests["repeated"])["history"]) == 3
     age = requests["stock"].inputs["age"]
@@ -91,14 +91,14 @@ def test_mixed_rows_send_what_is_equal_once(schema: ModelSchema) -> None:
     for target in ALL:
         mixed = message(schema, Rows(rows), target)
         assert mixed == message(schema, Rows(ITEMS, USER), target)
-    full = arrays(message(schema, Rows(rows), "colcast", dedupe="off"))
+    full = arrays(message(schema, Rows(rows), "columnar", dedupe="off"))
     assert len(full["age"]) == 3
     assert message(schema, Rows(rows), dedupe="off") == message(schema, Rows(ITEMS, USER))
 
 
 def test_rows_that_are_all_equal_still_say_how_many(schema: ModelSchema) -> None:
     rows = [{**USER, **ITEMS[0]}] * 4
-    found = arrays(message(schema, Rows(rows), "colcast"))
+    found = arrays(message(schema, Rows(rows), "columnar"))
     assert max(len(values) for values in found.values()) == 4
 
 

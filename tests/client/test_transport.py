@@ -216,7 +216,7 @@ def test_auto_finds_out_that_a_server_does_not_expand(scripted: Any, schema: Mod
         client.rank(USER, ITEMS)
         assert server.count("Predict") == 3
         with pytest.raises(ServerError, match="ConcatOp"):
-            client.rank(USER, ITEMS, target="colcast")
+            client.rank(USER, ITEMS, target="columnar")
 
 
 def test_a_request_that_any_server_answers_proves_nothing(

@@ -47,11 +47,11 @@ def test_the_model_ranks_better_than_its_floor(trained):
 def test_examples_are_columnized_with_the_user_found_and_sent_once(client, candidates):
     request = candidates.of(405)
     examples = serialize_request(request.user_row, request.items)
-    once = client.encode(examples=examples, target="colcast")
+    once = client.encode(examples=examples, target="columnar")
     as_examples = client.encode(examples=examples, target="example")
     assert len(once) < len(as_examples) / 2
     np.testing.assert_array_equal(
-        client.predict_examples(examples, target="colcast").scores,
+        client.predict_examples(examples, target="columnar").scores,
         client.predict_examples(examples, target="example").scores,
     )
 

@@ -103,12 +103,12 @@ def test_both_roads_score_the_same_served(model):
         ) as example_client,
     ):
         expected = example_client.predict_examples(rows).outputs
-        converted = client.predict_examples(rows, target="colcast").outputs
+        converted = client.predict_examples(rows, target="columnar").outputs
     with (
         ServerProcess(model_name="direct", model_base_path=model / "direct") as server,
         RankingClient(server.target, "direct", timeout_seconds=60, signature="predict") as client,
     ):
-        direct = client.predict_examples(rows, target="colcast").outputs
+        direct = client.predict_examples(rows, target="columnar").outputs
     assert set(expected) == set(converted) == set(direct)
     for output, scores in expected.items():
         np.testing.assert_array_equal(converted[output], scores)

@@ -40,8 +40,8 @@ def test_native_server_scores_columns_as_examples(converted):
         RankingClient(server.target, name, timeout_seconds=60) as client,
     ):
         expected = client.predict_examples(examples, target="example")
-        columnar = client.predict_examples(examples, target="colcast")
-        single = [client.predict_examples([e], target="colcast") for e in examples[:5]]
+        columnar = client.predict_examples(examples, target="columnar")
+        single = [client.predict_examples([e], target="columnar") for e in examples[:5]]
         single_expected = [client.predict_examples([e], target="example") for e in examples[:5]]
     assert expected.outputs
     for output, scores in expected.outputs.items():

@@ -50,7 +50,7 @@ def test_every_candidate_of_a_user_has_one_score(
     examples = serialize_request(request.user_row, request.items)
     expected = client.predict_examples(examples, target="example").scores
     assert len(expected) == len(request.movies)
-    for target in ("repeated", "colcast"):
+    for target in ("repeated", "columnar"):
         scores = client.rank(request.user_row, request.items, target=target).scores
         np.testing.assert_array_equal(scores, expected, err_msg=target)
     late = client.rank(request.user_row, request.items, target="late").scores
@@ -62,7 +62,7 @@ def test_the_user_once_is_under_half_the_bytes(client: RankingClient, candidates
     request = candidates.of(6)
     items = request.items[:1000]
     examples = serialize_request(request.user_row, items)
-    once = client.encode(request.user_row, items, target="colcast")
+    once = client.encode(request.user_row, items, target="columnar")
     assert len(once) < len(client.encode(examples=examples, target="example")) / 2
 
 

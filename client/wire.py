@@ -116,3 +116,36 @@ def fields(data: bytes) -> Iterator[tuple[int, int, int | bytes]]:
             raise DecodeError(f"field {number} wants {size} bytes, {end - at} are left")
         yield number, wire_type, data[at : at + size]
         at += size
+
+
+def map_entry(data: bytes) -> tuple[str, bytes]:
+    """A map entry with a text key -> (key, its value's bytes)."""
+    key, content = "", b""
+    for number, _, value in fields(data):
+        if number == 1:
+            key = text(number, value)
+        elif number == 2:
+            content = message(number, value)
+    return key, content
+
+
+def message(number: int, value: int | bytes) -> bytes:
+    """The bytes of a length-delimited field; DecodeError if it came as an integer."""
+    if isinstance(value, int):
+        raise DecodeError(f"field {number} is an integer where a message belongs")
+    return value
+
+
+def integer(number: int, value: int | bytes) -> int:
+    """The value of a varint field; DecodeError if it came as bytes."""
+    if isinstance(value, bytes):
+        raise DecodeError(f"field {number} is a message where an integer belongs")
+    return value
+
+
+def text(number: int, value: int | bytes) -> str:
+    """The text of a string field; DecodeError if it is not UTF-8."""
+    try:
+        return message(number, value).decode()
+    except UnicodeDecodeError:
+        raise DecodeError(f"field {number} is not UTF-8 text") from None
