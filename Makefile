@@ -12,7 +12,7 @@ setup-estimator:
 	@scripts/setup_estimator.sh
 
 demo: setup
-	@.venv/bin/python -m colcast.zoo.movielens.demo
+	@.venv/bin/python -m colcast.loadtest.demo
 
 test: setup setup-estimator
 	@scripts/test.sh

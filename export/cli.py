@@ -6,6 +6,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from colcast.cli.console import report_console
+
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
@@ -92,7 +94,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     from colcast.export import ExportError, export_saved_model, load_op_libraries
     from rich.console import Console
 
-    console = Console()
+    console = report_console()
     try:
         with Console(stderr=True).status(f"converting {args.saved_model}"):
             load_op_libraries(args.op_library)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from colcast.cli.console import report_console
 from colcast.export.cli import add_op_library, silence_tensorflow
 
 if TYPE_CHECKING:
@@ -51,9 +52,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     silence_tensorflow()
     from colcast.export import ExportError, load_op_libraries
     from colcast.export._recorded import read_report
-    from rich.console import Console
 
-    console = Console()
+    console = report_console()
     try:
         load_op_libraries(args.op_library)
         folder = _model_folder(args.folder)

@@ -1,6 +1,7 @@
 """Load tests that answer one question: what would a team gain by sending columns?
 
-`cli` (with `arguments`) is `colcast loadtest`, `bench` is `make bench`; Locust is given
+`cli` (with `arguments`) is `colcast loadtest`, `bench` is `make bench`, `demo` is `make demo`; they
+share one measuring engine, `run`. Locust is given
 `locustfile` and, if wanted, one of shapes/. What they are made of:
 
 What is sent:
@@ -12,11 +13,12 @@ How:
   closed_loop   K clients that each wait for their answer
   schedule      when each request is due: a Poisson process
   open_loop     sends on a schedule that waits for no answer
-  comparison, side_by_side, run    formats in turn, interleaved in one run
-  search        the highest rate within a latency target
+  run           the engine: series in turn (turns), at a rate, with clients, or searching
+  search        the highest rate within a latency target, confirmed afterwards
+  side_by_side  several numbers of candidates with one client and with several
 What came of it:
   process, metrics    CPU seconds and memory of a server, by pid or by its metrics page
   recording     every call's times, code and bytes; figures: what they come to
   correctness   answers under load against answers in peace
-  report        all of it in plain values: JSON, tables for a terminal, a page with charts
+  result, headline, report    all of it in plain values: JSON, tables for a terminal, a page
 """

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from colcast.cli.console import report_console
 from colcast.loadtest.arguments import whole
-from colcast.loadtest.comparison import Rounds
 from colcast.loadtest.formats import parse_formats
 from colcast.loadtest.interrupts import interruptible
 from colcast.loadtest.overhead import Overhead, overhead_table, overheads
@@ -35,7 +35,7 @@ _DISTINCT_REQUESTS = 10
 def main(argv: Sequence[str] | None = None) -> int:
     """Measures and prints; figures go to --output. 130 if it was interrupted."""
     args = _parser().parse_args(argv)
-    console = Console()
+    console = report_console()
     try:
         with interruptible():
             bench_all(args, console)
@@ -75,19 +75,19 @@ def bench(
     Raises:
       ValueError: no such model or format, or a size the model has no requests of.
     """
+    from colcast.export.cli import silence_tensorflow
     from colcast.zoo.columnar import columnar
     from colcast.zoo.kept import VERSION
-    from colcast.zoo.quiet import quieten_tensorflow
     from colcast.zoo.registry import MODELS
 
-    quieten_tensorflow()
+    silence_tensorflow()
     formats = parse_formats(args.formats)
     if model not in MODELS:
         raise ValueError(f"the zoo has no {model!r}; there are {', '.join(MODELS)}")
     with console.status(f"{model}: making the model and its requests"):
         exported = columnar(MODELS[model].saved_model(), late="late" in formats)
         traffic = {size: zoo_requests(model, [size] * _DISTINCT_REQUESTS, 0) for size in args.sizes}
-    effort = Effort(args.clients, Rounds(args.rounds, args.calls))
+    effort = Effort(args.clients, args.rounds, args.calls)
     steps = effort.steps(len(args.sizes), len(formats))
     with ServerProcess(model, exported, flags=args.server_flag) as server:
         with progress_bar(console, f"{model}: formats in turn", steps) as advance:

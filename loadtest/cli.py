@@ -9,19 +9,22 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
+from colcast.cli.console import report_console
 from colcast.client import ColcastError, ModelSchema, RankingClient
 from colcast.loadtest.arguments import latency_target, parser
 from colcast.loadtest.figures import figures_of
 from colcast.loadtest.formats import parse_formats
+from colcast.loadtest.headline import headline
 from colcast.loadtest.interrupts import interruptible
 from colcast.loadtest.metrics import MetricsMeter
 from colcast.loadtest.page import render
 from colcast.loadtest.process import Meter, ProcessMeter, listening_process
 from colcast.loadtest.recording import Recording
-from colcast.loadtest.report import Report, Result
+from colcast.loadtest.report import Report
+from colcast.loadtest.result import Result
 from colcast.loadtest.run import Options, at_rate, searching, with_clients
 from colcast.loadtest.search import Window
-from colcast.loadtest.series import Series, Target, encode_series, parse_target
+from colcast.loadtest.series import Series, Target, parse_target, prepare
 from colcast.loadtest.sizes import parse_sizes
 from colcast.loadtest.tables import figures_table
 from colcast.loadtest.traffic import Traffic
@@ -35,12 +38,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs a load test and writes its report.
 
     Returns:
-      0; 1 if answers were wrong or missing, or the test could not run; 130 if it was interrupted.
+      0; 1 if answers were wrong, refused or missing, if a search confirmed no rate, or if the test
+      could not run; 130 if it was interrupted.
     """
     command = list(sys.argv[1:] if argv is None else argv)
     try:
         with interruptible():
-            return _run(parser().parse_args(command), command, Console())
+            return _run(parser().parse_args(command), command, report_console())
     except KeyboardInterrupt:
         print("colcast loadtest: interrupted, no report is written", file=sys.stderr)
         return 130
@@ -63,22 +67,28 @@ def _run(args: argparse.Namespace, command: Sequence[str], console: Console) -> 
         args.user_features,
     )
     data = source.load(lambda: _schema(targets[0], args.model))
-    series = encode_series(targets, args.model, formats, data)
+    series, left_out = prepare(targets, args.model, formats, data)
+    for one in left_out:
+        console.print(str(one), highlight=False, markup=False)
     console.print(f"{len(data)} requests prepared in {len(formats)} formats", highlight=False)
     report = Report(
         settings=_settings(args, command),
         results=_measure(args, series, meters, console),
         sizes=[request.rows for request in data],
         sla=sla,
+        left_out=left_out,
     )
     rows = [(result.series.label, figures_of(result.recording)) for result in report.results]
     console.print(figures_table(rows))
     for result in report.results:
-        if result.found:
+        if result.found and result.found.confirmed:
+            bound = "at most" if result.found.settled else "at least"
             console.print(
-                f"{result.series.label}: at most {result.found.rate:,.0f} /s with {sla}",
+                f"{result.series.label}: {bound} {result.found.rate:,.0f} per second with {sla}",
                 highlight=False,
             )
+    if best := headline(report.results):
+        console.print(str(best), highlight=False)
     for path in _write(report, args.output):
         console.print(path, highlight=False)
     for note in report.notes:
@@ -107,7 +117,7 @@ def _measure(
 
         def tried(one: Series, window: Window) -> None:
             console.print(
-                f"{one.label}: {window.rate:,.0f} /s, p{sla.percentile:g} "
+                f"{one.label}: {window.rate:,.0f} per second, p{sla.percentile:g} "
                 f"{window.milliseconds:.1f} ms: {window.verdict.value}",
                 highlight=False,
             )
@@ -119,7 +129,7 @@ def _measure(
         so_far: dict[str, Recording] = {}
 
         def measured(one: Series, recording: Recording) -> None:
-            so_far[one.label] = recording
+            so_far.setdefault(one.label, Recording()).extend(recording)
             rows = [(s.label, figures_of(so_far[s.label])) for s in series if s.label in so_far]
             live.update(figures_table(rows), refresh=True)
 
@@ -154,7 +164,7 @@ def _settings(args: argparse.Namespace, command: Sequence[str]) -> dict[str, str
     elif args.clients is not None:
         load = f"{args.clients} clients that wait for their answers"
     else:
-        load = f"{args.rate:g} requests a second, open loop with exponential gaps"
+        load = f"{args.rate:g} requests per second, open loop with exponential gaps"
     return {
         "command": f"colcast loadtest {shlex.join(command)}",
         "model": args.model,

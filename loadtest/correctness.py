@@ -25,19 +25,21 @@ class Check:
     largest: float
 
 
+class Refused(RuntimeError):
+    """A server does not answer a request that is sent alone."""
+
+
 def reference_answers(address: str, requests: Sequence[Request]) -> list[Outputs]:
     """Every request's answer, one after the other.
 
     Raises:
-      RuntimeError: the server refuses one.
+      Refused: the server refuses one.
     """
     with Connection(address, timeout_seconds=60) as connection:
         answers = [connection.call(request) for request in requests]
     for number, answer in enumerate(answers):
         if answer.code != "OK":
-            raise RuntimeError(
-                f"{address} refuses request {number}: {answer.code}: {answer.message}"
-            )
+            raise Refused(f"{address} refuses request {number}: {answer.code}: {answer.message}")
     return [
         request.decode(answer.response) for request, answer in zip(requests, answers, strict=True)
     ]

@@ -1,4 +1,4 @@
-"""The figures of a recording that reports show, in plain values that JSON can hold."""
+"""The figures of a recording that reports show, in plain values that JSON can hold, and as text."""
 
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -51,3 +51,15 @@ def figures_of(recording: Recording) -> Figures:
         codes=dict(recording.codes),
         first_error=recording.first_error,
     )
+
+
+def milliseconds(value: float) -> str:
+    """Two decimals below ten, one below a hundred; a dash for what was not measured."""
+    if value != value:
+        return "-"
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}"
+
+
+def share(value: float, of: float) -> str:
+    """A percentage; a dash where one of them was not measured."""
+    return "-" if value != value or not of > 0 else f"{100 * value / of:.0f} %"

@@ -3,7 +3,7 @@
 The graph alone is run in process on tensors that are ready, by the C++ executable engine_benchmark
 that is built beside the server: in a session like the server's, and in one as TensorFlow runs it by
 itself. Server and graphs run a few requests each in turn: on a shared machine their difference is
-smaller than what an hour changes of either. Cores are kept awake meanwhile (awake_cores.py).
+smaller than what an hour changes of either. Cores are kept awake meanwhile (spinning.py).
 """
 
 import subprocess
@@ -12,24 +12,25 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
+from operator import sub
 from pathlib import Path
 from statistics import median
 from typing import Literal, Self
 
 from colcast.client import RankingClient
-from colcast.loadtest.awake_cores import awake_cores
 from colcast.loadtest.closed_loop import ClosedLoop
-from colcast.loadtest.comparison import Rounds
 from colcast.loadtest.connection import Request
 from colcast.loadtest.formats import FORMATS, RequestData, encode
 from colcast.loadtest.process import Meter, ProcessMeter
+from colcast.loadtest.spinning import cores_kept_awake
+from colcast.loadtest.turns import in_turn
 from colcast.server import find_executable
 from rich.box import SIMPLE
 from rich.table import Table
 
 Session = Literal["server", "plain"]
 
-_ROUNDS = Rounds(rounds=21, calls=10, warm_up=20)
+_ROUNDS, _CALLS, _WARM_UP_CALLS = 21, 10, 20
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,7 @@ def overheads(
     """
     found = []
     with (
-        awake_cores(),
+        cores_kept_awake(),
         GraphAlone(version_directory, "plain") as plain,
         GraphAlone(version_directory, "server") as graph,
         RankingClient(target, model) as client,
@@ -145,7 +146,7 @@ def overheads(
                     partial(graph.cpu_seconds, graph.prepare(_payloads(requests))),
                     partial(server, requests),
                 )
-                found.append(_row(size, name, _in_turn(measures)))
+                found.append(_row(size, name, *_cpu_seconds(measures)))
     return found
 
 
@@ -159,24 +160,32 @@ def _server_cpu_seconds(
     return sender.run(requests, calls=calls, meter=meter).server_cpu_seconds
 
 
-def _in_turn(measures: Sequence[Callable[[int], float]]) -> list[list[float]]:
-    """What each measure says of some calls: a list a round."""
+def _cpu_seconds(measures: Sequence[Callable[[int], float]]) -> list[list[float]]:
+    """What each measure says of some calls: a list per measure with an entry per round."""
     for measure in measures:
-        measure(_ROUNDS.warm_up)
-    return [[measure(_ROUNDS.calls) for measure in measures] for _ in range(_ROUNDS.rounds)]
+        measure(_WARM_UP_CALLS)
+    return in_turn(measures, lambda measure, _: measure(_CALLS), _ROUNDS)
 
 
-def _row(size: int, name: str, rounds: Sequence[Sequence[float]]) -> Overhead:
+def _row(
+    size: int, name: str, plain: Sequence[float], graph: Sequence[float], server: Sequence[float]
+) -> Overhead:
     """From the CPU seconds of plain session, graph and server in each round."""
-    milliseconds = [[1000 * seconds / _ROUNDS.calls for seconds in one] for one in rounds]
+
+    def milliseconds(seconds: Sequence[float]) -> float:
+        return 1000 * median(seconds) / _CALLS
+
+    def less(seconds: Sequence[float]) -> float:
+        return 1000 * milliseconds(list(map(sub, server, seconds)))
+
     return Overhead(
         candidates=size,
         format=name,
-        plain_ms=median(session for session, _, _ in milliseconds),
-        graph_ms=median(graph for _, graph, _ in milliseconds),
-        server_ms=median(server for _, _, server in milliseconds),
-        added_us=1000 * median(server - graph for _, graph, server in milliseconds),
-        added_to_plain_us=1000 * median(server - session for session, _, server in milliseconds),
+        plain_ms=milliseconds(plain),
+        graph_ms=milliseconds(graph),
+        server_ms=milliseconds(server),
+        added_us=less(graph),
+        added_to_plain_us=less(plain),
     )
 
 

@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any
 
 from colcast.loadtest.charts import Bar, Line, bar_chart, histogram, line_chart, number
-from colcast.loadtest.tables import milliseconds, share
+from colcast.loadtest.figures import milliseconds, share
 
 _COLOURS = 8
 _NAN = float("nan")
@@ -35,7 +35,7 @@ def render(report: Mapping[str, Any]) -> str:
 <h1>Load test of {escape(report["settings"].get("model", "a model"))}</h1>
 <p class="soft">{escape(report["machine"])}</p>
 {problems}
-{_headline(series)}
+{_headline(report["headline"])}
 {_table(series)}
 {notes}
 {_legend(series)}
@@ -92,30 +92,17 @@ def _figures(report: Mapping[str, Any]) -> list[str]:
     return figures
 
 
-def _headline(series: Sequence[Series]) -> str:
-    """The last format against the first, in a sentence."""
-    if len(series) < 2:
+def _headline(told: Mapping[str, Any] | None) -> str:
+    """The best format against the first, in a sentence; nothing where nothing can be claimed."""
+    if told is None:
         return ""
-    first, last = series[0], series[-1]
-    told = []
-    for figure, what, unit in (
-        ("server_cpu_ms", "of the server CPU", "ms a request"),
-        ("request_bytes", "of the bytes", "bytes a request"),
-        ("p95_ms", "of the 95th percentile", "ms"),
-    ):
-        before, after = _value(first, figure), _value(last, figure)
-        if first["search"] and figure == "p95_ms":  # measured at different rates
-            before, after = (one["search"]["highest_rate"] for one in (first, last))
-            what, unit = "of the highest rate", "requests a second"
-        shown = milliseconds if unit.startswith("ms") else number
-        if before == before and after == after and before > 0:
-            values = f"{shown(after)} against {shown(before)} {unit}"
-            told.append(f"<b>{share(after, before)}</b> {what} ({values})")
-    if not told:
-        return ""
+    gains = ", ".join(
+        f"<b>{escape(share)}</b> {escape(of)} ({escape(values)})"
+        for share, of, values in told["gains"]
+    )
     return (
-        f'<p class="headline">{escape(last["label"])} against {escape(first["label"])}: '
-        f"{', '.join(told)}.</p>"
+        f'<p class="headline"><b>{escape(told["best"])}</b> against {escape(told["first"])}: '
+        f"{gains}.</p>"
     )
 
 
@@ -130,7 +117,7 @@ def _table(series: Sequence[Series]) -> str:
         cells = [f'<span class="chip s{place % _COLOURS}"></span>{escape(one["label"])}']
         cells += _cells(one, series[0])
         if with_search:
-            cells.append(number(one["search"]["highest_rate"]) if one["search"] else "-")
+            cells.append(_highest_rate(one["search"]))
         rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
     head = "".join(f"<th>{text}</th>" for text in heads)
     return (
@@ -155,6 +142,12 @@ def _cells(one: Series, first: Series) -> list[str]:
         "infinite" if difference is None else f"{difference:.3g}",
         milliseconds(_value(one, "late_p99_ms")),
     ]
+
+
+def _highest_rate(search: Mapping[str, Any] | None) -> str:
+    if not search or search["highest_rate"] is None:
+        return "-"
+    return ("≥ " if search["generator_limited"] else "") + number(search["highest_rate"])
 
 
 def _legend(series: Sequence[Series]) -> str:
@@ -234,7 +227,7 @@ def _against_rate(series: Sequence[Series], sla: Mapping[str, float]) -> str:
     name = f"p{sla['percentile']:g}"
     return line_chart(
         lines,
-        x_title="requests a second",
+        x_title="requests per second",
         y_title=f"{name} latency, ms",
         limit=(sla["milliseconds"], f"{name} target {sla['milliseconds']:g} ms"),
     )

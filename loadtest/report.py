@@ -7,35 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from colcast.loadtest.correctness import Check
 from colcast.loadtest.figures import figures_of
 from colcast.loadtest.formats import FORMATS
+from colcast.loadtest.headline import headline
 from colcast.loadtest.open_loop import kept_up
 from colcast.loadtest.recording import Recording, percentile_ms
-from colcast.loadtest.search import Found, Sla
-from colcast.loadtest.series import Series
+from colcast.loadtest.result import Result
+from colcast.loadtest.search import Sla, Window
+from colcast.loadtest.series import LeftOut
 
 PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9)
 _TIMELINE_BINS = 60
-
-
-@dataclass
-class Result:
-    """What was measured of one series.
-
-    Attributes:
-      series: what was sent where.
-      recording: every call.
-      check: its answers under load against those in peace.
-      memory_bytes: the server's at the end; None if it is not known.
-      found: what a search for the highest rate found, if there was one.
-    """
-
-    series: Series
-    recording: Recording
-    check: Check
-    memory_bytes: int | None = None
-    found: Found | None = None
 
 
 @dataclass
@@ -44,36 +26,46 @@ class Report:
 
     Attributes:
       settings: what was asked for, by name, to be printed as it is.
-      results: a series each; the first is what the others are compared with.
+      results: one per series; the first is what the others are compared with.
       sizes: N of every request that was sent in turn.
       sla: the latency target, if there is one.
+      left_out: what was asked for and a server cannot answer.
     """
 
     settings: Mapping[str, str]
     results: list[Result]
     sizes: Sequence[int] = ()
     sla: Sla | None = None
+    left_out: Sequence[LeftOut] = ()
     machine: str = field(default_factory=lambda: machine())
 
     @property
     def problems(self) -> list[str]:
-        """What makes the run a failure: wrong answers, nothing answered."""
+        """What makes the run a failure: wrong, refused or no answers, no rate confirmed."""
         found = []
         for result in self.results:
-            label, checked = result.series.label, result.check
+            label, checked, recording = result.series.label, result.check, result.recording
             if checked.wrong:
                 found.append(
                     f"{label}: {checked.wrong} of {checked.checked} checked answers differ from "
                     f"those before the load, by up to {checked.largest:.3g}"
                 )
-            if not result.recording.answered:
-                found.append(f"{label}: no call was answered, {result.recording.first_error}")
+            if result.refused:
+                found.append(
+                    f"{label}: {result.refused:,} of {len(recording.calls):,} calls refused under "
+                    f"load, {recording.first_error}. Sent alone, each request was answered: a "
+                    "server that joins requests of several users (batching) cannot serve this "
+                    "format"
+                )
+            elif not recording.answered:
+                found.append(f"{label}: no call was answered, {recording.first_error}")
+            found += self._unconfirmed(result)
         return found
 
     @property
     def notes(self) -> list[str]:
         """What the figures have to be read with: errors, late sends, searches cut short."""
-        found = []
+        found = [str(one) for one in self.left_out]
         for result in self.results:
             recording, label = result.recording, result.series.label
             if recording.errors:
@@ -87,22 +79,30 @@ class Report:
                 )
             if result.found and result.found.generator_limited:
                 found.append(
-                    f"{label}: the search ended where the load generator, not the server, was late"
+                    f"{label}: the search ended where the load generator, not the server, was "
+                    "late; run it on another machine to find the server's limit"
                 )
-            found += self._missed_once_more(result)
         return found
 
-    def _missed_once_more(self, result: Result) -> list[str]:
-        """A note if the rate that was found missed the target when it was measured again."""
-        if self.sla is None or not (result.found and result.found.rate):
+    def _unconfirmed(self, result: Result) -> list[str]:
+        """A problem if a search found no rate, or one that missed the target afterwards."""
+        if self.sla is None or not result.found or result.found.confirmed:
             return []
-        reached = self.sla.reached(result.recording)
-        if reached <= self.sla.milliseconds:
-            return []
-        measured = f"{reached:.1f} ms" if np.isfinite(reached) else "a call that failed"
+        label, found = result.series.label, result.found
+        if not found.rate:
+            lowest = min((window.rate for window in found.windows), default=0.0)
+            return [f"{label}: no rate meets {self.sla}, not even {lowest:,.3g} per second"]
+        measured = ", ".join(
+            f"{window.milliseconds:.1f} ms at {window.rate:,.0f}"
+            if np.isfinite(window.milliseconds)
+            else f"a call that failed at {window.rate:,.0f}"
+            for window in found.again
+        )
         return [
-            f"{result.series.label}: measured once more at {result.found.rate:,.0f} /s, "
-            f"p{self.sla.percentile:g} was {measured}, which misses {self.sla}"
+            f"{label}: no rate is confirmed. {found.rate:,.0f} per second held in the search, but "
+            f"measured again p{self.sla.percentile:g} was {measured} per second, over the target "
+            f"of {self.sla.milliseconds:g} ms. Longer windows (--seconds), a load generator on "
+            "another machine, or a machine with less other work give a steadier search"
         ]
 
     def as_json(self) -> dict[str, Any]:
@@ -115,6 +115,11 @@ class Report:
             else {"percentile": self.sla.percentile, "milliseconds": self.sla.milliseconds},
             "candidates": list(map(int, self.sizes)),
             "series": [_series(result) for result in self.results],
+            "left_out": [
+                {"target": one.target.name, "format": one.format, "reason": one.reason}
+                for one in self.left_out
+            ],
+            "headline": told.as_json() if (told := headline(self.results)) else None,
             "notes": self.notes,
             "problems": self.problems,
         }
@@ -124,8 +129,10 @@ def _series(result: Result) -> dict[str, Any]:
     recording, found = result.recording, result.found
     return {
         "label": result.series.label,
+        "server": result.series.target.name,
         "format": FORMATS[result.series.format].title,
         "target": result.series.target.address,
+        "sound": result.sound,
         "figures": figures_of(recording).as_json(),
         "server_memory_bytes": result.memory_bytes,
         "percentiles_ms": [
@@ -140,14 +147,19 @@ def _series(result: Result) -> dict[str, Any]:
         "search": None
         if found is None
         else {
-            "highest_rate": found.rate,
+            "highest_rate": found.rate if found.confirmed else None,
             "generator_limited": found.generator_limited,
-            "windows": [
-                {"rate": w.rate, "ms": _finite(w.milliseconds), "verdict": w.verdict.value}
-                for w in found.windows
-            ],
+            "windows": _windows(found.windows),
+            "measured_again": _windows(found.again),
         },
     }
+
+
+def _windows(windows: Sequence[Window]) -> list[dict[str, Any]]:
+    return [
+        {"rate": one.rate, "ms": _finite(one.milliseconds), "verdict": one.verdict.value}
+        for one in windows
+    ]
 
 
 def timeline(recording: Recording) -> list[dict[str, Any]]:

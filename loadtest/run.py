@@ -1,21 +1,23 @@
-"""Runs a comparison: series in turn, window by window, at a rate, with clients, or searching."""
+"""The measuring engine: series in turn, window by window, at a rate, with clients, or searching."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 import numpy as np
 from colcast.loadtest.closed_loop import ClosedLoop
-from colcast.loadtest.connection import Outputs
-from colcast.loadtest.correctness import check, expected_answers, predicts, reference_answers
+from colcast.loadtest.correctness import check
 from colcast.loadtest.open_loop import OpenLoop
 from colcast.loadtest.process import Meter
 from colcast.loadtest.recording import Recording
-from colcast.loadtest.report import Result
+from colcast.loadtest.result import Result
 from colcast.loadtest.schedule import poisson
-from colcast.loadtest.search import Found, Sla, Window, find_max
+from colcast.loadtest.search import Found, Sla, Window, confirm, find_max
 from colcast.loadtest.series import Series
+from colcast.loadtest.turns import in_turn
 
 Meters = Mapping[str, Meter]  # address -> what its server has used
+Progress = Callable[[Series, Recording], None]
 
 
 @dataclass(frozen=True)
@@ -26,14 +28,16 @@ class Options:
       seed: decides schedules; the same seed sends the same requests in the same order.
       windows: every series is measured so many times, in turn with the others.
       window_seconds: how long one window sends.
+      window_calls: how many calls one window of waiting clients sends, in place of a time.
       timeout_seconds: of a call.
-      keep_every: one answer of so many is checked.
+      keep_every: one answer of so many is checked; 0 for none.
       tolerance: the largest difference of a checked answer that is not wrong.
     """
 
     seed: int = 0
     windows: int = 3
     window_seconds: float = 5.0
+    window_calls: int | None = None
     timeout_seconds: float = 10.0
     keep_every: int = 10
     tolerance: float = 1e-5
@@ -44,22 +48,22 @@ def at_rate(
     rate: float,
     meters: Meters,
     options: Options,
-    progress: Callable[[Series, Recording], None] = lambda *_: None,
+    progress: Progress = lambda *_: None,
 ) -> list[Result]:
-    """Sends every series `rate` requests a second on the same schedule of exponential gaps.
+    """Sends every series `rate` requests per second on the same schedule of exponential gaps.
 
     Args:
       series: encoded requests.
-      rate: requests a second.
+      rate: requests per second.
       meters: of the servers that can be measured.
       options: how to run.
-      progress: called after every window of a series with all of its windows so far.
+      progress: called after every window with what it measured.
     """
 
     def window(one: Series, number: int) -> Recording:
         return _open_window(one, rate, number, meters, options)
 
-    return _in_turn(series, window, meters, options, progress)
+    return _windows_in_turn(series, window, meters, options, progress)
 
 
 def with_clients(
@@ -67,21 +71,31 @@ def with_clients(
     clients: int,
     meters: Meters,
     options: Options,
-    progress: Callable[[Series, Recording], None] = lambda *_: None,
+    progress: Progress = lambda *_: None,
 ) -> list[Result]:
     """Sends with clients that wait for their answers, as fast as these come."""
+    with ExitStack() as connected:
+        addresses = {one.target.address for one in series}
+        loops = {
+            address: connected.enter_context(
+                ClosedLoop(address, clients, timeout_seconds=options.timeout_seconds)
+            )
+            for address in addresses
+        }
+        for one in series:  # connects, and warms up
+            loops[one.target.address].run(one.requests, calls=2 * clients)
 
-    def window(one: Series, number: int) -> Recording:
-        address = one.target.address
-        with ClosedLoop(address, clients, timeout_seconds=options.timeout_seconds) as senders:
-            return senders.run(
+        def window(one: Series, _: int) -> Recording:
+            calls = options.window_calls
+            return loops[one.target.address].run(
                 one.requests,
-                seconds=options.window_seconds,
-                meter=meters.get(address),
+                calls=calls,
+                seconds=None if calls else options.window_seconds,
+                meter=meters.get(one.target.address),
                 keep_every=options.keep_every,
             )
 
-    return _in_turn(series, window, meters, options, progress)
+        return _windows_in_turn(series, window, meters, options, progress)
 
 
 def searching(
@@ -91,56 +105,47 @@ def searching(
     options: Options,
     progress: Callable[[Series, Window], None] = lambda *_: None,
 ) -> list[Result]:
-    """Finds every series' highest rate within `sla`, then measures it at that rate."""
-    references = _references(series)
+    """Finds every series' highest rate within `sla`, then measures it again at that rate."""
     results = []
     for one in series:
 
         def window(rate: float, number: int, one: Series = one) -> Recording:
             return _open_window(one, rate, number, meters, options)
 
+        def again(rate: float, one: Series = one) -> Recording:
+            return _joined([window(rate, number, one) for number in range(options.windows)])
+
         def tell(found: Window, one: Series = one) -> None:
             progress(one, found)
 
-        found: Found = find_max(window, sla, progress=tell)
-        recording = window(found.rate or 1.0, 0)
-        results.append(_result(one, recording, references[one.label], meters, options, found))
+        found, recording = confirm(find_max(window, sla, progress=tell), again, sla)
+        results.append(_result(one, recording, meters, options, found))
     return results
 
 
-def _in_turn(
+def _windows_in_turn(
     series: Sequence[Series],
     window: Callable[[Series, int], Recording],
     meters: Meters,
     options: Options,
-    progress: Callable[[Series, Recording], None],
+    progress: Progress,
 ) -> list[Result]:
-    """Window by window, every series once each, the first one changing."""
-    references = _references(series)
-    recordings = {one.label: Recording() for one in series}
-    for number in range(options.windows):
-        for place in range(len(series)):
-            one = series[(number + place) % len(series)]
-            recordings[one.label].extend(window(one, number))
-            progress(one, recordings[one.label])
+    def measured(one: Series, number: int) -> Recording:
+        recording = window(one, number)
+        progress(one, recording)
+        return recording
+
     return [
-        _result(one, recordings[one.label], references[one.label], meters, options)
-        for one in series
+        _result(one, _joined(recordings), meters, options)
+        for one, recordings in zip(series, in_turn(series, measured, options.windows), strict=True)
     ]
 
 
-def _references(series: Sequence[Series]) -> dict[str, list[Outputs]]:
-    """What each series' answers have to be: the first format's of its server, given in peace.
-
-    Asking for every series also warms it up.
-    """
-    first: dict[str, list[Outputs]] = {}
-    references = {}
-    for one in sorted(series, key=lambda one: not predicts(one.requests)):
-        answers = reference_answers(one.target.address, one.requests)
-        expected = first.setdefault(one.target.address, answers)
-        references[one.label] = expected_answers(one.requests, answers, expected)
-    return references
+def _joined(recordings: Sequence[Recording]) -> Recording:
+    total = Recording()
+    for recording in recordings:
+        total.extend(recording)
+    return total
 
 
 def _open_window(
@@ -167,7 +172,6 @@ def _open_window(
 def _result(
     one: Series,
     recording: Recording,
-    expected: Sequence[Outputs],
     meters: Meters,
     options: Options,
     found: Found | None = None,
@@ -176,7 +180,7 @@ def _result(
     return Result(
         series=one,
         recording=recording,
-        check=check(recording.samples, one.requests, expected, options.tolerance),
+        check=check(recording.samples, one.requests, one.expected, options.tolerance),
         memory_bytes=meter.memory_bytes() if meter else None,
         found=found,
     )

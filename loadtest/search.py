@@ -1,7 +1,7 @@
 """The highest rate a server sustains within a latency target."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
@@ -9,6 +9,7 @@ from colcast.loadtest.open_loop import kept_up
 from colcast.loadtest.recording import Recording
 
 _WINDOWS = 3  # a rate holds if most of so many windows do
+_CONFIRMATIONS, _STEP_DOWN = 3, 0.9  # rates measured again, each so much below the one before
 
 
 @dataclass(frozen=True)
@@ -60,11 +61,20 @@ class Found:
       windows: everything tried, in order.
       generator_limited: whether the search stopped because the generator could send no faster:
         then the server may be able to do more.
+      again: the rates measured once more after the search, in order.
+      confirmed: whether the last of those met the target; `rate` is that one then.
     """
 
     rate: float
     windows: tuple[Window, ...]
     generator_limited: bool
+    again: tuple[Window, ...] = ()
+    confirmed: bool = False
+
+    @property
+    def settled(self) -> bool:
+        """Whether `rate` is the server's: it was confirmed, and the generator was not the limit."""
+        return self.confirmed and not self.generator_limited
 
 
 def find_max(
@@ -81,7 +91,7 @@ def find_max(
     Args:
       run: (rate, number of the window) -> what was measured at that rate.
       sla: what has to be met.
-      start: the first rate, in requests a second.
+      start: the first rate, in requests per second.
       precision: stops when the rates known to hold and to miss are this close, relatively.
       highest: no higher rate is tried.
       progress: called after every window.
@@ -97,6 +107,37 @@ def find_max(
             misses, late = rate, verdict is Verdict.GENERATOR_LATE
         rate = 2 * holds if misses > highest else (holds + misses) / 2
     return Found(holds, tuple(search.windows), late)
+
+
+def confirm(found: Found, run: Callable[[float], Recording], sla: Sla) -> tuple[Found, Recording]:
+    """Measures the found rate again, then lower ones, until one meets the target.
+
+    Args:
+      found: by `find_max`.
+      run: what was measured at a rate; longer than a window of the search.
+      sla: what has to be met.
+
+    Returns:
+      The search with the confirmed rate, or unconfirmed, and what was measured last.
+    """
+    again: list[Window] = []
+    rate = found.rate or 1.0
+    for _ in range(_CONFIRMATIONS if found.rate else 1):
+        recording = run(rate)
+        again.append(_judged(rate, recording, sla))
+        if found.rate and again[-1].verdict is Verdict.HOLDS:
+            return replace(found, rate=rate, again=tuple(again), confirmed=True), recording
+        rate *= _STEP_DOWN
+    return replace(found, again=tuple(again)), recording
+
+
+def _judged(rate: float, recording: Recording, sla: Sla) -> Window:
+    reached = sla.reached(recording)
+    if reached <= sla.milliseconds:
+        verdict = Verdict.HOLDS
+    else:
+        verdict = Verdict.MISSES if kept_up(recording) else Verdict.GENERATOR_LATE
+    return Window(rate, reached, verdict)
 
 
 class _Search:
@@ -121,11 +162,6 @@ class _Search:
 
     def _window(self, rate: float) -> Window:
         recording = self._run(rate, len(self.windows))
-        reached = self._sla.reached(recording)
-        if reached <= self._sla.milliseconds:
-            verdict = Verdict.HOLDS
-        else:
-            verdict = Verdict.MISSES if kept_up(recording) else Verdict.GENERATOR_LATE
-        self.windows.append(Window(rate, reached, verdict))
+        self.windows.append(_judged(rate, recording, self._sla))
         self._progress(self.windows[-1])
         return self.windows[-1]

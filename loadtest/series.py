@@ -1,13 +1,20 @@
 """What is compared: each server under test in each format, on the same data."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from colcast.client import RankingClient
-from colcast.loadtest.connection import Request
+from colcast.client import InputError, RankingClient, SchemaError
+from colcast.loadtest.connection import Outputs, Request
+from colcast.loadtest.correctness import (
+    Refused,
+    expected_answers,
+    outputs_difference,
+    predicts,
+    reference_answers,
+)
 from colcast.loadtest.formats import RequestData, encode
 
-ENCODE_TIMEOUT_SECONDS = 60.0
+_ENCODE_TIMEOUT_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -28,16 +35,40 @@ class Series:
     """One line in every report: a target in a format.
 
     Attributes:
-      label: how reports call it.
       target: where the requests go.
       format: a name in `FORMATS`.
       requests: encoded; request i ranks the same candidates in every series.
+      expected: what each request's answer has to be: the first format's of the same server.
+      difference: the largest difference of any value from those, before the load.
     """
 
-    label: str
     target: Target
     format: str
     requests: Sequence[Request]
+    expected: Sequence[Outputs] = ()
+    difference: float = 0.0
+
+    @property
+    def label(self) -> str:
+        """How reports call it."""
+        return label(self.target, self.format)
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A format that a server cannot answer, and why."""
+
+    target: Target
+    format: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{label(self.target, self.format)} is left out: {self.reason}"
+
+
+def label(target: Target, format_name: str) -> str:
+    """Target and format in a few characters."""
+    return f"{target.name}: {format_name}" if target.name else format_name
 
 
 def parse_target(text: str) -> Target:
@@ -53,22 +84,66 @@ def parse_target(text: str) -> Target:
     return Target(name, address)
 
 
-def encode_series(
+def prepare(
     targets: Sequence[Target], model: str, formats: Sequence[str], data: Sequence[RequestData]
-) -> list[Series]:
-    """Encodes the same data for every target in every format; nothing is measured yet.
+) -> tuple[list[Series], list[LeftOut]]:
+    """Encodes the data for every target in every format and has each request answered once.
+
+    Every server is warm then. What it refuses, or has no signature for, is left out.
 
     Raises:
-      ValueError: two targets of the same name, or data a format cannot be made from.
-      colcast.client.ColcastError: a server is not there or does not serve a format.
+      ValueError: two targets of the same name.
+      RuntimeError: nothing is left; the message has the reasons.
+      colcast.client.ServerError: a server is not there.
     """
     names = [target.name for target in targets]
     if len(set(names)) < len(names):
         raise ValueError("targets need different names: --target a=HOST:PORT --target b=HOST:PORT")
-    series = []
+    series, left_out = [], []
     for target in targets:
-        with RankingClient(target.address, model, timeout_seconds=ENCODE_TIMEOUT_SECONDS) as client:
-            for name in formats:
+        encoded, refused = _encoded(target, model, formats, data)
+        answered, unanswered = _answered(encoded)
+        series += answered
+        left_out += refused + unanswered
+    if not series:
+        raise RuntimeError("; ".join(map(str, left_out)))
+    return series, left_out
+
+
+def _encoded(
+    target: Target, model: str, formats: Sequence[str], data: Sequence[RequestData]
+) -> tuple[list[Series], list[LeftOut]]:
+    series, left_out = [], []
+    with RankingClient(target.address, model, timeout_seconds=_ENCODE_TIMEOUT_SECONDS) as client:
+        for name in formats:
+            try:
                 requests = [encode(client, name, one) for one in data]
-                series.append(Series(f"{target.name} {name}".strip(), target, name, requests))
-    return series
+            except (SchemaError, InputError, ValueError) as error:
+                left_out.append(LeftOut(target, name, _one_line(error)))
+            else:
+                series.append(Series(target, name, requests))
+    return series, left_out
+
+
+def _answered(encoded: Sequence[Series]) -> tuple[list[Series], list[LeftOut]]:
+    """One server's series with the answers that are expected of them."""
+    answers, left_out = {}, []
+    for one in encoded:
+        try:
+            answers[one.format] = reference_answers(one.target.address, one.requests)
+        except Refused as error:
+            left_out.append(LeftOut(one.target, one.format, _one_line(error)))
+    kept = [one for one in encoded if one.format in answers]
+    first = next(iter(sorted(kept, key=lambda one: not predicts(one.requests))), None)
+    series = []
+    for one in kept:
+        assert first
+        own = answers[one.format]
+        expected = expected_answers(one.requests, own, answers[first.format])
+        difference = max(map(outputs_difference, expected, own))
+        series.append(replace(one, expected=expected, difference=difference))
+    return series, left_out
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())

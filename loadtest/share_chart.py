@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import groupby
 
+from colcast.loadtest.figures import milliseconds
 from colcast.loadtest.formats import FORMATS
 from colcast.loadtest.side_by_side import Line
-from colcast.loadtest.tables import milliseconds
 
 _PANEL_WIDTH, _FULL_HEIGHT, _GAP = 400, 180, 24  # _FULL_HEIGHT: of a bar of 100 %
 _TOP, _LEFT, _BOTTOM = 108, 44, 32

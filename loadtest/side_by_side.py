@@ -4,13 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from colcast.client import RankingClient
-from colcast.loadtest.closed_loop import ClosedLoop
-from colcast.loadtest.comparison import Rounds, compare
-from colcast.loadtest.correctness import expected_answers, outputs_difference, reference_answers
 from colcast.loadtest.figures import Figures, figures_of
-from colcast.loadtest.formats import RequestData, encode
-from colcast.loadtest.process import ProcessMeter
+from colcast.loadtest.formats import RequestData
+from colcast.loadtest.process import Meter, ProcessMeter
+from colcast.loadtest.run import Options, with_clients
+from colcast.loadtest.series import Target, prepare
 
 _TIMEOUT_SECONDS = 60.0
 
@@ -46,18 +44,29 @@ class Line:
 
 @dataclass(frozen=True)
 class Effort:
-    """How much to measure."""
+    """How much to measure: `rounds` of `calls` per format, with one client and with `clients`."""
 
     clients: int = 4
-    rounds: Rounds = Rounds()  # noqa: RUF009  frozen
+    rounds: int = 10
+    calls: int = 20
 
     def steps(self, sizes: int, formats: int) -> int:
         """How often `progress` will be called."""
-        return sizes * formats * 2 * self.rounds.rounds
+        return sizes * formats * 2 * self.rounds
+
+    @property
+    def options(self) -> Options:
+        """For the engine."""
+        return Options(
+            windows=self.rounds,
+            window_calls=self.calls,
+            timeout_seconds=_TIMEOUT_SECONDS,
+            keep_every=0,
+        )
 
 
 def side_by_side(
-    target: str,
+    address: str,
     model: str,
     traffic: Mapping[int, Sequence[RequestData]],
     formats: Sequence[str],
@@ -69,7 +78,7 @@ def side_by_side(
     """Measures every format at every size; formats of one size are interleaved.
 
     Args:
-      target: HOST:PORT of the server.
+      address: HOST:PORT of the server.
       model: the served model's name.
       traffic: N -> requests of N candidates.
       formats: names in `FORMATS`; the others' scores are compared with the first one's.
@@ -78,28 +87,29 @@ def side_by_side(
       progress: called `effort.steps` times.
 
     Returns:
-      A line a size and format, in the order given.
+      A line per size and format, in the order given.
 
     Raises:
-      RuntimeError: the server refuses a request.
-      colcast.client.SchemaError: the model has no signature for a format.
+      RuntimeError: the server cannot answer a format.
     """
-    meter = None if pid is None else ProcessMeter(pid)
+    meters: dict[str, Meter] = {} if pid is None else {address: ProcessMeter(pid)}
     lines = []
     for size, data in traffic.items():
-        with RankingClient(target, model, timeout_seconds=_TIMEOUT_SECONDS) as client:
-            requests = {name: [encode(client, name, one) for one in data] for name in formats}
-        answers = {name: reference_answers(target, requests[name]) for name in formats}
-        runs = []
-        for clients in (1, effort.clients):
-            with ClosedLoop(target, clients, timeout_seconds=_TIMEOUT_SECONDS) as senders:
-                runs.append(
-                    compare(requests, senders, effort.rounds, meter=meter, progress=progress)
-                )
-        alone, together = runs
-        for name in formats:
-            expected = expected_answers(requests[name], answers[name], answers[formats[0]])
-            difference = max(map(outputs_difference, expected, answers[name]))
-            figures = figures_of(alone[name]), figures_of(together[name])
-            lines.append(Line(size, name, *figures, difference))
+        series, left_out = prepare([Target("", address)], model, formats, data)
+        if left_out:
+            raise RuntimeError("; ".join(map(str, left_out)))
+        alone, together = (
+            with_clients(series, clients, meters, effort.options, lambda *_: progress())
+            for clients in (1, effort.clients)
+        )
+        lines += [
+            Line(
+                size,
+                one.format,
+                figures_of(by_itself.recording),
+                figures_of(shared.recording),
+                one.difference,
+            )
+            for one, by_itself, shared in zip(series, alone, together, strict=True)
+        ]
     return lines

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import groupby
 
-from colcast.loadtest.figures import Figures
+from colcast.loadtest.figures import Figures, milliseconds, share
 from colcast.loadtest.formats import FORMATS
 from colcast.loadtest.side_by_side import Line
 from rich.box import SIMPLE
@@ -116,15 +116,3 @@ def _plain_table(title: str) -> Table:
         pad_edge=False,
         collapse_padding=True,
     )
-
-
-def milliseconds(value: float) -> str:
-    """Two decimals below ten, one below a hundred; a dash for what was not measured."""
-    if value != value:
-        return "-"
-    return f"{value:.2f}" if value < 10 else f"{value:.1f}"
-
-
-def share(value: float, of: float) -> str:
-    """A percentage; a dash where one of them was not measured."""
-    return "-" if value != value or not of > 0 else f"{100 * value / of:.0f} %"

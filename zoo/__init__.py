@@ -1,11 +1,11 @@
 """Reference models, trained on real data or of sizes that papers published.
 
-movielens/   a ranking model on MovieLens-100K, and the demo of `make demo`
+movielens/   a ranking model on MovieLens-100K
 wide         a model with hundreds of scalar features
 papers/      the eight models papers about recommendation inference are judged on
 registry     all of them by name, with the requests they are sent
 examples     rows as tf.Examples      saving, kept   SavedModels, made once
-columnar     them exported            quiet          without TensorFlow's notes
+columnar     them exported
 """
 
 import os

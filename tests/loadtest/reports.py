@@ -4,11 +4,13 @@ import numpy as np
 from colcast.loadtest.connection import Answer, Request
 from colcast.loadtest.correctness import Check
 from colcast.loadtest.recording import Recording
-from colcast.loadtest.report import Report, Result
+from colcast.loadtest.report import Report
+from colcast.loadtest.result import Result
 from colcast.loadtest.search import Found, Sla, Verdict, Window
 from colcast.loadtest.series import Series, Target
 
 FORMATS = ("example", "repeated", "once")
+RATES = {"example": 400.0, "repeated": 600.0, "once": 1000.0}
 
 
 def recording(seed: int, milliseconds: float, payload: int, errors: int = 0) -> Recording:
@@ -29,21 +31,23 @@ def report(*, wrong: int = 0, errors: int = 0, with_search: bool = True) -> Repo
     results = []
     for place, name in enumerate(FORMATS):
         milliseconds = (8.0, 5.0, 3.0)[place]
-        series = Series(name, Target("", "127.0.0.1:8500"), name, [Request(b"", 200)])
+        series = Series(Target("", "127.0.0.1:8500"), name, [Request(b"", 200)])
         windows = tuple(
             Window(rate, milliseconds * (1 + rate / 500), Verdict.HOLDS)
-            for rate in (50, 100, 200, 400)
+            for rate in (50, 100, 200, RATES[name])
         )
+        again = (Window(RATES[name], milliseconds, Verdict.HOLDS),)
+        found = Found(RATES[name], windows, False, again, confirmed=True)
         results.append(
             Result(
                 series,
                 recording(place, milliseconds, 100_000 // (place + 1), errors * (place == 0)),
                 Check(200, wrong * (place == 2), 0.25 if wrong else 0.0),
                 memory_bytes=300 << 20,
-                found=Found(400.0, windows, False) if with_search else None,
+                found=found if with_search else None,
             )
         )
-    settings = {"command": "colcast loadtest <&>", "model": "movies", "load": "200 a second"}
+    settings = {"command": "colcast loadtest <&>", "model": "movies", "load": "200 per second"}
     sizes = [100] * 2 + [200] * 12 + [300] * 2 + [400, 500, 600, 700]
     sla = Sla(95, 25.0) if with_search else None
     return Report(settings, results, sizes, sla, machine="a test machine")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from colcast.loadtest.arguments import latency_target, parser
 from colcast.loadtest.cli import main
-from colcast.loadtest.series import encode_series
+from colcast.loadtest.series import prepare
 from colcast.server import ServerProcess
 from colcast.zoo import wide
 from colcast.zoo.examples import serialize_request
@@ -18,11 +18,11 @@ from tensorflow.io import TFRecordWriter
 from .conftest import SMALL
 
 
-def loadtest(folder: Path, served: ServerProcess, *options: str) -> dict[str, Any]:
+def loadtest(folder: Path, served: ServerProcess, *options: str, code: int = 0) -> dict[str, Any]:
     """Runs it with little to do; its report."""
     command = ["--target", served.target, "--model", "small", "--sizes", "20", "--distinct", "8"]
     command += ["--windows", "2", "--seconds", "0.5", "--output", str(folder), *options]
-    assert main(command) == 0
+    assert main(command) == code
     assert "<svg" in (folder / "report.html").read_text()
     report: dict[str, Any] = json.loads((folder / "report.json").read_text())
     return report
@@ -75,7 +75,7 @@ def test_two_servers_are_compared_under_their_names(served: ServerProcess, tmp_p
     command += ["--formats", "once", "--windows", "1", "--seconds", "0.3"]
     assert main([*command, "--output", str(tmp_path)]) == 0
     report = json.loads((tmp_path / "report.json").read_text())
-    assert list(by_label(report)) == ["a once", "b once"]
+    assert list(by_label(report)) == ["a: once", "b: once"]
 
 
 def test_recorded_examples_are_replayed_in_every_format(served: ServerProcess, tmp_path: Path):
@@ -95,11 +95,13 @@ def test_the_highest_rate_is_searched_and_shown(
 ):
     """The target is out of reach at once, so the search is short."""
     options = ["--find-max", "--sla-p95", "0.001ms", "--formats", "once", "--seconds", "0.1"]
-    report = loadtest(tmp_path, served, *options)
+    report = loadtest(tmp_path, served, *options, code=1)
     search = report["series"][0]["search"]
-    assert search["highest_rate"] == 0
+    assert search["highest_rate"] is None
     assert len(search["windows"]) >= 2
-    assert "once: 50 /s, p95" in capsys.readouterr().out
+    printed = capsys.readouterr()
+    assert "once: 50 per second, p95" in printed.out
+    assert "once: no rate meets p95 <= 0.001 ms" in printed.err
 
 
 @pytest.mark.parametrize(
@@ -183,9 +185,9 @@ def test_a_server_that_ends_during_the_test_is_named(
     def end_then_encode(*args: Any) -> Any:
         child.kill()
         child.wait()
-        return encode_series(*args)
+        return prepare(*args)
 
-    monkeypatch.setattr("colcast.loadtest.cli.encode_series", end_then_encode)
+    monkeypatch.setattr("colcast.loadtest.cli.prepare", end_then_encode)
     command = ["--target", served.target, "--model", "small", "--rate", "1", "--distinct", "1"]
     command += ["--formats", "once", "--pid", str(child.pid), "--output", str(tmp_path)]
     assert main(command) == 1

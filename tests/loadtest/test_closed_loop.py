@@ -7,7 +7,6 @@ from typing import Any
 import grpc
 import pytest
 from colcast.loadtest.closed_loop import ClosedLoop
-from colcast.loadtest.comparison import Rounds, compare
 from colcast.loadtest.connection import Connection, Request
 
 
@@ -101,20 +100,6 @@ def test_a_server_that_is_not_there_is_an_error_not_an_exception():
         recording = clients.run(requests(b"a"), calls=2)
     assert recording.codes == {"UNAVAILABLE": 2}
     assert recording.per_second == 0
-
-
-def test_formats_take_turns_and_share_the_calls(serve: Any):
-    order: list[bytes] = []
-
-    def note(request: bytes, context: grpc.ServicerContext) -> bytes:
-        order.append(request)
-        return b""
-
-    formats = {name.decode(): requests(name) for name in (b"x", b"y")}
-    with ClosedLoop(serve(note, workers=1), clients=1) as clients:
-        recordings = compare(formats, clients, Rounds(rounds=2, calls=2, warm_up=1))
-    assert b"".join(order) == b"xy" + b"xxyy" + b"yyxx"
-    assert {name: len(found.calls) for name, found in recordings.items()} == {"x": 4, "y": 4}
 
 
 def test_figures_are_per_answered_request(serve: Any):

@@ -4,15 +4,19 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from colcast.loadtest.charts import Bar, Line, bar_chart, histogram, line_chart, round_ticks
+from colcast.loadtest.headline import headline
 from colcast.loadtest.page import render
 from colcast.loadtest.recording import Recording
+from colcast.loadtest.search import Found, Verdict, Window
 
-from .reports import FORMATS, recording, report
+from .reports import FORMATS, report
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -53,18 +57,80 @@ def test_errors_and_late_sends_are_noted():
     assert lateness.startswith("repeated: the load generator could not keep up, 1 % of its sends")
 
 
-def test_a_found_rate_that_misses_its_target_when_measured_again_is_noted():
-    found = report()
-    assert found.notes == []
-    found.results[2].recording = recording(2, 30.0, 1)
-    (note,) = found.notes
-    milliseconds = found.results[2].recording.latency_ms(95)
-    assert note == (
-        f"once: measured once more at 400 /s, p95 was {milliseconds:.1f} ms, "
-        "which misses p95 <= 25 ms"
+def test_a_rate_that_is_not_confirmed_is_claimed_nowhere():
+    doubtful = report()
+    assert doubtful.problems == []
+    again = (Window(1000, 31.0, Verdict.MISSES), Window(900, np.inf, Verdict.MISSES))
+    search = doubtful.results[2].found
+    assert search
+    doubtful.results[2].found = replace(search, again=again, confirmed=False)
+    (problem,) = doubtful.problems
+    assert problem.startswith(
+        "once: no rate is confirmed. 1,000 per second held in the search, but measured again p95 "
+        "was 31.0 ms at 1,000, a call that failed at 900 per second, over the target of 25 ms. "
+        "Longer windows (--seconds), "
     )
-    found.results[2].recording = recording(2, 3.0, 1, errors=200)
-    assert "p95 was a call that failed, which misses p95 <= 25 ms" in found.notes[1]
+    values = doubtful.as_json()
+    assert values["headline"] is None
+    assert values["series"][2]["search"]["highest_rate"] is None
+    assert 'class="headline"' not in render(values)
+
+
+def test_a_search_without_a_rate_is_a_problem():
+    hopeless = report()
+    windows = (Window(50, 90.0, Verdict.MISSES), Window(1.5, 80.0, Verdict.MISSES))
+    hopeless.results[0].found = Found(0.0, windows, False)
+    assert hopeless.problems == ["example: no rate meets p95 <= 25 ms, not even 1.5 per second"]
+
+
+def test_a_rate_limited_by_the_generator_is_a_lower_bound():
+    limited = report()
+    search = limited.results[2].found
+    assert search
+    limited.results[2].found = replace(search, generator_limited=True)
+    assert limited.problems == []
+    assert limited.as_json()["headline"] is None
+    assert "<td>≥ 1,000</td>" in render(limited.as_json())
+
+
+def test_the_headline_names_the_best_format_not_the_last():
+    compared = report(with_search=False)
+    compared.results = [compared.results[place] for place in (0, 2, 1)]
+    told = headline(compared.results)
+    assert told
+    assert (told.best, told.first) == ("once", "example")
+    assert str(told).startswith("once against example: 38 % of the server CPU (3.00 against 8.00")
+
+
+def test_a_search_is_headed_by_the_highest_confirmed_rate():
+    told = headline(report().results)
+    assert told
+    assert told.gains[0].values == "1,000 against 400 requests per second"
+
+
+def test_wrong_scores_win_nothing():
+    told = headline(report(wrong=3).results)
+    assert told
+    assert told.best == "repeated"
+
+
+def test_calls_refused_under_load_are_refusals_and_win_nothing():
+    """What a server says that joins one-row requests of several users in one run."""
+    refusing = report(with_search=False)
+    late = refusing.results[2].recording
+    late.calls = [
+        call._replace(code="INVALID_ARGUMENT") if number % 3 else call
+        for number, call in enumerate(late.calls)
+    ]
+    late.first_error = "INVALID_ARGUMENT: input user_age has 4 rows, expected 1"
+    (problem,) = refusing.problems
+    assert problem.startswith(
+        "once: 1,333 of 2,000 calls refused under load, INVALID_ARGUMENT: input user_age has 4 "
+        "rows, expected 1. Sent alone, each request was answered: "
+    )
+    told = headline(refusing.results)
+    assert told
+    assert told.best == "repeated"
 
 
 def test_texts_are_escaped():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from colcast.loadtest.connection import Answer, Request
 from colcast.loadtest.recording import Recording
-from colcast.loadtest.search import Sla, Verdict, find_max
+from colcast.loadtest.search import Found, Sla, Verdict, confirm, find_max
 
 REQUEST = Request(b"", rows=1)
 P95 = Sla(95, 25.0)
@@ -71,3 +71,32 @@ def test_nothing_sent_meets_nothing():
 
 def test_an_sla_reads_as_people_write_it():
     assert str(Sla(99.9, 12.5)) == "p99.9 <= 12.5 ms"
+
+
+def test_a_rate_that_holds_again_is_confirmed():
+    found, measured = confirm(Found(400.0, (), False), lambda _: recording(5.0), P95)
+    assert (found.rate, found.confirmed, len(found.again)) == (400.0, True, 1)
+    assert len(measured.calls) == 1
+
+
+def test_a_rate_that_misses_again_gives_way_to_a_lower_one_that_holds():
+    found, _ = confirm(
+        Found(400.0, (), False), lambda rate: recording(90.0 if rate > 330 else 5.0), P95
+    )
+    assert found.confirmed
+    assert found.rate == pytest.approx(324)
+    assert [window.verdict for window in found.again] == [
+        *[Verdict.MISSES, Verdict.MISSES, Verdict.HOLDS]
+    ]
+
+
+def test_rates_that_all_miss_again_leave_the_search_unconfirmed():
+    found, _ = confirm(Found(400.0, (), False), lambda _: recording(90.0), P95)
+    assert not found.confirmed
+    assert not found.settled
+    assert len(found.again) == 3
+
+
+def test_without_a_rate_nothing_is_confirmed():
+    found, _ = confirm(Found(0.0, (), False), lambda _: recording(5.0), P95)
+    assert not found.confirmed

@@ -80,7 +80,7 @@ def test_features_left_out_take_the_models_defaults(client: RankingClient, candi
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_demo_stops_its_server(candidates: Candidates, how: signal.Signals):
     demo = subprocess.Popen(
-        [sys.executable, "-u", "-m", "colcast.zoo.movielens.demo"],
+        [sys.executable, "-u", "-m", "colcast.loadtest.demo"],
         stdout=subprocess.PIPE,
         text=True,
     )

@@ -1,6 +1,6 @@
 """Real people's candidates ranked end to end, then the same requests in four formats.
 
-python -m colcast.zoo.movielens.demo
+python -m colcast.loadtest.demo
 """
 
 import argparse
@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
+from colcast.cli.console import report_console
 from colcast.client import RankingClient
 from colcast.export import export_saved_model
-from colcast.loadtest.comparison import Rounds
+from colcast.export.cli import silence_tensorflow
 from colcast.loadtest.formats import RequestData
 from colcast.loadtest.interrupts import interruptible
 from colcast.loadtest.progress import progress_bar
@@ -24,8 +25,6 @@ from colcast.zoo.columnar import USER_FEATURES
 from colcast.zoo.examples import serialize_request
 from colcast.zoo.movielens import train
 from colcast.zoo.movielens.features import Candidates, RankingRequest
-from colcast.zoo.quiet import quieten_tensorflow
-from rich.console import Console
 from rich.table import Table
 
 MODEL = "movielens"
@@ -36,7 +35,7 @@ _FORMATS = (*_EXACT, "late")
 _CLIENTS = 4
 _DISTINCT_REQUESTS = 10  # of every size, each of another user
 
-console = Console()
+console = report_console()
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -44,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work-dir", type=Path, default=train.WORK_DIR)
     args = parser.parse_args(argv)
-    quieten_tensorflow()
+    silence_tensorflow()
     try:
         with interruptible():
             return run(args.work_dir)
@@ -116,7 +115,7 @@ def traffic(candidates: Candidates, sizes: Sequence[int]) -> dict[int, list[Requ
 
 def measure(server: ServerProcess, candidates: Candidates) -> list[Line]:
     """Compares the formats, with a progress bar."""
-    effort = Effort(_CLIENTS, Rounds(rounds=10, calls=20))
+    effort = Effort(_CLIENTS)
     say("Comparing formats")
     data = traffic(candidates, _SIZES)
     steps = effort.steps(len(_SIZES), len(_FORMATS))
