@@ -25,7 +25,7 @@ from colcast.export._traffic import read_traffic
 from colcast.export._trial import Trial, loaded
 from colcast.export._user_side import mark_user_features
 from colcast.export._vocabulary import known_values
-from colcast.export._warmup import write_warmup
+from colcast.export._warmup import EVERY_SERVER, NATIVE_SERVER, write_warmup
 from colcast.export.late import LateReport
 
 COLUMNAR = "columnar"
@@ -89,7 +89,7 @@ def export_saved_model(
         ]
         traffic = read_traffic(Path(examples), conversions[0].source_input) if examples else None
         conversions = mark_user_features(conversions, user_features, traffic)
-        reports, logs = [], []
+        reports, logs, logs_once = [], [], []
         sources = {
             c.name: RowSource(c.features, known_values(meta_graph, c, source / "assets"), seed)
             for c in conversions
@@ -106,14 +106,15 @@ def export_saved_model(
                     parity = trial.parity()
                     made = _add_late(trial, conversion, tolerance) if late else ()
                     reports.append(SignatureReport.of(conversion, parity, *made))
-                    logs += trial.warmup(warmup, reports[-1].once)
+                    logs += trial.warmup(warmup)
+                    logs_once += trial.warmup_once(warmup, reports[-1].once)
         else:
             note = f"the variables ({size / 2**20:,.0f} MB) are not loaded to compare scores"
             reports = [SignatureReport.of(c, Parity(note=note)) for c in conversions]
         _publish(meta_graph, reports, default)
         write_graph(folder, proto)
-        if logs:
-            write_warmup(folder, logs)
+        write_warmup(folder, EVERY_SERVER, logs)
+        write_warmup(folder, NATIVE_SERVER, logs_once)
         report = ExportReport(
             saved_model=str(source),
             output=str(target),

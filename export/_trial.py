@@ -91,20 +91,18 @@ class Trial:
         except ExportError as error:
             return str(error)
 
-    def warmup(self, row_counts: Sequence[int], once: Sequence[str]) -> list[Any]:
-        """Warm-up requests of each row count: for the columnar signature, and for those in `once`.
+    def warmup(self, row_counts: Sequence[int]) -> list[Any]:
+        """Warm-up requests of each row count with the user on every row: any server runs them."""
+        columns = [self._accepted(count).columns() for count in row_counts]
+        return [self._warmup_request(self._conversion.name, each) for each in columns]
 
-        The columnar ones have the user on every row: servers that do not expand can run them.
-        """
-        logs = []
-        for count in row_counts:
-            columns = self._accepted(count).columns()
-            user_once = self._once(columns)
-            for name in (self._conversion.name, *once):
-                signature = self._meta_graph.signature_def[name]
-                inputs = user_once if name in once else columns
-                logs.append(warmup_request(name, inputs, signature))
-        return logs
+    def warmup_once(self, row_counts: Sequence[int], signatures: Sequence[str]) -> list[Any]:
+        """Warm-up requests of each row count with the user on one, for each of the signatures."""
+        columns = [self._once(self._accepted(count).columns()) for count in row_counts]
+        return [self._warmup_request(name, each) for each in columns for name in signatures]
+
+    def _warmup_request(self, name: str, columns: Columns) -> Any:
+        return warmup_request(name, columns, self._meta_graph.signature_def[name])
 
     def _add_late(self, **options: Any) -> LateReport:
         features = self._conversion.features

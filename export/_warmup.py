@@ -1,4 +1,9 @@
-"""Warm-up requests: servers run them when they load a model, before real ones come."""
+"""Warm-up requests: servers run them when they load a model, before real ones come.
+
+Those with the user once stand in a file of their own, which the native server reads as well. A
+TensorFlow Serving with batching takes requests only whose inputs have equally many rows, and does
+not load a model one of whose warm-up requests fails.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -7,7 +12,8 @@ from typing import Any
 import tensorflow as tf
 from colcast.export._serving_messages import PredictionLog
 
-FILE = Path("assets.extra", "tf_serving_warmup_requests")
+EVERY_SERVER = Path("assets.extra", "tf_serving_warmup_requests")
+NATIVE_SERVER = Path("assets.extra", "colcast_warmup_requests")
 
 
 def warmup_request(signature: str, inputs: Mapping[str, Any], signature_def: Any) -> Any:
@@ -27,11 +33,13 @@ def warmup_request(signature: str, inputs: Mapping[str, Any], signature_def: Any
     return log
 
 
-def write_warmup(folder: Path, logs: Sequence[Any]) -> None:
-    """Adds requests to a SavedModel folder, behind those that it has."""
-    file = folder / FILE
-    file.parent.mkdir(exist_ok=True)
-    present = list(tf.data.TFRecordDataset(str(file)).as_numpy_iterator()) if file.exists() else []
-    with tf.io.TFRecordWriter(str(file)) as writer:
+def write_warmup(folder: Path, file: Path, logs: Sequence[Any]) -> None:
+    """Adds requests to a file of a SavedModel folder, behind those that it has."""
+    if not logs:
+        return
+    path = folder / file
+    path.parent.mkdir(exist_ok=True)
+    present = list(tf.data.TFRecordDataset(str(path)).as_numpy_iterator()) if path.exists() else []
+    with tf.io.TFRecordWriter(str(path)) as writer:
         for record in [*present, *(log.SerializeToString(deterministic=True) for log in logs)]:
             writer.write(record)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import tensorflow as tf
+from colcast.export._columns import scope_name
 from colcast.export.late._emitter import Emitter
 from colcast.export.late._findings import Finding, Findings, Kind
 from colcast.export.late._flat_graph import (
@@ -52,6 +53,8 @@ class LateGraph:
         self._inputs = {producer(tensor) for tensor in signature.inputs.values()}
         self._item_inputs = set(signature.items.values())
         self._again = self._nodes_computed_again(graph, list(signature.outputs.values()))
+        self._placed: dict[str, str] = {}  # placeholder to its new one
+        self._read: dict[str, str] = {}  # placeholder to what reads the new one for it
         self._replaced: dict[str, str] = {}
         self._expanded: dict[str, str] = {}
         self._multiples: dict[tuple[int, int], str] = {}
@@ -121,7 +124,7 @@ class LateGraph:
     def once(self, tensor: str) -> str:
         """The tensor at one row; of the user's side or free."""
         if producer(tensor) in self._inputs:
-            return self._placed(tensor)
+            return self._read[tensor]
         return tensor if self.side(tensor) is Side.FREE else self.emit.name("user", tensor)
 
     def many(self, tensor: str) -> str:
@@ -132,7 +135,7 @@ class LateGraph:
         if side is Side.FREE:
             return tensor
         if tensor in self._item_inputs:
-            return self._placed(tensor)
+            return self._read[tensor]
         if side is Side.ITEM and producer(tensor) not in self._inputs:
             return self.emit.name("item", tensor)
         if finding.kind is Kind.CONSTANT:
@@ -170,17 +173,31 @@ class LateGraph:
     # Writing.
 
     def place_inputs(self, signature: Signature) -> None:
-        """Writes the placeholders: those of the user for one row."""
-        for tensor in signature.inputs.values():
+        """Writes the placeholders, and checks that what a request gives once has its one row.
+
+        TensorFlow does not compare what is fed with a placeholder's shape, and a batching session
+        feeds the rows of several requests together, which are several users. These placeholders
+        leave their rows open: an optimizer removes a check that the static shape says cannot fail.
+        """
+        for column, tensor in signature.inputs.items():
             placeholder = self._session.graph.get_tensor_by_name(tensor)
+            added = self.emit.apply(
+                placeholder.op.node_def, self.emit.name("inputs", scope_name(column)), []
+            )
+            self._placed[tensor] = self._read[tensor] = f"{added.name}:0"
             shape = placeholder.shape
-            if tensor in signature.user.values() and shape.rank:
-                shape = tf.TensorShape([1]).concatenate(shape[1:])
-            added = self.emit.copy(placeholder.op.node_def, producer(self._placed(tensor)), [])
-            added.attr["shape"].shape.CopyFrom(shape.as_proto())
+            if column not in signature.once or not shape.rank:
+                continue
+            inner = shape[1:]
+            rows_open = tf.TensorShape([None]).concatenate(inner)
+            added.attr["shape"].shape.CopyFrom(rows_open.as_proto())
+            expected = tf.TensorShape([1 if shape[0] is None else shape[0]]).concatenate(inner)
+            kinds = {"T": placeholder.dtype, "shape": expected}
+            name = self.emit.name("one_row", scope_name(column))
+            self._read[tensor] = self.emit.add("EnsureShape", name, [f"{added.name}:0"], **kinds)
         first = next(iter(signature.items.values()))
         name = self.emit.name("expand", "candidates")
-        shape = self.emit.shape(name, self._placed(first), self.dtype(first))
+        shape = self.emit.shape(name, self._placed[first], self.dtype(first))
         self._rows = self.emit.section(self.emit.name("expand", "rows"), shape, 0, 1)
 
     def is_input(self, node: str) -> bool:
@@ -196,11 +213,8 @@ class LateGraph:
             inputs = [self.many(tensor), *controls]
             name = self.emit.name("outputs", str(number))
             outputs[key] = self.emit.add("Identity", name, inputs, T=self.dtype(tensor))
-        new = signature.moved(self._placed, outputs)
+        new = signature.moved(self._placed.__getitem__, outputs)
         return new, self.emit.needed_for([*new.inputs.values(), *outputs.values()])
-
-    def _placed(self, placeholder: str) -> str:
-        return self.emit.name("inputs", placeholder)
 
     def write_user(self, node: NodeDef) -> None:
         """Writes a node of the user's side: at one row and, where it is neither, at N."""

@@ -14,7 +14,9 @@ namespace {
 
 using tensorflow::serving::PredictionLog;
 
-constexpr char kFile[] = "/assets.extra/tf_serving_warmup_requests";
+// The second one is the exporter's, for requests that TensorFlow Serving may refuse.
+constexpr const char* kFiles[] = {"/assets.extra/tf_serving_warmup_requests",
+                                  "/assets.extra/colcast_warmup_requests"};
 constexpr int kMaxRecords = 1000;
 
 Status Run(const Servable& servable, const PredictionLog& log) {
@@ -57,30 +59,38 @@ Status Replay(const Servable& servable, const std::string& record, int iteration
   return OkStatus();
 }
 
+Status ReplayFile(const Servable& servable, const std::string& path, int iterations,
+                  int* num_records) {
+  TfRecordReader reader(path);
+  std::string record;
+  for (int number = 1;; ++number) {
+    bool at_end = false;
+    Status status = reader.Next(&record, &at_end);
+    if (!status.ok() || at_end) return status;
+    if (number > kMaxRecords) {
+      return InvalidArgument("warm-up: ", path, " has more than ", kMaxRecords, " records");
+    }
+    ++*num_records;
+    status = Replay(servable, record, iterations);
+    if (!status.ok()) {
+      status.message =
+          "warm-up: record " + std::to_string(number) + " of " + path + ": " + status.message;
+      return status;
+    }
+  }
+}
+
 }  // namespace
 
 Status WarmUp(const Servable& servable, const std::string& directory, const WarmupOptions& options,
               int* num_records) {
   *num_records = 0;
   if (!options.enabled) return OkStatus();
-  const std::string path = directory + kFile;
-  TfRecordReader reader(path);
-  std::string record;
-  while (true) {
-    bool at_end = false;
-    Status status = reader.Next(&record, &at_end);
-    if (!status.ok() || at_end) return status;
-    if (*num_records == kMaxRecords) {
-      return InvalidArgument("warm-up: ", path, " has more than ", kMaxRecords, " records");
-    }
-    ++*num_records;
-    status = Replay(servable, record, options.iterations);
-    if (!status.ok()) {
-      status.message =
-          "warm-up: record " + std::to_string(*num_records) + " of " + path + ": " + status.message;
-      return status;
-    }
+  for (const char* file : kFiles) {
+    const Status status = ReplayFile(servable, directory + file, options.iterations, num_records);
+    if (!status.ok()) return status;
   }
+  return OkStatus();
 }
 
 }  // namespace colcast::inference

@@ -15,8 +15,9 @@ struct WarmupOptions {
   int iterations = 1;  // of each request
 };
 
-// Runs the requests in `directory`/assets.extra/tf_serving_warmup_requests on the calling thread,
-// if there is such a file: TFRecords of tensorflow.serving.PredictionLog, at most 1000. The first
+// Runs the requests in `directory`/assets.extra/tf_serving_warmup_requests, then those in its
+// colcast_warmup_requests, on the calling thread. Either file may be missing; each holds at most
+// 1000 TFRecords of tensorflow.serving.PredictionLog. The first
 // request that fails is the error, as in TensorFlow Serving; so are DATA_LOSS as TfRecordReader has
 // it, INVALID_ARGUMENT for a record that is no PredictionLog or one too many, and UNIMPLEMENTED for
 // a session_run_log or predict_streamed_log. Messages name the file and count the records from 1.

@@ -239,6 +239,32 @@ def build_ragged(folder: Path) -> None:
     save(module, folder, RAGGED, score)
 
 
+PAIRS = {
+    "user_pairs": tf.io.RaggedFeature(
+        tf.float32, "user_pairs", [tf.io.RaggedFeature.UniformRowLength(2)]
+    ),
+    "price": tf.io.FixedLenFeature([], tf.float32),
+}
+
+
+def pairs_row(random: Random) -> dict[str, list[Any]]:
+    """An even number of values, as the model needs them."""
+    pairs = values(tf.float32, 2 * int(random.integers(0, 4)), random)
+    return {"user_pairs": pairs, "price": values(tf.float32, 1, random)}
+
+
+def build_pairs(folder: Path) -> None:
+    """A user's pairs of numbers; the model fails on an odd number of values in a request."""
+    module = tf.Module()
+    module.scale = weight(1)
+
+    def score(features: Any) -> Any:
+        pairs = features["user_pairs"].to_tensor()
+        return tf.tanh(tf.reduce_sum(pairs, [1, 2])) * features["price"] * module.scale
+
+    save(module, folder, PAIRS, score)
+
+
 CONTROL = {
     "x": tf.io.FixedLenFeature([3], tf.float32),
     "steps": tf.io.FixedLenFeature([], tf.int64),
@@ -431,6 +457,7 @@ MODELS = {
     "vocabulary_file_and_table": Model(build_table, TABLE),
     "sparse_combiners": Model(build_combiners, COMBINERS, combiners_row),
     "ragged_partitions": Model(build_ragged, RAGGED, ragged_row),
+    "pairs": Model(build_pairs, PAIRS, pairs_row),
     "branch_and_loop": Model(build_control_flow, CONTROL),
     "decode_proto": Model(build_decode_proto, PROTO, proto_row),
     "keras_functional": Model(build_keras_functional, KERAS),

@@ -11,6 +11,7 @@ from rich.console import Console
 from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
 
 from .conftest import example, served
+from .models import MODELS
 
 
 def request(*rows: bytes) -> predict_pb2.PredictRequest:
@@ -131,14 +132,32 @@ def test_warmup_requests_are_ones_that_servers_can_run(embedded, tmp_path):
             assert np.shape(model.run("columnar", columns)["scores"]) == (rows,)
 
 
-def test_late_warmup_sends_the_user_once(embedded, tmp_path):
+def test_late_warmup_sends_the_user_once_in_a_file_of_its_own(embedded, tmp_path):
     output = tmp_path / "out"
     export_saved_model(embedded, output, user_features=["user_*"], late=True, warmup=[5])
-    file = output / "assets.extra" / "tf_serving_warmup_requests"
-    logs = [
-        prediction_log_pb2.PredictionLog.FromString(record.numpy()).predict_log.request
-        for record in tf.data.TFRecordDataset(str(file))
-    ]
-    rows = {log.model_spec.signature_name: log.inputs["user_age"].tensor_shape for log in logs}
-    assert rows["columnar"].dim[0].size == 5
-    assert rows["columnar_late"].dim[0].size == 1
+    users = {}
+    for name in ("tf_serving_warmup_requests", "colcast_warmup_requests"):
+        for record in tf.data.TFRecordDataset(str(output / "assets.extra" / name)):
+            request = prediction_log_pb2.PredictionLog.FromString(
+                record.numpy()
+            ).predict_log.request
+            users[name, request.model_spec.signature_name] = request.inputs["user_age"]
+    rows = {key: tensor.tensor_shape.dim[0].size for key, tensor in users.items()}
+    assert rows["tf_serving_warmup_requests", "columnar"] == 5
+    assert rows["colcast_warmup_requests", "columnar_late"] == 1
+    assert ("tf_serving_warmup_requests", "columnar_late") not in rows
+
+
+def test_late_expansion_is_tried_with_recorded_rows_where_generated_ones_fail(tmp_path):
+    MODELS["pairs"].build(tmp_path / "model")
+    examples = MODELS["pairs"].examples(200)
+    report = export_saved_model(
+        tmp_path / "model",
+        tmp_path / "out",
+        user_features=["user_*"],
+        late=True,
+        examples=record(tmp_path / "traffic", *examples),
+    )
+    late = report.signatures[0].late
+    assert late is not None
+    assert late.user_ops > 0

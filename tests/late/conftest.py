@@ -6,12 +6,16 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from colcast.export import export_saved_model
 from colcast.export.late import LateReport, add_late_signature
+
+from . import ranker
 
 v1 = tf.compat.v1
 Columns = dict[str, Any]
@@ -145,3 +149,18 @@ class Model:
 def model() -> type[Model]:
     """Builds a columnar model and its late signature."""
     return Model
+
+
+@pytest.fixture(scope="session")
+def base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where version 1 of the ranker is, exported late; the model as it was stands beside it."""
+    folder = tmp_path_factory.mktemp("late")
+    ranker.save(folder / "model")
+    export_saved_model(
+        folder / "model",
+        folder / "ranker" / "1",
+        user_features=["user_*"],
+        late=True,
+        warmup=[1, 5],
+    )
+    return folder / "ranker"

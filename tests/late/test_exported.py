@@ -11,61 +11,14 @@ from colcast.client import RankingClient
 from colcast.export import export_saved_model
 from colcast.server import ServerProcess
 
-layers = tf.keras.layers
-SPEC = {
-    "user_age": tf.io.FixedLenFeature([], tf.int64, default_value=30),
-    "user_words": tf.io.VarLenFeature(tf.string),
-    "item_id": tf.io.FixedLenFeature([], tf.int64),
-    "item_price": tf.io.FixedLenFeature([2], tf.float32, default_value=[1.0, 2.0]),
-}
-USER = {"user_age": 44, "user_words": ["red", "unheard of", "blue"]}
-ITEMS = [{"item_id": 7 * n % 40, "item_price": [n / 3, -1.0]} for n in range(23)]
-
-
-class _Ranker(tf.Module):  # type: ignore[misc]
-    """User and item towers, their product beside them in a network with batch normalisation."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        tf.keras.utils.set_random_seed(1)
-        self.words = layers.StringLookup(vocabulary=["red", "green", "blue"])
-        self.word_table = layers.Embedding(4, 8)
-        self.item_table = layers.Embedding(40, 8)
-        self.tower = layers.Dense(8, activation="relu")
-        self.norm = layers.BatchNormalization(beta_initializer="ones", gamma_initializer="uniform")
-        self.top = layers.Dense(16, activation="relu", bias_initializer="uniform")
-        self.score = layers.Dense(1, activation="sigmoid")
-
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])  # type: ignore[untyped-decorator]
-    def serve(self, examples: Any) -> dict[str, Any]:
-        """Scores serialized examples."""
-        columns = tf.io.parse_example(examples, SPEC)
-        words = self.word_table(self.words(tf.sparse.to_dense(columns["user_words"])))
-        age = tf.math.log1p(tf.cast(columns["user_age"], tf.float32))[:, None]
-        user = self.tower(tf.concat([tf.reduce_sum(words, axis=1), age], 1))
-        item = self.item_table(tf.math.floormod(columns["item_id"], 40))
-        together = tf.concat([item, user, user * item, columns["item_price"]], 1)
-        return {"score": self.score(self.top(self.norm(together)))[:, 0]}
-
-
-@pytest.fixture(scope="module")
-def base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the exported model's version is."""
-    folder = tmp_path_factory.mktemp("late")
-    module = _Ranker()
-    module.serve(tf.constant([_example(USER | ITEMS[0])]))
-    tf.saved_model.save(module, str(folder / "model"), {"serving_default": module.serve})
-    export_saved_model(
-        folder / "model", folder / "ranker" / "1", user_features=["user_*"], late=True
-    )
-    return folder / "ranker"
+from .ranker import ITEMS, USER, example
 
 
 @pytest.fixture(scope="module")
 def expected(base_path: Path) -> Any:
     """The scores of the original signature."""
     loaded = tf.saved_model.load(str(base_path / "1"))
-    examples = tf.constant([_example(USER | item) for item in ITEMS])
+    examples = tf.constant([example(USER | item) for item in ITEMS])
     return loaded.signatures["serving_default"](examples=examples)["score"].numpy()
 
 
@@ -100,7 +53,7 @@ def test_native_server_scores_the_user_sent_once_equal_to_the_last_bit(
     client: RankingClient, base_path: Path
 ) -> None:
     assert "columnar_exact" in tf.saved_model.load(str(base_path / "1")).signatures
-    examples = [_example(USER | item) for item in ITEMS]
+    examples = [example(USER | item) for item in ITEMS]
     expected = client.predict_examples(examples).scores
     np.testing.assert_array_equal(client.rank(USER, ITEMS).scores, expected)
 
@@ -113,7 +66,7 @@ def test_native_server_scores_the_same_late(client: RankingClient, expected: Any
 def test_defaults_and_empty_lists_hold_for_late_columns_too(client: RankingClient) -> None:
     user, items = {"user_words": []}, [{"item_id": n} for n in range(5)]
     late = client.rank(user, items, target="late").scores
-    examples = [_example(user | item) for item in items]
+    examples = [example(user | item) for item in items]
     np.testing.assert_allclose(late, client.predict_examples(examples).scores, rtol=1e-5)
 
 
@@ -121,7 +74,7 @@ def test_recorded_examples_are_tried_too(base_path: Path, tmp_path: Path) -> Non
     recorded = tmp_path / "recorded"
     with tf.io.TFRecordWriter(str(recorded)) as writer:
         for item in ITEMS:
-            writer.write(_example(USER | item))
+            writer.write(example(USER | item))
     report = export_saved_model(
         base_path.parent / "model",
         tmp_path / "out",
@@ -133,17 +86,3 @@ def test_recorded_examples_are_tried_too(base_path: Path, tmp_path: Path) -> Non
     assert late is not None
     assert late.user_ops > 10
     assert max(difference["score"] for difference in late.proof.values()) < 1e-5
-
-
-def _example(row: dict[str, Any]) -> bytes:
-    example = tf.train.Example()
-    for name, value in row.items():
-        values = value if isinstance(value, list) else [value]
-        feature = example.features.feature[name]
-        if values and isinstance(values[0], str):
-            feature.bytes_list.value.extend(word.encode() for word in values)
-        elif values and isinstance(values[0], float):
-            feature.float_list.value.extend(values)
-        elif values:
-            feature.int64_list.value.extend(values)
-    return bytes(example.SerializeToString())

@@ -1,0 +1,64 @@
+"""A model that parses tf.Example, with a user tower, a multi-valued feature and item tables."""
+
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+layers = tf.keras.layers
+SPEC = {
+    "user_age": tf.io.FixedLenFeature([], tf.int64, default_value=30),
+    "user_words": tf.io.VarLenFeature(tf.string),
+    "item_id": tf.io.FixedLenFeature([], tf.int64),
+    "item_price": tf.io.FixedLenFeature([2], tf.float32, default_value=[1.0, 2.0]),
+}
+USER = {"user_age": 44, "user_words": ["red", "unheard of", "blue"]}
+ITEMS = [{"item_id": 7 * n % 40, "item_price": [n / 3, -1.0]} for n in range(23)]
+
+
+class Ranker(tf.Module):  # type: ignore[misc]
+    """User and item towers, their product beside them in a network with batch normalisation."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        tf.keras.utils.set_random_seed(1)
+        self.words = layers.StringLookup(vocabulary=["red", "green", "blue"])
+        self.word_table = layers.Embedding(4, 8)
+        self.item_table = layers.Embedding(40, 8)
+        self.tower = layers.Dense(8, activation="relu")
+        self.norm = layers.BatchNormalization(beta_initializer="ones", gamma_initializer="uniform")
+        self.top = layers.Dense(16, activation="relu", bias_initializer="uniform")
+        self.score = layers.Dense(1, activation="sigmoid")
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])  # type: ignore[untyped-decorator]
+    def serve(self, examples: Any) -> dict[str, Any]:
+        """Scores serialized examples."""
+        columns = tf.io.parse_example(examples, SPEC)
+        words = self.word_table(self.words(tf.sparse.to_dense(columns["user_words"])))
+        age = tf.math.log1p(tf.cast(columns["user_age"], tf.float32))[:, None]
+        user = self.tower(tf.concat([tf.reduce_sum(words, axis=1), age], 1))
+        item = self.item_table(tf.math.floormod(columns["item_id"], 40))
+        together = tf.concat([item, user, user * item, columns["item_price"]], 1)
+        return {"score": self.score(self.top(self.norm(together)))[:, 0]}
+
+
+def save(folder: Path) -> None:
+    """Writes the model as a SavedModel."""
+    module = Ranker()
+    module.serve(tf.constant([example(USER | ITEMS[0])]))
+    tf.saved_model.save(module, str(folder), {"serving_default": module.serve})
+
+
+def example(row: dict[str, Any]) -> bytes:
+    """A row as a serialized tf.Example."""
+    example = tf.train.Example()
+    for name, value in row.items():
+        values = value if isinstance(value, list) else [value]
+        feature = example.features.feature[name]
+        if values and isinstance(values[0], str):
+            feature.bytes_list.value.extend(word.encode() for word in values)
+        elif values and isinstance(values[0], float):
+            feature.float_list.value.extend(values)
+        elif values:
+            feature.int64_list.value.extend(values)
+    return bytes(example.SerializeToString())
