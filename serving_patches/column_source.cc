@@ -1,7 +1,6 @@
 #include "serving_patches/column_source.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "tensorflow/core/platform/tstring.h"
 #include "tf_patches/repeat_row.h"
@@ -14,8 +13,7 @@ ProtoColumn::ProtoColumn(const tensorflow::TensorProto& proto) : proto_(&proto) 
 
 double ProtoColumn::ExtraBytes(int64_t copies) const {
   double elements = 1;
-  for (const int64_t dim : dims_) elements *= std::max<int64_t>(0, dim);
-  if (elements >= static_cast<double>(std::numeric_limits<int64_t>::max())) return 0;
+  for (const int64_t dim : dims_) elements *= dim;
   const bool strings = dtype() == tensorflow::DT_STRING;
   double bytes =
       elements * (strings ? sizeof(tensorflow::tstring) : tensorflow::DataTypeSize(dtype()));

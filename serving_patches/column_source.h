@@ -27,8 +27,8 @@ class ColumnSource {
 
   // The memory that the column's tensor takes, with its row repeated `copies` times, beyond the
   // bytes in which it was sent: numbers that are shorter on the wire, elements that a short list
-  // repeats to fill its shape, copies of the row. From sizes alone; 0 for dims that no tensor has.
-  // A double, because it does not overflow.
+  // repeats to fill its shape, copies of the row. From sizes alone. A double does not overflow.
+  // REQUIRES: dims() have passed the expansion rule.
   virtual double ExtraBytes(int64_t copies) const = 0;
 
   // Decodes the column into a tensor of shape `target`: that of dims(), or, for a column of one

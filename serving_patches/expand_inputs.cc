@@ -4,6 +4,8 @@
 #include <cstdlib>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "serving_patches/column_source.h"
 #include "serving_patches/signature_inputs.h"
@@ -16,12 +18,28 @@ using google::protobuf::Map;
 using tensorflow::Tensor;
 using tensorflow::TensorProto;
 
+constexpr char kExpand[] = "TF_SERVING_EXPAND_USER_FEATURES";
+constexpr char kMaxExpandedBytes[] = "TF_SERVING_MAX_EXPANDED_BYTES";
+
 bool ExpansionIsOn() {
   static const bool on = [] {
-    const char* const value = std::getenv("TF_SERVING_EXPAND_USER_FEATURES");
+    const char* const value = std::getenv(kExpand);
     return value == nullptr || absl::string_view(value) != "0";
   }();
   return on;
+}
+
+absl::StatusOr<SignatureInputs::Limits> ReadLimits() {
+  SignatureInputs::Limits limits;
+  limits.max_expanded_bytes_setting = kMaxExpandedBytes;
+  const char* const value = std::getenv(kMaxExpandedBytes);
+  if (value == nullptr) return limits;
+  if (!absl::SimpleAtoi(value, &limits.max_expanded_bytes) || limits.max_expanded_bytes < 0) {
+    return absl::FailedPreconditionError(absl::StrCat("the server's environment has ",
+                                                      kMaxExpandedBytes, "=", value,
+                                                      ", expected a number of bytes"));
+  }
+  return limits;
 }
 
 }  // namespace
@@ -32,7 +50,9 @@ absl::Status ExpandedInputValues(const tensorflow::SignatureDef& signature,
   if (!ExpansionIsOn() || signature.inputs_size() < 2) {
     return tensorflow::saved_model::GetInputValues(signature, request_inputs, inputs);
   }
-  absl::StatusOr<SignatureInputs> prepared = SignatureInputs::Create(signature);
+  static const absl::StatusOr<SignatureInputs::Limits> limits = ReadLimits();
+  if (!limits.ok()) return limits.status();
+  absl::StatusOr<SignatureInputs> prepared = SignatureInputs::Create(signature, *limits);
   if (!prepared.ok()) return prepared.status();
 
   std::vector<ProtoColumn> columns;

@@ -20,6 +20,10 @@ namespace colcast {
 // INVALID_ARGUMENT, as GetInputValues() has it, for a missing or unknown input and for a proto that
 // is no tensor; besides for what the expansion rule rejects (expansion_rule.h).
 //
+// RESOURCE_EXHAUSTED if the tensors would take more memory beyond the bytes that were sent than
+// TF_SERVING_MAX_EXPANDED_BYTES in the environment, 1 GiB without it: a small request must not fill
+// the memory. The variable is read at the first call; FAILED_PRECONDITION if it holds no number.
+//
 // It is GetInputValues() itself, shapes unchecked, for a signature of one input, which has nothing
 // to expand, and for every signature if TF_SERVING_EXPAND_USER_FEATURES=0 is in the environment
 // when the process first calls it.

@@ -1,8 +1,10 @@
 // The fork's entry, side by side with the function of TensorFlow it replaces.
 #include "serving_patches/expand_inputs.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <iostream>
 #include <map>
 #include <string>
 #include <utility>
@@ -22,6 +24,8 @@ using tensorflow::Tensor;
 using tensorflow::TensorProto;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 using Request = std::map<std::string, TensorProto>;
@@ -153,18 +157,78 @@ TEST(ExpandedInputValuesTest, FailsWithTheCodeItHadBefore) {
   }
 }
 
-// The switch is read once a process: this test's body runs in one of its own.
-TEST(ExpandedInputValuesDeathTest, TheEnvironmentSwitchesItOff) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
-  const auto run_switched_off = [] {
-    setenv("TF_SERVING_EXPAND_USER_FEATURES", "0", 1);
-    NamedTensors inputs;
-    const Request request{{"user", Column({405})}, {"item", Column({1, 2})}};
-    const bool ok = Expanded(request, inputs).ok();
-    const bool unexpanded = ByName(inputs)["u:0"] == std::vector<int64_t>{405};
-    std::exit(ok && unexpanded ? 0 : 1);
+TensorProto Shaped(const std::vector<int64_t>& dims) {
+  TensorProto proto;
+  proto.set_dtype(tensorflow::DT_INT64);
+  for (const int64_t dim : dims) proto.mutable_tensor_shape()->add_dim()->set_size(dim);
+  proto.add_int64_val(1);
+  return proto;
+}
+
+// The shapes of tests/conformance/test_dtypes.py, for inputs of declared and of unknown rank.
+TEST(ExpandedInputValuesTest, AShapeThatNoTensorHasIsTheFaultOfItsInput) {
+  const std::vector<std::vector<int64_t>> shapes = {{-1},
+                                                    {-1, 2},
+                                                    {int64_t{1} << 62},
+                                                    {int64_t{1} << 62, int64_t{1} << 62},
+                                                    {int64_t{1} << 40, int64_t{1} << 40, 0}};
+  for (const bool unknown_rank : {false, true}) {
+    SignatureDef signature = Scoring();
+    if (unknown_rank) (*signature.mutable_inputs())["user"].clear_tensor_shape();
+    for (const std::vector<int64_t>& shape : shapes) {
+      const Request request{{"user", Shaped(shape)}, {"item", Column({1, 2})}};
+      NamedTensors inputs;
+      const absl::Status status = ExpandedInputValues(
+          signature, Map<std::string, TensorProto>(request.begin(), request.end()), inputs);
+      EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+      EXPECT_THAT(std::string(status.message()), StartsWith("input \"user\""));
+      EXPECT_THAT(std::string(status.message()), Not(HasSubstr("\"item\"")));
+      EXPECT_TRUE(inputs.empty());
+    }
+  }
+}
+
+TEST(ExpandedInputValuesTest, ASmallRequestCannotFillTheMemory) {
+  NamedTensors inputs;
+  const Request request{{"user", Column({1})}, {"item", Shaped({int64_t{1} << 40})}};
+  const absl::Status status = Expanded(request, inputs);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("TF_SERVING_MAX_EXPANDED_BYTES is 1073741824"));
+}
+
+// The environment is read once per process: these bodies run in processes of their own.
+class ExpandedInputValuesDeathTest : public ::testing::Test {
+ protected:
+  void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+};
+
+// Ends the process with the status as its last words.
+[[noreturn]] void ExpandAndExit(const char* variable, const char* value) {
+  setenv(variable, value, 1);
+  NamedTensors inputs;
+  const Request request{{"user", Column({405})}, {"item", Column({1, 2})}};
+  const absl::Status status = Expanded(request, inputs);
+  const size_t user_rows = ByName(inputs)["u:0"].size();
+  std::cerr << status << "; user has " << user_rows << " rows\n";
+  std::exit(0);
+}
+
+TEST_F(ExpandedInputValuesDeathTest, TheEnvironmentSwitchesItOff) {
+  EXPECT_EXIT(ExpandAndExit("TF_SERVING_EXPAND_USER_FEATURES", "0"), ::testing::ExitedWithCode(0),
+              "OK; user has 1 rows");
+}
+
+TEST_F(ExpandedInputValuesDeathTest, TheEnvironmentSetsTheLimit) {
+  const auto expect = [](const char* bytes, const char* answer) {
+    EXPECT_EXIT(ExpandAndExit("TF_SERVING_MAX_EXPANDED_BYTES", bytes), ::testing::ExitedWithCode(0),
+                answer);
   };
-  EXPECT_EXIT(run_switched_off(), ::testing::ExitedWithCode(0), "");
+  expect("1000000", "OK; user has 2 rows");
+  expect("1", "RESOURCE_EXHAUSTED: .*TF_SERVING_MAX_EXPANDED_BYTES is 1");
+  for (const char* const wrong : {"1GiB", "-1", ""}) {
+    expect(wrong, "FAILED_PRECONDITION: .*TF_SERVING_MAX_EXPANDED_BYTES=.*a number of bytes");
+  }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -28,12 +29,22 @@ bool IsMissing(const DeclaredInput& declared, const ReceivedShape& received) {
   return received.absent && !declared.has_default;
 }
 
+// Whether a tensor can have these dimensions: none negative, and its bytes are countable. They are
+// multiplied in order, as TensorShape does it: [0,2^40,2^40] is a shape, [2^40,2^40,0] is not.
+bool IsTensorShape(absl::Span<const int64_t> dims) {
+  constexpr int64_t kMaxElementBytes = 32;
+  constexpr int64_t kMaxElements = std::numeric_limits<int64_t>::max() / kMaxElementBytes;
+  int64_t elements = 1;
+  for (const int64_t dim : dims) {
+    if (dim < 0 || __builtin_mul_overflow(elements, dim, &elements)) return false;
+  }
+  return elements <= kMaxElements;
+}
+
 // `alone`: the only input of its signature, whose trailing dimensions of 1 do not matter.
 bool Fits(const DeclaredInput& declared, const Effective& input, bool alone) {
   if (declared.dtype != tensorflow::DT_INVALID && declared.dtype != input.dtype) return false;
-  for (const int64_t dim : input.dims) {
-    if (dim < 0) return false;
-  }
+  if (!IsTensorShape(input.dims)) return false;
   if (declared.unknown_rank) return true;
   if (declared.dims.size() != input.dims.size() && !alone) return false;
   for (size_t d = 0; d < std::max(declared.dims.size(), input.dims.size()); ++d) {
@@ -76,6 +87,7 @@ absl::Status MisfitError(absl::Span<const DeclaredInput> declared,
     } else if (!Fits(declared[i], input, declared.size() == 1)) {
       phrases.Add(absl::StrCat(received[i].absent ? "the default of " : "", "input \"",
                                declared[i].alias, "\" is ", Text(input.dtype, input.dims),
+                               IsTensorShape(input.dims) ? "" : ", a shape that no tensor has",
                                ", declared ", DeclaredText(declared[i])));
     }
   }

@@ -67,7 +67,7 @@ struct ExpansionPlan {
 //
 // `*plan` is overwritten; reuse it, then nothing is allocated. INVALID_ARGUMENT names every
 // offending input: absent without default; another dtype, rank or inner dimension than declared; a
-// negative dimension; a number of rows that is neither 1 nor N (with an input that has N).
+// shape that no tensor has; a number of rows that is neither 1 nor N (with an input that has N).
 // REQUIRES: both spans have the same size.
 absl::Status PlanExpansion(absl::Span<const DeclaredInput> declared,
                            absl::Span<const ReceivedShape> received, ExpansionPlan* plan);

@@ -177,7 +177,7 @@ absl::Status SignatureInputs::CheckLimits(const Scratch& scratch) const {
   return absl::ResourceExhaustedError(
       absl::StrCat("repeated to N = ", plan.rows, " rows, the inputs would take ", bytes,
                    " bytes more than were sent, most of them input \"", inputs_[largest].alias,
-                   "\"; max_expanded_bytes is ", limits_.max_expanded_bytes));
+                   "\"; ", limits_.max_expanded_bytes_setting, " is ", limits_.max_expanded_bytes));
 }
 
 absl::Status SignatureInputs::BuildFeed(int position, const Scratch& scratch, Tensor* feed) const {

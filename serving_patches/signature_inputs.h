@@ -36,6 +36,8 @@ class SignatureInputs {
     int64_t max_rows = std::numeric_limits<int64_t>::max();
     // What all inputs of a request may take as tensors beyond the bytes in which they were sent.
     int64_t max_expanded_bytes = int64_t{1} << 30;
+    // What an operator sets the latter with, for messages. Outlives the SignatureInputs.
+    absl::string_view max_expanded_bytes_setting = "max_expanded_bytes";
   };
 
   // Inputs are ordered by alias. An input that no tensor can be fed to (coo_sparse or composite

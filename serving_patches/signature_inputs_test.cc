@@ -309,7 +309,8 @@ TEST(SignatureInputsTest, AnOverflowingShapeNamesItsInput) {
                                        "dtype: DT_INT64 tensor_shape { dim { size: 1 } dim { size: "
                                        "9223372036854775807 } }"}}));
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()), ::testing::StartsWith("input \"history\": "));
+  EXPECT_THAT(std::string(status.message()),
+              ::testing::StartsWith("input \"history\" is int64 [1,9223372036854775807], "));
 }
 
 TEST(SignatureInputsTest, AnAliasOfAMegabyteIsNotRepeatedWhole) {
