@@ -49,20 +49,34 @@ def patch(tree: Path, release: Release) -> bool:
     return changed
 
 
-def check_tensorflow(source: str, release: Release) -> None:
-    """Applies the patch for TensorFlow to `source`, or to an empty tree, in a copy of its files.
+def check_tensorflow_tree(tree: Path, release: Release) -> None:
+    """Checks that the patch for TensorFlow fits `tree`, which stays as it is.
 
     Raises:
-        ForkError: It is another TensorFlow, or the patch does not add exactly our files.
+        ForkError: It is no TensorFlow, another one, or the patch does not apply.
     """
-    if source:
-        found = upstream.head(Path(source))
-        if found and found != release.tensorflow_commit:
-            raise ForkError(
-                f"{source}: wanted TensorFlow {release.tensorflow_commit}, found {found}"
-            )
-        if (Path(source) / new_files.TENSORFLOW).exists():
-            raise ForkError(f"{source}: has a {new_files.TENSORFLOW}/ of its own")
+    if not tree.is_dir():
+        raise ForkError(f"{tree}: no such directory")
+    if not (tree / "tensorflow" / "core").is_dir():
+        raise ForkError(f"{tree}: no tree of TensorFlow, it has no tensorflow/core/")
+    found = upstream.head(tree)
+    if found and found != release.tensorflow_commit:
+        raise ForkError(f"{tree}: wanted TensorFlow {release.tensorflow_commit}, found {found}")
+    if (tree / new_files.TENSORFLOW).exists():
+        raise ForkError(f"{tree}: has a {new_files.TENSORFLOW}/ of its own")
+    with tempfile.NamedTemporaryFile("w", suffix=".patch") as patch_file:
+        patch_file.write(new_files.tensorflow_patch())
+        patch_file.flush()
+        upstream.git("apply", "--check", patch_file.name, where=tree)
+    print(f"TensorFlow: the patch fits {tree}")
+
+
+def check_tensorflow_patch() -> None:
+    """Applies the patch for TensorFlow to an empty tree.
+
+    Raises:
+        ForkError: It does not add exactly our files.
+    """
     with tempfile.TemporaryDirectory() as empty:
         patch_file = Path(empty) / "colcast.patch"
         patch_file.write_text(new_files.tensorflow_patch())
@@ -72,17 +86,19 @@ def check_tensorflow(source: str, release: Release) -> None:
                 raise ForkError(f"{path}: the patch for TensorFlow does not give this file")
 
 
-def prepare(source: str, tree: Path, tensorflow: str, release: Release) -> None:
+def prepare(source: str, tree: Path, tensorflow: str | None, release: Release) -> None:
     """Makes or takes up `tree`, verifies and patches it."""
     if not tree.exists():
         print(f"{source} -> {tree}")
         upstream.fetch(source, tree, release.serving_commit)
     print(f"TF Serving {release.version}: {upstream.verify(tree, release)}")
-    check_tensorflow(tensorflow, release)
+    if tensorflow is not None:
+        check_tensorflow_tree(Path(tensorflow), release)
+    check_tensorflow_patch()
     patch(tree, release)
 
 
-def check(source: str, tensorflow: str, release: Release) -> None:
+def check(source: str, tensorflow: str | None, release: Release) -> None:
     """Everything but the Bazel build, in a tree that is thrown away."""
     with tempfile.TemporaryDirectory() as scratch:
         tree = Path(scratch) / "serving"
@@ -97,7 +113,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python3 -m fork", description=new_files.__doc__)
     parser.add_argument("--serving", default=RELEASE.serving_url, metavar="SOURCE",
                         help="git URL, local clone or directory of TF Serving")  # fmt: skip
-    parser.add_argument("--tensorflow", default="", metavar="DIRECTORY",
+    parser.add_argument("--tensorflow", metavar="DIRECTORY",
                         help="a TensorFlow tree to check the patch against, too")  # fmt: skip
     parser.add_argument("--tree", type=Path, default=Path("build/fork/serving"),
                         help="the tree to make and patch, default %(default)s")  # fmt: skip

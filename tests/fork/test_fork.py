@@ -223,11 +223,46 @@ def test_a_tensorflow_that_is_not_patched_through_the_attribute_is_refused(
     refused(fork("--serving", source), "patch = '//third_party/tensorflow:tensorflow.patch'")
 
 
-def test_a_tensorflow_tree_with_such_a_folder_is_refused(
-    fork: Tool, source: Path, tmp_path: Path
+@pytest.fixture
+def tensorflow(tmp_path: Path) -> Path:
+    """A directory that passes for TensorFlow's tree without a history."""
+    tree = tmp_path / "tensorflow"
+    (tree / "tensorflow" / "core").mkdir(parents=True)
+    return tree
+
+
+def test_a_tensorflow_tree_is_checked_and_stays_as_it_is(
+    fork: Tool, source: Path, tensorflow: Path
 ) -> None:
-    (tmp_path / "tensorflow" / "tf_patches").mkdir(parents=True)
-    refused(fork("--serving", source, "--tensorflow", tmp_path / "tensorflow"), "tf_patches/")
+    done = fork("--serving", source, "--tensorflow", tensorflow, "--check")
+    assert done.returncode == 0, done.stderr
+    assert f"the patch fits {tensorflow}" in done.stdout
+    assert snapshot(tensorflow) == {}
+
+
+def test_a_tensorflow_tree_with_such_a_folder_is_refused(
+    fork: Tool, source: Path, tensorflow: Path
+) -> None:
+    (tensorflow / "tf_patches").mkdir()
+    refused(fork("--serving", source, "--tensorflow", tensorflow), "tf_patches/")
+
+
+def test_a_tensorflow_tree_at_another_commit_is_refused(
+    fork: Tool, source: Path, tensorflow: Path, upstream: ModuleType
+) -> None:
+    (tensorflow / "README").touch()
+    found = upstream.commit(tensorflow)
+    refused(
+        fork("--serving", source, "--tensorflow", tensorflow), upstream.TENSORFLOW_COMMIT, found
+    )
+
+
+@pytest.mark.parametrize("missing", ["NO_SUCH_FOLDER", ""])
+def test_a_tensorflow_tree_that_is_not_there_is_named(
+    fork: Tool, source: Path, missing: str
+) -> None:
+    done = fork("--serving", source, "--check", "--tensorflow", missing)
+    refused(done, f"{missing or '.'}: no ")
 
 
 @pytest.mark.parametrize("missing", ["does/not/exist", "file:///does/not/exist"])
