@@ -2,11 +2,15 @@
 # make test  linters, C++ tests, Python tests, end-to-end tests
 # make bench end to end on 210 features: tf.Example against columns; bench-zoo: eight papers' models
 # make fuzz  the wire format against protobuf and TensorFlow, REST, configuration: FUZZ_SECONDS (60) each
+# make bazel the packages that the fork gets, built and tested by Bazel (docs/fork.md)
 # make fork  TF Serving's own tree with our patches laid in, to build with Bazel (docs/fork.md)
-.PHONY: setup setup-estimator demo test lint bench bench-zoo fuzz fork fork-check clean
+.PHONY: setup environment setup-estimator demo test lint bench bench-zoo fuzz bazel fork fork-check clean
 
 setup:
 	@scripts/setup.sh
+
+environment:
+	@scripts/setup.sh environment
 
 setup-estimator:
 	@scripts/setup_estimator.sh
@@ -14,13 +18,15 @@ setup-estimator:
 demo: setup
 	@.venv/bin/python -m colcast.loadtest.demo
 
-test: setup setup-estimator
+test: environment setup-estimator
 	@scripts/test.sh
 
-lint: setup
+lint: environment
 	@scripts/lint.sh
 
 bench: setup
+	@scripts/setup.sh wire_benchmark expansion_rule_benchmark
+	@build/server/serving_patches/expansion_rule_benchmark
 	@build/server/bin/wire_benchmark
 	@.venv/bin/python -m tests.client.bench_encoding
 	@.venv/bin/python -m colcast.loadtest.bench
@@ -31,6 +37,9 @@ bench-zoo: setup
 fuzz: setup
 	@server/engine/fuzz/run.sh
 	@server/fuzz/run.sh
+
+bazel: environment
+	@scripts/bazel.sh
 
 # FORK_SERVING_SOURCE, FORK_TENSORFLOW_SOURCE: local trees instead of the network.
 fork fork-check: FORK = python3 -m fork $(FORK_SERVING_SOURCE:%=--serving '%') $(FORK_TENSORFLOW_SOURCE:%=--tensorflow '%')

@@ -30,4 +30,5 @@ mode=(-mode=check)
 # TensorFlow's and TF Serving's own BUILD files use the native rules, too.
 "$home/node_modules/@bazel/buildifier/buildifier-linux_$machine" "${mode[@]}" \
   -lint=warn -warnings=-native-cc-library,-native-cc-test \
-  WORKSPACE BUILD tf_patches/BUILD serving_patches/BUILD
+  WORKSPACE BUILD tf_patches/BUILD serving_patches/BUILD \
+  $(git ls-files -co --exclude-standard 'bazel/*')

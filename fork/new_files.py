@@ -18,7 +18,11 @@ TENSORFLOW = "tf_patches"
 
 def package(folder: str) -> dict[str, str]:
     """The Bazel package in `folder` of this repository: path in the upstream tree -> text."""
-    paths = sorted(p for p in (HERE / folder).iterdir() if p.suffix in (".h", ".cc"))
+    paths = sorted(
+        p
+        for p in (HERE / folder).iterdir()
+        if p.suffix in (".h", ".cc") and not p.stem.endswith("_benchmark")
+    )
     texts = {f"{folder}/{p.name}": p.read_text() for p in [HERE / folder / "BUILD", *paths]}
     # In the fork the row repeater is TensorFlow's, not its own repository's.
     build = f"{folder}/BUILD"

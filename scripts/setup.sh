@@ -1,18 +1,20 @@
 #!/usr/bin/env bash
-# Everything `make demo` and `make test` need, each step skipped when it is already done:
-# Debian packages, the virtual environment .venv, the native server in build/server.
+# Debian packages, the virtual environment .venv and CMake's targets, the native server by default;
+# each step is skipped when it is already done.
+#   scripts/setup.sh [TARGET...]
+#   scripts/setup.sh environment   builds nothing
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/environment.sh
 
-build_server() {
+build() {  # CMake's targets
   if [ ! -f build/server/build.ninja ]; then
     say "configuring the native server"
     cmake -S . -B build/server -G Ninja -DCMAKE_BUILD_TYPE=Release \
       -DCOLCAST_PYTHON="$PWD/.venv/bin/python" >build/configure.log || { cat build/configure.log >&2; die "cmake failed"; }
   fi
-  say "building the native server"
-  cmake --build build/server
+  say "building" "$@"
+  cmake --build build/server --target "$@"
 }
 
 mkdir -p build
@@ -22,4 +24,6 @@ install_debian_packages $(cat scripts/debian-packages.txt)
 command -v npm >/dev/null || install_debian_packages npm
 require_python
 make_environment .venv requirements/dev.lock -e .
-build_server
+[ "${1:-}" = environment ] && exit
+[ $# -gt 0 ] || set -- colcast_model_server colcast_engine
+build "$@"

@@ -1,8 +1,6 @@
 // The expansion rule as a table: what a signature declares, what a request sends, what follows.
 #include "serving_patches/expansion_rule.h"
 
-#include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <ostream>
 #include <string>
@@ -276,35 +274,15 @@ TEST(PlanExpansionTest, AMessageFitsTheMetadataThatCarriesIt) {
   EXPECT_THAT(std::string(status.message()), ::testing::ContainsRegex("and [0-9]+ more$"));
 }
 
-TEST(PlanExpansionTest, APlanIsOverwritten) {
+TEST(PlanExpansionTest, APlanIsOverwrittenInItsOwnMemory) {
   ExpansionPlan plan;
   const std::vector<DeclaredInput> two = {user, item};
   ASSERT_TRUE(PlanExpansion(two, Received({Float({1}), Float({3})}), &plan).ok());
+  const InputAction* const memory = plan.actions.data();
   ASSERT_TRUE(PlanExpansion({item}, Received({Float({2})}), &plan).ok());
   EXPECT_EQ(plan.rows, 2);
   EXPECT_THAT(plan.actions, ElementsAreArray({kPass}));
-}
-
-// On the path of every request: 150 user and 60 item features. The bound is ten times what it
-// takes, so that a busy machine does not fail it and an allocation for each input does not pass.
-TEST(PlanExpansionTest, TakesLessThanTwentyMicrosecondsFor210Inputs) {
-  std::vector<DeclaredInput> declared;
-  std::vector<Sent> sent;
-  for (int i = 0; i < 210; ++i) {
-    declared.push_back(Input(absl::StrCat("feature_", i), DT_FLOAT, {-1}));
-    sent.push_back(Float({i < 150 ? 1 : 500}));
-  }
-  const std::vector<ReceivedShape> received = Received(sent);
-  ExpansionPlan plan;
-  auto fastest = std::chrono::nanoseconds::max();
-  for (int repeat = 0; repeat < 1000; ++repeat) {
-    const auto start = std::chrono::steady_clock::now();
-    ASSERT_TRUE(PlanExpansion(declared, received, &plan).ok());
-    fastest = std::min<std::chrono::nanoseconds>(fastest, std::chrono::steady_clock::now() - start);
-  }
-  RecordProperty("fastest_nanoseconds", static_cast<int>(fastest.count()));
-  EXPECT_LT(fastest, std::chrono::microseconds(20));
-  EXPECT_EQ(plan.rows, 500);
+  EXPECT_EQ(plan.actions.data(), memory);
 }
 
 }  // namespace

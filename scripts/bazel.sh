@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# Bazel builds and tests both patch folders (docs/fork.md). `make bazel` runs setup's environment first.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. scripts/environment.sh
+install_debian_packages bazel-bootstrap bazel-platforms bazel-rules-java bazel-rules-proto \
+  bazel-skylib googletest
+trap 'tools/bazel shutdown' EXIT
+tools/bazel test --jobs=2 --noshow_progress //tf_patches/... //serving_patches/...
