@@ -7,8 +7,9 @@ name=${1:-dev}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 python3 -m venv "$dir"
-grep -v '^tensorflow-serving-api' "requirements/$name.in" >"$dir/with-dependencies.in"
-grep '^tensorflow-serving-api' "requirements/$name.in" >"$dir/alone.in" || true
+alone='^tensorflow-(serving-api|text)=='
+grep -vE "$alone" "requirements/$name.in" >"$dir/with-dependencies.in"
+grep -E "$alone" "requirements/$name.in" >"$dir/alone.in" || true
 "$dir/bin/pip" install -q -r "$dir/with-dependencies.in"
 "$dir/bin/pip" install -q --no-deps -r "$dir/alone.in"
 "$dir/bin/pip" freeze --all | grep -viE '^(pip|wheel)=' >"requirements/$name.lock"

@@ -62,6 +62,9 @@ Status StartHttp(const ServerOptions& options, const Backend& backend,
 Status Serve(ServerOptions options, const sigset_t& stop_signals) {
   std::unique_ptr<engine::Engine> engine;
   if (Status status = OpenEngine(options.engine, &engine); !status.ok()) return status;
+  for (const std::string& path : options.op_libraries) {
+    if (Status status = engine->LoadOpLibrary(path); !status.ok()) return status;
+  }
   metrics::Metrics metrics;
   options.models.loader.on_load = RecordLoads(&metrics);
   models::ModelManager models(options.models, engine.get());

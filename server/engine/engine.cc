@@ -6,6 +6,7 @@
 
 #include "absl/log/globals.h"
 #include "server/engine/model.h"
+#include "server/engine/op_libraries.h"
 #include "server/engine/status.h"
 
 namespace colcast::engine {
@@ -21,11 +22,19 @@ class TensorFlowEngine final : public Engine {
     }
   }
 
+  Status LoadOpLibrary(const std::string& path) const override {
+    return FromAbsl(engine::LoadOpLibrary(path));
+  }
+
   Status Load(const std::string& directory, const std::vector<std::string>& tags,
               std::unique_ptr<Model>* model) const override {
     absl::StatusOr<std::unique_ptr<TensorFlowModel>> loaded =
         TensorFlowModel::Load(directory, tags, options_);
-    if (!loaded.ok()) return FromAbsl(loaded.status());
+    while (!loaded.ok()) {
+      const absl::Status provided = ProvideMissingOp(loaded.status());
+      if (!provided.ok()) return FromAbsl(provided);
+      loaded = TensorFlowModel::Load(directory, tags, options_);
+    }
     *model = *std::move(loaded);
     return OkStatus();
   }

@@ -70,8 +70,14 @@ class Model {
 class Engine {
  public:
   virtual ~Engine() = default;
+
+  // Makes the ops of a library known to every model loaded from now on. INVALID_ARGUMENT, with the
+  // path and the reason, if it can not be loaded.
+  virtual Status LoadOpLibrary(const std::string& path) const = 0;
+
   // Loads the SavedModel in `directory` (the version directory that holds saved_model.pb) with the
-  // MetaGraph that has exactly `tags`.
+  // MetaGraph that has exactly `tags`. Ops that TensorFlow lacks are looked for in the packages
+  // installed beside it; where nobody has one, the error says which package would.
   virtual Status Load(const std::string& directory, const std::vector<std::string>& tags,
                       std::unique_ptr<Model>* model) const = 0;
 };

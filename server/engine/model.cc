@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/engine/op_libraries.h"
 #include "server/engine/status.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
@@ -131,7 +132,11 @@ absl::Status TensorFlowModel::AddSignature(const std::string& name,
   absl::StatusOr<std::unique_ptr<SignatureRunner>> runner =
       SignatureRunner::Create(signature, bundle_->GetSession(), options);
   if (!runner.ok()) return runner.status();
-  if (absl::Status status = (*runner)->Prepare(); !status.ok()) return status;
+  absl::Status prepared = (*runner)->Prepare();
+  while (!prepared.ok()) {
+    if (absl::Status status = ProvideMissingOp(prepared); !status.ok()) return status;
+    prepared = (*runner)->Prepare();
+  }
   runners_[name] = *std::move(runner);
   return absl::OkStatus();
 }

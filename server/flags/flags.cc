@@ -41,6 +41,7 @@ Status ParseFlags(int argc, char** argv, ServerOptions* options) {
            flags::ReadServingFlags(&options->warnings),
            flags::ReadEngineFlags(&options->engine),
            flags::ReadSessionFlags(&options->engine),
+           flags::ReadOpLibraryFlags(&options->op_libraries),
            flags::ReadGrpcFlags(&options->grpc),
            flags::ReadOperationFlags(&options->log_format, &options->drain),
            flags::ReadTlsFlags(&options->grpc.tls),

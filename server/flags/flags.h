@@ -21,6 +21,7 @@ namespace colcast {
 
 struct ServerOptions {
   engine::Options engine;
+  std::vector<std::string> op_libraries;  // paths, loaded before any model
   models::ModelManager::Options models;
   scheduling::WorkerPool::Options workers;
   rpc::GrpcServer::Options grpc;

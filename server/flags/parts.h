@@ -25,6 +25,7 @@ Status ReadRequestFlags(scheduling::WorkerPool::Options* workers, TensorEncoding
 Status ReadServingFlags(std::vector<std::string>* warnings);
 // After ReadEngineFlags: what the file sets counts where a flag does not.
 Status ReadSessionFlags(engine::Options* options);
+Status ReadOpLibraryFlags(std::vector<std::string>* paths);
 // nullopt: no HTTP.
 Status ReadRestFlags(std::optional<http::HttpServer::Options>* options,
                      http::ModelApiOptions* model_api);

@@ -1,0 +1,170 @@
+#include "server/engine/op_libraries.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "tensorflow/c/c_api.h"
+#include "tensorflow/core/framework/op.h"
+
+namespace colcast::engine {
+namespace {
+
+// Where a package has its ops. TF Text's older ops have no prefix in common and are listed.
+struct OpPackage {
+  const char* name;    // what pip installs
+  const char* folder;  // of the libraries, beside TensorFlow's own folder; nullptr: not looked for
+  const char* prefix;  // of its ops' names
+  std::vector<std::string_view> ops;
+};
+
+const std::vector<OpPackage>& Packages() {
+  static const auto* const packages = new std::vector<OpPackage>{
+      {"tensorflow-text==2.20.1",
+       "tensorflow_text/python/ops",
+       "TFText>",
+       {"CaseFoldUTF8",
+        "ConstrainedSequence",
+        "FastBertNormalize",
+        "FastWordpieceTokenizeWithOffsets",
+        "FindSourceOffsets",
+        "MaxSpanningTree",
+        "NormalizeUTF8",
+        "NormalizeUTF8WithOffsetsMap",
+        "PhraseTokenize",
+        "RegexSplitWithOffsets",
+        "SentenceFragments",
+        "SentenceFragmentsV2",
+        "SentencepieceDetokenizeOp",
+        "SentencepieceIdToStringOp",
+        "SentencepieceOp",
+        "SentencepieceStringToIdOp",
+        "SentencepieceTokenizeOp",
+        "SentencepieceTokenizeWithOffsetsOp",
+        "SentencepieceVocabSizeOp",
+        "SplitMergeTokenizeWithOffsets",
+        "TokenizerFromLogits",
+        "UnicodeScriptTokenizeWithOffsets",
+        "WhitespaceTokenizeWithOffsets",
+        "WordpieceTokenizeWithOffsets"}},
+      {"tensorflow-decision-forests",
+       "tensorflow_decision_forests/tensorflow/ops/inference",
+       "SimpleML",
+       {}},
+      {"tensorflow-addons", nullptr, "Addons>", {}},
+      {"tensorflow-io", nullptr, "IO>", {}},
+      {"tensorflow-recommenders-addons", nullptr, "TFRA>", {}},
+  };
+  return *packages;
+}
+
+const OpPackage* PackageOf(std::string_view op) {
+  for (const OpPackage& package : Packages()) {
+    if (absl::StartsWith(op, package.prefix) ||
+        std::find(package.ops.begin(), package.ops.end(), op) != package.ops.end()) {
+      return &package;
+    }
+  }
+  return nullptr;
+}
+
+// From "Op type not registered 'NAME' in binary running on ..."; empty if the error is another.
+std::string_view MissingOp(std::string_view message) {
+  constexpr std::string_view kStart = "Op type not registered '";
+  const size_t start = message.find(kStart);
+  if (start == std::string_view::npos) return {};
+  const std::string_view rest = message.substr(start + kStart.size());
+  return rest.substr(0, rest.find('\''));
+}
+
+// The folder that holds TensorFlow's: site-packages, where it was installed with pip.
+std::filesystem::path PackagesFolder() {
+  Dl_info info;
+  if (dladdr(reinterpret_cast<void*>(&TF_LoadLibrary), &info) == 0) return {};
+  return std::filesystem::path(info.dli_fname).parent_path().parent_path();
+}
+
+std::vector<std::string> LibrariesIn(const std::filesystem::path& folder) {
+  std::vector<std::string> paths;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    if (entry.path().extension() == ".so") paths.push_back(entry.path());
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+absl::Status Load(const std::string& path) {
+  const std::unique_ptr<TF_Status, void (*)(TF_Status*)> status(TF_NewStatus(), TF_DeleteStatus);
+  TF_Library* const library = TF_LoadLibrary(path.c_str(), status.get());
+  if (TF_GetCode(status.get()) != TF_OK) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the op library ", path, " cannot be loaded: ", TF_Message(status.get())));
+  }
+  TF_DeleteLibraryHandle(library);  // the list of its ops; the library itself stays
+  return absl::OkStatus();
+}
+
+// Loads all libraries of a package. NOT_FOUND if there are none.
+absl::Status LoadPackage(const OpPackage& package) {
+  const std::vector<std::string> paths = package.folder == nullptr
+                                             ? std::vector<std::string>()
+                                             : LibrariesIn(PackagesFolder() / package.folder);
+  if (paths.empty()) {
+    return absl::NotFoundError(
+        absl::StrCat(package.name,
+                     " has it and is not installed beside TensorFlow: install it there (pip "
+                     "install --no-deps ",
+                     package.name, "), or name its library with --op_library"));
+  }
+  for (const std::string& path : paths) {
+    if (absl::Status status = Load(path); !status.ok()) {
+      return absl::NotFoundError(absl::StrCat(package.name, " has it, but ", status.message()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status LoadOpLibrary(const std::string& path) { return Load(path); }
+
+absl::Status ProvideMissingOp(const absl::Status& error) {
+  const std::string_view op = MissingOp(error.message());
+  if (op.empty()) return error;
+  static std::mutex mutex;
+  const std::lock_guard<std::mutex> lock(mutex);
+  // Another model's load may have brought it in the meantime.
+  const tensorflow::OpRegistrationData* registered = nullptr;
+  if (tensorflow::OpRegistry::Global()->LookUp(std::string(op), &registered).ok()) {
+    return absl::OkStatus();
+  }
+  const auto failed = [&](std::string_view what) {
+    return absl::Status(error.code(),
+                        absl::StrCat("the op \"", op, "\" is not registered: ", what));
+  };
+  const OpPackage* const package = PackageOf(op);
+  if (package == nullptr) {
+    return failed(
+        "it is none of TensorFlow's, and no package is known to have it; name the library "
+        "that does with --op_library");
+  }
+  static auto* const loaded = new std::set<const OpPackage*>;
+  if (loaded->count(package) > 0) {
+    return failed(absl::StrCat("the installed ", package->name, " does not have it"));
+  }
+  if (absl::Status status = LoadPackage(*package); !status.ok()) return failed(status.message());
+  loaded->insert(package);
+  return absl::OkStatus();
+}
+
+}  // namespace colcast::engine

@@ -1,0 +1,23 @@
+// Libraries of ops that TensorFlow's wheel does not have: TF Text's and others'. Ops are registered
+// for the process and stay; a library is loaded once however often it is asked for.
+#ifndef COLCAST_SERVER_ENGINE_OP_LIBRARIES_H_
+#define COLCAST_SERVER_ENGINE_OP_LIBRARIES_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace colcast::engine {
+
+// INVALID_ARGUMENT, with the path and the linker's reason, if the file is no library of ops that
+// fits this TensorFlow.
+absl::Status LoadOpLibrary(const std::string& path);
+
+// To be asked when a model did not load, with that error. OK: an op was not registered, and the
+// package that has it is installed beside TensorFlow and is loaded now; try the model again.
+// Otherwise the error, and if an op was missing, which package has it and what to do.
+absl::Status ProvideMissingOp(const absl::Status& error);
+
+}  // namespace colcast::engine
+
+#endif  // COLCAST_SERVER_ENGINE_OP_LIBRARIES_H_

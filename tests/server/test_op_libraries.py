@@ -1,0 +1,116 @@
+"""Models with ops that TensorFlow's wheel does not have."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import grpc
+import pytest
+import tensorflow as tf
+import tensorflow_text as text
+from colcast.server import ServerProcess, find_executable
+
+from .conftest import save_version
+
+VOCABULARY = ["[UNK]", "send", "the", "user", "##s", "once", "rank", "every"]
+TEXTS = ["send the user once", "", "rank every users", "no  word of\tthese \u00fc"]
+LIBRARY = Path(text.__file__).parent / "python" / "ops" / "_whitespace_tokenizer.so"
+
+
+class Tokens(tf.Module):
+    """The WordPiece ids of texts, padded, and their number."""
+
+    def __init__(self):
+        super().__init__()
+        self.tokenizer = text.FastWordpieceTokenizer(VOCABULARY, token_out_type=tf.int64)
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "text")])
+    def count(self, texts):
+        """Ids [rows, most of a row]; -1 is padding."""
+        ids = self.tokenizer.tokenize(text.case_fold_utf8(texts))
+        return {"ids": ids.to_tensor(-1), "count": ids.row_lengths()}
+
+
+@pytest.fixture(scope="module")
+def tokens(tmp_path_factory):
+    """A module, and the base path of its one version."""
+    base, module = tmp_path_factory.mktemp("tokens"), Tokens()
+    save_version(base / "1", module, module.count)
+    return module, base
+
+
+def rename_op(version, old, new):
+    """Changes an op's name, of the same length, wherever the graph has it."""
+    assert len(old) == len(new)
+    graph = version / "saved_model.pb"
+    graph.write_bytes(graph.read_bytes().replace(old.encode(), new.encode()))
+
+
+def test_ops_of_tf_text_are_found_where_it_is_installed(tokens, connect):
+    module, base = tokens
+    with ServerProcess("ranker", base) as server:
+        answer = connect(server.target).predict({"text": TEXTS})
+    expected = module.count(tf.constant(TEXTS))
+    assert answer["ids"].tolist() == expected["ids"].numpy().tolist()
+    assert answer["count"].tolist() == expected["count"].numpy().tolist()
+
+
+def test_two_models_that_load_side_by_side_both_get_the_ops(tokens, tmp_path, connect):
+    config = tmp_path / "models.txt"
+    models = "".join(
+        f'config {{ name: "{name}" base_path: "{tokens[1]}" model_platform: "tensorflow" }}'
+        for name in ("ranker", "other")
+    )
+    config.write_text(f"model_config_list {{ {models} }}")
+    with ServerProcess(flags=[f"--model_config_file={config}", "--num_load_threads=2"]) as server:
+        for name in ("ranker", "other"):
+            assert connect(server.target).predict({"text": ["send"]}, name=name)["ids"] == [[1]]
+
+
+@pytest.mark.parametrize(
+    ("op", "words"),
+    [
+        ("SimpleMLWithNoPackageOfThisOne", ["tensorflow-decision-forests", "pip install"]),
+        ("TFText>OpThatNoVersionOfItHas", ["the installed tensorflow-text"]),
+        ("NobodyHasAnOpOfThisName", ["no package is known", "--op_library"]),
+    ],
+)
+def test_an_op_that_nobody_has_is_named_with_the_package_that_would(
+    tokens, tmp_path, op, words, connect
+):
+    save_version(tmp_path / "1", tokens[0], tokens[0].count)
+    known = "FastWordpieceTokenizeWithOffsets"
+    rename_op(tmp_path / "1", known, op.ljust(len(known), "_"))
+    with (
+        ServerProcess("ranker", tmp_path) as server,
+        pytest.raises(grpc.RpcError) as error,
+    ):
+        connect(server.target).predict({"text": TEXTS})
+    assert re.match(rf'the op "{op}_*" is not registered', error.value.details())
+    assert all(word in error.value.details() for word in words), error.value.details()
+
+
+def test_a_library_may_be_named_several_times(tokens, connect):
+    flags = [f"--op_library={LIBRARY}", f"--op_library={LIBRARY}"]
+    with ServerProcess("ranker", tokens[1], flags) as server:
+        assert connect(server.target).predict({"text": ["send"]})["ids"].tolist() == [[1]]
+
+
+@pytest.mark.parametrize("content", [None, b"not a library"])
+def test_a_library_that_does_not_load_is_refused_by_name(tmp_path, tokens, content):
+    path = tmp_path / "ops.so"
+    if content is not None:
+        path.write_bytes(content)
+    done = subprocess.run(
+        [
+            find_executable(),
+            "--host=127.0.0.1",
+            f"--model_base_path={tokens[1]}",
+            f"--op_library={path}",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert f"the op library {path} cannot be loaded" in done.stderr
