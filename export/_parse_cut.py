@@ -11,6 +11,7 @@ from colcast.export._graph import consumers, node_of
 from colcast.export._parse_op import PARSE_OPS, ParsedFeature, read_parse_op
 
 _FORWARDING_OPS = ("Identity", "StopGradient", "EnsureShape", "Reshape", "Snapshot")
+_UNCHANGED_OPS = ("Identity", "StopGradient", "Snapshot")  # of the forwarding ones
 _SHAPE_OPS = ("Shape", "Size", "ZerosLike")
 _OTHER_PARSE_OPS = (
     "ParseSingleExample",
@@ -29,11 +30,13 @@ class ParseCut:
       serialized: the nodes that hold the serialized tf.Examples, from the input to the parse ops.
       parse_nodes: names of the parse ops.
       parsed: what each parse op gives; a feature may appear once in each op.
+      refusing: the node, if any, between input and parse op that may refuse a batch of Examples.
     """
 
     serialized: list[str]
     parse_nodes: list[str]
     parsed: list[ParsedFeature]
+    refusing: str | None = None
 
     def features(self) -> list[Feature]:
         """The features, each once, in the order they are parsed in."""
@@ -71,7 +74,7 @@ def find_cut(signature: str, signature_def: Any, flat: FlatGraph, meta_graph: An
         for feature in read_parse_op(flat.nodes[node], flat.nodes, meta_graph.graph_def.versions)
     ]
     check_features(parsed)
-    return ParseCut(serialized, parse_nodes, parsed)
+    return ParseCut(serialized, parse_nodes, parsed, _refusing(flat, serialized))
 
 
 def _source(flat: FlatGraph, parse_node: str) -> str:
@@ -132,6 +135,14 @@ def _serialized_chain(flat: FlatGraph, placeholder: str, signature: str) -> list
             " a columnar request does not have"
         )
     return chain
+
+
+def _refusing(flat: FlatGraph, serialized: list[str]) -> str | None:
+    """The first node that passes serialized tf.Examples on in a shape of its own."""
+    for name in serialized[1:]:
+        if flat.nodes[name].op not in _UNCHANGED_OPS:
+            return f"{name} ({flat.nodes[name].op})"
+    return None
 
 
 def _per_example(op: str) -> str:

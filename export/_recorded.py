@@ -11,6 +11,8 @@ from colcast.export._parity import Parity
 from colcast.export._report import FILE, FORMAT, ExportReport, SignatureReport
 from colcast.export.late import FrontierTensor, LateReport
 
+_UNSAID = "the export that wrote this model did not say"
+
 
 def read_report(folder: Path) -> ExportReport | None:
     """The report of the export that wrote a SavedModel folder; None if none did.
@@ -53,7 +55,12 @@ def _signature(name: str, recorded: Mapping[str, Any]) -> SignatureReport:
         parity=_parity(recorded["parity"]),
         late=_late(late) if late else None,
         exact=_late(exact) if isinstance(exact, Mapping) else exact,
+        not_transcoded=_not_transcoded(recorded.get("example_transcoding", _UNSAID)),
     )
+
+
+def _not_transcoded(recorded: bool | str) -> str | None:
+    return None if recorded is True else str(recorded)
 
 
 def _feature(name: str, recorded: Mapping[str, Any]) -> Feature:
@@ -64,6 +71,7 @@ def _feature(name: str, recorded: Mapping[str, Any]) -> Feature:
         dtype=recorded["dtype"],
         shape=tuple(recorded["shape"]),
         default=None if default is None else tuple(map(_scalar, default)),
+        row_splits_dtype=recorded.get("row_splits") or "int64",
         used=recorded["used"],
         side=Side(recorded["side"]),
     )

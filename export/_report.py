@@ -34,6 +34,8 @@ class SignatureReport:
       parity: what was compared.
       late: about the late signature made from it, if one was.
       exact: about the exact one, or why there is none.
+      not_transcoded: why a server must not run it for tf.Examples sent to the source; None where
+        it may: then both give the same bits.
     """
 
     name: str
@@ -45,6 +47,7 @@ class SignatureReport:
     parity: Parity
     late: LateReport | None = None
     exact: LateReport | str | None = None
+    not_transcoded: str | None = None
 
     @property
     def once(self) -> tuple[str, ...]:
@@ -71,6 +74,7 @@ class SignatureReport:
             parity=parity,
             late=late,
             exact=exact,
+            not_transcoded=_not_transcoded(conversion, parity),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -78,6 +82,7 @@ class SignatureReport:
         return {
             "source": self.source,
             "source_input": self.source_input,
+            "example_transcoding": self.not_transcoded or True,
             "features": {feature.name: _feature_json(feature) for feature in self.features},
             "nodes": {"before": self.nodes_before, "after": self.nodes_after},
             "parity": _parity_json(self.parity),
@@ -155,11 +160,20 @@ def _feature_json(feature: Feature) -> dict[str, Any]:
         "kind": str(feature.kind),
         "dtype": feature.dtype,
         "shape": list(feature.shape),
+        "row_splits": feature.row_splits_dtype if feature.kind is Kind.RAGGED else None,
         "default": None if feature.default is None else [_plain(v) for v in feature.default],
         "side": str(feature.side),
         "used": feature.used,
         "columns": {column.name: list(column.shape) for column in feature.columns},
     }
+
+
+def _not_transcoded(conversion: Conversion, parity: Parity) -> str | None:
+    if conversion.refusing:
+        return f"{conversion.refusing} in front of the parse may refuse a batch of tf.Examples"
+    if parity.rows and not parity.identical:
+        return "the scores of columns and tf.Examples were not identical in every bit"
+    return None
 
 
 def _parity_json(parity: Parity) -> dict[str, Any]:

@@ -29,6 +29,7 @@ class Conversion:
       nodes_before: flat nodes behind the source, parse op included.
       nodes_after: flat nodes behind the columnar signature.
       cut: what was replaced, to be compared.
+      refusing: the node, if any, in front of the parse that may refuse a batch of tf.Examples.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Conversion:
     nodes_before: int
     nodes_after: int
     cut: "CutGraph"
+    refusing: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,6 +96,7 @@ def add_columnar_signature(meta_graph: Any, source: str, name: str) -> Conversio
         nodes_before=nodes_before,
         nodes_after=len(ancestors(graph, [f"{name}/outputs/{i}" for i in range(len(outputs))])),
         cut=cut_graph,
+        refusing=cut.refusing,
     )
 
 

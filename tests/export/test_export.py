@@ -8,6 +8,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.export import export_saved_model
+from colcast.export._folder import read_saved_model
+from colcast.export._parity import Parity
+from colcast.export._report import SignatureReport
+from colcast.export._signature import add_columnar_signature
 from tensorflow.core.protobuf import saved_model_pb2
 
 from .conftest import save, served
@@ -138,6 +142,8 @@ def test_report_file_tells_features_sides_and_parity(converted):
     report = json.loads((converted / "assets.extra" / "colcast.json").read_text())
     signature = report["signatures"]["columnar"]
     assert signature["source"] == "serving_default"
+    assert signature["source_input"] == "examples"
+    assert signature["example_transcoding"] is True
     assert signature["features"]["user_genres"]["kind"] == "var_len"
     assert signature["features"]["user_genres"]["side"] == "user"
     assert signature["features"]["movie"]["side"] == "item"
@@ -171,3 +177,19 @@ def test_scores_that_are_random_now_and_then_are_told(tmp_path):
     save(tmp_path / "model", tf.Module(), spec, tf.function(score))
     report = export_saved_model(tmp_path / "model", tmp_path / "out")
     assert report.signatures[0].parity.unstable == ("scores",)
+    assert "not identical" in report.signatures[0].not_transcoded
+
+
+def test_a_batch_that_may_be_refused_in_front_of_the_parse_is_told(tmp_path):
+    spec = {"x": tf.io.FixedLenFeature([], tf.float32)}
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
+    def serve(examples):
+        five = tf.ensure_shape(tf.identity(examples), [5])
+        return {"scores": 2.0 * tf.io.parse_example(five, spec)["x"]}
+
+    tf.saved_model.save(tf.Module(), str(tmp_path / "model"), signatures=serve)
+    model = read_saved_model(tmp_path / "model")
+    conversion = add_columnar_signature(model.meta_graphs[0], "serving_default", "columnar")
+    report = SignatureReport.of(conversion, Parity())
+    assert "EnsureShape" in report.to_json()["example_transcoding"]

@@ -58,6 +58,16 @@ def test_recorded_defaults_of_strings(tmp_path, default):
     assert recorded.signatures[0].features[0].default == (default,)
 
 
+def test_recorded_splits_of_ragged_features(tmp_path):
+    spec = {"x": tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int32)}
+    save(tmp_path / "model", tf.Module(), spec, lambda f: tf.reduce_sum(f["x"], 1))
+    report = export_saved_model(tmp_path / "model", tmp_path / "out")
+    recorded = read_report(tmp_path / "out")
+    assert recorded is not None
+    assert recorded.signatures == report.signatures
+    assert recorded.signatures[0].features[0].row_splits_dtype == "int32"
+
+
 def test_exported_model_shows_the_tables_of_its_export(exported, capsys):
     output, report = exported
     before = contents(output)

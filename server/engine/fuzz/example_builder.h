@@ -1,0 +1,18 @@
+// Turns fuzz bytes into tf.Examples that are almost valid and much alike, as a request's are.
+#ifndef COLCAST_SERVER_ENGINE_FUZZ_EXAMPLE_BUILDER_H_
+#define COLCAST_SERVER_ENGINE_FUZZ_EXAMPLE_BUILDER_H_
+
+#include <string>
+#include <vector>
+
+#include "server/engine/fuzz/message_builder.h"
+
+namespace colcast::fuzz {
+
+// Serialized tf.Examples with features of some of the `names`: all kinds of lists, packed and not,
+// empty, repeated, in any order, merged, unknown ones, and, rarely, damage.
+std::vector<std::string> BuildExamples(const std::vector<std::string>& names, Decisions* decisions);
+
+}  // namespace colcast::fuzz
+
+#endif  // COLCAST_SERVER_ENGINE_FUZZ_EXAMPLE_BUILDER_H_

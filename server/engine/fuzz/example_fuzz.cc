@@ -1,0 +1,228 @@
+// libFuzzer target: what ExampleDecoder reads out of tf.Examples must be what TensorFlow's parser
+// does, and nothing that it refuses. The other way round it may refuse what it likes.
+//
+// The first byte chooses the features that are parsed, the second how examples are sliced; the rest
+// are the decisions of BuildExamples.
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/engine/fuzz/example_builder.h"
+#include "server/engine/fuzz/example_oracle.h"
+#include "server/engine/fuzz/slices.h"
+#include "server/wire/example_decoder.h"
+#include "server/wire/tensor_values.h"
+
+namespace colcast::fuzz {
+namespace {
+
+#define CHECK_THAT(condition, what) \
+  if (!(condition)) Disagree(#condition, what)
+
+std::vector<std::string>* const current_examples = new std::vector<std::string>();
+
+[[noreturn]] void Disagree(const char* condition, const std::string& what) {
+  std::fprintf(stderr, "DISAGREEMENT: %s: %s\n", condition, what.c_str());
+  for (const std::string& example : *current_examples) {
+    std::fprintf(stderr, "example: ");
+    for (const unsigned char byte : example) std::fprintf(stderr, "%02x", byte);
+    std::fprintf(stderr, "\n");
+  }
+  std::abort();
+}
+
+std::string Bits(int64_t value, size_t size) {
+  return std::string(reinterpret_cast<const char*>(&value), size);
+}
+
+// Feature i holds strings, floats or int64s, in turn, as BuildExamples has them.
+std::vector<OracleFeature> AllFeatures() {
+  constexpr std::array<DataType, 3> kDtypes = {DT_STRING, DT_FLOAT, DT_INT64};
+  std::vector<OracleFeature> features;
+  for (const char* name : {"a", "bb", "c"}) {
+    features.push_back({name, OracleKind::kFixedLen, 0, {}, {}});
+  }
+  for (const char* name : {"d", "ee", "f"}) {
+    features.push_back({name, OracleKind::kFixedLen, 0, {2}, {"x", "y"}});
+  }
+  for (const char* name : {"g", "h", "i"}) {
+    features.push_back({name, OracleKind::kVarLen, 0, {}, {}});
+  }
+  for (const char* name : {"j", "k", "l"}) {
+    features.push_back({name, OracleKind::kFixedLenSequence, 0, {}, {"z"}});
+  }
+  for (const char* name : {"m", "n", "o"}) {
+    features.push_back({name, OracleKind::kFixedLenSequence, 0, {2}, {"z"}});
+  }
+  for (const char* name : {"p", "q", "r"}) {
+    features.push_back({name, OracleKind::kRagged, 0, {}, {}});
+  }
+  for (size_t i = 0; i < features.size(); ++i) {
+    features[i].dtype = kDtypes[i % 3];
+    if (i % 3 == 0) continue;
+    for (std::string& value : features[i].defaults) value = Bits(0x3f00 + i, i % 3 == 1 ? 4 : 8);
+  }
+  return features;
+}
+
+// One model: what it parses, for both.
+struct Parse {
+  std::vector<std::string> names;
+  std::unique_ptr<const ExampleFeatures> features;
+  std::unique_ptr<ExampleOracle> oracle;
+};
+
+// Bit k of `choice` keeps the features 3k to 3k + 2.
+std::unique_ptr<Parse> MakeParse(uint32_t choice) {
+  auto parse = std::make_unique<Parse>();
+  std::vector<OracleFeature> kept;
+  std::vector<ExampleFeature> features;
+  const std::vector<OracleFeature> all = AllFeatures();
+  for (size_t i = 0; i < all.size(); ++i) {
+    parse->names.push_back(all[i].name);
+    if ((choice >> i / 3 & 1) == 0) continue;
+    kept.push_back(all[i]);
+    ExampleFeature feature;
+    feature.name = all[i].name;
+    feature.kind = static_cast<FeatureKind>(all[i].kind);
+    feature.dtype = static_cast<DataType>(all[i].dtype);
+    feature.shape = all[i].shape;
+    for (const std::string& value : all[i].defaults) {
+      feature.default_values += feature.dtype == DT_STRING ? StringRecord(value) : value;
+    }
+    feature.required = feature.kind == FeatureKind::kFixedLen && all[i].defaults.empty();
+    features.push_back(std::move(feature));
+  }
+  const Status status = ExampleFeatures::Create(std::move(features), &parse->features);
+  CHECK_THAT(status.ok(), status.message);
+  parse->oracle = std::make_unique<ExampleOracle>(kept);
+  return parse;
+}
+
+const Parse& ParseOf(uint32_t choice) {
+  static auto* const parses = new std::array<std::unique_ptr<Parse>, 64>();
+  std::unique_ptr<Parse>& parse = (*parses)[choice % 64];
+  if (parse == nullptr) parse = MakeParse(choice % 64);
+  return *parse;
+}
+
+class StringRecorder final : public StringVisitor {
+ public:
+  void Set(int64_t, const Bytes& value) override { strings.push_back(value.ToString()); }
+  void Repeat(int64_t, int64_t) override { Disagree("Repeat", "fewer strings than elements"); }
+  std::vector<std::string> strings;
+};
+
+// A column as every row has it: elements of `row_elements` each.
+struct Rows {
+  int64_t rows = 0, row_elements = 0;
+  std::string memory;
+  std::vector<std::string> strings;
+};
+
+Rows ReadColumn(const Column& column, int64_t rows) {
+  Rows read;
+  int64_t count = 0;
+  CHECK_THAT(ElementCount(column, &count).ok() && CheckValues(column, count).ok(),
+             std::string(column.name));
+  CHECK_THAT(column.dims[0] == rows || column.dims[0] == 1, std::string(column.name));
+  read.rows = rows;
+  read.row_elements = count / column.dims[0];
+  if (column.dtype == DT_STRING) {
+    StringRecorder recorder;
+    CHECK_THAT(VisitStrings(column, count, &recorder).ok(), std::string(column.name));
+    read.strings = recorder.strings;
+  } else {
+    read.memory.resize(count * ElementSize(column.dtype));
+    CHECK_THAT(CopyValues(column, count, read.memory.data()).ok(), std::string(column.name));
+  }
+  const std::string memory = read.memory;
+  const std::vector<std::string> strings = read.strings;
+  for (int64_t row = column.dims[0]; row < rows; ++row) {
+    read.memory += memory;
+    read.strings.insert(read.strings.end(), strings.begin(), strings.end());
+  }
+  return read;
+}
+
+// Without what lies behind the lengths of rows.
+Rows Unpadded(const Rows& padded, const std::vector<int64_t>& lengths, size_t element_size) {
+  Rows flat;
+  for (int64_t row = 0; row < padded.rows; ++row) {
+    const int64_t begin = row * padded.row_elements, end = begin + lengths[row];
+    if (element_size == 0) {
+      flat.strings.insert(flat.strings.end(), padded.strings.begin() + begin,
+                          padded.strings.begin() + end);
+    } else {
+      flat.memory += padded.memory.substr(begin * element_size, lengths[row] * element_size);
+    }
+  }
+  return flat;
+}
+
+void Compare(const ExampleFeatures& features, Span<Column> columns, int64_t rows,
+             const std::vector<OracleValues>& expected) {
+  size_t next = 0;
+  for (size_t i = 0; i < features.size(); ++i) {
+    const ExampleFeature& feature = features[i].feature;
+    const Column& column = columns[next++];
+    CHECK_THAT(column.name == feature.name && column.dtype == feature.dtype, feature.name);
+    Rows read = ReadColumn(column, rows);
+    std::vector<int64_t> dims = column.dims;
+    dims[0] = rows;
+    if (features[i].length_name.empty()) {
+      CHECK_THAT(dims == expected[i].dims, feature.name);
+    } else {
+      const Column& length = columns[next++];
+      CHECK_THAT(length.name == features[i].length_name && length.dtype == DT_INT64, feature.name);
+      const std::string memory = ReadColumn(length, rows).memory;
+      std::vector<int64_t> lengths(rows);
+      CHECK_THAT(memory.size() == lengths.size() * sizeof(int64_t), feature.name);
+      std::memcpy(lengths.data(), memory.data(), memory.size());
+      CHECK_THAT(lengths == expected[i].lengths, feature.name);
+      CHECK_THAT(feature.kind != FeatureKind::kVarLen || dims[1] == expected[i].longest,
+                 feature.name);
+      read = Unpadded(read, lengths, NumberSize(feature.dtype));
+    }
+    CHECK_THAT(read.memory == expected[i].memory, feature.name);
+    CHECK_THAT(read.strings == expected[i].strings, feature.name);
+  }
+  CHECK_THAT(next == columns.size(), "columns");
+}
+
+void RunOne(const Parse& parse, uint8_t slicing, const std::vector<std::string>& examples) {
+  static auto* const decoder = new ExampleDecoder();
+  *current_examples = examples;
+  std::vector<std::unique_ptr<Slices>> slices;
+  std::vector<Bytes> views;
+  for (const std::string& example : examples) {
+    slices.push_back(std::make_unique<Slices>(example, slicing));
+    views.push_back(slices.back()->bytes());
+  }
+  if (!decoder->Decode(*parse.features, views)) return;
+  std::vector<OracleValues> expected;
+  CHECK_THAT(parse.oracle->Parse(examples, &expected), "TensorFlow refuses the examples");
+  Compare(*parse.features, decoder->columns(), static_cast<int64_t>(examples.size()), expected);
+}
+
+}  // namespace
+}  // namespace colcast::fuzz
+
+extern "C" int LLVMFuzzerInitialize(int*, char***) {
+  setenv("TF_CPP_MIN_LOG_LEVEL", "3", 1);
+  return 0;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size < 3) return 0;
+  const colcast::fuzz::Parse& parse = colcast::fuzz::ParseOf(data[0]);
+  // Mostly in one slice each, as requests lie that are not large.
+  const uint8_t slicing = data[1] % 2 == 0 ? 0 : data[1];
+  colcast::fuzz::Decisions decisions(data + 2, size - 2);
+  colcast::fuzz::RunOne(parse, slicing, colcast::fuzz::BuildExamples(parse.names, &decisions));
+  return 0;
+}

@@ -1,0 +1,47 @@
+// What TensorFlow's parser makes of tf.Examples: the truth ExampleDecoder is compared with.
+// Plain types only, because the oracle is compiled without the sanitizers that the fuzz target has.
+#ifndef COLCAST_SERVER_ENGINE_FUZZ_EXAMPLE_ORACLE_H_
+#define COLCAST_SERVER_ENGINE_FUZZ_EXAMPLE_ORACLE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace colcast::fuzz {
+
+enum class OracleKind { kFixedLen, kVarLen, kFixedLenSequence, kRagged };
+
+struct OracleFeature {
+  std::string name;
+  OracleKind kind;
+  int dtype;  // of tensorflow::DataType
+  std::vector<int64_t> shape;
+  std::vector<std::string> defaults;  // strings, or numbers as they lie in memory; may be empty
+};
+
+// All values of a feature: numbers as they lie in memory, or strings.
+struct OracleValues {
+  std::vector<int64_t> dims;     // kFixedLen, kFixedLenSequence: of the tensor
+  std::vector<int64_t> lengths;  // the other kinds: of each row
+  int64_t longest = 0;           // kVarLen: as the sparse tensor's dense shape says
+  std::string memory;
+  std::vector<std::string> strings;
+};
+
+class ExampleOracle {
+ public:
+  explicit ExampleOracle(const std::vector<OracleFeature>& features);
+  ~ExampleOracle();
+
+  // By feature; false if TensorFlow refuses the examples.
+  bool Parse(const std::vector<std::string>& examples, std::vector<OracleValues>* values) const;
+
+ private:
+  struct Config;
+  std::unique_ptr<Config> config_;
+};
+
+}  // namespace colcast::fuzz
+
+#endif  // COLCAST_SERVER_ENGINE_FUZZ_EXAMPLE_ORACLE_H_
