@@ -22,14 +22,14 @@ from colcast.client._errors import (
 )
 from colcast.client._inputs_examples import split_shared
 from colcast.client._outputs import Ranked, Ranking
-from colcast.client._policies import Policies
 from colcast.client._schema import Feature, Kind, ModelSchema, Signature, TensorSpec
-from colcast.client._targets import Target
+from colcast.client._settings import ClientSettings, Policies, Target
 
 __all__ = [
     "DTYPES",
     "AsyncRankingClient",
     "ChannelOptions",
+    "ClientSettings",
     "ColcastError",
     "DType",
     "DecodeError",

@@ -21,8 +21,8 @@ from colcast.client._dtypes import Array
 from colcast.client._errors import InputError
 from colcast.client._inputs import Table
 from colcast.client._lists import given_lengths, list_column
-from colcast.client._policies import Policies
 from colcast.client._schema import LENGTH_SUFFIX, Feature, Kind
+from colcast.client._settings import Policies
 
 _log = logging.getLogger("colcast.client")
 

@@ -84,19 +84,20 @@ def grpc_target(address: str | Sequence[str]) -> str:
 def channel_arguments(
     options: ChannelOptions, address: str | Sequence[str]
 ) -> list[tuple[str, Any]]:
-    """The gRPC channel arguments for these options: limits, round robin, keepalive."""
+    """The gRPC channel arguments for these options: limits, health, round robin, keepalive."""
     arguments: list[tuple[str, Any]] = [
         ("grpc.max_send_message_length", options.max_message_bytes),
         ("grpc.max_receive_message_length", options.max_message_bytes),
         ("grpc.keepalive_time_ms", int(options.keepalive_seconds * 1000)),
         ("grpc.keepalive_timeout_ms", 10_000),
-        ("grpc.service_config", json.dumps({"loadBalancingConfig": [{"round_robin": {}}]})),
+        ("grpc.service_config", json.dumps(_SERVICE_CONFIG)),
         # Requests are sent again by us, within their deadline, so gRPC need not keep copies.
         ("grpc.enable_retries", 0),
-        # Back in the rotation soon after a restart; gRPC's own pause grows to two minutes.
-        ("grpc.min_reconnect_backoff_ms", 100),
+        # Back in the rotation soon after a restart, before the next server is restarted; gRPC's
+        # own pause grows to two minutes.
+        ("grpc.min_reconnect_backoff_ms", 5_000),  # how long one attempt may take
         ("grpc.initial_reconnect_backoff_ms", 100),
-        ("grpc.max_reconnect_backoff_ms", 2_000),
+        ("grpc.max_reconnect_backoff_ms", 500),
     ]
     first = address if isinstance(address, str) else address[0]
     if options.tls is not None and (options.tls.server_name or first != address or "," in first):
@@ -106,6 +107,14 @@ def channel_arguments(
 
 
 # Implementation details follow.
+
+# Each server is watched (grpc.health.v1, the server as a whole), and gets calls only while it says
+# that it serves; one without the health service, while it is connected.
+# https://github.com/grpc/grpc/blob/master/doc/health-checking.md
+_SERVICE_CONFIG = {
+    "loadBalancingConfig": [{"round_robin": {}}],
+    "healthCheckConfig": {"serviceName": ""},
+}
 
 _SCHEMES = ("ipv4:", "ipv6:", "unix:", "dns:", "unix-abstract:", "xds:")
 

@@ -1,22 +1,18 @@
 """RankingClient: the blocking client."""
 
-from collections.abc import Generator, Mapping, Sequence
-from typing import Any, Self, TypeVar
+from collections.abc import Sequence
+from typing import Any, Self
 
-from colcast.client._calls import Calls, ClientOptions
-from colcast.client._channel import ChannelOptions
 from colcast.client._errors import ServerError
+from colcast.client._flow import Flow, Result, Steps
 from colcast.client._outputs import Ranking
-from colcast.client._policies import Dedupe, Policies
 from colcast.client._schema import ModelSchema
-from colcast.client._targets import Target
+from colcast.client._settings import ClientSettings, Target
 from colcast.client._telemetry import call_span
-from colcast.client._transport import Call, Metadata, Reply, Transport
-
-Result = TypeVar("Result")
+from colcast.client._transport import Deadline, Metadata, Transport
 
 
-class RankingClient:
+class RankingClient(ClientSettings):
     """Ranks candidates with a model behind colcast's server or any TensorFlow Serving.
 
     Thread-safe. Nothing is sent before the first call: that one asks the server for the
@@ -29,56 +25,14 @@ class RankingClient:
         [Ranked(row=1, score=0.83)]
     """
 
-    def __init__(
-        self,
-        address: str | Sequence[str],
-        model: str,
-        *,
-        target: Target = "auto",
-        signature: str | None = None,
-        version: int | None = None,
-        version_label: str | None = None,
-        score_output: str | None = None,
-        timeout_seconds: float = 1.0,
-        dedupe: Dedupe = "auto",
-        policies: Policies | None = None,
-        channel: ChannelOptions | None = None,
-    ) -> None:
-        """Checks the settings; opens no connection.
-
-        Args:
-            address: "HOST:PORT", several of them, or a DNS name with several servers behind it:
-                calls go round robin to those that are up.
-            model: the served model's name.
-            target: how requests are written, see `Target`.
-            signature: the signature to call in place of the target's usual one.
-            version: the model version; None is the server's choice.
-            version_label: the label of the version, in place of its number.
-            score_output: the output that ranks; None finds it (see `Ranking.scores`).
-            timeout_seconds: deadline of a call, with its retries and what it has to look up.
-            dedupe: "auto" sends columns that are equal on every row once; "off" does not look.
-            policies: what to do about missing values and unused columns.
-            channel: TLS, message size, keepalive, compression.
-
-        Raises:
-            InputError: a setting that cannot work.
-        """
-        options = ClientOptions(
-            target=target,
-            signature=signature,
-            version=version,
-            version_label=version_label,
-            score_output=score_output,
-            timeout_seconds=timeout_seconds,
-            dedupe=dedupe,
-            policies=policies or Policies(),
-        )
-        self._calls = Calls(model, options)
-        self._transport = Transport(address, channel or ChannelOptions())
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._flow = Flow(self)
+        self._transport = Transport(self.address, self.channel)
 
     def rank(
         self,
-        user: Mapping[str, Any] | None = None,
+        user: Any = None,
         items: Any = (),
         *,
         target: Target | None = None,
@@ -103,7 +57,7 @@ class RankingClient:
             SchemaError: the model has no signature for the target.
             ServerError: the server refused, or did not answer in time.
         """
-        steps = self._calls.rank(user, items, target, outputs)
+        steps = self._flow.rank(user, items, target, outputs)
         return self._run("rank", steps, timeout_seconds, metadata)
 
     def predict_examples(
@@ -133,12 +87,12 @@ class RankingClient:
             SchemaError: the model has no signature for the target.
             ServerError: the server refused, or did not answer in time.
         """
-        steps = self._calls.examples(examples, target, outputs)
+        steps = self._flow.examples(examples, target, outputs)
         return self._run("predict_examples", steps, timeout_seconds, metadata)
 
     def encode(
         self,
-        user: Mapping[str, Any] | None = None,
+        user: Any = None,
         items: Any = (),
         *,
         examples: Any = None,
@@ -146,18 +100,18 @@ class RankingClient:
         outputs: Sequence[str] = (),
     ) -> bytes:
         """The PredictRequest that `rank` (or `predict_examples`) would send, unsent."""
-        steps = self._calls.encode(user, items, examples, target, outputs)
-        return self._run("encode", steps).message
+        steps = self._flow.encode(user, items, examples, target, outputs)
+        return self._run("encode", steps)
 
     def send(
         self, request: bytes, *, timeout_seconds: float | None = None, metadata: Metadata = ()
     ) -> Ranking:
         """Sends a PredictRequest that `encode` made; errors as for `rank`."""
-        return self._run("send", self._calls.send(request), timeout_seconds, metadata)
+        return self._run("send", self._flow.send(request), timeout_seconds, metadata)
 
     def schema(self) -> ModelSchema:
         """What the served model wants, asked once a model version."""
-        return self._run("schema", self._calls.schema())
+        return self._run("schema", self._flow.schema())
 
     def close(self) -> None:
         """Closes the connections. A closed client stays closed."""
@@ -172,13 +126,13 @@ class RankingClient:
     def _run(
         self,
         name: str,
-        steps: Generator[Call, Reply, Result],
+        steps: Steps[Result],
         timeout_seconds: float | None = None,
         metadata: Metadata = (),
     ) -> Result:
         """Makes the calls that the steps ask for, one after the other."""
-        deadline = self._calls.deadline(timeout_seconds)
-        with call_span(name, self._calls.model, self._transport.address) as span:
+        deadline = Deadline(self.timeout_seconds if timeout_seconds is None else timeout_seconds)
+        with call_span(name, self.model, self._transport.address) as span:
             try:
                 call = next(steps)
                 while True:

@@ -1,50 +1,93 @@
 """What a call to a ranking model consists of, without the waiting.
 
 The steps (get the schema if there is none, build the request, send it, notice a new model
-version) are one generator that yields calls and is given their replies. The blocking and the
-asyncio client differ only in how they wait.
+version, ask in another way where the server refuses one) are one generator that yields calls and
+is given their replies. The blocking and the asyncio client differ only in how they wait.
 """
 
+import re
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator, Sequence
 from dataclasses import replace
+from typing import Any, TypeVar
 
 from colcast.client._decode import decode_predict_response
 from colcast.client._errors import InputError, SchemaError, ServerError
+from colcast.client._inputs import Rows
+from colcast.client._inputs_examples import Examples, examples_of_any
 from colcast.client._outputs import Ranking
-from colcast.client._request import Built, Examples, RequestOptions, Rows, build_request
+from colcast.client._request import Built, RequestOptions, build_request
 from colcast.client._schema import ModelSchema, decode_metadata_response, encode_metadata_request
+from colcast.client._settings import ClientSettings, Target, known_target
 from colcast.client._transport import GET_MODEL_METADATA, PREDICT, Call, Reply
 
-BuildSteps = Generator[Call, Reply, Built]
-Steps = Generator[Call, Reply, Ranking]
-SchemaSteps = Generator[Call, Reply, ModelSchema]
+Result = TypeVar("Result")
+Steps = Generator[Call, Reply, Result]
 
 # What a server says to a request made for another version of the model.
 _STALE_CODES = ("INVALID_ARGUMENT", "FAILED_PRECONDITION")
 # Data that does not fit may fit a version we have not heard of; ask at most this often.
 _RECHECK_SECONDS = 1.0
+# What a server refused may have been one odd request's fortune, or its settings since changed.
+_ASK_AGAIN_SECONDS = 600.0
 _KEPT_VERSIONS = 4
+
+# A server that joins requests (--enable_batching) gives a late model several users at once, which
+# the model refuses; or it will not join inputs of 1 and of N rows at all.
+_JOINED = re.compile(
+    r"columnar_late: input .{1,500}? has \D{0,4}\d+\D{0,4}rows, 1 expected"
+    r"|Shape of tensor \S+ \[(?!1[,\]])\d+[,\]].* is not compatible with expected shape"
+    r" \[1[,\]].*one_row/"
+    r"|must have equal 0th-dimension size",
+    re.DOTALL,
+)
+
+
+class Permission:
+    """Whether to ask a server for something that it may have refused before.
+
+    After a refusal nobody asks for 10 minutes; then one call tries, and what it learns holds.
+    """
+
+    def __init__(self) -> None:
+        self._refused_until = 0.0
+
+    def ask(self) -> bool:
+        """Whether the call that begins now may ask."""
+        if not self._refused_until:
+            return True
+        now = time.monotonic()
+        if now < self._refused_until:
+            return False
+        self._refused_until = now + _ASK_AGAIN_SECONDS  # the others wait for what this one learns
+        return True
+
+    def refused(self) -> None:
+        """The server refused, and answered when it was asked in another way."""
+        self._refused_until = time.monotonic() + _ASK_AGAIN_SECONDS
+
+    def granted(self) -> None:
+        """The server answered."""
+        self._refused_until = 0.0
 
 
 class Flow:
     """The steps of one client's calls, and what they have learnt about the server."""
 
-    def __init__(self, model: str, version: int | None, version_label: str | None) -> None:
-        self._model = model
-        self._version = version
-        self._label = version_label
+    def __init__(self, settings: ClientSettings) -> None:
+        self._settings = settings
         self._known: dict[int | None, ModelSchema] = {}
         self._current: ModelSchema | None = None
         self._fetched_at = 0.0
         self._answering: int | None = None  # the version that answered last
         self._expands: bool | None = None  # whether the server repeats rows; None: not seen yet
+        self._late = Permission()
 
-    def schema(self) -> SchemaSteps:
+    def schema(self) -> Steps[ModelSchema]:
         """The schema of the version that answers; asks the server only if it is not known."""
         current = self._current
         if current is None:
-            return (yield from self._fetch(self._version))
+            return (yield from self._fetch(self._settings.version))
         if self._answering in (None, current.version):
             return current
         if self._answering in self._known:
@@ -55,10 +98,44 @@ class Flow:
         except ServerError:  # another server answers, or the version went away again
             return current
 
-    def build(self, inputs: Rows | Examples, options: RequestOptions) -> BuildSteps:
+    def rank(
+        self, user: Any, items: Any, target: Target | None, outputs: Sequence[str]
+    ) -> Steps[Ranking]:
+        """Scores items."""
+        return self._ask(Rows(items, user), self._options(target, outputs))
+
+    def examples(
+        self, examples: Any, target: Target | None, outputs: Sequence[str]
+    ) -> Steps[Ranking]:
+        """Scores tf.Examples."""
+        return self._ask(examples_of_any(examples), self._options(target, outputs))
+
+    def encode(
+        self, user: Any, items: Any, examples: Any, target: Target | None, outputs: Sequence[str]
+    ) -> Steps[bytes]:
+        """Builds a request and leaves it unsent."""
+        inputs = Rows(items, user) if examples is None else examples_of_any(examples)
+        return (yield from self._build(inputs, self._options(target, outputs))).message
+
+    def send(self, request: bytes) -> Steps[Ranking]:
+        """Sends a request built before."""
+        return self._answered((yield Call(PREDICT, request)))
+
+    def _options(self, target: Target | None, outputs: Sequence[str]) -> RequestOptions:
+        if isinstance(outputs, str):
+            raise InputError(f"outputs must be a list of names, got {outputs!r}")
+        target = known_target(target or self._settings.target)
+        return RequestOptions(
+            self._settings,
+            target,
+            tuple(outputs),
+            late=target != "auto" or self._late.ask(),
+            server_expands=self._expands is not False,
+        )
+
+    def _build(self, inputs: Rows | Examples, options: RequestOptions) -> Steps[Built]:
         """Builds one request; once more if the model changed since its schema was read."""
         schema = yield from self.schema()
-        options = replace(options, server_expands=self._expands is not False)
         try:
             return build_request(schema, inputs, options)
         except (InputError, SchemaError):
@@ -68,69 +145,90 @@ class Flow:
                 raise
         return build_request((yield from self.schema()), inputs, options)
 
-    def rank(
-        self,
-        inputs: Rows | Examples,
-        options: RequestOptions,
-        finish: Callable[[Reply], Ranking],
-    ) -> Steps:
-        """Builds, sends and decodes one request.
-
-        A second one is sent if the model changed in between, or if the server was believed to
-        repeat rows and turns out not to.
-        """
+    def _ask(self, inputs: Rows | Examples, options: RequestOptions) -> Steps[Ranking]:
+        """Builds, sends and decodes one request; another one if the server refuses this way."""
         schema = yield from self.schema()
-        built = yield from self.build(inputs, options)
+        built = yield from self._build(inputs, options)
         try:
             reply = yield _predict(built)
         except ServerError as error:
             if error.code not in _STALE_CODES:
                 raise
-            if (yield from self._changed_since(schema)):
-                built = yield from self.build(inputs, options)
-                reply = yield _predict(built)
-            elif options.target == "auto" and built.needs_expansion and not self._expands:
-                reply = yield from self._without_expansion(inputs, options, error)
-            else:
-                raise
+            reply = yield from self._another_way(inputs, options, schema, built, error)
         else:
             if built.needs_expansion:
                 self._expands = True
-        return self._answered(finish(reply))
+            if built.target == "late":
+                self._late.granted()
+        return self._answered(reply)
 
-    def send(self, request: bytes, finish: Callable[[Reply], Ranking]) -> Steps:
-        """Sends a request built before."""
-        reply = yield Call(PREDICT, request)
-        return self._answered(finish(reply))
+    def _another_way(
+        self,
+        inputs: Rows | Examples,
+        options: RequestOptions,
+        schema: ModelSchema,
+        built: Built,
+        error: ServerError,
+    ) -> Steps[Reply]:
+        """The reply to the same question, asked as the server may take it; else its error."""
+        if (yield from self._changed_since(schema)):
+            return (yield _predict((yield from self._build(inputs, options))))
+        if options.target != "auto":
+            raise error
+        if built.target == "late" and _JOINED.search(error.details):
+            options = replace(options, late=False)
+            reply = yield from self._instead(inputs, options, error)
+            self._late.refused()
+            return reply
+        if built.needs_expansion and not self._expands:
+            return (yield from self._without_expansion(inputs, options, error))
+        raise error
+
+    def _instead(
+        self, inputs: Rows | Examples, options: RequestOptions, error: ServerError
+    ) -> Steps[Reply]:
+        """The reply to repeated columns, for a server that does not take the late signature."""
+        built = yield from self._build(inputs, options)
+        if built.target == "late":
+            raise error
+        try:
+            return (yield _predict(built))
+        except ServerError:
+            if not built.needs_expansion or self._expands:
+                raise error from None
+        return (yield from self._without_expansion(inputs, options, error))
 
     def _without_expansion(
         self, inputs: Rows | Examples, options: RequestOptions, error: ServerError
-    ) -> Generator[Call, Reply, Reply]:
-        """The same for a server that does not expand; if that fails too, the first error."""
-        schema = yield from self.schema()
-        stock = build_request(schema, inputs, replace(options, server_expands=False))
+    ) -> Steps[Reply]:
+        """The reply to rows in full; if that is refused too, the first error."""
+        options = replace(options, server_expands=False)
+        built = yield from self._build(inputs, options)
         try:
-            reply = yield _predict(stock)
+            reply = yield _predict(built)
         except ServerError:
             raise error from None
         self._expands = False
         return reply
 
-    def _changed_since(self, schema: ModelSchema) -> Generator[Call, Reply, bool]:
+    def _changed_since(self, schema: ModelSchema) -> Steps[bool]:
         try:
-            fresh = yield from self._fetch(self._version)
+            fresh = yield from self._fetch(self._settings.version)
         except ServerError:
             return False
         return fresh.version != schema.version
 
-    def _answered(self, ranking: Ranking) -> Ranking:
-        if ranking.model_version is not None:
-            self._answering = ranking.model_version
-        return ranking
+    def _answered(self, reply: Reply) -> Ranking:
+        decoded = decode_predict_response(reply.response)
+        version = decoded.model.version
+        if version is not None:
+            self._answering = version
+        return Ranking(decoded.outputs, version, reply.metadata, self._settings.score_output)
 
-    def _fetch(self, version: int | None) -> SchemaSteps:
-        label = self._label if version is None else None
-        reply = yield Call(GET_MODEL_METADATA, encode_metadata_request(self._model, version, label))
+    def _fetch(self, version: int | None) -> Steps[ModelSchema]:
+        label = self._settings.version_label if version is None else None
+        request = encode_metadata_request(self._settings.model, version, label)
+        reply = yield Call(GET_MODEL_METADATA, request)
         schema = decode_metadata_response(reply.response)
         self._known[schema.version] = self._current = schema
         for old in list(self._known)[:-_KEPT_VERSIONS]:
@@ -149,9 +247,3 @@ def _predict(built: Built) -> Call:
         "request_bytes": len(built.message),
     }
     return Call(PREDICT, built.message, facts)
-
-
-def ranking_of(reply: Reply, score_output: str | None) -> Ranking:
-    """Decodes a Predict reply."""
-    decoded = decode_predict_response(reply.response)
-    return Ranking(decoded.outputs, decoded.model.version, reply.metadata, score_output)

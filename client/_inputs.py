@@ -36,6 +36,14 @@ class Table:
     unused: frozenset[str] = field(default_factory=frozenset)
 
 
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Candidates, with the user apart or (user None) mixed into every row."""
+
+    items: Any
+    user: Any = None
+
+
 def table_of_user(user: Any, wanted: Wanted) -> Table:
     """The user's features, a dict or a pandas Series, as a table of one row."""
     if _kind(user) == "pandas.Series":

@@ -1,6 +1,7 @@
 """Serialized tf.Examples -> tables: what is equal on every row apart from what is not."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -11,6 +12,28 @@ from colcast.client._inputs import Table
 from colcast.client._schema import Feature, Kind
 from colcast.client._values import NOT_GIVEN, object_array
 from colcast.client.wire import field, fields, message, read_varints
+
+
+@dataclass(frozen=True, slots=True)
+class Examples:
+    """Candidates as serialized tf.Examples."""
+
+    examples: Sequence[bytes]
+
+
+def examples_of_any(examples: Any) -> Examples:
+    """A list of tf.Examples, or one ExampleListWithContext, as the input of a request.
+
+    Raises:
+        InputError: neither of them.
+    """
+    descriptor = getattr(examples, "DESCRIPTOR", None)
+    if descriptor is not None:
+        if descriptor.name != "ExampleListWithContext":
+            raise InputError(f"expected a list of tf.Examples, got one {descriptor.name}")
+        context, examples = split_context(examples)
+        return Examples(merged(context, examples))
+    return Examples(serialized(examples))
 
 
 def serialized(examples: Sequence[Any]) -> list[bytes]:

@@ -1,61 +1,37 @@
 """Inputs + schema -> one request; pure, so that it can be made far from any server."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from colcast.client._batch import Batch, batch_of, send_equal_rows_once, with_all_rows_in_one
 from colcast.client._dtypes import STRING
 from colcast.client._encode import Tensor, encode_predict_request
 from colcast.client._errors import InputError
 from colcast.client._infer import as_lists, infer_features
-from colcast.client._inputs import table_of_items, table_of_user
-from colcast.client._inputs_examples import tables_of_examples
-from colcast.client._policies import Dedupe, Policies
+from colcast.client._inputs import Rows, table_of_items, table_of_user
+from colcast.client._inputs_examples import Examples, tables_of_examples
 from colcast.client._schema import ModelSchema
-from colcast.client._targets import Plan, Target, plan_for, tensors_of
+from colcast.client._settings import ClientSettings, Target
+from colcast.client._targets import Plan, plan_for, tensors_of
 from colcast.client._values import object_array
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
-    """Candidates, with the user apart or (user None) mixed into every row."""
-
-    items: Any
-    user: Mapping[str, Any] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Examples:
-    """Candidates as serialized tf.Examples."""
-
-    examples: Sequence[bytes]
-
-
-@dataclass(frozen=True, slots=True)
 class RequestOptions:
-    """How to ask.
+    """How to ask this time.
 
     Attributes:
-        model: the served model's name.
+        settings: the client's.
         target: see `Target`.
-        signature: the signature to call in place of the target's usual one.
-        version: the model version; None is the server's choice.
-        version_label: the label of the version, in place of its number.
         output_filter: the outputs wanted; empty is all.
-        dedupe: "auto" sends columns equal on every row once, "off" does not look.
-        policies: what to do about gaps and extras.
+        late: whether "auto" may use the late signature.
         server_expands: whether "auto" may leave the repetition to the server.
     """
 
-    model: str
+    settings: ClientSettings
     target: Target = "auto"
-    signature: str | None = None
-    version: int | None = None
-    version_label: str | None = None
     output_filter: tuple[str, ...] = ()
-    dedupe: Dedupe = "auto"
-    policies: Policies = field(default_factory=Policies)
+    late: bool = True
     server_expands: bool = True
 
 
@@ -87,24 +63,27 @@ def build_request(schema: ModelSchema, inputs: Rows | Examples, options: Request
         InputError: the inputs do not fit the signature.
         SchemaError: the model has no signature for the target.
     """
-    plan = plan_for(schema, options.target, options.signature, options.server_expands)
+    settings = options.settings
+    plan = plan_for(
+        schema, options.target, settings.signature, options.server_expands, options.late
+    )
     if plan.target == "example" and isinstance(inputs, Examples):
         batch = Batch(len(inputs.examples), {}, {})
         tensors = _examples_as_they_are(plan, inputs)
     else:
         plan, batch = _batch(plan, inputs, options)
-        if options.dedupe == "auto":
+        if settings.dedupe == "auto":
             batch = send_equal_rows_once(batch)
         batch = with_all_rows_in_one(batch, plan.features)
         if options.target == "auto" and plan.target == "late" and _user_varies(plan, batch):
-            plan = plan_for(schema, "auto", options.signature, options.server_expands, False)
+            plan = plan_for(schema, "auto", settings.signature, options.server_expands, False)
         tensors = tensors_of(plan, batch)
     message = encode_predict_request(
-        options.model,
+        settings.model,
         plan.signature.name,
         tensors,
-        version=options.version,
-        version_label=options.version_label,
+        version=settings.version,
+        version_label=settings.version_label,
         output_filter=options.output_filter,
     )
     needs_expansion = plan.target == "columnar" and batch.rows > 1 and len(_sizes(tensors)) > 1
@@ -128,7 +107,7 @@ def _batch(plan: Plan, inputs: Rows | Examples, options: RequestOptions) -> tupl
     inferred = plan.target == "example" and not plan.features
     if isinstance(inputs, Examples):
         user, items = tables_of_examples(inputs.examples, plan.features)
-        policies = options.policies
+        policies = options.settings.policies
         if policies.unused == "suggest":  # the parse op would not look at them either
             policies = replace(policies, unused="drop")
         return plan, batch_of(plan.features, user, items, policies)
@@ -142,7 +121,7 @@ def _batch(plan: Plan, inputs: Rows | Examples, options: RequestOptions) -> tupl
             given = as_lists(given, plan.dtypes)
             features |= infer_features(given, plan.dtypes)
         plan = Plan(plan.target, plan.signature, features)
-    return plan, batch_of(plan.features, given, items, options.policies)
+    return plan, batch_of(plan.features, given, items, options.settings.policies)
 
 
 def _sizes(tensors: Mapping[str, Tensor]) -> set[int]:

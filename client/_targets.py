@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Literal, get_args
 
 import numpy as np
 from colcast.client._batch import Batch, repeat_to
@@ -20,21 +19,8 @@ from colcast.client._schema import (
     ModelSchema,
     Signature,
 )
+from colcast.client._settings import Target, known_target
 from colcast.client._values import object_array
-
-Target = Literal["auto", "late", "columnar_late", "columnar", "stock", "repeated", "example"]
-"""How a request is written.
-
-auto: late if the model has that signature and the user is one; else columnar, or stock once a
-    server has shown that it does not expand; example if the model takes nothing else.
-late, columnar_late: user features as one row, items as N, to the signature `columnar_late`: the
-    model repeats.
-columnar: the same to the signature `columnar`: the server (colcast's or the fork) repeats.
-stock: for an unpatched TensorFlow Serving: N rows everywhere, but a feature that is one single
-    value for all rows is written once and TensorFlow fills the tensor with it.
-repeated: N rows everywhere, in full.
-example: N serialized tf.Examples.
-"""
 
 
 @dataclass(frozen=True)
@@ -61,23 +47,13 @@ class Plan:
         return frozenset(self.features).union(lengths)
 
 
-def known_target(target: Target) -> Target:
-    """The target by its first name; InputError if there is no such target."""
-    if target not in get_args(Target):
-        raise InputError(
-            f"target must be one of {', '.join(get_args(Target))}, got {target!r} "
-            "(the server's address is the first argument)"
-        )
-    return "late" if target == "columnar_late" else target
-
-
 @lru_cache(maxsize=64)
 def plan_for(
     schema: ModelSchema,
     target: Target = "auto",
     signature: str | None = None,
     server_expands: bool = True,
-    one_user: bool = True,
+    late: bool = True,
 ) -> Plan:
     """Chooses the signature, and the target where it is "auto".
 
@@ -86,7 +62,7 @@ def plan_for(
         target: see `Target`.
         signature: the signature to call in place of the target's usual one.
         server_expands: whether "auto" may leave the repetition to the server.
-        one_user: whether "auto" may use the late signature; its user features have one row.
+        late: whether "auto" may use the late signature; its user features have one row.
 
     Raises:
         InputError: `target` is none of them.
@@ -94,7 +70,7 @@ def plan_for(
     """
     target = known_target(target)
     if target == "auto":
-        target = _auto(schema, signature, server_expands, one_user)
+        target = _auto(schema, signature, server_expands, late)
     if target == "example":
         called = schema.signature(signature) if signature else schema.example_signature()
         if not called.takes_examples:
@@ -180,9 +156,9 @@ def _agreed_dtypes(schema: ModelSchema) -> dict[str, DType]:
 
 
 def _auto(
-    schema: ModelSchema, signature: str | None, server_expands: bool, one_user: bool
+    schema: ModelSchema, signature: str | None, server_expands: bool, may_be_late: bool
 ) -> Target:
-    late = schema.signatures.get(COLUMNAR_LATE) if one_user else None
+    late = schema.signatures.get(COLUMNAR_LATE) if may_be_late else None
     called = schema.signature(signature) if signature else late or _columnar(schema)
     if called is None or called.takes_examples:
         return "example"

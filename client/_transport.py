@@ -10,12 +10,16 @@ from typing import Any
 
 import grpc
 from colcast.client._channel import ChannelOptions, channel_arguments, grpc_target
-from colcast.client._errors import ColcastError, InputError, ServerError
+from colcast.client._errors import ColcastError, ServerError
+from colcast.client._settings import check_timeout
 
 Metadata = Sequence[tuple[str, str | bytes]]
 
 PREDICT = "/tensorflow.serving.PredictionService/Predict"
 GET_MODEL_METADATA = "/tensorflow.serving.PredictionService/GetModelMetadata"
+
+
+_SERVER_GONE = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +52,24 @@ class Reply:
     attempts: int = 1
 
 
-def check_timeout(timeout_seconds: float) -> None:
-    """Raises InputError unless it is above 0."""
-    if not timeout_seconds > 0:
-        raise InputError(f"timeout_seconds must be above 0, got {timeout_seconds!r}")
-
-
 class Deadline:
-    """A point in time that a call and all its retries share."""
+    """The time that one call of the client may wait for servers, with all its retries.
+
+    It runs while the transport waits. What the process itself needs in between, to encode ten
+    thousand candidates or, with asyncio, to run other tasks, is not the servers' delay.
+    """
 
     def __init__(self, timeout_seconds: float) -> None:
         """Raises InputError unless the timeout is above 0."""
         check_timeout(timeout_seconds)
-        self._at = time.monotonic() + timeout_seconds
+        self._left = timeout_seconds
+        self._at = 0.0
+
+    def __enter__(self) -> None:
+        self._at = time.monotonic() + self._left
+
+    def __exit__(self, *_: object) -> None:
+        self._left = self.left()
 
     def left(self) -> float:
         """Seconds left, never below a microsecond (gRPC then reports DEADLINE_EXCEEDED)."""
@@ -69,10 +78,13 @@ class Deadline:
     def pause_after(self, error: grpc.RpcError, attempt: int) -> float | None:
         """Seconds to wait before the next attempt; None if there must be none.
 
-        Only UNAVAILABLE is tried again. The pause is 10 ms, doubled each time up to 200 ms,
-        spread by a fifth so that clients do not return in step; it must end before the deadline.
+        Tried again is what a server did not answer because it went away: UNAVAILABLE, and
+        CANCELLED, with which it ends what it no longer waits for. Both methods that are called
+        only read, so a request may have run twice. The pause is 10 ms, doubled each time up to
+        200 ms, spread by a fifth so that clients do not return in step; it must end before the
+        deadline. Round robin then takes the next server.
         """
-        if error.code() is not grpc.StatusCode.UNAVAILABLE:
+        if error.code() not in _SERVER_GONE:
             return None
         pause = min(0.01 * 2 ** (attempt - 1), 0.2) * random.uniform(0.8, 1.2)
         return pause if pause < self.left() else None
@@ -121,6 +133,10 @@ class Connection:
             self._closed, self._channel, self._methods, self._owner = True, None, {}, None
             return channel
 
+    def pause_after(self, error: grpc.RpcError, deadline: Deadline, attempt: int) -> float | None:
+        """Seconds to wait before the next attempt; None if there must be none."""
+        return None if self._closed else deadline.pause_after(error, attempt)
+
     def error(self, error: grpc.RpcError, attempts: int) -> ServerError:
         """A gRPC error as ours."""
         details = error.details() or ""
@@ -142,11 +158,15 @@ class Transport(Connection):
     """The blocking transport."""
 
     def call(self, call: Call, deadline: Deadline, metadata: Metadata = ()) -> Reply:
-        """Sends one request and waits for its answer; sends it again while UNAVAILABLE.
+        """Sends one request and waits for its answer; sends it again if the server went away.
 
         Raises:
             ServerError: any other status, or no server before the deadline.
         """
+        with deadline:
+            return self._call(call, deadline, metadata)
+
+    def _call(self, call: Call, deadline: Deadline, metadata: Metadata) -> Reply:
         attempt = 0
         while True:
             attempt += 1
@@ -158,7 +178,7 @@ class Transport(Connection):
                     compression=self._compression,
                 )
             except grpc.RpcError as error:
-                pause = deadline.pause_after(error, attempt)
+                pause = self.pause_after(error, deadline, attempt)
                 if pause is None:
                     raise self.error(error, attempt) from None
                 time.sleep(pause)

@@ -13,11 +13,15 @@ class AsyncTransport(Connection):
     """A channel for each event loop that makes calls, opened at its first."""
 
     async def call(self, call: Call, deadline: Deadline, metadata: Metadata = ()) -> Reply:
-        """Sends one request and awaits its answer; sends it again while UNAVAILABLE.
+        """Sends one request and awaits its answer; sends it again if the server went away.
 
         Raises:
             ServerError: any other status, or no server before the deadline.
         """
+        with deadline:
+            return await self._call(call, deadline, metadata)
+
+    async def _call(self, call: Call, deadline: Deadline, metadata: Metadata) -> Reply:
         attempt = 0
         while True:
             attempt += 1
@@ -30,7 +34,7 @@ class AsyncTransport(Connection):
             try:
                 response = await sent
             except grpc.aio.AioRpcError as error:
-                pause = deadline.pause_after(error, attempt)
+                pause = self.pause_after(error, deadline, attempt)
                 if pause is None:
                     raise self.error(error, attempt) from None
                 await asyncio.sleep(pause)

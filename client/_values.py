@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from colcast.client._dtypes import BFLOAT16, STRING, Array, DType, bfloat16_bits
 from colcast.client._errors import InputError
-from colcast.client._policies import Policies
+from colcast.client._settings import Policies
 
 NOT_GIVEN: Any = type("NotGiven", (), {"__repr__": lambda self: "nothing"})()
 

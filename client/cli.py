@@ -12,7 +12,7 @@ from colcast.client._errors import ColcastError, InputError
 from colcast.client._files import read_items, read_user
 from colcast.client._outputs import Ranking
 from colcast.client._schema import Feature, ModelSchema
-from colcast.client._targets import Target
+from colcast.client._settings import Target
 
 _SHOWN_COLUMNS = 4
 _WIDEST_CELL = 40

@@ -14,9 +14,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
-from colcast.client import ModelSchema, Signature, TensorSpec, encode_predict_request
+from colcast.client import (
+    ClientSettings,
+    ModelSchema,
+    Signature,
+    TensorSpec,
+    encode_predict_request,
+)
 from colcast.client._dtypes import FLOAT, INT64, STRING
-from colcast.client._request import Examples, RequestOptions, Rows, build_request
+from colcast.client._inputs import Rows
+from colcast.client._inputs_examples import Examples
+from colcast.client._request import RequestOptions, build_request
 from tensorflow_serving.apis import predict_pb2
 
 CANDIDATES, USER_FEATURES, ITEM_FEATURES = 500, 150, 60
@@ -104,7 +112,7 @@ def tensor_protos(data: Data) -> bytes:
 
 def ways(data: Data) -> dict[str, Callable[[], Any]]:
     """What is timed."""
-    options = RequestOptions("wide", "columnar")
+    options = RequestOptions(ClientSettings("127.0.0.1:1", "wide"), "columnar")
     arrays = {name: values for name, values in data.columns.items() if name.startswith("item")}
 
     def build(inputs: Rows | Examples) -> bytes:

@@ -8,8 +8,10 @@ from typing import Any
 import grpc
 import numpy as np
 import pytest
-from colcast.client import ModelSchema, Signature, TensorSpec
+from colcast.client import ClientSettings, ModelSchema, Signature, Target, TensorSpec
 from colcast.client._dtypes import BY_NAME
+from colcast.client._request import RequestOptions
+from grpc_health.v1 import health_pb2_grpc
 
 
 def spec(name: str, dtype: str, *shape: int | None) -> TensorSpec:
@@ -73,10 +75,21 @@ ITEMS = [
 Handler = Callable[[bytes, grpc.ServicerContext], bytes]
 
 
+def request_options(
+    model: str = "movies", target: Target = "auto", **settings: Any
+) -> RequestOptions:
+    """How a client with these settings asks, of servers that take anything."""
+    once = {name: settings.pop(name) for name in ("output_filter", "late") if name in settings}
+    return RequestOptions(ClientSettings("127.0.0.1:1", model, **settings), target, **once)
+
+
 class ScriptedServer:
     """A gRPC server whose answers a test writes: method name -> handler of raw bytes."""
 
-    def __init__(self, handlers: dict[str, Handler], credentials: Any = None) -> None:
+    def __init__(
+        self, handlers: dict[str, Handler], credentials: Any = None, health: Any = None
+    ) -> None:
+        self.health = health
         self.requests: list[tuple[str, bytes, dict[str, Any]]] = []
         self._lock = threading.Lock()
         self._server = grpc.server(futures.ThreadPoolExecutor(max_workers=8))
@@ -88,6 +101,8 @@ class ScriptedServer:
         self._server.add_generic_rpc_handlers(
             (grpc.method_handlers_generic_handler(service, methods),)
         )
+        if health is not None:
+            health_pb2_grpc.add_HealthServicer_to_server(health, self._server)
         if credentials is None:
             port = self._server.add_insecure_port("127.0.0.1:0")
         else:
@@ -118,8 +133,8 @@ def scripted() -> Iterator[Callable[..., ScriptedServer]]:
     """Starts scripted servers and stops them after the test."""
     servers: list[ScriptedServer] = []
 
-    def start(credentials: Any = None, **handlers: Handler) -> ScriptedServer:
-        servers.append(ScriptedServer(handlers, credentials))
+    def start(credentials: Any = None, health: Any = None, **handlers: Handler) -> ScriptedServer:
+        servers.append(ScriptedServer(handlers, credentials, health))
         return servers[-1]
 
     yield start

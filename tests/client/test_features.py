@@ -7,10 +7,12 @@ import pandas as pd
 import pytest
 import tensorflow as tf
 from colcast.client import InputError, Kind, ModelSchema, Policies, Signature, TensorSpec
-from colcast.client._request import Examples, RequestOptions, Rows, build_request
+from colcast.client._inputs import Rows
+from colcast.client._inputs_examples import Examples
+from colcast.client._request import build_request
 from tensorflow_serving.apis import predict_pb2
 
-from .conftest import signature, spec
+from .conftest import request_options, signature, spec
 
 ITEMS = [{"item": 1}, {"item": 2}]
 ITEM = spec("item", "int64", None)
@@ -27,7 +29,7 @@ def sent(
     schema: ModelSchema, inputs: Any, target: Any = "columnar", **options: Any
 ) -> dict[str, Any]:
     """Input name -> nested list, as TensorFlow's runtime reads the request."""
-    built = build_request(schema, inputs, RequestOptions("m", target, **options))
+    built = build_request(schema, inputs, request_options("m", target, **options))
     found = predict_pb2.PredictRequest.FromString(built.message).inputs
     return {
         name: tf.io.parse_tensor(tensor.SerializeToString(), tensor.dtype).numpy().tolist()

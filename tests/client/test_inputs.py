@@ -10,12 +10,14 @@ import pyarrow as pa
 import pytest
 import tensorflow as tf
 from colcast.client import InputError, ModelSchema, Policies
-from colcast.client._request import Examples, RequestOptions, Rows, build_request
+from colcast.client._inputs import Rows
+from colcast.client._inputs_examples import Examples
+from colcast.client._request import build_request
 from hypothesis import given
 from hypothesis import strategies as st
 from tensorflow_serving.apis import input_pb2, predict_pb2
 
-from .conftest import ITEMS, USER
+from .conftest import ITEMS, USER, request_options
 
 FULL = [{"year": 1990.0, **item} for item in ITEMS]
 COLUMNS = {name: [item[name] for item in FULL] for name in FULL[0]}
@@ -23,7 +25,7 @@ COLUMNS = {name: [item[name] for item in FULL] for name in FULL[0]}
 
 def request(schema: ModelSchema, inputs: Any, **options: Any) -> Any:
     """The request, parsed by protobuf."""
-    built = build_request(schema, inputs, RequestOptions("movies", **options))
+    built = build_request(schema, inputs, request_options("movies", **options))
     return predict_pb2.PredictRequest.FromString(built.message)
 
 
@@ -77,20 +79,20 @@ def test_examples_and_lists_with_context_make_the_same_request(schema: ModelSche
         for key, value in proto.features.feature.items():
             if key in items:
                 example.features.feature[key].CopyFrom(value)
-    from colcast.client._calls import _examples_input
+    from colcast.client._inputs_examples import examples_of_any
 
-    assert request(schema, _examples_input(with_context)) == expected
+    assert request(schema, examples_of_any(with_context)) == expected
 
 
 def test_an_example_wins_over_its_context(schema: ModelSchema) -> None:
-    from colcast.client._calls import _examples_input
+    from colcast.client._inputs_examples import examples_of_any
 
     with_context = input_pb2.ExampleListWithContext()
     protos = examples(schema, user=USER, items=ITEMS)
     with_context.context.features.feature["age"].int64_list.value.append(99)
     for proto in protos:
         with_context.examples.add().CopyFrom(proto)
-    assert request(schema, _examples_input(with_context)) == request(schema, Rows(ITEMS, USER))
+    assert request(schema, examples_of_any(with_context)) == request(schema, Rows(ITEMS, USER))
 
 
 @pytest.mark.parametrize("packed", [True, False])
@@ -132,7 +134,7 @@ def test_damaged_examples_are_read_or_refused(schema: ModelSchema, data: st.Data
     cut = data.draw(st.integers(0, len(damaged)))
     try:
         built = build_request(
-            schema, Examples([good, bytes(damaged[:cut])]), RequestOptions("movies", "columnar")
+            schema, Examples([good, bytes(damaged[:cut])]), request_options("movies", "columnar")
         )
     except InputError:
         return
@@ -202,7 +204,7 @@ def test_columns_that_are_not_used_are_dropped_and_named_once(
     assert [record.getMessage() for record in caplog.records] == [
         "not sent, the signature does not use them: poster_url, stock_level"
     ]
-    built = build_request(schema, Rows(items, USER), RequestOptions("movies"))
+    built = build_request(schema, Rows(items, USER), request_options("movies"))
     assert built.unused == 2
 
 

@@ -7,19 +7,20 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from colcast.client import InputError, ModelSchema, SchemaError, Signature
-from colcast.client._request import Examples, RequestOptions, Rows, build_request
-from colcast.client._targets import Target
+from colcast.client import InputError, ModelSchema, SchemaError, Signature, Target
+from colcast.client._inputs import Rows
+from colcast.client._inputs_examples import Examples
+from colcast.client._request import build_request
 from tensorflow_serving.apis import predict_pb2
 
-from .conftest import ITEMS, USER, signature, spec
+from .conftest import ITEMS, USER, request_options, signature, spec
 
 ALL = ("late", "columnar", "stock", "repeated")
 
 
 def message(schema: ModelSchema, inputs: Any, target: Target = "auto", **options: Any) -> Any:
     """The request, parsed by protobuf."""
-    built = build_request(schema, inputs, RequestOptions("movies", target, **options))
+    built = build_request(schema, inputs, request_options("movies", target, **options))
     return predict_pb2.PredictRequest.FromString(built.message)
 
 

@@ -8,10 +8,11 @@ import pandas as pd
 import pytest
 import tensorflow as tf
 from colcast.client import InputError, ModelSchema, Policies
-from colcast.client._calls import _examples_input
-from colcast.client._request import RequestOptions, Rows, build_request
+from colcast.client._inputs import Rows
+from colcast.client._inputs_examples import examples_of_any
+from colcast.client._request import build_request
 
-from .conftest import ITEMS, USER, signature, spec
+from .conftest import ITEMS, USER, request_options, signature, spec
 
 COLUMNS = {
     "movie": [7, 9, 11],
@@ -286,7 +287,7 @@ def test_the_message(schema: ModelSchema, user: Any, items: Any, message: str) -
     if isinstance(items, dict):
         items = {name: values for name, values in items.items() if values is not ...}
     with pytest.raises(InputError) as wrong:
-        build_request(schema, Rows(items, user), RequestOptions("movies"))
+        build_request(schema, Rows(items, user), request_options("movies"))
     assert str(wrong.value) == message
     named = re.match(r"(?:user )?feature '([^']+)'(?:, row (\d+))?", message)
     if named:
@@ -311,7 +312,7 @@ EXAMPLE.features.feature["age"].int64_list.value.append(31)
 )
 def test_wrong_examples(schema: ModelSchema, examples: Any, message: str) -> None:
     with pytest.raises(InputError, match=re.escape(message)):
-        build_request(schema, _examples_input(examples), RequestOptions("movies"))
+        build_request(schema, examples_of_any(examples), request_options("movies"))
 
 
 def test_an_example_with_two_values_for_one() -> None:
@@ -320,7 +321,7 @@ def test_an_example_with_two_values_for_one() -> None:
     two.features.feature["movie"].float_list.value.append(1.5)
     schema = ModelSchema("m", 1, {"columnar": signature("columnar", spec("age", "int64", None))})
     with pytest.raises(InputError, match=r"'age', row 0: expected 1 values, the example has 2"):
-        build_request(schema, _examples_input([two]), RequestOptions("m"))
+        build_request(schema, examples_of_any([two]), request_options("m"))
 
 
 @pytest.mark.parametrize(
@@ -352,7 +353,9 @@ def test_stricter_policies(
     schema: ModelSchema, policies: dict[str, Any], items: Any, message: str
 ) -> None:
     with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
-        build_request(schema, Rows(items, USER), RequestOptions("m", policies=Policies(**policies)))
+        build_request(
+            schema, Rows(items, USER), request_options("m", policies=Policies(**policies))
+        )
 
 
 def test_a_policy_that_does_not_exist() -> None:

@@ -1,0 +1,118 @@
+"""Everything a client can be told, listed once, each with its default and its meaning."""
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Literal, get_args
+
+from colcast.client._channel import ChannelOptions
+from colcast.client._errors import InputError
+
+NonePolicy = Literal["default", "error"]
+NanPolicy = Literal["send", "default", "error"]
+UnusedPolicy = Literal["suggest", "drop", "error"]
+Dedupe = Literal["auto", "off"]
+Target = Literal["auto", "late", "columnar_late", "columnar", "stock", "repeated", "example"]
+"""How a request is written.
+
+auto: late if the model has that signature, the user is one and the server has not refused it;
+    else columnar, or stock once a server has shown that it does not expand; example if the model
+    takes nothing else.
+late, columnar_late: user features as one row, items as N, to the signature `columnar_late`: the
+    model repeats.
+columnar: the same to the signature `columnar`: the server (colcast's or the fork) repeats.
+stock: for an unpatched TensorFlow Serving: N rows everywhere, but a feature that is one single
+    value for all rows is written once and TensorFlow fills the tensor with it.
+repeated: N rows everywhere, in full.
+example: N serialized tf.Examples.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Policies:
+    """How inputs with gaps or extras are treated.
+
+    Attributes:
+        none: None (also pandas' NA and NaT, Arrow's and Polars' nulls, masked entries of NumPy's
+            masked arrays) in place of a value. "default": the model's default, an empty list for
+            a multi-valued feature, an error for a feature without default. "error": always an
+            error.
+        nan: NaN in a float feature. "send": it is a value like any other. "default": as None.
+            "error": an error. (NaN where no float belongs, as pandas leaves behind for a missing
+            integer, string, list or vector, always counts as None.)
+        unused: a column the signature does not use. "suggest": dropped, named once in the log,
+            but an error if its name looks like a misspelling of a feature that is absent.
+            "drop": dropped. "error": an error.
+    """
+
+    none: NonePolicy = "default"
+    nan: NanPolicy = "send"
+    unused: UnusedPolicy = "suggest"
+
+    def __post_init__(self) -> None:
+        for name, value, allowed in (
+            ("none", self.none, get_args(NonePolicy)),
+            ("nan", self.nan, get_args(NanPolicy)),
+            ("unused", self.unused, get_args(UnusedPolicy)),
+        ):
+            if value not in allowed:
+                raise InputError(f"policy {name}={value!r} is none of {', '.join(allowed)}")
+
+
+@dataclass(eq=False)
+class ClientSettings:
+    """What `RankingClient` and `AsyncRankingClient` are made with.
+
+    Attributes:
+        address: "HOST:PORT", several of them, or a DNS name with several servers behind it:
+            calls go round robin to those that are up and say that they serve.
+        model: the served model's name.
+        target: how requests are written, see `Target`.
+        signature: the signature to call in place of the target's usual one.
+        version: the model version; None is the server's choice.
+        version_label: the label of the version, in place of its number.
+        score_output: the output that ranks; None finds it (see `Ranking.scores`).
+        timeout_seconds: deadline of a call, with its retries and what it has to look up.
+        dedupe: "auto" sends columns that are equal on every row once; "off" does not look.
+        policies: what to do about missing values and unused columns.
+        channel: TLS, message size, keepalive, compression.
+
+    Raises:
+        InputError: a setting that cannot work.
+    """
+
+    address: str | Sequence[str]
+    model: str
+    _: KW_ONLY
+    target: Target = "auto"
+    signature: str | None = None
+    version: int | None = None
+    version_label: str | None = None
+    score_output: str | None = None
+    timeout_seconds: float = 1.0
+    dedupe: Dedupe = "auto"
+    policies: Policies = field(default_factory=Policies)
+    channel: ChannelOptions = field(default_factory=ChannelOptions)
+
+    def __post_init__(self) -> None:
+        known_target(self.target)
+        if self.dedupe not in ("auto", "off"):
+            raise InputError(f"dedupe must be 'auto' or 'off', got {self.dedupe!r}")
+        check_timeout(self.timeout_seconds)
+        if self.version is not None and self.version_label is not None:
+            raise InputError("give version or version_label, not both")
+
+
+def known_target(target: Target) -> Target:
+    """The target by its first name; InputError if there is no such target."""
+    if target not in get_args(Target):
+        raise InputError(
+            f"target must be one of {', '.join(get_args(Target))}, got {target!r} "
+            "(the server's address is the first argument)"
+        )
+    return "late" if target == "columnar_late" else target
+
+
+def check_timeout(timeout_seconds: float) -> None:
+    """Raises InputError unless it is above 0."""
+    if not timeout_seconds > 0:
+        raise InputError(f"timeout_seconds must be above 0, got {timeout_seconds!r}")

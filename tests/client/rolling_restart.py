@@ -1,0 +1,162 @@
+"""Two servers restarted in turn while clients ask without a pause: how many requests fail?
+
+    python -m tests.client.rolling_restart --requests 10000
+    python -m tests.client.rolling_restart --requests 10000 --no-health
+
+Half of the requests come from threads with the blocking client, half from asyncio tasks. A server
+is restarted as soon as the other one serves again; every second time it is killed. The exit code
+is 1 if a request failed.
+"""
+
+import argparse
+import asyncio
+import itertools
+import sys
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+from colcast.client import AsyncRankingClient, RankingClient
+from colcast.server import ServerProcess
+
+from .conftest import ITEMS, USER
+from .served_model import save
+
+THREADS, TASKS = 2, 4
+
+
+class Outcome(NamedTuple):
+    """What became of the requests.
+
+    Attributes:
+        answered: how many.
+        failed: the first line of each error -> how often it came.
+        restarts: how many servers were restarted meanwhile.
+    """
+
+    answered: int
+    failed: Counter[str]
+    restarts: int
+
+
+def rolling_restart(models: Path, requests: int, flags: Sequence[str] = ()) -> Outcome:
+    """Sends the requests, and as many more as it takes until each server was restarted twice."""
+    servers = [_started(models, flags), _started(models, flags)]
+    addresses = [server.target for server in servers]
+    ports = [address.rpartition(":")[2] for address in addresses]
+    load = _Load(addresses, requests)
+    restarts = 0
+    try:
+        with ThreadPoolExecutor(2) as pool:
+            running = [pool.submit(load.from_threads), pool.submit(load.from_tasks)]
+            for turn in itertools.count():
+                _end(servers[turn % 2], kill=turn % 4 > 1)
+                servers[turn % 2] = _started(models, (*flags, f"--port={ports[turn % 2]}"))
+                restarts += 1
+                if restarts >= 4:
+                    load.enough.set()
+                if all(one.done() for one in running):
+                    break
+            for one in running:
+                one.result()
+    finally:
+        load.enough.set()
+        for server in servers:
+            server.kill()
+    return Outcome(load.answered, load.failed, restarts)
+
+
+class _Load:
+    """Clients that ask until so many requests are answered and it is said to be enough."""
+
+    def __init__(self, addresses: Sequence[str], requests: int) -> None:
+        self._addresses = addresses
+        self._requests = requests
+        self._lock = threading.Lock()
+        self.enough = threading.Event()
+        self.answered = 0
+        self.failed: Counter[str] = Counter()
+
+    def from_threads(self) -> None:
+        """Asks with the blocking client."""
+        with RankingClient(self._addresses, "movies", timeout_seconds=10) as client:
+
+            def ask() -> None:
+                while self._goes_on():
+                    self._count(lambda: client.rank(USER, ITEMS))
+
+            threads = [threading.Thread(target=ask) for _ in range(THREADS)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+
+    def from_tasks(self) -> None:
+        """Asks with the asyncio client."""
+        asyncio.run(self._tasks())
+
+    async def _tasks(self) -> None:
+        async with AsyncRankingClient(self._addresses, "movies", timeout_seconds=10) as client:
+
+            async def ask() -> None:
+                while self._goes_on():
+                    try:
+                        await client.rank(USER, ITEMS)
+                    except Exception as error:
+                        self._count_failure(error)
+                    else:
+                        self._count(lambda: None)
+
+            await asyncio.gather(*[ask() for _ in range(TASKS)])
+
+    def _goes_on(self) -> bool:
+        return self.answered + self.failed.total() < self._requests or not self.enough.is_set()
+
+    def _count(self, ask: Callable[[], object]) -> None:
+        try:
+            ask()
+        except Exception as error:
+            self._count_failure(error)
+        else:
+            with self._lock:
+                self.answered += 1
+
+    def _count_failure(self, error: Exception) -> None:
+        with self._lock:
+            self.failed[str(error).partition("\n")[0]] += 1
+
+
+def _started(models: Path, flags: Sequence[str]) -> ServerProcess:
+    return ServerProcess("movies", models, flags=flags).__enter__()
+
+
+def _end(server: ServerProcess, *, kill: bool) -> None:
+    if kill:
+        server.kill()
+    else:
+        server.stop()
+
+
+def main() -> int:
+    """Prints what became of the requests."""
+    parser = argparse.ArgumentParser(description="Restart two servers in turn under load.")
+    parser.add_argument("--requests", type=int, default=10_000)
+    parser.add_argument("--no-health", action="store_true", help="servers without health service")
+    options = parser.parse_args()
+    flags = ["--enable_grpc_healthcheck_service=false"] if options.no_health else []
+    with tempfile.TemporaryDirectory() as folder:
+        save(Path(folder))
+        outcome = rolling_restart(Path(folder), options.requests, flags)
+    failed = outcome.failed.total()
+    print(f"{failed} of {outcome.answered + failed} failed, {outcome.restarts} restarts")
+    for error, times in outcome.failed.most_common(5):
+        print(f"{times:6} {error}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
