@@ -55,6 +55,7 @@ int64_t WireColumn::WireBytes() const {
   const ColumnValues& values = column_->values;
   size_t bytes = values.tensor_content.size() + values.payload.size();
   for (const Bytes& message : values.messages) bytes += message.size();
+  for (const Bytes& value : values.strings) bytes += value.size();
   return static_cast<int64_t>(bytes);
 }
 

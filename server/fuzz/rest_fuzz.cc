@@ -18,7 +18,7 @@
 #include "server/http/rest_path.h"
 #include "server/wire/predict_request.h"
 #include "server/wire/tensor_values.h"
-#include "tensorflow_serving/apis/predict.pb.h"
+#include "tensorflow/core/example/example.pb.h"
 
 namespace colcast::http {
 namespace {
@@ -60,34 +60,25 @@ std::vector<tensorflow::SignatureDef> MakeSignatures() {
 }
 
 std::string_view StringAt(const void* data, int64_t index) {
-  return static_cast<const tensorflow::TensorProto*>(data)->string_val(static_cast<int>(index));
+  return (*static_cast<const std::vector<Bytes>*>(data))[index].view();
 }
 
 // The inputs as if a model had returned them, in the order of their names.
-std::vector<OutputColumn> AsOutputs(const tensorflow::serving::PredictRequest& request,
-                                    std::vector<std::vector<int64_t>>* shapes) {
+std::vector<OutputColumn> AsOutputs(const DecodedRequest& request) {
   std::vector<OutputColumn> outputs;
-  shapes->reserve(request.inputs_size());
-  for (const auto& [name, tensor] : request.inputs()) {
-    auto& shape = shapes->emplace_back();
-    for (const auto& dim : tensor.tensor_shape().dim()) shape.push_back(dim.size());
-    const bool strings = tensor.dtype() == tensorflow::DT_STRING;
-    const void* data = strings ? static_cast<const void*>(&tensor) : tensor.tensor_content().data();
-    outputs.push_back({name, static_cast<DataType>(tensor.dtype()), shape, data, StringAt});
+  for (const Column& column : request) {
+    const void* data = &column.values.strings;
+    if (column.dtype != DT_STRING) data = column.values.tensor_content.data();
+    outputs.push_back({column.name, column.dtype, column.dims, data, StringAt});
   }
   std::sort(outputs.begin(), outputs.end(),
             [](const OutputColumn& a, const OutputColumn& b) { return a.name < b.name; });
   return outputs;
 }
 
-// What the native decoder is given must be what it accepts.
-void CheckRequest(const tensorflow::serving::PredictRequest& request) {
-  const std::string message = request.SerializeAsString();
-  colcast::DecodedRequest decoded;
-  const Status status = DecodePredictRequest(Bytes(message), &decoded);
-  CHECK_THAT(status.ok(), status.message);
-  CHECK_THAT(decoded.column_count() == static_cast<size_t>(request.inputs_size()), "inputs");
-  for (const Column& column : decoded) {
+// What the engine is given must be what it accepts.
+void CheckRequest(const DecodedRequest& request) {
+  for (const Column& column : request) {
     int64_t count = 0;
     CHECK_THAT(ElementCount(column, &count).ok(), std::string(column.name));
     const Status values = CheckValues(column, count);
@@ -95,13 +86,21 @@ void CheckRequest(const tensorflow::serving::PredictRequest& request) {
   }
 }
 
-Status ReadPredict(std::string text, const tensorflow::SignatureDef& signature, JsonFormat* format,
-                   tensorflow::serving::PredictRequest* request) {
+// A body that was read, and the columns that point into it.
+struct Parsed {
+  std::string text;
   rapidjson::Document body;
-  if (Status status = ParseObject(&text, &body); !status.ok()) return status;
+  JsonFormat format = JsonFormat::kRows;
+  DecodedRequest request;
+};
+
+Status ReadPredict(const std::string& text, const tensorflow::SignatureDef& signature,
+                   Parsed* parsed) {
+  parsed->text = text;
+  if (Status status = ParseObject(&parsed->text, &parsed->body); !status.ok()) return status;
   std::string name;
-  if (Status status = ReadSignatureName(body, &name); !status.ok()) return status;
-  return ReadInputs(body, signature, format, request);
+  if (Status status = ReadSignatureName(parsed->body, &name); !status.ok()) return status;
+  return ReadInputs(parsed->body, signature, &parsed->format, &parsed->request);
 }
 
 // The response's JSON as a request: only the outermost name differs.
@@ -113,31 +112,35 @@ std::string AsRequest(const std::string& json, JsonFormat format) {
 }
 
 void RunPredict(const std::string& text, const tensorflow::SignatureDef& signature) {
-  tensorflow::serving::PredictRequest request, again;
-  std::vector<std::vector<int64_t>> shapes, shapes_again;
-  JsonFormat format, format_again;
-  const Status status = ReadPredict(text, signature, &format, &request);
+  Parsed parsed, again;
+  const Status status = ReadPredict(text, signature, &parsed);
   if (!status.ok()) return CheckRefusal(status);
-  CheckRequest(request);
+  CheckRequest(parsed.request);
   // An object without inputs, all of which have defaults, or one of a signature's several inputs,
   // whose name the response leaves out: there is no way back.
-  if (request.inputs_size() != signature.inputs_size() && request.inputs_size() < 2) return;
+  const size_t columns = parsed.request.column_count();
+  if (columns != static_cast<size_t>(signature.inputs_size()) && columns < 2) return;
   std::string json, json_again;
-  const Status written = WriteOutputs(AsOutputs(request, &shapes), format, &json);
+  const Status written = WriteOutputs(AsOutputs(parsed.request), parsed.format, &json);
   if (!written.ok()) return CheckRefusal(written);
-  const Status read = ReadPredict(AsRequest(json, format), signature, &format_again, &again);
+  const Status read = ReadPredict(AsRequest(json, parsed.format), signature, &again);
   CHECK_THAT(read.ok(), read.message + " in " + json);
-  CHECK_THAT(WriteOutputs(AsOutputs(again, &shapes_again), format_again, &json_again).ok(), json);
+  CHECK_THAT(WriteOutputs(AsOutputs(again.request), again.format, &json_again).ok(), json);
   CHECK_THAT(json == json_again, json + " became " + json_again);
 }
 
 void RunExamples(std::string text) {
   rapidjson::Document body;
-  tensorflow::serving::Input input, again;
+  std::string bytes;
+  ExampleInput input;
   Status status = ParseObject(&text, &body);
-  if (status.ok()) status = ReadExamples(body, &input);
+  if (status.ok()) status = ReadExamples(body, 1000, &bytes, &input);
   if (!status.ok()) return CheckRefusal(status);
-  CHECK_THAT(again.ParseFromString(input.SerializeAsString()), "Input");
+  tensorflow::Example example;
+  CHECK_THAT(example.ParseFromString(input.context), "the context");
+  for (const Bytes& piece : input.examples) {
+    CHECK_THAT(example.ParseFromString(piece.ToString()), "an example");
+  }
 }
 
 void RunPath(std::string_view text) {

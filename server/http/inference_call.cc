@@ -9,9 +9,8 @@
 #include "server/http/predict_json.h"
 #include "server/http/status_mapping.h"
 #include "server/inference/classify.h"
-#include "server/inference/example_signature.h"
-#include "server/inference/predict.h"
 #include "server/inference/regress.h"
+#include "server/inference/signature.h"
 #include "server/metrics/request_record.h"
 #include "server/scheduling/drop_status.h"
 #include "server/scheduling/worker_pool.h"
@@ -99,20 +98,22 @@ class InferenceCall final : public scheduling::Job {
   }
 
   Status Predict(const rapidjson::Value& body, std::string* json) {
-    tensorflow::serving::PredictRequest request;
-    request.mutable_model_spec()->set_signature_name(call_.model.signature_name);
+    const std::string& name = call_.model.signature_name;
     const tensorflow::SignatureDef* signature = nullptr;
-    const std::string& name = inference::SignatureNameOf(request.model_spec());
-    if (Status status = inference::FindSignature(*servable_, name, &signature); !status.ok()) {
+    if (Status status =
+            inference::FindSignature(*servable_, inference::SignatureNameOf(name), &signature);
+        !status.ok()) {
       return status;
     }
+    DecodedRequest request;
+    request.mutable_model_spec()->signature_name = name;
     JsonFormat format = JsonFormat::kRows;
     if (Status status = ReadInputs(body, *signature, &format, &request); !status.ok()) {
       return status;
     }
     std::unique_ptr<engine::Outputs> outputs;
     const Clock::time_point start = Clock::now();
-    const Status status = inference::Predict(*servable_, request, &outputs);
+    const Status status = servable_->model().Predict(request, &outputs);
     record_.runtime = Clock::now() - start;
     if (!status.ok()) return status;
     record_.expansion = outputs->expansion();
@@ -121,15 +122,20 @@ class InferenceCall final : public scheduling::Job {
 
   template <typename Request, typename Response>
   Status InferExamples(Status (*infer)(const inference::Servable&, const Request&,
-                                       const inference::CallOptions&, Response*,
-                                       inference::CallStats*),
+                                       const ExampleInput&, const inference::CallOptions&,
+                                       Response*, inference::CallStats*),
                        const rapidjson::Value& body, std::string* json) {
+    std::string bytes;
+    ExampleInput input;
+    if (Status status = ReadExamples(body, backend_.calls.max_request_rows, &bytes, &input);
+        !status.ok()) {
+      return status;
+    }
     Request request;
     request.mutable_model_spec()->set_signature_name(call_.model.signature_name);
-    if (Status status = ReadExamples(body, request.mutable_input()); !status.ok()) return status;
     Response response;
     inference::CallStats stats;
-    const Status status = infer(*servable_, request, backend_.calls, &response, &stats);
+    const Status status = infer(*servable_, request, input, backend_.calls, &response, &stats);
     record_.runtime = stats.runtime;
     record_.expansion = stats.expansion;
     if (status.ok()) *json = ResultsOf(response);

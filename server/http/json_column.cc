@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include "server/http/json_document.h"
 #include "server/wire/describe.h"
@@ -52,13 +53,13 @@ Status JsonColumn::Append(const rapidjson::Value& value) {
   return Fill(value, 0);
 }
 
-void JsonColumn::MoveTo(int64_t rows, tensorflow::TensorProto* tensor) {
-  *tensor = std::move(strings_);
-  tensor->set_dtype(static_cast<tensorflow::DataType>(dtype_));
-  tensor->set_tensor_content(std::move(content_));
-  auto* shape = tensor->mutable_tensor_shape();
-  if (rows >= 0) shape->add_dim()->set_size(rows);
-  for (const int64_t size : shape_) shape->add_dim()->set_size(size);
+void JsonColumn::MoveTo(int64_t rows, Column* column) {
+  column->dtype = dtype_;
+  if (rows >= 0) column->dims.push_back(rows);
+  column->dims.insert(column->dims.end(), shape_.begin(), shape_.end());
+  column->values.tensor_content = request_->Keep(std::move(content_));
+  column->values.strings.reserve(strings_.size());
+  for (const std::string_view value : strings_) column->values.AddString(value);
 }
 
 Status JsonColumn::Fill(const rapidjson::Value& value, size_t level) {
@@ -138,13 +139,17 @@ Status JsonColumn::FillInteger(const rapidjson::Value& value) {
 
 Status JsonColumn::FillString(const rapidjson::Value& value) {
   if (value.IsString()) {
-    strings_.add_string_val(value.GetString(), value.GetStringLength());
+    strings_.push_back(Text(value));
     return OkStatus();
   }
   if (!IsBase64(value)) return Mismatch(value, "a string or {\"b64\": \"...\"}");
-  if (DecodeBase64(value, strings_.add_string_val())) return OkStatus();
-  return InvalidArgument("input ", Place(), ": ", Describe(value.MemberBegin()->value),
-                         " is not base64");
+  std::string bytes;
+  if (!DecodeBase64(value, &bytes)) {
+    return InvalidArgument("input ", Place(), ": ", Describe(value.MemberBegin()->value),
+                           " is not base64");
+  }
+  strings_.push_back(request_->Keep(std::move(bytes)));
+  return OkStatus();
 }
 
 template <typename T>

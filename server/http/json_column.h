@@ -1,4 +1,4 @@
-// Nested lists of JSON -> one tensor.
+// Nested lists of JSON -> one column.
 #ifndef COLCAST_SERVER_HTTP_JSON_COLUMN_H_
 #define COLCAST_SERVER_HTTP_JSON_COLUMN_H_
 
@@ -9,9 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "server/wire/data_type.h"
+#include "server/wire/predict_request.h"
 #include "server/wire/status.h"
-#include "tensorflow/core/framework/tensor.pb.h"
 
 namespace colcast::http {
 
@@ -19,19 +18,20 @@ namespace colcast::http {
 // format); all rows have the first one's shape.
 class JsonColumn {
  public:
-  // `name` must outlive the column.
-  JsonColumn(std::string_view name, DataType dtype) : name_(name), dtype_(dtype) {}
+  // `request` holds what the column's strings are made of; it and `name` outlive the column.
+  JsonColumn(std::string_view name, DataType dtype, DecodedRequest* request)
+      : name_(name), dtype_(dtype), request_(request) {}
 
   std::string_view name() const { return name_; }
 
-  // Appends the elements of `value`: a scalar, or lists of lists of equal lengths. INVALID_ARGUMENT
-  // names the input, the place in it, what came and what was expected. UNIMPLEMENTED for a dtype
-  // that TF Serving's JSON does not have.
+  // Appends the elements of `value`: a scalar, or lists of lists of equal lengths. Its strings stay
+  // where they are. INVALID_ARGUMENT names the input, the place in it, what came and what was
+  // expected. UNIMPLEMENTED for a dtype that TF Serving's JSON does not have.
   Status Append(const rapidjson::Value& value);
 
-  // Of shape [rows, ...shape of a row...], or of the one value's shape if `rows` is negative. Uses
-  // the column up.
-  void MoveTo(int64_t rows, tensorflow::TensorProto* tensor);
+  // Fills `column`, which is empty: of shape [rows, ...shape of a row...], or of the one value's
+  // shape if `rows` is negative. Uses this column up.
+  void MoveTo(int64_t rows, Column* column);
 
  private:
   Status Fill(const rapidjson::Value& value, size_t level);
@@ -50,11 +50,12 @@ class JsonColumn {
 
   const std::string_view name_;
   const DataType dtype_;
+  DecodedRequest* const request_;
   bool has_shape_ = false;
   std::vector<int64_t> shape_;   // of one value
   std::vector<uint32_t> place_;  // of the element being read
   std::string content_;          // elements of a fixed size
-  tensorflow::TensorProto strings_;
+  std::vector<std::string_view> strings_;
 };
 
 }  // namespace colcast::http

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <string>
 #include <vector>
@@ -13,45 +12,54 @@
 namespace colcast::http {
 namespace {
 
-using tensorflow::TensorProto;
-
-// Appends each value of {"v": [...]} to one column named "x".
-Status Read(DataType dtype, std::string values, TensorProto* tensor) {
-  std::string text = "{\"v\": [" + values + "]}";
-  rapidjson::Document document;
-  if (Status status = ParseObject(&text, &document); !status.ok()) return status;
-  JsonColumn column("x", dtype);
-  const auto list = FindMember(document, "v")->GetArray();
-  for (const rapidjson::Value& value : list) {
-    if (Status status = column.Append(value); !status.ok()) return status;
+// A column "x" read from a list of values, one Append for each.
+class Parsed {
+ public:
+  Parsed(DataType dtype, const std::string& values) : text_("{\"v\": [" + values + "]}") {
+    status_ = ParseObject(&text_, &document_);
+    if (status_.ok()) status_ = Read(dtype);
   }
-  column.MoveTo(list.Size(), tensor);
-  return OkStatus();
-}
+
+  const Status& status() const { return status_; }
+  const Column& column() const { return request_.column(0); }
+
+ private:
+  Status Read(DataType dtype) {
+    JsonColumn column("x", dtype, &request_);
+    const auto list = FindMember(document_, "v")->GetArray();
+    for (const rapidjson::Value& value : list) {
+      if (Status status = column.Append(value); !status.ok()) return status;
+    }
+    column.MoveTo(list.Size(), request_.AddColumn("x"));
+    return OkStatus();
+  }
+
+  std::string text_;
+  rapidjson::Document document_;
+  DecodedRequest request_;
+  Status status_;
+};
 
 template <typename T>
 std::vector<T> Elements(DataType dtype, const std::string& values) {
-  TensorProto tensor;
-  const Status status = Read(dtype, values, &tensor);
-  EXPECT_TRUE(status.ok()) << status.message;
-  std::vector<T> elements(tensor.tensor_content().size() / sizeof(T));
-  std::memcpy(elements.data(), tensor.tensor_content().data(), tensor.tensor_content().size());
+  const Parsed parsed(dtype, values);
+  EXPECT_TRUE(parsed.status().ok()) << parsed.status().message;
+  if (!parsed.status().ok()) return {};
+  const Bytes& content = parsed.column().values.tensor_content;
+  std::vector<T> elements(content.size() / sizeof(T));
+  content.CopyTo(elements.data());
   return elements;
 }
 
 std::string ErrorOf(DataType dtype, const std::string& values) {
-  TensorProto tensor;
-  return Read(dtype, values, &tensor).message;
+  return Parsed(dtype, values).status().message;
 }
 
 TEST(JsonColumn, RowsOfListsBecomeOneTensor) {
-  TensorProto tensor;
-  ASSERT_TRUE(Read(DT_INT32, "[[1, 2], [3, 4], [5, 6]]", &tensor).ok());
-  ASSERT_EQ(tensor.tensor_shape().dim_size(), 3);
-  EXPECT_EQ(tensor.tensor_shape().dim(0).size(), 1);
-  EXPECT_EQ(tensor.tensor_shape().dim(1).size(), 3);
-  EXPECT_EQ(tensor.tensor_shape().dim(2).size(), 2);
-  EXPECT_EQ(tensor.dtype(), tensorflow::DT_INT32);
+  const Parsed parsed(DT_INT32, "[[1, 2], [3, 4], [5, 6]]");
+  ASSERT_TRUE(parsed.status().ok());
+  EXPECT_EQ(parsed.column().dims, (std::vector<int64_t>{1, 3, 2}));
+  EXPECT_EQ(parsed.column().dtype, DT_INT32);
 }
 
 TEST(JsonColumn, FloatsTakeEveryNumber) {
@@ -96,12 +104,12 @@ TEST(JsonColumn, NumbersOutsideTheRangeAreNamed) {
 }
 
 TEST(JsonColumn, StringsAreTextOrBase64) {
-  TensorProto tensor;
-  ASSERT_TRUE(Read(DT_STRING, R"("caf\u00e9", {"b64": "AP8="}, {"b64": "AP8"}, "")", &tensor).ok());
-  ASSERT_EQ(tensor.string_val_size(), 4);
-  EXPECT_EQ(tensor.string_val(0), "caf\xC3\xA9");
-  EXPECT_EQ(tensor.string_val(1), std::string("\0\xFF", 2));
-  EXPECT_EQ(tensor.string_val(2), std::string("\0\xFF", 2));
+  const Parsed parsed(DT_STRING, R"("caf\u00e9", {"b64": "AP8="}, {"b64": "AP8"}, "")");
+  ASSERT_TRUE(parsed.status().ok());
+  std::vector<std::string> strings;
+  for (const Bytes& value : parsed.column().values.strings) strings.push_back(value.ToString());
+  EXPECT_EQ(strings, (std::vector<std::string>{"caf\xC3\xA9", std::string("\0\xFF", 2),
+                                               std::string("\0\xFF", 2), ""}));
   EXPECT_EQ(ErrorOf(DT_STRING, R"({"b64": "?"})"), "input \"x\": the string \"?\" is not base64");
   EXPECT_EQ(ErrorOf(DT_STRING, "1"),
             "input \"x\" (DT_STRING): the number 1, expected a string or {\"b64\": \"...\"}");
@@ -130,8 +138,7 @@ TEST(JsonColumn, NestingHasALimit) {
 }
 
 TEST(JsonColumn, ADtypeThatJsonLacksIsUnimplemented) {
-  TensorProto tensor;
-  const Status status = Read(DT_COMPLEX64, "1", &tensor);
+  const Status status = Parsed(DT_COMPLEX64, "1").status();
   EXPECT_EQ(status.code, StatusCode::kUnimplemented);
   EXPECT_EQ(status.message, "input \"x\": DT_COMPLEX64 has no form in JSON; send it over gRPC");
 }

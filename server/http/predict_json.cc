@@ -1,7 +1,6 @@
 #include "server/http/predict_json.h"
 
 #include <algorithm>
-#include <unordered_map>
 #include <vector>
 
 #include "server/http/json_column.h"
@@ -11,7 +10,6 @@ namespace colcast::http {
 namespace {
 
 using tensorflow::SignatureDef;
-using tensorflow::serving::PredictRequest;
 
 DataType DtypeOf(const tensorflow::TensorInfo& input) {
   return static_cast<DataType>(input.dtype());
@@ -32,12 +30,11 @@ Status UnknownInput(const std::string& where, std::string_view name,
                          InputNames(signature));
 }
 
-// INVALID_ARGUMENT if an input that has no default is not among `present`.
-template <typename Present>
+// INVALID_ARGUMENT if an input that has no default has no column.
 Status CheckComplete(const std::string& where, const SignatureDef& signature,
-                     const Present& present) {
+                     const DecodedRequest& request) {
   for (const auto& [name, input] : signature.inputs()) {
-    if (present.count(name) == 0 && signature.defaults().count(name) == 0) {
+    if (request.Find(name) == nullptr && signature.defaults().count(name) == 0) {
       return InvalidArgument(where, ": no input ", Quoted(name), "; the signature's are ",
                              InputNames(signature));
     }
@@ -48,7 +45,8 @@ Status CheckComplete(const std::string& where, const SignatureDef& signature,
 // "instances": one object a row, with the same inputs in each.
 class RowReader {
  public:
-  explicit RowReader(const SignatureDef& signature) : signature_(signature) {}
+  RowReader(const SignatureDef& signature, DecodedRequest* request)
+      : signature_(signature), request_(request) {}
 
   Status ReadRow(const rapidjson::Value& row) {
     if (!row.IsObject() || IsBase64(row)) {
@@ -66,7 +64,7 @@ class RowReader {
       }
     }
     if (rows_ == 0) {
-      if (Status status = CheckComplete(Here(), signature_, index_of_); !status.ok()) return status;
+      if (Status status = CheckComplete(Here(), signature_, *request_); !status.ok()) return status;
     } else if (position < columns_.size()) {
       return InvalidArgument(Here(), ": no input ", Quoted(MissingInput()),
                              ", which instances[0] has");
@@ -75,9 +73,9 @@ class RowReader {
     return OkStatus();
   }
 
-  void MoveTo(PredictRequest* request) {
-    for (Named& named : columns_) {
-      named.column.MoveTo(rows_, &(*request->mutable_inputs())[std::string(named.column.name())]);
+  void FillColumns() {
+    for (size_t i = 0; i < columns_.size(); ++i) {
+      columns_[i].column.MoveTo(rows_, request_->mutable_column(i));
     }
   }
 
@@ -93,9 +91,9 @@ class RowReader {
   Status FindColumn(std::string_view name, size_t position, size_t* index) {
     *index = position;
     if (position >= columns_.size() || columns_[position].column.name() != name) {
-      const auto known = index_of_.find(std::string(name));
-      if (known != index_of_.end()) {
-        *index = known->second;
+      const Column* const known = request_->Find(name);
+      if (known != nullptr) {
+        *index = known - request_->begin();
       } else if (Status status = AddColumn(name, index); !status.ok()) {
         return status;
       }
@@ -115,8 +113,8 @@ class RowReader {
                              "have");
     }
     *index = columns_.size();
-    index_of_[input->first] = *index;
-    columns_.push_back({JsonColumn(input->first, DtypeOf(input->second))});
+    request_->AddColumn(input->first);
+    columns_.push_back({JsonColumn(input->first, DtypeOf(input->second), request_)});
     return OkStatus();
   }
 
@@ -128,42 +126,42 @@ class RowReader {
   }
 
   const SignatureDef& signature_;
-  std::vector<Named> columns_;
-  std::unordered_map<std::string, size_t> index_of_;
+  DecodedRequest* const request_;
+  std::vector<Named> columns_;  // in the order of the request's
   int64_t rows_ = 0;
 };
 
 Status ReadObjects(const rapidjson::Value& instances, const SignatureDef& signature,
-                   PredictRequest* request) {
-  RowReader reader(signature);
+                   DecodedRequest* request) {
+  RowReader reader(signature, request);
   for (const rapidjson::Value& row : instances.GetArray()) {
     if (Status status = reader.ReadRow(row); !status.ok()) return status;
   }
-  reader.MoveTo(request);
+  reader.FillColumns();
   return OkStatus();
 }
 
 // "instances" that leave out the name of the signature's one input.
 Status ReadValues(const rapidjson::Value& instances, const SignatureDef& signature,
-                  PredictRequest* request) {
+                  DecodedRequest* request) {
   if (signature.inputs_size() > 1) {
     return InvalidArgument("instances[0] is ", Describe(instances[0]),
                            ", expected an object with the signature's inputs ",
                            InputNames(signature));
   }
   const auto& [name, input] = *signature.inputs().begin();
-  JsonColumn column(name, DtypeOf(input));
+  JsonColumn column(name, DtypeOf(input), request);
   for (rapidjson::SizeType i = 0; i < instances.Size(); ++i) {
     if (Status status = column.Append(instances[i]); !status.ok()) {
       return {status.code, "instances[" + std::to_string(i) + "]: " + status.message};
     }
   }
-  column.MoveTo(instances.Size(), &(*request->mutable_inputs())[name]);
+  column.MoveTo(instances.Size(), request->AddColumn(name));
   return OkStatus();
 }
 
 Status ReadRows(const rapidjson::Value& instances, const SignatureDef& signature,
-                PredictRequest* request) {
+                DecodedRequest* request) {
   if (!instances.IsArray()) {
     return InvalidArgument("\"instances\" is ", Describe(instances), ", expected a list of rows");
   }
@@ -174,15 +172,19 @@ Status ReadRows(const rapidjson::Value& instances, const SignatureDef& signature
 }
 
 Status ReadColumn(const std::string& name, const tensorflow::TensorInfo& input,
-                  const rapidjson::Value& value, PredictRequest* request) {
-  JsonColumn column(name, DtypeOf(input));
+                  const rapidjson::Value& value, DecodedRequest* request) {
+  Column* const filled = request->AddColumn(name);
+  if (filled == nullptr) {
+    return InvalidArgument("\"inputs\": input ", Quoted(name), " comes twice");
+  }
+  JsonColumn column(name, DtypeOf(input), request);
   if (Status status = column.Append(value); !status.ok()) return status;
-  column.MoveTo(/*rows=*/-1, &(*request->mutable_inputs())[name]);
+  column.MoveTo(/*rows=*/-1, filled);
   return OkStatus();
 }
 
 Status ReadColumns(const rapidjson::Value& inputs, const SignatureDef& signature,
-                   PredictRequest* request) {
+                   DecodedRequest* request) {
   if (!inputs.IsObject() || IsBase64(inputs)) {
     if (signature.inputs_size() > 1) {
       return InvalidArgument("\"inputs\" is ", Describe(inputs),
@@ -196,14 +198,12 @@ Status ReadColumns(const rapidjson::Value& inputs, const SignatureDef& signature
     const std::string name(Text(member.name));
     const auto input = signature.inputs().find(name);
     if (input == signature.inputs().end()) return UnknownInput("\"inputs\"", name, signature);
-    if (request->inputs().count(name) > 0) {
-      return InvalidArgument("\"inputs\": input ", Quoted(name), " comes twice");
-    }
-    if (Status status = ReadColumn(name, input->second, member.value, request); !status.ok()) {
+    if (Status status = ReadColumn(input->first, input->second, member.value, request);
+        !status.ok()) {
       return status;
     }
   }
-  return CheckComplete("\"inputs\"", signature, request->inputs());
+  return CheckComplete("\"inputs\"", signature, *request);
 }
 
 }  // namespace
@@ -219,7 +219,7 @@ Status ReadSignatureName(const rapidjson::Value& body, std::string* name) {
 }
 
 Status ReadInputs(const rapidjson::Value& body, const SignatureDef& signature, JsonFormat* format,
-                  PredictRequest* request) {
+                  DecodedRequest* request) {
   const rapidjson::Value* instances = FindMember(body, "instances");
   const rapidjson::Value* inputs = FindMember(body, "inputs");
   if (signature.inputs().empty()) return InvalidArgument("the signature has no inputs");

@@ -1,13 +1,13 @@
-// The body of a :predict request -> PredictRequest.
+// The body of a :predict request -> columns.
 #ifndef COLCAST_SERVER_HTTP_PREDICT_JSON_H_
 #define COLCAST_SERVER_HTTP_PREDICT_JSON_H_
 
 #include <string>
 
 #include "server/http/json_document.h"
+#include "server/wire/predict_request.h"
 #include "server/wire/status.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
-#include "tensorflow_serving/apis/predict.pb.h"
 
 namespace colcast::http {
 
@@ -20,11 +20,12 @@ enum class JsonFormat {
 // "signature_name"; empty if the body has none. INVALID_ARGUMENT if it is no string.
 Status ReadSignatureName(const rapidjson::Value& body, std::string* name);
 
-// Fills request->inputs, with the dtypes of the signature, from "instances" or "inputs". An input
-// that the signature has a default for may be absent; in rows it is absent from all or from none.
-// INVALID_ARGUMENT says where and what: which input, which row, which element.
+// Fills the columns of `request`, with the dtypes of the signature, from "instances" or "inputs";
+// they point into `body`. An input that the signature has a default for may be absent; in rows it
+// is absent from all or from none. INVALID_ARGUMENT says where and what: which input, which row,
+// which element.
 Status ReadInputs(const rapidjson::Value& body, const tensorflow::SignatureDef& signature,
-                  JsonFormat* format, tensorflow::serving::PredictRequest* request);
+                  JsonFormat* format, DecodedRequest* request);
 
 }  // namespace colcast::http
 

@@ -2,31 +2,43 @@
 #ifndef COLCAST_SERVER_INFERENCE_CLASSIFY_H_
 #define COLCAST_SERVER_INFERENCE_CLASSIFY_H_
 
+#include <cstdint>
+#include <string>
+#include <vector>
+
 #include "server/inference/call.h"
 #include "server/inference/servable.h"
 #include "server/wire/example_request.h"
+#include "server/wire/predict_response.h"
 #include "server/wire/status.h"
 #include "tensorflow_serving/apis/classification.pb.h"
 
 namespace colcast::inference {
 
-// Runs `request` on `servable`, whatever model its model_spec names, on the calling thread; the
-// signature "serving_default" if it names none. The response names the model as the request did.
+// Runs `input` on `servable`, whatever model the request names, on the calling thread; the
+// signature "serving_default" if it names none. The request's own input does not count: its
+// examples were taken out of it (server/wire/example_request.h), or it never had any. The response
+// names the model as the request did.
 //
-// INVALID_ARGUMENT, as TF Serving has it: no examples, a signature that does not exist or can not
-// classify (one input, "inputs"; "classes" and/or "scores" among one or two outputs), outputs that
-// are not one row an example of as many strings as floats. RESOURCE_EXHAUSTED for more
-// examples than max_request_rows, or a context whose copies, one an example, fill over
+// INVALID_ARGUMENT, as TF Serving has it: no examples, a signature that does not exist or cannot
+// classify (see CheckClassification), outputs that are not one row per example of as many strings
+// as floats. RESOURCE_EXHAUSTED for a context whose copies, one per example, fill over
 // max_expanded_bytes.
-Status Classify(const Servable& servable, const tensorflow::serving::ClassificationRequest& request,
-                const CallOptions& options, tensorflow::serving::ClassificationResponse* response,
-                CallStats* stats);
-
-// The same for a request whose examples were taken out of it (server/wire/example_request.h): its
-// own `input` does not count.
 Status Classify(const Servable& servable, const tensorflow::serving::ClassificationRequest& request,
                 const ExampleInput& input, const CallOptions& options,
                 tensorflow::serving::ClassificationResponse* response, CallStats* stats);
+
+// What Classify is made of, for MultiInference:
+
+// Sets `fetches` to "classes", "scores" or both, as the signature has them. INVALID_ARGUMENT if it
+// has neither or more than two outputs, or if its one input is not "inputs".
+Status CheckClassification(const tensorflow::SignatureDef& signature, const CallOptions& options,
+                           std::vector<std::string>* fetches);
+
+// What was fetched, as classes by example. INVALID_ARGUMENT, naming the output, unless classes are
+// strings, scores floats, and both [examples, classes].
+Status ToClassification(const std::vector<OutputColumn>& outputs, int64_t examples,
+                        tensorflow::serving::ClassificationResult* result);
 
 }  // namespace colcast::inference
 

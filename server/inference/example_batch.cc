@@ -1,6 +1,8 @@
 #include "server/inference/example_batch.h"
 
-#include "server/inference/predict.h"
+#include <chrono>
+#include <utility>
+
 #include "tensorflow/core/example/example.pb.h"
 
 namespace colcast::inference {
@@ -27,54 +29,70 @@ engine::ExpansionStats StatsOf(const ExampleInput& input) {
   return stats;
 }
 
+std::string WithContext(const std::string& context, const Bytes& example) {
+  std::string joined;
+  joined.reserve(context.size() + example.size());
+  joined = context;
+  joined.resize(context.size() + example.size());
+  example.CopyTo(joined.data() + context.size());
+  return joined;
+}
+
 }  // namespace
 
-Status ExampleBatch::Create(const ExampleInput& input, const CallOptions& options,
-                            ExampleBatch* batch) {
+Status ExampleBatch::Fill(const ExampleInput& input, const CallOptions& options) {
   if (input.examples.empty()) {
     return InvalidArgument(
         "Input is empty: expected at least one tf.Example in input.example_list or "
         "input.example_list_with_context");
   }
   if (Status status = CheckContext(input, options.max_expanded_bytes); !status.ok()) return status;
-  batch->expansion_ = StatsOf(input);
-  tensorflow::TensorProto& tensor = (*batch->request_.mutable_inputs())[kInput];
-  tensor.set_dtype(tensorflow::DT_STRING);
-  tensor.mutable_tensor_shape()->add_dim()->set_size(batch->size());
-  tensor.mutable_string_val()->Reserve(static_cast<int>(input.examples.size()));
+  expansion_ = StatsOf(input);
+  request_.Clear();
+  Column* const column = request_.AddColumn(kInput);
+  column->dtype = DT_STRING;
+  column->dims = {size()};
+  column->values.strings.reserve(input.examples.size());
   for (const Bytes& example : input.examples) {
-    std::string* const value = tensor.add_string_val();
-    value->reserve(input.context.size() + example.size());
-    *value = input.context;
-    value->resize(input.context.size() + example.size());
-    example.CopyTo(value->data() + input.context.size());
+    column->values.AddString(input.context.empty()
+                                 ? example
+                                 : Bytes(request_.Keep(WithContext(input.context, example))));
   }
   return OkStatus();
-}
-
-Status ExampleBatch::Run(const Servable& servable, const std::string& signature_name,
-                         const std::vector<std::string>& outputs, CallStats* stats,
-                         std::unique_ptr<engine::Outputs>* result) {
-  return Call(Predict, servable, signature_name, outputs, stats, result);
-}
-
-Status ExampleBatch::RunTogether(const Servable& servable, const std::string& signature_name,
-                                 const std::vector<std::string>& outputs, CallStats* stats,
-                                 std::unique_ptr<engine::Outputs>* result) {
-  return Call(PredictTogether, servable, signature_name, outputs, stats, result);
 }
 
 Status ExampleBatch::Call(Method method, const Servable& servable,
                           const std::string& signature_name,
                           const std::vector<std::string>& outputs, CallStats* stats,
                           std::unique_ptr<engine::Outputs>* result) {
-  request_.mutable_model_spec()->set_signature_name(signature_name);
-  *request_.mutable_output_filter() = {outputs.begin(), outputs.end()};
+  request_.mutable_model_spec()->signature_name = signature_name;
+  request_.mutable_output_filter()->assign(outputs.begin(), outputs.end());
   const auto start = std::chrono::steady_clock::now();
-  Status status = method(servable, request_, result);
+  Status status = (servable.model().*method)(request_, result);
   stats->runtime += std::chrono::steady_clock::now() - start;
   if (status.ok()) stats->expansion = expansion_;
   return status;
+}
+
+Status CheckExampleSignature(const tensorflow::SignatureDef& signature, const char* kind,
+                             const char* method_name, const CallOptions& options) {
+  if (options.check_method_names && signature.method_name() != method_name) {
+    return InvalidArgument("Expected ", kind, " signature method_name to be ", method_name,
+                           ". Was: ", signature.method_name());
+  }
+  if (signature.inputs().size() == 1 && signature.inputs().contains(ExampleBatch::kInput)) {
+    return OkStatus();
+  }
+  return InvalidArgument("No ", kind, " inputs found in SignatureDef: expected one input, \"",
+                         ExampleBatch::kInput, "\", that takes serialized tf.Examples; found ",
+                         KeyList(signature.inputs()));
+}
+
+void SetAnsweringModel(const tensorflow::serving::ModelSpec& requested, const Servable& servable,
+                       tensorflow::serving::ModelSpec* answered) {
+  answered->set_name(requested.name());
+  answered->set_signature_name(SignatureNameOf(requested));
+  answered->mutable_version()->set_value(servable.version());
 }
 
 }  // namespace colcast::inference

@@ -5,11 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "server/inference/classification.h"
+#include "server/inference/classify.h"
 #include "server/inference/example_batch.h"
-#include "server/inference/example_call.h"
-#include "server/inference/example_signature.h"
-#include "server/inference/regression.h"
+#include "server/inference/regress.h"
 #include "server/wire/describe.h"
 
 namespace colcast::inference {
@@ -166,24 +164,12 @@ Status MultiInference(const Servable& servable, const MultiInferenceRequest& req
   std::vector<Plan> plans;
   if (Status status = MakePlans(servable, request, options, &plans); !status.ok()) return status;
   ExampleBatch batch;
-  if (Status status = ExampleBatch::Create(input, options, &batch); !status.ok()) return status;
+  if (Status status = batch.Fill(input, options); !status.ok()) return status;
   for (const InferenceTask& task : request.tasks()) {
     SetAnsweringModel(task.model_spec(), servable, response->add_results()->mutable_model_spec());
   }
   const auto infer = ShareInput(servable, plans) ? InferTogether : InferOneByOne;
   return infer(servable, plans, &batch, response, stats);
-}
-
-Status MultiInference(const Servable& servable, const MultiInferenceRequest& request,
-                      const CallOptions& options,
-                      tensorflow::serving::MultiInferenceResponse* response, CallStats* stats) {
-  std::string message;
-  ExampleInput input;
-  if (Status status = TakeInput(request, kMultiInferenceRequest, options, &message, &input);
-      !status.ok()) {
-    return status;
-  }
-  return MultiInference(servable, request, input, options, response, stats);
 }
 
 }  // namespace colcast::inference

@@ -14,16 +14,10 @@ namespace colcast::inference {
 const tensorflow::serving::ModelSpec& ModelSpecOf(
     const tensorflow::serving::MultiInferenceRequest& request);
 
-// One result for each task, in their order. Errors as Classify's and Regress's, and
-// INVALID_ARGUMENT for tasks that name no model, different models, or one signature twice;
-// UNIMPLEMENTED for a method_name other than tensorflow/serving/classify and .../regress.
-Status MultiInference(const Servable& servable,
-                      const tensorflow::serving::MultiInferenceRequest& request,
-                      const CallOptions& options,
-                      tensorflow::serving::MultiInferenceResponse* response, CallStats* stats);
-
-// The same for a request whose examples were taken out of it (server/wire/example_request.h): its
-// own `input` does not count.
+// One result for each task, in their order, as Classify and Regress would give for `input`; the
+// request's own input does not count. Errors as theirs, and INVALID_ARGUMENT for tasks that name no
+// model, different models, or one signature twice; UNIMPLEMENTED for a method_name other than
+// tensorflow/serving/classify and .../regress.
 Status MultiInference(const Servable& servable,
                       const tensorflow::serving::MultiInferenceRequest& request,
                       const ExampleInput& input, const CallOptions& options,

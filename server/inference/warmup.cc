@@ -4,9 +4,10 @@
 
 #include "server/inference/classify.h"
 #include "server/inference/multi_inference.h"
-#include "server/inference/predict.h"
 #include "server/inference/regress.h"
 #include "server/inference/tfrecord.h"
+#include "server/wire/example_request.h"
+#include "server/wire/predict_request.h"
 #include "tensorflow_serving/apis/prediction_log.pb.h"
 
 namespace colcast::inference {
@@ -19,33 +20,39 @@ constexpr const char* kFiles[] = {"/assets.extra/tf_serving_warmup_requests",
                                   "/assets.extra/colcast_warmup_requests"};
 constexpr int kMaxRecords = 1000;
 
-Status Run(const Servable& servable, const PredictionLog& log) {
+Status Predict(const Servable& servable, const tensorflow::serving::PredictRequest& recorded,
+               int iterations) {
+  const std::string message = recorded.SerializeAsString();
+  DecodedRequest request;
+  if (Status status = DecodePredictRequest(Bytes(message), &request); !status.ok()) return status;
+  std::unique_ptr<engine::Outputs> outputs;
+  for (int i = 0; i < iterations; ++i) {
+    if (Status status = servable.model().Predict(request, &outputs); !status.ok()) return status;
+  }
+  return OkStatus();
+}
+
+template <typename Request, typename Response>
+Status Infer(Status (*infer)(const Servable&, const Request&, const ExampleInput&,
+                             const CallOptions&, Response*, CallStats*),
+             const MessageSchema& schema, const Servable& servable, const Request& recorded,
+             int iterations) {
   const CallOptions options;
-  CallStats stats;
-  switch (log.log_type_case()) {
-    case PredictionLog::kPredictLog: {
-      std::unique_ptr<engine::Outputs> outputs;
-      return Predict(servable, log.predict_log().request(), &outputs);
+  const std::string message = recorded.SerializeAsString();
+  ExampleRequest request;
+  if (Status status =
+          DecodeExampleRequest(Bytes(message), schema, Request::descriptor()->name().c_str(),
+                               options.max_request_rows, &request);
+      !status.ok()) {
+    return status;
+  }
+  for (int i = 0; i < iterations; ++i) {
+    Response response;
+    CallStats stats;
+    if (Status status = infer(servable, recorded, request.input, options, &response, &stats);
+        !status.ok()) {
+      return status;
     }
-    case PredictionLog::kClassifyLog: {
-      tensorflow::serving::ClassificationResponse response;
-      return Classify(servable, log.classify_log().request(), options, &response, &stats);
-    }
-    case PredictionLog::kRegressLog: {
-      tensorflow::serving::RegressionResponse response;
-      return Regress(servable, log.regress_log().request(), options, &response, &stats);
-    }
-    case PredictionLog::kMultiInferenceLog: {
-      tensorflow::serving::MultiInferenceResponse response;
-      return MultiInference(servable, log.multi_inference_log().request(), options, &response,
-                            &stats);
-    }
-    case PredictionLog::kPredictStreamedLog:
-    case PredictionLog::kSessionRunLog:
-      return Error(StatusCode::kUnimplemented,
-                   "a session_run_log or predict_streamed_log can not be replayed");
-    case PredictionLog::LOG_TYPE_NOT_SET:
-      break;
   }
   return OkStatus();
 }
@@ -53,8 +60,22 @@ Status Run(const Servable& servable, const PredictionLog& log) {
 Status Replay(const Servable& servable, const std::string& record, int iterations) {
   PredictionLog log;
   if (!log.ParseFromString(record)) return InvalidArgument("it is no PredictionLog");
-  for (int i = 0; i < iterations; ++i) {
-    if (Status status = Run(servable, log); !status.ok()) return status;
+  switch (log.log_type_case()) {
+    case PredictionLog::kPredictLog:
+      return Predict(servable, log.predict_log().request(), iterations);
+    case PredictionLog::kClassifyLog:
+      return Infer(Classify, kExampleRequest, servable, log.classify_log().request(), iterations);
+    case PredictionLog::kRegressLog:
+      return Infer(Regress, kExampleRequest, servable, log.regress_log().request(), iterations);
+    case PredictionLog::kMultiInferenceLog:
+      return Infer(MultiInference, kMultiInferenceRequest, servable,
+                   log.multi_inference_log().request(), iterations);
+    case PredictionLog::kPredictStreamedLog:
+    case PredictionLog::kSessionRunLog:
+      return Error(StatusCode::kUnimplemented,
+                   "a session_run_log or predict_streamed_log cannot be replayed");
+    case PredictionLog::LOG_TYPE_NOT_SET:
+      break;
   }
   return OkStatus();
 }

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "server/inference/predict.h"
+#include "server/inference/signature.h"
 #include "server/rpc/received_bytes.h"
 #include "server/wire/predict_request.h"
 

@@ -1,4 +1,4 @@
-// Where in the message the values of one column lie.
+// Where the values of one column lie.
 #ifndef COLCAST_SERVER_WIRE_COLUMN_VALUES_H_
 #define COLCAST_SERVER_WIRE_COLUMN_VALUES_H_
 
@@ -43,6 +43,13 @@ struct ColumnValues {
   bool packed = false;          // all of them lie in `payload`, the body of one packed record
   Bytes payload;                // only if packed
   std::vector<Bytes> messages;  // otherwise: the records that hold them, in order, among others
+  std::vector<Bytes> strings;   // or the values of a DT_STRING column that no message holds
+
+  // Adds to `strings`.
+  void AddString(const Bytes& value) {
+    strings.push_back(value);
+    ++count;
+  }
 
   void Clear() {
     tensor_content = Bytes();
@@ -50,6 +57,7 @@ struct ColumnValues {
     packed = false;
     payload = Bytes();
     ClearForReuse(&messages);
+    ClearForReuse(&strings);
   }
 };
 

@@ -125,7 +125,7 @@ bool PredictRequestDecoder::DecodeInput(Reader entry, int depth) {
   const size_t scratch = request_->column_count_;
   if (scratch == columns.size()) columns.emplace_back();
   Column& column = columns[scratch];
-  column.name = std::string_view();
+  column.Clear();
   tensor_decoder_.Begin(&column);
   while (!entry.done()) {
     uint32_t tag;
@@ -163,8 +163,7 @@ bool PredictRequestDecoder::CheckIgnored(Reader* message, const MessageSchema& s
 bool PredictRequestDecoder::ReadName(Reader* reader, std::string_view* name) {
   Bytes bytes;
   if (!reader->ReadBytes(&bytes)) return false;
-  *name = bytes.contiguous() ? bytes.view()
-                             : request_->straddling_names_.emplace_back(bytes.ToString());
+  *name = bytes.contiguous() ? bytes.view() : request_->Keep(bytes.ToString());
   return IsValidUtf8(*name);
 }
 
@@ -174,6 +173,14 @@ bool PredictRequestDecoder::ReadString(Reader* reader, std::string* text) {
   text->resize(bytes.size());
   bytes.CopyTo(text->data());
   return IsValidUtf8(*text);
+}
+
+void Column::Clear() {
+  name = std::string_view();
+  dtype = DT_INVALID;
+  unknown_rank = false;
+  ClearForReuse(&dims);
+  values.Clear();
 }
 
 void DecodedRequest::Clear() {
@@ -188,7 +195,16 @@ void DecodedRequest::Clear() {
   column_count_ = 0;
   names_.Clear();
   ClearForReuse(&output_filter_);
-  straddling_names_.clear();
+  kept_.clear();
+}
+
+Column* DecodedRequest::AddColumn(std::string_view name) {
+  if (names_.FindOrAdd(name) < column_count_) return nullptr;
+  if (column_count_ == columns_.size()) columns_.emplace_back();
+  Column* const column = &columns_[column_count_++];
+  column->Clear();
+  column->name = name;
+  return column;
 }
 
 const Column* DecodedRequest::Find(std::string_view name) const {

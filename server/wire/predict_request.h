@@ -1,5 +1,6 @@
-// tensorflow.serving.PredictRequest read where it lies: names, dtypes and shapes, and views of the
-// values, without a protobuf object in between.
+// What a request asks of a model: names, dtypes and shapes, and views of the values. Read from a
+// tensorflow.serving.PredictRequest where it lies, or filled from another form of it, such as JSON;
+// there is no protobuf object in between.
 #ifndef COLCAST_SERVER_WIRE_PREDICT_REQUEST_H_
 #define COLCAST_SERVER_WIRE_PREDICT_REQUEST_H_
 
@@ -9,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "server/wire/bytes.h"
@@ -26,6 +28,8 @@ struct Column {
   bool unknown_rank = false;
   std::vector<int64_t> dims;  // as sent: may be negative or overflow; see ElementCount
   ColumnValues values;        // read with server/wire/tensor_values.h
+
+  void Clear();
 };
 
 struct ModelSpec {
@@ -36,8 +40,9 @@ struct ModelSpec {
 };
 
 // A decoded request. Views point into the message and into the object itself, so both the
-// message's bytes and its array of slices must stay as they are while it is in use. Made to be
-// reused: Clear() keeps the memory, and a worker's request soon decodes without allocating.
+// message's bytes and its array of slices must stay as they are while it is in use; so must what
+// it was filled with. Made to be reused: Clear() keeps the memory, and a worker's request soon
+// decodes without allocating.
 class DecodedRequest {
  public:
   DecodedRequest() = default;
@@ -60,19 +65,28 @@ class DecodedRequest {
 
   void Clear();
 
+  // For requests that do not come as a PredictRequest.
+  ModelSpec* mutable_model_spec() { return &model_spec_; }
+  std::vector<std::string_view>* mutable_output_filter() { return &output_filter_; }
+
+  // A new column, empty but for its name, to be given a dtype, dims and values; null if there is
+  // one of that name. Good until the next one is added.
+  Column* AddColumn(std::string_view name);
+
+  Column* mutable_column(size_t index) { return &columns_[index]; }
+
+  // Holds bytes until Clear() that views are to point into.
+  std::string_view Keep(std::string bytes) { return kept_.emplace_back(std::move(bytes)); }
+
  private:
   friend class PredictRequestDecoder;
-
-  // Of name_table_: the place of that name, or the empty one where it belongs.
-  size_t SlotOf(std::string_view name) const;
-  void GrowNameTable();
 
   ModelSpec model_spec_;
   std::vector<Column> columns_;  // the first column_count_ are in use, the others keep memory
   size_t column_count_ = 0;
   std::vector<std::string_view> output_filter_;
-  NameTable names_;                           // of columns_, in the same order
-  std::deque<std::string> straddling_names_;  // names that crossed a slice border
+  NameTable names_;               // of columns_, in the same order
+  std::deque<std::string> kept_;  // among them names that crossed a slice border
 };
 
 // Reads `message` into `request`, which is cleared first, by protobuf's rules: the last of

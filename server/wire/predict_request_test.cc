@@ -288,6 +288,29 @@ TEST(PredictRequestTest, StopsAtTheMostColumns) {
   EXPECT_THAT(status.message, HasSubstr("more than 2 inputs"));
 }
 
+TEST(PredictRequestTest, IsFilledColumnByColumn) {
+  DecodedRequest request;
+  for (int i = 0; i < 2; ++i) {
+    request.Clear();
+    EXPECT_EQ(request.column_count(), 0u);
+    EXPECT_EQ(request.Find("a"), nullptr);
+    Column* const a = request.AddColumn("a");
+    EXPECT_EQ(a->dtype, DT_INVALID);
+    EXPECT_THAT(a->dims, IsEmpty());
+    EXPECT_EQ(a->values.count, 0);
+    a->dtype = DT_STRING;
+    a->dims = {2};
+    a->values.AddString(request.Keep("x"));
+    a->values.AddString(request.Keep("y"));
+    ASSERT_NE(request.AddColumn("b"), nullptr);
+    EXPECT_EQ(request.AddColumn("a"), nullptr);
+    EXPECT_EQ(request.column_count(), 2u);
+    EXPECT_EQ(request.Find("a"), &request.column(0));
+    EXPECT_EQ(request.Find("b"), &request.column(1));
+    EXPECT_EQ(request.column(0).values.count, 2);
+  }
+}
+
 TEST(PredictRequestTest, HoldsManyColumns) {
   std::string message;
   for (int i = 0; i < 10000; ++i) message += Input("f" + std::to_string(i), VarintField(1, 9));

@@ -1,6 +1,5 @@
 #include "server/wire/tensor_decoder.h"
 
-#include "server/wire/reuse.h"
 #include "server/wire/schema.h"
 #include "server/wire/utf8.h"
 #include "server/wire/varint.h"
@@ -37,10 +36,6 @@ bool CheckNested(const MessageSchema& schema, Reader* message, int depth) {
 
 void TensorDecoder::Begin(Column* column) {
   column_ = column;
-  column->dtype = DT_INVALID;
-  column->unknown_rank = false;
-  ClearForReuse(&column->dims);
-  column->values.Clear();
   counts_.fill(0);
   first_field_ = 0;
   only_body_known_ = false;

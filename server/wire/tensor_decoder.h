@@ -14,7 +14,7 @@ namespace colcast {
 // then Merge for each message, then Finish.
 class TensorDecoder {
  public:
-  // `column` loses all but its name.
+  // `column` is empty.
   void Begin(Column* column);
 
   // False if the message is malformed. `depth`: how deep messages may still nest below it.

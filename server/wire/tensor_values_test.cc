@@ -341,6 +341,17 @@ TEST(VisitStringsTest, RefusesTensorContentThatDoesNotAddUp) {
          "2");
 }
 
+TEST(VisitStringsTest, ReadsStringsThatNoMessageHolds) {
+  Column column;
+  column.dtype = DT_STRING;
+  for (const std::string_view value : {"a", "", "bcd"}) column.values.AddString(value);
+  Recorder recorder;
+  ASSERT_TRUE(VisitStrings(column, 4, &recorder).ok());
+  EXPECT_EQ(recorder.strings, (std::vector<std::string>{"a", "", "bcd", "bcd"}));
+  EXPECT_EQ(RepeatedStringBytes(column, 5), 6);
+  EXPECT_FALSE(VisitStrings(column, 2, &recorder).ok());
+}
+
 TEST(VisitStringsTest, RefusesMoreStringsThanElements) {
   WithColumn(TensorOf(DT_STRING, 1, BytesField(8, "a") + BytesField(8, "b")),
              [](const Column& column) {

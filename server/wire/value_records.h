@@ -1,4 +1,4 @@
-// The records of one repeated field among all records of a TensorProto.
+// The values of one column, record by record.
 #ifndef COLCAST_SERVER_WIRE_VALUE_RECORDS_H_
 #define COLCAST_SERVER_WIRE_VALUE_RECORDS_H_
 
@@ -30,6 +30,7 @@ constexpr WireType UnpackedTypeOf(ValueField field) {
 template <typename Visit>
 void ForEachRecord(const ColumnValues& values, ValueField field, Visit&& visit) {
   if (values.packed) return visit(values.payload);
+  for (const Bytes& value : values.strings) visit(value);
   const auto number = static_cast<uint32_t>(field);
   const uint32_t packed_tag = MakeTag(number, kLengthType);
   const uint32_t unpacked_tag = MakeTag(number, UnpackedTypeOf(field));
