@@ -60,7 +60,7 @@ def _tested(group: Any) -> None:
     )  # fmt: skip
     _add(group, "--model", "NAME", None, "the served model", required=True)
     _add(
-        group, "--formats", "A,B", "example,repeated,once",
+        group, "--formats", "A,B", "example,repeated,columnar",
         f"of {', '.join(FORMATS)}; the others are compared with the first",
     )  # fmt: skip
     _add(

@@ -114,7 +114,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--sizes", type=_sizes, default="20,100,500", metavar="A,B", help="candidates"
     )
-    parser.add_argument("--formats", default="example,repeated,once,late", metavar="A,B")
+    parser.add_argument("--formats", default="example,repeated,columnar,late", metavar="A,B")
     parser.add_argument("--clients", type=whole, default=4)
     parser.add_argument("--rounds", type=whole, default=10, help="of each format, in turn")
     parser.add_argument("--calls", type=whole, default=20, help="of each format in a round")

@@ -30,7 +30,7 @@ from rich.table import Table
 MODEL = "movielens"
 _USERS = (405, 6, 214)
 _SIZES = (50, 200, 1000)
-_EXACT = ("example", "repeated", "once")  # their scores are equal to the last bit
+_EXACT = ("example", "repeated", "columnar")  # their scores are equal to the last bit
 _FORMATS = (*_EXACT, "late")
 _CLIENTS = 4
 _DISTINCT_REQUESTS = 10  # of every size, each of another user

@@ -28,7 +28,7 @@ FORMATS: Mapping[str, Format] = {
     "example": Format("tf.Example", "example"),
     "elwc": Format("ExampleListWithContext", None),
     "repeated": Format("user repeated", "repeated"),
-    "once": Format("user once", "columnar"),
+    "columnar": Format("user once", "columnar"),
     "late": Format("user late", "late"),
     "stock": Format("for stock servers", "stock"),
     "recorded": Format("as recorded", None),
@@ -87,7 +87,7 @@ def _examples(client: RankingClient, data: RequestData) -> Sequence[bytes]:
 
 
 def parse_formats(text: str) -> list[str]:
-    """Reads `example,once,late`.
+    """Reads `example,columnar,late`.
 
     Raises:
       ValueError: one of them is not known.

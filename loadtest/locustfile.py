@@ -80,10 +80,10 @@ class RepeatedUser(RankingUser):
     format = "repeated"
 
 
-class OnceUser(RankingUser):
+class ColumnarUser(RankingUser):
     """Columns, the user as one row that the server repeats."""
 
-    format = "once"
+    format = "columnar"
 
 
 class LateUser(RankingUser):
@@ -107,7 +107,7 @@ class RecordedUser(RankingUser):
     weight = 0
 
 
-_ALL = (ExampleUser, ElwcUser, RepeatedUser, OnceUser, LateUser, StockUser, RecordedUser)
+_ALL = (ExampleUser, ElwcUser, RepeatedUser, ColumnarUser, LateUser, StockUser, RecordedUser)
 _CLASSES = {user.format: user for user in _ALL}
 
 

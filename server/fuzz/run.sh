@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds the fuzz targets and runs each for FUZZ_SECONDS (default 60) under AddressSanitizer and
-# UndefinedBehaviorSanitizer, from the inputs in tests/hostile and those that earlier runs found.
-# What fails is left in build/fuzz-text/found; it belongs into tests/hostile once it is mended.
+# UndefinedBehaviorSanitizer, from the inputs in tests/hostile/corpus and those that earlier runs
+# found. What fails is left in build/fuzz-text/found; once it is mended, it goes beside the kept inputs
+# in build/fuzz-text/kept/NAME and `scripts/corpus.sh pack NAME build/fuzz-text/kept/NAME` keeps it.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 . scripts/environment.sh
@@ -14,9 +15,11 @@ cmake -S . -B $build -G Ninja -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=Re
 ninja -C $build --quiet rest_fuzz model_config_fuzz
 
 fuzz() {  # target, corpus, further options
-  local target=$build/bin/$1 corpus=tests/hostile/$2 log=$build/$1.log
+  local target=$build/bin/$1 corpus=$build/kept/$2 log=$build/$1.log
   shift 2
   mkdir -p "$target.corpus" $build/found
+  rm -rf "$corpus"
+  scripts/corpus.sh unpack "$(basename "$corpus")" "$corpus"
   echo "fuzzing $(basename "$target") for $seconds s (log: $log)"
   if ! "$target" -max_total_time="$seconds" -max_len=1000 -print_final_stats=1 "$@" \
     -artifact_prefix=$build/found/ "$target.corpus" "$corpus" > "$log" 2>&1; then
@@ -25,5 +28,5 @@ fuzz() {  # target, corpus, further options
   fi
   echo "$(sed -n 's/^stat::number_of_executed_units: *//p' "$log") executions, no failure"
 }
-fuzz rest_fuzz corpus_rest -dict=server/fuzz/rest.dict
-fuzz model_config_fuzz corpus_config
+fuzz rest_fuzz rest -dict=server/fuzz/rest.dict
+fuzz model_config_fuzz config

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -211,17 +210,14 @@ def test_a_killed_server_fails_no_request(models: Path) -> None:
     with ServerProcess("movies", models) as first, ServerProcess("movies", models) as second:
         client = RankingClient([first.target, second.target], "movies", timeout_seconds=5)
         answered = threading.Semaphore(0)
-        seconds: list[float] = []
         failures: list[Exception] = []
 
         def load() -> None:
             for _ in range(200):
-                start = time.monotonic()
                 try:
                     client.rank(USER, ITEMS)
                 except Exception as error:
                     failures.append(error)
-                seconds.append(time.monotonic() - start)
                 answered.release()
 
         threads = [threading.Thread(target=load) for _ in range(4)]
@@ -234,5 +230,3 @@ def test_a_killed_server_fails_no_request(models: Path) -> None:
             thread.join()
         client.close()
     assert failures == []
-    assert len(seconds) == 800
-    assert max(seconds) < 5

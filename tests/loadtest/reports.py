@@ -9,8 +9,8 @@ from colcast.loadtest.result import Result
 from colcast.loadtest.search import Found, Sla, Verdict, Window
 from colcast.loadtest.series import Series, Target
 
-FORMATS = ("example", "repeated", "once")
-RATES = {"example": 400.0, "repeated": 600.0, "once": 1000.0}
+FORMATS = ("example", "repeated", "columnar")
+RATES = {"example": 400.0, "repeated": 600.0, "columnar": 1000.0}
 
 
 def recording(seed: int, milliseconds: float, payload: int, errors: int = 0) -> Recording:
@@ -27,7 +27,7 @@ def recording(seed: int, milliseconds: float, payload: int, errors: int = 0) -> 
 
 
 def report(*, wrong: int = 0, errors: int = 0, with_search: bool = True) -> Report:
-    """Series `example`, `repeated` and `once`, each faster than the one before."""
+    """Series `example`, `repeated` and `columnar`, each faster than the one before."""
     results = []
     for place, name in enumerate(FORMATS):
         milliseconds = (8.0, 5.0, 3.0)[place]

@@ -35,7 +35,7 @@ def by_label(report: dict[str, Any]) -> dict[str, dict[str, Any]]:
 def test_every_format_gets_the_same_schedule_and_right_answers(
     served: ServerProcess, tmp_path: Path
 ):
-    formats = "example,elwc,repeated,once,late"
+    formats = "example,elwc,repeated,columnar,late"
     report = loadtest(tmp_path, served, "--rate", "100", "--formats", formats)
     series = by_label(report)
     assert list(series) == formats.split(",")
@@ -46,23 +46,24 @@ def test_every_format_gets_the_same_schedule_and_right_answers(
         assert one["checked"]["answers"] >= 5
         assert one["checked"]["wrong"] == 0
     bytes_of = {label: one["figures"]["request_bytes"] for label, one in series.items()}
-    assert bytes_of["once"] < bytes_of["elwc"] < bytes_of["example"]
-    assert bytes_of["once"] < bytes_of["repeated"] < bytes_of["example"]
+    assert bytes_of["columnar"] < bytes_of["elwc"] < bytes_of["example"]
+    assert bytes_of["columnar"] < bytes_of["repeated"] < bytes_of["example"]
     assert report["candidates"] == [20] * 8
     assert report["problems"] == []
 
 
 def test_a_seed_repeats_the_calls(served: ServerProcess, tmp_path: Path):
-    options = ["--rate", "100", "--formats", "once", "--seed", "7"]
+    options = ["--rate", "100", "--formats", "columnar", "--seed", "7"]
     first, second = (
-        by_label(loadtest(tmp_path / name, served, *options))["once"]["figures"] for name in "ab"
+        by_label(loadtest(tmp_path / name, served, *options))["columnar"]["figures"]
+        for name in "ab"
     )
     assert first["calls"] == second["calls"]
     assert first["request_bytes"] == second["request_bytes"]
 
 
 def test_clients_that_wait_are_a_way_too(served: ServerProcess, tmp_path: Path):
-    report = loadtest(tmp_path, served, "--clients", "2", "--formats", "example,once")
+    report = loadtest(tmp_path, served, "--clients", "2", "--formats", "example,columnar")
     assert "2 clients that wait" in report["settings"]["load"]
     for one in report["series"]:
         assert one["figures"]["calls"] > 20
@@ -72,10 +73,10 @@ def test_clients_that_wait_are_a_way_too(served: ServerProcess, tmp_path: Path):
 def test_two_servers_are_compared_under_their_names(served: ServerProcess, tmp_path: Path):
     command = ["--target", f"a={served.target}", "--target", f"b={served.target}"]
     command += ["--model", "small", "--sizes", "5", "--distinct", "3", "--rate", "50"]
-    command += ["--formats", "once", "--windows", "1", "--seconds", "0.3"]
+    command += ["--formats", "columnar", "--windows", "1", "--seconds", "0.3"]
     assert main([*command, "--output", str(tmp_path)]) == 0
     report = json.loads((tmp_path / "report.json").read_text())
-    assert list(by_label(report)) == ["a: once", "b: once"]
+    assert list(by_label(report)) == ["a: columnar", "b: columnar"]
 
 
 def test_recorded_examples_are_replayed_in_every_format(served: ServerProcess, tmp_path: Path):
@@ -85,7 +86,7 @@ def test_recorded_examples_are_replayed_in_every_format(served: ServerProcess, t
             for example in serialize_request({**user, "request_id": request}, items):
                 writer.write(example)
     source = ["--traffic", f"examples:{log}", "--clients", "1"]
-    report = loadtest(tmp_path, served, *source, "--formats", "elwc,example,once,late")
+    report = loadtest(tmp_path, served, *source, "--formats", "elwc,example,columnar,late")
     assert report["candidates"] == [4, 4, 4]
     assert report["problems"] == []
 
@@ -94,14 +95,14 @@ def test_the_highest_rate_is_searched_and_shown(
     served: ServerProcess, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     """The target is out of reach at once, so the search is short."""
-    options = ["--find-max", "--sla-p95", "0.001ms", "--formats", "once", "--seconds", "0.1"]
+    options = ["--find-max", "--sla-p95", "0.001ms", "--formats", "columnar", "--seconds", "0.1"]
     report = loadtest(tmp_path, served, *options, code=1)
     search = report["series"][0]["search"]
     assert search["highest_rate"] is None
     assert len(search["windows"]) >= 2
     printed = capsys.readouterr()
-    assert "once: 50 per second, p95" in printed.out
-    assert "once: no rate meets p95 <= 0.001 ms" in printed.err
+    assert "columnar: 50 per second, p95" in printed.out
+    assert "columnar: no rate meets p95 <= 0.001 ms" in printed.err
 
 
 @pytest.mark.parametrize(
@@ -189,7 +190,7 @@ def test_a_server_that_ends_during_the_test_is_named(
 
     monkeypatch.setattr("colcast.loadtest.cli.prepare", end_then_encode)
     command = ["--target", served.target, "--model", "small", "--rate", "1", "--distinct", "1"]
-    command += ["--formats", "once", "--pid", str(child.pid), "--output", str(tmp_path)]
+    command += ["--formats", "columnar", "--pid", str(child.pid), "--output", str(tmp_path)]
     assert main(command) == 1
     ended = f"the server at {served.target} (process {child.pid}) ended during the test"
     assert ended in capsys.readouterr().err

@@ -42,14 +42,14 @@ def recorded(folder: Path) -> Path:
 def test_a_format_without_a_signature_is_named_with_its_target_and_the_others_are_measured(
     parses_only: ServerProcess, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
-    assert loadtest(tmp_path, parses_only.target, "example,once,elwc,late", "--rate", "20") == 0
+    assert loadtest(tmp_path, parses_only.target, "example,columnar,elwc,late", "--rate", "20") == 0
     report = json.loads((tmp_path / "report.json").read_text())
     assert [one["label"] for one in report["series"]] == ["stock: example", "stock: elwc"]
     assert [(one["target"], one["format"]) for one in report["left_out"]] == [
-        *[("stock", "once"), ("stock", "late")]
+        *[("stock", "columnar"), ("stock", "late")]
     ]
     printed = capsys.readouterr().out
-    assert "stock: once is left out: " in printed
+    assert "stock: columnar is left out: " in printed
     assert "columnar" in report["left_out"][0]["reason"]
     assert "stock: late is left out: " in (tmp_path / "report.html").read_text()
 
@@ -57,9 +57,9 @@ def test_a_format_without_a_signature_is_named_with_its_target_and_the_others_ar
 def test_nothing_left_is_an_error_with_every_reason(
     parses_only: ServerProcess, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
-    assert loadtest(tmp_path, parses_only.target, "once,late", "--rate", "20") == 1
+    assert loadtest(tmp_path, parses_only.target, "columnar,late", "--rate", "20") == 1
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("colcast loadtest: stock: once is left out: ")
+    assert line.startswith("colcast loadtest: stock: columnar is left out: ")
     assert "; stock: late is left out: " in line
 
 
@@ -90,7 +90,10 @@ class Batching(grpc.GenericRpcHandler):
         rows = len(self._waiting)
         self._waiting.remove(request)
         if rows > 1:
-            context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"user_000: {rows} rows, expected 1")
+            context.abort(
+                grpc.StatusCode.INVALID_ARGUMENT,
+                f"Shape of tensor user_000 [{rows}] is not compatible with expected shape [1]",
+            )
 
 
 def test_late_behind_a_batching_server_is_refused_not_wrong(
@@ -101,16 +104,16 @@ def test_late_behind_a_batching_server_is_refused_not_wrong(
     batching.start()
     try:
         options = ["--clients", "4", "--check-every", "1"]
-        assert loadtest(tmp_path, address, "example,once,late", *options) == 1
+        assert loadtest(tmp_path, address, "example,columnar,late", *options) == 1
     finally:
         batching.stop(grace=None).wait()
     report = json.loads((tmp_path / "report.json").read_text())
-    example, once, late = report["series"]
+    example, columnar, late = report["series"]
     assert late["checked"]["wrong"] == 0
     assert late["figures"]["codes"]["INVALID_ARGUMENT"] > 0
-    assert (example["sound"], once["sound"], late["sound"]) == (True, True, False)
-    assert report["headline"]["best"] == "stock: once"
+    assert (example["sound"], columnar["sound"], late["sound"]) == (True, True, False)
+    assert report["headline"]["best"] == "stock: columnar"
     (problem,) = capsys.readouterr().err.splitlines()
     assert "stock: late: " in problem
-    assert "calls refused under load, INVALID_ARGUMENT: user_000: " in problem
+    assert "calls refused under load, INVALID_ARGUMENT: Shape of tensor user_000 " in problem
     assert "(batching) cannot serve this format" in problem

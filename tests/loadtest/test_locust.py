@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import re
 import socket
 import subprocess
 import sys
@@ -21,19 +22,13 @@ LOCUST = [sys.executable, "-m", "locust", "-f", str(LOCUSTFILE)]
 HEADLESS = [*LOCUST, "--headless", "--only-summary"]
 
 
-def run(folder: Path, *options: str, fails: bool = False) -> dict[str, dict[str, Any]]:
+def run(folder: Path, *options: str) -> dict[str, dict[str, Any]]:
     """Runs Locust to its end; what it counted, by name; its output is under "text"."""
     command = [*HEADLESS, "--json-file", str(folder / "run"), *options]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=40)
-    assert (ran.returncode != 0) == fails, ran.stderr
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 0, ran.stderr
     stats = json.loads((folder / "run.json").read_text())
     return {one["name"]: one for one in stats} | {"text": {"out": ran.stdout + ran.stderr}}
-
-
-def percentile(stats: dict[str, Any], percent: float) -> float:
-    """In milliseconds, of Locust's histogram."""
-    times = {float(ms): count for ms, count in stats["response_times"].items()}
-    return float(np.percentile(np.repeat(list(times), list(times.values())), percent))
 
 
 def small(served: ServerProcess) -> list[str]:
@@ -85,26 +80,32 @@ def test_failures_are_counted_by_their_grpc_code(serve: Any, tmp_path: Path):
         context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "the queue is full")
         raise AssertionError
 
-    options = ["--host", serve(refuse), "-u", "1", "-t", "3s", "--csv", str(tmp_path / "run")]
-    stats = run(tmp_path, *recorded(tmp_path), *options, fails=True)
-    assert stats["as recorded"]["num_failures"] == stats["as recorded"]["num_requests"] > 0
-    assert "CallFailed('RESOURCE_EXHAUSTED')" in (tmp_path / "run_failures.csv").read_text()
+    command = [*HEADLESS, *recorded(tmp_path), "--host", serve(refuse), "-u", "1", "-t", "2s"]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 1
+    assert re.search(r"Predict +as recorded +\d+ +\d+\(100\.00%\)", ran.stdout + ran.stderr)
+    assert "CallFailed('RESOURCE_EXHAUSTED')" in ran.stdout + ran.stderr
 
 
 def test_users_that_wait_do_not_see_an_overload(serve: Any, tmp_path: Path):
-    """A server that answers one call at a time after 100 ms, two users: 200 ms, for ever.
+    """However slow the server is, two users have two calls under way: no queue grows.
 
-    At 20 calls a second it is overloaded all the same: test_open_loop shows that.
+    Calls on a schedule pile up: test_open_loop shows that.
     """
+    under_way: list[bytes] = []
+    most = []
 
     def work(request: bytes, context: grpc.ServicerContext) -> bytes:
+        under_way.append(request)
+        most.append(len(under_way))
         time.sleep(0.1)
+        under_way.pop()
         return b""
 
-    options = ["--host", serve(work, workers=1), "-u", "2", "-r", "2", "-t", "4s"]
+    options = ["--host", serve(work, workers=8), "-u", "2", "-r", "2", "-t", "2s"]
     stats = run(tmp_path, *recorded(tmp_path), *options)
-    assert percentile(stats["as recorded"], 50) == pytest.approx(200, abs=60)
-    assert percentile(stats["as recorded"], 95) < 600
+    assert stats["as recorded"]["num_failures"] == 0
+    assert 0 < max(most) <= 2
 
 
 def free_port() -> int:

@@ -21,7 +21,7 @@ def request_data() -> RequestData:
 def test_every_size_and_format_has_a_row(
     served: ServerProcess, exported: Path, request_data: RequestData
 ):
-    formats = ["example", "once", "late"]
+    formats = ["example", "columnar", "late"]
     traffic = {30: [request_data]}
     rows = overheads(served.target, "small", exported / "1", traffic, formats, served.pid)
     assert [(row.candidates, row.format) for row in rows] == [(30, name) for name in formats]

@@ -17,17 +17,17 @@ from colcast.loadtest.process import ProcessMeter, listening_process
 
 def test_it_counts_all_the_cpu_time_of_the_process():
     meter = ProcessMeter(os.getpid())
-    before, own = meter.cpu_seconds(), time.process_time()
+    began = time.process_time(), meter.cpu_seconds(), time.process_time()
     sum(range(1_000_000))
-    assert meter.cpu_seconds() - before == pytest.approx(time.process_time() - own, abs=0.005)
+    ended = time.process_time(), meter.cpu_seconds(), time.process_time()
+    assert ended[0] - began[2] <= ended[1] - began[1] <= ended[2] - began[0]
 
 
 def test_it_sees_work_shorter_than_a_clock_tick():
     meter = ProcessMeter(os.getpid())
     readings = [meter.cpu_seconds() for _ in range(100)]
     steps = [after - before for before, after in pairwise(readings)]
-    assert max(steps) > 0
-    assert sorted(steps)[50] < 0.001
+    assert 0 < min(steps) < 1 / os.sysconf("SC_CLK_TCK")
 
 
 def test_a_waiting_process_uses_none():

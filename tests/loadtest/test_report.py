@@ -24,11 +24,11 @@ SVG = "{http://www.w3.org/2000/svg}"
 def test_the_json_has_every_figure_and_no_nan():
     values = json.loads(json.dumps(report().as_json(), allow_nan=False))
     assert [one["label"] for one in values["series"]] == list(FORMATS)
-    example, _, once = values["series"]
+    example, _, columnar = values["series"]
     assert example["figures"]["server_cpu_ms"] == pytest.approx(8.0)
-    assert once["figures"]["p50_ms"] < example["figures"]["p50_ms"]
+    assert columnar["figures"]["p50_ms"] < example["figures"]["p50_ms"]
     assert example["search"]["highest_rate"] == 400
-    assert sum(stretch["answered"] for stretch in once["timeline"]) == 2000
+    assert sum(stretch["answered"] for stretch in columnar["timeline"]) == 2000
 
 
 def test_nothing_answered_is_null_not_zero():
@@ -42,7 +42,7 @@ def test_nothing_answered_is_null_not_zero():
 def test_wrong_answers_are_a_problem_that_names_them():
     (problem,) = report(wrong=3).problems
     assert problem == (
-        "once: 3 of 200 checked answers differ from those before the load, by up to 0.25"
+        "columnar: 3 of 200 checked answers differ from those before the load, by up to 0.25"
     )
 
 
@@ -66,8 +66,8 @@ def test_a_rate_that_is_not_confirmed_is_claimed_nowhere():
     doubtful.results[2].found = replace(search, again=again, confirmed=False)
     (problem,) = doubtful.problems
     assert problem.startswith(
-        "once: no rate is confirmed. 1,000 per second held in the search, but measured again p95 "
-        "was 31.0 ms at 1,000, a call that failed at 900 per second, over the target of 25 ms. "
+        "columnar: no rate is confirmed. 1,000 per second held in the search, but measured again "
+        "p95 was 31.0 ms at 1,000, a call that failed at 900 per second, over the target of 25 ms. "
         "Longer windows (--seconds), "
     )
     values = doubtful.as_json()
@@ -98,8 +98,10 @@ def test_the_headline_names_the_best_format_not_the_last():
     compared.results = [compared.results[place] for place in (0, 2, 1)]
     told = headline(compared.results)
     assert told
-    assert (told.best, told.first) == ("once", "example")
-    assert str(told).startswith("once against example: 38 % of the server CPU (3.00 against 8.00")
+    assert (told.best, told.first) == ("columnar", "example")
+    assert str(told).startswith(
+        "columnar against example: 38 % of the server CPU (3.00 against 8.00"
+    )
 
 
 def test_a_search_is_headed_by_the_highest_confirmed_rate():
@@ -125,7 +127,7 @@ def test_calls_refused_under_load_are_refusals_and_win_nothing():
     late.first_error = "INVALID_ARGUMENT: input user_age has 4 rows, expected 1"
     (problem,) = refusing.problems
     assert problem.startswith(
-        "once: 1,333 of 2,000 calls refused under load, INVALID_ARGUMENT: input user_age has 4 "
+        "columnar: 1,333 of 2,000 calls refused under load, INVALID_ARGUMENT: input user_age has 4 "
         "rows, expected 1. Sent alone, each request was answered: "
     )
     told = headline(refusing.results)

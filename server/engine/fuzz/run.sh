@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds the fuzz targets, runs each for FUZZ_SECONDS (default 60), and adds to its corpus in
-# tests/hostile the inputs that reach code no other file there reaches. A disagreement is left in
-# build/fuzz/found.
+# Builds the fuzz targets, runs each for FUZZ_SECONDS (default 60), and adds to its archive in
+# tests/hostile/corpus the inputs that reach code no other one there reaches. A disagreement is left
+# in build/fuzz/found.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 . scripts/environment.sh
@@ -12,9 +12,11 @@ cmake -S server/engine/fuzz -B build/fuzz -G Ninja -DCMAKE_CXX_COMPILER=clang++ 
   || { cat build/fuzz-configure.log >&2; exit 1; }
 ninja -C build/fuzz --quiet
 
-fuzz() {  # target, corpus
-  local target=build/fuzz/$1 kept=tests/hostile/$2 log=build/fuzz/$1 before after runs
+fuzz() {  # target, archive
+  local target=build/fuzz/$1 kept=build/fuzz/kept/$2 log=build/fuzz/$1 before after runs
   mkdir -p "$target.corpus" build/fuzz/found
+  rm -rf "$kept"
+  scripts/corpus.sh unpack "$2" "$kept"
   echo "fuzzing $1 for $seconds s (log: $log.log)"
   if ! "$target" -max_total_time="$seconds" -max_len=600 -print_final_stats=1 \
     -artifact_prefix=build/fuzz/found/ "$target.corpus" "$kept" > "$log.log" 2>&1; then
@@ -24,8 +26,9 @@ fuzz() {  # target, corpus
   before=$(find "$kept" -type f | wc -l)
   "$target" -merge=1 -use_counters=0 -max_len=600 "$kept" "$target.corpus" > "$log.merge.log" 2>&1
   after=$(find "$kept" -type f | wc -l)
+  [ "$after" = "$before" ] || scripts/corpus.sh pack "$2" "$kept"
   runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log.log")
-  echo "$runs executions, no disagreement; $kept: $after inputs, $((after - before)) of them new"
+  echo "$runs executions, no disagreement; kept: $after inputs, $((after - before)) of them new"
 }
-fuzz wire_fuzz corpus
-fuzz example_fuzz corpus_examples
+fuzz wire_fuzz wire
+fuzz example_fuzz examples

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# The inputs kept of each fuzzer: one archive per fuzzer, the same bytes for the same inputs.
+#   scripts/corpus.sh unpack wire|examples|rest|config FOLDER
+#   scripts/corpus.sh pack   wire|examples|rest|config FOLDER   # renews tests/hostile/corpus/NAME.tar.gz
+set -euo pipefail
+archive=$(dirname "$0")/../tests/hostile/corpus/$2.tar.gz
+case $1 in
+  unpack)
+    mkdir -p "$3"
+    tar -xzf "$archive" -C "$3"
+    ;;
+  pack)
+    LC_ALL=C tar -c --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=0644 \
+      --format=ustar -C "$3" -T <(cd "$3" && find . -maxdepth 1 -type f -printf '%f\n' | LC_ALL=C sort) \
+      | gzip -9n > "$archive"
+    ;;
+  *)
+    sed -n '2,4s/^# //p' "$0" >&2
+    exit 2
+    ;;
+esac
