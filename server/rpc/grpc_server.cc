@@ -6,11 +6,15 @@
 
 #include "server/available_cores.h"
 #include "server/rpc/bounded_inflate.h"
+#include "server/rpc/http2_limits.h"
 #include "server/rpc/reflection_service.h"
 #include "server/rpc/unix_socket.h"
 
 namespace colcast::rpc {
 namespace {
+
+// Of one connection: more wait in the client.
+constexpr int kMaxConcurrentStreams = 2048;
 
 std::shared_ptr<grpc::ServerCredentials> Credentials(const std::optional<TlsConfig>& tls) {
   if (!tls) return grpc::InsecureServerCredentials();
@@ -29,6 +33,7 @@ void AddChannelArguments(const GrpcServer::Options& options, grpc::ServerBuilder
   // every five minutes.
   builder->AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5000);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxConcurrentStreams);
   for (const auto& [name, value] : options.channel_arguments) {
     int number = 0;
     if (absl::SimpleAtoi(value, &number)) {
@@ -37,6 +42,23 @@ void AddChannelArguments(const GrpcServer::Options& options, grpc::ServerBuilder
       builder->AddChannelArgument(name, value);
     }
   }
+}
+
+// The last value of a channel argument, or else `otherwise`.
+int ChannelArgument(const GrpcServer::Options& options, const std::string& wanted, int otherwise) {
+  for (const auto& [name, value] : options.channel_arguments) {
+    if (name == wanted) static_cast<void>(absl::SimpleAtoi(value, &otherwise));
+  }
+  return otherwise;
+}
+
+void LimitHttp2(const GrpcServer::Options& options) {
+  constexpr int kMetadataBytes = 8 << 10;  // gRPC's default
+  constexpr size_t kHeaderBytesPerByte = 8;
+  constexpr double kResetsPerCore = 2000;
+  const int metadata_bytes = ChannelArgument(options, GRPC_ARG_MAX_METADATA_SIZE, kMetadataBytes);
+  SetHttp2Limits(kHeaderBytesPerByte * std::max(metadata_bytes, kMetadataBytes),
+                 kResetsPerCore * AvailableCores());
 }
 
 // One, for as many cores as it keeps busy: it reads what the workers decode.
@@ -77,6 +99,7 @@ Status GrpcServer::Start(const Options& options, const Backend& backend,
   }
   made->Register(&builder);
   SetMaxInflatedBytes(options.max_request_bytes);
+  LimitHttp2(options);
   builder.SetMaxReceiveMessageSize(options.max_request_bytes);
   builder.SetMaxSendMessageSize(-1);
   AddChannelArguments(options, &builder);

@@ -1,0 +1,93 @@
+"""HTTP/2 frame by frame, for what no client library would send. Names as in RFC 9113 and 7541."""
+
+import socket
+import struct
+import time
+from collections.abc import Iterator
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+HEADERS, RST_STREAM, SETTINGS, WINDOW_UPDATE, CONTINUATION, DATA = 1, 3, 4, 8, 9, 0
+END_STREAM, END_HEADERS = 1, 4
+INITIAL_WINDOW_SIZE = 4
+CANCEL = struct.pack(">I", 8)
+PREDICT = "/tensorflow.serving.PredictionService/Predict"
+
+
+def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
+    """A frame with its header of nine bytes."""
+    length = struct.pack(">I", len(payload))[1:]
+    return length + bytes([kind, flags]) + struct.pack(">I", stream) + payload
+
+
+def integer(value: int, prefix_bits: int) -> bytes:
+    """An integer of HPACK that begins in the low bits of its first byte."""
+    most = (1 << prefix_bits) - 1
+    if value < most:
+        return bytes([value])
+    octets, value = bytearray([most]), value - most
+    while value >= 128:
+        octets.append(value % 128 | 128)
+        value //= 128
+    return bytes([*octets, value])
+
+
+def literal(name: str, value: str) -> bytes:
+    """A header of HPACK that no table remembers."""
+    octets = b""
+    for text in (name, value):
+        octets += integer(len(text), 7) + text.encode()
+    return b"\0" + octets
+
+
+def request_headers(path: str = PREDICT) -> bytes:
+    """The headers of a gRPC call."""
+    headers = {
+        ":method": "POST",
+        ":scheme": "http",
+        ":path": path,
+        ":authority": "server",
+        "te": "trailers",
+        "content-type": "application/grpc",
+    }
+    return b"".join(literal(name, value) for name, value in headers.items())
+
+
+def grpc_message(message: bytes) -> bytes:
+    """A message, not compressed, as gRPC puts it into DATA frames."""
+    return b"\0" + struct.pack(">I", len(message)) + message
+
+
+def connect(target: str, window: int = 65535, timeout: float = 60) -> socket.socket:
+    """A connection that has sent the preface and how much of each answer it is ready to take."""
+    host, port = target.rsplit(":", 1)
+    connection = socket.create_connection((host, int(port)), timeout)
+    setting = struct.pack(">HI", INITIAL_WINDOW_SIZE, window)
+    connection.sendall(PREFACE + frame(SETTINGS, 0, 0, setting))
+    return connection
+
+
+def send_until_closed(connection: socket.socket, blocks: Iterator[bytes]) -> int:
+    """Sends the blocks as long as the server takes them; how many it took."""
+    sent = 0
+    try:
+        for block in blocks:
+            connection.sendall(block)
+            sent += 1
+    except OSError:
+        pass
+    return sent
+
+
+def is_closed_by_peer(connection: socket.socket, timeout: float = 30) -> bool:
+    """Whether the server ends the connection in time; what it says first is read."""
+    give_up = time.monotonic() + timeout
+    try:
+        while time.monotonic() < give_up:
+            connection.settimeout(max(0.01, give_up - time.monotonic()))
+            if not connection.recv(1 << 16):
+                return True
+    except TimeoutError:
+        return False
+    except OSError:
+        return True
+    return False
