@@ -13,6 +13,10 @@ ABSL_FLAG(std::string, grpc_channel_arguments, "",
           "comma-separated settings of gRPC, such as grpc.max_connection_age_ms=2000");
 ABSL_FLAG(int32_t, max_request_bytes, 256 << 20,
           "most bytes of a request, over gRPC and HTTP, and after it was decompressed");
+ABSL_FLAG(
+    int64_t, max_unread_response_bytes, 32 << 20,
+    "most bytes of gRPC answers that the clients of one host may leave unread; while there are "
+    "more, their requests are answered RESOURCE_EXHAUSTED");
 ABSL_FLAG(bool, enable_grpc_healthcheck_service, true, "answer grpc.health.v1.Health");
 
 namespace colcast::flags {
@@ -38,8 +42,11 @@ Status ReadGrpcFlags(rpc::GrpcServer::Options* options) {
   options->port = absl::GetFlag(FLAGS_port);
   options->socket_path = absl::GetFlag(FLAGS_grpc_socket_path);
   options->max_request_bytes = absl::GetFlag(FLAGS_max_request_bytes);
+  options->max_unread_response_bytes =
+      static_cast<size_t>(absl::GetFlag(FLAGS_max_unread_response_bytes));
   options->health_service = absl::GetFlag(FLAGS_enable_grpc_healthcheck_service);
-  Status status = CheckRanges({{FLAGS_port, 0, 65535}, {FLAGS_max_request_bytes, 1}});
+  Status status = CheckRanges(
+      {{FLAGS_port, 0, 65535}, {FLAGS_max_request_bytes, 1}, {FLAGS_max_unread_response_bytes, 1}});
   return status.ok() ? ReadChannelArguments(options) : status;
 }
 

@@ -3,14 +3,21 @@
 // gRPC lets one thread of a process wait for the sockets at a time (its ev_epoll1_linux.cc). Where
 // more would wait, each event wakes another one to take over, which costs a request more than all
 // else that gRPC does for it. So one thread waits as long as it keeps up, and no service has
-// threads of gRPC's own (the synchronous and the callback API): they would take their turns.
+// threads of gRPC's own (the synchronous and the callback API): they would take their turns. What
+// keeps it busy would keep all connections waiting, so another thread looks after it, and waits in
+// its place until it is free again.
 #ifndef COLCAST_SERVER_RPC_EVENT_LOOP_H_
 #define COLCAST_SERVER_RPC_EVENT_LOOP_H_
 
 #include <grpcpp/grpcpp.h>
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
 #include <memory>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -63,13 +70,37 @@ class EventLoop {
   void Shutdown();
 
  private:
-  void Run();
+  // A thread that waits for events, as others see it.
+  struct Poller {
+    std::thread thread;
+    std::atomic<int64_t> turns{0};  // how often it had something to do, or had waited long enough
+  };
+
+  // What a poller had done at some moment.
+  struct Progress {
+    int64_t turns = 0;
+    std::chrono::nanoseconds cpu_time{0};
+  };
+
+  void Run(Poller* poller);
+  void StandBy();
+  // False once the loop ends.
+  bool SleepUntilNextLook();
+  std::vector<Progress> Look() const;
+  bool SomeoneTookATurn(const std::vector<Progress>& since) const;
+  // False once the queue has shut down.
+  bool HandleArrival(std::chrono::milliseconds longest_wait);
   bool HandleEnding();
 
   const std::unique_ptr<grpc::ServerCompletionQueue> arrivals_;
   grpc::CompletionQueue endings_;
   std::atomic<int> due_{0};  // events expected less those that were handled
-  std::vector<std::thread> threads_;
+  std::deque<Poller> pollers_;
+
+  std::mutex mutex_;
+  std::condition_variable ending_;
+  bool ended_ = false;
+  std::thread standby_;
 };
 
 }  // namespace colcast::rpc

@@ -55,10 +55,9 @@ int ChannelArgument(const GrpcServer::Options& options, const std::string& wante
 void LimitHttp2(const GrpcServer::Options& options) {
   constexpr int kMetadataBytes = 8 << 10;  // gRPC's default
   constexpr size_t kHeaderBytesPerByte = 8;
-  constexpr double kResetsPerCore = 2000;
+  constexpr double kResetsPerSecond = 2000;
   const int metadata_bytes = ChannelArgument(options, GRPC_ARG_MAX_METADATA_SIZE, kMetadataBytes);
-  SetHttp2Limits(kHeaderBytesPerByte * std::max(metadata_bytes, kMetadataBytes),
-                 kResetsPerCore * AvailableCores());
+  SetHttp2Limits(kHeaderBytesPerByte * std::max(metadata_bytes, kMetadataBytes), kResetsPerSecond);
 }
 
 // One, for as many cores as it keeps busy: it reads what the workers decode.
@@ -83,6 +82,7 @@ std::unique_ptr<HealthService> MakeHealthService(const GrpcServer::Options& opti
 
 GrpcServer::GrpcServer(const Options& options, const Backend& backend)
     : backend_(backend),
+      max_unread_response_bytes_(options.max_unread_response_bytes),
       health_service_(MakeHealthService(options)),
       reflection_service_(kReflectionMethod, ReflectionOpener(ServiceNames(options))) {}
 
@@ -123,9 +123,10 @@ void GrpcServer::Register(grpc::ServerBuilder* builder) {
 }
 
 void GrpcServer::Serve() {
-  prediction_service_.Serve(loop_);
-  model_service_.Serve(loop_);
-  if (health_service_) health_service_->Serve(loop_);
+  const auto unread = std::make_shared<UnreadAnswers>(max_unread_response_bytes_);
+  prediction_service_.Serve(loop_, unread);
+  model_service_.Serve(loop_, unread);
+  if (health_service_) health_service_->Serve(loop_, unread);
   reflection_service_.Serve(loop_.get());
   loop_->Start(NumThreads());
   running_ = true;

@@ -25,10 +25,11 @@ class GrpcServer {
  public:
   struct Options {
     std::string host = "0.0.0.0";
-    int port = 8500;                    // 0: any free one
-    std::string socket_path;            // of a unix socket; empty: none
-    std::optional<TlsConfig> tls;       // on the port and on the socket
-    int max_request_bytes = 256 << 20;  // as received, and as decompressed
+    int port = 8500;                              // 0: any free one
+    std::string socket_path;                      // of a unix socket; empty: none
+    std::optional<TlsConfig> tls;                 // on the port and on the socket
+    int max_request_bytes = 256 << 20;            // as received, and as decompressed
+    size_t max_unread_response_bytes = 32 << 20;  // by the clients of one host
     bool health_service = true;
     // Passed on to gRPC, as a number where the value is one: "grpc.max_connection_age_ms", "2000".
     std::vector<std::pair<std::string, std::string>> channel_arguments;
@@ -57,6 +58,7 @@ class GrpcServer {
   void Serve();
 
   const Backend backend_;
+  const size_t max_unread_response_bytes_;
   UnaryService prediction_service_{kPredictionService, PredictionMethods(backend_)};
   UnaryService model_service_{kModelService, ModelMethods(backend_.models)};
   const std::unique_ptr<HealthService> health_service_;  // null: there is none

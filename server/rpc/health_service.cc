@@ -110,8 +110,9 @@ void HealthService::Register(grpc::ServerBuilder* builder) {
   builder->RegisterService(&watch_);
 }
 
-void HealthService::Serve(const std::shared_ptr<EventLoop>& loop) {
-  unary_.Serve(loop);
+void HealthService::Serve(const std::shared_ptr<EventLoop>& loop,
+                          const std::shared_ptr<UnreadAnswers>& unread) {
+  unary_.Serve(loop, unread);
   watch_.Serve(loop.get());
 }
 

@@ -28,7 +28,7 @@ class HealthService {
 
   // As UnaryService and StreamService, in this order.
   void Register(grpc::ServerBuilder* builder);
-  void Serve(const std::shared_ptr<EventLoop>& loop);
+  void Serve(const std::shared_ptr<EventLoop>& loop, const std::shared_ptr<UnreadAnswers>& unread);
   void Stop();
 
  private:

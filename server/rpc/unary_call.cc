@@ -12,6 +12,10 @@ UnaryCall::UnaryCall(UnaryService* service, int method) : service_(service), met
   service->Request(method, &context_, &request_, &writer_, &arrived_);
 }
 
+UnaryCall::~UnaryCall() {
+  if (unread_) unread_->Remove(host_, counted_bytes_);
+}
+
 void UnaryCall::Arrived(bool ok) {
   if (!ok) {
     delete this;
@@ -32,7 +36,27 @@ void UnaryCall::Release() {
   if (events_to_come_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
 }
 
-void UnaryCall::Finish(const Status& status) {
+Status UnaryCall::CheckClientReads() const {
+  const UnreadAnswers& unread = *service_->unread();
+  return unread.MayBeFull() ? unread.Check(HostOf(context_.peer())) : OkStatus();
+}
+
+Status UnaryCall::CountResponse() {
+  const size_t bytes = response_.Length();
+  if (unread_ || bytes <= UnreadAnswers::kSmallBytes) return OkStatus();
+  host_ = HostOf(context_.peer());
+  Status status = service_->unread()->Add(host_, bytes);
+  if (status.ok()) {
+    unread_ = service_->unread();
+    counted_bytes_ = bytes;
+  } else {
+    response_.Clear();
+  }
+  return status;
+}
+
+void UnaryCall::Finish(Status status) {
+  if (status.ok()) status = CountResponse();
   const std::shared_ptr<EventLoop> loop = service_->loop();
   loop->ExpectEndings(kEndings);
   if (status.ok()) {

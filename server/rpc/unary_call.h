@@ -7,8 +7,11 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
+#include <string>
 
 #include "server/rpc/event_loop.h"
+#include "server/rpc/unread_answers.h"
 #include "server/wire/status.h"
 
 namespace colcast::rpc {
@@ -28,14 +31,23 @@ class UnaryCall {
   // moment ago on an idle server.
   bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
 
+  // RESOURCE_EXHAUSTED if the client has not read so many answers that it gets no more.
+  Status CheckClientReads() const;
+
+  // Counts response() among what the client has not read; empties it where it gets no more: as
+  // CheckClientReads().
+  Status CountResponse();
+
   // Sends response(), or the status if that is an error. Once, on any thread; the call may be gone
-  // when this returns.
-  void Finish(const Status& status);
+  // when this returns. A response that was
+  // not counted is.
+  void Finish(Status status);
 
  private:
   static constexpr int kEndings = 2;  // ended_ and sent_
 
   UnaryCall(UnaryService* service, int method);
+  ~UnaryCall();
   void Arrived(bool ok);
   void Ended(bool ok);
   void Sent(bool ok);
@@ -43,6 +55,9 @@ class UnaryCall {
 
   UnaryService* const service_;
   const int method_;
+  std::shared_ptr<UnreadAnswers> unread_;  // null unless the response is counted there
+  std::string host_;
+  size_t counted_bytes_ = 0;
   grpc::ServerContext context_;
   grpc::ServerAsyncResponseWriter<grpc::ByteBuffer> writer_{&context_};
   grpc::ByteBuffer request_;

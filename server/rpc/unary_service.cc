@@ -15,8 +15,9 @@ UnaryService::UnaryService(const std::string& name, std::vector<Method> methods)
   }
 }
 
-void UnaryService::Serve(std::shared_ptr<EventLoop> loop) {
+void UnaryService::Serve(std::shared_ptr<EventLoop> loop, std::shared_ptr<UnreadAnswers> unread) {
   loop_ = std::move(loop);
+  unread_ = std::move(unread);
   for (size_t i = 0; i < methods_.size(); ++i) UnaryCall::Await(this, static_cast<int>(i));
 }
 

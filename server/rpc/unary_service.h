@@ -13,6 +13,7 @@
 
 #include "server/rpc/event_loop.h"
 #include "server/rpc/unary_call.h"
+#include "server/rpc/unread_answers.h"
 
 namespace colcast::rpc {
 
@@ -28,10 +29,11 @@ class UnaryService final : public grpc::Service {
   UnaryService(const std::string& name, std::vector<Method> methods);
 
   // Handles calls from now until the server shuts down. The server has been built with the service
-  // and with the loop.
-  void Serve(std::shared_ptr<EventLoop> loop);
+  // and with the loop. `unread` counts the answers, those of other services, too.
+  void Serve(std::shared_ptr<EventLoop> loop, std::shared_ptr<UnreadAnswers> unread);
 
   std::shared_ptr<EventLoop> loop() const { return loop_; }
+  const std::shared_ptr<UnreadAnswers>& unread() const { return unread_; }
 
   // For UnaryCall: the next call of method number `method`, and what is done with it.
   void Request(int method, grpc::ServerContext* context, grpc::ByteBuffer* request,
@@ -43,6 +45,7 @@ class UnaryService final : public grpc::Service {
   const std::vector<Method> methods_;
   std::vector<std::string> paths_;  // gRPC keeps pointers to them: they do not move
   std::shared_ptr<EventLoop> loop_;
+  std::shared_ptr<UnreadAnswers> unread_;
 };
 
 }  // namespace colcast::rpc

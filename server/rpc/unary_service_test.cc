@@ -4,6 +4,7 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <future>
 #include <memory>
 #include <string>
@@ -15,6 +16,8 @@
 
 namespace colcast::rpc {
 namespace {
+
+constexpr size_t kMaxUnreadBytes = 1 << 20;
 
 std::string TextOf(const grpc::ByteBuffer& buffer) {
   std::vector<grpc::Slice> slices;
@@ -63,8 +66,8 @@ class UnaryServiceTest : public ::testing::Test {
     builder.RegisterService(&service_);
     auto loop = std::make_shared<EventLoop>(&builder);
     server_ = builder.BuildAndStart();
-    service_.Serve(loop);
-    loop->Start(/*num_threads=*/2);
+    service_.Serve(loop, std::make_shared<UnreadAnswers>(kMaxUnreadBytes));
+    loop->Start(/*num_threads=*/1);
     loop_ = loop;
     channel_ = grpc::CreateChannel("127.0.0.1:" + std::to_string(port),
                                    grpc::InsecureChannelCredentials());
@@ -79,6 +82,7 @@ class UnaryServiceTest : public ::testing::Test {
   }
 
   std::promise<UnaryCall*> held_;
+  std::atomic<bool> spinning_{true};
   UnaryService service_;
   std::shared_ptr<EventLoop> loop_;
   std::unique_ptr<grpc::Server> server_;
@@ -91,8 +95,24 @@ class UnaryServiceTest : public ::testing::Test {
                *call->response() = call->request();
                call->Finish(OkStatus());
              }},
+            {"Large",
+             [](UnaryCall* call) {
+               const grpc::Slice large(kMaxUnreadBytes);
+               *call->response() = grpc::ByteBuffer(&large, 1);
+               call->Finish(OkStatus());
+             }},
             {"Fail", [](UnaryCall* call) { call->Finish(InvalidArgument("not like this")); }},
-            {"Hold", [this](UnaryCall* call) { held_.set_value(call); }}};
+            {"Hold", [this](UnaryCall* call) { held_.set_value(call); }},
+            {"Spin",
+             [this](UnaryCall* call) {
+               while (spinning_) {
+               }
+               call->Finish(OkStatus());
+             }},
+            {"StopSpinning", [this](UnaryCall* call) {
+               spinning_ = false;
+               call->Finish(OkStatus());
+             }}};
   }
 };
 
@@ -116,6 +136,31 @@ TEST_F(UnaryServiceTest, ACallInHandLearnsThatItsClientHungUp) {
   EXPECT_EQ(client.Wait().error_code(), grpc::StatusCode::CANCELLED);
   while (!call->cancelled()) std::this_thread::yield();
   call->Finish(OkStatus());
+}
+
+TEST_F(UnaryServiceTest, AThreadThatIsKeptBusyDoesNotKeepOthersFromTheirAnswers) {
+  for (int i = 0; i < 3; ++i) {
+    spinning_ = true;
+    ClientCall busy(channel_, "Spin");
+    EXPECT_TRUE(ClientCall(channel_, "Echo").Wait().ok());
+    EXPECT_TRUE(ClientCall(channel_, "StopSpinning").Wait().ok());
+    EXPECT_TRUE(busy.Wait().ok());
+  }
+}
+
+TEST_F(UnaryServiceTest, AnAnswerCountsUntilItHasBeenSent) {
+  ClientCall first(channel_, "Hold");
+  UnaryCall* const call = held_.get_future().get();
+  const grpc::Slice large(2 * kMaxUnreadBytes);
+  *call->response() = grpc::ByteBuffer(&large, 1);
+  EXPECT_TRUE(call->CountResponse().ok());
+  EXPECT_EQ(call->CheckClientReads().code, StatusCode::kResourceExhausted);
+  EXPECT_TRUE(ClientCall(channel_, "Echo").Wait().ok());  // small
+  EXPECT_EQ(ClientCall(channel_, "Large").Wait().error_code(),
+            grpc::StatusCode::RESOURCE_EXHAUSTED);
+  call->Finish(OkStatus());
+  EXPECT_TRUE(first.Wait().ok());
+  while (!ClientCall(channel_, "Large").Wait().ok()) std::this_thread::yield();
 }
 
 TEST_F(UnaryServiceTest, TheEndWaitsForACallInHandAndAnswersIt) {

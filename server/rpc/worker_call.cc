@@ -30,7 +30,10 @@ WorkerCall::WorkerCall(const char* api, UnaryCall* call, const Backend& backend)
 
 void WorkerCall::Run(Clock::duration waited) {
   record_.queue_wait = waited;
-  Answer(Respond());
+  Status status = call_->CheckClientReads();
+  if (status.ok()) status = Respond();
+  if (status.ok()) status = call_->CountResponse();
+  Answer(status);
 }
 
 void WorkerCall::Drop(scheduling::DropReason reason) { Answer(scheduling::DropStatus(reason)); }

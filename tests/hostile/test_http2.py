@@ -1,0 +1,136 @@
+"""HTTP/2 that asks for memory or time without end: it gets neither, and others are answered."""
+
+import itertools
+from collections.abc import Callable, Iterator
+
+import grpc
+import pytest
+import tensorflow as tf
+from colcast.loadtest.process import ProcessMeter
+from colcast.server import ServerProcess
+from tensorflow_serving.apis import get_model_status_pb2, predict_pb2
+
+from . import http2
+from .conftest import bytes_method
+
+MANY_MB = 100  # of what an attack may cost; without limits each takes more, or never ends
+GET_STATUS = "/tensorflow.serving.ModelService/GetModelStatus"
+
+
+class Zeros(tf.Module):
+    """An answer as long as one likes, for a request of a few bytes."""
+
+    @tf.function(input_signature=[tf.TensorSpec([], tf.int64, "count")])
+    def zeros(self, count: tf.Tensor) -> dict[str, tf.Tensor]:
+        """`count` zeros."""
+        return {"zeros": tf.zeros([count])}
+
+
+@pytest.fixture(name="target", scope="module")
+def serve_zeros(tmp_path_factory) -> Iterator[ServerProcess]:
+    base_path = tmp_path_factory.mktemp("zeros")
+    module = Zeros()
+    tf.saved_model.save(module, str(base_path / "1"), signatures=module.zeros)
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0")
+        with ServerProcess("zeros", base_path) as process:
+            yield process
+
+
+def request_for_zeros(count: int) -> bytes:
+    request = predict_pb2.PredictRequest()
+    request.model_spec.name = "zeros"
+    request.inputs["count"].CopyFrom(tf.make_tensor_proto(count, tf.int64))
+    return request.SerializeToString()
+
+
+@pytest.fixture(name="others_are_answered")
+def ask_as_another_client(target) -> Iterator[Callable[[], None]]:
+    """Fails unless another client's connection is answered; it was open before the attack."""
+    request = get_model_status_pb2.GetModelStatusRequest()
+    request.model_spec.name = "zeros"
+    with grpc.insecure_channel(target.target) as channel:
+        status = bytes_method(channel, GET_STATUS)
+        message = request.SerializeToString()
+        status(message, timeout=60)
+        yield lambda: status(message, timeout=60)
+
+
+@pytest.fixture(name="memory_stays")
+def compare_memory(target) -> Iterator[None]:
+    """The peak of the server's memory is where it was, or little above."""
+    meter = ProcessMeter(target.pid)
+    before = meter.peak_memory_bytes()
+    yield
+    assert meter.peak_memory_bytes() - before < MANY_MB << 20
+
+
+VALUE_WITHOUT_END = b"\0" + http2.integer(1, 7) + b"z" + http2.integer(1 << 30, 7)
+NUMBER_WITHOUT_END = b"\0" + http2.integer(1, 7) + b"z" + b"\x7f"
+HEADER_BLOCKS = {
+    "a value of 1 GiB": (VALUE_WITHOUT_END, b"v" * 16384),
+    "a number that does not end": (NUMBER_WITHOUT_END, b"\x80" * 16384),
+    "a large header per frame": (b"", http2.literal("abcdefg", "v" * 7000)),
+    "a small header per frame": (b"", http2.literal("a", "b")),
+    "nothing per frame": (b"", b""),
+}
+
+
+@pytest.mark.parametrize("attack", HEADER_BLOCKS)
+def test_a_header_block_without_end_is_cut_off(target, memory_stays, others_are_answered, attack):
+    first, more = HEADER_BLOCKS[attack]
+    with http2.connect(target.target) as connection:
+        headers = http2.request_headers() + first
+        connection.sendall(http2.frame(http2.HEADERS, 0, 1, headers))
+        frames = http2.frame(http2.CONTINUATION, 0, 1, more) * 1000
+        http2.send_until_closed(connection, itertools.repeat(frames, 10_000))
+        assert http2.is_closed_by_peer(connection)
+        others_are_answered()
+
+
+def reset_calls(count: int) -> Iterator[bytes]:
+    """Calls that are reset as soon as they were opened, a thousand at a time."""
+    headers = http2.request_headers()
+    streams = iter(range(1, 2 * count, 2))
+    while batch := list(itertools.islice(streams, 1000)):
+        yield b"".join(
+            http2.frame(http2.HEADERS, http2.END_HEADERS, stream, headers)
+            + http2.frame(http2.RST_STREAM, 0, stream, http2.CANCEL)
+            for stream in batch
+        )
+
+
+def test_calls_that_are_reset_at_once_are_cut_off(target, memory_stays, others_are_answered):
+    with http2.connect(target.target) as connection:
+        http2.send_until_closed(connection, reset_calls(1_000_000))
+        assert http2.is_closed_by_peer(connection)
+        others_are_answered()
+
+
+def test_some_resets_are_fine(target):
+    with grpc.insecure_channel(target.target) as channel:
+        predict = bytes_method(channel, http2.PREDICT)
+        for _ in range(20):
+            calls = [predict.future(request_for_zeros(1), timeout=60) for _ in range(50)]
+            for call in calls[1:]:
+                call.cancel()
+            assert calls[0].result()
+
+
+def test_answers_that_nobody_reads_are_bounded(target, memory_stays, others_are_answered):
+    message = http2.grpc_message(request_for_zeros(5 << 20))
+    with http2.connect(target.target, window=0) as connection:
+        for stream in range(1, 2 * 100, 2):
+            headers = http2.request_headers()
+            connection.sendall(
+                http2.frame(http2.HEADERS, http2.END_HEADERS, stream, headers)
+                + http2.frame(http2.DATA, http2.END_STREAM, stream, message)
+            )
+            others_are_answered()
+        with grpc.insecure_channel(target.target) as channel:
+            predict = bytes_method(channel, http2.PREDICT)
+            call = predict.future(request_for_zeros(5 << 20), timeout=60)
+            assert call.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+            assert "have not read" in call.details()
+            assert "--max_unread_response_bytes" in call.details()
+            assert predict(request_for_zeros(100), timeout=60)
