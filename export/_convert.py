@@ -23,10 +23,12 @@ from colcast.export._serving_default import make_default
 from colcast.export._signature import Conversion, add_columnar_signature
 from colcast.export._traffic import read_traffic
 from colcast.export._trial import Trial, loaded
+from colcast.export._user_side import context_features as find_context_features
 from colcast.export._user_side import mark_user_features
 from colcast.export._vocabulary import known_values
 from colcast.export._warmup import EVERY_SERVER, NATIVE_SERVER, write_warmup
 from colcast.export.late import LateReport
+from colcast.export.parts import PartsReport
 
 COLUMNAR = "columnar"
 
@@ -38,6 +40,7 @@ def export_saved_model(
     signatures: Sequence[str] = ("serving_default",),
     user_features: Sequence[str] = (),
     late: bool = False,
+    context_features: Sequence[str] = (),
     default: str | None = None,
     examples: str | Path | None = None,
     warmup: Sequence[int] = (),
@@ -59,7 +62,10 @@ def export_saved_model(
       user_features: names or patterns (`user_*`) of the features that are the same on every row
         of a request; `auto`: those that are in all recorded requests.
       late: also add `columnar_late`, which computes the user's part once a request, and
-        `columnar_exact`, which does so as far as scores stay equal to the last bit.
+        `columnar_exact`, which does so as far as scores stay equal to the last bit, and, where the
+        model allows it, the three parts `columnar_user`, `columnar_item` and `columnar_pair`.
+      context_features: names or patterns of features that depend on user and item or on the moment
+        (position, distance); they belong to the pair part.
       default: the new signature that becomes `serving_default`; the present one is kept as
         `serving_examples`.
       examples: TFRecord file of recorded tf.Examples, PredictRequests or PredictionLogs, which are
@@ -78,7 +84,7 @@ def export_saved_model(
       ExportError: the model cannot be converted, or the proof fails. Nothing is written then.
     """
     source, target = Path(saved_model), Path(output)
-    _check_options(late, user_features, warmup, tolerance)
+    _check_options(late, user_features, context_features, warmup, tolerance)
     start = time.monotonic()
     proto = read_saved_model(source)
     with written_beside(source, target) as folder:
@@ -89,6 +95,7 @@ def export_saved_model(
         ]
         traffic = read_traffic(Path(examples), conversions[0].source_input) if examples else None
         conversions = mark_user_features(conversions, user_features, traffic)
+        context = find_context_features(conversions, context_features)
         reports, logs, logs_once = [], [], []
         sources = {
             c.name: RowSource(c.features, known_values(meta_graph, c, source / "assets"), seed)
@@ -104,7 +111,7 @@ def export_saved_model(
                     rows = sources[conversion.name]
                     trial = Trial(session, meta_graph, conversion, rows, traffic)
                     parity = trial.parity()
-                    made = _add_late(trial, conversion, tolerance) if late else ()
+                    made = _add_late(trial, conversion, context, tolerance) if late else ()
                     reports.append(SignatureReport.of(conversion, parity, *made))
                     logs += trial.warmup(warmup)
                     logs_once += trial.warmup_once(warmup, reports[-1].once)
@@ -127,8 +134,14 @@ def export_saved_model(
 
 
 def _check_options(
-    late: bool, user_features: Sequence[str], warmup: Sequence[int], tolerance: float
+    late: bool,
+    user_features: Sequence[str],
+    context_features: Sequence[str],
+    warmup: Sequence[int],
+    tolerance: float,
 ) -> None:
+    if context_features and not late:
+        raise ExportError("--context-features say what the pair part takes: add --late")
     if late and not user_features:
         raise ExportError(
             "late expansion needs to know the user features: name them with --user-features"
@@ -149,16 +162,24 @@ def new_names(signatures: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _add_late(
-    trial: Trial, conversion: Conversion, tolerance: float
-) -> tuple[LateReport, LateReport | str]:
-    late = trial.add_late(f"{conversion.name}_late", tolerance)
-    return late, trial.add_exact(f"{conversion.name}_exact")
+    trial: Trial, conversion: Conversion, context: Sequence[str], tolerance: float
+) -> tuple[LateReport, LateReport | str, PartsReport]:
+    name = f"{conversion.name}_late"
+    late = trial.add_late(name, tolerance)
+    exact = trial.add_exact(f"{conversion.name}_exact")
+    return late, exact, trial.add_parts(name, context, tolerance)
 
 
 def _publish(meta_graph: Any, reports: Sequence[SignatureReport], default: str | None) -> None:
     """Shows the new signatures to Python, and one of them as the default."""
     new = {name: report.source for report in reports for name in (report.name, *report.once)}
-    for name, source in new.items():
+    parts = {
+        name: report.source
+        for report in reports
+        if report.parts
+        for name in report.parts.signatures
+    }
+    for name, source in {**new, **parts}.items():
         publish_signature(meta_graph, name, source)
     if default is not None:
         if default not in new:

@@ -58,7 +58,7 @@ def publish_signature(meta_graph: Any, name: str, source: str) -> None:
     concrete = objects.concrete_functions[function.signature.name]
     concrete.bound_inputs.extend(capture.object_id for capture in captured)
     concrete.canonicalized_input_signature.CopyFrom(_keyword_arguments(inputs, keywords))
-    concrete.output_signature.CopyFrom(objects.concrete_functions[source_function].output_signature)
+    concrete.output_signature.CopyFrom(_by_name(meta_graph.signature_def[name].outputs))
     entry = objects.nodes.add()
     entry.CopyFrom(source_entry)
     entry.ClearField("bare_concrete_function")
@@ -164,9 +164,19 @@ def _keyword_arguments(inputs: Mapping[str, Any], keywords: Mapping[str, str]) -
     """((), {keyword: TensorSpec}): no positional arguments, the inputs by keyword."""
     value = struct_pb2.StructuredValue()
     value.tuple_value.values.add().tuple_value.SetInParent()
+    by_keyword = _by_name(inputs).dict_value.fields
     specs = value.tuple_value.values.add().dict_value
-    for name, info in inputs.items():
-        spec = specs.fields[keywords[name]].tensor_spec_value
+    for name in inputs:
+        specs.fields[keywords[name]].CopyFrom(by_keyword[name])
+    return value
+
+
+def _by_name(infos: Mapping[str, Any]) -> Any:
+    """{name: TensorSpec}."""
+    value = struct_pb2.StructuredValue()
+    value.dict_value.SetInParent()
+    for name, info in infos.items():
+        spec = value.dict_value.fields[name].tensor_spec_value
         spec.name = name
         spec.dtype = info.dtype
         spec.shape.CopyFrom(info.tensor_shape)

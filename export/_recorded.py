@@ -10,6 +10,7 @@ from colcast.export._features import Feature, Kind, Scalar, Side
 from colcast.export._parity import Parity
 from colcast.export._report import FILE, FORMAT, ExportReport, SignatureReport
 from colcast.export.late import FrontierTensor, LateReport
+from colcast.export.parts import PartsReport, State
 
 _UNSAID = "the export that wrote this model did not say"
 
@@ -56,6 +57,7 @@ def _signature(name: str, recorded: Mapping[str, Any]) -> SignatureReport:
         late=_late(late) if late else None,
         exact=_late(exact) if isinstance(exact, Mapping) else exact,
         not_transcoded=_not_transcoded(recorded.get("example_transcoding", _UNSAID)),
+        parts=_parts(recorded["parts"]) if recorded.get("parts") else None,
     )
 
 
@@ -105,3 +107,14 @@ def _late(recorded: Mapping[str, Any]) -> LateReport:
     )
     fields["proof"] = {int(rows): by_output for rows, by_output in recorded["proof"].items()}
     return LateReport(**fields)
+
+
+def _parts(recorded: Mapping[str, Any]) -> PartsReport:
+    fields: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in recorded.items()
+    }
+    for whose in ("user_states", "item_states"):
+        fields[whose] = tuple(
+            State(**{**state, "shape": tuple(state["shape"])}) for state in recorded[whose]
+        )
+    return PartsReport(**fields)

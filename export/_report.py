@@ -10,6 +10,7 @@ from colcast.export._features import Feature, Kind, Scalar
 from colcast.export._parity import Parity
 from colcast.export._signature import Conversion
 from colcast.export.late import LateReport
+from colcast.export.parts import PartsReport
 from rich import box
 from rich.console import Console
 from rich.markup import escape
@@ -36,6 +37,7 @@ class SignatureReport:
       exact: about the exact one, or why there is none.
       not_transcoded: why a server must not run it for tf.Examples sent to the source; None where
         it may: then both give the same bits.
+      parts: about the three parts of the late one.
     """
 
     name: str
@@ -48,6 +50,7 @@ class SignatureReport:
     late: LateReport | None = None
     exact: LateReport | str | None = None
     not_transcoded: str | None = None
+    parts: PartsReport | None = None
 
     @property
     def once(self) -> tuple[str, ...]:
@@ -62,6 +65,7 @@ class SignatureReport:
         parity: Parity,
         late: LateReport | None = None,
         exact: LateReport | str | None = None,
+        parts: PartsReport | None = None,
     ) -> "SignatureReport":
         """The report of a conversion."""
         return cls(
@@ -75,6 +79,7 @@ class SignatureReport:
             late=late,
             exact=exact,
             not_transcoded=_not_transcoded(conversion, parity),
+            parts=parts,
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -88,6 +93,7 @@ class SignatureReport:
             "parity": _parity_json(self.parity),
             "late": self.late.to_json() if self.late else None,
             "exact": self.exact.to_json() if isinstance(self.exact, LateReport) else self.exact,
+            "parts": self.parts.to_json() if self.parts else None,
         }
 
 
@@ -151,8 +157,10 @@ def write_report(folder: Path, report: ExportReport) -> None:
 def _late_lines(report: SignatureReport) -> list[str]:
     lines = report.late.lines() if report.late else []
     if isinstance(report.exact, LateReport):
-        return [*lines, f"{report.exact.summary()}, equal to the last bit"]
-    return [*lines, f"no exact signature: {report.exact}"] if report.exact else lines
+        lines.append(f"{report.exact.summary()}, equal to the last bit")
+    elif report.exact:
+        lines.append(f"no exact signature: {report.exact}")
+    return lines + (report.parts.lines() if report.parts else [])
 
 
 def _feature_json(feature: Feature) -> dict[str, Any]:

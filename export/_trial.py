@@ -24,6 +24,7 @@ from colcast.export._signature import Conversion
 from colcast.export._traffic import Traffic, rows_of
 from colcast.export._warmup import warmup_request
 from colcast.export.late import LateReport, add_late_signature
+from colcast.export.parts import PartsReport, add_parts
 
 _REDRAWS = 20  # of rows that the model refuses
 _MOST_REFUSED = 100  # recorded rows that are found one by one; then a batch with one is left out
@@ -90,6 +91,21 @@ class Trial:
             return self._add_late(late_signature=name, exact=True)
         except ExportError as error:
             return str(error)
+
+    def add_parts(
+        self, late: str, context_features: Sequence[str], tolerance: float
+    ) -> PartsReport:
+        """Adds the three parts of a late signature to the MetaGraphDef, or says why it does not."""
+        names = {feature.name for feature in self._conversion.features}
+        return add_parts(
+            self._meta_graph,
+            self._session,
+            rows=self._turns(),
+            context_features=[name for name in context_features if name in names],
+            columnar_signature=self._conversion.name,
+            late_signature=late,
+            tolerance=tolerance,
+        )
 
     def warmup(self, row_counts: Sequence[int]) -> list[Any]:
         """Warm-up requests of each row count with the user on every row: any server runs them."""

@@ -46,6 +46,34 @@ def mark_user_features(
     ]
 
 
+def context_features(conversions: Sequence[Conversion], patterns: Sequence[str]) -> list[str]:
+    """Names of the features that belong to neither user nor item.
+
+    Args:
+      conversions: the signatures, user features marked.
+      patterns: as in `fnmatch`.
+
+    Raises:
+      ExportError: a pattern matches no feature, or one of the user's.
+    """
+    features = {f.name: f for conversion in conversions for f in conversion.features}
+    found: list[str] = []
+    for pattern in patterns:
+        names = fnmatch.filter(features, pattern)
+        users = [name for name in names if features[name].side is Side.USER]
+        if users:
+            raise ExportError(
+                f"context features {pattern!r} match {users[0]!r}, which is the user's"
+            )
+        if not names:
+            raise ExportError(
+                f"context features {pattern!r} match no feature; the model parses"
+                f" {', '.join(sorted(features))}"
+            )
+        found += [name for name in names if name not in found]
+    return found
+
+
 def _constant(traffic: Traffic | None) -> Sequence[str]:
     if traffic is None:
         raise ExportError(

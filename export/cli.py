@@ -39,8 +39,16 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--late",
         action="store_true",
-        help="also add `columnar_late`, which computes the user's part once a request, and"
-        " `columnar_exact`, which does so as far as scores stay equal to the last bit",
+        help="also add `columnar_late`, which computes the user's part once per request,"
+        " `columnar_exact`, which does so as far as scores stay equal to the last bit, and the"
+        " parts `columnar_user`, `columnar_item` and `columnar_pair`, whose results a server keeps",
+    )
+    parser.add_argument(
+        "--context-features",
+        nargs="+",
+        default=[],
+        metavar="PATTERN",
+        help="with --late: features of neither user nor item, such as position or distance",
     )
     parser.add_argument(
         "--tolerance",
@@ -104,6 +112,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 signatures=args.signature or ["serving_default"],
                 user_features=args.user_features,
                 late=args.late,
+                context_features=args.context_features,
                 default=args.make_default,
                 examples=args.examples,
                 warmup=args.warmup,

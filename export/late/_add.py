@@ -93,7 +93,7 @@ def add_late_signature(
     rules = [partial(rule, late) for rule in (_EXACT_RULES if exact else _RULES)]
     _write(late, graph, sides, rules if exact else [products.write, *rules])
     new, added = late.finish(signature)
-    _import(session.graph, added)
+    import_nodes(session.graph, added)
     summary = Summary(graph, sides, late, added)
     if exact and not summary.moved:
         raise ExportError("no op of the user's can run once and give the same bits")
@@ -129,7 +129,7 @@ def _write(late: LateGraph, graph: FlatGraph, sides: Sides, rules: Sequence[Rule
             late.write_item(node)
 
 
-def _import(graph: tf.Graph, added: GraphDef) -> None:
+def import_nodes(graph: tf.Graph, added: GraphDef) -> None:
     """Adds nodes to a graph; what they read and is not among them is in the graph already."""
     own = {node.name for node in added.node}
     trial, present = GraphDef(), {}
@@ -165,6 +165,11 @@ def _publish(
             info.tensor_shape.dim[0].size = 1
     for key, info in signature.outputs.items():
         info.name = new.outputs[key]
+    list_ops(meta_graph, graph, added)
+
+
+def list_ops(meta_graph: Any, graph: FlatGraph, added: GraphDef) -> None:
+    """Adds the ops of new nodes to the list that loaders of older TensorFlow versions consult."""
     listed = meta_graph.meta_info_def.stripped_op_list.op
     missing = {node.op for node in added.node} - {op.name for op in listed}
     for op in sorted(missing):

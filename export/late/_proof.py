@@ -1,6 +1,6 @@
 """The proof that a late signature gives what the columnar one gives."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +21,7 @@ Differences = dict[int, dict[str, float]]
 
 
 @dataclass(frozen=True)
-class _Trial:
+class Trial:
     """One request and what came of it; `noise` is what rounding its inputs would change."""
 
     rows: int
@@ -56,11 +56,20 @@ def prove(
         for rows in PROOF_ROWS
         for _ in range(_ROUNDS)
     ]
-    differences: Differences = {rows: {} for rows in PROOF_ROWS}
+    return compare_trials(trials, tolerance, f"frontier tensor last accepted: {suspect}")
+
+
+def compare_trials(trials: Sequence[Trial], tolerance: float, note: str) -> Differences:
+    """The largest differences.
+
+    Raises:
+        ExportError: one is larger than the tolerance; the message ends with the note.
+    """
+    differences: Differences = {trial.rows: {} for trial in trials}
     for output in trials[0].expected:
         floor = _floor([trial.expected[output] for trial in trials])
         for trial in trials:
-            worst = _compare(output, trial, floor, tolerance, suspect)
+            worst = _compare(output, trial, floor, tolerance, note)
             seen = differences[trial.rows]
             seen[output] = max(seen.get(output, 0.0), worst)
     return differences
@@ -77,7 +86,7 @@ def relative_difference(expected: Array, given: Array, floor: float, noise: Arra
     return np.where(same | (apart == 0.0), 0.0, np.where(np.isnan(relative), np.inf, relative))
 
 
-def _try(columnar: Probe, late: Probe, request: Request, rows: int, noisy_runs: int) -> _Trial:
+def _try(columnar: Probe, late: Probe, request: Request, rows: int, noisy_runs: int) -> Trial:
     columns = request.repeated(rows)
     expected, again = columnar(columns), columnar(columns)
     for output, value in expected.items():
@@ -86,18 +95,23 @@ def _try(columnar: Probe, late: Probe, request: Request, rows: int, noisy_runs: 
                 f"late expansion cannot be proven: output {output!r} of the columnar signature"
                 " differs between two runs on the same request (a random op in the model?)"
             )
-    noise = _noise(columnar, request, rows, expected, noisy_runs)
-    return _Trial(rows, expected, late(request.once()), noise)
+    noise = rounding_noise(
+        lambda perturbed: columnar(perturbed.repeated(rows)), request, expected, noisy_runs
+    )
+    return Trial(rows, expected, late(request.once()), noise)
 
 
-def _noise(
-    columnar: Probe, request: Request, rows: int, expected: Mapping[str, Array], noisy_runs: int
+def rounding_noise(
+    run: Callable[[Request], Mapping[str, Array]],
+    request: Request,
+    expected: Mapping[str, Array],
+    noisy_runs: int,
 ) -> dict[str, Array]:
     """What the outputs change by when the last bits of the float inputs do."""
     noise = {output: np.zeros(value.shape) for output, value in expected.items()}
-    random = np.random.default_rng(rows)
+    random = np.random.default_rng(0)
     for _ in range(noisy_runs):
-        perturbed = columnar(request.perturbed(_ROUNDING, random).repeated(rows))
+        perturbed = run(request.perturbed(_ROUNDING, random))
         for output, value in expected.items():
             if value.dtype.kind in "fc" and perturbed[output].shape == value.shape:
                 with np.errstate(invalid="ignore"):
@@ -118,13 +132,13 @@ def _floor(values: Sequence[Array]) -> float:
     return float(np.median(finite)) if finite.size else 0.0
 
 
-def _compare(output: str, trial: _Trial, floor: float, tolerance: float, suspect: str) -> float:
+def _compare(output: str, trial: Trial, floor: float, tolerance: float, note: str) -> float:
     expected, given = trial.expected[output], trial.given[output]
     if expected.shape != given.shape or expected.dtype != given.dtype:
         raise ExportError(
             f"late expansion fails its proof: output {output!r} at {trial.rows} candidates is"
             f" {given.dtype} {list(given.shape)}, expected {expected.dtype}"
-            f" {list(expected.shape)}; frontier tensor last accepted: {suspect}"
+            f" {list(expected.shape)}; {note}"
         )
     relative = relative_difference(expected, given, floor, trial.noise[output])
     worst = float(relative.max(initial=0.0))
@@ -134,7 +148,7 @@ def _compare(output: str, trial: _Trial, floor: float, tolerance: float, suspect
         raise ExportError(
             f"late expansion fails its proof: output {output!r}, row {row} of {trial.rows}, is"
             f" {given[at]}, expected {expected[at]} (relative difference {worst:.2g}, tolerance"
-            f" {tolerance:g}); frontier tensor last accepted: {suspect}. If that is the model's"
+            f" {tolerance:g}); {note}. If that is the model's"
             " own rounding, as in half precision, allow it with --tolerance or leave out --late"
         )
     return worst

@@ -99,16 +99,21 @@ class Requests:
                 break
         return request
 
-    def _next(self, candidates: int) -> Request:
-        columns = self._source(candidates + 1)
+    def columns(self, rows: int) -> Columns:
+        """That many rows of every input, which the model may refuse."""
+        columns = self._source(rows)
         self._drawn += 1
         if self._drawn % 2:
             columns = {name: self._small(name, column) for name, column in columns.items()}
+        return columns
+
+    def _next(self, candidates: int) -> Request:
+        columns = self.columns(candidates + 1)
         which = int(self._random.integers(candidates + 1))
         user = {name: columns[name][which : which + 1] for name in self._user}
         items = {name: np.delete(columns[name], which, axis=0) for name in self._items}
         shared = {name: c for name, c in columns.items() if name not in {*user, *items}}
-        return Request(_trimmed(user), items, shared)
+        return Request(trimmed(user), items, shared)
 
     def _small(self, name: str, column: Array) -> Array:
         if column.dtype.kind == "f":
@@ -132,7 +137,7 @@ def without_a_value(requests: Collection[Request]) -> set[str]:
     return {name for request in requests for name in request.user} - seen
 
 
-def _trimmed(row: Columns) -> Columns:
+def trimmed(row: Columns) -> Columns:
     """The row without the padding that longer rows of the draw gave it: as a client sends it."""
     trimmed = dict(row)
     for name, lengths in row.items():

@@ -79,6 +79,19 @@ def read_signature(meta_graph: Any, name: str, user_features: Collection[str]) -
     return read
 
 
+def read_late_signature(meta_graph: Any, name: str) -> Signature:
+    """Reads a late signature: its user inputs are declared with one row."""
+    signature = meta_graph.signature_def[name]
+    user, items, shared = {}, {}, {}
+    for key, info in signature.inputs.items():
+        dims = info.tensor_shape.dim
+        side = (
+            items if dims and dims[0].size == -1 else user if dims and dims[0].size == 1 else shared
+        )
+        side[key] = info.name
+    return Signature(user, items, shared, {k: info.name for k, info in signature.outputs.items()})
+
+
 def _user_inputs(name: str, inputs: Any, features: Collection[str]) -> set[str]:
     unknown = [feature for feature in features if feature not in inputs]
     if unknown:

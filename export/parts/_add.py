@@ -1,0 +1,254 @@
+"""Adds the three parts of a late signature to a MetaGraph: search, writing, proof."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import tensorflow as tf
+from colcast.export._errors import ExportError
+from colcast.export.late._add import import_nodes, list_ops
+from colcast.export.late._findings import Probe
+from colcast.export.late._flat_graph import FlatGraph, GraphDef, producer
+from colcast.export.late._requests import Requests, RowSource
+from colcast.export.late._signature import Signature, read_late_signature
+from colcast.export.parts._boundary import ROWS, Boundary, find_boundary
+from colcast.export.parts._pair import STATES, PairGraph
+from colcast.export.parts._part import PartGraph
+from colcast.export.parts._proof import Runner, gathering_pays, prove_many, prove_one
+from colcast.export.parts._report import PartsReport, State
+from colcast.export.parts._sides import Part, sort_parts
+
+_BATCHES = (3, 3, 3, 3, 64)  # rows of the batches that states are looked for with
+_LOSS = 1.1  # gathering that takes longer than a run per user by this factor does not pay
+
+
+def add_parts(
+    meta_graph: Any,
+    session: tf.compat.v1.Session,
+    *,
+    rows: RowSource,
+    context_features: Collection[str] = (),
+    columnar_signature: str = "columnar",
+    late_signature: str = "columnar_late",
+    tolerance: float = 1e-5,
+) -> PartsReport:
+    """Adds `columnar_user`, `columnar_item` and `columnar_pair`, if they prove equal.
+
+    Args:
+        meta_graph: MetaGraphDef with the late signature; changed in place if parts are written.
+        session: an initialised session on the same graph. Its graph gets the new nodes too.
+        rows: as for the late signature.
+        context_features: features of neither user nor item; `f` brings `f/length` along.
+        columnar_signature: the new signatures' names begin with its name.
+        late_signature: what is cut into parts.
+        tolerance: largest relative difference of float outputs.
+
+    Returns:
+        What was written, or why nothing was.
+    """
+    try:
+        adding = _Adding(
+            meta_graph, session, context_features, columnar_signature, late_signature, tolerance
+        )
+        return adding.add(rows)
+    except ExportError as error:
+        return PartsReport(written=False, reason=str(error))
+
+
+class _Adding:
+    """One late signature on its way."""
+
+    def __init__(
+        self,
+        meta_graph: Any,
+        session: tf.compat.v1.Session,
+        context_features: Collection[str],
+        columnar: str,
+        late: str,
+        tolerance: float,
+    ) -> None:
+        self._meta_graph = meta_graph
+        self._session = session
+        self._late_name = late
+        self._names = {part: f"{columnar}_{part.value}" for part in (*STATES, Part.PAIR)}
+        self._tolerance = tolerance
+        self._late = read_late_signature(meta_graph, late)
+        self._context = _with_lengths(context_features, self._late.items)
+        self._graph = FlatGraph(
+            meta_graph, [*self._late.outputs.values(), *self._late.inputs.values()]
+        )
+        self._rows_tensor = f"{late}/{ROWS}"
+        _check(self._late, self._context)
+        of_items = {n: t for n, t in self._late.items.items() if n not in self._context}
+        context = [self._late.items[name] for name in self._context]
+        self._columns = {Part.USER: self._late.user, Part.ITEM: of_items}
+        self._sides = sort_parts(
+            self._graph,
+            user=[producer(tensor) for tensor in self._late.user.values()],
+            items=[producer(tensor) for tensor in of_items.values()],
+            context=[producer(tensor) for tensor in context],
+        )
+
+    def add(self, rows: RowSource) -> PartsReport:
+        late = Probe(self._session, self._late.inputs, self._late.outputs)
+        requests = Requests(rows, self._late.user, self._late.items, lambda columns: None)
+        parts = {part: self._part(part) for part in STATES}
+        self._look(parts, requests)
+        outputs = list(self._late.outputs.values())
+        boundary = find_boundary(self._graph, self._sides, parts, outputs, self._rows_tensor)
+        report = self._report(boundary, parts)
+        for part, states in boundary.states.items():
+            if not states:
+                return replace(report, reason=f"no output depends on the {part.value}'s features")
+        tensors, added = self._write(boundary, parts)
+        runner = Runner(
+            late=late,
+            user=Probe(self._session, *tensors[Part.USER]),
+            item=Probe(self._session, *tensors[Part.ITEM]),
+            pair=Probe(self._session, *tensors[Part.PAIR]),
+            signature=self._late,
+            context=self._context,
+        )
+        try:
+            difference = prove_one(runner, requests, self._tolerance)
+        except ExportError as error:
+            return replace(report, reason=str(error))
+        report = replace(
+            report,
+            written=True,
+            difference=difference,
+            signatures=tuple(self._names.values()),
+            **self._users_per_run(runner, requests),
+        )
+        self._publish(tensors, added, boundary, parts)
+        return report
+
+    def _part(self, part: Part) -> PartGraph:
+        columns = self._columns[part]
+        made = PartGraph(self._graph, self._sides, part, columns, self._names[part])
+        import_nodes(self._session.graph, made.every_node())
+        return made
+
+    def _look(self, parts: Mapping[Part, PartGraph], requests: Requests) -> None:
+        drawn = [requests.columns(rows) for rows in _BATCHES]
+        for part, made in parts.items():
+            batches = [{name: columns[name] for name in self._columns[part]} for columns in drawn]
+            made.look(self._session, batches, self._tolerance)
+
+    def _write(
+        self, boundary: Boundary, parts: Mapping[Part, PartGraph]
+    ) -> tuple[dict[Part, tuple[dict[str, str], dict[str, str]]], list[GraphDef]]:
+        """Inputs and outputs of each part, and its nodes."""
+        tensors, added = {}, []
+        for part, states in boundary.states.items():
+            outputs, nodes = parts[part].finish(states, boundary.waited_for[part], self._session)
+            named = {f"{STATES[part]}/{number}": name for number, name in enumerate(outputs)}
+            tensors[part] = (parts[part].inputs, named)
+            added.append(nodes)
+        pair = PairGraph(
+            self._graph,
+            self._sides,
+            boundary,
+            parts,
+            {name: self._late.items[name] for name in self._context},
+            self._late,
+            self._rows_tensor,
+            self._session,
+            self._names[Part.PAIR],
+        )
+        tensors[Part.PAIR] = (pair.inputs, pair.outputs)
+        added.append(pair.added())
+        for nodes in added:
+            self._import_new(nodes)
+        return tensors, added
+
+    def _import_new(self, nodes: GraphDef) -> None:
+        present = {operation.name for operation in self._session.graph.get_operations()}
+        new = [node for node in nodes.node if node.name not in present]
+        import_nodes(self._session.graph, GraphDef(node=new))
+
+    def _users_per_run(self, runner: Runner, requests: Requests) -> dict[str, Any]:
+        try:
+            prove_many(runner, requests, self._tolerance)
+        except ExportError as error:
+            return {"users_per_run": "one", "why_one": f"with several users: {error}"}
+        together, each = gathering_pays(runner, requests)
+        if together > _LOSS * each:
+            times = f"{together:.2f} ms against {each:.2f} ms"
+            return {"users_per_run": "one", "why_one": f"gathering states takes longer: {times}"}
+        return {"users_per_run": "many"}
+
+    def _report(self, boundary: Boundary, parts: Mapping[Part, PartGraph]) -> PartsReport:
+        states = {
+            part: tuple(
+                State(tensor, self._dtype(tensor).name, parts[part].finding(tensor).shape or ())
+                for tensor in tensors
+            )
+            for part, tensors in boundary.states.items()
+        }
+        of_late = {name: why for name, why in boundary.again.items() if why}
+        return PartsReport(
+            written=False,
+            context_features=tuple(self._context),
+            user_states=states[Part.USER],
+            item_states=states[Part.ITEM],
+            pair_ops=len(boundary.pair),
+            not_states=of_late,
+        )
+
+    def _dtype(self, tensor: str) -> tf.DType:
+        return self._session.graph.get_tensor_by_name(tensor).dtype.base_dtype
+
+    def _publish(
+        self,
+        tensors: Mapping[Part, tuple[Mapping[str, str], Mapping[str, str]]],
+        added: Sequence[GraphDef],
+        boundary: Boundary,
+        parts: Mapping[Part, PartGraph],
+    ) -> None:
+        late = self._meta_graph.signature_def[self._late_name]
+        for nodes in added:
+            self._meta_graph.graph_def.node.extend(nodes.node)
+            list_ops(self._meta_graph, self._graph, nodes)
+        for part, (inputs, outputs) in tensors.items():
+            signature = self._meta_graph.signature_def[self._names[part]]
+            signature.method_name = late.method_name
+            for key, tensor in inputs.items():
+                self._tensor_info(signature.inputs[key], tensor)
+                if key in late.defaults:
+                    signature.defaults[key].CopyFrom(late.defaults[key])
+            for number, (key, tensor) in enumerate(outputs.items()):
+                if part is Part.PAIR:
+                    signature.outputs[key].CopyFrom(late.outputs[key])
+                    signature.outputs[key].name = tensor
+                else:
+                    shape = parts[part].finding(boundary.states[part][number]).shape or ()
+                    self._tensor_info(signature.outputs[key], tensor, (None, *shape[1:]))
+        pair = self._meta_graph.signature_def[self._names[Part.PAIR]]
+        pair.defaults["row_to_user"].CopyFrom(tf.make_tensor_proto([0], tf.int64))
+
+    def _tensor_info(
+        self, info: Any, tensor: str, shape: tuple[int | None, ...] | None = None
+    ) -> None:
+        known = self._session.graph.get_tensor_by_name(tensor)
+        info.name = tensor
+        info.dtype = known.dtype.base_dtype.as_datatype_enum
+        shape = known.shape if shape is None else tf.TensorShape(shape)
+        info.tensor_shape.CopyFrom(shape.as_proto())
+
+
+def _with_lengths(features: Collection[str], items: Mapping[str, str]) -> list[str]:
+    columns = [column for f in features for column in (f, f"{f}/length") if column in items]
+    unknown = [feature for feature in features if feature not in items]
+    if unknown:
+        raise ExportError(f"context feature {unknown[0]!r} is no item column")
+    return columns
+
+
+def _check(late: Signature, context: Collection[str]) -> None:
+    if late.shared:
+        raise ExportError(f"input {next(iter(late.shared))!r} has no rows")
+    if not late.user:
+        raise ExportError("no feature is the user's")
+    if len(context) == len(late.items):
+        raise ExportError("every feature but the user's is a context feature: there are no items")

@@ -1,0 +1,102 @@
+"""Which tensors of a part are states: a row each, in which no other row of the batch has a say.
+
+Found by running: different rows together, in another order, repeated and alone.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+from colcast.export.late._findings import Finding, Findings, Kind, Probe, _equal, _merged
+from colcast.export.late._requests import Array, Columns, trimmed
+
+_ALONE = 3  # rows of a batch that are run alone
+_PADDING = "depends on how long the lists of its batch are"
+
+
+def classify_rows(probe: Probe, batches: Iterable[Columns], tolerance: float) -> Findings:
+    """Finds the kind of a part's tensors: ROW is one that can be a state.
+
+    A row may be padded behind: a list is as long as the longest of its batch.
+
+    Args:
+        probe: runs the tensors.
+        batches: columns of the part, different rows in each.
+        tolerance: difference taken for equal, relative to the tensor's largest value.
+    """
+    found: Findings = {}
+    for columns in batches:
+        rows = len(next(iter(columns.values())))
+        order = np.random.default_rng(rows).permutation([*range(rows), 0])
+        whole = probe(columns)
+        mixed = probe({name: column[order] for name, column in columns.items()})
+        alone = [
+            probe({name: column[row : row + 1] for name, column in columns.items()})
+            for row in range(min(rows, _ALONE))
+        ]
+        trimmed_alone = [
+            probe(trimmed({name: column[row : row + 1] for name, column in columns.items()}))
+            for row in range(min(rows, _ALONE))
+        ]
+        for tensor, value in whole.items():
+            ones = [run[tensor] for run in alone]
+            finding = _classify(value, ones, rows, tolerance)
+            short = [run[tensor] for run in trimmed_alone]
+            if finding.kind is Kind.ROW and not _same_without_padding(ones, short, tolerance):
+                finding = Finding(Kind.OTHER, finding.shape, reason=_PADDING, counts_rows=True)
+            if finding.kind is Kind.ROW and not _same_rows(mixed[tensor], value, order, tolerance):
+                finding = Finding(
+                    Kind.OTHER, finding.shape, reason="a row depends on its place", counts_rows=True
+                )
+            found[tensor] = _merged(found[tensor], finding) if tensor in found else finding
+    return found
+
+
+def _classify(whole: Array, ones: list[Array], rows: int, tolerance: float) -> Finding:
+    shape = ones[0].shape
+    is_float = whole.dtype.kind in "fc"
+    if all(one.shape == whole.shape for one in ones) and rows > 1:
+        if all(_equal(one, whole, tolerance) for one in ones):
+            return Finding(Kind.OTHER, shape, reason="the same in every row")
+        return Finding(
+            Kind.OTHER, shape, reason="changes with the rows of its batch", counts_rows=True
+        )
+    if whole.ndim and whole.shape[0] == rows and all(_fits(one, whole) for one in ones):
+        for row, one in enumerate(ones):
+            inside = whole[row : row + 1][tuple(slice(0, size) for size in one.shape)]
+            if not _equal(one, inside, tolerance):
+                reason = f"row {row} of {rows} is another one alone"
+                return Finding(Kind.OTHER, shape, reason=reason, counts_rows=is_float)
+        return Finding(Kind.ROW, (1, *_inner(whole, ones)))
+    if _are_blocks(whole, ones, rows, tolerance):
+        return Finding(Kind.OTHER, shape, reason="has several values in a row or none")
+    reason = f"shape {list(shape)} alone, {list(whole.shape)} at {rows} rows"
+    return Finding(Kind.OTHER, shape, reason=reason, counts_rows=is_float and rows <= _ALONE)
+
+
+def _same_without_padding(ones: list[Array], short: list[Array], tolerance: float) -> bool:
+    pairs = zip(ones, short, strict=True)
+    return all(_equal(a, b, tolerance) for a, b in pairs if a.shape == b.shape)
+
+
+def _fits(one: Array, whole: Array) -> bool:
+    if one.ndim != whole.ndim or not one.ndim or one.shape[0] != 1:
+        return False
+    return all(a <= b for a, b in zip(one.shape[1:], whole.shape[1:], strict=True))
+
+
+def _inner(whole: Array, ones: list[Array]) -> tuple[int | None, ...]:
+    shapes = {one.shape[1:] for one in ones} | {whole.shape[1:]}
+    return tuple(sizes[0] if len(set(sizes)) == 1 else None for sizes in zip(*shapes, strict=True))
+
+
+def _are_blocks(whole: Array, ones: list[Array], rows: int, tolerance: float) -> bool:
+    """Whether the rows' values stand one after the other, as those of a sparse feature do."""
+    if rows != len(ones) or not whole.ndim or any(one.ndim != whole.ndim for one in ones):
+        return False
+    if any(one.shape[1:] != whole.shape[1:] for one in ones):
+        return False
+    return _equal(np.concatenate(ones), whole, tolerance)
+
+
+def _same_rows(mixed: Array, whole: Array, order: Array, tolerance: float) -> bool:
+    return mixed.shape[:1] == order.shape and _equal(mixed, whole[order], tolerance)

@@ -1,0 +1,212 @@
+"""Three parts: states of users and items, computed in any batch, score as the late signature."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from colcast.export.parts import PartsReport, add_parts
+
+from .conftest import Columns, variable
+
+COLUMNS = {
+    "age": (tf.float32, [6]),
+    "word": (tf.string, []),
+    "clicked": (tf.int64, [None]),
+    "clicked/length": (tf.int64, []),
+    "price": (tf.float32, [6]),
+    "item": (tf.int64, []),
+    "position": (tf.float32, [1]),
+}
+USER = ["age", "word", "clicked"]
+CONTEXT = ["position"]
+
+
+def _table(name: str, ids: Any, width: int = 6) -> Any:
+    if ids.dtype == tf.string:
+        ids = tf.strings.to_hash_bucket_fast(ids, 20)
+    return tf.gather(variable(name, 20, width), tf.math.floormod(ids, 20))
+
+
+def _network(x: Any) -> Columns:
+    hidden = tf.nn.relu(tf.matmul(x, variable("first", x.shape[-1], 16)) + variable("bias", 16))
+    return {"score": tf.matmul(hidden, variable("last", 16, 1))}
+
+
+def _split_product(c: Columns) -> Columns:
+    return _network(tf.concat([c["age"], _table("w", c["word"]), c["price"]], 1))
+
+
+def _two_towers(c: Columns) -> Columns:
+    user = tf.nn.tanh(tf.matmul(c["age"], variable("u", 6, 4)))
+    item = tf.nn.tanh(tf.matmul(_table("i", c["item"]), variable("i2", 6, 4)))
+    return {"score": tf.reduce_sum(user * item, 1)}
+
+
+def _cross(c: Columns) -> Columns:
+    x0 = x = tf.concat([c["age"], c["price"], _table("w", c["word"])], 1)
+    for layer in range(2):
+        x = x0 * tf.matmul(x, variable(f"w{layer}", 18, 1)) + x
+    return _network(x)
+
+
+def _attention(c: Columns) -> Columns:
+    keys = _table("keys", c["clicked"])
+    query = tf.tile(_table("query", c["item"])[:, None, :], [1, tf.shape(keys)[1], 1])
+    together = tf.concat([query, keys, query * keys], axis=-1)
+    hidden = tf.nn.sigmoid(tf.tensordot(together, variable("w1", 18, 8), 1))
+    scores = tf.tensordot(hidden, variable("w2", 8, 1), 1)[:, :, 0]
+    mask = tf.sequence_mask(c["clicked/length"], tf.shape(keys)[1])
+    weights = tf.nn.softmax(tf.where(mask, scores, -1e9 * tf.ones_like(scores)))
+    weights = tf.where(mask, weights, tf.zeros_like(weights))
+    history = tf.squeeze(tf.matmul(weights[:, None, :], keys), 1)
+    return _network(tf.concat([history, c["age"], c["price"]], 1))
+
+
+def _with_context(c: Columns) -> Columns:
+    return _network(tf.concat([c["age"], c["price"], c["position"]], 1))
+
+
+MODELS = [_split_product, _two_towers, _cross, _attention, _with_context]
+
+
+class _Parts:
+    """A model with its parts."""
+
+    def __init__(self, model: Any, build: Callable[[Columns], Columns], **options: Any) -> None:
+        self.built = model(build, COLUMNS, USER)
+        self.report: PartsReport = add_parts(
+            self.built.meta_graph, self.built.session, rows=self.built.rows, **options
+        )
+        self.signatures = self.built.meta_graph.signature_def
+
+    def run(self, part: str, columns: Columns) -> Columns:
+        """The outputs of a part for those of the columns that it takes."""
+        signature = self.signatures[f"columnar_{part}"]
+        feeds = {info.name: columns[name] for name, info in signature.inputs.items()}
+        fetches = {name: info.name for name, info in signature.outputs.items()}
+        outputs: Columns = self.built.session.run(fetches, feeds)
+        return outputs
+
+    def late(self, columns: Columns, user: int, rows: Any) -> Columns:
+        """The late signature's outputs for one user and some candidates."""
+        own = {
+            name: column[user : user + 1] if name.partition("/")[0] in USER else column[rows]
+            for name, column in columns.items()
+        }
+        return self.built.run("columnar_late", own)
+
+
+@pytest.mark.parametrize("build", MODELS)
+def test_states_of_users_and_items_score_as_the_late_signature(model: Any, build: Any) -> None:
+    parts = _Parts(model, build, context_features=CONTEXT if build is _with_context else ())
+    assert parts.report.written, parts.report.reason
+    columns = parts.built.rows(40)
+    states = parts.run("user", columns) | parts.run("item", columns)
+    user_keys = list(parts.signatures["columnar_user"].outputs)
+    for user in (0, 7, 39):
+        own = {name: state[user : user + 1] for name, state in states.items() if name in user_keys}
+        given = parts.run(
+            "pair", {**columns, **states, **own, "row_to_user": np.zeros(1, np.int64)}
+        )
+        expected = parts.late(columns, user, slice(0, 40))
+        np.testing.assert_allclose(given["score"], expected["score"], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("build", MODELS)
+def test_one_run_scores_the_candidates_of_several_users(model: Any, build: Any) -> None:
+    parts = _Parts(model, build, context_features=CONTEXT if build is _with_context else ())
+    columns = parts.built.rows(30)
+    whose = np.random.default_rng(0).integers(0, 30, 30)
+    states = parts.run("user", columns) | parts.run("item", columns)
+    given = parts.run("pair", {**columns, **states, "row_to_user": whose})["score"]
+    for user in set(whose.tolist()):
+        own = np.flatnonzero(whose == user)
+        expected = parts.late(columns, user, own)["score"]
+        np.testing.assert_allclose(given[own], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_signatures_keep_the_contract(model: Any) -> None:
+    parts = _Parts(model, _with_context, context_features=CONTEXT)
+    user, item, pair = (parts.signatures[f"columnar_{part}"] for part in ("user", "item", "pair"))
+    assert set(user.inputs) == {"age", "word", "clicked", "clicked/length"}
+    assert set(item.inputs) == {"price", "item"}
+    assert set(pair.inputs) == {*user.outputs, *item.outputs, "row_to_user", "position"}
+    assert set(pair.outputs) == set(parts.signatures["columnar_late"].outputs)
+    for info in [*user.inputs.values(), *item.inputs.values(), *pair.inputs.values()]:
+        assert info.tensor_shape.dim[0].size == -1
+    assert list(user.outputs) == [f"user_state/{k}" for k in range(len(user.outputs))]
+    assert list(item.outputs) == [f"item_state/{k}" for k in range(len(item.outputs))]
+    assert tf.make_ndarray(pair.defaults["row_to_user"]).tolist() == [0]
+    assert pair.inputs["row_to_user"].dtype == tf.int64.as_datatype_enum
+
+
+def test_both_halves_of_a_split_product_are_states(model: Any) -> None:
+    report = _Parts(model, _split_product).report
+    assert [state.shape for state in report.user_states] == [(1, 16)]
+    assert [state.shape for state in report.item_states] == [(1, 16)]
+
+
+def test_keys_of_attention_are_states_of_any_length(model: Any) -> None:
+    report = _Parts(model, _attention).report
+    assert (1, None, 6) in [state.shape for state in report.user_states]
+
+
+def test_an_op_over_all_candidates_runs_with_the_pair(model: Any) -> None:
+    def listwise(c: Columns) -> Columns:
+        price = tf.nn.softmax(c["price"], axis=0)
+        return {"score": tf.reduce_sum(c["age"] * price, 1)}
+
+    parts = _Parts(model, listwise)
+    assert parts.report.written
+    assert parts.report.users_per_run == "one"
+    assert "Softmax" in " ".join(parts.report.not_states)
+    columns = parts.built.rows(9)
+    states = parts.run("item", columns)
+    user = {name: state[:1] for name, state in parts.run("user", columns).items()}
+    given = parts.run("pair", {**states, **user, "row_to_user": np.zeros(1, np.int64)})["score"]
+    np.testing.assert_allclose(given, parts.late(columns, 0, slice(0, 9))["score"], rtol=1e-4)
+
+
+def test_what_counts_candidates_runs_with_the_pair(model: Any) -> None:
+    def many(c: Columns) -> Columns:
+        few = tf.shape(c["price"])[0] < 1000
+        return {"score": tf.reduce_sum(c["age"] * tf.where(few, c["price"], 2.0 * c["price"]), 1)}
+
+    report = _Parts(model, many).report
+    assert report.written
+    assert not [state for state in report.item_states if "Select" in state.tensor]
+
+
+def test_a_state_that_depends_on_its_batch_is_refused_with_the_reason(model: Any) -> None:
+    def mean_with_padding(c: Columns) -> Columns:
+        mean = tf.reduce_mean(_table("keys", c["clicked"]), 1)
+        return {"score": tf.reduce_sum(c["age"] * mean * c["price"], 1)}
+
+    built = model(mean_with_padding, COLUMNS, ["age"])
+    before = type(built.meta_graph)()
+    before.CopyFrom(built.meta_graph)
+    report = add_parts(built.meta_graph, built.session, rows=built.rows)
+    assert not report.written
+    assert "output 'score', row" in report.reason
+    why = "depends on how long the lists of its batch are"
+    assert report.not_states["columnar_late/item/Mean"] == why
+    assert built.meta_graph == before
+
+
+def test_rows_of_the_wrong_number_are_refused(model: Any) -> None:
+    parts = _Parts(model, _cross)
+    columns = parts.built.rows(10)
+    states = parts.run("user", columns) | parts.run("item", columns)
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        parts.run("pair", {**states, "row_to_user": np.zeros(5, np.int64)})
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"10 is not in \[0, 10\)"):
+        parts.run("pair", {**states, "row_to_user": np.full(10, 10)})
+
+
+def test_without_user_features_there_are_no_parts(model: Any) -> None:
+    built = model(_two_towers, COLUMNS, [])
+    report = add_parts(built.meta_graph, built.session, rows=built.rows)
+    assert not report.written
+    assert report.reason == "no feature is the user's"
