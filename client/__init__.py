@@ -22,6 +22,7 @@ from colcast.client._errors import (
 )
 from colcast.client._inputs_examples import split_shared
 from colcast.client._outputs import Ranked, Ranking
+from colcast.client._prepared import PreparedItems
 from colcast.client._schema import Feature, Kind, ModelSchema, Signature, TensorSpec
 from colcast.client._settings import ClientSettings, Policies, Target
 
@@ -38,6 +39,7 @@ __all__ = [
     "Kind",
     "ModelSchema",
     "Policies",
+    "PreparedItems",
     "Ranked",
     "Ranking",
     "RankingClient",

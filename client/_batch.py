@@ -4,7 +4,7 @@ import difflib
 import logging
 import threading
 from collections.abc import Mapping, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -36,13 +36,15 @@ class Batch:
         columns: feature -> its column, of N rows or of 1 where the user (or every row) has
             the same value. Absent features that the model has a default for are not in it.
         whole: the features that do not come by rows, as the arrays they are.
-        unused: how many columns came that the signature does not use.
+        unused: names that came and that the signature does not use.
+        encoded: feature -> its column as it travels, where that was done before.
     """
 
     rows: int
     columns: dict[str, Column]
     whole: dict[str, Array]
-    unused: int = 0
+    unused: frozenset[str] = frozenset()
+    encoded: Mapping[str, bytes] = field(default_factory=dict)
 
 
 def batch_of(
@@ -63,25 +65,48 @@ def batch_of(
         InputError: no rows, a feature in both tables, a feature missing that has no default,
             an unused one the policy forbids, or a value that does not fit.
     """
-    if items.rows == 0:
-        raise InputError("items has no rows: there is nothing to rank")
     if user is not None and (both := user.columns.keys() & items.columns.keys()):
         raise InputError("given in user and in items", feature=min(both))
-    batch = Batch(items.rows, {}, {})
-    unused: frozenset[str] = items.unused
+    return with_user(features, user, item_batch(features, items, policies), policies)
+
+
+def item_batch(features: Mapping[str, Feature], items: Table, policies: Policies) -> Batch:
+    """The columns of the items alone; what is absent is not checked yet.
+
+    Raises:
+        InputError: no rows, or a value that does not fit.
+    """
+    if items.rows == 0:
+        raise InputError("items has no rows: there is nothing to rank")
+    batch = Batch(items.rows, {}, {}, items.unused)
     _add_columns(batch, features, items, policies, of_user=False)
+    return batch
+
+
+def with_user(
+    features: Mapping[str, Feature], user: Table | None, items: Batch, policies: Policies
+) -> Batch:
+    """The whole request: the items' columns, left as they are, and the user's.
+
+    Raises:
+        InputError: as `batch_of`.
+    """
+    batch = replace(items, columns=dict(items.columns), whole=dict(items.whole))
     if user is not None:
-        unused |= user.unused
+        if both := user.columns.keys() & (batch.columns.keys() | batch.whole.keys()):
+            raise InputError("given in user and in items", feature=min(both))
+        batch = replace(batch, unused=items.unused | user.unused)
         _add_columns(batch, features, user, policies, of_user=True)
-    given = batch.columns.keys() | batch.whole.keys()
-    _check_absent(features, given, unused, policies)
-    return replace(batch, unused=len(unused))
+    _check_absent(features, batch.columns.keys() | batch.whole.keys(), batch.unused, policies)
+    return batch
 
 
 def send_equal_rows_once(batch: Batch) -> Batch:
     """The same request with every column that is equal on all rows cut to one row."""
     columns = {
-        name: column.take(_FIRST) if column.rows > 1 and column.same_on_every_row() else column
+        name: column.take(_FIRST)
+        if column.rows > 1 and name not in batch.encoded and column.same_on_every_row()
+        else column
         for name, column in batch.columns.items()
     }
     return replace(batch, columns=columns)
@@ -98,9 +123,8 @@ def with_all_rows_in_one(batch: Batch, features: Mapping[str, Feature]) -> Batch
     smallest = min(columns, key=lambda name: columns[name].values.nbytes, default=None)
     if smallest is None:
         return batch
-    return replace(
-        batch, columns={**batch.columns, smallest: repeat_to(columns[smallest], batch.rows)}
-    )
+    repeated = {smallest: repeat_to(columns[smallest], batch.rows)}
+    return replace(batch, columns={**batch.columns, **repeated}, encoded={})
 
 
 def repeat_to(column: Column, rows: int) -> Column:

@@ -6,6 +6,7 @@ from typing import Any, Self
 from colcast.client._errors import ServerError
 from colcast.client._flow import Flow, Result, Steps
 from colcast.client._outputs import Ranking
+from colcast.client._prepared import PreparedItems
 from colcast.client._schema import ModelSchema
 from colcast.client._settings import ClientSettings, Target
 from colcast.client._telemetry import call_span
@@ -59,6 +60,83 @@ class RankingClient(ClientSettings):
         """
         steps = self._flow.rank(user, items, target, outputs)
         return self._run("rank", steps, timeout_seconds, metadata)
+
+    def prepare(self, items: Any, *, target: Target | None = None) -> PreparedItems:
+        """Encodes N candidates once, to be ranked for many users.
+
+        Args:
+            items: as for `rank`.
+            target: in place of the client's; a call with another target encodes them again.
+
+        Returns:
+            What `rank` and `rank_many` take in place of the items.
+
+        Raises:
+            InputError: the items do not fit the model.
+            SchemaError: the model has no signature for the target.
+            ServerError: the server did not say what the model wants.
+        """
+        return self._run("prepare", self._flow.prepare(items, target))
+
+    def rank_many(
+        self,
+        pairs: Sequence[tuple[Any, Any]],
+        *,
+        target: Target | None = None,
+        outputs: Sequence[str] = (),
+        timeout_seconds: float | None = None,
+        metadata: Metadata = (),
+    ) -> list[Ranking]:
+        """Scores the candidates of several users, in one request where the server can.
+
+        The model must have been exported with --late, the server be colcast's; others get one
+        request per user, one after the other. So do users with more than 4,096 candidates;
+        smaller ones are packed into requests of at most so many.
+
+        Args:
+            pairs: (user, items) for each, as for `rank`.
+            target: in place of the client's.
+            outputs: the outputs wanted; empty is all.
+            timeout_seconds: deadline of each request, in place of the client's.
+            metadata: request metadata.
+
+        Returns:
+            A ranking per user, in the order of the pairs.
+
+        Raises:
+            InputError: the data of a pair does not fit the model.
+            SchemaError: the model has no signature for the target.
+            ServerError: the server refused, or did not answer in time.
+        """
+        steps = self._flow.rank_many(pairs, target, outputs)
+        return self._run("rank_many", steps, timeout_seconds, metadata, each=True)
+
+    def prefetch(
+        self,
+        user: Any,
+        *,
+        timeout_seconds: float | None = None,
+        metadata: Metadata = (),
+    ) -> bool:
+        """Lets the server compute and keep a user's state before the candidates are known.
+
+        To be called while retrieval still runs: `rank` with the same user features then finds
+        it. A hint only: a server that keeps no states computes nothing that is used.
+
+        Args:
+            user: the user's features, as for `rank`.
+            timeout_seconds: in place of the client's.
+            metadata: request metadata.
+
+        Returns:
+            False where the model has no `columnar_late` or the server refuses a request without
+            candidates; it is then not asked again for 10 minutes.
+
+        Raises:
+            InputError: the features do not fit the model.
+            ServerError: the server did not answer in time.
+        """
+        return self._run("prefetch", self._flow.prefetch(user), timeout_seconds, metadata)
 
     def predict_examples(
         self,
@@ -129,13 +207,20 @@ class RankingClient(ClientSettings):
         steps: Steps[Result],
         timeout_seconds: float | None = None,
         metadata: Metadata = (),
+        *,
+        each: bool = False,
     ) -> Result:
-        """Makes the calls that the steps ask for, one after the other."""
-        deadline = Deadline(self.timeout_seconds if timeout_seconds is None else timeout_seconds)
+        """Makes the calls that the steps ask for, one after the other.
+
+        `each`: the timeout is that of each call, not of all together.
+        """
+        timeout = self.timeout_seconds if timeout_seconds is None else timeout_seconds
+        deadline = Deadline(timeout)
         with call_span(name, self.model, self._transport.address) as span:
             try:
                 call = next(steps)
                 while True:
+                    deadline = Deadline(timeout) if each else deadline
                     try:
                         reply = self._transport.call(call, deadline, span.sends(call, metadata))
                     except ServerError as error:

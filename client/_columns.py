@@ -64,6 +64,17 @@ class Column(NamedTuple):
         return bool((values == values[0]).all())
 
 
+def stacked(columns: Sequence[Column]) -> Column:
+    """Columns of one feature, one under the other; lists are padded to the longest of all."""
+    if len({column.values.shape[1:] for column in columns}) > 1:
+        columns = [_padded(column, columns) for column in columns]
+    lengths = [column.lengths for column in columns if column.lengths is not None]
+    return Column(
+        np.concatenate([column.values for column in columns]),
+        np.concatenate(lengths) if lengths else None,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """Whose values are converted, by which rules.
@@ -169,6 +180,13 @@ def default_column(feature: Feature) -> Column | None:
     return None if row is None else Column(stored(feature, row)[np.newaxis])
 
 
+def no_rows(feature: Feature) -> Column:
+    """A feature's column without a row; lists are 1 wide."""
+    if feature.kind is Kind.MULTI:
+        return empty_lists(feature.dtype.storage, 0)
+    return Column(np.empty((0, *_sizes(feature)), feature.dtype.storage))
+
+
 def empty_lists(storage: np.dtype[Any], rows: int) -> Column:
     """A multi-valued column without a value, padded to the width of one."""
     padding = b"" if storage.kind == "O" else 0
@@ -196,6 +214,16 @@ def list_shape(value: Any) -> tuple[int, ...] | None:
 
 
 # Implementation details follow.
+
+
+def _padded(column: Column, columns: Sequence[Column]) -> Column:
+    """A column of lists as wide as the widest."""
+    values = column.values
+    more = max(other.values.shape[1] for other in columns) - values.shape[1]
+    padding = b"" if values.dtype.kind == "O" else 0
+    rest = np.full((column.rows, more, *values.shape[2:]), padding, values.dtype)
+    return Column(np.concatenate((values, rest), axis=1), column.lengths)
+
 
 _NESTED = {list, tuple, np.ndarray}
 _INT, _FLOAT, _STR, _BYTES = {int}, {float}, {str}, {bytes}

@@ -62,11 +62,21 @@ def encode_predict_request(
     if version is not None and version_label is not None:
         raise InputError("give version or version_label, not both")
     spec = _model_spec(model, signature, version, version_label)
-    parts: Parts = [spec]
+    parts: Parts = [spec, encode_inputs(columns)]
+    parts.extend(field(3, output.encode()) for output in output_filter)
+    return b"".join(parts)
+
+
+def encode_inputs(columns: Mapping[str, Any]) -> bytes:
+    """The part of a PredictRequest that holds these columns.
+
+    Such parts may follow each other, and an encoded request, in any order: a message is the
+    sequence of its fields.
+    """
+    parts: Parts = []
     for name, column in columns.items():
         tensor = column if isinstance(column, Tensor) else _tensor_of(name, column)
         _append_input(parts, name, tensor)
-    parts.extend(field(3, output.encode()) for output in output_filter)
     return b"".join(parts)
 
 

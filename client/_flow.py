@@ -16,8 +16,24 @@ from colcast.client._errors import InputError, SchemaError, ServerError
 from colcast.client._inputs import Rows
 from colcast.client._inputs_examples import Examples, examples_of_any
 from colcast.client._outputs import Ranking
-from colcast.client._request import Built, RequestOptions, build_request
-from colcast.client._schema import ModelSchema, decode_metadata_response, encode_metadata_request
+from colcast.client._permission import Permission
+from colcast.client._prepared import PreparedItems
+from colcast.client._request import (
+    Built,
+    Group,
+    RequestOptions,
+    build_joined,
+    build_prefetch,
+    build_request,
+    grouped,
+    prepare_items,
+)
+from colcast.client._schema import (
+    COLUMNAR_LATE,
+    ModelSchema,
+    decode_metadata_response,
+    encode_metadata_request,
+)
 from colcast.client._settings import ClientSettings, Target, known_target
 from colcast.client._transport import GET_MODEL_METADATA, PREDICT, Call, Reply
 
@@ -26,49 +42,19 @@ Steps = Generator[Call, Reply, Result]
 
 # What a server says to a request made for another version of the model.
 _STALE_CODES = ("INVALID_ARGUMENT", "FAILED_PRECONDITION")
+# What a server says to a kind of request that it does not know.
+_REFUSED_CODES = (*_STALE_CODES, "UNIMPLEMENTED", "OUT_OF_RANGE")
 # Data that does not fit may fit a version we have not heard of; ask at most this often.
 _RECHECK_SECONDS = 1.0
-# What a server refused may have been one odd request's fortune, or its settings since changed.
-_ASK_AGAIN_SECONDS = 600.0
 _KEPT_VERSIONS = 4
 
 # A server that joins requests (--enable_batching) gives a late model several users at once, which
 # the model refuses; or it will not join inputs of 1 and of N rows at all.
 _JOINED = re.compile(
-    r"columnar_late: input .{1,500}? has \D{0,4}\d+\D{0,4}rows, 1 expected"
-    r"|Shape of tensor \S+ \[(?!1[,\]])\d+[,\]].* is not compatible with expected shape"
-    r" \[1[,\]].*one_row/"
-    r"|must have equal 0th-dimension size",
-    re.DOTALL,
+    r"Shape of tensor \S*columnar_late/inputs/\S+ \[(?!1[,\]])\d+[,\]]\S*"
+    r" is not compatible with expected shape \[1[,\]]"
+    r"|must have equal 0th-dimension size"
 )
-
-
-class Permission:
-    """Whether to ask a server for something that it may have refused before.
-
-    After a refusal nobody asks for 10 minutes; then one call tries, and what it learns holds.
-    """
-
-    def __init__(self) -> None:
-        self._refused_until = 0.0
-
-    def ask(self) -> bool:
-        """Whether the call that begins now may ask."""
-        if not self._refused_until:
-            return True
-        now = time.monotonic()
-        if now < self._refused_until:
-            return False
-        self._refused_until = now + _ASK_AGAIN_SECONDS  # the others wait for what this one learns
-        return True
-
-    def refused(self) -> None:
-        """The server refused, and answered when it was asked in another way."""
-        self._refused_until = time.monotonic() + _ASK_AGAIN_SECONDS
-
-    def granted(self) -> None:
-        """The server answered."""
-        self._refused_until = 0.0
 
 
 class Flow:
@@ -82,6 +68,8 @@ class Flow:
         self._answering: int | None = None  # the version that answered last
         self._expands: bool | None = None  # whether the server repeats rows; None: not seen yet
         self._late = Permission()
+        self._several = Permission()  # users in one request
+        self._prefetch = Permission()
 
     def schema(self) -> Steps[ModelSchema]:
         """The schema of the version that answers; asks the server only if it is not known."""
@@ -116,6 +104,47 @@ class Flow:
         """Builds a request and leaves it unsent."""
         inputs = Rows(items, user) if examples is None else examples_of_any(examples)
         return (yield from self._build(inputs, self._options(target, outputs))).message
+
+    def prepare(self, items: Any, target: Target | None) -> Steps[PreparedItems]:
+        """Encodes items for later calls, as a call that begins now would."""
+        options = self._options(target, ())
+        prepared = PreparedItems(items)
+        prepare_items((yield from self.schema()), prepared, options)
+        return prepared
+
+    def rank_many(
+        self,
+        pairs: Sequence[tuple[Any, Any]],
+        target: Target | None,
+        outputs: Sequence[str],
+    ) -> Steps[list[Ranking]]:
+        """Scores several users' items: in one request, or one per user."""
+        options = self._options(target, outputs)
+        schema = yield from self.schema()
+        rankings: list[Ranking] = []
+        for group in grouped(schema, pairs, options):
+            if group.plan is not None and self._several.ask():
+                rankings += yield from self._ask_joined(group, options)
+            else:
+                for user, items in group.pairs:
+                    rankings.append((yield from self._ask(Rows(items, user), options)))
+        return rankings
+
+    def prefetch(self, user: Any) -> Steps[bool]:
+        """Lets the server compute and keep a user's state; whether it did as it was asked."""
+        schema = yield from self.schema()
+        if COLUMNAR_LATE not in schema.signatures or not self._prefetch.ask():
+            return False
+        built = build_prefetch(schema, user, self._options("late", ()))
+        try:
+            yield _predict(built)
+        except ServerError as error:
+            if error.code not in _REFUSED_CODES:
+                raise
+            self._prefetch.refused()
+            return False
+        self._prefetch.granted()
+        return True
 
     def send(self, request: bytes) -> Steps[Ranking]:
         """Sends a request built before."""
@@ -161,6 +190,22 @@ class Flow:
             if built.target == "late":
                 self._late.granted()
         return self._answered(reply)
+
+    def _ask_joined(self, group: Group, options: RequestOptions) -> Steps[list[Ranking]]:
+        """One request for a group of users; one per user if the server does not know such."""
+        assert group.plan is not None
+        try:
+            reply = yield _predict(build_joined(group.plan, group.batches, options))
+        except ServerError as error:
+            if error.code not in _REFUSED_CODES:
+                raise
+            rankings = []
+            for user, items in group.pairs:
+                rankings.append((yield from self._ask(Rows(items, user), options)))
+            self._several.refused()
+            return rankings
+        self._several.granted()
+        return self._answered(reply).split([batch.rows for batch in group.batches])
 
     def _another_way(
         self,

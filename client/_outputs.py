@@ -1,7 +1,7 @@
 """What comes back: outputs by name, the order they put the candidates in."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -66,6 +66,23 @@ class Ranking:
     def top(self, k: int) -> list[Ranked]:
         """The k best candidates (all, if there are fewer), best first."""
         return [Ranked(int(row), float(self.scores[row])) for row in self.order[:k]]
+
+    def split(self, rows: Sequence[int]) -> "list[Ranking]":
+        """One ranking for each run of so many candidates; other outputs go to all of them."""
+        ends = np.cumsum(rows).tolist()
+        total = ends[-1]
+        return [
+            replace(
+                self,
+                outputs={
+                    name: values[end - count : end]
+                    if values.ndim and len(values) == total
+                    else values
+                    for name, values in self.outputs.items()
+                },
+            )
+            for count, end in zip(rows, ends, strict=True)
+        ]
 
     def _shapes(self) -> str:
         shapes = [f"{name} {a.dtype}{list(a.shape)}" for name, a in self.outputs.items()]

@@ -1,18 +1,27 @@
 """Inputs + schema -> one request; pure, so that it can be made far from any server."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from colcast.client._batch import Batch, batch_of, send_equal_rows_once, with_all_rows_in_one
+from colcast.client._batch import (
+    Batch,
+    batch_of,
+    send_equal_rows_once,
+    with_all_rows_in_one,
+    with_user,
+)
+from colcast.client._columns import no_rows
 from colcast.client._dtypes import STRING
 from colcast.client._encode import Tensor, encode_predict_request
 from colcast.client._errors import InputError
 from colcast.client._infer import as_lists, infer_features
 from colcast.client._inputs import Rows, table_of_items, table_of_user
 from colcast.client._inputs_examples import Examples, tables_of_examples
-from colcast.client._schema import ModelSchema
+from colcast.client._prepared import PreparedItems
+from colcast.client._schema import Kind, ModelSchema
 from colcast.client._settings import ClientSettings, Target
-from colcast.client._targets import Plan, plan_for, tensors_of
+from colcast.client._targets import Plan, joined_tensors, plan_for, tensors_of
 from colcast.client._values import object_array
 
 
@@ -76,8 +85,135 @@ def build_request(schema: ModelSchema, inputs: Rows | Examples, options: Request
             batch = send_equal_rows_once(batch)
         batch = with_all_rows_in_one(batch, plan.features)
         if options.target == "auto" and plan.target == "late" and _user_varies(plan, batch):
-            plan = plan_for(schema, "auto", settings.signature, options.server_expands, False)
+            return build_request(schema, inputs, replace(options, late=False))
         tensors = tensors_of(plan, batch)
+    built = _built(plan, batch.rows, tensors, options)
+    sizes = {len(tensor.values) for tensor in tensors.values() if tensor.values.ndim}
+    sizes |= {batch.columns[name].rows for name in batch.encoded}
+    return replace(
+        built,
+        message=b"".join((built.message, *batch.encoded.values())),
+        unused=len(batch.unused),
+        needs_expansion=plan.target == "columnar" and batch.rows > 1 and len(sizes) > 1,
+    )
+
+
+def prepare_items(schema: ModelSchema, items: PreparedItems, options: RequestOptions) -> None:
+    """Converts and encodes the items as `build_request` will want them.
+
+    Raises:
+        InputError: the items do not fit the signature.
+        SchemaError: the model has no signature for the target.
+    """
+    settings = options.settings
+    plan = plan_for(
+        schema, options.target, settings.signature, options.server_expands, options.late
+    )
+    if plan.target == "example":
+        table_of_items(items.items, None)
+        return
+    batch = items.batch(plan, settings)
+    if options.target == "auto" and plan.target == "late" and _user_varies(plan, batch):
+        prepare_items(schema, items, replace(options, late=False))
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Users that are asked for together.
+
+    Attributes:
+        pairs: (user, items) for each.
+        plan: how one request asks for all of them; None: each is asked for alone.
+        batches: the columns of each, where there is a plan.
+    """
+
+    pairs: Sequence[tuple[Any, Any]]
+    plan: Plan | None = None
+    batches: Sequence[Batch] = ()
+
+
+def grouped(
+    schema: ModelSchema, pairs: Sequence[tuple[Any, Any]], options: RequestOptions
+) -> list[Group]:
+    """Pairs of user and items, in their order, in groups of at most 4,096 candidates.
+
+    Larger requests gain nothing from company. Only the late signature tells the users' columns
+    from the items', so with any other each user is asked for alone.
+
+    Raises:
+        InputError: a pair's data does not fit the signature.
+        SchemaError: the model has no signature for the target.
+    """
+    for pair in pairs:
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise InputError(f"expected pairs of user and items, got {type(pair).__name__}")
+    settings = options.settings
+    plan = plan_for(
+        schema, options.target, settings.signature, options.server_expands, options.late
+    )
+    if plan.target != "late" or any(f.kind is Kind.WHOLE for f in plan.features.values()):
+        return [Group([pair]) for pair in pairs]
+    batches = [_batch(plan, Rows(items, user), options)[1] for user, items in pairs]
+    if options.target == "auto" and any(_user_varies(plan, batch) for batch in batches):
+        return [Group([pair]) for pair in pairs]
+    groups, start, rows = [], 0, 0
+    for number, batch in enumerate(batches):
+        if number > start and rows + batch.rows > _ROWS_TOGETHER:
+            groups.append(slice(start, number))
+            start, rows = number, 0
+        rows += batch.rows
+    groups.append(slice(start, len(pairs)))
+    return [
+        Group(pairs[g], plan, batches[g]) if g.stop - g.start > 1 else Group(pairs[g])
+        for g in groups
+        if g.stop > g.start
+    ]
+
+
+def build_prefetch(schema: ModelSchema, user: Any, options: RequestOptions) -> Built:
+    """The PredictRequest with one user and no candidate, for `columnar_late`.
+
+    Raises:
+        InputError: the user's features do not fit the signature.
+        SchemaError: the model has no late signature.
+    """
+    plan = plan_for(schema, "late", options.settings.signature)
+    policies = options.settings.policies
+    given = {name: feature for name, feature in plan.features.items() if feature.one_row}
+    table = table_of_user(user, plan.inputs)
+    features = given | {name: plan.features[name] for name in plan.features.keys() & table.columns}
+    batch = with_user(features, table, Batch(0, {}, {}), policies)
+    columns = {name: batch.columns[name] for name in batch.columns.keys() & given.keys()}
+    for name, feature in plan.features.items():
+        if name not in given and feature.kind is not Kind.WHOLE:
+            columns[name] = no_rows(feature)
+    tensors = tensors_of(plan, replace(batch, columns=columns))
+    return _built(plan, 0, tensors, options)
+
+
+def build_joined(plan: Plan, batches: Sequence[Batch], options: RequestOptions) -> Built:
+    """The PredictRequest for several users, each with candidates: `row_to_user` says whose.
+
+    Args:
+        plan: for the late signature, whose features of one row are the users'.
+        batches: one per user, of that plan.
+        options: the outputs wanted.
+
+    Raises:
+        InputError: a user feature that differs between the rows of one user.
+    """
+    tensors = joined_tensors(plan, batches)
+    return _built(plan, sum(batch.rows for batch in batches), tensors, options)
+
+
+# Implementation details follow.
+
+_ROWS_TOGETHER = 4096
+
+
+def _built(plan: Plan, rows: int, tensors: Mapping[str, Tensor], options: RequestOptions) -> Built:
+    """The request of these inputs."""
+    settings = options.settings
     message = encode_predict_request(
         settings.model,
         plan.signature.name,
@@ -86,13 +222,7 @@ def build_request(schema: ModelSchema, inputs: Rows | Examples, options: Request
         version_label=settings.version_label,
         output_filter=options.output_filter,
     )
-    needs_expansion = plan.target == "columnar" and batch.rows > 1 and len(_sizes(tensors)) > 1
-    return Built(
-        message, plan.target, plan.signature.name, batch.rows, batch.unused, needs_expansion
-    )
-
-
-# Implementation details follow.
+    return Built(message, plan.target, plan.signature.name, rows)
 
 
 def _examples_as_they_are(plan: Plan, inputs: Examples) -> dict[str, Tensor]:
@@ -113,7 +243,11 @@ def _batch(plan: Plan, inputs: Rows | Examples, options: RequestOptions) -> tupl
         return plan, batch_of(plan.features, user, items, policies)
     wanted = None if inferred else plan.inputs
     given = None if inputs.user is None else table_of_user(inputs.user, wanted)
-    items = table_of_items(inputs.items, wanted)
+    prepared = isinstance(inputs.items, PreparedItems)
+    if prepared and plan.target != "example":
+        ready = inputs.items.batch(plan, options.settings)
+        return plan, with_user(plan.features, given, ready, options.settings.policies)
+    items = table_of_items(inputs.items.items if prepared else inputs.items, wanted)
     if inferred:
         items = as_lists(items, plan.dtypes)
         features = infer_features(items, plan.dtypes)
@@ -122,11 +256,6 @@ def _batch(plan: Plan, inputs: Rows | Examples, options: RequestOptions) -> tupl
             features |= infer_features(given, plan.dtypes)
         plan = Plan(plan.target, plan.signature, features)
     return plan, batch_of(plan.features, given, items, options.settings.policies)
-
-
-def _sizes(tensors: Mapping[str, Tensor]) -> set[int]:
-    """The first dimensions."""
-    return {len(tensor.values) for tensor in tensors.values() if tensor.values.ndim}
 
 
 def _user_varies(plan: Plan, batch: Batch) -> bool:

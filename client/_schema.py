@@ -28,6 +28,7 @@ Shape = tuple[int | None, ...]
 
 LENGTH_SUFFIX = "/length"
 COLUMNAR, COLUMNAR_LATE = "columnar", "columnar_late"
+ROW_TO_USER = "row_to_user"  # int64 [rows]: whose candidate, in a request of several users
 
 
 @dataclass(frozen=True, slots=True)

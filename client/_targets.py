@@ -1,11 +1,12 @@
 """Who repeats the user's row: the five ways to write one batch as a request."""
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
 from colcast.client._batch import Batch, repeat_to
-from colcast.client._columns import Column, default_column
+from colcast.client._columns import Column, default_column, stacked
 from colcast.client._dtypes import FLOAT, INT64, STRING, Array, DType
 from colcast.client._encode import Tensor
 from colcast.client._errors import InputError, SchemaError
@@ -14,6 +15,7 @@ from colcast.client._schema import (
     COLUMNAR,
     COLUMNAR_LATE,
     LENGTH_SUFFIX,
+    ROW_TO_USER,
     Feature,
     Kind,
     ModelSchema,
@@ -101,21 +103,73 @@ def tensors_of(plan: Plan, batch: Batch) -> dict[str, Tensor]:
     for name, value in batch.whole.items():
         tensors[name] = Tensor(plan.features[name].dtype, value)
     for name, feature in plan.features.items():
+        if name in batch.encoded:
+            continue
         column = batch.columns.get(name)
         if column is None:
             column = _stand_in(plan, feature)
-        if column is None:
-            continue
-        if feature.one_row:
-            column = _only_row(feature, column)
-        elif plan.target in ("late", "repeated"):
-            column = repeat_to(column, batch.rows)
-        fill = batch.rows if plan.target == "stock" and not feature.one_row else 0
-        tensors[name] = _tensor(feature, column.values, fill)
-        if column.lengths is not None:
-            length = Feature(name + LENGTH_SUFFIX, INT64, Kind.SINGLE, ())
-            tensors[length.name] = _tensor(length, column.lengths, fill)
+        if column is not None:
+            tensors |= column_tensors(plan, feature, column, batch.rows)
     return tensors
+
+
+def joined_tensors(plan: Plan, batches: Sequence[Batch]) -> dict[str, Tensor]:
+    """The inputs of one request for several users: U rows of the users', all their candidates.
+
+    Raises:
+        InputError: a user feature that differs between the rows of one user.
+    """
+    users = np.repeat(np.arange(len(batches)), [batch.rows for batch in batches])
+    tensors = {ROW_TO_USER: Tensor(INT64, users)}
+    open_rows = replace(plan, target="columnar")
+    for name, feature in plan.features.items():
+        found = [batch.columns.get(name) or default_column(feature) for batch in batches]
+        columns = [column for column in found if column is not None]
+        if feature.one_row:
+            columns = [only_row(feature, column) for column in columns]
+            feature = replace(feature, one_row=False)
+        else:
+            columns = [repeat_to(c, b.rows) for c, b in zip(columns, batches, strict=True)]
+        column = stacked(columns)
+        tensors |= column_tensors(open_rows, feature, column, column.rows)
+    return tensors
+
+
+def column_tensors(plan: Plan, feature: Feature, column: Column, rows: int) -> dict[str, Tensor]:
+    """The one or two inputs of a feature in a request for so many rows.
+
+    Raises:
+        InputError: a late model's user feature differs between rows.
+    """
+    if feature.one_row:
+        column = only_row(feature, column)
+    elif plan.target in ("late", "repeated"):
+        column = repeat_to(column, rows)
+    fill = rows if plan.target == "stock" and not feature.one_row else 0
+    tensors = {feature.name: _tensor(feature, column.values, fill)}
+    if column.lengths is not None:
+        length = Feature(feature.name + LENGTH_SUFFIX, INT64, Kind.SINGLE, ())
+        tensors[length.name] = _tensor(length, column.lengths, fill)
+    return tensors
+
+
+def only_row(feature: Feature, column: Column) -> Column:
+    """The one row of a late model's user feature; InputError if its rows differ."""
+    if column.same_on_every_row():
+        return column.take(slice(0, 1))
+    first = column.take(slice(0, 1))
+    other = next(
+        row
+        for row in range(1, column.rows)
+        if not stacked([first, column.take(slice(row, row + 1))]).same_on_every_row()
+    )
+    raise InputError(
+        "a user feature of the late signature, so it must be the same on every row, "
+        f"but it is {column.values[0].tolist()!r} on row 0 and "
+        f"{column.values[other].tolist()!r} here",
+        feature=feature.name,
+        row=other,
+    )
 
 
 # Implementation details follow.
@@ -176,31 +230,6 @@ def _stand_in(plan: Plan, feature: Feature) -> Column | None:
     if feature.kind is Kind.WHOLE or (expanded and feature.name in plan.signature.defaults):
         return None
     return default_column(feature)
-
-
-def _only_row(feature: Feature, column: Column) -> Column:
-    if column.same_on_every_row():
-        return column.take(slice(0, 1))
-    first = column.take(slice(0, 1))
-    other = next(
-        row
-        for row in range(1, column.rows)
-        if not _joined(first, column.take(slice(row, row + 1))).same_on_every_row()
-    )
-    raise InputError(
-        "a user feature of the late signature, so it must be the same on every row, "
-        f"but it is {column.values[0].tolist()!r} on row 0 and "
-        f"{column.values[other].tolist()!r} here",
-        feature=feature.name,
-        row=other,
-    )
-
-
-def _joined(one: Column, two: Column) -> Column:
-    lengths = None
-    if one.lengths is not None and two.lengths is not None:
-        lengths = np.concatenate((one.lengths, two.lengths))
-    return Column(np.concatenate((one.values, two.values)), lengths)
 
 
 def _tensor(feature: Feature, values: Array, fill: int) -> Tensor:

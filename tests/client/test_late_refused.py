@@ -5,16 +5,19 @@ from typing import Any
 import grpc
 import pytest
 from colcast.client import ModelSchema, RankingClient, ServerError
-from colcast.client import _flow as flow
+from colcast.client import _permission as permission
 from tensorflow_serving.apis import predict_pb2
 
 from .conftest import ITEMS, USER
 from .test_transport import metadata, scores
 
-BY_ASSERTION = 'columnar_late: input "age" has 3 rows, 1 expected'
-BY_SHAPE = (
-    "Shape of tensor columnar_late/inputs/age [3] is not compatible with expected shape [1].\n"
-    "\t [[{{node columnar_late/one_row/age}}]]"
+BY_GRAPH = (
+    "Shape of tensor _arg_columnar_late/inputs/age_0_3 [3] is not compatible with expected shape"
+    " [1].\n\t [[{{node columnar_late/one_row/age}}]]"
+)
+BY_LIST = (
+    "Shape of tensor _arg_columnar_late/inputs/history_0_4 [3,2] is not compatible with expected"
+    " shape [1,?]."
 )
 BY_BATCHING = "Batching session Run() input tensors must have equal 0th-dimension size"
 
@@ -39,7 +42,7 @@ def signatures(server: Any) -> list[str]:
     return [predict_pb2.PredictRequest.FromString(one).model_spec.signature_name for one in sent]
 
 
-@pytest.mark.parametrize("words", [BY_ASSERTION, BY_SHAPE, BY_BATCHING])
+@pytest.mark.parametrize("words", [BY_GRAPH, BY_LIST, BY_BATCHING])
 def test_auto_repeats_the_user_where_late_is_refused(
     scripted: Any, schema: ModelSchema, words: str
 ) -> None:
@@ -56,8 +59,8 @@ def test_late_is_tried_again_after_ten_minutes(
     scripted: Any, schema: ModelSchema, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     passes, now = [False], [1000.0]
-    monkeypatch.setattr(flow.time, "monotonic", lambda: now[0])
-    predict = joins(BY_ASSERTION, lambda: passes[0])
+    monkeypatch.setattr(permission.time, "monotonic", lambda: now[0])
+    predict = joins(BY_GRAPH, lambda: passes[0])
     server = scripted(GetModelMetadata=lambda *_: metadata(schema), Predict=predict)
     with RankingClient(server.address, "movies", timeout_seconds=10) as client:
 
@@ -78,9 +81,8 @@ def test_late_is_tried_again_after_ten_minutes(
 @pytest.mark.parametrize(
     "words",
     [
-        'input "age" has 3 rows, 1 expected',
-        "Shape of tensor columnar_late/inputs/age [1,2] is not compatible with expected shape"
-        " [1,3].\n\t [[{{node columnar_late/one_row/age}}]]",
+        "Shape of tensor _arg_columnar_late/inputs/age_0_3 [1,2] is not compatible with expected"
+        " shape [1,3].\n\t [[{{node columnar_late/one_row/age}}]]",
         "Shape of tensor x [3] is not compatible with expected shape [1].\n\t [[{{node tower}}]]",
         "input year: expected float",
     ],
@@ -101,12 +103,12 @@ def test_what_repeated_columns_are_refused_for_too_is_the_callers(
     scripted: Any, schema: ModelSchema
 ) -> None:
     def refuses(_: bytes, context: grpc.ServicerContext) -> bytes:
-        context.abort(grpc.StatusCode.INVALID_ARGUMENT, BY_ASSERTION)
+        context.abort(grpc.StatusCode.INVALID_ARGUMENT, BY_GRAPH)
         raise AssertionError
 
     server = scripted(GetModelMetadata=lambda *_: metadata(schema), Predict=refuses)
     with RankingClient(server.address, "movies", timeout_seconds=10) as client:
         for _ in range(2):
-            with pytest.raises(ServerError, match="columnar_late: input"):
+            with pytest.raises(ServerError, match="columnar_late/inputs/age"):
                 client.rank(USER, ITEMS)
     assert signatures(server) == ["columnar_late", "columnar", "columnar"] * 2

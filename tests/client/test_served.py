@@ -135,6 +135,24 @@ def test_another_signature_of_examples_asks_for_its_own_features(
     np.testing.assert_array_equal(found, [np.float32([1990 / 6, 1990 / 3])] * 3)
 
 
+@pytest.mark.parametrize("target", TARGETS)
+def test_several_users_and_prepared_items(client: RankingClient, target: Any) -> None:
+    users = [USER, {"age": 20, "city": "Oslo", "history": []}]
+    prepared = client.prepare(ITEMS, target=target)
+    pairs = [(users[0], prepared), (users[1], ITEMS[1:]), (users[0], ITEMS[:1])]
+    found = client.rank_many(pairs, target=target, outputs=["scores"])
+    items = [ITEMS, ITEMS[1:], ITEMS[:1]]
+    for one, user, rows in zip(found, (users[0], users[1], users[0]), items, strict=True):
+        alone = client.rank(user, rows, target=target, outputs=["scores"])
+        np.testing.assert_array_equal(one.scores, alone.scores)
+
+
+def test_a_user_sent_ahead_changes_no_score(client: RankingClient) -> None:
+    before = client.rank(USER, ITEMS, outputs=["scores"]).scores
+    client.prefetch(USER)
+    np.testing.assert_array_equal(client.rank(USER, ITEMS, outputs=["scores"]).scores, before)
+
+
 async def test_asyncio(server: ServerProcess, client: RankingClient) -> None:
     async with AsyncRankingClient(server.target, "movies", timeout_seconds=60) as awaited:
         ranking = await awaited.rank(USER, ITEMS, outputs=["scores"])

@@ -1,0 +1,208 @@
+"""Several users in one request, candidates prepared once, a user sent ahead."""
+
+from typing import Any
+
+import grpc
+import numpy as np
+import pandas as pd
+import pytest
+import tensorflow as tf
+from colcast.client import AsyncRankingClient, InputError, ModelSchema, RankingClient, Target
+from colcast.client._inputs import Rows
+from colcast.client._prepared import PreparedItems
+from colcast.client._request import build_request
+from tensorflow_serving.apis import predict_pb2
+
+from .conftest import ITEMS, USER, request_options
+from .test_inputs import COLUMNS, FORMS
+from .test_targets import ALL, arrays
+from .test_transport import metadata, scores, without_late
+
+OTHER = {"age": 47, "city": "Gdańsk", "history": [5]}
+PAIRS = [(USER, ITEMS), (OTHER, ITEMS[:1]), (USER, {n: v[1:] for n, v in COLUMNS.items()})]
+
+
+def message(schema: ModelSchema, items: Any, target: Target) -> Any:
+    """The request for USER, parsed by protobuf."""
+    built = build_request(schema, Rows(items, USER), request_options("movies", target))
+    return predict_pb2.PredictRequest.FromString(built.message)
+
+
+# Prepared candidates.
+
+
+@pytest.mark.parametrize("target", [*ALL, "auto", "example"])
+@pytest.mark.parametrize("form", FORMS)
+def test_prepared_items_make_the_same_request(
+    schema: ModelSchema, target: Target, form: str
+) -> None:
+    prepared = PreparedItems(FORMS[form])
+    for _ in range(2):
+        assert message(schema, prepared, target) == message(schema, FORMS[form], target)
+
+
+def test_prepared_items_serve_every_target_and_user(schema: ModelSchema) -> None:
+    prepared = PreparedItems(ITEMS)
+    for target in (*ALL, *ALL):
+        for user in (USER, OTHER):
+            options = request_options("movies", target)
+            found = build_request(schema, Rows(prepared, user), options).message
+            plain = build_request(schema, Rows(ITEMS, user), options).message
+            parse = predict_pb2.PredictRequest.FromString
+            assert parse(found) == parse(plain)
+
+
+def test_prepared_rows_with_the_user_in_them(schema: ModelSchema) -> None:
+    mixed = [{**USER, **item} for item in ITEMS]
+    varying = [{**row, "age": 30 + i} for i, row in enumerate(mixed)]
+    for rows in (mixed, varying, [mixed[0]] * 4):
+        options = request_options("movies", "auto")
+        found = build_request(schema, Rows(PreparedItems(rows)), options)
+        plain = build_request(schema, Rows(rows), options)
+        assert (found.signature, found.needs_expansion) == (plain.signature, plain.needs_expansion)
+        parse = predict_pb2.PredictRequest.FromString
+        assert parse(found.message) == parse(plain.message)
+
+
+def test_mistakes_in_prepared_items_are_found_when_they_are_prepared(
+    scripted: Any, schema: ModelSchema
+) -> None:
+    server = scripted(GetModelMetadata=lambda *_: metadata(schema))
+    with RankingClient(server.address, "movies", timeout_seconds=10) as client:
+        with pytest.raises(InputError, match="feature 'movie', row 1: expected int64, got 'nine'"):
+            client.prepare([{**ITEMS[0]}, {**ITEMS[1], "movie": "nine"}])
+        prepared = client.prepare(ITEMS)
+        with pytest.raises(InputError, match="feature 'age': missing"):
+            client.rank({}, prepared)
+        with pytest.raises(InputError, match="feature 'movie': given in user and in items"):
+            client.rank({**USER, "movie": 1}, prepared)
+
+
+# Several users in one request.
+
+
+def knows_users(request: bytes, context: grpc.ServicerContext) -> bytes:
+    """Predict of a server that gives each candidate its user by `row_to_user`."""
+    found = arrays(predict_pb2.PredictRequest.FromString(request))
+    rows = found.get("row_to_user", np.zeros(len(found["movie"]), np.int64))
+    if not len(found["age"]) == rows.max(initial=0) + 1 == len(found["history"]):
+        context.abort(grpc.StatusCode.INVALID_ARGUMENT, "users")
+    response = predict_pb2.PredictResponse()
+    values = found["movie"] * 100.0 + found["age"][rows] + found["history"].sum(1)[rows]
+    response.outputs["scores"].CopyFrom(tf.make_tensor_proto(values.astype(np.float32)))
+    response.outputs["model"].CopyFrom(tf.make_tensor_proto([1.0, 2.0]))
+    return response.SerializeToString()
+
+
+def stock(request: bytes, context: grpc.ServicerContext) -> bytes:
+    """Predict of a server that has never heard of it."""
+    if "row_to_user" in predict_pb2.PredictRequest.FromString(request).inputs:
+        context.abort(grpc.StatusCode.INVALID_ARGUMENT, "Sent extra: {row_to_user}")
+    return knows_users(request, context)
+
+
+@pytest.mark.parametrize(("predict", "requests"), [(knows_users, 1), (stock, 4)])
+def test_a_ranking_per_user(
+    scripted: Any, schema: ModelSchema, predict: Any, requests: int
+) -> None:
+    server = scripted(GetModelMetadata=lambda *_: metadata(schema), Predict=predict)
+    with RankingClient(
+        server.address, "movies", timeout_seconds=10, score_output="scores"
+    ) as client:
+        found = client.rank_many(PAIRS)
+        assert server.count("Predict") == requests
+        alone = [client.rank(user, items) for user, items in PAIRS]
+        assert [len(ranking.scores) for ranking in found] == [3, 1, 2]
+        for one, other in zip(found, alone, strict=True):
+            np.testing.assert_array_equal(one.scores, other.scores)
+            np.testing.assert_array_equal(one.outputs["model"], [1.0, 2.0])
+        before = server.count("Predict")
+        client.rank_many(PAIRS)
+        assert server.count("Predict") - before == (1 if requests == 1 else 3)
+
+
+async def test_a_ranking_per_user_awaited(scripted: Any, schema: ModelSchema) -> None:
+    server = scripted(GetModelMetadata=lambda *_: metadata(schema), Predict=knows_users)
+    async with AsyncRankingClient(
+        server.address, "movies", timeout_seconds=10, score_output="scores"
+    ) as client:
+        prepared = await client.prepare(ITEMS)
+        found = await client.rank_many([(USER, prepared), (OTHER, prepared)])
+        alone = [await client.rank(user, ITEMS) for user in (USER, OTHER)]
+        assert server.count("Predict") == 3
+        assert [one.scores.tolist() for one in found] == [one.scores.tolist() for one in alone]
+
+
+def test_users_columns_have_a_row_per_user(scripted: Any, schema: ModelSchema) -> None:
+    server = scripted(GetModelMetadata=lambda *_: metadata(schema), Predict=knows_users)
+    with RankingClient(server.address, "movies", timeout_seconds=10) as client:
+        client.rank_many(PAIRS)
+    sent = arrays(predict_pb2.PredictRequest.FromString(server.requests[-1][1]))
+    assert sent["row_to_user"].tolist() == [0, 0, 0, 1, 2, 2]
+    assert sent["age"].tolist() == [31, 47, 31]
+    assert sent["history"].tolist() == [[1, 2, 3], [5, 0, 0], [1, 2, 3]]
+    assert sent["history/length"].tolist() == [3, 1, 3]
+    assert sent["movie"].tolist() == [7, 9, 11, 7, 9, 11]
+    assert sent["year"].tolist() == [2001.0, 1984.0, 1990.0, 2001.0, 1984.0, 1990.0]
+
+
+def test_many_candidates_are_asked_for_in_several_requests(
+    scripted: Any, schema: ModelSchema
+) -> None:
+    server = scripted(GetModelMetadata=lambda *_: metadata(schema), Predict=knows_users)
+    items = {name: (values * 1000)[:1500] for name, values in COLUMNS.items()}
+    pairs = [(USER, items), (OTHER, items), (USER, items), (OTHER, ITEMS)]
+    with RankingClient(
+        server.address, "movies", timeout_seconds=10, score_output="scores"
+    ) as client:
+        found = client.rank_many(pairs)
+    assert server.count("Predict") == 2
+    assert [len(one.scores) for one in found] == [1500, 1500, 1500, 3]
+
+
+def test_no_pairs_and_what_is_no_pair(scripted: Any, schema: ModelSchema) -> None:
+    server = scripted(GetModelMetadata=lambda *_: metadata(schema), Predict=knows_users)
+    with RankingClient(server.address, "movies", timeout_seconds=10) as client:
+        assert client.rank_many([]) == []
+        with pytest.raises(InputError, match="expected pairs of user and items, got dict"):
+            client.rank_many([USER, OTHER])  # type: ignore[list-item]
+        with pytest.raises(InputError, match="feature 'city': missing"):
+            client.rank_many([(USER, ITEMS), ({"age": 1}, ITEMS)])
+
+
+# A user sent ahead.
+
+
+def test_prefetch_sends_the_user_and_no_candidate(scripted: Any, schema: ModelSchema) -> None:
+    server = scripted(
+        GetModelMetadata=lambda *_: metadata(schema), Predict=lambda request, _: scores(request)
+    )
+    with RankingClient(server.address, "movies", timeout_seconds=10) as client:
+        assert client.prefetch(pd.Series(USER))
+        sent = predict_pb2.PredictRequest.FromString(server.requests[-1][1])
+        ranked = predict_pb2.PredictRequest.FromString(client.encode(USER, ITEMS))
+        with pytest.raises(InputError, match="feature 'city': missing"):
+            client.prefetch({"age": 1})
+    assert sent.model_spec.signature_name == "columnar_late"
+    for name, tensor in sent.inputs.items():
+        late = schema.signature("columnar_late").inputs[name].shape
+        assert late is not None
+        if late[0] == 1:  # the very bytes that the server finds the user's state by
+            assert tensor == ranked.inputs[name]
+        else:
+            assert tensor.tensor_shape.dim[0].size == 0
+    assert set(sent.inputs) == set(ranked.inputs)
+
+
+async def test_prefetch_where_it_is_of_no_use(scripted: Any, schema: ModelSchema) -> None:
+    def refuses(_: bytes, context: grpc.ServicerContext) -> bytes:
+        context.abort(grpc.StatusCode.INVALID_ARGUMENT, "no rows")
+        raise AssertionError
+
+    late = scripted(GetModelMetadata=lambda *_: metadata(schema), Predict=refuses)
+    plain = scripted(GetModelMetadata=lambda *_: metadata(without_late(schema)), Predict=refuses)
+    for server, requests in ((late, 1), (plain, 0)):
+        async with AsyncRankingClient(server.address, "movies", timeout_seconds=10) as client:
+            assert not await client.prefetch(USER)
+            assert not await client.prefetch(USER)
+        assert server.count("Predict") == requests
