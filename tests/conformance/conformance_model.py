@@ -1,19 +1,11 @@
 """The model the conformance suite talks to: one signature for each corner of the expansion rule.
 
-    python tests/conformance/conformance_model.py DIRECTORY
-
-writes DIRECTORY/1, for a server of your own:
-
-    tensorflow_model_server --port=8500 --model_name=conformance --model_base_path=DIRECTORY
-    pytest tests/conformance --target 127.0.0.1:8500
-
 Every signature puts a user's value beside an item's with tf.stack, which refuses to broadcast: a
 server that does not expand answers INVALID_ARGUMENT.
 """
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import tensorflow as tf
@@ -83,8 +75,8 @@ def alone(x: tf.Tensor) -> dict[str, tf.Tensor]:
     return {"y": 0.5 * x + 2.0}
 
 
-def write(directory: Path) -> None:
-    """Writes the model as version 1 below `directory`."""
+def save(directory: Path) -> None:
+    """Writes the SavedModel."""
     module = tf.Module()
     signatures = {
         "serving_default": score,
@@ -96,8 +88,8 @@ def write(directory: Path) -> None:
         "defaults": score,
         **{f"pair_{dtype.name}": pair(dtype) for dtype in DTYPES},
     }
-    tf.saved_model.save(module, str(directory / "1"), signatures=signatures)
-    set_default(directory / "1" / "saved_model.pb", "defaults", "user", [7.0])
+    tf.saved_model.save(module, str(directory), signatures=signatures)
+    set_default(directory / "saved_model.pb", "defaults", "user", [7.0])
 
 
 def set_default(path: Path, signature: str, alias: str, row: list[float]) -> None:
@@ -106,7 +98,3 @@ def set_default(path: Path, signature: str, alias: str, row: list[float]) -> Non
     default = tf.make_tensor_proto(row, tf.float32)
     model.meta_graphs[0].signature_def[signature].defaults[alias].CopyFrom(default)
     path.write_bytes(model.SerializeToString())
-
-
-if __name__ == "__main__":
-    write(Path(sys.argv[1]))

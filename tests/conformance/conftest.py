@@ -4,7 +4,8 @@
     pytest tests/conformance --target HOST:PORT           a patched tensorflow_model_server
     pytest tests/conformance --target HOST:PORT --stock   an unpatched one
 
-A server of your own serves the model of conformance_model.py, which says how.
+A server of your own serves the models of models.py, which says how. REST calls go to --rest-target;
+--batching says that it joins requests, in batches of any size.
 """
 
 from __future__ import annotations
@@ -24,27 +25,77 @@ from tensorflow.core.framework import tensor_pb2
 from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
 MODEL = "conformance"
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("conformance")
-    group.addoption("--target", help="host:port of a server that has the conformance model")
+    group.addoption("--target", help="host:port of a server that has the suite's models")
+    group.addoption(
+        "--rest-target", help="its host:port of REST; without, these calls are left out"
+    )
     group.addoption("--stock", action="store_true", help="the target is an unpatched TF Serving")
+    group.addoption("--batching", action="store_true", help="the target has --enable_batching")
+
+
+def write_models(directory: Path, *names: str) -> Path:
+    """Writes models of models.py in a process of its own, away from this one's graphs."""
+    command = [sys.executable, "-m", "tests.conformance.models", directory, *names]
+    subprocess.run(command, check=True, capture_output=True, cwd=ROOT)
+    return directory
+
+
+@dataclass
+class Server:
+    """Where the server under test is."""
+
+    target: str
+    rest_target: str
 
 
 @pytest.fixture(scope="session")
-def target(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[str]:
+def native(request: pytest.FixtureRequest) -> None:
+    """For tests that start a native server, whatever --target is: they say nothing about that."""
+    if request.config.getoption("--target", default=None):
+        pytest.skip("starts a native server; --target is another")
+
+
+@pytest.fixture(scope="session")
+def models(native: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of the models that need no exporter."""
+    return write_models(
+        tmp_path_factory.mktemp("models"),
+        MODEL, "half_plus_two", "saved_model_half_plus_three", "tensors",
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def server(request: pytest.FixtureRequest) -> Iterator[Server]:
     given = request.config.getoption("--target", default=None)
     if given:
-        yield given
+        yield Server(given, request.config.getoption("--rest-target") or "")
         return
-    directory = tmp_path_factory.mktemp("conformance")
-    maker = Path(__file__).with_name("conformance_model.py")
-    subprocess.run([sys.executable, maker, directory], check=True, capture_output=True)
-    with ServerProcess(model_name=MODEL, model_base_path=directory) as server:
-        yield server.target
+    flags = [
+        f"--model_config_file={request.getfixturevalue('models') / 'models.config'}",
+        "--allow_version_labels_for_unavailable_models",  # at the start none is there yet
+        "--rest_api_port=-1",
+    ]
+    with ServerProcess(flags=flags) as started:
+        yield Server(started.target, started.rest_target)
+
+
+@pytest.fixture(scope="session")
+def target(server: Server) -> str:
+    """The gRPC address."""
+    return server.target
+
+
+@pytest.fixture(scope="session")
+def rest_target(server: Server) -> str:
+    """The REST address."""
+    if not server.rest_target:
+        pytest.skip("needs --rest-target")
+    return server.rest_target
 
 
 @pytest.fixture(scope="session")

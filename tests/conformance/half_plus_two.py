@@ -1,19 +1,15 @@
 """The model of TensorFlow Serving's documentation: y = x / 2 + 2, with all its signatures.
 
-    python tests/conformance/half_plus_two.py DIRECTORY
-
-writes DIRECTORY/123. The signatures take what TensorFlow Serving's own half_plus_two takes: x
+The signatures take what TensorFlow Serving's own half_plus_two takes: x
 itself, or tf.Examples that hold x and may hold x2. y2 is x / 2 + 3, and y3 is x2 / 2 + 3.
 """
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import tensorflow as tf
 
-VERSION = 123
 v1 = tf.compat.v1
 
 
@@ -60,9 +56,3 @@ def save_half_plus_two(directory: Path) -> None:
             },
         )
         builder.save()
-
-
-if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    save_half_plus_two(Path(sys.argv[1]) / str(VERSION))

@@ -2,14 +2,12 @@
 
 What is expected was written down from the documentation: the comments in apis/*.proto, the pages on
 SignatureDefs and on the REST API (each of whose calls is one of these), and half_plus_two's own
-definition. With --target, the model is that of half_plus_two.py under the name "half_plus_two".
+definition.
 """
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import grpc
@@ -67,23 +65,9 @@ Call = Callable[[str, str], Message]
 
 
 @pytest.fixture(scope="module")
-def base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The model on disk."""
-    directory = tmp_path_factory.mktemp("half_plus_two")
-    maker = Path(__file__).with_name("half_plus_two.py")
-    subprocess.run([sys.executable, maker, directory], check=True, capture_output=True)
-    return directory
-
-
-@pytest.fixture(scope="module")
-def call(request: pytest.FixtureRequest) -> Iterator[Call]:
+def call(target: str) -> Call:
     """A function of a method and its request in text form, which raises grpc.RpcError."""
-    given = request.config.getoption("--target", default=None)
-    if given:
-        yield make_call(given)
-        return
-    with ServerProcess("half_plus_two", request.getfixturevalue("base_path")) as server:
-        yield make_call(server.target)
+    return make_call(target)
 
 
 def make_call(target: str) -> Call:
@@ -295,9 +279,10 @@ def reload(call: Call, name: str, base_path: Path, labels: str = "") -> None:
     assert call("HandleReloadConfigRequest", config).status.error_code == 0
 
 
-def test_a_new_config_replaces_models_and_labels_their_versions(base_path: Path) -> None:
+def test_a_new_config_replaces_models_and_labels_their_versions(models: Path) -> None:
     """The page "serving_config"; a label needs a version that is loaded already."""
     x = f"inputs {{ {X_OF_1_2_5} }}"
+    base_path = models / "half_plus_two"
     stable = 'version_labels { key: "stable" value: 123 }'
     with ServerProcess("half_plus_two", base_path) as server:
         call = make_call(server.target)

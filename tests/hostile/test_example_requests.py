@@ -94,10 +94,11 @@ class Raw:
 
 @pytest.fixture(scope="module")
 def raw(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Raw]:
-    directory = tmp_path_factory.mktemp("half_plus_two")
-    maker = Path(__file__).parents[1] / "conformance" / "half_plus_two.py"
-    subprocess.run([sys.executable, maker, directory], check=True, capture_output=True)
-    with ServerProcess("half_plus_two", directory) as server:
+    directory = tmp_path_factory.mktemp("models")
+    command = [sys.executable, "-m", "tests.conformance.models", directory, "half_plus_two"]
+    root = Path(__file__).resolve().parents[2]
+    subprocess.run(command, check=True, capture_output=True, cwd=root)
+    with ServerProcess("half_plus_two", directory / "half_plus_two") as server:
         yield Raw(server)
 
 

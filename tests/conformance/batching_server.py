@@ -1,0 +1,216 @@
+"""A gRPC server that joins requests as TensorFlow Serving's batching session does.
+
+It does to inputs and outputs what tensorflow_model_server does with --enable_batching, in the same
+order and with the same codes, and runs the SavedModel in TensorFlow's own session:
+
+- every input has rows, as many as the others, and no more than a batch may have;
+- the rows of several requests are joined, input by input. Where other dimensions differ, that is
+  an error, or, with `pad_variable_length_inputs`, shorter rows are filled up with the first value
+  of their tensor;
+- outputs have as many rows as the batch, and each request gets its own.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import Sequence
+from concurrent import futures
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import grpc
+import numpy as np
+import tensorflow as tf
+from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
+
+v1 = tf.compat.v1
+Columns = dict[str, Any]
+INVALID = grpc.StatusCode.INVALID_ARGUMENT
+PRECONDITION = grpc.StatusCode.FAILED_PRECONDITION
+
+
+class RefusedError(Exception):
+    """A request fails with this code, and in a batch all requests of it."""
+
+    def __init__(self, code: grpc.StatusCode, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def count_rows(columns: Columns) -> int:
+    """The number of rows of a request, which is that of every input."""
+    if any(np.ndim(column) == 0 for column in columns.values()):
+        raise RefusedError(INVALID, "every input needs at least one dimension")
+    rows = {name: len(column) for name, column in columns.items()}
+    if len(set(rows.values())) != 1:
+        raise RefusedError(INVALID, f"inputs of equal first dimensions wanted, got {rows}")
+    return next(iter(rows.values()))
+
+
+def join(name: str, parts: Sequence[Any], pad: bool) -> Any:
+    """One input of several requests."""
+    widest = tuple(np.max([part.shape[1:] for part in parts], axis=0).astype(int))
+    if all(part.shape[1:] == widest for part in parts):
+        return np.concatenate(parts)
+    if not pad:
+        shapes = [part.shape for part in parts]
+        raise RefusedError(PRECONDITION, f"{name}: {shapes} without pad_variable_length_inputs")
+    return np.concatenate([_padded(part, widest) for part in parts])
+
+
+def _padded(part: Any, widest: tuple[int, ...]) -> Any:
+    if part.shape[1:] == widest:
+        return part
+    if part.size == 0:
+        raise RefusedError(INVALID, "an empty tensor in a batch of tensors that are not")
+    padded = np.full((len(part), *widest), part.flat[0], part.dtype)
+    padded[tuple(slice(size) for size in part.shape)] = part
+    return padded
+
+
+def split(outputs: Columns, rows: Sequence[int]) -> list[Columns]:
+    """The outputs of a batch by request."""
+    for name, output in outputs.items():
+        if np.shape(output)[:1] != (sum(rows),):
+            raise RefusedError(
+                PRECONDITION,
+                f"output {name} has shape {np.shape(output)}, the batch {sum(rows)} rows",
+            )
+    ends = np.cumsum(rows)
+    return [
+        {name: output[end - count : end] for name, output in outputs.items()}
+        for end, count in zip(ends, rows, strict=True)
+    ]
+
+
+@dataclass
+class _Batch:
+    requests: list[Columns] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)
+    answers: list[Columns] = field(default_factory=list)
+    refused: RefusedError | None = None
+    closed: bool = False
+    answered: threading.Event = field(default_factory=threading.Event)
+
+
+class BatchingSession:
+    """A SavedModel whose requests are joined.
+
+    Attributes:
+        batches: the rows of the requests of every batch that ran, signature by signature.
+    """
+
+    def __init__(
+        self, model: Path, *, max_batch_size: int, batch_timeout_seconds: float, pad: bool
+    ) -> None:
+        self._session = v1.Session(graph=tf.Graph())
+        with self._session.graph.as_default():
+            meta_graph = v1.saved_model.loader.load(self._session, ["serve"], str(model))
+        self.signatures = meta_graph.signature_def
+        self._max_batch_size = max_batch_size
+        self._batch_timeout_seconds = batch_timeout_seconds
+        self._pad = pad
+        self._open: defaultdict[str, _Batch] = defaultdict(_Batch)
+        self._changed = threading.Condition()
+        self.batches: list[tuple[str, list[int]]] = []
+
+    def run(self, signature: str, columns: Columns) -> Columns:
+        """Runs a request, alone or with others that come before the batch is full or times out.
+
+        Raises:
+            RefusedError: The session refuses it, or the graph did.
+        """
+        rows = count_rows(columns)
+        if rows > self._max_batch_size:
+            raise RefusedError(INVALID, f"{rows} rows, a batch has at most {self._max_batch_size}")
+        with self._changed:
+            if sum(self._open[signature].rows) + rows > self._max_batch_size:
+                self._close(signature)
+            batch = self._open[signature]
+            position = len(batch.requests)
+            batch.requests.append(columns)
+            batch.rows.append(rows)
+            self._changed.notify_all()
+            if position == 0:  # the first request of a batch closes and runs it
+                self._changed.wait_for(
+                    lambda: batch.closed or sum(batch.rows) == self._max_batch_size,
+                    self._batch_timeout_seconds,
+                )
+                if not batch.closed:
+                    self._close(signature)
+        if position == 0:
+            self._run_batch(signature, batch)
+        batch.answered.wait()
+        if batch.refused:
+            raise batch.refused
+        return batch.answers[position]
+
+    def _close(self, signature: str) -> None:
+        """No request joins the open batch any more."""
+        self._open.pop(signature).closed = True
+        self._changed.notify_all()
+
+    def _run_batch(self, signature: str, batch: _Batch) -> None:
+        self.batches.append((signature, batch.rows))
+        definition = self.signatures[signature]
+        try:
+            feeds = {
+                definition.inputs[name].name: join(
+                    name, [r[name] for r in batch.requests], self._pad
+                )
+                for name in batch.requests[0]
+            }
+            fetches = {name: info.name for name, info in definition.outputs.items()}
+            batch.answers = split(self._session.run(fetches, feeds), batch.rows)
+        except tf.errors.OpError as error:
+            codes = {code.value[0]: code for code in grpc.StatusCode}
+            batch.refused = RefusedError(codes[error.error_code], error.message)
+        except RefusedError as refused:
+            batch.refused = refused
+        finally:
+            batch.answered.set()
+
+
+class _Servicer(prediction_service_pb2_grpc.PredictionServiceServicer):  # type: ignore[misc]
+    def __init__(self, session: BatchingSession) -> None:
+        self._session = session
+
+    def Predict(
+        self, request: predict_pb2.PredictRequest, context: grpc.ServicerContext
+    ) -> predict_pb2.PredictResponse:
+        """Answers as tensorflow_model_server does once the request has its tensors."""
+        columns = {name: tf.make_ndarray(proto) for name, proto in request.inputs.items()}
+        try:
+            outputs = self._session.run(request.model_spec.signature_name, columns)
+        except RefusedError as refused:
+            context.abort(refused.code, str(refused))
+        response = predict_pb2.PredictResponse(model_spec=request.model_spec)
+        for name, output in outputs.items():
+            response.outputs[name].CopyFrom(tf.make_tensor_proto(output))
+        return response
+
+
+class BatchingServer:
+    """Serves a BatchingSession on a free port of the loopback interface, as a context manager."""
+
+    def __init__(self, session: BatchingSession) -> None:
+        self._server = grpc.server(futures.ThreadPoolExecutor(max_workers=16))
+        prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(
+            _Servicer(session), self._server
+        )
+        self.target = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
+
+    def __enter__(self) -> Self:
+        self._server.start()
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._server.stop(grace=None).wait()

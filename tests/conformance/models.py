@@ -1,0 +1,138 @@
+"""Writes the models that the suite talks to, and the configuration that serves them.
+
+    python -m tests.conformance.models DIRECTORY [MODEL...]
+
+makes DIRECTORY/MODEL/VERSION for each model, all of them by default, and DIRECTORY/models.config.
+"""
+
+from __future__ import annotations
+
+import sys
+import typing
+from collections.abc import Callable
+from pathlib import Path
+
+import tensorflow as tf
+from colcast.export import export_saved_model
+
+from tests.conformance import conformance_model, half_plus_two
+
+v1 = tf.compat.v1
+
+
+def save_half_plus_three(directory: Path) -> None:
+    """TensorFlow Serving's half_plus_three, as far as the REST API's page needs it."""
+    with v1.Graph().as_default(), v1.Session() as session:
+        examples = v1.placeholder(tf.string, [None], name="tf_example")
+        parsed = tf.io.parse_example(examples, {"x": tf.io.FixedLenFeature([1], tf.float32)})
+        x = tf.identity(parsed["x"], name="x")
+        y = v1.get_variable("a", initializer=0.5) * x + v1.get_variable("b", initializer=3.0)
+        session.run(v1.global_variables_initializer())
+        build = half_plus_two.build_signature
+        builder = v1.saved_model.Builder(str(directory))
+        builder.add_meta_graph_and_variables(
+            session,
+            [v1.saved_model.tag_constants.SERVING],
+            signature_def_map={
+                "serving_default": build({"x": x}, {"y": y}, "predict"),
+                "tensorflow/serving/regress": build(
+                    {"inputs": examples}, {"outputs": y}, "regress"
+                ),
+            },
+        )
+        builder.save()
+
+
+class Tensors(tf.Module):
+    """The inputs that the REST API's page describes row and column format with."""
+
+    @tf.function(
+        input_signature=[
+            tf.TensorSpec([None], tf.string, "tag"),
+            tf.TensorSpec([None, 5], tf.int64, "signal"),
+            tf.TensorSpec([None, 2, 2], tf.int64, "sensor"),
+        ]
+    )
+    def echo(self, tag: tf.Tensor, signal: tf.Tensor, sensor: tf.Tensor) -> dict[str, tf.Tensor]:
+        """What came, under names of its own."""
+        return {"label": tag + "!", "total": tf.reduce_sum(signal, 1), "image_bytes": tag} | {
+            "flipped": tf.reverse(sensor, [1])
+        }
+
+
+def save_tensors(directory: Path) -> None:
+    module = Tensors()
+    tf.saved_model.save(module, str(directory), signatures=module.echo)
+
+
+class Ranker(tf.Module):
+    """Scores a user's words and age beside an item; no row depends on another.
+
+    Attributes:
+        SPEC: the features of its tf.Examples.
+    """
+
+    SPEC: typing.ClassVar = {
+        "user_age": tf.io.FixedLenFeature([], tf.float32),
+        "user_words": tf.io.VarLenFeature(tf.string),
+        "item_id": tf.io.FixedLenFeature([], tf.int64),
+        "item_price": tf.io.FixedLenFeature([2], tf.float32),
+    }
+
+    def __init__(self) -> None:
+        super().__init__()
+        random = tf.random.Generator.from_seed(1)
+        self.words, self.items, self.tower, self.top = (
+            tf.Variable(random.normal(shape)) for shape in ([50, 8], [40, 8], [9, 8], [26, 1])
+        )
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
+    def serve(self, examples: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Scores serialized examples."""
+        columns = tf.io.parse_example(examples, self.SPEC)
+        words = columns["user_words"]
+        words = words.with_values(tf.strings.to_hash_bucket_fast(words.values, 50))
+        words = tf.nn.safe_embedding_lookup_sparse(self.words, words, combiner="mean")
+        age = tf.math.log1p(columns["user_age"])[:, None]
+        user = tf.nn.relu(tf.concat([words, age], 1) @ self.tower)
+        item = tf.gather(self.items, tf.math.floormod(columns["item_id"], 40))
+        together = tf.concat([item, user, user * item, columns["item_price"]], 1)
+        return {"score": tf.sigmoid(0.1 * together @ self.top)[:, 0]}
+
+
+def save_ranker(directory: Path) -> None:
+    """A ranker exported with late expansion; beside it, the model that it was made of."""
+    original = directory.parents[1] / "ranker_of_examples"
+    module = Ranker()
+    tf.saved_model.save(module, str(original), signatures=module.serve)
+    export_saved_model(original, directory, user_features=["user_*"], late=True)
+
+
+# Name: version and what writes it.
+MODELS: dict[str, tuple[int, Callable[[Path], None]]] = {
+    "conformance": (1, conformance_model.save),
+    "half_plus_two": (123, half_plus_two.save_half_plus_two),
+    "saved_model_half_plus_three": (123, save_half_plus_three),
+    "tensors": (1, save_tensors),
+    "ranker": (1, save_ranker),
+}
+
+
+def write(directory: Path, names: list[str]) -> None:
+    """Writes the models of these names and their configuration."""
+    entries = []
+    for name in names:
+        version, save = MODELS[name]
+        save(directory / name / str(version))
+        label = f' version_labels {{ key: "stable" value: {version} }}'
+        entries.append(
+            f'  config {{ name: "{name}" base_path: "{(directory / name).resolve()}" '
+            f'model_platform: "tensorflow"{label} }}\n'
+        )
+    (directory / "models.config").write_text(f"model_config_list {{\n{''.join(entries)}}}\n")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    write(Path(sys.argv[1]), sys.argv[2:] or list(MODELS))

@@ -1,0 +1,251 @@
+"""Behind a batching session no answer is another user's: requests are answered rightly or refused.
+
+    pytest tests/conformance/test_batching.py                                   batching_server.py
+    pytest tests/conformance/test_batching.py --target HOST:PORT --batching     a server of your own
+
+The model is a ranker exported with --late; what is right comes from the model it was made of.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import grpc
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
+
+from tests.conformance.batching_server import BatchingServer, BatchingSession
+from tests.conformance.conftest import write_models
+
+REFUSALS = (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.FAILED_PRECONDITION)
+ONCE = ("columnar_late", "columnar_exact")
+USERS = [
+    {"user_age": 44.0, "user_words": ["red", "unheard of", "blue"]},
+    {"user_age": 12.0, "user_words": ["green", "red", "green"]},
+    {"user_age": 30.0, "user_words": ["blue"]},
+    {"user_age": 71.0, "user_words": []},
+]
+ITEMS = [{"item_id": 7 * n % 40, "item_price": [n / 3, -1.0]} for n in range(23)]
+Scores = Callable[["Request"], Any]
+
+
+@dataclass(frozen=True)
+class Request:
+    """One user, an index of USERS, and candidates, indices of ITEMS.
+
+    `width` is that of the list: values behind its length are padding.
+    """
+
+    signature: str
+    user: int
+    items: tuple[int, ...]
+    once: bool = False  # the user as one row, whatever the number of candidates
+    width: int = 3
+
+    def columns(self) -> dict[str, Any]:
+        user, items = USERS[self.user], [ITEMS[item] for item in self.items]
+        rows = 1 if self.once else len(items)
+        words = [word.encode() for word in user["user_words"]]
+        padded = words + [b""] * (self.width - len(words))
+        return {
+            "user_age": np.full(rows, user["user_age"], np.float32),
+            "user_words": np.array([padded] * rows, object).reshape(rows, self.width),
+            "user_words/length": np.full(rows, len(words)),
+            "item_id": np.array([item["item_id"] for item in items]),
+            "item_price": np.array([item["item_price"] for item in items], np.float32),
+        }
+
+
+def example(row: dict[str, Any]) -> bytes:
+    """A row as a serialized tf.Example."""
+    message = tf.train.Example()
+    feature = message.features.feature
+    feature["user_age"].float_list.value.append(row["user_age"])
+    feature["user_words"].bytes_list.value.extend(word.encode() for word in row["user_words"])
+    feature["item_id"].int64_list.value.append(row["item_id"])
+    feature["item_price"].float_list.value.extend(row["item_price"])
+    return bytes(message.SerializeToString())
+
+
+class Batching:
+    """A server with batching on; `session` is None if it is not ours."""
+
+    def __init__(self, target: str, session: BatchingSession | None) -> None:
+        self._stub = prediction_service_pb2_grpc.PredictionServiceStub(
+            grpc.insecure_channel(target)
+        )
+        self.session = session
+
+    def scores(self, request: Request) -> Any:
+        """The scores, or the RpcError."""
+        message = predict_pb2.PredictRequest()
+        message.model_spec.name = "ranker"
+        message.model_spec.signature_name = request.signature
+        for name, column in request.columns().items():
+            message.inputs[name].CopyFrom(tf.make_tensor_proto(column))
+        try:
+            response = self._stub.Predict(message, timeout=60)
+        except grpc.RpcError as error:
+            return error
+        return tf.make_ndarray(response.outputs["score"])
+
+    def together(self, *requests: Request) -> list[Any]:
+        """The scores or errors of requests sent at the same time."""
+        with ThreadPoolExecutor(len(requests)) as threads:
+            return list(threads.map(self.scores, requests))
+
+
+@pytest.fixture(scope="module")
+def ranker_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_models(tmp_path_factory.mktemp("models"), "ranker")
+
+
+@pytest.fixture(scope="module")
+def right(ranker_directory: Path) -> Scores:
+    """The scores of the model that was exported, for the request's candidates as tf.Examples."""
+    model = tf.saved_model.load(str(ranker_directory / "ranker_of_examples"))
+
+    def score(request: Request) -> Any:
+        rows = [USERS[request.user] | ITEMS[item] for item in request.items]
+        examples = tf.constant([example(row) for row in rows])
+        return model.signatures["serving_default"](examples=examples)["score"].numpy()
+
+    return score
+
+
+@pytest.fixture
+def start(request: pytest.FixtureRequest, ranker_directory: Path) -> Callable[..., Any]:
+    """Starts the batching server, or takes the one given."""
+    given = request.config.getoption("--target", default=None)
+    if given and not request.config.getoption("--batching"):
+        pytest.skip("needs --batching")
+
+    @contextmanager
+    def started(
+        max_batch_size: int, timeout_seconds: float = 60, pad: bool = False
+    ) -> Iterator[Batching]:
+        if given:
+            yield Batching(given, None)
+            return
+        session = BatchingSession(
+            ranker_directory / "ranker" / "1",
+            max_batch_size=max_batch_size,
+            batch_timeout_seconds=timeout_seconds,
+            pad=pad,
+        )
+        with BatchingServer(session) as server:
+            yield Batching(server.target, session)
+
+    return started
+
+
+def check(answer: Any, expected: Any) -> bool:
+    """Whether the answer is one; it is then the right one, and otherwise a refusal."""
+    if isinstance(answer, grpc.RpcError):
+        assert answer.code() in REFUSALS, answer.details()
+        return False
+    np.testing.assert_allclose(answer, expected, rtol=1e-5)
+    return True
+
+
+def test_requests_with_all_rows_are_joined_and_answered_rightly(
+    start: Callable[..., Any], right: Scores
+) -> None:
+    requests = [Request("columnar", 0, (3, 1, 4)), Request("columnar", 1, (1, 5))]
+    with start(max_batch_size=5) as batching:
+        answers = batching.together(*requests)
+        assert all(check(a, right(r)) for a, r in zip(answers, requests, strict=True))
+        if batching.session:
+            assert [sorted(rows) for _, rows in batching.session.batches] == [[2, 3]]
+
+
+@pytest.mark.parametrize("signature", ["columnar", *ONCE])
+def test_a_user_sent_once_beside_candidates_is_no_batch(
+    start: Callable[..., Any], right: Scores, signature: str
+) -> None:
+    request = Request(signature, 0, (3, 1, 4), once=True)
+    with start(max_batch_size=10) as batching:
+        answered = check(batching.scores(request), right(request))
+        if batching.session:
+            assert not answered
+            assert batching.session.batches == []
+
+
+@pytest.mark.parametrize("signature", ONCE)
+def test_two_users_with_one_candidate_each_are_refused_together(
+    start: Callable[..., Any], right: Scores, signature: str
+) -> None:
+    requests = [Request(signature, user, (3,)) for user in (0, 1)]
+    with start(max_batch_size=2) as batching:
+        answers = batching.together(*requests)
+        for answer, request in zip(answers, requests, strict=True):
+            answered = check(answer, right(request))
+            if batching.session:
+                assert not answered
+                assert f"{signature}/inputs/user_" in answer.details()
+                assert "is not compatible with expected shape [1" in answer.details()
+
+
+@pytest.mark.parametrize("signature", ONCE)
+def test_a_user_alone_in_a_batch_is_answered(
+    start: Callable[..., Any], right: Scores, signature: str
+) -> None:
+    request = Request(signature, 1, (3,))
+    with start(max_batch_size=1) as batching:
+        assert check(batching.scores(request), right(request))
+
+
+def test_of_many_requests_none_is_answered_wrongly(
+    start: Callable[..., Any], right: Scores
+) -> None:
+    draw = random.Random(0)
+    requests = [
+        Request(
+            draw.choice(["columnar", *ONCE]),
+            draw.randrange(len(USERS)),
+            tuple(draw.choices(range(len(ITEMS)), k=draw.choice([1, 1, 1, 2, 5]))),
+            once=draw.random() < 0.2,
+        )
+        for _ in range(300)
+    ]
+    with start(max_batch_size=8, timeout_seconds=0.002) as batching:
+        with ThreadPoolExecutor(8) as threads:
+            answers = list(threads.map(batching.scores, requests))
+        answered = [check(a, right(r)) for a, r in zip(answers, requests, strict=True)]
+        assert any(answered)
+        if batching.session:
+            assert not all(answered)
+            assert any(len(rows) > 1 for _, rows in batching.session.batches)
+
+
+@pytest.mark.parametrize("pad", [False, True], ids=["unpadded", "pad_variable_length_inputs"])
+def test_lists_of_different_widths_need_padding(
+    start: Callable[..., Any], right: Scores, pad: bool
+) -> None:
+    """Which fills with a value of the list; its length says that this is none of it."""
+    requests = [Request("columnar", 0, (3,)), Request("columnar", 2, (5,), width=1)]
+    with start(max_batch_size=2, pad=pad) as batching:
+        answers = batching.together(*requests)
+        answered = [check(a, right(r)) for a, r in zip(answers, requests, strict=True)]
+        if batching.session:
+            assert answered == [pad, pad]
+
+
+@pytest.mark.parametrize(("width", "answered"), [(0, False), (1, True)])
+def test_an_empty_list_needs_a_width_of_one_to_be_padded(
+    start: Callable[..., Any], right: Scores, width: int, answered: bool
+) -> None:
+    requests = [Request("columnar", 0, (3,)), Request("columnar", 3, (5,), width=width)]
+    with start(max_batch_size=2, pad=True) as batching:
+        for answer, request in zip(batching.together(*requests), requests, strict=True):
+            was_answered = check(answer, right(request))
+            if batching.session:
+                assert was_answered == answered
