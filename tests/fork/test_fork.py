@@ -47,8 +47,8 @@ def test_three_lines_change_in_upstreams_files(
 
     old = (source / upstream.BUILD).read_text().splitlines()
     new = (tree / upstream.BUILD).read_text().splitlines()
-    assert new[520] == '        "//serving_patches:expand_inputs",'
-    assert [*new[:520], *new[521:]] == old
+    assert new[525] == '        "//serving_patches:expand_inputs",'
+    assert [*new[:525], *new[526:]] == old
 
 
 def test_serving_patches_become_a_package_that_uses_tensorflows_row_repeater(

@@ -1,10 +1,14 @@
-"""A miniature of TF Serving: the names of its files, our own stand-in lines around the hooks."""
+"""A miniature of TF Serving: the names of its files, our own stand-in lines around the hooks.
+
+Bazel can build it: upstream's targets are made of the TensorFlow wheel, or of a few lines here.
+"""
 
 from __future__ import annotations
 
 import subprocess
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parents[2]
 PREDICT_UTIL = "tensorflow_serving/servables/tensorflow/predict_util.cc"
 BUILD = "tensorflow_serving/servables/tensorflow/BUILD"
 TENSORFLOW_PATCH = "third_party/tensorflow/tensorflow.patch"
@@ -13,10 +17,150 @@ TENSORFLOW_COMMIT = "72fbba3d20f4616d7312b5e2b7f79daf6e82f2fa"
 CALL = "      saved_model::GetInputValues(signature, request.inputs(), *inputs));"
 INCLUDE = '#include "tensorflow_serving/servables/tensorflow/predict_util.h"'
 
+WORKSPACE = """workspace(name = "tf_serving")
 
-def filled(lines: dict[int, str], total: int) -> str:
+local_repository(
+    name = "colcast",
+    path = "{root}",
+)
+
+load("//tensorflow_serving:repo.bzl", "tensorflow_http_archive")
+load("@colcast//bazel:tensorflow_wheel.bzl", "com_google_absl", "com_google_protobuf")
+
+tensorflow_http_archive(
+    name = "org_tensorflow",
+    git_commit = "{commit}",
+    patch = "//third_party/tensorflow:tensorflow.patch",
+)
+
+com_google_absl(name = "com_google_absl")
+
+com_google_protobuf(name = "com_google_protobuf")
+
+new_local_repository(
+    name = "com_google_googletest",
+    build_file = "@colcast//bazel:googletest.BUILD",
+    path = "/usr/src/googletest",
+)
+"""
+
+# TensorFlow, patched as upstream has it patched, from the wheel.
+REPO_BZL = """load("@colcast//bazel:tensorflow_wheel.bzl", "org_tensorflow")
+
+def tensorflow_http_archive(name, git_commit, patch):
+    org_tensorflow(
+        name = name,
+        version = "2.20.0",
+        patches = [patch],
+    )
+"""
+
+# Visibility as upstream has it: what is inside sees all, what is public is said to be.
+INTERNAL = """package_group(
+    name = "internal",
+    packages = ["//tensorflow_serving/..."],
+)
+"""
+
+APIS_BUILD = """cc_library(
+    name = "predict_cc_proto",
+    hdrs = ["predict.pb.h"],
+    visibility = ["//visibility:public"],
+    deps = ["@org_tensorflow//tensorflow/core:protos_all_cc"],
+)
+"""
+
+# What the hook and its test use of the message.
+PREDICT_PB_H = """#pragma once
+#include <string>
+
+#include "google/protobuf/map.h"
+#include "tensorflow/core/framework/tensor.pb.h"
+
+namespace tensorflow::serving {
+
+class PredictRequest {
+ public:
+  using Inputs = google::protobuf::Map<std::string, tensorflow::TensorProto>;
+  const Inputs& inputs() const { return inputs_; }
+  Inputs* mutable_inputs() { return &inputs_; }
+
+ private:
+  Inputs inputs_;
+};
+
+}  // namespace tensorflow::serving
+"""
+
+PREDICT_UTIL_H = """#pragma once
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tensorflow/core/framework/tensor.h"
+#include "tensorflow/core/platform/status.h"
+#include "tensorflow/core/protobuf/meta_graph.pb.h"
+#include "tensorflow_serving/apis/predict.pb.h"
+
+namespace tensorflow::serving::internal {
+
+absl::Status PreProcessPrediction(const SignatureDef& signature, const PredictRequest& request,
+                                  std::vector<std::pair<std::string, Tensor>>* inputs,
+                                  std::vector<std::string>* output_tensor_names,
+                                  std::vector<std::string>* output_tensor_aliases);
+
+}  // namespace tensorflow::serving::internal
+"""
+
+PREDICT_UTIL_LINES = {
+    16: INCLUDE,
+    18: '#include "tensorflow/cc/saved_model/util.h"',
+    19: '#include "tensorflow/core/platform/errors.h"',
+    118: "namespace tensorflow::serving::internal {",
+    120: "absl::Status PreProcessPrediction(const SignatureDef& signature,",
+    121: "                                  const PredictRequest& request,",
+    122: "                                  std::vector<std::pair<std::string, Tensor>>* inputs,",
+    123: "                                  std::vector<std::string>*,",
+    124: "                                  std::vector<std::string>*) {",
+    126: "  TF_RETURN_IF_ERROR(",
+    127: CALL,
+    128: "  return absl::OkStatus();",
+    129: "}",
+    131: "}  // namespace tensorflow::serving::internal",
+}
+
+BUILD_LINES = {
+    1: 'package(default_visibility = ["//tensorflow_serving:internal"])',
+    398: "cc_library(",
+    399: '    name = "util",',
+    400: "    deps = [",  # of another rule
+    401: "    ],",
+    402: ")",
+    518: "cc_library(",
+    519: '    name = "predict_util",',
+    520: '    srcs = ["predict_util.cc"],',
+    521: '    hdrs = ["predict_util.h"],',
+    522: "    visibility = [",
+    523: '        "//visibility:public",',
+    524: "    ],",
+    525: "    deps = [",
+    526: '        ":util",',
+    527: '        "//tensorflow_serving/apis:predict_cc_proto",',
+    528: '        "@org_tensorflow//tensorflow/cc/saved_model:util",',
+    529: '        "@org_tensorflow//tensorflow/core:framework",',
+    530: "    ],",
+    531: ")",
+    540: "cc_library(",
+    541: '    name = "yet_another",',
+    542: "    deps = [",
+    543: "    ],",
+    544: ")",
+}
+
+
+def filled(lines: dict[int, str], total: int, comment: str) -> str:
     """A file of `total` lines with `lines` at their numbers and comments elsewhere."""
-    return "".join(f"{lines.get(n, f'// stand-in {n}')}\n" for n in range(1, total + 1))
+    return "".join(f"{lines.get(n, f'{comment} stand-in {n}')}\n" for n in range(1, total + 1))
 
 
 def write(root: Path, path: str, text: str) -> None:
@@ -26,39 +170,22 @@ def write(root: Path, path: str, text: str) -> None:
 
 def make(root: Path, *, tensorflow: str = TENSORFLOW_COMMIT, offset: int = 0) -> Path:
     """Writes the tree; `offset` moves the lines at the hooks down, as another release would."""
-    write(
-        root,
-        "WORKSPACE",
-        'workspace(name = "tf_serving")\n'
-        "tensorflow_http_archive(\n"
-        '    name = "org_tensorflow",\n'
-        f'    git_commit = "{tensorflow}",\n'
-        '    patch = "//third_party/tensorflow:tensorflow.patch",\n'
-        ")\n",
-    )
-    write(root, PREDICT_UTIL, filled({16: INCLUDE, 127 + offset: CALL}, 200))
-    write(
-        root,
-        BUILD,
-        filled(
-            {
-                400: "    deps = [",  # of another rule
-                518: "cc_library(",
-                519: '    name = "predict_util",',
-                520: "    deps = [",
-                521: '        ":util",',
-                522: "    ],",
-                523: ")",
-                530: "    deps = [",  # of yet another rule
-            },
-            600,
-        ),
-    )
+    write(root, "WORKSPACE", WORKSPACE.format(root=ROOT, commit=tensorflow))
+    write(root, ".bazelrc", f"import {ROOT}/.bazelrc\n")
+    moved = {n + offset if n > 100 else n: line for n, line in PREDICT_UTIL_LINES.items()}
+    write(root, PREDICT_UTIL, filled(moved, 200, "//"))
+    write(root, BUILD, filled(BUILD_LINES, 600, "#"))
+    write(root, PREDICT_UTIL.replace(".cc", ".h"), PREDICT_UTIL_H)
+    write(root, "tensorflow_serving/BUILD", INTERNAL)
+    write(root, "tensorflow_serving/repo.bzl", REPO_BZL)
+    write(root, "tensorflow_serving/apis/BUILD", APIS_BUILD)
+    write(root, "tensorflow_serving/apis/predict.pb.h", PREDICT_PB_H)
+    write(root, "third_party/tensorflow/BUILD", "")
     write(
         root,
         TENSORFLOW_PATCH,
-        "diff --git a/stand_in b/stand_in\n--- a/stand_in\n+++ b/stand_in\n"
-        "@@ -1,1 +1,1 @@\n-old\n+new\n",
+        "diff --git a/stand_in b/stand_in\nnew file mode 100644\n--- /dev/null\n+++ b/stand_in\n"
+        "@@ -0,0 +1,1 @@\n+upstream's own\n",
     )
     return root
 

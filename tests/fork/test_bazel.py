@@ -1,0 +1,110 @@
+"""Bazel builds the patched tree: upstream's targets are stand-ins, ours are what the fork gets."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+HOOKED = "//tensorflow_serving/servables/tensorflow:predict_util"
+OURS = ("//serving_patches/...", "@org_tensorflow//tf_patches/...")
+BUILD = "tensorflow_serving/servables/tensorflow/BUILD"
+PREDICT_UTIL = "tensorflow_serving/servables/tensorflow/predict_util.cc"
+Bazel = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory, upstream: ModuleType) -> Path:
+    """The miniature tree, patched."""
+    directory = tmp_path_factory.mktemp("fork")
+    source = upstream.make(directory / "upstream")
+    command = [sys.executable, "-m", "fork", "--serving", source, "--tree", directory / "tree"]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    return directory / "tree"
+
+
+@pytest.fixture(scope="module")
+def bazel(tree: Path) -> Iterator[Bazel]:
+    """Runs Bazel in the tree."""
+    if not shutil.which("bazel"):
+        pytest.skip("no bazel: `make bazel` installs it")
+    environment = {**os.environ, "COLCAST_PYTHON": sys.executable}
+
+    def run(command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        options = ["--jobs=2", "--noshow_progress", "--build_tag_filters=", "--test_tag_filters="]
+        return subprocess.run(
+            [ROOT / "tools" / "bazel", command, *(options if arguments else []), *arguments],
+            cwd=tree, env=environment, capture_output=True, text=True,
+        )  # fmt: skip
+
+    yield run
+    run("shutdown")
+
+
+def red(done: subprocess.CompletedProcess[str], *parts: str) -> None:
+    assert done.returncode != 0
+    for part in parts:
+        assert part in done.stderr, done.stderr
+
+
+@pytest.fixture
+def edit(tree: Path) -> Iterator[Callable[[str, str, str], None]]:
+    """Replaces text in a file of the tree, for one test."""
+    before: dict[Path, str] = {}
+
+    def replace(path: str, old: str, new: str) -> None:
+        text = before.setdefault(tree / path, (tree / path).read_text())
+        assert old in text
+        (tree / path).write_text(text.replace(old, new))
+
+    yield replace
+    for path, text in before.items():
+        path.write_text(text)
+
+
+def test_every_label_exists_and_may_be_used(bazel: Bazel) -> None:
+    done = bazel("build", "--nobuild", HOOKED, *OURS)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_hooked_library_expands_what_came_once(bazel: Bazel) -> None:
+    done = bazel("test", "//serving_patches:hook_test")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 test passes" in done.stdout
+
+
+def test_without_the_call_the_hooks_test_fails(
+    bazel: Bazel, edit: Callable[[str, str, str], None]
+) -> None:
+    edit(PREDICT_UTIL, "colcast::ExpandedInputValues", "saved_model::GetInputValues")
+    done = bazel("test", "//serving_patches:hook_test")
+    assert done.returncode != 0
+    assert "HookTest.PredictExpandsTheUsersRow" in done.stdout
+
+
+def test_a_label_that_does_not_exist_is_an_error(
+    bazel: Bazel, edit: Callable[[str, str, str], None]
+) -> None:
+    edit(BUILD, "//serving_patches:expand_inputs", "//serving_patches:expanded_inputs")
+    red(bazel("build", "--nobuild", HOOKED), "no such target '//serving_patches:expanded_inputs'")
+
+
+def test_a_library_that_the_hook_may_not_see_is_an_error(
+    bazel: Bazel, edit: Callable[[str, str, str], None]
+) -> None:
+    edit("serving_patches/BUILD", "//visibility:public", "//visibility:private")
+    red(bazel("build", "--nobuild", HOOKED), "'//serving_patches:expand_inputs' is not visible")
+
+
+def test_a_dependency_that_is_missing_is_an_error(
+    bazel: Bazel, edit: Callable[[str, str, str], None]
+) -> None:
+    edit(BUILD, '        "//serving_patches:expand_inputs",\n', "")
+    red(bazel("build", HOOKED), "predict_util.cc", "serving_patches/expand_inputs.h")
