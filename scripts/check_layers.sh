@@ -1,21 +1,72 @@
 #!/usr/bin/env bash
-# The rules about who may include or import what (CONTRIBUTING.md, "Layers").
+# Who may include or import whom: the arrows of CONTRIBUTING.md, "Layers", each of them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 failed=0
+fail() {
+  printf 'layers: %s\n' "$1" >&2
+  failed=1
+}
 forbid() {  # what, pattern, exception, then git pathspecs
   local what=$1 pattern=$2 exception=$3
   shift 3
-  if git grep -nE --untracked -e "$pattern" --and --not -e "$exception" -- "$@"; then
-    printf 'layers: %s\n' "$what" >&2
-    failed=1
-  fi
+  if git grep -nE --untracked -e "$pattern" --and --not -e "$exception" -- "$@"; then fail "$what"; fi
 }
 none='$^'
+
+# C++: a folder, then what it may include besides itself; `shared` is server/*.h.
+declared=
+includes() {
+  local folder=$1 allowed
+  shift
+  declared+=" $folder "
+  allowed=$(printf '|%s/' "$folder" "$@")
+  allowed=${allowed//shared\//server\/[a-z0-9_]+\\.h}
+  forbid "$folder includes of our folders only: $folder $*" \
+    '#include "(server|serving_patches|tf_patches)/' "#include \"(${allowed:1})" "$folder/*.h" "$folder/*.cc"
+}
+includes tf_patches
+includes serving_patches tf_patches
+includes server/wire
+includes server/states server/wire
+includes server/scheduling server/wire
+includes server/engine server/states server/wire serving_patches tf_patches
+includes server/inference server/engine server/wire
+includes server/metrics server/engine server/wire
+includes server/models server/engine server/inference server/wire shared
+includes server/http server/inference server/metrics server/models server/scheduling server/wire shared
+includes server/rpc server/inference server/metrics server/models server/scheduling server/wire shared
+for folder in server/*/; do
+  folder=${folder%/}
+  case "$declared server/flags server/fuzz server/protos server/__pycache__ " in # flags and fuzz use all
+    *" $folder "*) ;;
+    *) fail "$folder: scripts/check_layers.sh does not say what it may include" ;;
+  esac
+done
+forbid 'of server/engine, only engine.h is included elsewhere' \
+  '#include "server/engine/' '"server/engine/engine\.h"' 'server/*.h' 'server/*.cc' ':!server/engine/'
 generated='\.pb\.h"'  # of TensorFlow's protos, made for the server's own protobuf
 forbid 'only server/engine, tf_patches and serving_patches include TensorFlow headers' \
   '#include [<"](tensorflow|tsl|xla)/' "$generated" \
-  '*.h' '*.cc' ':!server/engine/' ':!tf_patches/' ':!serving_patches/' ':!fork/'
-forbid 'server/wire includes neither TensorFlow nor gRPC' '#include [<"](tensorflow|grpc|grpcpp)/' "$none" 'server/wire/'
+  '*.h' '*.cc' ':!server/engine/' ':!tf_patches/' ':!serving_patches/'
+forbid 'server/wire and server/states include neither TensorFlow nor gRPC' \
+  '#include [<"](tensorflow|grpc|grpcpp)/' "$none" 'server/wire/*' 'server/states/*'
+
+# Python: a package, then those it may import besides itself.
+imports() {
+  local package=$1 allowed
+  allowed=$(printf '|%s' "$@")
+  forbid "$package imports of our packages only: $*" '^ *(from|import) (colcast|fork|tests)\b' \
+    "^ *(from|import) (colcast\.)?(${allowed:1})\b" "$package/*.py"
+  forbid "$package imports another package's private module" \
+    '^ *(from|import) colcast\.[a-z_.]+(\._| import _)' "colcast\.$package\b" "$package/*.py"
+}
+imports client
+imports cli
+imports export cli
+imports server cli
+imports zoo export
+imports loadtest cli client export server zoo
+imports fork
 forbid 'the client imports no TensorFlow' '^ *(import|from) tensorflow' "$none" 'client/'
 exit $failed

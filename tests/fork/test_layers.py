@@ -1,0 +1,79 @@
+"""scripts/check_layers.sh finds every kind of wrong arrow."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "check_layers.sh"
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A repository without sources."""
+    (tmp_path / "scripts").mkdir()
+    shutil.copy(SCRIPT, tmp_path / "scripts")
+    (tmp_path / "server" / "wire").mkdir(parents=True)
+    subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
+    return tmp_path
+
+
+def check(tree: Path, file: str, line: str) -> subprocess.CompletedProcess[str]:
+    """Runs the script with one file in the tree."""
+    (tree / file).parent.mkdir(parents=True, exist_ok=True)
+    (tree / file).write_text(line + "\n")
+    command = ["bash", tree / "scripts" / "check_layers.sh"]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize(
+    ("file", "line"),
+    [
+        ("server/wire/utf8.cc", '#include "server/log.h"'),
+        ("server/wire/utf8.cc", "#include <grpc/grpc.h>"),
+        ("server/states/store.h", '#include "server/engine/engine.h"'),
+        ("server/scheduling/worker_pool.cc", '#include "server/metrics/metrics.h"'),
+        ("server/engine/model.cc", '#include "server/models/loader.h"'),
+        ("server/inference/classify.cc", '#include "server/engine/model.h"'),
+        ("server/models/loader.cc", '#include "server/scheduling/worker_pool.h"'),
+        ("server/http/router.cc", '#include "server/rpc/status.h"'),
+        ("server/rpc/status.cc", '#include "tensorflow/core/framework/tensor.h"'),
+        ("serving_patches/phrases.h", '#include "server/wire/bytes.h"'),
+        ("tf_patches/repeat_row.cc", '#include "serving_patches/phrases.h"'),
+        ("server/a_new_folder/x.cc", ""),
+        ("client/_flow.py", "    import tensorflow as tf"),
+        ("client/_flow.py", "from colcast.export import export_saved_model"),
+        ("export/_plan.py", "from colcast.client import Client"),
+        ("zoo/registry.py", "import colcast.loadtest.run"),
+        ("loadtest/run.py", "from colcast.client._wire import encode"),
+        ("loadtest/run.py", "from colcast.client import _wire"),
+        ("fork/hooks.py", "from colcast.client import Client"),
+        ("export/_plan.py", "from tests.late import ranker"),
+    ],
+)
+def test_a_wrong_arrow_is_shown(tree: Path, file: str, line: str) -> None:
+    done = check(tree, file, line)
+    assert done.returncode == 1
+    assert "layers: " in done.stderr
+    assert f"{file}:1:{line}" in done.stdout or file.rsplit("/", 1)[0] in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("file", "line"),
+    [
+        ("server/http/router.cc", '#include "server/log.h"'),
+        ("server/models/loader.cc", '#include "server/engine/engine.h"'),
+        ("server/engine/wire_column.cc", '#include "tf_patches/repeat_row.h"'),
+        ("server/flags/flags.cc", '#include "server/rpc/grpc_server.h"'),
+        ("server/models/config.cc", '#include "tensorflow/core/protobuf/config.pb.h"'),
+        ("loadtest/run.py", "from colcast.client.wire import encode"),
+        ("client/_flow.py", "from colcast.client._wire import encode"),
+        ("export/cli.py", "from colcast.cli.console import report_console"),
+    ],
+)
+def test_a_right_one_is_not(tree: Path, file: str, line: str) -> None:
+    done = check(tree, file, line)
+    assert done.returncode == 0, done.stdout + done.stderr
