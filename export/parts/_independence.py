@@ -4,6 +4,7 @@ Found by running: different rows together, in another order, repeated and alone.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 from colcast.export.late._findings import Finding, Findings, Kind, Probe, _equal, _merged
@@ -47,8 +48,16 @@ def classify_rows(probe: Probe, batches: Iterable[Columns], tolerance: float) ->
                 finding = Finding(
                     Kind.OTHER, finding.shape, reason="a row depends on its place", counts_rows=True
                 )
-            found[tensor] = _merged(found[tensor], finding) if tensor in found else finding
+            found[tensor] = _together(found[tensor], finding) if tensor in found else finding
     return found
+
+
+def _together(one: Finding, other: Finding) -> Finding:
+    """One finding for two batches; what counts rows does so in every batch."""
+    merged = _merged(one, other)
+    if one.kind is other.kind is Kind.OTHER:
+        return replace(merged, counts_rows=one.counts_rows and other.counts_rows)
+    return merged
 
 
 def _classify(whole: Array, ones: list[Array], rows: int, tolerance: float) -> Finding:
@@ -67,10 +76,8 @@ def _classify(whole: Array, ones: list[Array], rows: int, tolerance: float) -> F
                 reason = f"row {row} of {rows} is another one alone"
                 return Finding(Kind.OTHER, shape, reason=reason, counts_rows=is_float)
         return Finding(Kind.ROW, (1, *_inner(whole, ones)))
-    if _are_blocks(whole, ones, rows, tolerance):
-        return Finding(Kind.OTHER, shape, reason="has several values in a row or none")
     reason = f"shape {list(shape)} alone, {list(whole.shape)} at {rows} rows"
-    return Finding(Kind.OTHER, shape, reason=reason, counts_rows=is_float and rows <= _ALONE)
+    return Finding(Kind.OTHER, shape, reason=reason)
 
 
 def _same_without_padding(ones: list[Array], short: list[Array], tolerance: float) -> bool:
@@ -87,15 +94,6 @@ def _fits(one: Array, whole: Array) -> bool:
 def _inner(whole: Array, ones: list[Array]) -> tuple[int | None, ...]:
     shapes = {one.shape[1:] for one in ones} | {whole.shape[1:]}
     return tuple(sizes[0] if len(set(sizes)) == 1 else None for sizes in zip(*shapes, strict=True))
-
-
-def _are_blocks(whole: Array, ones: list[Array], rows: int, tolerance: float) -> bool:
-    """Whether the rows' values stand one after the other, as those of a sparse feature do."""
-    if rows != len(ones) or not whole.ndim or any(one.ndim != whole.ndim for one in ones):
-        return False
-    if any(one.shape[1:] != whole.shape[1:] for one in ones):
-        return False
-    return _equal(np.concatenate(ones), whole, tolerance)
 
 
 def _same_rows(mixed: Array, whole: Array, order: Array, tolerance: float) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-_SHOWN = 12
+_SHOWN = 4
 
 
 @dataclass(frozen=True)

@@ -153,6 +153,18 @@ def test_keys_of_attention_are_states_of_any_length(model: Any) -> None:
     assert (1, None, 6) in [state.shape for state in report.user_states]
 
 
+def test_look_ups_of_each_different_id_once_stay_with_the_user(model: Any) -> None:
+    def build(c: Columns) -> Columns:
+        ids, which = tf.unique(tf.reshape(tf.math.floormod(c["clicked"], 20), [-1]))
+        each = tf.gather(tf.gather(variable("table", 20, 6), ids), which)
+        each = tf.reshape(each, [-1, tf.shape(c["clicked"])[1], 6])
+        mask = tf.sequence_mask(c["clicked/length"], tf.shape(each)[1], tf.float32)[:, :, None]
+        return {"score": tf.reduce_sum(tf.reduce_sum(each * mask, 1) * c["price"], 1)}
+
+    report = _Parts(model, build).report
+    assert [state.shape for state in report.user_states] == [(1, 6)]
+
+
 def test_an_op_over_all_candidates_runs_with_the_pair(model: Any) -> None:
     def listwise(c: Columns) -> Columns:
         price = tf.nn.softmax(c["price"], axis=0)
