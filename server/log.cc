@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <ctime>
 
+#include "server/json_escape.h"
 #include "server/wire/utf8.h"
 
 namespace colcast {
@@ -56,30 +57,19 @@ size_t CharacterSize(std::string_view text) {
   return 0;
 }
 
-void AppendEscaped(char c, std::string* out) {
-  if (c == '"' || c == '\\') {
-    *out += '\\';
-    *out += c;
-  } else if (c == '\n') {
-    *out += "\\n";
-  } else if (static_cast<unsigned char>(c) < 0x20) {
-    char escaped[8];
-    std::snprintf(escaped, sizeof(escaped), "\\u%04x", c);
-    *out += escaped;
-  } else {
-    *out += c;
-  }
-}
-
 }  // namespace
 
 std::string JsonQuoted(std::string_view text) {
   std::string out = "\"";
   while (!text.empty()) {
     const size_t size = CharacterSize(text);
-    if (size == 1) AppendEscaped(text[0], &out);
-    if (size == 0) out += "\\ufffd";
-    if (size > 1) out.append(text.substr(0, size));
+    if (size == 0) {
+      out += "\\ufffd";
+    } else if (NeedsJsonEscape(text[0])) {
+      AppendJsonEscape(text[0], &out);
+    } else {
+      out.append(text.substr(0, size));
+    }
     text.remove_prefix(std::max<size_t>(1, size));
   }
   return out + '"';

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "server/json_escape.h"
+
 namespace colcast::http {
 namespace {
 
@@ -25,41 +27,15 @@ void AppendFloat(Float value, std::string* json) {
   if (whole) json->append(".0");
 }
 
-void AppendEscaped(char c, std::string* json) {
-  constexpr char kDigits[] = "0123456789ABCDEF";
-  json->push_back('\\');
-  switch (c) {
-    case '"':
-    case '\\':
-      return json->push_back(c);
-    case '\b':
-      return json->push_back('b');
-    case '\f':
-      return json->push_back('f');
-    case '\n':
-      return json->push_back('n');
-    case '\r':
-      return json->push_back('r');
-    case '\t':
-      return json->push_back('t');
-    default:
-      json->append("u00");
-      json->push_back(kDigits[c >> 4]);
-      json->push_back(kDigits[c & 15]);
-  }
-}
-
-bool NeedsEscape(char c) { return static_cast<unsigned char>(c) < 0x20 || c == '"' || c == '\\'; }
-
 }  // namespace
 
 void AppendString(std::string_view text, std::string* json) {
   json->push_back('"');
   size_t plain = 0;
   for (size_t i = 0; i < text.size(); ++i) {
-    if (!NeedsEscape(text[i])) continue;
+    if (!NeedsJsonEscape(text[i])) continue;
     json->append(text.substr(plain, i - plain));
-    AppendEscaped(text[i], json);
+    AppendJsonEscape(text[i], json);
     plain = i + 1;
   }
   json->append(text.substr(plain));
