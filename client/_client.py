@@ -1,12 +1,15 @@
 """RankingClient: the blocking client."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from typing import Any, Self
 
 from colcast.client._errors import ServerError
 from colcast.client._flow import Flow, Result, Steps
 from colcast.client._outputs import Ranking
 from colcast.client._prepared import PreparedItems
+from colcast.client._request import MANY_IN_FLIGHT, Group
 from colcast.client._schema import ModelSchema
 from colcast.client._settings import ClientSettings, Target
 from colcast.client._telemetry import call_span
@@ -90,8 +93,8 @@ class RankingClient(ClientSettings):
         """Scores the candidates of several users, in one request where the server can.
 
         The model must have been exported with --late, the server be colcast's; others get one
-        request per user, one after the other. So do users with more than 4,096 candidates;
-        smaller ones are packed into requests of at most so many.
+        request per user. So do users with more than 4,096 candidates; smaller ones are packed
+        into requests of at most so many. At most 8 requests are under way at a time.
 
         Args:
             pairs: (user, items) for each, as for `rank`.
@@ -108,8 +111,16 @@ class RankingClient(ClientSettings):
             SchemaError: the model has no signature for the target.
             ServerError: the server refused, or did not answer in time.
         """
-        steps = self._flow.rank_many(pairs, target, outputs)
-        return self._run("rank_many", steps, timeout_seconds, metadata, each=True)
+        groups = self._run("rank_many", self._flow.group(pairs, target, outputs), timeout_seconds)
+
+        def ranked(group: Group) -> list[Ranking]:
+            steps = self._flow.rank_group(group)
+            return self._run("rank_many", steps, timeout_seconds, metadata, each=True)
+
+        if len(groups) <= 1:
+            return ranked(groups[0]) if groups else []
+        with ThreadPoolExecutor(MANY_IN_FLIGHT) as pool:
+            return list(chain.from_iterable(pool.map(ranked, groups)))
 
     def prefetch(
         self,

@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Any, Self
 
 from colcast.client._errors import ServerError
 from colcast.client._flow import Flow, Result, Steps
 from colcast.client._outputs import Ranking
 from colcast.client._prepared import PreparedItems
+from colcast.client._request import MANY_IN_FLIGHT, Group
 from colcast.client._schema import ModelSchema
 from colcast.client._settings import ClientSettings, Target
 from colcast.client._telemetry import call_span
@@ -61,8 +63,23 @@ class AsyncRankingClient(ClientSettings):
         metadata: Metadata = (),
     ) -> list[Ranking]:
         """Scores the candidates of several users; see `RankingClient.rank_many`."""
-        steps = self._flow.rank_many(pairs, target, outputs)
-        return await self._run("rank_many", steps, timeout_seconds, metadata, each=True, large=True)
+        steps = self._flow.group(pairs, target, outputs)
+        groups = await self._run("rank_many", steps, timeout_seconds, large=True)
+        turns = asyncio.Semaphore(MANY_IN_FLIGHT)
+
+        async def ranked(group: Group) -> list[Ranking]:
+            async with turns:
+                steps = self._flow.rank_group(group)
+                return await self._run(
+                    "rank_many", steps, timeout_seconds, metadata, each=True, large=True
+                )
+
+        tasks = [asyncio.ensure_future(ranked(group)) for group in groups]
+        try:
+            return list(chain.from_iterable(await asyncio.gather(*tasks)))
+        finally:
+            for task in tasks:
+                task.cancel()
 
     async def prefetch(
         self,

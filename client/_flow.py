@@ -112,22 +112,30 @@ class Flow:
         prepare_items((yield from self.schema()), prepared, options)
         return prepared
 
-    def rank_many(
-        self,
-        pairs: Sequence[tuple[Any, Any]],
-        target: Target | None,
-        outputs: Sequence[str],
-    ) -> Steps[list[Ranking]]:
-        """Scores several users' items: in one request, or one per user."""
+    def group(
+        self, pairs: Sequence[tuple[Any, Any]], target: Target | None, outputs: Sequence[str]
+    ) -> Steps[list[Group]]:
+        """Divides users into those that are asked for in one request."""
         options = self._options(target, outputs)
         schema = yield from self.schema()
-        rankings: list[Ranking] = []
-        for group in grouped(schema, pairs, options):
-            if group.plan is not None and self._several.ask():
-                rankings += yield from self._ask_joined(group, options)
+        return grouped(schema, pairs, options, together=self._several.ask())
+
+    def rank_group(self, group: Group) -> Steps[list[Ranking]]:
+        """Scores the items of a group's users in one request, or else in one per user."""
+        if group.plan is not None:
+            try:
+                reply = yield _predict(build_joined(group.plan, group.batches, group.options))
+            except ServerError as error:
+                if error.code not in _REFUSED_CODES:
+                    raise
             else:
-                for user, items in group.pairs:
-                    rankings.append((yield from self._ask(Rows(items, user), options)))
+                self._several.granted()
+                return self._answered(reply).split([batch.rows for batch in group.batches])
+        rankings = []
+        for user, items in group.pairs:
+            rankings.append((yield from self._ask(Rows(items, user), group.options)))
+        if group.plan is not None:
+            self._several.refused()
         return rankings
 
     def prefetch(self, user: Any) -> Steps[bool]:
@@ -190,22 +198,6 @@ class Flow:
             if built.target == "late":
                 self._late.granted()
         return self._answered(reply)
-
-    def _ask_joined(self, group: Group, options: RequestOptions) -> Steps[list[Ranking]]:
-        """One request for a group of users; one per user if the server does not know such."""
-        assert group.plan is not None
-        try:
-            reply = yield _predict(build_joined(group.plan, group.batches, options))
-        except ServerError as error:
-            if error.code not in _REFUSED_CODES:
-                raise
-            rankings = []
-            for user, items in group.pairs:
-                rankings.append((yield from self._ask(Rows(items, user), options)))
-            self._several.refused()
-            return rankings
-        self._several.granted()
-        return self._answered(reply).split([batch.rows for batch in group.batches])
 
     def _another_way(
         self,

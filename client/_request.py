@@ -117,28 +117,43 @@ def prepare_items(schema: ModelSchema, items: PreparedItems, options: RequestOpt
         prepare_items(schema, items, replace(options, late=False))
 
 
+MANY_IN_FLIGHT = 8
+"""How many requests for several users are under way at a time: enough to keep a server busy."""
+
+
 @dataclass(frozen=True, slots=True)
 class Group:
     """Users that are asked for together.
 
     Attributes:
         pairs: (user, items) for each.
+        options: how to ask.
         plan: how one request asks for all of them; None: each is asked for alone.
         batches: the columns of each, where there is a plan.
     """
 
     pairs: Sequence[tuple[Any, Any]]
+    options: RequestOptions
     plan: Plan | None = None
     batches: Sequence[Batch] = ()
 
 
 def grouped(
-    schema: ModelSchema, pairs: Sequence[tuple[Any, Any]], options: RequestOptions
+    schema: ModelSchema,
+    pairs: Sequence[tuple[Any, Any]],
+    options: RequestOptions,
+    together: bool = True,
 ) -> list[Group]:
     """Pairs of user and items, in their order, in groups of at most 4,096 candidates.
 
     Larger requests gain nothing from company. Only the late signature tells the users' columns
     from the items', so with any other each user is asked for alone.
+
+    Args:
+        schema: the served model's.
+        pairs: (user, items) for each.
+        options: how to ask.
+        together: whether the server may take several users in one request.
 
     Raises:
         InputError: a pair's data does not fit the signature.
@@ -151,11 +166,12 @@ def grouped(
     plan = plan_for(
         schema, options.target, settings.signature, options.server_expands, options.late
     )
-    if plan.target != "late" or any(f.kind is Kind.WHOLE for f in plan.features.values()):
-        return [Group([pair]) for pair in pairs]
+    together &= plan.target == "late"
+    if not together or any(f.kind is Kind.WHOLE for f in plan.features.values()):
+        return [Group([pair], options) for pair in pairs]
     batches = [_batch(plan, Rows(items, user), options)[1] for user, items in pairs]
     if options.target == "auto" and any(_user_varies(plan, batch) for batch in batches):
-        return [Group([pair]) for pair in pairs]
+        return [Group([pair], options) for pair in pairs]
     groups, start, rows = [], 0, 0
     for number, batch in enumerate(batches):
         if number > start and rows + batch.rows > _ROWS_TOGETHER:
@@ -164,7 +180,9 @@ def grouped(
         rows += batch.rows
     groups.append(slice(start, len(pairs)))
     return [
-        Group(pairs[g], plan, batches[g]) if g.stop - g.start > 1 else Group(pairs[g])
+        Group(pairs[g], options, plan, batches[g])
+        if g.stop - g.start > 1
+        else Group(pairs[g], options)
         for g in groups
         if g.stop > g.start
     ]

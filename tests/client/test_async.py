@@ -1,11 +1,14 @@
 """The asyncio client: the same steps, awaited."""
 
 import asyncio
+import threading
+import time
 from typing import Any
 
 import grpc
 import pytest
 from colcast.client import AsyncRankingClient, ColcastError, InputError, ModelSchema, ServerError
+from colcast.client._request import build_request
 
 from .conftest import ITEMS, USER
 from .test_transport import metadata, scores, unavailable_until
@@ -68,3 +71,42 @@ def test_one_client_for_several_event_loops(scripted: Any, schema: ModelSchema) 
     client = AsyncRankingClient(server.address, "movies", timeout_seconds=10)
     for _ in range(2):
         assert asyncio.run(client.rank(USER, ITEMS)).order.tolist() == [2, 1, 0]
+
+
+async def test_time_in_which_other_tasks_encode_is_not_the_servers(
+    scripted: Any, schema: ModelSchema, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = scripted(
+        GetModelMetadata=lambda *_: metadata(schema), Predict=lambda request, _: scores(request)
+    )
+
+    def slow(*args: Any) -> Any:
+        time.sleep(0.3)
+        return build_request(*args)
+
+    monkeypatch.setattr("colcast.client._flow.build_request", slow)
+    async with AsyncRankingClient(server.address, "movies", timeout_seconds=2) as client:
+        await client.schema()
+        await asyncio.gather(*[client.rank(USER, ITEMS) for _ in range(10)])
+    assert server.count("Predict") == 10
+
+
+async def test_many_candidates_are_encoded_beside_the_loop(
+    scripted: Any, schema: ModelSchema, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = scripted(
+        GetModelMetadata=lambda *_: metadata(schema), Predict=lambda request, _: scores(request)
+    )
+    goes_on = threading.Event()
+
+    def waits_for_the_loop(*args: Any) -> Any:
+        assert goes_on.wait(60)
+        return build_request(*args)
+
+    monkeypatch.setattr("colcast.client._flow.build_request", waits_for_the_loop)
+    async with AsyncRankingClient(server.address, "movies", timeout_seconds=10) as client:
+        call = asyncio.ensure_future(client.rank(USER, ITEMS * 400))
+        while not server.count("GetModelMetadata"):
+            await asyncio.sleep(0.01)
+        goes_on.set()
+        assert len((await call).scores) == 1200
