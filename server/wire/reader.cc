@@ -48,13 +48,6 @@ bool Reader::ReadShortNumber(uint64_t* value, const char* too_long) {
   return Fail(too_long);
 }
 
-bool Reader::ReadVarint32(uint32_t* value) {
-  uint64_t number;
-  if (!ReadShortNumber(&number, "varint longer than 5 bytes")) return false;
-  *value = static_cast<uint32_t>(number);
-  return true;
-}
-
 bool Reader::ReadLongTag(uint32_t* tag) {
   uint64_t value;
   if (!ReadShortNumber(&value, "tag longer than 5 bytes")) return false;

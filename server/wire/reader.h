@@ -77,10 +77,6 @@ class Reader {
     return ReadLongVarint(value);
   }
 
-  // At most five bytes, as TensorFlow writes the lengths of strings; bits beyond the 32nd are
-  // dropped.
-  bool ReadVarint32(uint32_t* value);
-
   // Requires size <= left().
   Bytes Take(size_t size) {
     const Bytes bytes(at_, std::min(size, static_cast<size_t>(end_ - at_)), size, rest_);
