@@ -1,8 +1,27 @@
 #!/bin/bash
-# Whether the server answers HTTP on a port of this machine: healthcheck [PORT]. The image has
-# neither curl nor grpc_health_probe, but bash speaks TCP.
+# Whether the server answers HTTP on a port of this machine: healthcheck [PORT]. Of a server with TLS,
+# whether it answers a handshake. The image has neither curl nor openssl, but bash speaks TCP.
 set -euo pipefail
-exec 3<>"/dev/tcp/127.0.0.1/${1:-8501}"
-printf 'GET / HTTP/1.0\r\n\r\n' >&3
-IFS=' ' read -r -t 5 _ code _ <&3
-[ "$code" = 200 ]
+port=${1:-8501}
+
+# A TLS 1.2 ClientHello: record, handshake, version, random, no session; six cipher suites; the
+# groups, point formats and signature algorithms that they need.
+hello='\x16\x03\x01\x00\x5d\x01\x00\x00\x59\x03\x03'
+hello+=$(printf '\\x00%.0s' {1..33})
+hello+='\x00\x0c\xc0\x2b\xc0\x2f\xcc\xa9\xcc\xa8\xc0\x2c\xc0\x30\x01\x00\x00\x24'
+hello+='\x00\x0a\x00\x08\x00\x06\x00\x1d\x00\x17\x00\x18\x00\x0b\x00\x02\x01\x00'
+hello+='\x00\x0d\x00\x0e\x00\x0c\x04\x03\x08\x04\x04\x01\x05\x03\x08\x05\x08\x06'
+
+answers_http() {
+  exec 3<>"/dev/tcp/127.0.0.1/$port"
+  printf 'GET / HTTP/1.0\r\n\r\n' >&3
+  IFS=' ' read -r -t 5 _ code _ <&3 && [ "$code" = 200 ]
+}
+
+answers_tls() {
+  exec 3<>"/dev/tcp/127.0.0.1/$port"
+  printf '%b' "$hello" >&3
+  LC_ALL=C read -r -t 5 -N 1 kind <&3 && [ "$kind" = $'\x16' ] # a handshake's record
+}
+
+answers_http 2>/dev/null || answers_tls

@@ -29,9 +29,22 @@ std::string Now(const char* date_format) {
   return std::string(date, length) + milliseconds;
 }
 
+// A line stays one line, and a terminal's.
+void AppendPrintable(char c, std::string* out) {
+  const auto byte = static_cast<unsigned char>(c);
+  if (byte >= 0x20 && byte != 0x7f) {
+    *out += c;
+    return;
+  }
+  char escaped[8];
+  std::snprintf(escaped, sizeof(escaped), "\\x%02x", byte);
+  *out += escaped;
+}
+
 std::string TextLine(const char* severity, std::string_view message) {
   std::string line = Now("%Y-%m-%d %H:%M:%S") + ' ' + severity + ' ';
-  return line.append(message) + '\n';
+  for (const char c : message) AppendPrintable(c, &line);
+  return line + '\n';
 }
 
 std::string JsonLine(const char* severity, std::string_view message, const LogFields& fields) {

@@ -6,6 +6,7 @@
 namespace colcast {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::MatchesRegex;
 
 TEST(JsonQuotedTest, EscapesWhatJsonDoesNotAllow) {
@@ -27,6 +28,13 @@ TEST_F(LogTest, WritesTextUnlessToldOtherwise) {
   LogWarning("model \"m\": \"why\"", {"m", 3});
   EXPECT_THAT(::testing::internal::GetCapturedStderr(),
               MatchesRegex("....-..-.. ..:..:..[.]...Z WARNING model \"m\": \"why\"\n"));
+}
+
+TEST_F(LogTest, ALineStaysOne) {
+  ::testing::internal::CaptureStderr();
+  LogInfo("model \"a\n2026-01-01 ERROR b\x1b[2J\"");
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              EndsWith("INFO model \"a\\x0a2026-01-01 ERROR b\\x1b[2J\"\n"));
 }
 
 TEST_F(LogTest, WritesAnObjectALine) {

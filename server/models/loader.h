@@ -33,8 +33,8 @@ class Loader {
     std::string model_name;
     VersionDirectory directory;
     int attempt = 1;
-    // Off while there is no request to protect: threads that TensorFlow starts with the first
-    // model, and keeps for requests, would inherit it.
+    // Off until the server is ready, for there is no request to protect: threads that TensorFlow
+    // starts with the first model, and keeps for requests, would inherit it.
     bool low_priority = true;
   };
 

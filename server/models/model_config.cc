@@ -19,6 +19,10 @@ namespace {
 
 using google::protobuf::TextFormat;
 
+// TensorFlow Serving's words, which operators look for in logs.
+const std::string kDoesNotParse =
+    "Error parsing text-format tensorflow.serving.ModelServerConfig: ";
+
 constexpr char kTensorFlow[] = "tensorflow";
 // The messages nest five deep; only an Any could ask for more.
 constexpr int kMaxNesting = 16;
@@ -30,7 +34,7 @@ class FirstError final : public google::protobuf::io::ErrorCollector {
   void AddError(int line, int column, const std::string& message) override {
     if (!text_.empty()) return;
     if (line >= 0) text_ = std::to_string(line + 1) + ':' + std::to_string(column + 1) + ": ";
-    text_ += message;
+    text_ += kDoesNotParse + message;
   }
   const std::string& text() const { return text_; }
 
@@ -62,6 +66,10 @@ Status CheckPlatform(const tensorflow::serving::ModelConfig& proto) {
 
 Status CheckBasePath(const tensorflow::serving::ModelConfig& proto) {
   const std::string& path = proto.base_path();
+  if (path.find('\0') != std::string::npos) {
+    return InvalidArgument("model \"", proto.name(), "\": base_path ", path.c_str(),
+                           " goes on after a byte 0, which no path can hold");
+  }
   if (path.find("://") != std::string::npos) {
     return InvalidArgument("model \"", proto.name(), "\": base_path ", path,
                            " is not on a local file system");

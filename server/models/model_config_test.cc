@@ -70,7 +70,8 @@ TEST(ModelConfigTest, TheDeprecatedModelTypeStillMeansTensorFlow) {
 
 TEST(ModelConfigTest, TextThatDoesNotParseIsNamedByLineAndColumn) {
   EXPECT_THAT(ErrorOf("model_config_list {\n  config { name 'a' }\n}"),
-              StartsWith("models.config:2:17: "));
+              StartsWith("models.config:2:17: Error parsing text-format "
+                         "tensorflow.serving.ModelServerConfig: "));
   EXPECT_THAT(ErrorOf("model_config_list {\n config {\n  nome: 'a'\n } }"),
               AllOf(StartsWith("models.config:3:"), HasSubstr("nome")));
   EXPECT_THAT(ErrorOf("model_config_list {"), StartsWith("models.config:1:"));
@@ -87,6 +88,8 @@ TEST(ModelConfigTest, WrongModelsAreRefusedByName) {
               HasSubstr("Expected model a to have an absolute path; got base_path \"m\""));
   EXPECT_THAT(ErrorOf(OneModel("name: 'a' base_path: 's3://m' model_platform: 'tensorflow'")),
               HasSubstr("\"a\": base_path s3://m is not on a local file system"));
+  EXPECT_THAT(ErrorOf(OneModel("name: 'a' base_path: '/m\\0n' model_platform: 'tensorflow'")),
+              HasSubstr("\"a\": base_path /m goes on after a byte 0"));
 }
 
 TEST(ModelConfigTest, OtherPlatformsAreRefusedByName) {

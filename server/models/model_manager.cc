@@ -30,6 +30,19 @@ std::string Seconds(std::chrono::nanoseconds duration) {
   return text;
 }
 
+// While a model moves to another base path there may be two versions with one number: the one that
+// serves counts, or else the one that is wanted.
+void AddStatus(const Version& version, std::vector<VersionStatus>* statuses) {
+  const VersionStatus status{version.directory.version, ToState(version.phase), version.error};
+  const bool is_new = statuses->empty() || statuses->back().version != status.version;
+  if (is_new) {
+    statuses->push_back(status);
+  } else if (statuses->back().state != VersionState::kAvailable &&
+             (version.wanted || status.state == VersionState::kAvailable)) {
+    statuses->back() = status;
+  }
+}
+
 }  // namespace
 
 ModelManager::ModelManager(Options options, const engine::Engine* engine)
@@ -68,7 +81,9 @@ Status ModelManager::Reload(std::vector<ModelConfig> models, ReloadDone done) {
   std::set<std::string> new_ones;
   for (const ModelConfig& model : models) {
     const auto known = models_.find(model.name);
-    if (known == models_.end() || known->second.leaving()) new_ones.insert(model.name);
+    const bool is_new = known == models_.end() || known->second.leaving() ||
+                        known->second.config().base_path != model.base_path;
+    if (is_new) new_ones.insert(model.name);
   }
   LogInfo("configuration with " + std::to_string(models.size()) + " models, " +
           std::to_string(new_ones.size()) + " of them new");
@@ -94,7 +109,7 @@ Status ModelManager::GetStatus(const ModelSpec& spec, std::vector<VersionStatus>
   statuses->clear();
   for (const Version& version : model->second.versions()) {
     if (wanted && *wanted != version.directory.version) continue;
-    statuses->push_back({version.directory.version, ToState(version.phase), version.error});
+    AddStatus(version, statuses);
   }
   if (!statuses->empty()) return OkStatus();
   if (!model->second.listed()) {
@@ -238,9 +253,8 @@ void ModelManager::StartLoad(ModelState* model, const Version& version) {
   model->StartLoading(directory.path);
   ++loads_in_progress_;
   LogInfo(Name(name, directory.version) + ": loading " + directory.path, {name, directory.version});
-  const bool serving = std::any_of(models_.begin(), models_.end(),
-                                   [](const auto& entry) { return entry.second.available(); });
-  loader_.Start({name, directory, version.attempts, /*low_priority=*/serving},
+  const bool ready = started_.has_value();
+  loader_.Start({name, directory, version.attempts, /*low_priority=*/ready},
                 [this, name, directory](const LoadReport& report, auto servable) {
                   OnLoaded(name, directory, report, std::move(servable));
                 });

@@ -64,8 +64,8 @@ class ModelManager {
   // Serves `models` from now on and nothing else. What stays is not loaded again. At once:
   // FAILED_PRECONDITION for a label on a version that does not serve (see
   // allow_labels_for_unavailable_versions), and then nothing changes. `done` is called,
-  // once and from another thread, when every model that is new has settled as Start() has it, with
-  // UNKNOWN and the reasons if one has no version that serves.
+  // once and from another thread, when every model that is new, or has a new base path, has settled
+  // as Start() has it, with UNKNOWN and the reasons if one has no version that serves from there.
   Status Reload(std::vector<ModelConfig> models, ReloadDone done);
 
   // The version to answer a request with: the one asked for, by number or by label, or the highest
@@ -76,8 +76,8 @@ class ModelManager {
     return table_.Find(spec, servable);
   }
 
-  // The versions the server knows of, in rising order, or the one asked for. A number may come
-  // twice while a model moves to another base path. Errors as Find's.
+  // The versions the server knows of, in rising order, or the one asked for. Errors as
+  // Find's.
   Status GetStatus(const ModelSpec& spec, std::vector<VersionStatus>* statuses) const;
 
   // Every model and what is known of its versions, by name.

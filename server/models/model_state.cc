@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <filesystem>
 #include <tuple>
 #include <utility>
 
@@ -23,6 +24,10 @@ bool HasEnded(const Version& version) {
 bool IsReady(const Version& version) { return version.phase == Phase::kReady; }
 
 bool IsWanted(const Version& version) { return version.wanted; }
+
+bool LiesUnder(const std::filesystem::path& base_path, const std::filesystem::path& path) {
+  return (base_path / "").parent_path() == path.parent_path();
+}
 
 // It will be tried, or is being tried, for the first time since it was wanted.
 bool AwaitsFirstAttempt(const Version& version) {
@@ -142,6 +147,16 @@ void ModelState::Unloaded(const std::string& path) {
 bool ModelState::settled() const { return listed_ && (available() || !AnyOf(AwaitsFirstAttempt)); }
 
 bool ModelState::available() const { return AnyOf(IsReady); }
+
+bool ModelState::settled_at_base_path() const {
+  return listed_ && (available_at_base_path() || !AnyOf(AwaitsFirstAttempt));
+}
+
+bool ModelState::available_at_base_path() const {
+  return std::any_of(versions_.begin(), versions_.end(), [this](const Version& version) {
+    return IsReady(version) && LiesUnder(config_.base_path, version.directory.path);
+  });
+}
 
 bool ModelState::given_up() const {
   const bool hope = AnyOf([](const Version& version) {

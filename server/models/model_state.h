@@ -75,8 +75,12 @@ class ModelState {
   // A version is ready; or each wanted one has failed, at least for now; or there is none.
   bool settled() const;
   bool available() const;  // a version is ready
-  bool given_up() const;   // there are wanted versions, each failed for good, and none is ready
-  bool idle() const;       // no version is loading, ready or unloading
+  // The same for the configuration's base path alone: versions under another one go on serving
+  // while there is none here.
+  bool settled_at_base_path() const;
+  bool available_at_base_path() const;
+  bool given_up() const;  // there are wanted versions, each failed for good, and none is ready
+  bool idle() const;      // no version is loading, ready or unloading
   // The first error among the wanted versions; ok if none has one.
   Status FirstError() const;
 

@@ -12,7 +12,8 @@ std::string WhyNot(const ModelState& model) {
   return "model \"" + model.config().name + "\": no version under " + model.config().base_path;
 }
 
-// Nothing while one of them has not settled. Models that are gone are another reload's doing.
+// Nothing while one of them has not settled where it is configured to be. Models that are gone are
+// another reload's doing.
 std::optional<Status> Outcome(const std::set<std::string>& names,
                               const std::map<std::string, ModelState>& models) {
   int failures = 0;
@@ -20,8 +21,8 @@ std::optional<Status> Outcome(const std::set<std::string>& names,
   for (const std::string& name : names) {
     const auto model = models.find(name);
     if (model == models.end() || model->second.leaving()) continue;
-    if (!model->second.settled()) return std::nullopt;
-    if (model->second.available()) continue;
+    if (!model->second.settled_at_base_path()) return std::nullopt;
+    if (model->second.available_at_base_path()) continue;
     reasons += (failures++ > 0 ? "; " : "") + WhyNot(model->second);
   }
   if (failures == 0) return OkStatus();

@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include "server/available_cores.h"
+#include "server/log.h"
 #include "server/rpc/bounded_inflate.h"
 #include "server/rpc/http2_limits.h"
 #include "server/rpc/reflection_service.h"
-#include "server/rpc/unix_socket.h"
 
 namespace colcast::rpc {
 namespace {
@@ -94,8 +94,11 @@ Status GrpcServer::Start(const Options& options, const Backend& backend,
   grpc::ServerBuilder builder;
   builder.AddListeningPort(wanted, Credentials(options.tls), &bound_port);
   if (!options.socket_path.empty()) {
-    if (Status status = ClearSocketPath(options.socket_path); !status.ok()) return status;
-    builder.AddListeningPort("unix:" + options.socket_path, Credentials(options.tls));
+    UnixSocket& socket = made->socket_.emplace();
+    if (Status status = UnixSocket::Prepare(options.socket_path, &socket); !status.ok()) {
+      return status;
+    }
+    builder.AddListeningPort("unix:" + socket.listening_path(), Credentials(options.tls));
   }
   made->Register(&builder);
   SetMaxInflatedBytes(options.max_request_bytes);
@@ -110,6 +113,9 @@ Status GrpcServer::Start(const Options& options, const Backend& backend,
                        ": the port is in use, or the host is not one of this machine's");
   }
   made->address_ = options.host + ':' + std::to_string(bound_port);
+  if (made->socket_ && !made->socket_->in_use()) {
+    if (Status status = made->socket_->Publish(); !status.ok()) return status;
+  }
   made->Serve();
   *server = std::move(made);
   return OkStatus();
@@ -133,12 +139,19 @@ void GrpcServer::Serve() {
 }
 
 void GrpcServer::SetServing(bool serving) {
+  if (serving && socket_ && socket_->in_use()) {
+    std::call_once(socket_taken_over_, [this] {
+      const Status status = socket_->Publish();
+      if (!status.ok()) LogError(status.message);
+    });
+  }
   if (health_service_) health_service_->SetServing(serving);
 }
 
 void GrpcServer::Shutdown() {
   if (!running_) return;
   running_ = false;
+  if (socket_) socket_->Remove();
   if (health_service_) health_service_->Stop();
   reflection_service_.Stop();
   server_->Shutdown();

@@ -5,6 +5,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "server/rpc/prediction_service.h"
 #include "server/rpc/stream_service.h"
 #include "server/rpc/unary_service.h"
+#include "server/rpc/unix_socket.h"
 #include "server/tls_config.h"
 
 namespace colcast::rpc {
@@ -35,8 +37,8 @@ class GrpcServer {
     std::vector<std::pair<std::string, std::string>> channel_arguments;
   };
 
-  // UNAVAILABLE, naming the address, if it can not be listened on; as ClearSocketPath() for the
-  // socket.
+  // UNAVAILABLE, naming the address, if it can not be listened on; as UnixSocket has it for the
+  // socket. One that another server listens on is taken over when this one serves.
   static Status Start(const Options& options, const Backend& backend,
                       std::unique_ptr<GrpcServer>* server);
 
@@ -67,6 +69,8 @@ class GrpcServer {
   std::shared_ptr<EventLoop> loop_;
   std::unique_ptr<grpc::Server> server_;
   bool running_ = false;
+  std::optional<UnixSocket> socket_;
+  std::once_flag socket_taken_over_;
 };
 
 }  // namespace colcast::rpc

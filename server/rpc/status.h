@@ -4,12 +4,21 @@
 
 #include <grpcpp/support/status.h>
 
+#include <cstddef>
+#include <string>
+
 #include "server/wire/status.h"
 
 namespace colcast::rpc {
 
+// gRPC's clients refuse headers of more than 8 KiB, and then see neither code nor message. Bytes
+// that are no ASCII take three each there.
+inline constexpr size_t kMaxMessageBytesSent = 2000;
+
 inline grpc::Status ToGrpc(const Status& status) {
-  return grpc::Status(static_cast<grpc::StatusCode>(status.code), status.message);
+  std::string message = status.message.substr(0, kMaxMessageBytesSent);
+  if (message.size() < status.message.size()) message += "...";
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code), message);
 }
 
 }  // namespace colcast::rpc

@@ -6,20 +6,19 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 
 namespace colcast::rpc {
 namespace {
 
-// 0 if somebody listens there, else connect()'s errno.
-int ConnectError(const sockaddr_un& address) {
+bool SomeoneListens(const sockaddr_un& address) {
   const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (socket < 0) return errno;
+  if (socket < 0) return false;
   const int failed = connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
-  const int error = failed == 0 ? 0 : errno;
   close(socket);
-  return error;
+  return failed == 0;
 }
 
 // Sets errno if it is not.
@@ -30,28 +29,45 @@ bool DirectoryIsWritable(const std::string& path) {
 
 }  // namespace
 
-Status ClearSocketPath(const std::string& path) {
+Status UnixSocket::Prepare(const std::string& path, UnixSocket* socket) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof(address.sun_path)) {
+  constexpr size_t kMost = sizeof(address.sun_path) - 2;  // listening_path() is longer, and ends
+  if (path.size() > kMost) {
     return InvalidArgument("the socket path ", path, " has ", path.size(), " bytes; at most ",
-                           sizeof(address.sun_path) - 1, " are possible");
+                           kMost, " are possible");
   }
   path.copy(address.sun_path, path.size());
   struct stat file;
-  if (lstat(path.c_str(), &file) != 0) {
-    if (errno == ENOENT && DirectoryIsWritable(path)) return OkStatus();
+  const bool exists = lstat(path.c_str(), &file) == 0;
+  if ((!exists && errno != ENOENT) || !DirectoryIsWritable(path)) {
     return Unavailable("can not listen on ", path, ": ", std::strerror(errno));
   }
-  if (!S_ISSOCK(file.st_mode)) {
+  if (exists && !S_ISSOCK(file.st_mode)) {
     return Error(StatusCode::kAlreadyExists, "can not listen on ", path,
                  ": a file that is no socket lies there");
   }
-  const int error = ConnectError(address);
-  if (error == 0) return Unavailable("can not listen on ", path, ": another server does");
-  if (error == ECONNREFUSED && unlink(path.c_str()) == 0) return OkStatus();
-  return Unavailable("can not listen on ", path, ": ",
-                     std::strerror(error == ECONNREFUSED ? errno : error));
+  socket->path_ = path;
+  socket->in_use_ = exists && SomeoneListens(address);
+  return OkStatus();
+}
+
+Status UnixSocket::Publish() {
+  struct stat file;
+  const std::string from = listening_path();
+  if (lstat(from.c_str(), &file) != 0 || rename(from.c_str(), path_.c_str()) != 0) {
+    return Unavailable("can not listen on ", path_, ": ", std::strerror(errno));
+  }
+  published_ = file.st_ino;
+  return OkStatus();
+}
+
+void UnixSocket::Remove() {
+  struct stat file;
+  if (published_ && lstat(path_.c_str(), &file) == 0 && file.st_ino == *published_) {
+    unlink(path_.c_str());
+  }
+  published_.reset();
 }
 
 }  // namespace colcast::rpc

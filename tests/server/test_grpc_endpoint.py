@@ -2,6 +2,7 @@
 
 import socket
 import subprocess
+import threading
 from pathlib import Path
 
 import grpc
@@ -52,14 +53,38 @@ def test_a_socket_left_by_a_crash_is_taken_over(
         assert connect(f"unix:{socket_path}").predict(ranker_inputs)["score"].shape == (3,)
 
 
-def test_a_socket_somebody_listens_on_is_left_alone(socket_path):
-    with socket.socket(socket.AF_UNIX) as other:
-        other.bind(socket_path)
-        other.listen()
-        error = start_error(f"--grpc_socket_path={socket_path}")
-        assert f"can not listen on {socket_path}: another server does" in error
-        with socket.socket(socket.AF_UNIX) as client:
-            client.connect(socket_path)
+def test_a_socket_another_server_listens_on_is_taken_over_without_a_gap(
+    socket_path, ranker_base_path, connect, ranker_inputs, tmp_path, wait_until
+):
+    """New connections succeed at any time; those to the server before stay its own."""
+    flag = f"--grpc_socket_path={socket_path}"
+    path = tmp_path / socket_path
+    answers = []
+
+    def ask_until(done):
+        while not done.is_set():
+            stubs = connect(f"unix:{socket_path}")
+            answers.append(stubs.predict(ranker_inputs)["score"][0])
+            stubs.channel.close()
+
+    with ServerProcess("ranker", ranker_base_path, [flag]) as before:
+        old = connect(f"unix:{socket_path}")
+        assert old.predict(ranker_inputs)["score"][0] == 201
+        first = path.stat().st_ino
+        done = threading.Event()
+        asking = threading.Thread(target=ask_until, args=(done,))
+        asking.start()
+        with ServerProcess("ranker", ranker_base_path, [flag]):
+            wait_until(lambda: path.stat().st_ino != first)
+            assert old.predict(ranker_inputs)["score"][0] == 201
+            assert before.stop() == 0
+            asked = len(answers)
+            wait_until(lambda: len(answers) > asked + 3 or not asking.is_alive())
+            done.set()
+            asking.join()
+            assert len(answers) > asked + 3
+        assert not path.exists()
+    assert [each.name for each in tmp_path.glob("grpc.sock*")] == []
 
 
 def test_a_file_at_the_socket_s_path_is_left_alone(socket_path, tmp_path):
@@ -72,7 +97,7 @@ def test_a_file_at_the_socket_s_path_is_left_alone(socket_path, tmp_path):
     ("path", "words"),
     [
         ("/nowhere/a.sock", "/nowhere/a.sock: No such file or directory"),
-        ("x" * 108, "108 bytes; at most 107"),
+        ("x" * 107, "107 bytes; at most 106"),
     ],
 )
 def test_a_path_no_socket_can_have_is_refused(path, words):
@@ -88,6 +113,14 @@ def test_channel_arguments_reach_grpc(ranker_base_path, connect, ranker_inputs):
             stubs.request(ranker_inputs), timeout=20, metadata=[("trace", "x" * 4096)]
         )
         assert call.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
+def test_an_error_about_a_name_of_a_megabyte_fits_the_client_s_headers(stubs, ranker_inputs):
+    with pytest.raises(grpc.RpcError) as raised:
+        stubs.predict(ranker_inputs, name="n" * (1 << 20))
+    assert raised.value.code() == grpc.StatusCode.NOT_FOUND
+    assert raised.value.details().startswith("Servable not found for request: Latest(nnn")
+    assert raised.value.details().endswith("n...")
 
 
 @pytest.mark.parametrize("argument", ["grpc.max_metadata_size", "=3", "grpc.max_metadata_size="])

@@ -6,7 +6,7 @@ import grpc
 import pytest
 from colcast.server import ServerProcess, find_executable
 from google.protobuf import text_format
-from tensorflow_serving.apis import model_management_pb2
+from tensorflow_serving.apis import get_model_status_pb2, model_management_pb2
 from tensorflow_serving.config import model_server_config_pb2
 
 FAST = ["--file_system_poll_wait_seconds=0.05"]
@@ -73,7 +73,13 @@ def code_of(call):
     ("text", "words"),
     [
         ("model_config_list {\n config { nome: 'a' } }", ["models.config:2:", "nome"]),
-        ("model_config_list {\n config { name: 'a' }", ["models.config:2:"]),
+        (
+            "model_config_list {\n config { name: 'a' }",
+            [
+                "models.config:2:",
+                "Error parsing text-format tensorflow.serving.ModelServerConfig",
+            ],
+        ),
         ("", ["models.config: ", "model_config_list"]),
         ("model_config_list { config { name: 'a' base_path: '/m' } }", ["a", "model_platform"]),
         (
@@ -206,6 +212,40 @@ def test_a_model_that_moves_to_another_base_path_is_loaded_from_there(
         stubs = connect(server.target)
         reload(stubs, config(ranker=(tmp_path / "other", [1], {})))
         wait_until(lambda: score(stubs, ranker_inputs) == 1001)
+
+
+def test_a_model_that_moves_to_a_base_path_without_a_version_is_reported(
+    serve, rankers, tmp_path, connect, ranker_inputs
+):
+    moved = tmp_path / "moved"
+    (moved / "1").mkdir(parents=True)
+    (moved / "1" / "saved_model.pb").write_bytes(b"not a graph")
+    with serve(config(ranker=(rankers, [1], {}))) as server:
+        stubs = connect(server.target)
+        code, details = refused(stubs, config(ranker=(tmp_path / "none", [1], {})))
+        assert code == grpc.StatusCode.UNKNOWN
+        assert f"no version under {tmp_path}/none" in details
+        assert score(stubs, ranker_inputs) == 201
+        reload(stubs, config(ranker=(rankers, [1], {})))
+        assert stubs.states()[1][0] == "AVAILABLE"
+        refused(stubs, config(ranker=(moved, [1], {})))
+        status = get_model_status_pb2.GetModelStatusRequest()
+        status.model_spec.name = "ranker"
+        versions = stubs.models.GetModelStatus(status, timeout=30).model_version_status
+        assert [each.version for each in versions] == [1]
+        assert versions[0].state == versions[0].AVAILABLE
+        code, details = refused(stubs, config(ranker=(str(rankers) + "\0/x", [1], {})))
+        assert code == grpc.StatusCode.INVALID_ARGUMENT
+        assert "byte 0" in details
+
+
+def test_a_model_name_forges_no_line_of_the_log(serve, rankers, connect):
+    forged = "ranker\n2026-01-01 00:00:00.000Z ERROR the disk is full"
+    with serve(config(ranker=(rankers, [1], {}))) as server:
+        stubs = connect(server.target)
+        reload(stubs, config(**{forged: (rankers, [1], {})}))
+        assert "\\x0a2026-01-01 00:00:00.000Z ERROR the disk is full" in server.log()
+        assert not any(line.startswith("2026-01-01") for line in server.log().splitlines())
 
 
 def test_the_file_is_read_again(serve, rankers, tmp_path, connect, ranker_inputs, wait_until):

@@ -136,6 +136,14 @@ def test_a_client_that_trusts_the_authority_is_answered(tls_server, authority, r
     assert code_of_call(tls_server, request_of_ranker, credentials) == grpc.StatusCode.OK
 
 
+def test_the_health_check_tells_a_server_with_tls_from_a_dead_one(tls_server, mutual_tls_server):
+    check = Path(__file__).parents[2] / "deploy" / "healthcheck.sh"
+    for server in (tls_server, mutual_tls_server):
+        port = server.rest_target.rpartition(":")[2]
+        assert subprocess.run([check, port], timeout=30).returncode == 0
+    assert subprocess.run([check, "1"], timeout=30, capture_output=True).returncode != 0
+
+
 def test_a_client_of_another_authority_refuses_the_server(tls_server, stranger, request_of_ranker):
     credentials = grpc.ssl_channel_credentials(stranger.root.read_bytes())
     code = code_of_call(tls_server, request_of_ranker, credentials)
