@@ -9,7 +9,7 @@ from colcast.export._errors import ExportError
 from colcast.export.late._add import import_nodes, list_ops
 from colcast.export.late._findings import Probe
 from colcast.export.late._flat_graph import FlatGraph, GraphDef, producer
-from colcast.export.late._requests import Requests, RowSource
+from colcast.export.late._requests import Columns, Requests, RowSource
 from colcast.export.late._signature import Signature, read_late_signature
 from colcast.export.parts._boundary import ROWS, Boundary, find_boundary
 from colcast.export.parts._pair import STATES, PairGraph
@@ -18,7 +18,6 @@ from colcast.export.parts._proof import Runner, gathering_pays, prove_many, prov
 from colcast.export.parts._report import PartsReport, State
 from colcast.export.parts._sides import Part, sort_parts
 
-_BATCHES = (3, 3, 3, 3, 64)  # rows of the batches that states are looked for with
 _LOSS = 1.1  # gathering that takes longer than a run per user by this factor does not pay
 
 
@@ -112,7 +111,7 @@ class _Adding:
         try:
             difference = prove_one(runner, requests, self._tolerance)
         except ExportError as error:
-            return replace(report, reason=str(error))
+            return replace(report, reason=f"they differ from {self._late_name}: {error}")
         report = replace(
             report,
             written=True,
@@ -130,10 +129,13 @@ class _Adding:
         return made
 
     def _look(self, parts: Mapping[Part, PartGraph], requests: Requests) -> None:
-        drawn = [requests.columns(rows) for rows in _BATCHES]
         for part, made in parts.items():
-            batches = [{name: columns[name] for name in self._columns[part]} for columns in drawn]
-            made.look(self._session, batches, self._tolerance)
+
+            def draw(rows: int, names: Collection[str] = self._columns[part]) -> Columns:
+                columns = requests.columns(rows)
+                return {name: columns[name] for name in names}
+
+            made.look(self._session, draw, self._tolerance)
 
     def _write(
         self, boundary: Boundary, parts: Mapping[Part, PartGraph]

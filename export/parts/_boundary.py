@@ -28,6 +28,7 @@ class Boundary:
         again: user-only and item-only nodes among them, with the reason.
         shapes: Shape nodes among them of which the tensor's rank and inner sizes are known: they
             need no state, only the number of rows.
+        outputs_wait_for: nodes of the pair part that one of the other parts waits for.
         waited_for: nodes of the other parts that a node of the pair part waits for.
     """
 
@@ -35,6 +36,7 @@ class Boundary:
     pair: list[str] = field(default_factory=list)
     again: dict[str, str] = field(default_factory=dict)
     shapes: set[str] = field(default_factory=set)
+    outputs_wait_for: list[str] = field(default_factory=list)
     waited_for: dict[Part, list[str]] = field(
         default_factory=lambda: {Part.USER: [], Part.ITEM: []}
     )
@@ -59,33 +61,53 @@ def find_boundary(
     boundary = Boundary()
     states: dict[Part, set[str]] = {Part.USER: set(), Part.ITEM: set()}
     needed: set[str] = set()
+    to_visit: list[str] = []
 
-    def read(tensors: Sequence[str]) -> None:
-        for tensor in tensors:
-            name, part = producer(tensor), sides.part(tensor)
-            if tensor == rows or part is Part.FREE:
-                continue
-            if part is Part.PAIR:
-                needed.add(name)
-                continue
-            finding = parts[part].finding(tensor)
-            if finding.kind is Kind.ROW:
-                states[part].add(tensor)
-            elif _is_known_shape(graph.nodes[name], parts[part]):
-                needed.add(name)
-                boundary.shapes.add(name)
-            else:
-                needed.add(name)
-                boundary.again[name] = finding.reason
+    def need(name: str) -> None:
+        if name not in needed:
+            needed.add(name)
+            to_visit.append(name)
 
-    read(outputs)
-    for name, node in reversed(graph.nodes.items()):
-        if name in needed and name not in boundary.shapes:
-            read(pair_inputs(graph, node))
-            _wait(boundary, sides, node, needed)
-    boundary.pair = [name for name in graph.nodes if name in needed]
+    def wait(name: str) -> None:
+        part = sides.of[name]
+        if part is Part.PAIR:
+            need(name)
+        elif part is not Part.FREE and name not in boundary.waited_for[part]:
+            boundary.waited_for[part].append(name)
+
+    def read(tensor: str) -> None:
+        name, part = producer(tensor), sides.part(tensor)
+        if tensor == rows or part is Part.FREE:
+            return
+        if part is Part.PAIR:
+            need(name)
+            return
+        finding = parts[part].finding(tensor)
+        if finding.kind is Kind.ROW:
+            states[part].add(tensor)
+        elif _is_known_shape(graph.nodes[name], parts[part]):
+            boundary.shapes.add(name)
+        else:
+            need(name)
+            boundary.again[name] = finding.reason
+
+    for output in outputs:
+        read(output)
+    boundary.outputs_wait_for = [
+        name for name in sides.late_controls if sides.of[name] is Part.PAIR
+    ]
+    for name in sides.late_controls:
+        wait(name)
+    while to_visit:
+        node = graph.nodes[to_visit.pop()]
+        for tensor in pair_inputs(graph, node):
+            read(tensor)
+        for source in control_inputs(node):
+            if sides.awaited(source):
+                wait(source)
+    order = {name: number for number, name in enumerate(graph.nodes)}
+    boundary.pair = sorted(needed | boundary.shapes, key=order.__getitem__)
     for part, tensors in states.items():
-        order = {name: number for number, name in enumerate(graph.nodes)}
         boundary.states[part] = sorted(tensors, key=lambda t: (order[producer(t)], t))
     return boundary
 
@@ -114,14 +136,3 @@ def _is_known_shape(node: NodeDef, part: PartGraph) -> bool:
         return False
     finding = part.finding(data_inputs(node)[0])
     return finding.kind is Kind.ROW and None not in (finding.shape or (None,))
-
-
-def _wait(boundary: Boundary, sides: PartSides, node: NodeDef, needed: set[str]) -> None:
-    for source in control_inputs(node):
-        part = sides.of[source]
-        if not sides.awaited(source) or part is Part.FREE:
-            continue
-        if part is Part.PAIR:
-            needed.add(source)
-        elif source not in boundary.waited_for[part]:
-            boundary.waited_for[part].append(source)

@@ -3,53 +3,97 @@
 Found by running: different rows together, in another order, repeated and alone.
 """
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
+from colcast.export._errors import ExportError
 from colcast.export.late._findings import Finding, Findings, Kind, Probe, _equal, _merged
 from colcast.export.late._requests import Array, Columns, trimmed
 
 _ALONE = 3  # rows of a batch that are run alone
+_TRIES = 8  # batches until the model accepts one
 _PADDING = "depends on how long the lists of its batch are"
 
 
-def classify_rows(probe: Probe, batches: Iterable[Columns], tolerance: float) -> Findings:
+def classify_rows(
+    probe: Probe, draw: Callable[[int], Columns], sizes: Iterable[int], tolerance: float
+) -> Findings:
     """Finds the kind of a part's tensors: ROW is one that can be a state.
 
     A row may be padded behind: a list is as long as the longest of its batch.
 
     Args:
         probe: runs the tensors.
-        batches: columns of the part, different rows in each.
+        draw: gives the columns of a batch of so many rows, another one on each call.
+        sizes: of the batches.
         tolerance: difference taken for equal, relative to the tensor's largest value.
+
+    Raises:
+        ExportError: the part fails on batch after batch.
     """
     found: Findings = {}
-    for columns in batches:
-        rows = len(next(iter(columns.values())))
-        order = np.random.default_rng(rows).permutation([*range(rows), 0])
-        whole = probe(columns)
-        mixed = probe({name: column[order] for name, column in columns.items()})
-        alone = [
-            probe({name: column[row : row + 1] for name, column in columns.items()})
-            for row in range(min(rows, _ALONE))
-        ]
-        trimmed_alone = [
-            probe(trimmed({name: column[row : row + 1] for name, column in columns.items()}))
-            for row in range(min(rows, _ALONE))
-        ]
-        for tensor, value in whole.items():
-            ones = [run[tensor] for run in alone]
-            finding = _classify(value, ones, rows, tolerance)
-            short = [run[tensor] for run in trimmed_alone]
-            if finding.kind is Kind.ROW and not _same_without_padding(ones, short, tolerance):
-                finding = Finding(Kind.OTHER, finding.shape, reason=_PADDING, counts_rows=True)
-            if finding.kind is Kind.ROW and not _same_rows(mixed[tensor], value, order, tolerance):
-                finding = Finding(
-                    Kind.OTHER, finding.shape, reason="a row depends on its place", counts_rows=True
-                )
+    for rows in sizes:
+        batch = _run(probe, draw, rows)
+        for tensor in batch.whole:
+            finding = batch.finding(tensor, tolerance)
             found[tensor] = _together(found[tensor], finding) if tensor in found else finding
     return found
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """The tensors of one batch, run in several ways.
+
+    Attributes:
+        whole: of all rows.
+        mixed: of the rows in `order`, one of them twice.
+        alone: of each of the first rows.
+        trimmed: of the same without the padding that longer rows gave them.
+        order: rows of `mixed`.
+    """
+
+    whole: dict[str, Array]
+    mixed: dict[str, Array]
+    alone: list[dict[str, Array]]
+    trimmed: list[dict[str, Array]]
+    order: Array
+
+    def finding(self, tensor: str, tolerance: float) -> Finding:
+        """What the runs show of a tensor."""
+        whole = self.whole[tensor]
+        ones = [run[tensor] for run in self.alone]
+        finding = _classify(whole, ones, len(self.order) - 1, tolerance)
+        if finding.kind is not Kind.ROW:
+            return finding
+        other = Finding(Kind.OTHER, finding.shape, counts_rows=True)
+        if not _same_without_padding(ones, [run[tensor] for run in self.trimmed], tolerance):
+            return replace(other, reason=_PADDING)
+        if not _same_rows(self.mixed[tensor], whole, self.order, tolerance):
+            return replace(other, reason="a row depends on its place")
+        return finding
+
+
+def _run(probe: Probe, draw: Callable[[int], Columns], rows: int) -> _Batch:
+    order = np.random.default_rng(rows).permutation([*range(rows), 0])
+    for left in reversed(range(_TRIES)):
+        columns = draw(rows)
+        alone = [
+            {name: column[row : row + 1] for name, column in columns.items()}
+            for row in range(min(rows, _ALONE))
+        ]
+        try:
+            return _Batch(
+                probe(columns),
+                probe({name: column[order] for name, column in columns.items()}),
+                [probe(row) for row in alone],
+                [probe(trimmed(row)) for row in alone],
+                order,
+            )
+        except ExportError:
+            if not left:
+                raise
+    raise AssertionError
 
 
 def _together(one: Finding, other: Finding) -> Finding:

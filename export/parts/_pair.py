@@ -73,11 +73,12 @@ class PairGraph:
         self._new[rows] = self._emit.add("FloorDiv", name, [candidates, users], **kinds)
         for name in boundary.pair:
             self._write(graph.nodes[name])
+        waited_for = [f"^{producer(self._name(f'{node}:0'))}" for node in boundary.outputs_wait_for]
         self.outputs = {
             key: self._emit.add(
                 "Identity",
                 self._emit.name("outputs", str(number)),
-                [self._name(tensor)],
+                [self._name(tensor), *waited_for],
                 T=self._dtype(tensor),
             )
             for number, (key, tensor) in enumerate(late.outputs.items())

@@ -1,6 +1,6 @@
 """The ops of one side as a graph of their own, which takes any number of rows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import tensorflow as tf
 from colcast.export._columns import scope_name
@@ -19,6 +19,8 @@ from colcast.export.late._requests import Columns
 from colcast.export.late._sides import Sides
 from colcast.export.parts._independence import classify_rows
 from colcast.export.parts._sides import Part, PartSides
+
+_BATCHES = (3, 3, 3, 3, 64)  # rows of the batches that states are looked for with
 
 
 class PartGraph:
@@ -71,13 +73,18 @@ class PartGraph:
     def look(
         self,
         session: tf.compat.v1.Session,
-        batches: Sequence[Columns],
+        draw: Callable[[int], Columns],
         tolerance: float,
     ) -> None:
         """Runs the part, whose nodes are in the session's graph, to find its states.
 
+        Args:
+            session: runs it.
+            draw: gives that many rows of every column of the part.
+            tolerance: difference taken for equal.
+
         Raises:
-            ExportError: it fails on one of the batches.
+            ExportError: it fails on batch after batch.
         """
         sides: Sides = self._sides.user if self._part is Part.USER else self._sides.items
         tensors = {
@@ -87,7 +94,7 @@ class PartGraph:
             if tensor.dtype.base_dtype not in (tf.resource, tf.variant)
             and session.graph.is_fetchable(tensor.op)
         }
-        found = classify_rows(Probe(session, self.inputs, tensors), batches, tolerance)
+        found = classify_rows(Probe(session, self.inputs, tensors), draw, _BATCHES, tolerance)
         self.findings = distrust(self._graph, sides, found)
 
     def finding(self, tensor: str) -> Finding:
@@ -132,7 +139,7 @@ class PartGraph:
         controls = [
             producer(self.name(f"{source}:0"))
             for source in control_inputs(node)
-            if self._sides.awaited(source)
+            if self._sides.awaited(source) and self._sides.of[source] in (Part.FREE, self._part)
         ]
         name = self._emit.name("nodes", node.name)
         if node.op == "EnsureShape" and inputs[0] in self.inputs.values():

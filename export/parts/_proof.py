@@ -122,7 +122,7 @@ def _prove(
         for _ in range(_ROUNDS):
             draw = _draw(runner, requests, rows, _USERS)
             trials.append(tried(runner, draw, _PERTURBED if tolerance else 0))
-    by_rows = compare_trials(trials, tolerance, "computed as three parts")
+    by_rows = compare_trials(trials, tolerance)
     outputs = trials[0].expected
     return {output: max(by[output] for by in by_rows.values()) for output in outputs}
 

@@ -35,6 +35,11 @@ class PartSides:
         """The part of the op that makes the tensor."""
         return self.of[producer(tensor)]
 
+    @property
+    def late_controls(self) -> list[str]:
+        """Nodes that one of another part waits for: the outputs have to wait instead."""
+        return list(dict.fromkeys([*self.user.late_controls, *self.items.late_controls]))
+
     def awaited(self, node: str) -> bool:
         """Whether it means something to wait for a node: effects and assertions."""
         return node in self.user.awaited

@@ -89,6 +89,11 @@ class _Parts:
         outputs: Columns = self.built.session.run(fetches, feeds)
         return outputs
 
+    def score(self, columns: Columns, row_to_user: Any) -> Columns:
+        """The outputs of the pair part for the states of every row as a user and as an item."""
+        states = self.run("user", columns) | self.run("item", columns)
+        return self.run("pair", {**columns, **states, "row_to_user": row_to_user})
+
     def late(self, columns: Columns, user: int, rows: Any) -> Columns:
         """The late signature's outputs for one user and some candidates."""
         own = {
@@ -119,8 +124,7 @@ def test_one_run_scores_the_candidates_of_several_users(model: Any, build: Any) 
     parts = _Parts(model, build, context_features=CONTEXT if build is _with_context else ())
     columns = parts.built.rows(30)
     whose = np.random.default_rng(0).integers(0, 30, 30)
-    states = parts.run("user", columns) | parts.run("item", columns)
-    given = parts.run("pair", {**columns, **states, "row_to_user": whose})["score"]
+    given = parts.score(columns, whose)["score"]
     for user in set(whose.tolist()):
         own = np.flatnonzero(whose == user)
         expected = parts.late(columns, user, own)["score"]
@@ -207,14 +211,28 @@ def test_a_state_that_depends_on_its_batch_is_refused_with_the_reason(model: Any
     assert built.meta_graph == before
 
 
+def test_assertions_hold_in_one_of_the_parts(model: Any) -> None:
+    def build(c: Columns) -> Columns:
+        known = tf.compat.v1.assert_less(c["item"] % 7, c["item"] % 7 + 1, message="item")
+        young = tf.compat.v1.assert_less(c["age"], 1e9, message="too old")
+        with tf.control_dependencies([known, young]):
+            return _two_towers({name: tf.identity(column) for name, column in c.items()})
+
+    parts = _Parts(model, build)
+    assert parts.report.written, parts.report.reason
+    columns = parts.built.rows(3)
+    columns["age"][1, 2] = 1e10
+    with pytest.raises(tf.errors.InvalidArgumentError, match="too old"):
+        parts.score(columns, np.arange(3))
+
+
 def test_rows_of_the_wrong_number_are_refused(model: Any) -> None:
     parts = _Parts(model, _cross)
     columns = parts.built.rows(10)
-    states = parts.run("user", columns) | parts.run("item", columns)
     with pytest.raises(tf.errors.InvalidArgumentError):
-        parts.run("pair", {**states, "row_to_user": np.zeros(5, np.int64)})
+        parts.score(columns, np.zeros(5, np.int64))
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"10 is not in \[0, 10\)"):
-        parts.run("pair", {**states, "row_to_user": np.full(10, 10)})
+        parts.score(columns, np.full(10, 10))
 
 
 def test_without_user_features_there_are_no_parts(model: Any) -> None:
