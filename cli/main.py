@@ -3,6 +3,7 @@
 import importlib
 import sys
 from collections.abc import Sequence
+from importlib.metadata import version
 from typing import NamedTuple
 
 
@@ -20,12 +21,14 @@ _SUBCOMMANDS = {
     "serve": _Subcommand("colcast.server.cli", None, "start the native server"),
     "rank": _Subcommand("colcast.client.cli", None, "rank items from a file for one user"),
     "loadtest": _Subcommand("colcast.loadtest.cli", "loadtest", "compare formats under load"),
+    "bench": _Subcommand("colcast.loadtest.bench", "loadtest", "measure the zoo's models"),
 }
 
 
 def _usage() -> str:
     lines = [f"  {name:<10}{sub.summary}" for name, sub in _SUBCOMMANDS.items()]
-    return "\n".join(["usage: colcast SUBCOMMAND ...", "", *lines, "", "colcast SUBCOMMAND --help"])
+    usage = "usage: colcast SUBCOMMAND ... | --version"
+    return "\n".join([usage, "", *lines, "", "colcast SUBCOMMAND --help"])
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -34,6 +37,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     2 where the command line is wrong, 130 where the subcommand was interrupted.
     """
     args = list(sys.argv[1:] if argv is None else argv)
+    if args[:1] == ["--version"]:
+        print(f"colcast {version('colcast')}")
+        return 0
     if not args or args[0] in ("-h", "--help"):
         print(_usage())
         return 0 if args else 2

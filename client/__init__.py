@@ -6,6 +6,8 @@ The data's path: `_inputs*` (any form -> table) -> `_columns`, `_batch` (checked
 blocking and the asyncio client.
 """
 
+from typing import Any
+
 from colcast.client._channel import ChannelOptions, Tls
 from colcast.client._client import RankingClient
 from colcast.client._client_async import AsyncRankingClient
@@ -55,3 +57,12 @@ __all__ = [
     "encode_predict_request",
     "split_shared",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """`__version__`, looked up when it is asked for."""
+    if name != "__version__":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib.metadata import version
+
+    return version("colcast")

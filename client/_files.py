@@ -2,6 +2,7 @@
 
 import csv
 import json
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,40 +11,48 @@ from colcast.client._dtypes import BOOL, STRING, DType
 from colcast.client._errors import InputError
 from colcast.client._schema import Feature, Kind
 
+STANDARD_INPUT = "-"
+ITEM_FILES = (".jsonl", ".json", ".csv", ".parquet")
 
-def read_user(path: Path) -> dict[str, Any]:
-    """A JSON object of user features.
+
+def read_user(path: Path | str) -> dict[str, Any]:
+    """A JSON object of user features, from a file or, for "-", from standard input.
 
     Raises:
         InputError: the file cannot be read, or holds something else.
     """
-    user = _json(path.name, _text(path))
+    if isinstance(path, str):
+        user = _json("standard input", sys.stdin.read())
+    else:
+        user = _json(path.name, _text(path))
     if not isinstance(user, dict):
         raise InputError(f"{path}: expected a JSON object, got {type(user).__name__}")
     return user
 
 
 def read_items(
-    path: Path, features: Mapping[str, Feature], list_separator: str = "|"
+    path: Path | str, features: Mapping[str, Feature], list_separator: str = "|"
 ) -> list[dict[str, Any]]:
-    """Items, one dict a row, from a file whose name ends in .jsonl, .json, .csv or .parquet.
+    """Items, one dict per row, from a file whose name ends in .jsonl, .json, .csv or .parquet.
 
     Args:
-        path: the file.
+        path: the file; "-" is standard input, with a JSON list or JSON lines.
         features: the model's, by which the text of a CSV file is read; other columns stay text.
         list_separator: between the values of a multi-valued feature in a CSV cell.
 
     Raises:
         InputError: an unknown ending, or a file that cannot be read as what its name says.
     """
+    if isinstance(path, str):
+        return _standard_input(sys.stdin.read())
     readers: dict[str, Callable[[], list[dict[str, Any]]]] = {
-        ".jsonl": lambda: _json_lines(path),
-        ".json": lambda: _json_rows(path),
+        ".jsonl": lambda: _json_lines(path.name, _text(path)),
+        ".json": lambda: _json_rows(path.name, _text(path)),
         ".csv": lambda: _csv(path, features, list_separator),
         ".parquet": lambda: _parquet(path),
     }
     if path.suffix not in readers:
-        raise InputError(f"{path}: expected a file that ends in {', '.join(readers)}")
+        raise InputError(f"{path}: expected a file that ends in {', '.join(ITEM_FILES)}")
     return readers[path.suffix]()
 
 
@@ -66,15 +75,20 @@ def _json(where: str, text: str) -> Any:
         raise InputError(f"{where}: not JSON: {error}") from None
 
 
-def _json_lines(path: Path) -> list[dict[str, Any]]:
-    lines = enumerate(_text(path).splitlines(), 1)
-    return [_json(f"{path.name}:{number}", line) for number, line in lines if line.strip()]
+def _standard_input(text: str) -> list[dict[str, Any]]:
+    reader = _json_rows if text.lstrip().startswith("[") else _json_lines
+    return reader("standard input", text)
 
 
-def _json_rows(path: Path) -> list[dict[str, Any]]:
-    rows = _json(path.name, _text(path))
+def _json_lines(where: str, text: str) -> list[dict[str, Any]]:
+    lines = enumerate(text.splitlines(), 1)
+    return [_json(f"{where}:{number}", line) for number, line in lines if line.strip()]
+
+
+def _json_rows(where: str, text: str) -> list[dict[str, Any]]:
+    rows = _json(where, text)
     if not isinstance(rows, list):
-        raise InputError(f"{path}: expected a JSON list of rows, got {type(rows).__name__}")
+        raise InputError(f"{where}: expected a JSON list of rows, got {type(rows).__name__}")
     return rows
 
 

@@ -1,14 +1,16 @@
 """What comes back: outputs by name, the order they put the candidates in."""
 
+import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from colcast.client._dtypes import Array
 from colcast.client._errors import InputError
 
+_SHOWN = 10  # candidates in a notebook's table
 _USUAL_NAMES = ("scores", "score", "predictions", "logistic", "probabilities", "output_0")
 
 
@@ -36,16 +38,8 @@ class Ranking:
     score_output: str | None = None
 
     @cached_property
-    def scores(self) -> Array:
-        """One score a candidate, [N].
-
-        The output the caller named, else the only floating-point output with one value a row,
-        else the one of these with a usual name (scores, score, predictions, logistic, ...).
-
-        Raises:
-            InputError: the named output is not there or has several values a row, or nothing
-                tells which of several outputs is the score.
-        """
+    def _score_name(self) -> str:
+        """The output that ranks."""
         if self.score_output is not None and self.score_output not in self.outputs:
             raise InputError(f"no output {self.score_output!r}; there are {self._shapes()}")
         possible = [self.score_output] if self.score_output else list(self.outputs)
@@ -56,7 +50,29 @@ class Ranking:
             raise InputError(f"{self.score_output!r} is not one float a row: {self._shapes()}")
         if not fitting:
             raise InputError(f"which is the score? name it with score_output: {self._shapes()}")
-        return self.outputs[fitting[0]].reshape(-1)
+        return fitting[0]
+
+    @cached_property
+    def scores(self) -> Array:
+        """One score per candidate, [N].
+
+        The output the caller named, else the only floating-point output with one value per row,
+        else the one of these with a usual name (scores, score, predictions, logistic, ...).
+
+        Raises:
+            InputError: the named output is not there or has several values per row, or nothing
+                tells which of several outputs is the score.
+        """
+        return self.outputs[self._score_name].reshape(-1)
+
+    def _other_outputs(self) -> dict[str, Array]:
+        """Outputs besides the score with one value per candidate, each [N]."""
+        rows = len(self.scores)
+        return {
+            name: values.reshape(-1)
+            for name, values in self.outputs.items()
+            if name != self._score_name and values.ndim and values.size == len(values) == rows
+        }
 
     @cached_property
     def order(self) -> Array:
@@ -66,6 +82,48 @@ class Ranking:
     def top(self, k: int) -> list[Ranked]:
         """The k best candidates (all, if there are fewer), best first."""
         return [Ranked(int(row), float(self.scores[row])) for row in self.order[:k]]
+
+    def to_pandas(self, items: Any = None) -> Any:
+        """A DataFrame of the candidates, best first.
+
+        Args:
+            items: the DataFrame that was ranked, to have its columns beside the scores.
+
+        Returns:
+            The candidates' rows as the index (with `items`: its index), and the columns `score`
+            and, by their names, the other outputs with one value per candidate. A column of
+            `items` of the same name comes first and keeps its name; ours is then `name_output`.
+
+        Raises:
+            InputError: as `scores`, or `items` has another number of rows.
+            ModuleNotFoundError: pandas is not installed.
+        """
+        import pandas as pd
+
+        columns = {"score": self.scores, **self._other_outputs()}
+        if items is None:
+            return pd.DataFrame(columns).iloc[self.order].rename_axis("row")
+        if len(items) != len(self.scores):
+            raise InputError(f"items has {len(items)} rows, {len(self.scores)} were ranked")
+        taken = {n: f"{n}_output" if n in items.columns else n for n in columns}
+        ours = pd.DataFrame({taken[n]: v for n, v in columns.items()}, index=items.index)
+        return pd.concat([items, ours], axis=1).iloc[self.order]
+
+    def _repr_html_(self) -> str:
+        """The ten best candidates as a table, for notebooks."""
+        version = "" if self.model_version is None else f", model version {self.model_version}"
+        try:
+            head = f"{len(self.scores)} candidates{version}"
+            rows = [
+                f"<tr><td>{rank}</td><td>{one.row}</td><td>{one.score:.6g}</td></tr>"
+                for rank, one in enumerate(self.top(_SHOWN), 1)
+            ]
+        except InputError as error:
+            return f"<p>Ranking{version}: {html.escape(str(error))}</p>"
+        return (
+            f"<table><caption>{head}</caption><thead><tr><th>rank</th><th>row</th>"
+            f"<th>score</th></tr></thead><tbody>{''.join(rows)}</tbody></table>"
+        )
 
     def split(self, rows: Sequence[int]) -> "list[Ranking]":
         """One ranking for each run of so many candidates; other outputs go to all of them."""

@@ -76,6 +76,20 @@ class Feature:
     one_row: bool = False
     default: Array | None = None
 
+    def __str__(self) -> str:
+        """What a row holds of it, such as "int64 [3], user"."""
+        sizes = "any" if self.shape is None else ", ".join(str(s or "any") for s in self.shape)
+        shape = "" if self.shape == () else f" [{sizes}]"
+        notes = [f"{self.dtype}{shape}"]
+        if self.kind is not Kind.SINGLE:
+            notes.append({"multi": "list", "whole": "not by rows"}.get(self.kind.value, "sequence"))
+        if self.one_row:
+            notes.append("user")
+        if self.default is not None:
+            value = self.default.ravel().tolist()
+            notes.append(f"default {value[0] if len(value) == 1 else value}")
+        return ", ".join(notes)
+
 
 @dataclass(frozen=True)
 class Signature:
@@ -129,14 +143,30 @@ class Signature:
         return Feature(spec.name, spec.dtype, kind, inner, one_row, default)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ModelSchema:
-    """The signatures of one version of a served model; equal only to itself."""
+    """The signatures of one version of a served model; equal only to itself.
+
+    Shown, it lists each signature's features and outputs.
+    """
 
     model: str
     version: int | None
     signatures: Mapping[str, Signature]
     unreadable: tuple[str, ...] = ()  # signatures with tensors that cannot travel (variants)
+
+    def __repr__(self) -> str:
+        lines = [f"model {self.model!r}, version {self.version}"]
+        for name, signature in self.signatures.items():
+            outputs = ", ".join(f"{key} {spec.dtype}" for key, spec in signature.outputs.items())
+            lines.append(f"{name} -> {outputs}")
+            if signature.takes_examples:
+                lines.append(f"  {next(iter(signature.inputs))}: serialized tf.Examples")
+                continue
+            width = max(map(len, signature.features), default=0)
+            for feature in signature.features.values():
+                lines.append(f"  {feature.name:<{width}}  {feature}")
+        return "\n".join(lines)
 
     def signature(self, name: str) -> Signature:
         """The signature of this name.

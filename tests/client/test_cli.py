@@ -1,20 +1,24 @@
 """`colcast rank` from files to table, against the real server."""
 
 import csv
+import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pyarrow as pa
 import pytest
 from colcast.cli.main import main
-from colcast.client import RankingClient
+from colcast.client import ModelSchema, RankingClient
 from colcast.server import ServerProcess
 from pyarrow import parquet
 
 from .conftest import ITEMS, USER
 from .served_model import save
+from .test_channel import certificate
+from .test_transport import metadata, scores
 
 FULL = [{"title": f"Film {i}", "year": 1990.0, **item} for i, item in enumerate(ITEMS)]
 
@@ -75,14 +79,15 @@ def test_the_table(target: str, files: Path, capsys: pytest.CaptureFixture[str])
 def test_a_column_to_show_that_is_not_there(
     target: str, files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(rank(target, files, "items.jsonl", "--show", "titel")) == 1
+    with pytest.raises(SystemExit) as ended:
+        main(rank(target, files, "items.jsonl", "--show", "titel"))
+    assert ended.value.code == 2
     assert "--show: no column 'titel'; there are title, " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("items.txt", "", "expected a file that ends in .jsonl, .json, .csv, .parquet"),
         ("none.jsonl", None, "No such file or directory"),
         ("bad.jsonl", '{"movie": 7}\n{"movie":', "bad.jsonl:2: not JSON"),
         ("bad.json", "{}", "expected a JSON list of rows, got dict"),
@@ -107,6 +112,56 @@ def test_one_line_says_what_is_wrong_with_a_file(
     assert error.startswith("colcast rank: ")
     assert message in error
     assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("as_lines", [True, False])
+def test_items_from_standard_input(
+    target: str,
+    files: Path,
+    as_lines: bool,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = "\n".join(map(json.dumps, FULL)) if as_lines else json.dumps(FULL)
+    monkeypatch.setattr("sys.stdin", io.StringIO(text))
+    command = rank(target, files, "-", "--json")
+    command[command.index("--items") + 1] = "-"
+    assert main(command) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert main(rank(target, files, "items.json", "--json")) == 0
+    assert found == json.loads(capsys.readouterr().out)
+
+
+def test_the_user_from_standard_input(
+    target: str, files: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("{"))
+    command = rank(target, files, "items.json")
+    command[command.index("--user") + 1] = "-"
+    assert main(command) == 1
+    assert "standard input: not JSON" in capsys.readouterr().err
+    monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(USER)))
+    assert main(command) == 0
+
+
+def test_a_server_with_tls(
+    scripted: Any, schema: ModelSchema, files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    certificate(files, "authority")
+    certificate(files, "server", issuer="authority")
+    pair = [((files / "server.key").read_bytes(), (files / "server.pem").read_bytes())]
+    server = scripted(
+        credentials=grpc.ssl_server_credentials(pair),
+        GetModelMetadata=lambda *_: metadata(schema),
+        Predict=lambda request, _: scores(request),
+    )
+    tls = ["--tls_root_certificates", str(files / "authority.pem")]
+    command = rank(server.address, files, "items.json", *tls, "--tls_server_name", "localhost")
+    assert main(command) == 0
+    assert capsys.readouterr().out.startswith("3 candidates, movies version 3")
+    assert (
+        main([*rank(server.address, files, "items.json", "--timeout_seconds", "0.5"), "--tls"]) == 1
+    )
 
 
 def test_no_server(files: Path, capsys: Any) -> None:

@@ -1,0 +1,78 @@
+"""What a caller does with an answer: tables, notebooks, a look at the schema."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from colcast.client import InputError, ModelSchema, Ranking
+from colcast.client._inputs import Rows
+from colcast.client._request import build_request
+
+from .conftest import ITEMS, USER, request_options
+
+OUTPUTS = {
+    "scores": np.array([0.1, 0.9, 0.5], np.float32),
+    "click": np.array([[1], [2], [3]], np.float32),
+    "vector": np.zeros((3, 2), np.float32),
+}
+RANKING = Ranking(OUTPUTS, 7, score_output="scores")
+
+
+def test_a_table_of_the_ranking_is_best_first() -> None:
+    table = RANKING.to_pandas()
+    assert table.index.name == "row"
+    assert table.index.tolist() == RANKING.order.tolist() == [1, 2, 0]
+    assert table.columns.tolist() == ["score", "click"]
+    np.testing.assert_array_equal(table["score"], np.float32([0.9, 0.5, 0.1]))
+    assert table["click"].tolist() == [2.0, 3.0, 1.0]
+
+
+def test_the_ranked_frame_gets_the_scores_beside_it() -> None:
+    frame = pd.DataFrame({"title": ["a", "b", "c"], "score": [5, 6, 7]}, index=[10, 11, 12])
+    table = RANKING.to_pandas(frame)
+    assert table.index.tolist() == [11, 12, 10]
+    assert table.columns.tolist() == ["title", "score", "score_output", "click"]
+    assert table["title"].tolist() == ["b", "c", "a"]
+    assert table["score"].tolist() == [6, 7, 5]
+    np.testing.assert_array_equal(table["score_output"], np.float32([0.9, 0.5, 0.1]))
+    with pytest.raises(InputError, match="items has 2 rows, 3 were ranked"):
+        RANKING.to_pandas(frame[:2])
+
+
+def test_a_notebook_shows_the_best_ten() -> None:
+    shown = RANKING._repr_html_()
+    assert "3 candidates, model version 7" in shown
+    assert shown.index("<td>0.9</td>") < shown.index("<td>0.5</td>") < shown.index("<td>0.1</td>")
+    many = Ranking({"scores": np.arange(100, dtype=np.float32)})._repr_html_()
+    assert many.count("<tr>") == 11
+
+
+def test_a_notebook_shows_what_cannot_be_ranked() -> None:
+    shown = Ranking({"<b>": np.zeros((2, 2), np.float32)})._repr_html_()
+    assert "which is the score?" in shown
+    assert "&lt;b&gt; float32[2, 2]" in shown
+
+
+def test_a_schema_reads_as_a_list_of_features(schema: ModelSchema) -> None:
+    lines = str(schema).splitlines()
+    assert lines[0] == "model 'movies', version 3"
+    assert lines[1:3] == ["serving_default -> scores float32", "  examples: serialized tf.Examples"]
+    assert "columnar -> scores float32" in lines
+    late = lines[lines.index("columnar_late -> scores float32") + 1 :]
+    assert late == [
+        "  age      int64, user",
+        "  city     string, user",
+        "  history  int64 [any], list, user",
+        "  movie    int64",
+        "  year     float32, default 1990.0",
+        "  genres   string [any], list",
+        "  vector   float32 [3]",
+    ]
+    assert repr(schema) == str(schema)
+
+
+def test_the_user_may_be_a_series(schema: ModelSchema) -> None:
+    options = request_options()
+    by_series = build_request(schema, Rows(ITEMS, pd.Series(USER)), options)
+    assert by_series.message == build_request(schema, Rows(ITEMS, USER), options).message
+    row = pd.DataFrame([USER]).iloc[0]
+    assert build_request(schema, Rows(ITEMS, row), options).message == by_series.message
