@@ -1,17 +1,24 @@
 """End to end: models of the zoo behind the native server, formats side by side in one run.
 
 python -m colcast.loadtest.bench --models wide,movielens    make bench    make bench-zoo
+python -m colcast.loadtest.bench --states                   make bench-states
+python -m colcast.loadtest.bench --transcoding              make bench-transcoding
 """
 
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from colcast.cli.console import report_console
+from colcast.loadtest import bench_transcoding as transcoding
 from colcast.loadtest.arguments import whole
+from colcast.loadtest.bench_states import MODEL, known_and_unknown
+from colcast.loadtest.bench_users import joined_users
+from colcast.loadtest.bench_zipf import Population, hit_rates, stores_markdown, stores_table
 from colcast.loadtest.formats import parse_formats
 from colcast.loadtest.interrupts import interruptible
 from colcast.loadtest.overhead import Overhead, overhead_table, overheads
@@ -26,6 +33,8 @@ from colcast.loadtest.tables import (
     side_by_side_table,
 )
 from colcast.loadtest.traffic import zoo_requests
+from colcast.loadtest.variants import Effort as VariantEffort
+from colcast.loadtest.variants import variants_markdown
 from colcast.server import ServerProcess
 from rich.console import Console
 
@@ -38,7 +47,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     console = report_console()
     try:
         with interruptible():
-            bench_all(args, console)
+            if args.states:
+                bench_states(args, console)
+            elif args.transcoding:
+                bench_transcoding(args, console)
+            else:
+                bench_all(args, console)
     except KeyboardInterrupt:
         console.print("\ninterrupted; the server is stopped")
         return 130
@@ -75,17 +89,11 @@ def bench(
     Raises:
       ValueError: no such model or format, or a size the model has no requests of.
     """
-    from colcast.export.cli import silence_tensorflow
-    from colcast.zoo.columnar import columnar
     from colcast.zoo.kept import VERSION
-    from colcast.zoo.registry import MODELS
 
-    silence_tensorflow()
     formats = parse_formats(args.formats)
-    if model not in MODELS:
-        raise ValueError(f"the zoo has no {model!r}; there are {', '.join(MODELS)}")
     with console.status(f"{model}: making the model and its requests"):
-        exported = columnar(MODELS[model].saved_model(), late="late" in formats)
+        exported = _exported(model, late="late" in formats)
         traffic = {size: zoo_requests(model, [size] * _DISTINCT_REQUESTS, 0) for size in args.sizes}
     effort = Effort(args.clients, args.rounds, args.calls)
     steps = effort.steps(len(args.sizes), len(formats))
@@ -106,11 +114,66 @@ def bench(
     return lines, added
 
 
+def bench_states(args: argparse.Namespace, console: Console) -> None:
+    """Users and items known and unknown, hit rates, several users in one request."""
+    population = Population(requests=args.zipf_requests)
+    effort = VariantEffort(args.clients)
+    base_path = _exported(MODEL, late=True)
+    console.print(machine(), highlight=False)
+    rows = known_and_unknown(base_path, args.sizes, effort, console)
+    joined = joined_users(base_path, console)
+    lines = hit_rates(base_path, population, console)
+    console.print(stores_table(lines, population))
+    _write_part(
+        "states",
+        {
+            "known": [asdict(row) for row in rows],
+            "several_users": asdict(joined),
+            "zipf": {"population": asdict(population), "lines": [asdict(line) for line in lines]},
+        },
+        f"{variants_markdown(rows)}\n{joined}\n\n{stores_markdown(lines, population)}",
+        args.output,
+        console,
+    )
+
+
+def bench_transcoding(args: argparse.Namespace, console: Console) -> None:
+    """tf.Examples parsed by TensorFlow, and read into columns by the server."""
+    console.print(machine(), highlight=False)
+    figures, documents = {}, []
+    for model in transcoding.VARIANTS:
+        rows = transcoding.transcoded(
+            model, _exported(model, late=True), args.sizes, VariantEffort(args.clients), console
+        )
+        figures[model] = [asdict(row) for row in rows]
+        documents.append(f"{model}:\n\n{variants_markdown(rows)}")
+    _write_part("transcoding", figures, "\n".join(documents), args.output, console)
+
+
+def _exported(model: str, *, late: bool) -> Path:
+    from colcast.export.cli import silence_tensorflow
+    from colcast.zoo.columnar import columnar
+    from colcast.zoo.registry import MODELS
+
+    silence_tensorflow()
+    if model not in MODELS:
+        raise ValueError(f"the zoo has no {model!r}; there are {', '.join(MODELS)}")
+    return columnar(MODELS[model].saved_model(), late=late)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="bench", description=(__doc__ or "").partition("\n\n")[0])
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--models", default="wide", metavar="A,B", help="of the zoo")
     which.add_argument("--papers", action="store_true", help="the eight papers' models")
+    which.add_argument(
+        "--states", action="store_true", help="what the server's state stores save, on `wide`"
+    )
+    which.add_argument(
+        "--transcoding",
+        action="store_true",
+        help="tf.Examples read into columns by the server, on `wide` and MovieLens",
+    )
     parser.add_argument(
         "--sizes", type=_sizes, default="20,100,500", metavar="A,B", help="candidates"
     )
@@ -119,6 +182,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rounds", type=whole, default=10, help="of each format, in turn")
     parser.add_argument("--calls", type=whole, default=20, help="of each format in a round")
     parser.add_argument("--server-flag", action="append", default=[], metavar="--FLAG=VALUE")
+    parser.add_argument(
+        "--zipf-requests", type=whole, default=6000, help="of --states, per size of the stores"
+    )
     parser.add_argument("--output", type=Path, default=Path("build/bench"), metavar="DIR")
     return parser
 
@@ -133,6 +199,16 @@ def _models(args: argparse.Namespace) -> list[str]:
 
         return list(PAPERS)
     return list(args.models.split(","))
+
+
+def _write_part(
+    name: str, figures: Mapping[str, Any], document: str, folder: Path, console: Console
+) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    values = {"machine": machine(), **figures}
+    (folder / f"{name}.json").write_text(json.dumps(values, indent=1))
+    (folder / f"{name}.md").write_text(f"{machine()}\n\n{document}")
+    console.print(f"Figures: {folder}/{name}.json, {name}.md", highlight=False)
 
 
 def _write(model: str, lines: Sequence[Line], added: Sequence[Overhead], folder: Path) -> None:

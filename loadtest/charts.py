@@ -1,18 +1,47 @@
-"""Charts as SVG text: nothing to load, sharp at any size, readable on paper.
+"""Charts as SVG text, drawn by matplotlib: nothing to load, sharp at any size, readable on paper.
 
-Series i is drawn in the style class `s{i}` of the page around it; hovering a mark tells its value.
+Colours are CSS variables of the page around a chart (page.css), so that one drawing serves light
+and dark pages; `standalone` gives a chart for documents its own.
 """
 
-from collections.abc import Callable, Sequence
+import io
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
-from math import ceil, floor, isfinite, log10
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 Point = tuple[float, float]
 
-_WIDTH, _HEIGHT = 640, 300
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 28, 16, 46
-_PLOT_WIDTH, _PLOT_HEIGHT = _WIDTH - _LEFT - _RIGHT, _HEIGHT - _TOP - _BOTTOM
+COLOURS = 8
+_WIDTH, _HEIGHT = 5.2, 2.9  # inches
+_INK, _SOFT, _RULE, _BAD = "#1d2330", "#5c6577", "#d9dde5", "#b91c1c"
+_SERIES = ("#3867c7", "#d97706", "#0f8f6f", "#b4307a", "#6b6fd6", "#7a7f1d", "#00809b", "#a34a28")
+_VARIABLES = {_INK: "ink", _SOFT: "soft", _RULE: "rule", _BAD: "bad"} | {
+    colour: f"s{number}" for number, colour in enumerate(_SERIES)
+}
+_STYLE: Any = {
+    "svg.fonttype": "none",  # text stays text
+    "svg.hashsalt": "colcast",  # the same drawing has the same bytes
+    "font.size": 10,
+    "font.sans-serif": ["DejaVu Sans"],
+    "text.color": _INK,
+    "axes.labelcolor": _INK,
+    "axes.edgecolor": _RULE,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": _RULE,
+    "xtick.color": _SOFT,
+    "ytick.color": _SOFT,
+    "lines.linewidth": 1.8,
+}
 
 
 @dataclass(frozen=True)
@@ -35,6 +64,16 @@ class Bar:
     text: str
 
 
+@dataclass(frozen=True)
+class Panel:
+    """Groups of bars side by side: bar i of every group is of series i; a text above each."""
+
+    title: str
+    groups: Sequence[str]
+    values: Sequence[Sequence[float]]
+    texts: Sequence[Sequence[str]]
+
+
 def line_chart(
     lines: Sequence[Line],
     *,
@@ -43,81 +82,82 @@ def line_chart(
     x_ticks: Sequence[tuple[float, str]] = (),
     limit: tuple[float, str] | None = None,
 ) -> str:
-    """Lines over a common pair of axes that start at zero unless `x_ticks` say otherwise.
+    """Lines over a common pair of axes; the vertical one starts at zero.
 
     Args:
       lines: what to draw.
       x_title: with the unit.
       y_title: with the unit.
-      x_ticks: places and their labels; round numbers where there are none.
+      x_ticks: places and their labels; round numbers from zero where there are none.
       limit: a dashed line at this height, with its label.
     """
-    points = [point for line in lines for point in line.points if isfinite(point[1])]
-    top = max([y for _, y in points] + ([limit[0]] if limit else []), default=1.0)
-    y_ticks = round_ticks(top * 1.05)
-    if not x_ticks:
-        x_ticks = [(t, number(t)) for t in round_ticks(max([x for x, _ in points], default=1.0))]
-    x = _scale(x_ticks[0][0], x_ticks[-1][0], _LEFT, _LEFT + _PLOT_WIDTH)
-    y = _scale(0.0, y_ticks[-1], _TOP + _PLOT_HEIGHT, _TOP)
-    parts = [_axes([(x(t), label) for t, label in x_ticks], y_ticks, y, x_title, y_title)]
-    if limit:
-        at, right = y(limit[0]), _WIDTH - _RIGHT
-        parts.append(
-            f'<line class="limit" x1="{_LEFT}" x2="{right}" y1="{at:.1f}" y2="{at:.1f}"/>'
-            f'<text class="limit" x="{_LEFT + 6}" y="{at - 5:.1f}">{escape(limit[1])}</text>'
-        )
-    parts += [_line(line, x, y, x_title, y_title) for line in lines]
-    return _svg("".join(parts), _HEIGHT, f"{y_title} over {x_title}")
+    with mpl.rc_context(_STYLE):
+        figure, axes = _axes(x_title, y_title)
+        for line in lines:
+            x, y = zip(*line.points, strict=True) if line.points else ((), ())
+            marker = "o" if line.dots else ""
+            axes.plot(x, y, color=_SERIES[line.series], marker=marker, markersize=4, gid=line.label)
+        if limit:
+            axes.axhline(limit[0], color=_BAD, linestyle="--", linewidth=1, gid="limit")
+            axes.annotate(
+                limit[1], (0.01, limit[0]), (0, 4), color=_BAD,
+                xycoords=("axes fraction", "data"), textcoords="offset points",
+            )  # fmt: skip
+        if x_ticks:
+            axes.set_xticks(*zip(*x_ticks, strict=True))
+        else:
+            axes.set_xlim(left=0)
+        axes.set_ylim(bottom=0)
+        return _svg(figure, f"{y_title} over {x_title}")
 
 
 def bar_chart(bars: Sequence[Bar], title: str) -> str:
-    """Horizontal bars from zero, the value written behind each."""
-    row, left = 30, 24 + 7 * max((len(bar.label) for bar in bars), default=0)
-    longest = max((bar.value for bar in bars if isfinite(bar.value)), default=1.0) or 1.0
-    width = _WIDTH - left - 110
-    parts = []
-    for place, bar in enumerate(bars):
-        top = place * row + 6
-        length = bar.value / longest * width if isfinite(bar.value) else 0.0
-        parts.append(
-            f'<text class="name" x="{left - 8}" y="{top + 15}">{escape(bar.label)}</text>'
-            f'<rect class="bar s{bar.series}" x="{left}" y="{top}" width="{length:.1f}" '
-            f'height="20"><title>{escape(bar.label)}: {escape(bar.text)}</title></rect>'
-            f'<text x="{left + length + 6:.1f}" y="{top + 15}">{escape(bar.text)}</text>'
-        )
-    return _svg("".join(parts), len(bars) * row + 8, title)
+    """Horizontal bars from zero, the first at the top, the value written behind each."""
+    with mpl.rc_context(_STYLE):
+        figure = Figure((_WIDTH, 0.35 + 0.32 * len(bars)), layout="constrained")
+        axes = figure.add_subplot()
+        for place, bar in enumerate(bars):
+            value = bar.value if bar.value == bar.value else 0.0
+            axes.barh(place, value, 0.65, color=_SERIES[bar.series], gid=bar.label)
+            axes.annotate(bar.text, (value, place), (4, 0), textcoords="offset points", va="center")
+        axes.set_yticks(range(len(bars)), [bar.label for bar in bars])
+        axes.margins(x=0.35)
+        axes.invert_yaxis()
+        axes.xaxis.set_visible(False)
+        axes.grid(visible=False)
+        axes.spines[:].set_visible(False)
+        axes.tick_params(length=0, labelcolor=_INK)
+        return _svg(figure, title)
 
 
 def histogram(values: Sequence[float], *, x_title: str, y_title: str, bins: int = 24) -> str:
-    """How often values fall into equally wide bins from zero on; the bars are of series 0."""
-    x_ticks = round_ticks(max(values, default=1.0))
-    wide = x_ticks[-1] / bins
-    counts = [0] * bins
-    for value in values:
-        counts[min(int(value / wide), bins - 1)] += 1
-    y_ticks = round_ticks(max(counts), whole=True)
-    x = _scale(0.0, x_ticks[-1], _LEFT, _LEFT + _PLOT_WIDTH)
-    y = _scale(0.0, y_ticks[-1], _TOP + _PLOT_HEIGHT, _TOP)
-    bars = [
-        f'<rect class="bar s0" x="{x(n * wide) + 1:.1f}" y="{y(count):.1f}" '
-        f'width="{x(wide) - x(0) - 2:.1f}" height="{y(0) - y(count):.1f}">'
-        f"<title>{number(n * wide)} to {number((n + 1) * wide)}: {count}</title></rect>"
-        for n, count in enumerate(counts)
-        if count
-    ]
-    axes = _axes([(x(t), number(t)) for t in x_ticks], y_ticks, y, x_title, y_title)
-    return _svg(axes + "".join(bars), _HEIGHT, f"{y_title} over {x_title}")
+    """How often values fall into equally wide bins from zero on."""
+    with mpl.rc_context(_STYLE):
+        figure, axes = _axes(x_title, y_title)
+        top = max(values, default=1.0)
+        axes.hist(values, bins, range=(0, top), rwidth=0.9, color=_SERIES[0])
+        axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.set_xlim(left=0)
+        return _svg(figure, f"{y_title} over {x_title}")
 
 
-def round_ticks(top: float, *, whole: bool = False) -> list[float]:
-    """About six round numbers, `whole` ones if asked for, from 0 to at least `top`."""
-    if not (isfinite(top) and top > 0):
-        top = 1.0
-    rough = max(top / 5, 1.0) if whole else top / 5
-    power = 10.0 ** floor(log10(rough))
-    steps = (1, 2, 5, 10) if whole else (1, 2, 2.5, 5, 10)
-    step = next(m * power for m in steps if m * power >= rough * 0.999)
-    return [n * step for n in range(ceil(top / step * 0.999) + 1)]
+def grouped_bars(panels: Sequence[Panel], series: Sequence[str], title: str) -> str:
+    """Vertical bars as shares of 1, panels side by side, one legend for all."""
+    with mpl.rc_context(_STYLE):
+        figure = Figure((4.6 * len(panels), 3.4), layout="constrained")
+        handles: list[Any] = []
+        for place, panel in enumerate(panels):
+            axes = figure.add_subplot(1, len(panels), place + 1)
+            handles = _groups(axes, panel, series)
+        figure.legend(handles, series, loc="outside lower center", ncols=4, frameon=False)
+        figure.suptitle(title, x=0.01, ha="left", fontsize=10)
+        return _svg(figure, title)
+
+
+def standalone(svg: str) -> str:
+    """A chart as a file by itself, with the colours of the report's page, light and dark."""
+    start = svg.index(">", svg.index("<svg")) + 1
+    return f"{svg[:start]}<style>{_palette()}</style>{svg[start:]}"
 
 
 def number(value: float) -> str:
@@ -125,61 +165,45 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"
 
 
-def _scale(low: float, high: float, start: float, end: float) -> Callable[[float], float]:
-    return lambda value: start + (value - low) / ((high - low) or 1.0) * (end - start)
-
-
-def _axes(
-    x_ticks: Sequence[tuple[float, str]],
-    y_ticks: Sequence[float],
-    y: Callable[[float], float],
-    x_title: str,
-    y_title: str,
-) -> str:
-    bottom, right = _TOP + _PLOT_HEIGHT, _WIDTH - _RIGHT
-    parts = [
-        f'<line class="grid" x1="{_LEFT}" x2="{right}" y1="{y(t):.1f}" y2="{y(t):.1f}"/>'
-        f'<text class="y" x="{_LEFT - 8}" y="{y(t) + 4:.1f}">{number(t)}</text>'
-        for t in y_ticks
-    ]
-    parts += [
-        f'<text class="x" x="{at:.1f}" y="{bottom + 18}">{escape(t)}</text>' for at, t in x_ticks
-    ]
-    center, middle = _LEFT + _PLOT_WIDTH / 2, _TOP + _PLOT_HEIGHT / 2
-    parts.append(
-        f'<text class="x title" x="{center}" y="{_HEIGHT - 8}">{escape(x_title)}</text>'
-        f'<text class="x title" transform="translate(14 {middle}) rotate(-90)">'
-        f"{escape(y_title)}</text>"
-    )
-    return "".join(parts)
-
-
-def _line(
-    line: Line, x: Callable[[float], float], y: Callable[[float], float], x_title: str, y_title: str
-) -> str:
-    runs: list[list[Point]] = [[]]
-    for point in line.points:
-        if isfinite(point[1]):
-            runs[-1].append(point)
-        elif runs[-1]:
-            runs.append([])
-    path = "".join(
-        "M" + " L".join(f"{x(px):.1f} {y(py):.1f}" for px, py in run) for run in runs if run
-    )
-    parts = [f'<path class="line s{line.series}" d="{path}"/>'] if path else []
-    if line.dots:
-        parts += [
-            f'<circle class="dot s{line.series}" cx="{x(px):.1f}" cy="{y(py):.1f}" r="3.5">'
-            f"<title>{escape(line.label)}: {number(py)} ({escape(y_title)}), "
-            f"{escape(x_title)} {number(px)}</title></circle>"
-            for run in runs
-            for px, py in run
+def _groups(axes: Any, panel: Panel, series: Sequence[str]) -> list[Any]:
+    wide = 0.86 / len(series)
+    bars = []
+    for number_, name in enumerate(series):
+        places = [
+            group + (number_ - (len(series) - 1) / 2) * wide for group in range(len(panel.groups))
         ]
-    return "".join(parts)
+        heights = [values[number_] for values in panel.values]
+        drawn = axes.bar(places, heights, wide * 0.94, color=_SERIES[number_], label=name)
+        texts = [texts[number_] for texts in panel.texts]
+        axes.bar_label(drawn, texts, fontsize=7.5, padding=1)
+        for bar, text in zip(drawn, texts, strict=True):
+            bar.set_gid(f"{panel.title} {name} {text}")
+        bars.append(drawn)
+    axes.set_title(panel.title, loc="left", fontweight="bold")
+    axes.set_xticks(range(len(panel.groups)), panel.groups)
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.0f} %"))
+    axes.grid(visible=False, axis="x")
+    return bars
 
 
-def _svg(content: str, height: int, title: str) -> str:
-    return (
-        f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" xmlns="http://www.w3.org/2000/svg">'
-        f"<title>{escape(title)}</title>{content}</svg>"
-    )
+def _axes(x_title: str, y_title: str) -> tuple[Any, Any]:
+    figure = Figure((_WIDTH, _HEIGHT), layout="constrained")
+    axes = figure.add_subplot()
+    axes.set(xlabel=x_title, ylabel=y_title)
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+    return figure, axes
+
+
+def _svg(figure: Any, title: str) -> str:
+    text = io.StringIO()
+    figure.savefig(text, format="svg", transparent=True, metadata={"Title": title, "Date": None})
+    drawn = text.getvalue()
+    drawn = re.sub("<metadata>.*?</metadata>", "", drawn[drawn.index("<svg") :], flags=re.DOTALL)
+    return re.sub("|".join(_VARIABLES), lambda found: f"var(--{_VARIABLES[found[0]]})", drawn)
+
+
+@cache
+def _palette() -> str:
+    """The variables at the head of page.css."""
+    style = files("colcast.loadtest").joinpath("page.css").read_text()
+    return style[: style.index("* {")]

@@ -1,5 +1,7 @@
-"""What a server on another machine has used so far, by the Prometheus metrics it publishes."""
+"""What a server tells of itself on its Prometheus page: its CPU time, memory and state stores."""
 
+import re
+from collections import defaultdict
 from urllib.error import URLError
 from urllib.request import urlopen
 
@@ -29,13 +31,36 @@ class MetricsMeter:
         return int(self._read(_MEMORY))
 
     def _read(self, metric: str) -> float:
-        try:
-            with urlopen(self._url, timeout=5) as page:
-                lines = page.read().decode().splitlines()
-        except (URLError, ValueError, OSError) as error:
-            raise LookupError(f"no metrics at {self._url}: {error}") from error
-        for line in lines:
+        for line in _lines(self._url):
             name, _, value = line.partition(" ")
             if name == metric:
                 return float(value)
         raise LookupError(f"{self._url} does not publish {metric}")
+
+
+def state_counts(url: str) -> dict[tuple[str, str], float]:
+    """What the page says of the state stores: (store, metric) -> its sum over models and versions.
+
+    Stores are `user` and `item`, metrics as docs/metrics.md names them, like `states_found_total`.
+
+    Raises:
+      LookupError: the page is not there.
+    """
+    counts: dict[tuple[str, str], float] = defaultdict(float)
+    for line in _lines(url):
+        if found := _OF_A_STORE.fullmatch(line):
+            metric, store, value = found.groups()
+            counts[store, metric] += float(value)
+    return counts
+
+
+_OF_A_STORE = re.compile(r':colcast:(states?_?\w*)\{.*\bstore="(\w+)".*\} (\S+)')
+
+
+def _lines(url: str) -> list[str]:
+    try:
+        with urlopen(url, timeout=5) as page:
+            text: str = page.read().decode()
+    except (URLError, ValueError, OSError) as error:
+        raise LookupError(f"no metrics at {url}: {error}") from error
+    return text.splitlines()

@@ -7,10 +7,9 @@ from math import log10
 from statistics import median
 from typing import Any
 
-from colcast.loadtest.charts import Bar, Line, bar_chart, histogram, line_chart, number
+from colcast.loadtest.charts import COLOURS, Bar, Line, bar_chart, histogram, line_chart, number
 from colcast.loadtest.figures import milliseconds, share
 
-_COLOURS = 8
 _NAN = float("nan")
 
 Series = Mapping[str, Any]
@@ -108,21 +107,24 @@ def _headline(told: Mapping[str, Any] | None) -> str:
 
 def _table(series: Sequence[Series]) -> str:
     with_search = any(one["search"] for one in series)
-    heads = ["", "server CPU<br>ms / request", "of the<br>first", "bytes /<br>request"]
+    with_server = any(one["server"] for one in series)
+    heads = ["server"] if with_server else []
+    heads += ["format", "server CPU<br>ms / request", "of the<br>first", "bytes /<br>request"]
     heads += ["p50<br>ms", "p95<br>ms", "p99<br>ms", "answered /s", "calls", "errors"]
     heads += ["checked<br>answers", "largest<br>difference", "sends late<br>p99 ms"]
     heads += ["highest<br>rate /s"] if with_search else []
     rows = []
     for place, one in enumerate(series):
-        cells = [f'<span class="chip s{place % _COLOURS}"></span>{escape(one["label"])}']
+        cells = [escape(one["server"])] if with_server else []
+        cells += [f'<span class="chip s{place % COLOURS}"></span>{escape(one["format"])}']
         cells += _cells(one, series[0])
         if with_search:
             cells.append(_highest_rate(one["search"]))
         rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
     head = "".join(f"<th>{text}</th>" for text in heads)
     return (
-        f'<div class="wide"><table><thead><tr>{head}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table></div>"
+        f'<div class="wide"><table class="{"named" if with_server else ""}">'
+        f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
     )
 
 
@@ -152,7 +154,7 @@ def _highest_rate(search: Mapping[str, Any] | None) -> str:
 
 def _legend(series: Sequence[Series]) -> str:
     chips = "".join(
-        f'<span><i class="chip s{place % _COLOURS}"></i>{escape(one["label"])}: '
+        f'<span><i class="chip s{place % COLOURS}"></i>{escape(one["label"])}: '
         f"{escape(one['format'])}</span>"
         for place, one in enumerate(series)
     )
@@ -174,7 +176,7 @@ def _bars(series: Sequence[Series], figure: str, unit: str) -> list[Bar]:
         value = _value(one, figure)
         shown = milliseconds(value) if unit == "ms" else f"{value:,.0f}"
         text = "not measured" if value != value else f"{shown} {unit}"
-        bars.append(Bar(one["label"], place % _COLOURS, value, text))
+        bars.append(Bar(one["label"], place % COLOURS, value, text))
     return bars
 
 
@@ -188,7 +190,7 @@ def _percentiles(series: Sequence[Series]) -> str:
     lines = [
         Line(
             one["label"],
-            n % _COLOURS,
+            n % COLOURS,
             [(place(p), _NAN if ms is None else ms) for p, ms in one["percentiles_ms"]],
         )
         for n, one in enumerate(series)
@@ -200,7 +202,7 @@ def _over_time(series: Sequence[Series]) -> str:
     lines = [
         Line(
             one["label"],
-            n % _COLOURS,
+            n % COLOURS,
             [
                 (stretch["seconds"], stretch["p95_ms"])
                 for stretch in one["timeline"]
@@ -223,7 +225,7 @@ def _against_rate(series: Sequence[Series], sla: Mapping[str, float]) -> str:
             by_rate.setdefault(window["rate"], []).append(ms)
         points = [(rate, median(found)) for rate, found in sorted(by_rate.items())]
         kept = [(rate, ms) for rate, ms in points if ms <= 2 * sla["milliseconds"]]
-        lines.append(Line(one["label"], n % _COLOURS, kept))
+        lines.append(Line(one["label"], n % COLOURS, kept))
     name = f"p{sla['percentile']:g}"
     return line_chart(
         lines,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from colcast.loadtest.closed_loop import ClosedLoop
+from colcast.loadtest.connection import Request
 from colcast.loadtest.correctness import check
 from colcast.loadtest.open_loop import OpenLoop
 from colcast.loadtest.process import Meter
@@ -18,6 +19,7 @@ from colcast.loadtest.turns import in_turn
 
 Meters = Mapping[str, Meter]  # address -> what its server has used
 Progress = Callable[[Series, Recording], None]
+WindowRequests = Callable[[Series, int], Sequence[Request]]
 
 
 @dataclass(frozen=True)
@@ -72,8 +74,21 @@ def with_clients(
     meters: Meters,
     options: Options,
     progress: Progress = lambda *_: None,
+    *,
+    window_requests: WindowRequests = lambda one, _: one.requests,
+    warm_up_calls: int = 0,
 ) -> list[Result]:
-    """Sends with clients that wait for their answers, as fast as these come."""
+    """Sends with clients that wait for their answers, as fast as these come.
+
+    Args:
+      series: encoded requests.
+      clients: how many.
+      meters: of the servers that can be measured.
+      options: how to run.
+      progress: called after every window with what it measured.
+      window_requests: what a series sends in a window; window -1 warms up.
+      warm_up_calls: how many calls warm up, at least two per client.
+    """
     with ExitStack() as connected:
         addresses = {one.target.address for one in series}
         loops = {
@@ -83,12 +98,13 @@ def with_clients(
             for address in addresses
         }
         for one in series:  # connects, and warms up
-            loops[one.target.address].run(one.requests, calls=2 * clients)
+            warm_up = max(warm_up_calls, 2 * clients)
+            loops[one.target.address].run(window_requests(one, -1), calls=warm_up)
 
-        def window(one: Series, _: int) -> Recording:
+        def window(one: Series, number: int) -> Recording:
             calls = options.window_calls
             return loops[one.target.address].run(
-                one.requests,
+                window_requests(one, number),
                 calls=calls,
                 seconds=None if calls else options.window_seconds,
                 meter=meters.get(one.target.address),
