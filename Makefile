@@ -1,10 +1,11 @@
 # make demo  real MovieLens candidates, ranked end to end
 # make test  linters, C++ tests, Python tests, end-to-end tests
 # make bench end to end on 210 features: tf.Example against columns; bench-zoo: eight papers' models
+#            bench-states: users and items known; bench-transcoding: tf.Examples read by the server
 # make fuzz  the wire format against protobuf and TensorFlow, REST, configuration: FUZZ_SECONDS (60) each
 # make bazel the packages that the fork gets, built and tested by Bazel (docs/fork.md)
 # make fork  TF Serving's own tree with our patches laid in, to build with Bazel (docs/fork.md)
-.PHONY: setup environment setup-estimator demo test lint bench bench-zoo fuzz bazel fork fork-check clean
+.PHONY: setup environment setup-estimator demo test lint bench bench-zoo bench-states bench-transcoding fuzz bazel fork fork-check clean
 
 setup:
 	@scripts/setup.sh
@@ -33,6 +34,12 @@ bench: setup
 
 bench-zoo: setup
 	@.venv/bin/python -m colcast.loadtest.bench --papers
+
+bench-states: setup
+	@.venv/bin/python -m colcast.loadtest.bench --states
+
+bench-transcoding: setup
+	@.venv/bin/python -m colcast.loadtest.bench --transcoding
 
 fuzz: setup
 	@server/engine/fuzz/run.sh
