@@ -41,6 +41,7 @@ def export_saved_model(
     user_features: Sequence[str] = (),
     late: bool = False,
     context_features: Sequence[str] = (),
+    exact: str = "auto",
     default: str | None = None,
     examples: str | Path | None = None,
     warmup: Sequence[int] = (),
@@ -66,6 +67,8 @@ def export_saved_model(
         model allows it, the three parts `columnar_user`, `columnar_item` and `columnar_pair`.
       context_features: names or patterns of features that depend on user and item or on the moment
         (position, distance); they belong to the pair part.
+      exact: "auto" writes `columnar_exact` where it was measured to be faster than `columnar`;
+        "always" wherever an op can move.
       default: the new signature that becomes `serving_default`; the present one is kept as
         `serving_examples`.
       examples: TFRecord file of recorded tf.Examples, PredictRequests or PredictionLogs, which are
@@ -84,6 +87,8 @@ def export_saved_model(
       ExportError: the model cannot be converted, or the proof fails. Nothing is written then.
     """
     source, target = Path(saved_model), Path(output)
+    if exact not in ("auto", "always"):
+        raise ExportError(f"exact: expected 'auto' or 'always', got {exact!r}")
     _check_options(late, user_features, context_features, warmup, tolerance)
     start = time.monotonic()
     proto = read_saved_model(source)
@@ -111,7 +116,11 @@ def export_saved_model(
                     rows = sources[conversion.name]
                     trial = Trial(session, meta_graph, conversion, rows, traffic)
                     parity = trial.parity()
-                    made = _add_late(trial, conversion, context, tolerance) if late else ()
+                    made = (
+                        _add_late(trial, conversion, context, tolerance, always=exact == "always")
+                        if late
+                        else ()
+                    )
                     reports.append(SignatureReport.of(conversion, parity, *made))
                     logs += trial.warmup(warmup)
                     logs_once += trial.warmup_once(warmup, reports[-1].once)
@@ -162,11 +171,16 @@ def new_names(signatures: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _add_late(
-    trial: Trial, conversion: Conversion, context: Sequence[str], tolerance: float
+    trial: Trial,
+    conversion: Conversion,
+    context: Sequence[str],
+    tolerance: float,
+    *,
+    always: bool,
 ) -> tuple[LateReport, LateReport | str, PartsReport]:
     name = f"{conversion.name}_late"
     late = trial.add_late(name, tolerance)
-    exact = trial.add_exact(f"{conversion.name}_exact")
+    exact = trial.add_exact(f"{conversion.name}_exact", always=always)
     return late, exact, trial.add_parts(name, context, tolerance)
 
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +27,7 @@ from colcast.export._warmup import warmup_request
 from colcast.export.late import LateReport, add_late_signature
 from colcast.export.parts import PartsReport, add_parts
 
+_LEAST_GAIN_OF_EXACT = 0.03  # less may be an error of measurement
 _REDRAWS = 20  # of rows that the model refuses
 _MOST_REFUSED = 100  # recorded rows that are found one by one; then a batch with one is left out
 
@@ -85,10 +87,16 @@ class Trial:
         """Adds the late signature to the MetaGraphDef."""
         return self._add_late(late_signature=name, tolerance=tolerance)
 
-    def add_exact(self, name: str) -> LateReport | str:
-        """Adds the exact signature to the MetaGraphDef; says why if there is nothing to gain."""
+    def add_exact(self, name: str, *, always: bool) -> LateReport | str:
+        """Adds the exact signature to the MetaGraphDef; says why if there is nothing to gain.
+
+        Args:
+          name: of the signature.
+          always: whether one that was measured to be no faster is added, too.
+        """
+        least_gain = -math.inf if always else _LEAST_GAIN_OF_EXACT
         try:
-            return self._add_late(late_signature=name, exact=True)
+            return self._add_late(late_signature=name, exact=True, least_gain=least_gain)
         except ExportError as error:
             return str(error)
 

@@ -51,6 +51,13 @@ def _parser() -> argparse.ArgumentParser:
         help="with --late: features of neither user nor item, such as position or distance",
     )
     parser.add_argument(
+        "--exact",
+        choices=("auto", "always"),
+        default="auto",
+        help="with --late: write `columnar_exact` only where it was measured to be faster"
+        " (%(default)s), or always",
+    )
+    parser.add_argument(
         "--tolerance",
         type=float,
         default=1e-5,
@@ -113,6 +120,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 user_features=args.user_features,
                 late=args.late,
                 context_features=args.context_features,
+                exact=args.exact,
                 default=args.make_default,
                 examples=args.examples,
                 warmup=args.warmup,

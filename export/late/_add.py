@@ -1,5 +1,6 @@
 """Adds a late signature to a MetaGraph: search, rewriting, proof."""
 
+import math
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any
@@ -40,6 +41,7 @@ def add_late_signature(
     late_signature: str = "columnar_late",
     exact: bool = False,
     tolerance: float = 1e-5,
+    least_gain: float = -math.inf,
     most_constant_bytes: int = 256 << 20,
 ) -> LateReport:
     """Adds a signature that computes the user's part of a model once a request.
@@ -61,6 +63,7 @@ def add_late_signature(
         exact: move only what leaves every output the same to the last bit; then products are not
             split, and the proof allows no difference.
         tolerance: largest relative difference of float outputs, if not `exact`.
+        least_gain: a signature that saves a smaller share of the op time is not added.
         most_constant_bytes: how much of the weights may be written anew as constants, where user
             and item rows of a kernel interleave.
 
@@ -68,8 +71,9 @@ def add_late_signature(
         What was moved, what was not and why, and the proof's differences.
 
     Raises:
-        ExportError: a name is wrong, every feature is the user's, the proof fails, or nothing can
-            be moved and stay `exact`. Then `meta_graph` is as it was.
+        ExportError: a name is wrong, every feature is the user's, the proof fails, nothing can be
+            moved and stay `exact`, or what it saves is less than `least_gain`. Then `meta_graph` is
+            as it was.
     """
     _check_free(meta_graph, session.graph, late_signature)
     signature = read_signature(meta_graph, columnar_signature, user_features)
@@ -108,6 +112,11 @@ def add_late_signature(
     report = summary.report(
         session, late_signature, (signature, new), request, products, differences
     )
+    if report.gain < least_gain:
+        raise ExportError(
+            f"it would take {report.late_ms:.2f} ms in place of {report.columnar_ms:.2f} ms at"
+            f" {report.timed_rows} candidates"
+        )
     _publish(meta_graph, graph, columnar_signature, late_signature, new, added)
     return report
 

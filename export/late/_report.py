@@ -6,6 +6,7 @@ from typing import Any
 
 from colcast.export.late._proof import Differences
 
+_LEAST_GAIN = 0.05  # less is no help
 _SHOWN = 12  # lines of a list on the console
 
 
@@ -46,6 +47,7 @@ class LateReport:
         refused: user-only tensors and ops that run at N rows all the same, with the reason.
         split_products: products whose user half is computed once.
         proof: largest relative difference by number of candidates and output.
+        slowest_refused: the one of `refused` that takes longest, in words; "" if none takes time.
     """
 
     signature: str
@@ -61,6 +63,21 @@ class LateReport:
     refused: Mapping[str, str] = field(default_factory=dict)
     split_products: tuple[str, ...] = ()
     proof: Differences = field(default_factory=dict)
+    slowest_refused: str = ""
+
+    @property
+    def gain(self) -> float:
+        """The share of the columnar signature's op time that it saves; negative where it costs."""
+        return 1 - self.late_ms / self.columnar_ms if self.columnar_ms else 0.0
+
+    def why_no_gain(self) -> str | None:
+        """Why it saves next to nothing; None if it does save."""
+        if self.gain >= _LEAST_GAIN:
+            return None
+        reason = self.why_nothing_moved() or self.slowest_refused
+        if "While" in reason:
+            return f"{reason}: exported as a loop; unroll=True makes it ordinary ops"
+        return reason or "nearly all of the time goes into ops that read items"
 
     def why_nothing_moved(self) -> str | None:
         """Why the signature does no better than expanding its inputs; None if it does."""
@@ -94,6 +111,8 @@ class LateReport:
         ]
         if reason := self.why_nothing_moved():
             told.append(f"  nothing moved, user columns are repeated at the input: {reason}")
+        elif reason := self.why_no_gain():
+            told.append(f"  it does not help: {reason}")
         told += _listed(f"frontier: {len(self.frontier)} tensors", self._frontier_groups())
         told += _listed("split products", list(self.split_products))
         refused = [f"{name}: {why}" for name, why in self.refused.items()]

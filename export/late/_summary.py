@@ -1,8 +1,10 @@
 """Reads off the new graph what the pass has done, for its report."""
 
+from collections.abc import Mapping
+
 import tensorflow as tf
 from colcast.export.late._findings import Kind
-from colcast.export.late._flat_graph import FlatGraph, GraphDef, data_inputs
+from colcast.export.late._flat_graph import FlatGraph, GraphDef, data_inputs, producer
 from colcast.export.late._late_graph import LateGraph
 from colcast.export.late._products import Products
 from colcast.export.late._proof import Differences
@@ -25,7 +27,7 @@ class Summary:
     def __init__(self, graph: FlatGraph, sides: Sides, late: LateGraph, added: GraphDef) -> None:
         """Takes the original graph, its sides, and the nodes of the new one."""
         names = {node.name for node in added.node}
-        self._sides, self._late = sides, late
+        self._nodes, self._sides, self._late = graph.nodes, sides, late
         ops = [name for name in graph.nodes if not late.is_input(name)]
         self._ops = sum(sides.of[name] is not Side.FREE for name in ops)
         self.moved = {
@@ -59,8 +61,9 @@ class Summary:
         """The report, with op times measured on a request."""
         rows = len(next(iter(request.items.values())))
         columnar, late = signatures
-        before = op_times(session, columnar, request.repeated(rows))
-        after = op_times(session, late, request.once())
+        before, after = op_times(
+            session, [(columnar, request.repeated(rows)), (late, request.once())]
+        )
         moved = sum(time for op, time in before.items() if op in self.moved)
         total = sum(before.values())
         return LateReport(
@@ -77,7 +80,33 @@ class Summary:
             refused=self.refused | products.refused,
             split_products=tuple(products.names),
             proof=proof,
+            slowest_refused=self._slowest_refused(columnar, before),
         )
+
+    def _slowest_refused(self, columnar: Signature, before: Mapping[str, float]) -> str:
+        """What takes longest of what stays at N rows, the user features that it reads, and why."""
+        taken = {
+            name: sum(
+                time for op, time in before.items() if op == name or op.startswith(f"{name}/")
+            )
+            for name in self.refused
+        }
+        slowest = max(taken, key=taken.__getitem__, default="")
+        if not taken.get(slowest):
+            return ""
+        read = self._ancestors(slowest)
+        features = [name for name, tensor in columnar.user.items() if producer(tensor) in read]
+        over = f" over {', '.join(features[:3])}" if features else ""
+        return f"{slowest}{over} stays at N rows: {self.refused[slowest]}"
+
+    def _ancestors(self, name: str) -> set[str]:
+        """The nodes that a node is computed from."""
+        read, stack = set[str](), [name]
+        while stack:
+            sources = {producer(source) for source in self._nodes[stack.pop()].input}
+            stack += sources - read
+            read |= sources
+        return read
 
     def _frontier(self, added: GraphDef) -> tuple[FrontierTensor, ...]:
         emit = self._late.emit

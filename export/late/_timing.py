@@ -1,5 +1,6 @@
 """How long ops take, by TensorFlow's own trace."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -10,23 +11,25 @@ _RUNS = 15
 
 
 def op_times(
-    session: tf.compat.v1.Session, signature: Signature, columns: Columns
-) -> dict[str, float]:
+    session: tf.compat.v1.Session, timed: Sequence[tuple[Signature, Columns]]
+) -> list[dict[str, float]]:
     """The time of each op that a signature runs, in milliseconds: the shortest of several runs.
 
-    Feeding and fetching are not counted. Ops that TensorFlow folds away or fuses into another are
-    not there, or are there under the other's name.
+    Signatures run in turn, so that a machine that is busy for a while slows all of them. Feeding
+    and fetching are not counted. Ops that TensorFlow folds away or fuses into another are not
+    there, or are there under the other's name.
     """
-    fetches = list(signature.outputs.values())
-    feeds = {tensor: columns[name] for name, tensor in signature.inputs.items()}
     options = tf.compat.v1.RunOptions(trace_level=tf.compat.v1.RunOptions.SOFTWARE_TRACE)
-    session.run(fetches, feeds)
-    runs = []
-    for _ in range(_RUNS):
-        trace = tf.compat.v1.RunMetadata()
-        session.run(fetches, feeds, options=options, run_metadata=trace)
-        runs.append(_times(trace))
-    return {op: min(run[op] for run in runs if op in run) for op in runs[0]}
+    runs: list[list[dict[str, float]]] = [[] for _ in timed]
+    for turn in range(_RUNS + 1):
+        for (signature, columns), of_signature in zip(timed, runs, strict=True):
+            trace = tf.compat.v1.RunMetadata()
+            feeds = {tensor: columns[name] for name, tensor in signature.inputs.items()}
+            fetches = list(signature.outputs.values())
+            session.run(fetches, feeds, options=options, run_metadata=trace)
+            if turn:  # the first one prepares the graph
+                of_signature.append(_times(trace))
+    return [{op: min(run[op] for run in each if op in run) for op in each[0]} for each in runs]
 
 
 def _times(trace: Any) -> dict[str, float]:

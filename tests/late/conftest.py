@@ -161,6 +161,7 @@ def base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
         folder / "ranker" / "1",
         user_features=["user_*"],
         late=True,
+        exact="always",
         warmup=[1, 5],
     )
     return folder / "ranker"

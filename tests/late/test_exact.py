@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import tensorflow as tf
 from colcast.export import ExportError
+from colcast.export.late import add_late_signature
 from colcast.export.late._exact_ops import EXACT_OPS
 
 from .conftest import Columns, variable
@@ -93,3 +94,20 @@ def test_what_may_round_differently_runs_at_n_rows_and_is_named(model: Any) -> N
 def test_a_model_without_anything_to_move_is_refused_and_left_alone(model: Any) -> None:
     with pytest.raises(ExportError, match="no op of the user's can run once and give the same"):
         model(lambda c: {"score": tf.exp(c["age"]) * c["price"]}, COLUMNS, USER, exact=True)
+
+
+def test_a_signature_that_saves_too_little_is_refused_and_left_alone(model: Any) -> None:
+    built = model(_tables, COLUMNS, USER, exact=True)
+    before = type(built.meta_graph)()
+    before.CopyFrom(built.meta_graph)
+    with pytest.raises(ExportError, match=r"it would take .* ms in place of .* ms at 100 cand"):
+        add_late_signature(
+            built.meta_graph,
+            built.session,
+            user_features=USER,
+            rows=built.rows,
+            late_signature="columnar_fast",
+            exact=True,
+            least_gain=1.0,
+        )
+    assert built.meta_graph == before

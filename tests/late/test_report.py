@@ -71,3 +71,22 @@ def test_report_is_plain_json(model: Any) -> None:
     assert read["signature"] == "columnar_late"
     assert read["frontier"][0]["shape"] == [1, 2]
     assert read["proof"]["64"].keys() == {"score"}
+
+
+def test_a_loop_that_stays_at_n_rows_is_named_where_late_does_not_help(model: Any) -> None:
+    def build(c: Columns) -> Columns:
+        def step(i: Any, state: Any) -> Any:
+            return i + 1, tf.tanh(tf.matmul(state, tf.ones([200, 200])) * 0.01)
+
+        state = tf.tile(c["age"], [1, 100])
+        state = tf.while_loop(lambda i, _: i < 30, step, [0, state])[1]
+        return {"score": tf.reduce_sum(state[:, :2] * c["price"], 1)}
+
+    tf.compat.v1.enable_control_flow_v2()
+    try:
+        report = model(build, COLUMNS, ["age", "seen"]).report
+    finally:
+        tf.compat.v1.disable_control_flow_v2()
+    (line,) = [line for line in report.lines() if "does not help" in line]
+    assert "over age stays at N rows: control flow" in line
+    assert "unroll=True" in line
