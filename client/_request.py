@@ -19,7 +19,7 @@ from colcast.client._infer import as_lists, infer_features
 from colcast.client._inputs import Rows, table_of_items, table_of_user
 from colcast.client._inputs_examples import Examples, tables_of_examples
 from colcast.client._prepared import PreparedItems
-from colcast.client._schema import Kind, ModelSchema
+from colcast.client._schema import COLUMNAR_LATE, Kind, ModelSchema
 from colcast.client._settings import ClientSettings, Target
 from colcast.client._targets import Plan, joined_tensors, plan_for, tensors_of
 from colcast.client._values import object_array
@@ -146,8 +146,8 @@ def grouped(
 ) -> list[Group]:
     """Pairs of user and items, in their order, in groups of at most 4,096 candidates.
 
-    Larger requests gain nothing from company. Only the late signature tells the users' columns
-    from the items', so with any other each user is asked for alone.
+    Larger requests gain nothing from company. The late signature tells the users' columns from the
+    items', so without one, and with targets that repeat rows, each user is asked for alone.
 
     Args:
         schema: the served model's.
@@ -166,11 +166,11 @@ def grouped(
     plan = plan_for(
         schema, options.target, settings.signature, options.server_expands, options.late
     )
-    together &= plan.target == "late"
-    if not together or any(f.kind is Kind.WHOLE for f in plan.features.values()):
+    joint = _for_several_users(schema, plan) if together else None
+    if joint is None:
         return [Group([pair], options) for pair in pairs]
     batches = [_batch(plan, Rows(items, user), options)[1] for user, items in pairs]
-    if options.target == "auto" and any(_user_varies(plan, batch) for batch in batches):
+    if options.target != "late" and any(_user_varies(joint, batch) for batch in batches):
         return [Group([pair], options) for pair in pairs]
     groups, start, rows = [], 0, 0
     for number, batch in enumerate(batches):
@@ -180,7 +180,7 @@ def grouped(
         rows += batch.rows
     groups.append(slice(start, len(pairs)))
     return [
-        Group(pairs[g], options, plan, batches[g])
+        Group(pairs[g], options, joint, batches[g])
         if g.stop - g.start > 1
         else Group(pairs[g], options)
         for g in groups
@@ -213,7 +213,7 @@ def build_joined(plan: Plan, batches: Sequence[Batch], options: RequestOptions) 
     """The PredictRequest for several users, each with candidates: `row_to_user` says whose.
 
     Args:
-        plan: for the late signature, whose features of one row are the users'.
+        plan: whose features of one row are the users'.
         batches: one per user, of that plan.
         options: the outputs wanted.
 
@@ -274,6 +274,18 @@ def _batch(plan: Plan, inputs: Rows | Examples, options: RequestOptions) -> tupl
             features |= infer_features(given, plan.dtypes)
         plan = Plan(plan.target, plan.signature, features)
     return plan, batch_of(plan.features, given, items, options.settings.policies)
+
+
+def _for_several_users(schema: ModelSchema, plan: Plan) -> Plan | None:
+    """The plan with the users' features marked; None if no one request can ask for several."""
+    late = schema.signatures.get(COLUMNAR_LATE)
+    if plan.target not in ("late", "columnar") or late is None:
+        return None
+    if late.features.keys() != plan.features.keys():
+        return None
+    if any(feature.kind is Kind.WHOLE for feature in late.features.values()):
+        return None
+    return replace(plan, features=late.features)
 
 
 def _user_varies(plan: Plan, batch: Batch) -> bool:

@@ -121,6 +121,31 @@ def test_a_ranking_per_user(
         assert server.count("Predict") - before == (1 if requests == 1 else 3)
 
 
+@pytest.mark.parametrize("target", ["late", "columnar"])
+def test_one_request_to_either_signature(
+    scripted: Any, schema: ModelSchema, target: Target
+) -> None:
+    server = scripted(GetModelMetadata=lambda *_: metadata(schema), Predict=knows_users)
+    with RankingClient(server.address, "movies", timeout_seconds=10, target=target) as client:
+        client.rank_many(PAIRS)
+    (sent,) = (body for name, body, _ in server.requests if name == "Predict")
+    signature = predict_pb2.PredictRequest.FromString(sent).model_spec.signature_name
+    assert signature == {"late": "columnar_late"}.get(target, target)
+
+
+def test_rows_in_which_the_user_varies_are_asked_for_alone(
+    scripted: Any, schema: ModelSchema
+) -> None:
+    server = scripted(
+        GetModelMetadata=lambda *_: metadata(schema), Predict=lambda request, _: scores(request)
+    )
+    rows = [{**USER, "age": 30 + i, **item} for i, item in enumerate(ITEMS)]
+    with RankingClient(server.address, "movies", timeout_seconds=10) as client:
+        found = client.rank_many([(None, rows), (USER, ITEMS)])
+    assert [len(one.scores) for one in found] == [3, 3]
+    assert server.count("Predict") == 2
+
+
 async def test_a_ranking_per_user_awaited(scripted: Any, schema: ModelSchema) -> None:
     server = scripted(GetModelMetadata=lambda *_: metadata(schema), Predict=knows_users)
     async with AsyncRankingClient(
