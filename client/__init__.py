@@ -2,8 +2,8 @@
 
 The data's path: `_inputs*` (any form -> table) -> `_columns`, `_batch` (checked columns) ->
 `_targets` (who repeats the user) -> `_encode` (bytes) -> `_transport` -> `_decode` -> `_outputs`.
-`_schema` is what the server said it wants; `_flow` puts the steps in order, once for the
-blocking and the asyncio client.
+`_settings` is what a client can be told, `_schema` what the server said it wants; `_flow` puts
+the steps in order, once for the blocking and the asyncio client.
 """
 
 from typing import Any

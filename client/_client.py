@@ -19,8 +19,9 @@ from colcast.client._transport import Deadline, Metadata, Transport
 class RankingClient(ClientSettings):
     """Ranks candidates with a model behind colcast's server or any TensorFlow Serving.
 
-    Thread-safe. Nothing is sent before the first call: that one asks the server for the
-    model's signatures, later ones only when the version that answers changes.
+    Made with what `ClientSettings` lists. Thread-safe. Nothing is sent before the first call: that
+    one asks the server for the model's signatures, later ones only when the version that answers
+    changes.
 
     Example:
         >>> with RankingClient("127.0.0.1:8500", "movies") as client:
@@ -158,7 +159,7 @@ class RankingClient(ClientSettings):
         timeout_seconds: float | None = None,
         metadata: Metadata = (),
     ) -> Ranking:
-        """Scores candidates that are at hand as tf.Examples, one a row.
+        """Scores candidates that are at hand as tf.Examples, one per row.
 
         The examples become columns here; features equal on every row are sent once. With
         target "example" they are sent as they are.
@@ -199,7 +200,7 @@ class RankingClient(ClientSettings):
         return self._run("send", self._flow.send(request), timeout_seconds, metadata)
 
     def schema(self) -> ModelSchema:
-        """What the served model wants, asked once a model version."""
+        """What the served model wants, asked once per model version."""
         return self._run("schema", self._flow.schema())
 
     def close(self) -> None:

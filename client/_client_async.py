@@ -125,7 +125,7 @@ class AsyncRankingClient(ClientSettings):
         return await self._run("send", self._flow.send(request), timeout_seconds, metadata)
 
     async def schema(self) -> ModelSchema:
-        """What the served model wants, asked once a model version."""
+        """What the served model wants, asked once per model version."""
         return await self._run("schema", self._flow.schema())
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Columns -> serialized tf.Examples, one a row; without TensorFlow, for the path of today."""
+"""Columns -> serialized tf.Examples, one per row; without TensorFlow, for the path of today."""
 
 import struct
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from colcast.client.wire import field, varint
 def examples_of(
     columns: Mapping[str, Column], features: Mapping[str, Feature], rows: int
 ) -> list[bytes]:
-    """Builds one serialized `tf.train.Example` a row.
+    """Builds one serialized `tf.train.Example` per row.
 
     Args:
         columns: feature -> column of N rows, or of 1 row, which every example repeats.

@@ -94,7 +94,7 @@ def table_of_rows(rows: Sequence[Mapping[str, Any]], wanted: Wanted) -> Table:
 
 
 def table_of_columns(columns: Mapping[str, Any], wanted: Wanted) -> Table:
-    """A dict of lists or arrays, one entry a row, as a table of the wanted features.
+    """A dict of lists or arrays, one entry per row, as a table of the wanted features.
 
     Raises:
         InputError: a column is not a list or an array, or has another number of rows.
@@ -158,12 +158,12 @@ def _entries(name: str, values: Any) -> Any:
         return _SERIES[library](values)
     if isinstance(values, str | bytes) or not hasattr(values, "__array__"):
         raise InputError(
-            f"expected a list or an array, one entry a row, got {type(values).__name__}",
+            f"expected a list or an array, one entry per row, got {type(values).__name__}",
             feature=name,
         )
     array = values if isinstance(values, np.ndarray) else np.asarray(values)
     if array.ndim == 0:
-        raise InputError("expected one entry a row, got a scalar", feature=name)
+        raise InputError("expected one entry per row, got a scalar", feature=name)
     return unmasked_entries(array)
 
 

@@ -176,7 +176,7 @@ def _split_checked(
 
 
 def _split(rows: list[list[bytes]]) -> tuple[dict[bytes, bytes], dict[bytes, list[Value]]]:
-    """Map entries a row -> (key -> value on every row, key -> [rows] values for the others).
+    """Map entries per row -> (key -> value on every row, key -> [rows] values for the others).
 
     Whole entries are compared, by hash, before any of them is looked into. Where a key comes
     twice, as in a merged context, the later one counts.

@@ -47,7 +47,7 @@ class Ranking:
         if len(fitting) > 1:
             fitting = [name for name in _USUAL_NAMES if name in fitting][:1]
         if not fitting and self.score_output:
-            raise InputError(f"{self.score_output!r} is not one float a row: {self._shapes()}")
+            raise InputError(f"{self.score_output!r} is not one float per row: {self._shapes()}")
         if not fitting:
             raise InputError(f"which is the score? name it with score_output: {self._shapes()}")
         return fitting[0]

@@ -104,17 +104,17 @@ MISTAKES: list[tuple[Any, Any, str]] = [
     (
         USER,
         columns(movie=7),
-        "feature 'movie': expected a list or an array, one entry a row, got int",
+        "feature 'movie': expected a list or an array, one entry per row, got int",
     ),
     (
         USER,
         columns(movie="789"),
-        "feature 'movie': expected a list or an array, one entry a row, got str",
+        "feature 'movie': expected a list or an array, one entry per row, got str",
     ),
     (
         USER,
         columns(movie=np.int64(7)),
-        "feature 'movie': expected one entry a row, got a scalar",
+        "feature 'movie': expected one entry per row, got a scalar",
     ),
     # Types of single values.
     (user(age="31"), ITEMS, "user feature 'age': expected int64, got '31' (str)"),
