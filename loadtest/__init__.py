@@ -20,5 +20,5 @@ What came of it:
   process, metrics    CPU seconds and memory of a server, by pid or by its metrics page
   recording     every call's times, code and bytes; figures: what they come to
   correctness   answers under load against answers in peace
-  result, headline, report    all of it in plain values: JSON, tables for a terminal, a page
+  result, headline, gate, report    all of it in plain values: JSON, tables for a terminal, a page
 """

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from colcast.loadtest.formats import FORMATS
+from colcast.loadtest.gate import Thresholds
 from colcast.loadtest.search import Sla
 
 _DESCRIPTION = """\
@@ -16,7 +17,9 @@ _EXAMPLES = """\
 examples:
   colcast loadtest --target 127.0.0.1:8500 --model movies --rate 200
   colcast loadtest --target stock=10.0.0.1:8500 --target colcast=10.0.0.2:8500 --model movies \\
-      --formats example,late --traffic examples:log.tfrecord --find-max --sla-p95 25ms"""
+      --formats example,late --traffic examples:log.tfrecord --find-max --sla-p95 25ms
+  colcast loadtest --target 127.0.0.1:8500 --model movies --formats columnar \\
+      --rate 200 --sla-p95 25ms --max-errors 0 --junit loadtest.xml"""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -30,26 +33,33 @@ def parser() -> argparse.ArgumentParser:
     _tested(top.add_argument_group("what is tested"))
     _traffic(top.add_argument_group("traffic"))
     _load(top.add_argument_group("load, one of"))
+    _gate(top.add_argument_group("thresholds; a series that misses one makes the exit code 1"))
     _measuring(top.add_argument_group("measuring"))
     return top
 
 
 def latency_target(args: argparse.Namespace) -> Sla | None:
-    """The target of --find-max.
+    """The target of --find-max; None without it.
 
     Raises:
-      ValueError: --find-max without a target, two targets, or a target without --find-max.
+      ValueError: --find-max without a target or with two.
     """
-    given = [
-        Sla(percentile, value)
-        for percentile, value in ((95, args.sla_p95), (99, args.sla_p99))
-        if value is not None
-    ]
-    if args.find_max and len(given) != 1:
+    if not args.find_max:
+        return None
+    given = _slas(args)
+    if len(given) != 1:
         raise ValueError("--find-max needs one target: --sla-p95 25ms or --sla-p99 60ms")
-    if given and not args.find_max:
-        raise ValueError("a latency target is for --find-max")
-    return given[0] if given else None
+    return given[0]
+
+
+def thresholds(args: argparse.Namespace) -> Thresholds:
+    """What the run has to keep; a search has a target in place of latency thresholds."""
+    return Thresholds(() if args.find_max else _slas(args), args.max_errors)
+
+
+def _slas(args: argparse.Namespace) -> tuple[Sla, ...]:
+    targets = ((95, args.sla_p95), (99, args.sla_p99))
+    return tuple(Sla(percentile, value) for percentile, value in targets if value is not None)
 
 
 def _tested(group: Any) -> None:
@@ -102,14 +112,26 @@ def _load(group: Any) -> None:
     one_of = group.add_mutually_exclusive_group(required=True)
     _add(
         one_of, "--rate", "R", None,
-        "R requests a second, exponential gaps, never waiting for answers", type=_positive,
+        "R requests per second, exponential gaps, never waiting for answers", type=_positive,
     )  # fmt: skip
     _add(one_of, "--clients", "K", None, "K clients that wait for their answers", type=whole)
     one_of.add_argument(
         "--find-max", action="store_true", help="search the highest rate that meets the target"
     )
-    _add(group, "--sla-p95", "MS", None, "for --find-max, like 25ms", type=_milliseconds)
-    _add(group, "--sla-p99", "MS", None, "for --find-max, like 60ms", type=_milliseconds)
+
+
+def _gate(group: Any) -> None:
+    text = "has to be at most this, like {}; --find-max searches for it"
+    _add(
+        group, "--sla-p95", "MS", None, "the 95th percentile of latency " + text.format("25ms"),
+        type=_milliseconds,
+    )  # fmt: skip
+    _add(group, "--sla-p99", "MS", None, "the 99th, like 60ms", type=_milliseconds)
+    _add(group, "--max-errors", "N", None, "how many calls of a series may fail", type=_count)
+    _add(
+        group, "--junit", "FILE", None, "the result as JUnit XML too; report.json has it anyway",
+        type=Path,
+    )  # fmt: skip
 
 
 def _measuring(group: Any) -> None:
@@ -144,6 +166,12 @@ def whole(text: str) -> int:
     """
     if not (text.strip().isdecimal() and int(text) > 0):
         raise argparse.ArgumentTypeError(f"{text} is not a whole number above 0")
+    return int(text)
+
+
+def _count(text: str) -> int:
+    if not text.strip().isdecimal():
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number")
     return int(text)
 
 

@@ -18,7 +18,13 @@ from colcast.loadtest import bench_transcoding as transcoding
 from colcast.loadtest.arguments import whole
 from colcast.loadtest.bench_states import MODEL, known_and_unknown
 from colcast.loadtest.bench_users import joined_users
-from colcast.loadtest.bench_zipf import Population, hit_rates, stores_markdown, stores_table
+from colcast.loadtest.bench_zipf import (
+    Population,
+    hit_rates,
+    stores_chart,
+    stores_markdown,
+    stores_table,
+)
 from colcast.loadtest.formats import parse_formats
 from colcast.loadtest.interrupts import interruptible
 from colcast.loadtest.overhead import Overhead, overhead_table, overheads
@@ -34,7 +40,7 @@ from colcast.loadtest.tables import (
 )
 from colcast.loadtest.traffic import zoo_requests
 from colcast.loadtest.variants import Effort as VariantEffort
-from colcast.loadtest.variants import variants_markdown
+from colcast.loadtest.variants import variants_chart, variants_markdown
 from colcast.server import ServerProcess
 from rich.console import Console
 
@@ -132,6 +138,7 @@ def bench_states(args: argparse.Namespace, console: Console) -> None:
             "zipf": {"population": asdict(population), "lines": [asdict(line) for line in lines]},
         },
         f"{variants_markdown(rows)}\n{joined}\n\n{stores_markdown(lines, population)}",
+        {"states": variants_chart({MODEL: rows}), "zipf": stores_chart(lines, population)},
         args.output,
         console,
     )
@@ -140,14 +147,15 @@ def bench_states(args: argparse.Namespace, console: Console) -> None:
 def bench_transcoding(args: argparse.Namespace, console: Console) -> None:
     """tf.Examples parsed by TensorFlow, and read into columns by the server."""
     console.print(machine(), highlight=False)
-    figures, documents = {}, []
+    figures, documents, measured = {}, [], {}
     for model in transcoding.VARIANTS:
         rows = transcoding.transcoded(
             model, _exported(model, late=True), args.sizes, VariantEffort(args.clients), console
         )
-        figures[model] = [asdict(row) for row in rows]
+        figures[model], measured[model] = [asdict(row) for row in rows], rows
         documents.append(f"{model}:\n\n{variants_markdown(rows)}")
-    _write_part("transcoding", figures, "\n".join(documents), args.output, console)
+    charts = {"transcoding": variants_chart(measured)}
+    _write_part("transcoding", figures, "\n".join(documents), charts, args.output, console)
 
 
 def _exported(model: str, *, late: bool) -> Path:
@@ -202,13 +210,21 @@ def _models(args: argparse.Namespace) -> list[str]:
 
 
 def _write_part(
-    name: str, figures: Mapping[str, Any], document: str, folder: Path, console: Console
+    name: str,
+    figures: Mapping[str, Any],
+    document: str,
+    charts: Mapping[str, str],
+    folder: Path,
+    console: Console,
 ) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     values = {"machine": machine(), **figures}
     (folder / f"{name}.json").write_text(json.dumps(values, indent=1))
     (folder / f"{name}.md").write_text(f"{machine()}\n\n{document}")
-    console.print(f"Figures: {folder}/{name}.json, {name}.md", highlight=False)
+    for chart, svg in charts.items():
+        (folder / f"{chart}.svg").write_text(svg)
+    written = ", ".join([f"{name}.json", f"{name}.md", *(f"{chart}.svg" for chart in charts)])
+    console.print(f"Figures in {folder}: {written}", highlight=False)
 
 
 def _write(model: str, lines: Sequence[Line], added: Sequence[Overhead], folder: Path) -> None:

@@ -21,7 +21,7 @@ from rich.console import Console
 _OFF = Variant("TensorFlow's parser", "example", ("--example_transcoding=off",))
 _EXACT = Variant("exact", "example", ("--example_transcoding=exact",))
 _LATE = ("--example_transcoding=late",)
-# MovieLens has too few users and movies for requests of nothing but new ones.
+# MovieLens has too few users and movies for requests of nothing but new ones: its stores are off.
 VARIANTS: dict[str, tuple[Variant, ...]] = {
     "wide": (
         _OFF,
@@ -32,7 +32,7 @@ VARIANTS: dict[str, tuple[Variant, ...]] = {
     "movielens": (
         _OFF,
         _EXACT,
-        Variant("late, no stores", "example", (*_LATE, *NO_STORES)),
+        Variant("late, nothing known", "example", (*_LATE, *NO_STORES)),
         Variant("late, all known", "example", _LATE, known=True),
     ),
 }

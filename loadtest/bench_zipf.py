@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 
 from colcast.client import RankingClient
 from colcast.loadtest.bench_states import MODEL
+from colcast.loadtest.charts import Panel, grouped_bars, standalone
 from colcast.loadtest.closed_loop import ClosedLoop
 from colcast.loadtest.connection import Request
 from colcast.loadtest.figures import milliseconds
@@ -102,6 +103,18 @@ def stores_markdown(lines: Sequence[StoreLine], population: Population) -> str:
     rows = [_HEADERS, ["---:"] * len(_HEADERS), *map(_cells, lines)]
     table = "".join(f"| {' | '.join(row)} |\n" for row in rows)
     return f"{_title(population)}:\n\n{table}"
+
+
+def stores_chart(lines: Sequence[StoreLine], population: Population) -> str:
+    """An SVG file: CPU per request by the size of the stores, without them being 100 %."""
+    panel = Panel(
+        title=f"{MODEL}, {population.candidates} candidates",
+        groups=["no stores" if not it.store_mib else f"{it.store_mib} MiB each" for it in lines],
+        values=[[it.cpu_ms / lines[0].cpu_ms] for it in lines],
+        texts=[[f"{milliseconds(it.cpu_ms)} ms"] for it in lines],
+    )
+    heading = "Server CPU per request, users and items drawn by Zipf"
+    return standalone(grouped_bars([panel], ["CPU per request"], heading))
 
 
 # Implementation details follow.
@@ -219,8 +232,8 @@ def _cells(line: StoreLine) -> list[str]:
 
     return [
         f"{line.store_mib}" if line.store_mib else "none",
-        percent(line.user_hits),
-        percent(line.item_hits),
+        percent(line.user_hits) if line.store_mib else "-",
+        percent(line.item_hits) if line.store_mib else "-",
         milliseconds(line.cpu_ms),
         mib(line.user_bytes),
         mib(line.item_bytes),

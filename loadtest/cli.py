@@ -11,9 +11,10 @@ from pathlib import Path
 
 from colcast.cli.console import report_console
 from colcast.client import ColcastError, ModelSchema, RankingClient
-from colcast.loadtest.arguments import latency_target, parser
+from colcast.loadtest.arguments import latency_target, parser, thresholds
 from colcast.loadtest.figures import figures_of
 from colcast.loadtest.formats import parse_formats
+from colcast.loadtest.gate import junit
 from colcast.loadtest.headline import headline
 from colcast.loadtest.interrupts import interruptible
 from colcast.loadtest.metrics import MetricsMeter
@@ -38,8 +39,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs a load test and writes its report.
 
     Returns:
-      0; 1 if answers were wrong, refused or missing, if a search confirmed no rate, or if the test
-      could not run; 130 if it was interrupted.
+      0; 1 if answers were wrong, refused or missing, if a threshold was missed, if a search
+      confirmed no rate, or if the test could not run; 130 if it was interrupted.
     """
     command = list(sys.argv[1:] if argv is None else argv)
     try:
@@ -77,6 +78,7 @@ def _run(args: argparse.Namespace, command: Sequence[str], console: Console) -> 
         sizes=[request.rows for request in data],
         sla=sla,
         left_out=left_out,
+        thresholds=thresholds(args),
     )
     rows = [(result.series.label, figures_of(result.recording)) for result in report.results]
     console.print(figures_table(rows))
@@ -89,13 +91,18 @@ def _run(args: argparse.Namespace, command: Sequence[str], console: Console) -> 
             )
     if best := headline(report.results):
         console.print(str(best), highlight=False)
+    for verdict in report.verdicts:
+        console.print(str(verdict), highlight=False)
     for path in _write(report, args.output):
         console.print(path, highlight=False)
     for note in report.notes:
         console.print(note, highlight=False, markup=False)
+    if args.junit:
+        args.junit.write_text(junit(report.verdicts, report.problems), encoding="utf-8")
+        console.print(str(args.junit), highlight=False)
     for problem in report.problems:
         print(problem, file=sys.stderr)
-    return 1 if report.problems else 0
+    return 0 if report.passed else 1
 
 
 def _measure(

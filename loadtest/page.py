@@ -34,6 +34,7 @@ def render(report: Mapping[str, Any]) -> str:
 <h1>Load test of {escape(report["settings"].get("model", "a model"))}</h1>
 <p class="soft">{escape(report["machine"])}</p>
 {problems}
+{_verdicts(report["thresholds"])}
 {_headline(report["headline"])}
 {_table(series)}
 {notes}
@@ -103,6 +104,17 @@ def _headline(told: Mapping[str, Any] | None) -> str:
         f'<p class="headline"><b>{escape(told["best"])}</b> against {escape(told["first"])}: '
         f"{gains}.</p>"
     )
+
+
+def _verdicts(verdicts: Sequence[Mapping[str, Any]]) -> str:
+    """A line per threshold and series, those that were missed in red."""
+    lines = [
+        f'<li class="{"" if one["passed"] else "problem"}">{escape(one["series"])}: '
+        f"{escape(one['threshold'])}: {'passed' if one['passed'] else 'failed'}, "
+        f"{escape(one['measured'])}</li>"
+        for one in verdicts
+    ]
+    return f"<ul>{''.join(lines)}</ul>" if lines else ""
 
 
 def _table(series: Sequence[Series]) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from colcast.loadtest.figures import figures_of
 from colcast.loadtest.formats import FORMATS
+from colcast.loadtest.gate import Thresholds, Verdict, judge
 from colcast.loadtest.headline import headline
 from colcast.loadtest.open_loop import kept_up
 from colcast.loadtest.recording import Recording, percentile_ms
@@ -30,6 +31,7 @@ class Report:
       sizes: N of every request that was sent in turn.
       sla: the latency target, if there is one.
       left_out: what was asked for and a server cannot answer.
+      thresholds: what every series has to keep.
     """
 
     settings: Mapping[str, str]
@@ -37,7 +39,18 @@ class Report:
     sizes: Sequence[int] = ()
     sla: Sla | None = None
     left_out: Sequence[LeftOut] = ()
+    thresholds: Thresholds = Thresholds()  # noqa: RUF009  frozen
     machine: str = field(default_factory=lambda: machine())
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """Every threshold for every series."""
+        return judge(self.results, self.thresholds)
+
+    @property
+    def passed(self) -> bool:
+        """Whether there is no problem and every threshold is kept."""
+        return not self.problems and all(verdict.passed for verdict in self.verdicts)
 
     @property
     def problems(self) -> list[str]:
@@ -120,6 +133,8 @@ class Report:
                 for one in self.left_out
             ],
             "headline": told.as_json() if (told := headline(self.results)) else None,
+            "passed": self.passed,
+            "thresholds": [verdict.as_json() for verdict in self.verdicts],
             "notes": self.notes,
             "problems": self.problems,
         }

@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from colcast.client import RankingClient
+from colcast.loadtest.charts import Panel, grouped_bars, standalone
 from colcast.loadtest.connection import Request
 from colcast.loadtest.correctness import outputs_difference, reference_answers
 from colcast.loadtest.figures import milliseconds, share
@@ -212,6 +213,29 @@ def variants_markdown(rows: Sequence[Row]) -> str:
             cells += [milliseconds(row.cpu_ms), share(row.cpu_ms, of_size[0].cpu_ms)]
         lines.append(cells)
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def variants_chart(models: Mapping[str, Sequence[Row]]) -> str:
+    """An SVG file: CPU per request by variant, the first one's being 100 %, a panel per model.
+
+    Args:
+      models: name -> its rows, every model with variants of the same titles.
+    """
+    titles = list(dict.fromkeys(row.variant for rows in models.values() for row in rows))
+    panels = []
+    for model, rows in models.items():
+        sizes = list(dict.fromkeys(row.candidates for row in rows))
+        cpu = [[row.cpu_ms for row in rows if row.candidates == size] for size in sizes]
+        panels.append(
+            Panel(
+                title=model,
+                groups=[f"N = {size}" for size in sizes],
+                values=[[each / of_size[0] for each in of_size] for of_size in cpu],
+                texts=[[milliseconds(each) for each in of_size] for of_size in cpu],
+            )
+        )
+    heading = f"Server CPU per request: {titles[0]} is 100 %, milliseconds above the bars"
+    return standalone(grouped_bars(panels, titles, heading))
 
 
 def _first(rows: Sequence[Row], of: Row) -> Row:

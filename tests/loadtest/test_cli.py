@@ -114,7 +114,6 @@ def test_the_highest_rate_is_searched_and_shown(
         (["--traffic", "file.csv"], "traffic 'file.csv': wanted is generated"),
         (["--traffic", "requests:/does/not/exist"], "No such file"),
         (["--pid", "1", "--pid", "1"], "--pid is given 2 times for 1 targets"),
-        (["--sla-p95", "25ms"], "a latency target is for --find-max"),
         (["--user-features", "nobody_*"], "no feature matches 'nobody_*'"),
         (["--model", "other"], "other"),
         (["--distinct", "0"], "0 distinct requests are none"),

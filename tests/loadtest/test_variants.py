@@ -3,17 +3,20 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
 from colcast.loadtest.formats import RequestData
 from colcast.loadtest.variants import (
     Effort,
     Row,
     Variant,
     compare_variants,
+    variants_chart,
     variants_markdown,
 )
 from colcast.zoo import wide
 
 from .conftest import SMALL
+from .test_charts import outline, texts
 
 
 def requests(size: int, count: int) -> Sequence[RequestData]:
@@ -47,14 +50,23 @@ def test_requests_that_are_not_known_are_enough_for_every_window():
     assert effort.distinct > 3 * 5
 
 
+ROWS = [
+    Row(20, "a", 4.0, 1.0, 10.0, 5, 0, 0.0),
+    Row(20, "b", 1.0, 1.0, 10.0, 5, 0, 0.0),
+    Row(500, "a", 8.0, 1.0, 10.0, 5, 0, 0.0),
+    Row(500, "b", 4.0, 1.0, 10.0, 5, 0, 0.0),
+]
+
+
+def test_a_chart_has_bars_as_high_as_the_shares():
+    chart = variants_chart({"wide": ROWS})
+    assert {"wide", "N = 20", "N = 500", "a", "b"} <= set(texts(chart))
+    whole, quarter = ([y for _, y in outline(chart, f"wide {it}")] for it in ("a 4.00", "b 1.00"))
+    assert max(quarter) - min(quarter) == pytest.approx((max(whole) - min(whole)) / 4, abs=0.1)
+
+
 def test_a_document_has_a_line_per_size_with_shares_of_the_first_variant():
-    rows = [
-        Row(20, "a", 4.0, 1.0, 10.0, 5, 0, 0.0),
-        Row(20, "b", 1.0, 1.0, 10.0, 5, 0, 0.0),
-        Row(500, "a", 8.0, 1.0, 10.0, 5, 0, 0.0),
-        Row(500, "b", 4.0, 1.0, 10.0, 5, 0, 0.0),
-    ]
-    assert variants_markdown(rows).splitlines() == [
+    assert variants_markdown(ROWS).splitlines() == [
         "| N | a, CPU ms | b, CPU ms | b, share |",
         "| ---: | ---: | ---: | ---: |",
         "| 20 | 4.00 | 1.00 | 25 % |",
