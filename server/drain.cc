@@ -27,4 +27,15 @@ void EndAtNext(const sigset_t& signals) {
   }).detach();
 }
 
+void EndShortlyAfter(std::chrono::system_clock::time_point deadline) {
+  std::thread([deadline] {
+    // For what was cut at the deadline to end in order.
+    constexpr std::chrono::seconds kMoment{2};
+    std::this_thread::sleep_until(deadline + kMoment);
+    LogWarning(
+        "stopping: a model still runs after --drain_timeout_seconds: ending without its answer");
+    std::_Exit(EXIT_FAILURE);
+  }).detach();
+}
+
 }  // namespace colcast

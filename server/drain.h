@@ -4,6 +4,8 @@
 
 #include <signal.h>
 
+#include <chrono>
+
 namespace colcast {
 
 // Blocks SIGTERM and SIGINT in this thread and all it will start, so that one thread can wait for
@@ -12,6 +14,10 @@ sigset_t BlockStopSignals();
 
 // From now on another of `signals` ends the process at once, without answering what is in flight.
 void EndAtNext(const sigset_t& signals);
+
+// Ends the process a moment after `deadline`, with 1 and a word in the log, unless it has ended by
+// itself: a model that runs cannot be stopped.
+void EndShortlyAfter(std::chrono::system_clock::time_point deadline);
 
 }  // namespace colcast
 

@@ -2,6 +2,7 @@
 #ifndef COLCAST_SERVER_HTTP_ENDPOINT_H_
 #define COLCAST_SERVER_HTTP_ENDPOINT_H_
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -27,8 +28,7 @@ class HttpEndpoint {
   // As HttpServer's.
   void Drain() { server_->Drain(); }
 
-  // Takes no more requests and returns when those in flight have been answered.
-  void Shutdown() { server_->Shutdown(); }
+  void Shutdown(std::chrono::system_clock::time_point deadline) { server_->Shutdown(deadline); }
 
  private:
   explicit HttpEndpoint(const Backend& backend);

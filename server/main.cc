@@ -102,8 +102,10 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
             " ms more, then what is in flight");
     std::this_thread::sleep_for(options.drain);
   }
-  server->Shutdown();
-  if (http) http->Shutdown();
+  const auto deadline = std::chrono::system_clock::now() + options.drain_timeout;
+  EndShortlyAfter(deadline);
+  server->Shutdown(deadline);
+  if (http) http->Shutdown(deadline);
   return loaded.code == StatusCode::kCancelled ? OkStatus() : loaded;
 }
 

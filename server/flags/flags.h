@@ -30,9 +30,10 @@ struct ServerOptions {
   std::optional<http::HttpServer::Options> http;
   http::ModelApiOptions model_api;
   LogFormat log_format = LogFormat::kText;
-  std::chrono::milliseconds drain{0};  // answered for after health turned NOT_SERVING
-  std::string metrics_path;            // of the page for Prometheus; empty: none
-  std::vector<std::string> warnings;   // of flags that were accepted without effect
+  std::chrono::milliseconds drain{0};               // answered for after health turned NOT_SERVING
+  std::chrono::milliseconds drain_timeout{30'000};  // then, for what is in flight
+  std::string metrics_path;                         // of the page for Prometheus; empty: none
+  std::vector<std::string> warnings;                // of flags that were accepted without effect
 };
 
 // Reads the flags. INVALID_ARGUMENT names the flag, its value and what is wanted. Ends the process

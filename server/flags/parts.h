@@ -18,7 +18,8 @@ Status ReadEngineFlags(engine::Options* options);
 Status ReadGrpcFlags(rpc::GrpcServer::Options* options);
 Status ReadModelFlags(models::ModelManager::Options* options);
 Status ReadMonitoringFlags(std::string* metrics_path);  // empty: no page for Prometheus
-Status ReadOperationFlags(LogFormat* log_format, std::chrono::milliseconds* drain);
+Status ReadOperationFlags(LogFormat* log_format, std::chrono::milliseconds* drain,
+                          std::chrono::milliseconds* drain_timeout);
 Status ReadRequestFlags(scheduling::WorkerPool::Options* workers, TensorEncoding* encoding,
                         inference::CallOptions* calls);
 // For tensorflow_model_server's flags that have no effect here; a line each that was set.

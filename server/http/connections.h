@@ -2,11 +2,12 @@
 #ifndef COLCAST_SERVER_HTTP_CONNECTIONS_H_
 #define COLCAST_SERVER_HTTP_CONNECTIONS_H_
 
+#include <chrono>
 #include <condition_variable>
 #include <list>
 #include <memory>
 #include <mutex>
-#include <optional>
+#include <vector>
 
 namespace colcast::http {
 
@@ -15,6 +16,8 @@ class Connection {
   virtual ~Connection() = default;
   // Closes it now, or after the answer if a request is in flight.
   virtual void Stop() = 0;
+  // Closes it whatever is in flight and, if `log`, says in the log what was.
+  virtual void Cut(bool log) = 0;
 };
 
 class Connections {
@@ -64,23 +67,37 @@ class Connections {
     draining_ = true;
   }
 
-  // Stops every connection and returns when the last one is gone.
-  void StopAll() {
-    std::list<std::weak_ptr<Connection>> open;
+  // Stops every connection and returns when the last one is gone. What has not ended by `deadline`
+  // is cut; a request that a handler still works on is gone when it has been answered.
+  void StopAll(std::chrono::system_clock::time_point deadline) {
     {
       std::lock_guard<std::mutex> lock(mutex_);
       stopped_ = true;
-      open = open_;
     }
-    for (const auto& weak : open) {
-      if (const std::shared_ptr<Connection> connection = weak.lock()) connection->Stop();
+    for (const auto& connection : Open()) connection->Stop();
+    const auto all_gone = [this] { return open_.empty(); };
+    {
+      std::unique_lock<std::mutex> lock(mutex_);
+      if (all_gone_.wait_until(lock, deadline, all_gone)) return;
     }
-    open.clear();
+    int lines = kMaxLogLines;
+    for (const auto& connection : Open()) connection->Cut(lines-- > 0);
     std::unique_lock<std::mutex> lock(mutex_);
-    all_gone_.wait(lock, [this] { return open_.empty(); });
+    all_gone_.wait(lock, all_gone);
   }
 
  private:
+  static constexpr int kMaxLogLines = 100;
+
+  std::vector<std::shared_ptr<Connection>> Open() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    std::vector<std::shared_ptr<Connection>> open;
+    for (const auto& weak : open_) {
+      if (std::shared_ptr<Connection> connection = weak.lock()) open.push_back(connection);
+    }
+    return open;
+  }
+
   void Remove(std::list<std::weak_ptr<Connection>>::iterator at) {
     std::lock_guard<std::mutex> lock(mutex_);
     open_.erase(at);

@@ -22,7 +22,7 @@ class Server final : public HttpServer {
         acceptor_(net::make_strand(context_)),
         retry_(acceptor_.get_executor()) {}
 
-  ~Server() override { Shutdown(); }
+  ~Server() override { Shutdown(std::chrono::system_clock::time_point::max()); }
 
   std::string address() const override { return address_; }
 
@@ -57,13 +57,13 @@ class Server final : public HttpServer {
 
   void Drain() override { connections_.Drain(); }
 
-  void Shutdown() override {
+  void Shutdown(std::chrono::system_clock::time_point deadline) override {
     net::post(acceptor_.get_executor(), [this] {
       Error ignored;
       acceptor_.close(ignored);
       retry_.cancel();
     });
-    if (!threads_.empty()) connections_.StopAll();
+    if (!threads_.empty()) connections_.StopAll(deadline);
     context_.stop();
     for (std::thread& thread : threads_) thread.join();
     threads_.clear();

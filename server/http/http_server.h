@@ -25,7 +25,8 @@ class HttpServer {
     size_t max_body_bytes = 256 << 20;  // as sent
     // How long a connection may lie idle between requests, and a request's header may take.
     std::chrono::milliseconds idle_timeout{60'000};
-    // How long a request's body may take to arrive, and an answer to be taken.
+    // How long a request's body may take to arrive, and an answer to be taken. Chunk extensions
+    // and trailers share the 64 KiB that are read at once.
     std::chrono::milliseconds transfer_timeout{300'000};
     std::optional<TlsConfig> tls;
   };
@@ -33,7 +34,7 @@ class HttpServer {
   // UNAVAILABLE, naming the address, if it can not be listened on; errors of UseTls.
   static Status Start(const Options& options, Router router, std::unique_ptr<HttpServer>* server);
 
-  // As Shutdown.
+  // As Shutdown, however long it takes.
   virtual ~HttpServer() = default;
 
   // HOST:PORT with the port that was bound.
@@ -42,8 +43,9 @@ class HttpServer {
   // From now on each answer closes its connection, so that clients go elsewhere for the next one.
   virtual void Drain() = 0;
 
-  // Takes no more requests and returns when those in flight have been answered.
-  virtual void Shutdown() = 0;
+  // Takes no more requests and returns when those in flight have been answered. What has not ended
+  // by `deadline`, such as a body that does not come, is cut and named in the log.
+  virtual void Shutdown(std::chrono::system_clock::time_point deadline) = 0;
 };
 
 }  // namespace colcast::http

@@ -16,6 +16,7 @@ namespace colcast::http {
 namespace {
 
 using std::chrono::milliseconds;
+using std::chrono::system_clock;
 
 // A plain socket, to send what no client library would.
 class Client {
@@ -173,6 +174,54 @@ TEST_F(HttpServerTest, HeadersAndBodiesHaveALimit) {
   EXPECT_NE(chunked.find("413 "), std::string::npos) << chunked;
 }
 
+TEST_F(HttpServerTest, ChunkExtensionsAndTrailersHaveALimit) {
+  Start();
+  const std::string post = "POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+  const std::string small = "2;a=\"b\"\r\nhi\r\n0\r\nX: y\r\n\r\n";
+  std::string trailers;
+  for (int i = 0; i < 20'000; ++i) trailers += "X: y\r\n";
+  for (const std::string& body : {"2;" + std::string(100'000, 'a') + "\r\nhi\r\n0\r\n\r\n",
+                                  "2\r\nhi\r\n0;" + std::string(100'000, 'a') + "\r\n\r\n",
+                                  "2\r\nhi\r\n0\r\n" + trailers + "\r\n"}) {
+    const std::string answer = Ask(post + body);
+    EXPECT_NE(answer.find("431 "), std::string::npos) << answer;
+    EXPECT_NE(answer.find("over 65536 bytes"), std::string::npos) << answer;
+    EXPECT_NE(answer.find("Connection: close"), std::string::npos) << answer;
+  }
+  Client client(*server_);
+  client.Send(post + small);
+  EXPECT_NE(client.ReadUntil("POST hi").find("200 OK"), std::string::npos);
+}
+
+TEST_F(HttpServerTest, ABodyInAnotherCodingIsNoNextRequest) {
+  Start();
+  const struct {
+    const char* headers;
+    const char* code;
+  } kCases[] = {
+      {"HTTP/1.1\r\nTransfer-Encoding: xchunked\r\n", "400 "},
+      {"HTTP/1.1\r\nTransfer-Encoding: chunked, identity\r\n", "400 "},
+      {"HTTP/1.1\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n", "400 "},
+      {"HTTP/1.1\r\nTransfer-Encoding: identity\r\nContent-Length: 2\r\n", "400 "},
+      {"HTTP/1.1\r\nTransfer-Encoding: chunked;q=1\r\n", "400 "},
+      {"HTTP/1.0\r\nTransfer-Encoding: chunked\r\n", "400 "},
+      {"HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n", "501 "},
+  };
+  for (const auto& [headers, code] : kCases) {
+    const std::string answer =
+        Ask("POST /echo " + std::string(headers) + "\r\nGET /echo/next HTTP/1.1\r\n\r\n");
+    EXPECT_EQ(answer.find(std::string("HTTP/1.1 ") + code), 0u) << headers << answer;
+    EXPECT_EQ(answer.find("HTTP/1.1", 1), std::string::npos) << "the body was answered: " << answer;
+  }
+}
+
+TEST_F(HttpServerTest, ATargetMayNameTheHost) {
+  Start();
+  Client client(*server_);
+  client.Send("POST http://server:8501/echo HTTP/1.1\r\nContent-Length: 2\r\n\r\nhi");
+  EXPECT_NE(client.ReadUntil("POST hi").find("200 OK"), std::string::npos);
+}
+
 TEST_F(HttpServerTest, ASlowClientIsLetGo) {
   HttpServer::Options options;
   options.idle_timeout = options.transfer_timeout = milliseconds(50);
@@ -210,7 +259,7 @@ TEST_F(HttpServerTest, WhatIsInFlightIsAnsweredBeforeTheServerEnds) {
   Client client(*server_);
   client.Send("GET /wait HTTP/1.1\r\n\r\n");
   std::shared_ptr<Exchange> exchange = waiting_.get_future().get();
-  std::thread stopper([this] { server_->Shutdown(); });
+  std::thread stopper([this] { server_->Shutdown(system_clock::time_point::max()); });
   EXPECT_EQ(idle.ReadAll(), "");
   Response response;
   response.body = "at last";
@@ -220,6 +269,28 @@ TEST_F(HttpServerTest, WhatIsInFlightIsAnsweredBeforeTheServerEnds) {
   EXPECT_NE(answer.find("Connection: close"), std::string::npos) << answer;
   client.Close();
   exchange.reset();  // a connection lives as long as its exchange is held
+  stopper.join();
+}
+
+TEST_F(HttpServerTest, WhatHasNotEndedByTheDeadlineIsCut) {
+  Start();
+  Client never(*server_);
+  never.Send("POST /echo HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+  never.ReadUntil("100 Continue");
+  server_->Shutdown(system_clock::now() + milliseconds(10));
+  EXPECT_EQ(never.ReadAll().find("200 OK"), std::string::npos);
+}
+
+TEST_F(HttpServerTest, ABodyThatComesDuringTheDrainIsAnswered) {
+  Start();
+  Client idle(*server_), client(*server_);
+  client.Send("POST /echo HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+  client.ReadUntil("100 Continue");
+  std::thread stopper([this] { server_->Shutdown(system_clock::time_point::max()); });
+  idle.ReadAll();  // ends when the server has begun to stop
+  client.Send("hi");
+  EXPECT_NE(client.ReadAll().find("POST hi"), std::string::npos);
+  client.Close();
   stopper.join();
 }
 

@@ -19,6 +19,7 @@ constexpr unsigned kParseFlags = rapidjson::kParseInsituFlag | rapidjson::kParse
                                  rapidjson::kParseNumbersAsStringsFlag |
                                  rapidjson::kParseNanAndInfFlag;
 constexpr char kBase64[] = "b64";
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -93,13 +94,17 @@ std::string NumberText(const rapidjson::Value& value) {
 
 Status ParseObject(std::string* text, rapidjson::Document* document) {
   if (text->empty()) return InvalidArgument("JSON Parse error: The document is empty");
-  // Parsing in place ends at the first NUL, so one inside would hide what follows it.
-  if (const size_t nul = text->find('\0'); nul != std::string::npos) {
+  // Parsing in place ends at the first NUL, so one inside would hide what follows it. At the end,
+  // where C's strings have one, it hides nothing.
+  const size_t size = text->find_last_not_of('\0') + 1;
+  if (const size_t nul = text->find('\0'); nul < size) {
     return InvalidArgument("JSON Parse error: Invalid value. at offset: ", nul);
   }
+  const size_t begin =
+      text->compare(0, kByteOrderMark.size(), kByteOrderMark) == 0 ? kByteOrderMark.size() : 0;
   rapidjson::ParseResult result;
-  auto parse = [text, &result](rapidjson::Document& into) {
-    rapidjson::InsituStringStream stream(text->data());
+  auto parse = [text, begin, &result](rapidjson::Document& into) {
+    rapidjson::InsituStringStream stream(text->data() + begin);
     Builder builder(&into);
     result = rapidjson::Reader().Parse<kParseFlags>(stream, builder);
     return !result.IsError();
@@ -107,7 +112,7 @@ Status ParseObject(std::string* text, rapidjson::Document* document) {
   document->Populate(parse);
   if (result.IsError()) {
     return InvalidArgument("JSON Parse error: ", Reason(result.Code()),
-                           " at offset: ", result.Offset());
+                           " at offset: ", begin + result.Offset());
   }
   if (document->IsObject()) return OkStatus();
   return InvalidArgument("the body is ", Describe(*document), ", expected a JSON object");

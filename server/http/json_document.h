@@ -13,8 +13,8 @@
 namespace colcast::http {
 
 // Parses `text`, which is overwritten and must outlive the document, in memory of at most 40 bytes
-// a byte of it and without recursion. INVALID_ARGUMENT, with the byte, for what is not JSON, and
-// for what is not an object.
+// per byte of it and without recursion. A byte order mark in front and NULs at the end are passed
+// over, as there. INVALID_ARGUMENT, with the byte, for what is not JSON, and for what is no object.
 Status ParseObject(std::string* text, rapidjson::Document* document);
 
 std::string_view Text(const rapidjson::Value& string);

@@ -18,6 +18,13 @@ void AddCors(Response* response) {
   response->headers.emplace_back("Access-Control-Allow-Headers", "Content-Type");
 }
 
+// The answer to OPTIONS, which browsers send before a page's request to another origin.
+Response AllowedMethods() {
+  Response response;
+  response.headers.emplace_back("Allow", "GET, POST, OPTIONS");
+  return response;
+}
+
 // Adds the CORS headers to whatever the exchange is answered with.
 class CorsExchange final : public Exchange {
  public:
@@ -64,7 +71,7 @@ void Serve(const Backend& backend, const ModelApiOptions& options,
 void AddModelApi(const Backend& backend, const ModelApiOptions& options, Router* router) {
   router->AddTree("/v1/", [&backend, options](std::shared_ptr<Exchange> exchange) {
     if (options.cors) exchange = std::make_shared<CorsExchange>(std::move(exchange));
-    if (options.cors && exchange->request().method == "OPTIONS") return exchange->Answer({});
+    if (exchange->request().method == "OPTIONS") return exchange->Answer(AllowedMethods());
     Serve(backend, options, std::move(exchange));
   });
 }

@@ -60,7 +60,7 @@ class RowReader {
         return status;
       }
       if (Status status = columns_[index].column.Append(member.value); !status.ok()) {
-        return {status.code, Here() + ": " + status.message};
+        return InvalidArgument(Here(), ": ", status.message);
       }
     }
     if (rows_ == 0) {
@@ -153,7 +153,7 @@ Status ReadValues(const rapidjson::Value& instances, const SignatureDef& signatu
   JsonColumn column(name, DtypeOf(input), request);
   for (rapidjson::SizeType i = 0; i < instances.Size(); ++i) {
     if (Status status = column.Append(instances[i]); !status.ok()) {
-      return {status.code, "instances[" + std::to_string(i) + "]: " + status.message};
+      return InvalidArgument("instances[", i, "]: ", status.message);
     }
   }
   column.MoveTo(instances.Size(), request->AddColumn(name));

@@ -23,7 +23,8 @@ Status ReadSignatureName(const rapidjson::Value& body, std::string* name);
 // Fills the columns of `request`, with the dtypes of the signature, from "instances" or "inputs";
 // they point into `body`. An input that the signature has a default for may be absent; in rows it
 // is absent from all or from none. INVALID_ARGUMENT says where and what: which input, which row,
-// which element.
+// which element. UNIMPLEMENTED for a dtype without a form in JSON, in rows INVALID_ARGUMENT: both
+// as in TF Serving.
 Status ReadInputs(const rapidjson::Value& body, const tensorflow::SignatureDef& signature,
                   JsonFormat* format, DecodedRequest* request);
 

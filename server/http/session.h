@@ -4,7 +4,6 @@
 #define COLCAST_SERVER_HTTP_SESSION_H_
 
 #include <poll.h>
-#include <time.h>
 
 #include <boost/asio.hpp>
 #include <boost/asio/ssl.hpp>
@@ -15,51 +14,16 @@
 #include <string>
 #include <utility>
 
+#include "server/http/beast_message.h"
 #include "server/http/connections.h"
+#include "server/http/framing.h"
 #include "server/http/gzip.h"
 #include "server/http/http_server.h"
+#include "server/log.h"
 
 namespace colcast::http {
 
 namespace net = boost::asio;
-namespace beast = boost::beast;
-using Error = boost::system::error_code;
-using Field = beast::http::field;
-
-// Now, as HTTP's Date header has it.
-inline std::string HttpTime() {
-  const time_t now = time(nullptr);
-  tm parts;
-  char text[40];
-  return std::string(
-      text, strftime(text, sizeof(text), "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&now, &parts)));
-}
-
-// As Beast's string_body, but takes memory for bytes that have come, not for those announced.
-struct Body {
-  using value_type = std::string;
-
-  class reader {
-   public:
-    template <bool isRequest, class Fields>
-    reader(beast::http::header<isRequest, Fields>&, value_type& body) : body_(body) {}
-    void init(const boost::optional<std::uint64_t>&, Error& error) { error = {}; }
-    template <class Buffers>
-    size_t put(const Buffers& buffers, Error& error) {
-      error = {};
-      size_t size = 0;
-      for (const auto buffer : beast::buffers_range_ref(buffers)) {
-        body_.append(static_cast<const char*>(buffer.data()), buffer.size());
-        size += buffer.size();
-      }
-      return size;
-    }
-    void finish(Error& error) { error = {}; }
-
-   private:
-    value_type& body_;
-  };
-};
 
 template <typename Stream>
 class Session final : public Exchange,
@@ -74,7 +38,6 @@ class Session final : public Exchange,
   void Start() {
     if (!place_->Hold(this->weak_from_this())) return;
     if constexpr (kTls) {
-      reading_ = true;
       socket().expires_after(options_.idle_timeout);
       stream_.async_handshake(net::ssl::stream_base::server, [self = Self()](const Error& error) {
         if (!error) self->ReadHeader();
@@ -105,7 +68,17 @@ class Session final : public Exchange,
 
   void Stop() override {
     net::post(executor(), [self = Self()] {
-      if (self->reading_) self->socket().cancel();
+      if (self->phase_ == Phase::kIdle) self->socket().cancel();
+    });
+  }
+
+  void Cut(bool log) override {
+    net::post(executor(), [self = Self(), log] {
+      if (log) LogWarning("HTTP: cut " + self->Describe());
+      self->socket().cancel();
+      // Not closed: a handler may ask the socket whether the client has hung up.
+      Error ignored;
+      self->socket().socket().shutdown(net::socket_base::shutdown_both, ignored);
     });
   }
 
@@ -114,13 +87,20 @@ class Session final : public Exchange,
   // Below this the headers weigh more than what is saved.
   static constexpr size_t kLeastToCompress = 8 << 10;
   static constexpr std::chrono::seconds kLinger{2};
+  static constexpr size_t kMaxLoggedTarget = 200;
+  // Read at once; also the most that a chunk's header or the trailers, which are read whole, can
+  // be.
+  static constexpr size_t kReadBytes = 64 << 10;
+
+  // kIdle: no request has come, or not all of its header.
+  enum class Phase { kIdle, kReadingBody, kAnswering, kWriting };
 
   std::shared_ptr<Session> Self() { return this->shared_from_this(); }
   beast::tcp_stream& socket() { return beast::get_lowest_layer(stream_); }
 
   void ReadHeader() {
     if (place_->stopped()) return;
-    reading_ = true;
+    phase_ = Phase::kIdle;
     parser_.emplace();
     parser_->header_limit(options_.max_header_bytes);
     parser_->body_limit(options_.max_body_bytes);
@@ -133,6 +113,12 @@ class Session final : public Exchange,
   }
 
   void ReadBody() {
+    const auto& head = parser_->get();
+    phase_ = Phase::kReadingBody;
+    request_line_ = head.method_string().to_string() + ' ' +
+                    head.target().substr(0, kMaxLoggedTarget).to_string();
+    if (const BadFraming bad = FramingOf(head); bad.code != 0) return Refuse(bad.code, bad.why);
+    if (!parser_->is_done()) buffer_.reserve(kReadBytes);
     socket().expires_after(options_.transfer_timeout);
     if (beast::iequals(parser_->get()[Field::expect], "100-continue")) {
       static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
@@ -155,12 +141,14 @@ class Session final : public Exchange,
 
   void OnReadError(const Error& error) {
     using Reason = beast::http::error;
-    reading_ = false;
     if (error == Reason::header_limit) {
       Refuse(431, "the header is over " + std::to_string(options_.max_header_bytes) + " bytes");
     } else if (error == Reason::body_limit) {
       Refuse(413, "the body is over " + std::to_string(options_.max_body_bytes) +
                       " bytes, the limit of a request");
+    } else if (error == Reason::buffer_overflow) {
+      Refuse(431,
+             "a chunk's header or the trailers are over " + std::to_string(kReadBytes) + " bytes");
     } else if (error == Reason::end_of_stream || error == Reason::partial_message ||
                error.category() != Error(Reason::bad_method).category()) {
       return;  // nobody waits for an answer: the end of the session closes the socket
@@ -169,15 +157,26 @@ class Session final : public Exchange,
     }
   }
 
+  static BadFraming FramingOf(const beast::http::request_header<>& head) {
+    std::string codings;
+    const auto [begin, end] = head.equal_range(Field::transfer_encoding);
+    if (begin == end) return {};
+    if (head.version() < 11) return {400, "Transfer-Encoding in HTTP/1.0"};
+    for (auto field = begin; field != end; ++field) {
+      codings.append(field == begin ? "" : ",").append(field->value().to_string());
+    }
+    return CheckTransferEncoding(codings);
+  }
+
   void OnRequest() {
-    reading_ = false;
+    phase_ = Phase::kAnswering;
     auto message = parser_->release();
     keep_alive_ = message.keep_alive();
     head_ = message.method() == beast::http::verb::head;
     accepts_gzip_ = AcceptsGzip(ToStd(message[Field::accept_encoding]));
     const std::string encoding(message[Field::content_encoding]);
     request_.method = std::string(message.method_string());
-    request_.target = std::string(message.target());
+    request_.target = OriginForm(ToStd(message.target()));
     request_.body = std::move(message.body());
     request_.gzip = beast::iequals(encoding, "gzip") || beast::iequals(encoding, "x-gzip");
     socket().expires_never();
@@ -195,6 +194,7 @@ class Session final : public Exchange,
   }
 
   void Write(Response response) {
+    phase_ = Phase::kWriting;
     auto& message = response_.emplace();
     message.result(static_cast<unsigned>(response.code));
     message.version(11);
@@ -219,6 +219,7 @@ class Session final : public Exchange,
     const bool again = !error && response_->keep_alive();
     serializer_.reset();
     response_.reset();
+    if (buffer_.size() == 0) buffer_.shrink_to_fit();
     if (again) return ReadHeader();
     if (!error) Close();
   }
@@ -244,6 +245,26 @@ class Session final : public Exchange,
                              });
   }
 
+  // Who the client is and how far its request has come.
+  std::string Describe() {
+    Error error;
+    const auto peer = socket().socket().remote_endpoint(error);
+    std::string text = error ? "a client that has gone" : peer.address().to_string();
+    if (!error) text += ':' + std::to_string(peer.port());
+    switch (phase_) {
+      case Phase::kIdle:
+        return text + " before a request";
+      case Phase::kReadingBody:
+        return text + ": " + request_line_ + ", of whose body " +
+               std::to_string(parser_->get().body().size()) + " bytes have come";
+      case Phase::kAnswering:
+        return text + ": " + request_line_ + ", which is being answered";
+      case Phase::kWriting:
+        return text + ": " + request_line_ + ", whose answer is not taken";
+    }
+    return text;
+  }
+
   static std::string_view ToStd(beast::string_view text) { return {text.data(), text.size()}; }
 
   const std::unique_ptr<Connections::Place> place_;  // given back after the socket is closed
@@ -251,12 +272,13 @@ class Session final : public Exchange,
   const Router& router_;
   Stream stream_;
   int socket_fd_ = -1;
-  beast::flat_buffer buffer_;
+  beast::flat_buffer buffer_{kReadBytes};
   std::optional<beast::http::request_parser<Body>> parser_;
   std::optional<beast::http::response<beast::http::string_body>> response_;
   std::optional<beast::http::response_serializer<beast::http::string_body>> serializer_;
   Request request_;
-  bool reading_ = false;  // no request is in flight
+  Phase phase_ = Phase::kIdle;
+  std::string request_line_;  // for the log
   bool keep_alive_ = false;
   bool head_ = false;
   bool accepts_gzip_ = false;

@@ -148,13 +148,15 @@ void GrpcServer::SetServing(bool serving) {
   if (health_service_) health_service_->SetServing(serving);
 }
 
-void GrpcServer::Shutdown() {
+void GrpcServer::Shutdown(std::chrono::system_clock::time_point deadline) {
   if (!running_) return;
   running_ = false;
   if (socket_) socket_->Remove();
   if (health_service_) health_service_->Stop();
   reflection_service_.Stop();
-  server_->Shutdown();
+  server_->Shutdown(deadline);
+  if (std::chrono::system_clock::now() >= deadline)
+    LogWarning("gRPC: cut calls that had not ended");
   loop_->Shutdown();
 }
 

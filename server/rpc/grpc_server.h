@@ -4,6 +4,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -42,7 +43,7 @@ class GrpcServer {
   static Status Start(const Options& options, const Backend& backend,
                       std::unique_ptr<GrpcServer>* server);
 
-  ~GrpcServer() { Shutdown(); }
+  ~GrpcServer() { Shutdown(std::chrono::system_clock::time_point::max()); }
 
   // HOST:PORT with the port that was bound.
   const std::string& address() const { return address_; }
@@ -51,8 +52,10 @@ class GrpcServer {
   // until told otherwise.
   void SetServing(bool serving);
 
-  // Takes no more requests and returns when those in flight have been answered. Streams end.
-  void Shutdown();
+  // Takes no more requests and returns when those in flight have been answered. Streams end. What
+  // has not ended by `deadline`, such as a message that does not come, is cancelled, which the log
+  // says; a request that a worker runs is waited for.
+  void Shutdown(std::chrono::system_clock::time_point deadline);
 
  private:
   GrpcServer(const Options& options, const Backend& backend);

@@ -58,8 +58,10 @@ class Echo(tf.Module):
         made["pair"] = tf.function(pair, items).get_concrete_function()
         strings = [tf.TensorSpec([None], tf.string, "x")]
         made["text"] = tf.function(text, strings).get_concrete_function()
-        half = [tf.TensorSpec([None], tf.float16, "x")]
-        made["half"] = tf.function(echo, half).get_concrete_function()
+        for dtype in (tf.half, tf.bfloat16, tf.uint16, tf.complex64, tf.complex128):
+            spec = [tf.TensorSpec([None], dtype, "x")]
+            name = "half" if dtype == tf.half else dtype.name
+            made[name] = tf.function(echo, spec).get_concrete_function()
         return made
 
 
@@ -196,14 +198,6 @@ def test_the_user_is_sent_once(rest: Rest) -> None:
     assert answer == {"score": [10.0, 20.0, 30.0], "rows": [3]}
 
 
-def test_a_dtype_that_json_lacks(rest: Rest) -> None:
-    body = json.dumps({"signature_name": "half", "inputs": [1.0]})
-    response, content = rest.ask("POST", "/v1/models/echo:predict", body)
-    assert response.status == 501
-    assert '"x"[0]' in json.loads(content)["error"].replace("\\", "")
-    assert "DT_HALF" in json.loads(content)["error"]
-
-
 def test_outputs_without_rows_are_for_columns(rest: Rest) -> None:
     body = {"signature_name": "pair", "instances": [{"user": 1.0, "item": 2.0}] * 2}
     response, content = rest.ask("POST", "/v1/models/echo:predict", json.dumps(body))
@@ -227,6 +221,36 @@ def test_large_bodies_and_compressed_ones_go_both_ways(rest: Rest) -> None:
         assert json.loads(content)["outputs"] == values
 
 
+@pytest.mark.parametrize("dtype", ["half", "bfloat16", "uint16", "complex64", "complex128"])
+def test_a_dtype_that_json_lacks_is_refused_with_the_codes_of_tf_serving(
+    rest: Rest, dtype: str
+) -> None:
+    for body, code in [({"inputs": [1]}, 501), ({"instances": [1]}, 400)]:
+        text = json.dumps({"signature_name": dtype, **body})
+        response, content = rest.ask("POST", "/v1/models/echo:predict", text)
+        assert response.status == code
+        error = json.loads(content)["error"]
+        assert f"DT_{dtype.upper()} has no form in JSON" in error
+        assert ('"x"[0]' if "inputs" in body else 'instances[0]: input "x"') in error
+
+
+@pytest.mark.parametrize(("before", "after"), [("\ufeff", ""), ("", "\0"), ("\ufeff ", "\n\0\0")])
+def test_a_byte_order_mark_and_nuls_at_the_end_are_passed_over(
+    rest: Rest, before: str, after: str
+) -> None:
+    body = '{"signature_name": "float1", "inputs": [1.5]}'
+    text = f"{before}{body}{after}".encode()
+    response, content = rest.ask("POST", "/v1/models/echo:predict", text)
+    assert response.status == 200, content
+    assert json.loads(content) == {"outputs": [1.5]}
+
+
+def test_a_target_may_name_the_host(rest: Rest) -> None:
+    response, content = rest.ask("GET", "http://localhost:1234/v1/models/echo")
+    assert response.status == 200, content
+    assert rest.ask("GET", "http://localhost:1234")[0].status == 200  # the status page
+
+
 def test_pages_of_other_origins_may_call(rest: Rest) -> None:
     for method, path in [("OPTIONS", ":predict"), ("GET", ""), ("POST", ":predict")]:
         response, _ = rest.ask(method, f"/v1/models/echo{path}")
@@ -238,8 +262,12 @@ def test_pages_of_other_origins_may_call(rest: Rest) -> None:
 
 def test_without_the_flag_there_are_no_cors_headers(base_path: Path) -> None:
     with ServerProcess("echo", base_path, ["--rest_api_port=-1"]) as server:
-        response, _ = Rest(server).ask("GET", "/v1/models/echo")
-    assert response.getheader("Access-Control-Allow-Origin") is None
+        rest = Rest(server)
+        for method, path in [("GET", ""), ("OPTIONS", ":predict")]:
+            response, _ = rest.ask(method, f"/v1/models/echo{path}")
+            assert response.status == 200
+            assert response.getheader("Access-Control-Allow-Origin") is None
+        assert response.getheader("Allow") == "GET, POST, OPTIONS"
 
 
 def test_without_a_port_there_is_no_rest(base_path: Path) -> None:

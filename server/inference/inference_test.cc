@@ -1,0 +1,273 @@
+// Classify, Regress and MultiInference over a model that answers what it is told to: which
+// signatures will do, what is asked of the model, and what becomes of its outputs.
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/inference/classify.h"
+#include "server/inference/multi_inference.h"
+#include "server/inference/regress.h"
+
+namespace colcast::inference {
+namespace {
+
+using tensorflow::serving::ClassificationRequest;
+using tensorflow::serving::ClassificationResponse;
+using tensorflow::serving::MultiInferenceRequest;
+using tensorflow::serving::MultiInferenceResponse;
+using tensorflow::serving::RegressionRequest;
+using tensorflow::serving::RegressionResponse;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr char kSignatures[] = R"(
+  signature_def { key: "serving_default" value {
+    inputs { key: "inputs" value { name: "examples:0" dtype: DT_STRING } }
+    outputs { key: "classes" value { name: "c:0" } }
+    outputs { key: "scores" value { name: "s:0" } }
+    method_name: "tensorflow/serving/classify" } }
+  signature_def { key: "regress" value {
+    inputs { key: "inputs" value { name: "examples:0" dtype: DT_STRING } }
+    outputs { key: "outputs" value { name: "r:0" } }
+    method_name: "tensorflow/serving/regress" } }
+  signature_def { key: "elsewhere" value {
+    inputs { key: "inputs" value { name: "others:0" dtype: DT_STRING } }
+    outputs { key: "outputs" value { name: "e:0" } } } }
+  signature_def { key: "columnar" value {
+    inputs { key: "age" value { name: "a:0" dtype: DT_INT64 } }
+    outputs { key: "outputs" value { name: "r:0" } } } })";
+
+struct Answer {
+  DataType dtype;
+  std::vector<int64_t> dims;
+  std::vector<float> floats;
+  std::vector<std::string> strings;
+};
+
+std::string_view StringAt(const void* data, int64_t index) {
+  return static_cast<const std::string*>(data)[index];
+}
+
+class FakeOutputs final : public engine::Outputs {
+ public:
+  const std::vector<OutputColumn>& columns() const override { return columns_; }
+  const engine::ExpansionStats& expansion() const override { return expansion_; }
+
+  std::vector<OutputColumn> columns_;
+  engine::ExpansionStats expansion_;
+};
+
+// Notes what it is asked, "Method signature: outputs < examples", and answers from a table.
+class FakeModel final : public engine::Model {
+ public:
+  FakeModel() {
+    tensorflow::MetaGraphDef graph;
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(kSignatures, &graph));
+    signatures_ = graph.SerializeAsString();
+  }
+
+  const std::string& signatures() const override { return signatures_; }
+  Status Predict(const DecodedRequest& request,
+                 std::unique_ptr<engine::Outputs>* outputs) const override {
+    return Run("Predict", request, outputs);
+  }
+  Status PredictTogether(const DecodedRequest& request,
+                         std::unique_ptr<engine::Outputs>* outputs) const override {
+    return Run("PredictTogether", request, outputs);
+  }
+
+  std::map<std::string, Answer, std::less<>> answers;
+  mutable std::vector<std::string> asked;
+
+ private:
+  Status Run(const char* method, const DecodedRequest& request,
+             std::unique_ptr<engine::Outputs>* outputs) const {
+    std::string text = std::string(method) + ' ' + request.model_spec().signature_name + ':';
+    auto made = std::make_unique<FakeOutputs>();
+    for (const std::string_view name : request.output_filter()) {
+      text += ' ' + std::string(name);
+      const Answer& answer = answers.find(name)->second;
+      const bool strings = answer.dtype == DT_STRING;
+      made->columns_.push_back(
+          {name, answer.dtype, answer.dims,
+           strings ? static_cast<const void*>(answer.strings.data()) : answer.floats.data(),
+           StringAt});
+    }
+    text += " <";
+    for (const Bytes& example : request.Find("inputs")->values.strings) {
+      text += ' ' + example.ToString();
+    }
+    asked.push_back(text);
+    *outputs = std::move(made);
+    return OkStatus();
+  }
+
+  std::string signatures_;
+};
+
+class InferenceTest : public testing::Test {
+ protected:
+  InferenceTest() {
+    auto model = std::make_unique<FakeModel>();
+    model_ = model.get();
+    model_->answers["classes"] = {DT_STRING, {2, 2}, {}, {"a", "b", "c", "d"}};
+    model_->answers["scores"] = {DT_FLOAT, {2, 2}, {1, 2, 3, 4}, {}};
+    model_->answers["outputs"] = {DT_FLOAT, {2, 1}, {5, 6}, {}};
+    for (const auto& [signature, output] : {std::pair("serving_default/", "classes"),
+                                            {"serving_default/", "scores"},
+                                            {"regress/", "outputs"}}) {
+      model_->answers[signature + std::string(output)] = model_->answers[output];
+    }
+    EXPECT_TRUE(Servable::Create("m", 7, std::move(model), &servable_).ok());
+    input_.examples = {Bytes("X"), Bytes("Y")};
+  }
+
+  Status DoClassify(const std::string& signature) {
+    ClassificationRequest request;
+    request.mutable_model_spec()->set_signature_name(signature);
+    return Classify(*servable_, request, input_, options_, &classified_, &stats_);
+  }
+
+  Status DoRegress(const std::string& signature) {
+    RegressionRequest request;
+    request.mutable_model_spec()->set_name("asked for");
+    request.mutable_model_spec()->set_signature_name(signature);
+    return Regress(*servable_, request, input_, options_, &regressed_, &stats_);
+  }
+
+  // Tasks as {method, signature}.
+  Status DoMultiInference(const std::vector<std::pair<std::string, std::string>>& tasks) {
+    MultiInferenceRequest request;
+    for (const auto& [method, signature] : tasks) {
+      auto* const task = request.add_tasks();
+      task->mutable_model_spec()->set_name("m");
+      task->mutable_model_spec()->set_signature_name(signature);
+      task->set_method_name("tensorflow/serving/" + method);
+    }
+    return MultiInference(*servable_, request, input_, options_, &several_, &stats_);
+  }
+
+  FakeModel* model_;
+  std::shared_ptr<const Servable> servable_;
+  ExampleInput input_;
+  CallOptions options_;
+  CallStats stats_;
+  ClassificationResponse classified_;
+  RegressionResponse regressed_;
+  MultiInferenceResponse several_;
+};
+
+TEST_F(InferenceTest, ClassifyGivesLabelsAndScoresPerExample) {
+  ASSERT_TRUE(DoClassify("").ok());
+  EXPECT_THAT(model_->asked, ElementsAre("Predict serving_default: classes scores < X Y"));
+  ASSERT_EQ(classified_.result().classifications_size(), 2);
+  const auto& second = classified_.result().classifications(1);
+  EXPECT_EQ(second.classes(0).label(), "c");
+  EXPECT_EQ(second.classes(1).score(), 4);
+  EXPECT_EQ(classified_.model_spec().signature_name(), "serving_default");
+  EXPECT_EQ(classified_.model_spec().version().value(), 7);
+}
+
+TEST_F(InferenceTest, RegressGivesAValuePerExample) {
+  for (const std::vector<int64_t>& dims : {std::vector<int64_t>{2}, {2, 1}}) {
+    model_->answers["outputs"].dims = dims;
+    regressed_.Clear();
+    ASSERT_TRUE(DoRegress("regress").ok());
+    ASSERT_EQ(regressed_.result().regressions_size(), 2);
+    EXPECT_EQ(regressed_.result().regressions(1).value(), 6);
+  }
+  EXPECT_EQ(regressed_.model_spec().name(), "asked for");
+}
+
+TEST_F(InferenceTest, AContextComesInFrontOfEachExample) {
+  input_.context = "C";
+  ASSERT_TRUE(DoRegress("regress").ok());
+  EXPECT_THAT(model_->asked, ElementsAre("Predict regress: outputs < CX CY"));
+  options_.max_expanded_bytes = 1;
+  const Status status = DoRegress("regress");
+  EXPECT_EQ(status.code, StatusCode::kResourceExhausted);
+  EXPECT_THAT(status.message, HasSubstr("max_expanded_bytes"));
+}
+
+TEST_F(InferenceTest, SignaturesThatWillNotDoAreNamed) {
+  const struct {
+    Status status;
+    const char* words;
+  } kCases[] = {
+      {DoClassify("no"), "No signature was found with the name: \"no\"; the model has {columnar, "},
+      {DoClassify("regress"), "Found: {outputs}"},
+      {DoClassify("columnar"),
+       "No classification inputs found in SignatureDef: expected one "
+       "input, \"inputs\", that takes serialized tf.Examples; found {age}"},
+      {DoRegress(""), "expected one output, \"outputs\"; found {classes, scores}"},
+      {DoRegress("columnar"), "No regression inputs"},
+  };
+  for (const auto& [status, words] : kCases) {
+    EXPECT_EQ(status.code, StatusCode::kInvalidArgument);
+    EXPECT_THAT(status.message, HasSubstr(words));
+  }
+  options_.check_method_names = true;
+  EXPECT_TRUE(DoRegress("regress").ok());
+  EXPECT_EQ(DoRegress("elsewhere").message,
+            "Expected regression signature method_name to be tensorflow/serving/regress. Was: ");
+  input_.examples.clear();
+  EXPECT_THAT(DoRegress("regress").message, HasSubstr("Input is empty"));
+}
+
+TEST_F(InferenceTest, OutputsOfAnotherShapeOrDtypeAreNamed) {
+  const struct {
+    const char* output;
+    Answer answer;
+    const char* words;
+  } kCases[] = {
+      {"outputs", {DT_FLOAT, {3}, {1, 2, 3}, {}}, "did not match output batch size: 2 vs. 3"},
+      {"outputs", {DT_FLOAT, {2, 2}, {1, 2, 3, 4}, {}}, "[batch_size, 1] but got [2,2]"},
+      {"outputs", {DT_STRING, {2}, {}, {"a", "b"}}, "DT_FLOAT. Got: DT_STRING"},
+      {"classes", {DT_STRING, {2}, {}, {"a", "b"}}, "[batch_size num_classes] but got [2]"},
+      {"classes", {DT_FLOAT, {2, 1}, {1, 2}, {}}, "classes Tensor of DT_STRING. Got: DT_FLOAT"},
+      {"scores", {DT_FLOAT, {1, 2}, {1, 2}, {}}, "scores output batch size of 2. Got: 1"},
+      {"scores", {DT_FLOAT, {2, 1}, {1, 2}, {}}, "should match in dim_size(1). Got 2 vs. 1"},
+  };
+  for (const auto& [output, answer, words] : kCases) {
+    const Answer before = std::exchange(model_->answers[output], answer);
+    const Status status = output == std::string("outputs") ? DoRegress("regress") : DoClassify("");
+    EXPECT_EQ(status.code, StatusCode::kInvalidArgument);
+    EXPECT_THAT(status.message, HasSubstr(words));
+    model_->answers[output] = before;
+  }
+}
+
+TEST_F(InferenceTest, TasksThatShareAnInputRunTogether) {
+  ASSERT_TRUE(DoMultiInference({{"classify", ""}, {"regress", "regress"}}).ok());
+  EXPECT_THAT(model_->asked, ElementsAre("PredictTogether serving_default: serving_default/classes "
+                                         "serving_default/scores regress/outputs < X Y"));
+  ASSERT_EQ(several_.results_size(), 2);
+  EXPECT_EQ(several_.results(0).classification_result().classifications(0).classes(0).label(), "a");
+  EXPECT_EQ(several_.results(1).regression_result().regressions(0).value(), 5);
+  EXPECT_EQ(several_.results(1).model_spec().signature_name(), "regress");
+}
+
+TEST_F(InferenceTest, TasksWithInputsOfTheirOwnRunOneByOne) {
+  ASSERT_TRUE(DoMultiInference({{"regress", "regress"}, {"regress", "elsewhere"}}).ok());
+  EXPECT_THAT(model_->asked,
+              ElementsAre("Predict regress: outputs < X Y", "Predict elsewhere: outputs < X Y"));
+}
+
+TEST_F(InferenceTest, TasksThatContradictEachOtherAreRefused) {
+  EXPECT_EQ(DoMultiInference({{"regress", "regress"}, {"regress", "regress"}}).message,
+            "Duplicate evaluation of signature: regress");
+  EXPECT_EQ(DoMultiInference({{"predict", "regress"}}).code, StatusCode::kUnimplemented);
+  MultiInferenceRequest request;
+  request.add_tasks()->mutable_model_spec()->set_name("m");
+  request.add_tasks()->mutable_model_spec()->set_name("n");
+  EXPECT_THAT(MultiInference(*servable_, request, input_, options_, &several_, &stats_).message,
+              HasSubstr("must access the same model name. Found \"m\" and \"n\""));
+}
+
+}  // namespace
+}  // namespace colcast::inference
