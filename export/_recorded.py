@@ -10,7 +10,7 @@ from colcast.export._features import Feature, Kind, Scalar, Side
 from colcast.export._parity import Parity
 from colcast.export._report import FILE, FORMAT, ExportReport, SignatureReport
 from colcast.export.late import FrontierTensor, LateReport
-from colcast.export.parts import PartsReport, State
+from colcast.export.parts import PartsReport, Reuse, State
 
 _UNSAID = "the export that wrote this model did not say"
 
@@ -117,4 +117,5 @@ def _parts(recorded: Mapping[str, Any]) -> PartsReport:
         fields[whose] = tuple(
             State(**{**state, "shape": tuple(state["shape"])}) for state in recorded[whose]
         )
+    fields["reuse"] = Reuse(**recorded["reuse"]) if recorded.get("reuse") else None
     return PartsReport(**fields)

@@ -38,6 +38,11 @@ class Traffic:
         for request in self.requests:
             yield rows_of(request, features)
 
+    def features(self) -> Iterator[list[dict[str, bytes]]]:
+        """The features of the rows of each request, each serialized."""
+        for request in self.requests:
+            yield [_features(serialized) for serialized in request]
+
     def constant_features(self) -> tuple[str, ...]:
         """Names of the features that are the same on every row of every request, sorted.
 

@@ -25,7 +25,7 @@ from colcast.export._signature import Conversion
 from colcast.export._traffic import Traffic, rows_of
 from colcast.export._warmup import warmup_request
 from colcast.export.late import LateReport, add_late_signature
-from colcast.export.parts import PartsReport, add_parts
+from colcast.export.parts import PartsReport, add_parts, count_reuse
 
 _LEAST_GAIN_OF_EXACT = 0.03  # less may be an error of measurement
 _REDRAWS = 20  # of rows that the model refuses
@@ -68,6 +68,7 @@ class Trial:
         self._conversion = conversion
         self._source = source
         self._probe = Probe(session, meta_graph, conversion)
+        self._traffic = traffic
         self._random = np.random.default_rng(0)
         self._fits = source.fit(self._probe.accepts)
         self._refused_rows, self._refusal = 0, ""
@@ -104,16 +105,22 @@ class Trial:
         self, late: str, context_features: Sequence[str], tolerance: float
     ) -> PartsReport:
         """Adds the three parts of a late signature to the MetaGraphDef, or says why it does not."""
-        names = {feature.name for feature in self._conversion.features}
-        return add_parts(
+        features = {feature.name: feature.side for feature in self._conversion.features}
+        context = [name for name in context_features if name in features]
+        report = add_parts(
             self._meta_graph,
             self._session,
             rows=self._turns(),
-            context_features=[name for name in context_features if name in names],
+            context_features=context,
             columnar_signature=self._conversion.name,
             late_signature=late,
             tolerance=tolerance,
         )
+        if not self._traffic:
+            return report
+        user = [name for name, side in features.items() if side is Side.USER]
+        items = [name for name in features if name not in {*user, *context}]
+        return dataclasses.replace(report, reuse=count_reuse(self._traffic.features(), user, items))
 
     def warmup(self, row_counts: Sequence[int]) -> list[Any]:
         """Warm-up requests of each row count with the user on every row: any server runs them."""

@@ -9,6 +9,7 @@ from colcast.export._errors import ExportError
 
 _TRIES = 5
 _FIRST_ROWS = (1, 2, 3)  # a request has to run with only so many of its candidates, too
+_MORE = 5
 _SMALL = 100  # what is below counts as a small number
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -78,7 +79,7 @@ class Requests:
         self._user = user
         self._items = items
         self._run = run
-        self._random = np.random.default_rng(0)
+        self.random = np.random.default_rng(0)
         self._drawn = 0
 
     def draw(self, candidates: int) -> Request:
@@ -109,7 +110,7 @@ class Requests:
 
     def _next(self, candidates: int) -> Request:
         columns = self.columns(candidates + 1)
-        which = int(self._random.integers(candidates + 1))
+        which = int(self.random.integers(candidates + 1))
         user = {name: columns[name][which : which + 1] for name in self._user}
         items = {name: np.delete(columns[name], which, axis=0) for name in self._items}
         shared = {name: c for name, c in columns.items() if name not in {*user, *items}}
@@ -118,12 +119,19 @@ class Requests:
     def _small(self, name: str, column: Array) -> Array:
         if column.dtype.kind == "f":
             if column.size > 1 and not np.ptp(column):
-                column = np.asarray(self._random.normal(size=column.shape), column.dtype)
+                column = np.asarray(self.random.normal(size=column.shape), column.dtype)
             with np.errstate(invalid="ignore"):  # infinity, where that is a default
                 return np.asarray(column / (1 + np.abs(column)), column.dtype)
         if column.dtype.kind == "i" and not name.endswith("/length"):
             return np.asarray(column % _SMALL)
         return column
+
+
+def draw_rows(requests: Requests, rows: int) -> Columns:
+    """Rows of a larger draw, in any order: a source may give long lists first, or in every draw."""
+    columns = requests.columns(rows + _MORE)
+    chosen = requests.random.permutation(rows + _MORE)[:rows]
+    return {name: column[chosen] for name, column in columns.items()}
 
 
 def without_a_value(requests: Collection[Request]) -> set[str]:

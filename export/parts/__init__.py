@@ -12,10 +12,12 @@ columnar_pair   user_state/k [U, ...], item_state/k [N, ...], row_to_user int64 
 The way there, file by file: `_sides` (which ops read the user alone, or items alone), `_part` (such
 ops written as a graph of their own), `_independence` (which of its tensors are a state: a row per
 user or item that no other row has a say in, found by running), `_boundary` (the states that are
-needed), `_pair` (the ops behind them), `_proof`, `_report`.
+needed), `_pair` (the ops behind them), `_proof`, `_reuse` (what recorded requests would have found
+again), `_report`.
 """
 
 from colcast.export.parts._add import add_parts
 from colcast.export.parts._report import PartsReport, State
+from colcast.export.parts._reuse import Reuse, count_reuse
 
-__all__ = ["PartsReport", "State", "add_parts"]
+__all__ = ["PartsReport", "Reuse", "State", "add_parts", "count_reuse"]

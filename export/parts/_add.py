@@ -9,7 +9,7 @@ from colcast.export._errors import ExportError
 from colcast.export.late._add import import_nodes, list_ops
 from colcast.export.late._findings import Probe
 from colcast.export.late._flat_graph import FlatGraph, GraphDef, producer
-from colcast.export.late._requests import Columns, Requests, RowSource
+from colcast.export.late._requests import Columns, Requests, RowSource, draw_rows, trimmed
 from colcast.export.late._signature import Signature, read_late_signature
 from colcast.export.parts._boundary import ROWS, Boundary, find_boundary
 from colcast.export.parts._pair import STATES, PairGraph
@@ -132,8 +132,8 @@ class _Adding:
         for part, made in parts.items():
 
             def draw(rows: int, names: Collection[str] = self._columns[part]) -> Columns:
-                columns = requests.columns(rows)
-                return {name: columns[name] for name in names}
+                columns = draw_rows(requests, rows)
+                return trimmed({name: columns[name] for name in names})
 
             made.look(self._session, draw, self._tolerance)
 

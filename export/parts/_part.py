@@ -1,6 +1,7 @@
 """The ops of one side as a graph of their own, which takes any number of rows."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import tensorflow as tf
 from colcast.export._columns import scope_name
@@ -95,7 +96,24 @@ class PartGraph:
             and session.graph.is_fetchable(tensor.op)
         }
         found = classify_rows(Probe(session, self.inputs, tensors), draw, _BATCHES, tolerance)
-        self.findings = distrust(self._graph, sides, found)
+        trusted = distrust(self._graph, sides, found)
+        self.findings = {
+            tensor: replace(
+                finding, shape=self._declared_shape(session, tensor, len(finding.shape or ()))
+            )
+            if finding.kind is Kind.ROW
+            else finding
+            for tensor, finding in trusted.items()
+        }
+
+    def _declared_shape(
+        self, session: tf.compat.v1.Session, tensor: str, rank: int
+    ) -> tuple[int | None, ...]:
+        """The shape of a row as the graph has it: the same size in all trials may be chance."""
+        shape = session.graph.get_tensor_by_name(self.name(tensor)).shape
+        if shape.rank is None:
+            return (1, *[None] * (rank - 1))
+        return (1, *shape[1:])
 
     def finding(self, tensor: str) -> Finding:
         """What running showed of a tensor of the late signature."""

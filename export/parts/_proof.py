@@ -8,7 +8,7 @@ import numpy as np
 from colcast.export._errors import ExportError
 from colcast.export.late._findings import Probe
 from colcast.export.late._proof import PROOF_ROWS, Trial, compare_trials, rounding_noise
-from colcast.export.late._requests import Array, Columns, Request, Requests, trimmed
+from colcast.export.late._requests import Array, Columns, Request, Requests, draw_rows, trimmed
 from colcast.export.late._signature import Signature
 from colcast.export.parts._pair import ROW_TO_USER
 
@@ -131,7 +131,7 @@ def _draw(runner: Runner, requests: Requests, rows: int, users: int) -> _Draw:
     """A draw whose users the late signature scores one by one."""
     signature = runner.signature
     for left in reversed(range(_TRIES)):
-        columns = requests.columns(users + rows)
+        columns = draw_rows(requests, users + rows)
         draw = _Draw(
             {name: columns[name][:users] for name in signature.user},
             {n: columns[n][users:] for n in signature.items if n not in runner.context},

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from colcast.export.parts._reuse import Reuse
+
 _SHOWN = 4
 
 
@@ -39,6 +41,7 @@ class PartsReport:
         pair_ops: how many ops of the late signature are left to the pair part.
         not_states: user-only and item-only ops that the pair part runs, with the reason.
         difference: largest relative difference to the late signature, by output.
+        reuse: what recorded requests would have found again, if there are any.
     """
 
     written: bool
@@ -52,6 +55,7 @@ class PartsReport:
     pair_ops: int = 0
     not_states: Mapping[str, str] = field(default_factory=dict)
     difference: Mapping[str, float] = field(default_factory=dict)
+    reuse: Reuse | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The report as plain values."""
@@ -70,6 +74,8 @@ class PartsReport:
         if self.why_one:
             told.append(f"  one user a run, because {self.why_one}")
         told += _states("of a user", self.user_states) + _states("of an item", self.item_states)
+        if self.reuse:
+            told.append(f"  {self.reuse.line()}")
         return told + self._not_states()
 
     def _not_states(self) -> list[str]:

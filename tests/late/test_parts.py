@@ -169,6 +169,18 @@ def test_look_ups_of_each_different_id_once_stay_with_the_user(model: Any) -> No
     assert [state.shape for state in report.user_states] == [(1, 6)]
 
 
+def test_lists_equally_long_in_all_trials_leave_a_state_of_any_length(model: Any) -> None:
+    built = model(_attention, COLUMNS, USER)
+
+    def rows(count: int) -> Columns:
+        clicked = np.random.default_rng(count).integers(0, 20, (count, 5))
+        lengths = np.full(count, 5)
+        return built.rows(count) | {"clicked": clicked, "clicked/length": lengths}
+
+    report = add_parts(built.meta_graph, built.session, rows=rows)
+    assert (1, None, 6) in [state.shape for state in report.user_states]
+
+
 def test_an_op_over_all_candidates_runs_with_the_pair(model: Any) -> None:
     def listwise(c: Columns) -> Columns:
         price = tf.nn.softmax(c["price"], axis=0)
