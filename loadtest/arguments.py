@@ -75,12 +75,12 @@ def _tested(group: Any) -> None:
     )  # fmt: skip
     _add(
         group, "--pid", "PID", [],
-        "the server's process, one a target; servers on this machine are found by their port",
+        "the server's process, one per target; servers on this machine are found by their port",
         action="append", type=int,
     )  # fmt: skip
     _add(
         group, "--metrics", "URL", [],
-        "the server's Prometheus page, one a target, if it runs on another machine",
+        "the server's Prometheus page, one per target, if it runs on another machine",
         action="append",
     )  # fmt: skip
 
@@ -93,7 +93,7 @@ def _traffic(group: Any) -> None:
     )  # fmt: skip
     _add(
         group, "--sizes", "SIZES", "200",
-        "candidates a request, where they are not recorded: 500, 20,100,500, "
+        "candidates per request, where they are not recorded: 500, 20,100,500, "
         "lognormal:MEDIAN:SIGMA, mlperf or file:PATH",
     )  # fmt: skip
     _add(group, "--distinct", "N", 50, "how many different requests to prepare", type=int)

@@ -68,7 +68,7 @@ def _request(
 
 
 def _values(feature: Feature, rows: int, random: np.random.Generator) -> list[Any]:
-    """One entry a row: a scalar, or a list where the feature has several values."""
+    """One entry per row: a scalar, or a list where the feature has several values."""
     shape = [size or 1 for size in feature.shape or ()]
     if feature.kind not in (Kind.MULTI, Kind.SEQUENCE):
         return list(_draw(feature, [rows, *shape], random))

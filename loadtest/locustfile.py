@@ -1,4 +1,4 @@
-"""Locust users that rank: one class a format, each waiting for its answers.
+"""Locust users that rank: one class per format, each waiting for its answers.
 
   locust -f loadtest/locustfile.py --host 127.0.0.1:8500 --model movies
   locust -f loadtest/locustfile.py,loadtest/shapes/step.py --mix example=1,late=3 ...
@@ -62,7 +62,7 @@ class RankingUser(User):  # type: ignore[misc]
 
 
 class ExampleUser(RankingUser):
-    """Today's way: a tf.Example a candidate."""
+    """Today's way: a tf.Example per candidate."""
 
     format = "example"
 

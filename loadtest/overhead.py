@@ -123,7 +123,7 @@ def overheads(
     formats: Sequence[str],
     pid: int,
 ) -> list[Overhead]:
-    """Measures what a server, the process `pid`, adds to the graph: a row a size and format.
+    """Measures what a server, the process `pid`, adds to the graph: a row per size and format.
 
     Raises:
       ValueError: engine_benchmark refused the model or the request; the message is its own.
@@ -191,7 +191,7 @@ def _row(
 
 def overhead_table(rows: Sequence[Overhead]) -> Table:
     """What the graph costs and what the server adds, for a terminal."""
-    title = "CPU a request with one client: the graph alone, and what the server adds"
+    title = "CPU per request with one client: the graph alone, and what the server adds"
     caption = (
         "plain: the graph as TensorFlow runs it by itself, on the user repeated\n"
         "to plain: server less plain, in μs"

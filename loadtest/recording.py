@@ -103,7 +103,7 @@ class Recording:
 
     @property
     def per_second(self) -> float:
-        """Answered requests a second."""
+        """Answered requests per second."""
         return len(self.answered) / self.wall_seconds if self.wall_seconds else 0.0
 
     @property

@@ -43,7 +43,7 @@ class RequestBytes:
     def print(self) -> None:
         """The means, at the end of a run; a worker has none left."""
         for name, mean in self.means().items():
-            print(f"{name}: {mean:,.0f} bytes a request on average")
+            print(f"{name}: {mean:,.0f} bytes per request on average")
 
     def _add(self, name: str, calls: int, size: int) -> None:
         total = self.totals.setdefault(name, [0, 0])

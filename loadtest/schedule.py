@@ -23,7 +23,7 @@ def poisson(rate: float, seconds: float, distinct: int, seed: int) -> Schedule:
     """A Poisson process: gaps are exponential, so calls come in bunches as users do.
 
     Args:
-      rate: calls a second on average.
+      rate: calls per second on average.
       seconds: how long to send.
       distinct: how many requests there are; every one is taken once before any is taken again.
       seed: decides everything.

@@ -48,7 +48,7 @@ class LogNormal:
 def parse_sizes(text: str) -> Sizes:
     """Reads `500`, `20,100,500`, `lognormal:MEDIAN:SIGMA`, `mlperf` or `file:PATH`.
 
-    The file has one size a line.
+    The file has one size per line.
 
     Raises:
       ValueError: none of these, or a size that is not a positive whole number.

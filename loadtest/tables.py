@@ -32,7 +32,7 @@ def side_by_side_legend(lines: Sequence[Line], clients: int) -> str:
     """What the table's headers mean."""
     first = FORMATS[lines[0].format].title
     return (
-        f"CPU ms: the server's user and system time a request, and as a share of {first}'s; req/s: "
+        f"CPU ms: the server's user and system time per request, and as a share of {first}'s; req/s: "
         f"answered; both with {clients} clients.\np50 ms, p99 ms: latency with one client. "
         f"diff: the largest difference of a score from {first}'s."
     )
@@ -68,7 +68,7 @@ def markdown_head(formats: Sequence[str]) -> str:
 
 
 def markdown_rows(model: str, lines: Sequence[Line]) -> list[str]:
-    """A model's rows: one a size, the last format against the first."""
+    """A model's rows: one per size, the last format against the first."""
     rows = []
     for size, of_size in groupby(lines, key=lambda line: line.candidates):
         found = list(of_size)

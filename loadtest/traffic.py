@@ -17,7 +17,7 @@ class Traffic:
 
     Attributes:
       source: `generated`, `zoo:NAME`, `examples:FILE` or `requests:FILE`.
-      sizes: candidates a request; recordings have their own.
+      sizes: candidates per request; recordings have their own.
       distinct: how many different requests, recordings may hold fewer.
       seed: decides sizes and made-up values.
       request_id: the feature that tells the requests of `examples:FILE` apart.

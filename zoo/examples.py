@@ -22,7 +22,7 @@ def serialize(row: Mapping[str, Any]) -> bytes:
 
 
 def serialize_request(user: Mapping[str, Any], items: Iterable[Mapping[str, Any]]) -> list[bytes]:
-    """One tf.Example a candidate, each repeating every user feature."""
+    """One tf.Example per candidate, each repeating every user feature."""
     return [serialize({**user, **item}) for item in items]
 
 

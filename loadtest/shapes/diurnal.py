@@ -17,7 +17,7 @@ class DiurnalShape(LoadTestShape):  # type: ignore[misc]
     days = 1
 
     def tick(self) -> tuple[int, float] | None:
-        """Users now, and how many to start a second; None ends the test."""
+        """Users now, and how many to start per second; None ends the test."""
         seconds = self.get_run_time()
         if seconds >= self.day_seconds * self.days:
             return None

@@ -14,7 +14,7 @@ class RampShape(LoadTestShape):  # type: ignore[misc]
     stay_seconds = 120
 
     def tick(self) -> tuple[int, float] | None:
-        """Users now, and how many to start a second; None ends the test."""
+        """Users now, and how many to start per second; None ends the test."""
         seconds = self.get_run_time()
         end = 2 * self.up_seconds + self.stay_seconds
         if seconds >= end:

@@ -14,7 +14,7 @@ class StepShape(LoadTestShape):  # type: ignore[misc]
     total_seconds = 300
 
     def tick(self) -> tuple[int, float] | None:
-        """Users now, and how many to start a second; None ends the test."""
+        """Users now, and how many to start per second; None ends the test."""
         seconds = self.get_run_time()
         if seconds >= self.total_seconds:
             return None
