@@ -32,8 +32,8 @@ def side_by_side_legend(lines: Sequence[Line], clients: int) -> str:
     """What the table's headers mean."""
     first = FORMATS[lines[0].format].title
     return (
-        f"CPU ms: the server's user and system time per request, and as a share of {first}'s; req/s: "
-        f"answered; both with {clients} clients.\np50 ms, p99 ms: latency with one client. "
+        f"CPU ms: the server's user and system time per request, and as a share of {first}'s; "
+        f"req/s: answered; both with {clients} clients.\np50 ms, p99 ms: latency with one client. "
         f"diff: the largest difference of a score from {first}'s."
     )
 

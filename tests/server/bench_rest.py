@@ -19,6 +19,7 @@ from typing import Any
 
 import tensorflow as tf
 from colcast.loadtest.process import ProcessMeter
+from colcast.loadtest.turns import in_turn
 from colcast.server import ServerProcess
 from colcast.server._executable import find_executable
 from rich.console import Console
@@ -103,8 +104,8 @@ def main(argv: list[str] | None = None) -> int:
         save_model(f"{base_path}/1")
         clients = [running.enter_context(serving(path, base_path)) for path in executables]
         for form, (method, body) in bodies().items():
-            rounds = [[client.cpu_ms(method, body) for client in clients] for _ in range(ROUNDS)]
-            least = [f"{min(times):.2f}" for times in zip(*rounds, strict=True)]
+            times = in_turn(clients, lambda it, _, sent=(method, body): it.cpu_ms(*sent), ROUNDS)
+            least = [f"{min(of_one):.2f}" for of_one in times]
             table.add_row(form, f"{len(body) / 1e6:.2f}", *least)
     Console().print(table)
     return 0
