@@ -12,8 +12,8 @@ columnar_pair   user_state/k [U, ...], item_state/k [N, ...], row_to_user int64 
 The way there, file by file: `_sides` (which ops read the user alone, or items alone), `_part` (such
 ops written as a graph of their own), `_independence` (which of its tensors are a state: a row per
 user or item that no other row has a say in, found by running), `_boundary` (the states that are
-needed), `_pair` (the ops behind them), `_proof`, `_reuse` (what recorded requests would have found
-again), `_report`.
+needed), `_products` (products over items and context become two), `_pair` (the ops behind them),
+`_proof`, `_reuse` (what recorded requests would have found again), `_report`.
 """
 
 from colcast.export.parts._add import add_parts

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import tensorflow as tf
@@ -14,6 +15,7 @@ from colcast.export.late._signature import Signature, read_late_signature
 from colcast.export.parts._boundary import ROWS, Boundary, find_boundary
 from colcast.export.parts._pair import STATES, PairGraph
 from colcast.export.parts._part import PartGraph
+from colcast.export.parts._products import split_products
 from colcast.export.parts._proof import Runner, gathering_pays, prove_many, prove_one
 from colcast.export.parts._report import PartsReport, State
 from colcast.export.parts._sides import Part, sort_parts
@@ -81,12 +83,17 @@ class _Adding:
         of_items = {n: t for n, t in self._late.items.items() if n not in self._context}
         context = [self._late.items[name] for name in self._context]
         self._columns = {Part.USER: self._late.user, Part.ITEM: of_items}
-        self._sides = sort_parts(
+        sort = partial(
+            sort_parts,
             self._graph,
             user=[producer(tensor) for tensor in self._late.user.values()],
             items=[producer(tensor) for tensor in of_items.values()],
             context=[producer(tensor) for tensor in context],
         )
+        split = split_products(self._graph, sort(), session, f"{self._names[Part.PAIR]}/split")
+        self._split = GraphDef(node=split.nodes.values())
+        import_nodes(session.graph, self._split)
+        self._sides = sort()
 
     def add(self, rows: RowSource) -> PartsReport:
         late = Probe(self._session, self._late.inputs, self._late.outputs)
@@ -209,7 +216,8 @@ class _Adding:
         parts: Mapping[Part, PartGraph],
     ) -> None:
         late = self._meta_graph.signature_def[self._late_name]
-        for nodes in added:
+        shared = [node for node in self._split.node if self._sides.of[node.name] is Part.FREE]
+        for nodes in (GraphDef(node=shared), *added):
             self._meta_graph.graph_def.node.extend(nodes.node)
             list_ops(self._meta_graph, self._graph, nodes)
         for part, (inputs, outputs) in tensors.items():

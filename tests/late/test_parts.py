@@ -152,6 +152,32 @@ def test_both_halves_of_a_split_product_are_states(model: Any) -> None:
     assert [state.shape for state in report.item_states] == [(1, 16)]
 
 
+def _wide_items(c: Columns) -> Columns:
+    ids = [tf.gather(variable(f"t{k}", 20, 6), tf.math.floormod(c["item"] + k, 20)) for k in (1, 2)]
+    return _network(tf.concat([c["age"], c["price"], *ids, c["position"]], 1))
+
+
+def _interleaved_items(c: Columns) -> Columns:
+    ids = [tf.gather(variable(f"t{k}", 20, 6), tf.math.floormod(c["item"] + k, 20)) for k in (1, 2)]
+    return _network(tf.concat([c["price"], c["age"], ids[0], c["position"], ids[1]], 1))
+
+
+@pytest.mark.parametrize("build", [_wide_items, _interleaved_items])
+def test_the_items_half_of_a_product_with_context_is_a_state(model: Any, build: Any) -> None:
+    parts = _Parts(model, build, context_features=CONTEXT)
+    assert parts.report.written, parts.report.reason
+    assert [state.shape for state in parts.report.item_states] == [(1, 16)]
+    with tf.Graph().as_default():
+        tf.import_graph_def(parts.built.meta_graph.graph_def)  # has every node that others read
+    columns = parts.built.rows(12)
+    whose = np.arange(12) % 3
+    given = parts.score(columns, whose)["score"]
+    for user in range(3):
+        own = np.flatnonzero(whose == user)
+        expected = parts.late(columns, user, own)["score"]
+        np.testing.assert_allclose(given[own], expected, rtol=1e-4, atol=1e-5)
+
+
 def test_keys_of_attention_are_states_of_any_length(model: Any) -> None:
     report = _Parts(model, _attention).report
     assert (1, None, 6) in [state.shape for state in report.user_states]
