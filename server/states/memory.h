@@ -1,0 +1,47 @@
+// The memory that the states of one kind may take, whatever model and version they belong to: with
+// a bound for each version, loading a new one beside the old would double what is taken.
+#ifndef COLCAST_SERVER_STATES_MEMORY_H_
+#define COLCAST_SERVER_STATES_MEMORY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "server/states/counters.h"
+#include "server/states/key.h"
+#include "server/states/shard.h"
+#include "server/states/state.h"
+
+namespace colcast::states {
+
+// All methods may be called from any thread.
+class Memory {
+ public:
+  // `capacity_bytes` bounds what bytes() says: blocks as the allocator rounds them, and the tables
+  // to find them. States that a request still reads while they are evicted come on top.
+  explicit Memory(size_t capacity_bytes);
+
+  StateRef Find(const Key& key) { return shards_[ShardOf(key)].Find(key); }
+
+  // `found[i]` becomes the state of keys[i], or stays what it was. Returns how many there were.
+  size_t FindAll(const std::vector<Key>& keys, std::vector<StateRef>* found);
+
+  // Keeps a state and counts it for `owner`, which must Drop() before it goes. The first of two
+  // with one key stays. One that does not fit at all is not kept.
+  void Insert(const Key& key, StateRef state, Counters* owner) {
+    shards_[ShardOf(key)].Insert(key, std::move(state), owner);
+  }
+
+  void Drop(const Counters* owner);
+
+  size_t bytes() const;
+
+ private:
+  size_t ShardOf(const Key& key) const { return key.high >> 32 & (shards_.size() - 1); }
+
+  std::vector<Shard> shards_;  // a power of two of them
+};
+
+}  // namespace colcast::states
+
+#endif  // COLCAST_SERVER_STATES_MEMORY_H_

@@ -1,0 +1,184 @@
+#include "server/states/row_keys.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "server/wire/tensor_values.h"
+
+namespace colcast::states {
+namespace {
+
+enum Kind : uint8_t { kAbsent, kShared, kRows };
+
+constexpr size_t kBlockBytes = 16 << 10;
+constexpr size_t kMostKeptBytes = 8 << 20;
+
+// What stands for a string: its length and itself if it is short, else a keyed hash of it.
+constexpr size_t kStringBytes = 24;
+constexpr size_t kShortString = kStringBytes - sizeof(uint32_t);
+
+class StringSlots final : public StringVisitor {
+ public:
+  StringSlots(const KeyHash& hash, uint8_t* out) : hash_(hash), out_(out) {}
+
+  void Set(int64_t index, const Bytes& value) override {
+    uint8_t* const slot = out_ + index * kStringBytes;
+    const auto length = static_cast<uint32_t>(value.size());
+    std::memcpy(slot, &length, sizeof(length));
+    uint8_t* const rest = slot + sizeof(length);
+    std::memset(rest, 0, kShortString);
+    if (value.size() <= kShortString) {
+      value.CopyTo(rest);
+    } else if (value.contiguous()) {
+      SetKey(hash_(value.data(), value.size()), rest);
+    } else {
+      const std::string copy = value.ToString();
+      SetKey(hash_(copy.data(), copy.size()), rest);
+    }
+  }
+
+  void Repeat(int64_t begin, int64_t end) override {
+    if (begin == 0) {
+      std::memset(out_, 0, end * kStringBytes);
+      return;
+    }
+    const uint8_t* const last = out_ + (begin - 1) * kStringBytes;
+    for (int64_t i = begin; i < end; ++i) {
+      std::memcpy(out_ + i * kStringBytes, last, kStringBytes);
+    }
+  }
+
+ private:
+  static void SetKey(const Key& key, uint8_t* out) {
+    std::memcpy(out, &key.high, sizeof(key.high));
+    std::memcpy(out + sizeof(key.high), &key.low, sizeof(key.low));
+  }
+
+  const KeyHash& hash_;
+  uint8_t* const out_;
+};
+
+// The elements, if they lie in the message as they do in memory; else null.
+const uint8_t* AsTheyLie(const Column& column, int64_t elements) {
+  const ColumnValues& values = column.values;
+  const Bytes& content = values.tensor_content;
+  if (!content.empty()) {
+    return column.dtype != DT_BOOL && content.contiguous() ? content.data() : nullptr;
+  }
+  const bool fixed = column.dtype == DT_FLOAT || column.dtype == DT_DOUBLE;
+  const bool all = fixed && values.packed && values.count == elements;
+  return all && values.payload.contiguous() ? values.payload.data() : nullptr;
+}
+
+template <size_t kBytes>
+void CopyFixed(const uint8_t* from, int64_t rows, size_t stride, uint8_t* out) {
+  for (int64_t i = 0; i < rows; ++i) std::memcpy(out + i * stride, from + i * kBytes, kBytes);
+}
+
+// Writes `rows` runs of `row_bytes` each `stride` bytes apart.
+void Spread(const uint8_t* from, size_t row_bytes, int64_t rows, size_t stride, uint8_t* out) {
+  switch (row_bytes) {
+    case 4:
+      return CopyFixed<4>(from, rows, stride, out);
+    case 8:
+      return CopyFixed<8>(from, rows, stride, out);
+    case kStringBytes:
+      return CopyFixed<kStringBytes>(from, rows, stride, out);
+    default:
+      for (int64_t i = 0; i < rows; ++i) {
+        std::memcpy(out + i * stride, from + i * row_bytes, row_bytes);
+      }
+  }
+}
+
+}  // namespace
+
+void RowKeys::Begin(int64_t rows, const KeyHash& hash) {
+  rows_ = rows;
+  hash_ = &hash;
+  header_.clear();
+  sources_.clear();
+  if (arena_.size() > kMostKeptBytes) arena_ = std::vector<uint8_t>();
+  if (block_.size() > kMostKeptBytes) block_ = std::vector<uint8_t>();
+  arena_used_ = 0;
+}
+
+void RowKeys::AddAbsent() { header_.push_back(kAbsent); }
+
+void RowKeys::AddHeader(uint8_t kind, const Column& column, size_t first_dim) {
+  header_.push_back(kind);
+  AddHeaderBytes(Bytes(&column.dtype, sizeof(column.dtype)));
+  const size_t dims = column.dims.size() - first_dim;
+  AddHeaderBytes(Bytes(column.dims.data() + first_dim, dims * sizeof(int64_t)));
+}
+
+void RowKeys::AddHeaderBytes(const Bytes& bytes) {
+  const uint64_t size = bytes.size();
+  const size_t at = header_.size();
+  header_.resize(at + sizeof(size) + size);
+  std::memcpy(header_.data() + at, &size, sizeof(size));
+  bytes.CopyTo(header_.data() + at + sizeof(size));
+}
+
+void RowKeys::AddShared(const Column& column) {
+  AddHeader(kShared, column, 0);
+  const ColumnValues& values = column.values;
+  AddHeaderBytes(values.tensor_content);
+  AddHeaderBytes(values.packed ? values.payload : Bytes());
+  header_.push_back(values.packed);
+  if (values.packed) return;
+  const uint64_t count = values.messages.size();
+  AddHeaderBytes(Bytes(&count, sizeof(count)));
+  for (const Bytes& message : values.messages) AddHeaderBytes(message);
+}
+
+uint8_t* RowKeys::Allocate(size_t bytes, Source* source) {
+  source->offset = arena_used_;
+  arena_used_ += bytes;
+  if (arena_.size() < arena_used_) arena_.resize(std::max(arena_used_, 2 * arena_.size()));
+  return arena_.data() + source->offset;
+}
+
+Status RowKeys::AddRows(const Column& column, int64_t elements) {
+  AddHeader(kRows, column, 1);
+  Source& source = sources_.emplace_back();
+  if (rows_ == 0) return OkStatus();
+  if (column.dtype == DT_STRING) return AddStrings(column, elements, &source);
+  const size_t bytes = elements * ElementSize(column.dtype);
+  source.row_bytes = bytes / rows_;
+  source.message = AsTheyLie(column, elements);
+  if (source.message != nullptr) return OkStatus();
+  return CopyValues(column, elements, Allocate(bytes, &source));
+}
+
+Status RowKeys::AddStrings(const Column& column, int64_t elements, Source* source) {
+  source->row_bytes = elements / rows_ * kStringBytes;
+  StringSlots slots(*hash_, Allocate(elements * kStringBytes, source));
+  return VisitStrings(column, elements, &slots);
+}
+
+void RowKeys::Finish(std::vector<Key>* keys) {
+  keys->resize(rows_);
+  const Key header = (*hash_)(header_.data(), header_.size());
+  size_t stride = sizeof(header);
+  for (const Source& source : sources_) stride += source.row_bytes;
+  const auto rows_at_once = static_cast<int64_t>(std::max<size_t>(1, kBlockBytes / stride));
+  if (block_.size() < rows_at_once * stride) block_.resize(rows_at_once * stride);
+  for (int64_t i = 0; i < rows_at_once; ++i) {
+    std::memcpy(block_.data() + i * stride, &header, sizeof(header));
+  }
+  for (int64_t first = 0; first < rows_; first += rows_at_once) {
+    const int64_t rows = std::min(rows_at_once, rows_ - first);
+    uint8_t* out = block_.data() + sizeof(header);
+    for (const Source& source : sources_) {
+      Spread(source.data(arena_) + first * source.row_bytes, source.row_bytes, rows, stride, out);
+      out += source.row_bytes;
+    }
+    for (int64_t i = 0; i < rows; ++i) {
+      (*keys)[first + i] = (*hash_)(block_.data() + i * stride, stride);
+    }
+  }
+}
+
+}  // namespace colcast::states

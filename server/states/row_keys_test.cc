@@ -1,0 +1,153 @@
+#include "server/states/row_keys.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "server/wire/tensor_values.h"
+#include "server/wire/testing.h"
+
+namespace colcast::states {
+namespace {
+
+const KeyHash kHash;
+
+std::string Tensor(DataType dtype, const std::vector<int64_t>& dims, const std::string& values) {
+  std::string shape;
+  for (int64_t dim : dims) shape += BytesField(2, VarintField(1, dim));
+  return VarintField(1, dtype) + BytesField(2, shape) + values;
+}
+
+std::string Int64s(const std::vector<uint64_t>& values) { return BytesField(10, Varints(values)); }
+std::string Floats(const std::vector<float>& values) { return BytesField(5, Raw(values)); }
+std::string Strings(const std::vector<std::string>& values) {
+  std::string records;
+  for (const std::string& value : values) records += BytesField(8, value);
+  return records;
+}
+
+// Keys of `rows` rows in columns "0", "1", ... In every slicing; all must give the same.
+std::vector<Key> KeysOf(int64_t rows, const std::vector<std::string>& tensors) {
+  std::string message;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    message += BytesField(2, BytesField(1, std::to_string(i)) + BytesField(2, tensors[i]));
+  }
+  std::vector<Key> first;
+  PredictRequest request;
+  RowKeys row_keys;
+  ForEachSlicing(message, [&](const Bytes& bytes) {
+    ASSERT_TRUE(DecodePredictRequest(bytes, &request).ok());
+    row_keys.Begin(rows, kHash);
+    for (const Column& column : request) {
+      int64_t elements = 0;
+      ASSERT_TRUE(ElementCount(column, &elements).ok());
+      const Status status = row_keys.AddRows(column, elements);
+      ASSERT_TRUE(status.ok()) << status.message;
+    }
+    std::vector<Key> keys;
+    row_keys.Finish(&keys);
+    if (first.empty()) first = keys;
+    EXPECT_EQ(keys, first);
+  });
+  return first;
+}
+
+TEST(RowKeys, EqualRowsHaveEqualKeysWhateverIsBesideThem) {
+  const auto keys = KeysOf(3, {Tensor(DT_INT64, {3}, Int64s({5, 6, 5})),
+                               Tensor(DT_STRING, {3}, Strings({"a", "b", "a"})),
+                               Tensor(DT_FLOAT, {3}, Floats({1, 2, 1}))});
+  EXPECT_EQ(keys[0], keys[2]);
+  EXPECT_NE(keys[0], keys[1]);
+  const auto alone =
+      KeysOf(1, {Tensor(DT_INT64, {1}, Int64s({5})), Tensor(DT_STRING, {1}, Strings({"a"})),
+                 Tensor(DT_FLOAT, {1}, Floats({1}))});
+  EXPECT_EQ(alone[0], keys[0]);
+}
+
+TEST(RowKeys, DoNotDependOnTheEncoding) {
+  const auto typed = KeysOf(2, {Tensor(DT_INT64, {2}, Int64s({5, 6}))});
+  EXPECT_EQ(KeysOf(2, {Tensor(DT_INT64, {2}, BytesField(4, Raw<int64_t>({5, 6})))}), typed);
+  EXPECT_EQ(KeysOf(2, {Tensor(DT_INT64, {2}, VarintField(10, 5) + VarintField(10, 6))}), typed);
+}
+
+TEST(RowKeys, RepeatTheLastValueOfAShortList) {
+  const auto keys = KeysOf(3, {Tensor(DT_STRING, {3}, Strings({"a", "b"}))});
+  EXPECT_NE(keys[0], keys[1]);
+  EXPECT_EQ(keys[1], keys[2]);
+  const auto empty = KeysOf(2, {Tensor(DT_STRING, {2}, "")});
+  EXPECT_EQ(empty[0], KeysOf(1, {Tensor(DT_STRING, {1}, Strings({""}))})[0]);
+}
+
+TEST(RowKeys, TellLongStringsApart) {
+  const std::string prefix(100, 'x');
+  const auto keys =
+      KeysOf(3, {Tensor(DT_STRING, {3}, Strings({prefix + "a", prefix + "b", prefix + "a"}))});
+  EXPECT_NE(keys[0], keys[1]);
+  EXPECT_EQ(keys[0], keys[2]);
+}
+
+// What would be the same bytes in a row if only the elements counted.
+TEST(RowKeys, TellColumnsApart) {
+  const auto key = KeysOf(1, {Tensor(DT_FLOAT, {1, 2}, Floats({1, 2}))})[0];
+  EXPECT_NE(key, KeysOf(1, {Tensor(DT_FLOAT, {1, 2, 1}, Floats({1, 2}))})[0]);
+  EXPECT_NE(key,
+            KeysOf(1, {Tensor(DT_FLOAT, {1}, Floats({1})), Tensor(DT_FLOAT, {1}, Floats({2}))})[0]);
+  EXPECT_NE(KeysOf(1, {Tensor(DT_INT64, {1}, Int64s({0}))})[0],
+            KeysOf(1, {Tensor(DT_DOUBLE, {1}, "")})[0]);
+  EXPECT_NE(KeysOf(1, {Tensor(DT_STRING, {1, 2}, Strings({"ab", "c"}))})[0],
+            KeysOf(1, {Tensor(DT_STRING, {1, 2}, Strings({"a", "bc"}))})[0]);
+}
+
+TEST(RowKeys, OfZeroRowsAreNone) { EXPECT_TRUE(KeysOf(0, {Tensor(DT_INT64, {0}, "")}).empty()); }
+
+TEST(RowKeys, CountWhatAllRowsShare) {
+  const auto key_with = [](const std::string& shared) {
+    const std::string message =
+        BytesField(2, BytesField(1, "s") + BytesField(2, shared)) +
+        BytesField(2, BytesField(1, "r") + BytesField(2, Tensor(DT_INT64, {1}, Int64s({1}))));
+    PredictRequest request;
+    EXPECT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
+    RowKeys row_keys;
+    row_keys.Begin(1, kHash);
+    if (shared.empty()) {
+      row_keys.AddAbsent();
+    } else {
+      row_keys.AddShared(*request.Find("s"));
+    }
+    EXPECT_TRUE(row_keys.AddRows(*request.Find("r"), 1).ok());
+    std::vector<Key> keys;
+    row_keys.Finish(&keys);
+    return keys[0];
+  };
+  const Key key = key_with(Tensor(DT_INT64, {1}, Int64s({3})));
+  EXPECT_EQ(key, key_with(Tensor(DT_INT64, {1}, Int64s({3}))));
+  EXPECT_NE(key, key_with(Tensor(DT_INT64, {1}, Int64s({4}))));
+  EXPECT_NE(key, key_with(Tensor(DT_INT64, {1, 1}, Int64s({3}))));
+  EXPECT_NE(key, key_with(Tensor(DT_STRING, {1}, Strings({"x"}))));
+  EXPECT_NE(key, key_with(""));
+}
+
+TEST(RowKeys, AreManyEnoughForSeveralBlocks) {
+  std::vector<uint64_t> numbers;
+  std::vector<std::string> names;
+  for (uint64_t i = 0; i < 2000; ++i) {
+    numbers.push_back(i);
+    names.push_back("item " + std::to_string(i));
+  }
+  std::string message =
+      BytesField(2, BytesField(1, "a") + BytesField(2, Tensor(DT_INT64, {2000}, Int64s(numbers)))) +
+      BytesField(2, BytesField(1, "b") + BytesField(2, Tensor(DT_STRING, {2000}, Strings(names))));
+  PredictRequest request;
+  ASSERT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
+  RowKeys row_keys;
+  row_keys.Begin(2000, kHash);
+  for (const Column& column : request) ASSERT_TRUE(row_keys.AddRows(column, 2000).ok());
+  std::vector<Key> keys;
+  row_keys.Finish(&keys);
+  EXPECT_EQ(keys[1234], KeysOf(1, {Tensor(DT_INT64, {1}, Int64s({1234})),
+                                   Tensor(DT_STRING, {1}, Strings({"item 1234"}))})[0]);
+}
+
+}  // namespace
+}  // namespace colcast::states

@@ -1,0 +1,86 @@
+// What a part computed for one user or one item, as bytes.
+#ifndef COLCAST_SERVER_STATES_STATE_H_
+#define COLCAST_SERVER_STATES_STATE_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "server/states/key.h"
+
+namespace colcast::states {
+
+struct Counters;
+class StateRef;
+
+// One block of memory: this header, then the bytes. Counted references hold it; whoever made it
+// writes the bytes before anybody else sees it.
+class State {
+ public:
+  // `layout` says what the bytes are; it is the maker's to understand.
+  static StateRef Make(size_t size, uint32_t layout);
+
+  uint8_t* data() { return reinterpret_cast<uint8_t*>(this + 1); }
+  const uint8_t* data() const { return reinterpret_cast<const uint8_t*>(this + 1); }
+  size_t size() const { return size_; }
+  uint32_t layout() const { return layout_; }
+
+  // What the block takes of the process's memory.
+  size_t memory_bytes() const;
+
+ private:
+  friend class StateRef;
+  friend class Shard;
+  friend class StateQueue;
+
+  State(size_t size, uint32_t layout) : layout_(layout), size_(size) {}
+  void Release();
+
+  std::atomic<uint32_t> references_{1};
+  const uint32_t layout_;
+  const size_t size_;
+
+  // The shard's, under its lock, once the state is kept.
+  Key key_;
+  Counters* owner_ = nullptr;
+  State* next_ = nullptr;
+  uint8_t times_found_ = 0;
+};
+
+// A counted reference, or none.
+class StateRef {
+ public:
+  StateRef() = default;
+  StateRef(const StateRef& other) : state_(other.state_) {
+    if (state_ != nullptr) state_->references_.fetch_add(1, std::memory_order_relaxed);
+  }
+  StateRef(StateRef&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+  StateRef& operator=(StateRef other) noexcept {
+    std::swap(state_, other.state_);
+    return *this;
+  }
+  ~StateRef() {
+    if (state_ != nullptr) state_->Release();
+  }
+
+  // Takes over a reference that was counted already.
+  static StateRef Adopt(State* state) {
+    StateRef reference;
+    reference.state_ = state;
+    return reference;
+  }
+  State* Leak() { return std::exchange(state_, nullptr); }
+
+  State* get() const { return state_; }
+  State* operator->() const { return state_; }
+  State& operator*() const { return *state_; }
+  explicit operator bool() const { return state_ != nullptr; }
+
+ private:
+  State* state_ = nullptr;
+};
+
+}  // namespace colcast::states
+
+#endif  // COLCAST_SERVER_STATES_STATE_H_

@@ -1,0 +1,94 @@
+#include "server/states/store.h"
+
+#include <utility>
+
+namespace colcast::states {
+
+Store::Store(std::string_view name, Memory* memory, int64_t stretch)
+    : name_(name), memory_(memory), prospects_(stretch) {}
+
+Store::~Store() {
+  if (memory_ != nullptr) memory_->Drop(&counters_);
+}
+
+StoreStats Store::stats() const {
+  constexpr auto kRelaxed = std::memory_order_relaxed;
+  StoreStats stats;
+  stats.store = name_;
+  stats.found = counters_.found.load(kRelaxed);
+  stats.computed = counters_.computed.load(kRelaxed);
+  stats.not_looked = counters_.not_looked.load(kRelaxed);
+  stats.evicted = counters_.evicted.load(kRelaxed);
+  stats.states = counters_.states.load(kRelaxed);
+  stats.bytes = counters_.bytes.load(kRelaxed);
+  return stats;
+}
+
+size_t Store::FindAll(const std::vector<Key>& keys, std::vector<StateRef>* found) {
+  found->assign(keys.size(), StateRef());
+  const size_t num_found = memory_->FindAll(keys, found);
+  counters_.Add(&Counters::found, static_cast<int64_t>(num_found));
+  prospects_.Tell(static_cast<int64_t>(keys.size()), static_cast<int64_t>(num_found));
+  return num_found;
+}
+
+void Store::Insert(const Key& key, StateRef state) {
+  counters_.Add(&Counters::computed, 1);
+  memory_->Insert(key, std::move(state), &counters_);
+}
+
+StateRef Store::FindOrClaim(const Key& key, Claim* claim) {
+  StateRef found = memory_->Find(key);
+  if (!found) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    auto [at, is_first] = flights_.try_emplace(key);
+    // Whoever flew before may have landed since.
+    if (is_first && (found = memory_->Find(key))) {
+      flights_.erase(at);
+    } else if (is_first) {
+      at->second = std::make_shared<Flight>();
+      claim->store_ = this;
+      claim->key_ = key;
+    } else {
+      const std::shared_ptr<Flight> flight = at->second;
+      waiting_.fetch_add(1, std::memory_order_relaxed);
+      flight->changed.wait(lock, [&] { return flight->is_over || flight->is_abandoned; });
+      waiting_.fetch_sub(1, std::memory_order_relaxed);
+      found = flight->state;
+      if (!flight->is_over) {
+        flight->is_abandoned = false;
+        claim->store_ = this;
+        claim->key_ = key;
+      }
+    }
+  }
+  counters_.Add(&Counters::found, found ? 1 : 0);
+  prospects_.Tell(1, found ? 1 : 0);
+  return found;
+}
+
+void Store::Claim::Fulfil(StateRef state) {
+  Store* const store = std::exchange(store_, nullptr);
+  store->Insert(key_, state);
+  std::lock_guard<std::mutex> lock(store->mutex_);
+  const auto flight = store->flights_.find(key_);
+  flight->second->state = std::move(state);
+  flight->second->is_over = true;
+  flight->second->changed.notify_all();
+  store->flights_.erase(flight);
+}
+
+Store::Claim::~Claim() {
+  if (store_ == nullptr) return;
+  std::lock_guard<std::mutex> lock(store_->mutex_);
+  const auto flight = store_->flights_.find(key_);
+  flight->second->is_abandoned = true;
+  // Nobody waits who does not hold a reference.
+  if (flight->second.use_count() == 1) {
+    store_->flights_.erase(flight);
+  } else {
+    flight->second->changed.notify_one();
+  }
+}
+
+}  // namespace colcast::states

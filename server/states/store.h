@@ -1,0 +1,105 @@
+// The states of one kind, users or items, of one loaded version of a model.
+#ifndef COLCAST_SERVER_STATES_STORE_H_
+#define COLCAST_SERVER_STATES_STORE_H_
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "server/states/counters.h"
+#include "server/states/key.h"
+#include "server/states/memory.h"
+#include "server/states/prospects.h"
+#include "server/states/state.h"
+
+namespace colcast::states {
+
+// A reading of a store's counters (counters.h says what each one counts).
+struct StoreStats {
+  std::string_view store;  // "user", "item"
+  int64_t found = 0;
+  int64_t computed = 0;
+  int64_t not_looked = 0;
+  int64_t evicted = 0;
+  int64_t states = 0;
+  int64_t bytes = 0;
+};
+
+// All methods may be called from any thread. Everything kept is forgotten with the store.
+class Store {
+ public:
+  // `memory`, null where states are not to be kept, must outlive the store. `name` is a literal.
+  // `stretch`: Prospects'.
+  Store(std::string_view name, Memory* memory, int64_t stretch);
+  Store(const Store&) = delete;
+  ~Store();
+
+  bool on() const { return memory_ != nullptr; }
+  const KeyHash& hash() const { return hash_; }
+  Prospects& prospects() { return prospects_; }
+  Counters& counters() { return counters_; }
+  StoreStats stats() const;
+
+  // The rest REQUIRES on().
+
+  // Null if it is not there. Counts nothing.
+  StateRef Find(const Key& key) { return memory_->Find(key); }
+
+  // `found[i]` becomes the state of keys[i], or null. Counts those found, and tells the prospects.
+  size_t FindAll(const std::vector<Key>& keys, std::vector<StateRef>* found);
+
+  // Keeps what was computed and counts it.
+  void Insert(const Key& key, StateRef state);
+
+  // The duty to compute a state that others may wait for.
+  class Claim {
+   public:
+    Claim() = default;
+    Claim(const Claim&) = delete;
+    // Without Fulfil(): one of those who wait takes the duty over.
+    ~Claim();
+    bool held() const { return store_ != nullptr; }
+    // Keeps the state and hands it to those who wait.
+    void Fulfil(StateRef state);
+
+   private:
+    friend class Store;
+    Store* store_ = nullptr;
+    Key key_;
+  };
+
+  // The state, if it is there or as soon as another thread has computed it. Otherwise null, and
+  // `claim` is held. Hold no other claim meanwhile.
+  StateRef FindOrClaim(const Key& key, Claim* claim);
+
+  // How many threads wait for a state now.
+  int64_t waiting() const { return waiting_.load(std::memory_order_relaxed); }
+
+ private:
+  struct Flight {
+    bool is_over = false;
+    bool is_abandoned = false;
+    StateRef state;
+    std::condition_variable changed;
+  };
+  struct LowWord {
+    size_t operator()(const Key& key) const { return key.low; }
+  };
+
+  const std::string_view name_;
+  Memory* const memory_;
+  const KeyHash hash_;
+  Prospects prospects_;
+  Counters counters_;
+  std::mutex mutex_;  // of what follows
+  std::unordered_map<Key, std::shared_ptr<Flight>, LowWord> flights_;
+  std::atomic<int64_t> waiting_{0};
+};
+
+}  // namespace colcast::states
+
+#endif  // COLCAST_SERVER_STATES_STORE_H_
