@@ -120,9 +120,8 @@ void SignatureInputs::FindAll(absl::Span<const ReceivedInput> received,
   }
 }
 
-absl::Status SignatureInputs::Build(absl::Span<const ReceivedInput> received,
-                                    absl::Span<const int> positions, Scratch* scratch,
-                                    std::vector<Tensor>* feeds) const {
+absl::Status SignatureInputs::Plan(absl::Span<const ReceivedInput> received,
+                                   absl::Span<const int> positions, Scratch* scratch) const {
   if (!unfeedable_.ok()) return unfeedable_;
   scratch->sources.assign(inputs_.size(), nullptr);
   scratch->shapes.assign(inputs_.size(), ReceivedShape());
@@ -140,15 +139,20 @@ absl::Status SignatureInputs::Build(absl::Span<const ReceivedInput> received,
   const absl::Status planned = PlanExpansion(inputs_, scratch->shapes, &scratch->plan);
   if (any_unknown) return UnknownError(received, positions, planned);
   if (!planned.ok()) return planned;
-  if (absl::Status status = CheckLimits(*scratch); !status.ok()) return status;
+  return CheckLimits(*scratch);
+}
 
+absl::Status SignatureInputs::BuildFeeds(const Scratch& scratch, std::vector<Tensor>* feeds) const {
   feeds->resize(inputs_.size());
   for (size_t i = 0; i < inputs_.size(); ++i) {
-    if (absl::Status status = BuildFeed(i, *scratch, &(*feeds)[i]); !status.ok()) {
-      return WithAlias(inputs_[i].alias, status);
-    }
+    if (absl::Status status = BuildFeed(i, scratch, &(*feeds)[i]); !status.ok()) return status;
   }
   return absl::OkStatus();
+}
+
+absl::Status SignatureInputs::BuildFeed(int position, const Scratch& scratch, Tensor* feed) const {
+  const absl::Status status = Expand(position, scratch, feed);
+  return status.ok() ? status : WithAlias(inputs_[position].alias, status);
 }
 
 absl::Status SignatureInputs::CheckLimits(const Scratch& scratch) const {
@@ -180,7 +184,7 @@ absl::Status SignatureInputs::CheckLimits(const Scratch& scratch) const {
                    "\"; ", limits_.max_expanded_bytes_setting, " is ", limits_.max_expanded_bytes));
 }
 
-absl::Status SignatureInputs::BuildFeed(int position, const Scratch& scratch, Tensor* feed) const {
+absl::Status SignatureInputs::Expand(int position, const Scratch& scratch, Tensor* feed) const {
   const DeclaredInput& input = inputs_[position];
   TensorShape target;
   if (scratch.plan.actions[position] == InputAction::kDefault) {

@@ -79,12 +79,23 @@ class SignatureInputs {
   // The same, with the `positions` of `received` already found: here or by other SignatureInputs
   // that have the same aliases.
   absl::Status Build(absl::Span<const ReceivedInput> received, absl::Span<const int> positions,
-                     Scratch* scratch, std::vector<tensorflow::Tensor>* feeds) const;
+                     Scratch* scratch, std::vector<tensorflow::Tensor>* feeds) const {
+    absl::Status status = Plan(received, positions, scratch);
+    return status.ok() ? BuildFeeds(*scratch, feeds) : status;
+  }
+
+  // The two halves of Build(), for those who need not every tensor: what is wrong with shapes and
+  // names is found by the first, what is wrong with contents by the second. The columns that
+  // `received` points to must live on until then.
+  absl::Status Plan(absl::Span<const ReceivedInput> received, absl::Span<const int> positions,
+                    Scratch* scratch) const;
+  absl::Status BuildFeeds(const Scratch& scratch, std::vector<tensorflow::Tensor>* feeds) const;
+  absl::Status BuildFeed(int position, const Scratch& scratch, tensorflow::Tensor* feed) const;
 
  private:
   explicit SignatureInputs(const Limits& limits) : limits_(limits) {}
   absl::Status SetDefault(int position, const tensorflow::TensorProto& proto);
-  absl::Status BuildFeed(int position, const Scratch& scratch, tensorflow::Tensor* feed) const;
+  absl::Status Expand(int position, const Scratch& scratch, tensorflow::Tensor* feed) const;
   absl::Status CheckLimits(const Scratch& scratch) const;
 
   Limits limits_;

@@ -12,9 +12,21 @@
 namespace colcast::engine {
 namespace {
 
+std::shared_ptr<const StateMemories> MakeMemories(const Options& options) {
+  auto memories = std::make_shared<StateMemories>();
+  if (options.user_state_bytes > 0) {
+    memories->user = std::make_unique<states::Memory>(options.user_state_bytes);
+  }
+  if (options.item_state_bytes > 0) {
+    memories->item = std::make_unique<states::Memory>(options.item_state_bytes);
+  }
+  return memories;
+}
+
 class TensorFlowEngine final : public Engine {
  public:
-  explicit TensorFlowEngine(const Options& options) : options_(options) {
+  explicit TensorFlowEngine(const Options& options)
+      : options_(options), memories_(MakeMemories(options)) {
     // Messages that went around TensorFlow's own logging; the same variable rules both.
     const char* const level = std::getenv("TF_CPP_MIN_LOG_LEVEL");
     if (level != nullptr && std::string_view(level) != "0") {
@@ -29,11 +41,11 @@ class TensorFlowEngine final : public Engine {
   Status Load(const std::string& directory, const std::vector<std::string>& tags,
               std::unique_ptr<Model>* model) const override {
     absl::StatusOr<std::unique_ptr<TensorFlowModel>> loaded =
-        TensorFlowModel::Load(directory, tags, options_);
+        TensorFlowModel::Load(directory, tags, options_, memories_);
     while (!loaded.ok()) {
       const absl::Status provided = ProvideMissingOp(loaded.status());
       if (!provided.ok()) return FromAbsl(provided);
-      loaded = TensorFlowModel::Load(directory, tags, options_);
+      loaded = TensorFlowModel::Load(directory, tags, options_, memories_);
     }
     *model = *std::move(loaded);
     return OkStatus();
@@ -41,6 +53,7 @@ class TensorFlowEngine final : public Engine {
 
  private:
   const Options options_;
+  const std::shared_ptr<const StateMemories> memories_;
 };
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "server/states/store_stats.h"
 #include "server/wire/predict_request.h"
 #include "server/wire/predict_response.h"
 #include "server/wire/status.h"
@@ -30,6 +31,10 @@ struct Options {
   int64_t max_request_columns = 10'000;
   int64_t max_request_rows = 1 << 20;
   int64_t max_expanded_bytes = int64_t{1} << 30;  // tensors of all inputs, beyond what was sent
+  // The memory for what was computed for users and for items, all models together (docs/states.md).
+  // 0: none is kept.
+  int64_t user_state_bytes = int64_t{64} << 20;
+  int64_t item_state_bytes = int64_t{64} << 20;
 };
 
 // What sending columns once did for a request.
@@ -37,6 +42,12 @@ struct ExpansionStats {
   int64_t rows = 0;               // N
   int64_t columns_sent_once = 0;  // came as one row beside N > 1 rows of others
   int64_t bytes_saved = 0;        // what N - 1 more rows of them would have added to the request
+};
+
+// A state store of one signature of a model (server/states/counters.h).
+struct StoreStats {
+  std::string signature;  // "columnar_late"
+  states::StoreStats counted;
 };
 
 // What a request returned. Keeps the tensors alive that `columns` points into.
@@ -54,6 +65,9 @@ class Model {
 
   // A serialized tensorflow.MetaGraphDef that holds nothing but the model's signatures.
   virtual const std::string& signatures() const = 0;
+
+  // What is counted of the model's state stores; empty if it has no signature in three parts.
+  virtual std::vector<StoreStats> stores() const = 0;
 
   // Runs one request on the calling thread. Errors carry the code TF Serving would give:
   // FAILED_PRECONDITION for an unknown signature, INVALID_ARGUMENT for wrong inputs and outputs.

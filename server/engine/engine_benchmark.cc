@@ -101,7 +101,8 @@ class Requests {
 
 int Main(int argc, char** argv) {
   if (argc != 3) Die("usage: engine_benchmark server|plain MODEL_DIRECTORY");
-  const auto model = TensorFlowModel::Load(argv[2], {"serve"}, SessionOptions(argv[1]));
+  const auto model = TensorFlowModel::Load(argv[2], {"serve"}, SessionOptions(argv[1]),
+                                           std::make_shared<const StateMemories>());
   if (!model.ok()) Die(model.status().ToString());
   Requests requests(**model);
   for (std::string line; std::getline(std::cin, line);) {

@@ -8,6 +8,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "server/engine/export_record.h"
 #include "server/engine/op_libraries.h"
 #include "server/engine/status.h"
 #include "tensorflow/core/framework/tensor.h"
@@ -91,14 +93,15 @@ tensorflow::SessionOptions MakeSessionOptions(const Options& options, Executor e
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TensorFlowModel>> TensorFlowModel::Load(
-    const std::string& directory, const std::vector<std::string>& tags, const Options& options) {
-  std::unique_ptr<TensorFlowModel> model(new TensorFlowModel);
+    const std::string& directory, const std::vector<std::string>& tags, const Options& options,
+    std::shared_ptr<const StateMemories> memories) {
+  std::unique_ptr<TensorFlowModel> model(new TensorFlowModel(memories));
   absl::Status status = absl::OkStatus();
   if (options.inter_op_parallelism == 0) {
     status = model->Load(directory, tags, options, Executor::kSingleThreaded);
     if (status.ok()) return model;
     if (!IsRefusalOfSingleThreadedExecutor(status)) return status;
-    model.reset(new TensorFlowModel);
+    model.reset(new TensorFlowModel(memories));
   }
   status = model->Load(directory, tags, options, Executor::kDefault);
   if (!status.ok()) return status;
@@ -123,6 +126,7 @@ absl::Status TensorFlowModel::Load(const std::string& directory,
   signatures_ = signatures.SerializeAsString();
   JoinSignatures(options);
   UseExactSignatures();
+  UseParts(directory, options);
   return absl::OkStatus();
 }
 
@@ -147,6 +151,51 @@ void TensorFlowModel::UseExactSignatures() {
     const auto exact = runners_.find(exact_name);
     if (exact != runners_.end()) runner->UseExact(exact_name, *exact->second);
   }
+}
+
+void TensorFlowModel::UseParts(const std::string& directory, const Options& options) {
+  for (const auto& [name, runner] : runners_) {
+    const absl::string_view late = name;
+    if (absl::EndsWith(late, "_late")) {
+      UseParts(directory, std::string(absl::StripSuffix(late, "_late")), options);
+    }
+  }
+}
+
+void TensorFlowModel::UseParts(const std::string& directory, const std::string& name,
+                               const Options& options) {
+  const auto find = [&](const std::string& suffix) -> SignatureRunner* {
+    const auto found = runners_.find(name + suffix);
+    return found == runners_.end() ? nullptr : found->second.get();
+  };
+  SignatureRunner* const late = find("_late");
+  SignatureRunner* const whole = find("");
+  const PartSignatures signatures{late, find("_user"), find("_item"), find("_pair"),
+                                  TakesManyUsersPerRun(directory, name)};
+  std::unique_ptr<Parts> parts;
+  if (signatures.user != nullptr && signatures.item != nullptr && signatures.pair != nullptr) {
+    parts = Parts::Create(signatures, *memories_);
+  }
+  late->UseParts(parts.get());
+  // Each of the two has its own way with several users: the whole one is exact.
+  if (whole != nullptr && whole->output_aliases() == late->output_aliases()) {
+    const tensorflow::SignatureDef& declared = bundle_->GetSignatures().at(name + "_late");
+    for (SignatureRunner* const runner : {late, whole}) {
+      std::unique_ptr<SeveralUsers> several_users =
+          SeveralUsers::Create(declared, *whole, runner == late ? parts.get() : nullptr, options);
+      runner->UseSeveralUsers(several_users.get());
+      several_users_.push_back(std::move(several_users));
+    }
+  }
+  if (parts != nullptr) parts_[name + "_late"] = std::move(parts);
+}
+
+std::vector<StoreStats> TensorFlowModel::stores() const {
+  std::vector<StoreStats> stores;
+  for (const auto& [name, parts] : parts_) {
+    for (const states::StoreStats& stats : parts->stats()) stores.push_back({name, stats});
+  }
+  return stores;
 }
 
 void TensorFlowModel::JoinSignatures(const Options& options) {

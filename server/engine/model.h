@@ -12,6 +12,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/engine/engine.h"
+#include "server/engine/parts.h"
+#include "server/engine/several_users.h"
 #include "server/engine/signature_runner.h"
 #include "tensorflow/cc/saved_model/loader.h"
 
@@ -25,11 +27,12 @@ enum class Executor { kSingleThreaded, kDefault };
 class TensorFlowModel final : public Model {
  public:
   // Errors are TensorFlow's own.
-  static absl::StatusOr<std::unique_ptr<TensorFlowModel>> Load(const std::string& directory,
-                                                               const std::vector<std::string>& tags,
-                                                               const Options& options);
+  static absl::StatusOr<std::unique_ptr<TensorFlowModel>> Load(
+      const std::string& directory, const std::vector<std::string>& tags, const Options& options,
+      std::shared_ptr<const StateMemories> memories);
 
   const std::string& signatures() const override { return signatures_; }
+  std::vector<StoreStats> stores() const override;
   Status Predict(const DecodedRequest& request, std::unique_ptr<Outputs>* outputs) const override;
   Status PredictTogether(const DecodedRequest& request,
                          std::unique_ptr<Outputs>* outputs) const override;
@@ -38,7 +41,8 @@ class TensorFlowModel final : public Model {
   absl::StatusOr<const SignatureRunner*> FindRunner(std::string_view signature_name) const;
 
  private:
-  TensorFlowModel() = default;
+  explicit TensorFlowModel(std::shared_ptr<const StateMemories> memories)
+      : memories_(std::move(memories)) {}
 
   absl::Status Load(const std::string& directory, const std::vector<std::string>& tags,
                     const Options& options, Executor executor);
@@ -46,12 +50,17 @@ class TensorFlowModel final : public Model {
                             const Options& options);
   void JoinSignatures(const Options& options);
   void UseExactSignatures();
+  void UseParts(const std::string& directory, const Options& options);
+  void UseParts(const std::string& directory, const std::string& name, const Options& options);
 
+  std::shared_ptr<const StateMemories> memories_;
   std::unique_ptr<tensorflow::SavedModelBundleLite> bundle_;
   std::string signatures_;
   std::map<std::string, std::unique_ptr<SignatureRunner>, std::less<>> runners_;
   // By signature: the runner of all those that share its only input, itself among them.
   std::map<std::string, std::shared_ptr<SignatureRunner>, std::less<>> joined_;
+  std::map<std::string, std::unique_ptr<Parts>> parts_;  // by the late signature
+  std::vector<std::unique_ptr<SeveralUsers>> several_users_;
   std::map<std::string, absl::Status, std::less<>> unusable_;  // signatures Predict refuses
 };
 

@@ -7,6 +7,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/engine/parts.h"
+#include "server/engine/several_users.h"
 #include "server/engine/wire_column.h"
 #include "tensorflow/core/protobuf/config.pb.h"
 
@@ -17,26 +19,6 @@ using tensorflow::Tensor;
 
 // RunOptions.inter_op_thread_pool: run on the caller's thread.
 constexpr int kCallerThread = -1;
-
-// Working memory of a request; a worker thread keeps its own.
-struct Scratch {
-  std::vector<WireColumn> columns;
-  std::vector<ReceivedInput> received;
-  SignatureInputs::Scratch inputs;
-};
-
-absl::Status ReceiveColumns(const DecodedRequest& request, Scratch* scratch) {
-  scratch->columns.clear();
-  scratch->received.clear();
-  for (const Column& column : request) {
-    scratch->columns.emplace_back(column);
-    if (absl::Status status = scratch->columns.back().Check(); !status.ok()) return status;
-  }
-  for (size_t i = 0; i < scratch->columns.size(); ++i) {
-    scratch->received.push_back({request.column(i).name, &scratch->columns[i]});
-  }
-  return absl::OkStatus();
-}
 
 size_t LeastBytes(const Tensor& tensor) {
   const bool strings = tensor.dtype() == tensorflow::DT_STRING;
@@ -67,7 +49,28 @@ ExpansionStats Summarize(const std::vector<WireColumn>& columns, const Expansion
   return stats;
 }
 
+// What an output is without candidates: its declared shape with every unknown dimension 0.
+Tensor WithoutRows(const tensorflow::TensorInfo& info) {
+  tensorflow::TensorShape shape;
+  for (const auto& dim : info.tensor_shape().dim()) shape.AddDim(std::max<int64_t>(0, dim.size()));
+  if (shape.dims() == 0) shape.AddDim(0);
+  shape.set_dim(0, 0);
+  return Tensor(info.dtype(), shape);
+}
+
 }  // namespace
+
+// Working memory of a request; a worker thread keeps its own.
+struct SignatureRunner::Scratch {
+  std::vector<WireColumn> columns;
+  std::vector<ReceivedInput> received;
+  SignatureInputs::Scratch inputs;
+
+  static Scratch* OfThisThread() {
+    thread_local Scratch scratch;
+    return &scratch;
+  }
+};
 
 absl::StatusOr<std::unique_ptr<SignatureRunner>> SignatureRunner::Create(
     const tensorflow::SignatureDef& signature, tensorflow::Session* session,
@@ -87,6 +90,7 @@ absl::StatusOr<std::unique_ptr<SignatureRunner>> SignatureRunner::Create(
     runner->all_outputs_.push_back(static_cast<int>(runner->output_aliases_.size()));
     runner->output_aliases_.push_back(alias);
     runner->output_tensors_.push_back(info->name());
+    runner->no_rows_.push_back(WithoutRows(*info));
   }
   return runner;
 }
@@ -99,12 +103,43 @@ absl::Status SignatureRunner::Run(const DecodedRequest& request, RunResult* resu
   if (absl::Status status = SelectOutputs(request.output_filter(), &outputs); !status.ok()) {
     return status;
   }
-  const absl::StatusOr<const SignatureRunner*> runner =
-      BuildFeeds(request, &feeds, &result->expansion);
-  const absl::Status status =
-      runner.ok() ? (*runner)->RunFeeds(feeds, outputs, result) : runner.status();
+  Scratch* const scratch = Scratch::OfThisThread();
+  if (absl::Status status = Receive(request, scratch); !status.ok()) return status;
+  if (several_users_ != nullptr && request.Find(kRowToUser) != nullptr) {
+    return several_users_->Run(scratch->received, outputs, result);
+  }
+  absl::Status status = absl::OkStatus();
+  if (parts_ != nullptr) {
+    status = RunParts(scratch, outputs, &feeds, result);
+  } else {
+    const absl::StatusOr<const SignatureRunner*> runner =
+        BuildReceived(scratch, &feeds, &result->expansion);
+    status = runner.ok() ? (*runner)->RunFeeds(feeds, outputs, result) : runner.status();
+  }
   DropLarge(&feeds);
   return status;
+}
+
+absl::Status SignatureRunner::RunParts(Scratch* scratch, const std::vector<int>& outputs,
+                                       std::vector<Tensor>* feeds, RunResult* result) const {
+  inputs_.FindAll(scratch->received, &scratch->inputs.positions);
+  if (parts_->IsPrefetch(scratch->received, scratch->inputs.positions)) {
+    return parts_->Prefetch(scratch->received, scratch->inputs.positions, outputs, result);
+  }
+  absl::Status status =
+      inputs_.Plan(scratch->received, scratch->inputs.positions, &scratch->inputs);
+  if (!status.ok()) return status;
+  result->expansion = Summarize(scratch->columns, scratch->inputs.plan);
+  if (parts_->Run(scratch->inputs, outputs, result)) return absl::OkStatus();
+  status = inputs_.BuildFeeds(scratch->inputs, feeds);
+  return status.ok() ? RunFeeds(*feeds, outputs, result) : status;
+}
+
+void SignatureRunner::NoRows(const std::vector<int>& outputs, RunResult* result) const {
+  for (const int output : outputs) {
+    result->aliases.push_back(output_aliases_[output]);
+    result->tensors.push_back(no_rows_[output]);
+  }
 }
 
 void SignatureRunner::UseExact(const std::string& name, const SignatureRunner& exact) {
@@ -147,31 +182,50 @@ bool SignatureRunner::FitsExact(absl::Span<const ReceivedInput> received,
   return rows > 1;
 }
 
-absl::StatusOr<const SignatureRunner*> SignatureRunner::BuildFeeds(const DecodedRequest& request,
-                                                                   std::vector<Tensor>* feeds,
-                                                                   ExpansionStats* stats) const {
-  thread_local Scratch scratch;
+absl::Status SignatureRunner::Receive(const DecodedRequest& request, Scratch* scratch) const {
   const auto columns = static_cast<int64_t>(request.column_count());
   if (columns > options_.max_request_columns) {
     return absl::ResourceExhaustedError(absl::StrCat("the request has ", columns,
                                                      " inputs; max_request_columns is ",
                                                      options_.max_request_columns));
   }
-  if (absl::Status status = ReceiveColumns(request, &scratch); !status.ok()) return status;
-  inputs_.FindAll(scratch.received, &scratch.inputs.positions);
+  scratch->columns.clear();
+  scratch->received.clear();
+  for (const Column& column : request) {
+    scratch->columns.emplace_back(column);
+    if (absl::Status status = scratch->columns.back().Check(); !status.ok()) return status;
+  }
+  for (size_t i = 0; i < scratch->columns.size(); ++i) {
+    scratch->received.push_back({request.column(i).name, &scratch->columns[i]});
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<const SignatureRunner*> SignatureRunner::BuildFeeds(const DecodedRequest& request,
+                                                                   std::vector<Tensor>* feeds,
+                                                                   ExpansionStats* stats) const {
+  Scratch* const scratch = Scratch::OfThisThread();
+  if (absl::Status status = Receive(request, scratch); !status.ok()) return status;
+  return BuildReceived(scratch, feeds, stats);
+}
+
+absl::StatusOr<const SignatureRunner*> SignatureRunner::BuildReceived(Scratch* scratch,
+                                                                      std::vector<Tensor>* feeds,
+                                                                      ExpansionStats* stats) const {
+  inputs_.FindAll(scratch->received, &scratch->inputs.positions);
   const auto build = [&](const SignatureInputs& inputs) {
-    return inputs.Build(scratch.received, scratch.inputs.positions, &scratch.inputs, feeds);
+    return inputs.Build(scratch->received, scratch->inputs.positions, &scratch->inputs, feeds);
   };
   const SignatureRunner* runner = this;
   absl::Status status = absl::OkStatus();
-  if (FitsExact(scratch.received, scratch.inputs.positions)) {
+  if (FitsExact(scratch->received, scratch->inputs.positions)) {
     status = build(exact_->inputs_);
     if (status.ok()) runner = exact_;
   }
   // An error speaks of the signature that was asked for.
   if (runner == this) status = build(inputs_);
   if (!status.ok()) return status;
-  *stats = Summarize(scratch.columns, scratch.inputs.plan);
+  *stats = Summarize(scratch->columns, scratch->inputs.plan);
   return runner;
 }
 

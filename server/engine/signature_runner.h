@@ -29,6 +29,9 @@ struct RunResult {
   ExpansionStats expansion;
 };
 
+class Parts;
+class SeveralUsers;
+
 class SignatureRunner {
  public:
   // `session` must outlive the runner.
@@ -45,6 +48,11 @@ class SignatureRunner {
   // signature: other inputs, outputs or dtypes. `exact` must outlive this runner.
   void UseExact(const std::string& name, const SignatureRunner& exact);
 
+  // From now on requests are run by these, where they can: this signature's parts, and what reads
+  // requests with several users. Both must outlive this runner.
+  void UseParts(Parts* parts) { parts_ = parts; }
+  void UseSeveralUsers(const SeveralUsers* several_users) { several_users_ = several_users; }
+
   // RESOURCE_EXHAUSTED beyond a limit, INVALID_ARGUMENT as SignatureInputs::Build has it, and for
   // an output_filter that names an unknown output or one output twice.
   absl::Status Run(const DecodedRequest& request, RunResult* result) const;
@@ -58,6 +66,12 @@ class SignatureRunner {
   absl::Status RunFeeds(const std::vector<tensorflow::Tensor>& feeds,
                         const std::vector<int>& outputs, RunResult* result) const;
   const std::vector<int>& all_outputs() const { return all_outputs_; }
+
+  // Sets the outputs as they are for no candidate: no rows, unknown dimensions 0.
+  void NoRows(const std::vector<int>& outputs, RunResult* result) const;
+
+  const SignatureInputs& inputs() const { return inputs_; }
+  const std::vector<std::string>& output_aliases() const { return output_aliases_; }  // sorted
 
  private:
   // What one set of outputs needs. Aliases of one tensor share a fetch.
@@ -76,6 +90,14 @@ class SignatureRunner {
   SignatureRunner(SignatureInputs inputs, tensorflow::Session* session, const Options& options)
       : inputs_(std::move(inputs)), session_(session), options_(options) {}
 
+  struct Scratch;
+
+  absl::Status Receive(const DecodedRequest& request, Scratch* scratch) const;
+  absl::StatusOr<const SignatureRunner*> BuildReceived(Scratch* scratch,
+                                                       std::vector<tensorflow::Tensor>* feeds,
+                                                       ExpansionStats* stats) const;
+  absl::Status RunParts(Scratch* scratch, const std::vector<int>& outputs,
+                        std::vector<tensorflow::Tensor>* feeds, RunResult* result) const;
   bool FitsExact(absl::Span<const ReceivedInput> received, absl::Span<const int> positions) const;
   absl::Status SelectOutputs(const std::vector<std::string_view>& filter,
                              std::vector<int>* outputs) const;
@@ -89,7 +111,10 @@ class SignatureRunner {
   std::vector<ExactInput> exact_inputs_;     // by position
   std::vector<std::string> output_aliases_;  // sorted
   std::vector<std::string> output_tensors_;  // the graph's name of each
-  absl::Status unfetchable_;                 // what Run answers if an output is no dense tensor
+  std::vector<tensorflow::Tensor> no_rows_;  // of each, without rows
+  Parts* parts_ = nullptr;
+  const SeveralUsers* several_users_ = nullptr;
+  absl::Status unfetchable_;  // what Run answers if an output is no dense tensor
   std::vector<int> all_outputs_;
   mutable std::shared_mutex mutex_;
   mutable std::map<std::vector<int>, std::unique_ptr<Callable>> callables_;

@@ -23,6 +23,9 @@ class WireColumn final : public ColumnSource {
   tensorflow::DataType dtype() const override { return dtype_; }
   absl::Span<const int64_t> dims() const override { return dims_; }
 
+  const Column& column() const { return *column_; }
+  int64_t count() const { return count_; }  // elements
+
   // What the values take in the message, roughly: their field headers may be in it.
   int64_t WireBytes() const;
 

@@ -17,6 +17,11 @@ ABSL_FLAG(int64_t, max_request_rows, 1 << 20, "most rows of a request");
 ABSL_FLAG(int64_t, max_expanded_bytes, 1 << 30,
           "most bytes that the tensors of a request may take beyond what was sent");
 
+ABSL_FLAG(int64_t, user_state_bytes, 64 << 20,
+          "most bytes of user states to keep for the user's next request, all models together; 0: "
+          "none (docs/states.md)");
+ABSL_FLAG(int64_t, item_state_bytes, 64 << 20, "the same of items' states");
+
 namespace colcast::flags {
 
 Status ReadEngineFlags(engine::Options* options) {
@@ -25,7 +30,9 @@ Status ReadEngineFlags(engine::Options* options) {
                                {FLAGS_tensorflow_inter_op_parallelism, 0},
                                {FLAGS_max_request_columns, 1},
                                {FLAGS_max_request_rows, 1},
-                               {FLAGS_max_expanded_bytes, 0, 1 << 30}});
+                               {FLAGS_max_expanded_bytes, 0, 1 << 30},
+                               {FLAGS_user_state_bytes, 0},
+                               {FLAGS_item_state_bytes, 0}});
   const int both = absl::GetFlag(FLAGS_tensorflow_session_parallelism);
   options->intra_op_parallelism =
       both > 0 ? both : std::max(1, absl::GetFlag(FLAGS_tensorflow_intra_op_parallelism));
@@ -34,6 +41,8 @@ Status ReadEngineFlags(engine::Options* options) {
   options->max_request_columns = absl::GetFlag(FLAGS_max_request_columns);
   options->max_request_rows = absl::GetFlag(FLAGS_max_request_rows);
   options->max_expanded_bytes = absl::GetFlag(FLAGS_max_expanded_bytes);
+  options->user_state_bytes = absl::GetFlag(FLAGS_user_state_bytes);
+  options->item_state_bytes = absl::GetFlag(FLAGS_item_state_bytes);
   return status;
 }
 

@@ -171,7 +171,7 @@ Status ReadRows(const rapidjson::Value& instances, const SignatureDef& signature
                  : ReadValues(instances, signature, request);
 }
 
-Status ReadColumn(const std::string& name, const tensorflow::TensorInfo& input,
+Status ReadColumn(std::string_view name, const tensorflow::TensorInfo& input,
                   const rapidjson::Value& value, DecodedRequest* request) {
   Column* const filled = request->AddColumn(name);
   if (filled == nullptr) {
@@ -181,6 +181,19 @@ Status ReadColumn(const std::string& name, const tensorflow::TensorInfo& input,
   if (Status status = column.Append(value); !status.ok()) return status;
   column.MoveTo(/*rows=*/-1, filled);
   return OkStatus();
+}
+
+// The extra input of requests with several users. Whether the signature takes it is the engine's to
+// say.
+constexpr std::string_view kRowToUser = "row_to_user";
+
+const tensorflow::TensorInfo& RowToUserInfo() {
+  static const tensorflow::TensorInfo* const kInfo = [] {
+    auto* const info = new tensorflow::TensorInfo;
+    info->set_dtype(tensorflow::DT_INT64);
+    return info;
+  }();
+  return *kInfo;
 }
 
 Status ReadColumns(const rapidjson::Value& inputs, const SignatureDef& signature,
@@ -197,13 +210,14 @@ Status ReadColumns(const rapidjson::Value& inputs, const SignatureDef& signature
   for (const auto& member : inputs.GetObject()) {
     const std::string name(Text(member.name));
     const auto input = signature.inputs().find(name);
-    if (input == signature.inputs().end()) return UnknownInput("\"inputs\"", name, signature);
-    if (Status status = ReadColumn(input->first, input->second, member.value, request);
-        !status.ok()) {
-      return status;
-    }
+    const bool is_known = input != signature.inputs().end();
+    if (!is_known && name != kRowToUser) return UnknownInput("\"inputs\"", name, signature);
+    Status status = is_known ? ReadColumn(input->first, input->second, member.value, request)
+                             : ReadColumn(kRowToUser, RowToUserInfo(), member.value, request);
+    if (!status.ok()) return status;
   }
-  return CheckComplete("\"inputs\"", signature, *request);
+  // What is missing the engine tells: a request without candidates lacks all of theirs.
+  return OkStatus();
 }
 
 }  // namespace

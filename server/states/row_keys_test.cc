@@ -34,7 +34,7 @@ std::vector<Key> KeysOf(int64_t rows, const std::vector<std::string>& tensors) {
     message += BytesField(2, BytesField(1, std::to_string(i)) + BytesField(2, tensors[i]));
   }
   std::vector<Key> first;
-  PredictRequest request;
+  DecodedRequest request;
   RowKeys row_keys;
   ForEachSlicing(message, [&](const Bytes& bytes) {
     ASSERT_TRUE(DecodePredictRequest(bytes, &request).ok());
@@ -106,7 +106,7 @@ TEST(RowKeys, CountWhatAllRowsShare) {
     const std::string message =
         BytesField(2, BytesField(1, "s") + BytesField(2, shared)) +
         BytesField(2, BytesField(1, "r") + BytesField(2, Tensor(DT_INT64, {1}, Int64s({1}))));
-    PredictRequest request;
+    DecodedRequest request;
     EXPECT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
     RowKeys row_keys;
     row_keys.Begin(1, kHash);
@@ -138,7 +138,7 @@ TEST(RowKeys, AreManyEnoughForSeveralBlocks) {
   std::string message =
       BytesField(2, BytesField(1, "a") + BytesField(2, Tensor(DT_INT64, {2000}, Int64s(numbers)))) +
       BytesField(2, BytesField(1, "b") + BytesField(2, Tensor(DT_STRING, {2000}, Strings(names))));
-  PredictRequest request;
+  DecodedRequest request;
   ASSERT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
   RowKeys row_keys;
   row_keys.Begin(2000, kHash);

@@ -32,6 +32,14 @@ size_t Store::FindAll(const std::vector<Key>& keys, std::vector<StateRef>* found
   return num_found;
 }
 
+StateRef Store::Find(const Key& key) { return Count(memory_->Find(key)); }
+
+StateRef Store::Count(StateRef found) {
+  counters_.Add(&Counters::found, found ? 1 : 0);
+  prospects_.Tell(1, found ? 1 : 0);
+  return found;
+}
+
 void Store::Insert(const Key& key, StateRef state) {
   counters_.Add(&Counters::computed, 1);
   memory_->Insert(key, std::move(state), &counters_);
@@ -62,9 +70,7 @@ StateRef Store::FindOrClaim(const Key& key, Claim* claim) {
       }
     }
   }
-  counters_.Add(&Counters::found, found ? 1 : 0);
-  prospects_.Tell(1, found ? 1 : 0);
-  return found;
+  return Count(std::move(found));
 }
 
 void Store::Claim::Fulfil(StateRef state) {

@@ -15,19 +15,9 @@
 #include "server/states/memory.h"
 #include "server/states/prospects.h"
 #include "server/states/state.h"
+#include "server/states/store_stats.h"
 
 namespace colcast::states {
-
-// A reading of a store's counters (counters.h says what each one counts).
-struct StoreStats {
-  std::string_view store;  // "user", "item"
-  int64_t found = 0;
-  int64_t computed = 0;
-  int64_t not_looked = 0;
-  int64_t evicted = 0;
-  int64_t states = 0;
-  int64_t bytes = 0;
-};
 
 // All methods may be called from any thread. Everything kept is forgotten with the store.
 class Store {
@@ -46,8 +36,8 @@ class Store {
 
   // The rest REQUIRES on().
 
-  // Null if it is not there. Counts nothing.
-  StateRef Find(const Key& key) { return memory_->Find(key); }
+  // Null if it is not there. Counts it if it is, and tells the prospects.
+  StateRef Find(const Key& key);
 
   // `found[i]` becomes the state of keys[i], or null. Counts those found, and tells the prospects.
   size_t FindAll(const std::vector<Key>& keys, std::vector<StateRef>* found);
@@ -89,6 +79,8 @@ class Store {
   struct LowWord {
     size_t operator()(const Key& key) const { return key.low; }
   };
+
+  StateRef Count(StateRef found);
 
   const std::string_view name_;
   Memory* const memory_;

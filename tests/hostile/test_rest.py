@@ -104,7 +104,7 @@ WRONG_BODIES: list[tuple[str, int, list[str]]] = [
     ('{"signature_name": "no", "inputs": 1}', 400, ['"no"', "serving_default"]),
     # Columns.
     ('{"inputs": [1, 2]}', 400, ['"inputs" is a list of 2', '"age", "pair", "seen", "title"']),
-    ('{"inputs": {"age": [1]}}', 400, ['"inputs": no input']),
+    ('{"inputs": {"age": [1]}}', 400, ['" is missing and has no default']),
     (column("aeg", [1]), 400, ['unknown input "aeg"', '"age"']),
     (column("age", ["3"]), 400, ['"age"[0]', 'the string "3"', "expected a whole number"]),
     (column("age", [1.5]), 400, ['"age"[0]', "1.5"]),

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "server/http/pages/state_sections.h"
 #include "server/metrics/exposition.h"
 #include "tensorflow_serving/apis/get_model_status.pb.h"
 
@@ -43,7 +44,9 @@ Response MetricsPage(const Backend& backend, const std::string& server_version) 
   TextWriter writer;
   WriteRequests(backend.metrics->Requests(), &writer);
   WriteQueue(*backend.workers, &writer);
-  WriteVersions(backend.models->Models(), &writer);
+  const std::vector<models::ModelSnapshot> models = backend.models->Models();
+  WriteVersions(models, &writer);
+  WriteStates(models, &writer);
   WriteLoads(backend.metrics->Loads(), &writer);
   writer.Metric(":colcast:build_info", MetricType::kGauge, "1, with the server's version.");
   writer.Sample({{"version", server_version}}, int64_t{1});

@@ -4,6 +4,7 @@
 
 #include "server/http/pages/embedded_files.h"
 #include "server/http/pages/model_sections.h"
+#include "server/http/pages/state_sections.h"
 #include "server/http/pages/traffic_sections.h"
 
 namespace colcast::http {
@@ -50,6 +51,7 @@ Response StatusPage::Render() const {
   // Back to front: what a value holds is not looked at again.
   return Page("text/html; charset=utf-8",
               Fill(kStatusHtml, {{"signatures", SignaturesSection(models)},
+                                 {"states", StatesSection(models)},
                                  {"models", ModelsSection(models)},
                                  {"traffic", TrafficSection(*backend_.metrics, sampler_.recent())},
                                  {"tiles", TilesSection(backend_, sampler_.recent())},

@@ -1,0 +1,157 @@
+#include "server/engine/part.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/engine/picked_column.h"
+#include "server/engine/rows.h"
+
+namespace colcast::engine {
+namespace {
+
+using states::StateRef;
+using states::Store;
+using tensorflow::Tensor;
+
+// Beyond it a thread keeps no tensors from one request to the next.
+constexpr int64_t kMostKeptRows = 1;
+
+}  // namespace
+
+void Part::Begin(int64_t count, Rows* rows) const {
+  rows->count = count;
+  rows->columns.assign(runner_->inputs().inputs().size(), nullptr);
+  rows->keys.clear();
+  rows->found.clear();
+}
+
+bool Part::MakeKeys(Rows* rows) const {
+  rows->row_keys.Begin(rows->count, store_.hash());
+  rows->row_columns.assign(rows->columns.size(), -1);
+  int next = 0;
+  for (size_t i = 0; i < rows->columns.size(); ++i) {
+    const WireColumn* const column = rows->columns[i];
+    if (column == nullptr) {
+      rows->row_keys.AddAbsent();
+    } else if (runner_->inputs().inputs()[i].batched() && !column->dims().empty() &&
+               column->dims()[0] == rows->count) {
+      rows->row_columns[i] = next++;
+      if (!rows->row_keys.AddRows(column->column(), column->count()).ok()) return false;
+    } else {
+      rows->row_keys.AddShared(column->column());
+    }
+  }
+  rows->row_keys.Finish(&rows->keys);
+  return true;
+}
+
+bool Part::Find(Rows* rows) {
+  if (!MakeKeys(rows)) return false;
+  store_.FindAll(rows->keys, &rows->found);
+  return true;
+}
+
+bool Part::FindOne(Rows* rows, Store::Claim* claim) {
+  if (!MakeKeys(rows)) return false;
+  rows->found.resize(1);
+  rows->found[0] =
+      claim == nullptr ? store_.Find(rows->keys[0]) : store_.FindOrClaim(rows->keys[0], claim);
+  return true;
+}
+
+absl::Status Part::Complete(Rows* rows, Store::Claim* claim, std::vector<Tensor>* states) {
+  rows->found.resize(rows->count);
+  rows->missing.clear();
+  for (int64_t row = 0; row < rows->count; ++row) {
+    if (!rows->found[row]) rows->missing.push_back(row);
+  }
+  std::vector<Tensor> made;
+  if (!rows->missing.empty()) {
+    if (absl::Status status = Compute(rows, &made); !status.ok()) return status;
+    Keep(*rows, made, claim);
+  }
+  if (rows->missing.size() == static_cast<size_t>(rows->count)) {
+    *states = std::move(made);
+    return absl::OkStatus();
+  }
+  return LayOut(*rows, made, states);
+}
+
+absl::Status Part::Compute(Rows* rows, std::vector<Tensor>* made) {
+  const auto num_missing = static_cast<int64_t>(rows->missing.size());
+  const bool all = num_missing == rows->count;
+  rows->places.assign(all ? 0 : rows->count, -1);
+  if (!all) {
+    for (int64_t i = 0; i < num_missing; ++i) rows->places[rows->missing[i]] = i;
+  }
+  std::vector<PickedColumn> picked;
+  picked.reserve(rows->columns.size());
+  std::vector<ReceivedInput> received;
+  std::vector<int> positions;
+  for (size_t i = 0; i < rows->columns.size(); ++i) {
+    const WireColumn* const column = rows->columns[i];
+    if (column == nullptr) continue;
+    const ColumnSource* source = column;
+    if (!all && rows->row_columns[i] >= 0) {
+      source = &picked.emplace_back(*column, rows->row_keys, rows->row_columns[i], rows->missing,
+                                    rows->places);
+    }
+    received.push_back({runner_->inputs().inputs()[i].alias, source});
+    positions.push_back(static_cast<int>(i));
+  }
+  absl::Status status = runner_->inputs().Build(received, positions, &rows->inputs, &rows->feeds);
+  RunResult result;
+  if (status.ok()) status = runner_->RunFeeds(rows->feeds, runner_->all_outputs(), &result);
+  if (num_missing > kMostKeptRows) rows->feeds.clear();
+  if (!status.ok()) return status;
+  for (const Tensor& tensor : result.tensors) {
+    if (tensor.dims() > 0 && tensor.dim_size(0) == num_missing) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat("a state of ", num_missing, " rows came as ", tensor.shape().DebugString()));
+  }
+  *made = std::move(result.tensors);
+  return absl::OkStatus();
+}
+
+void Part::Keep(const Rows& rows, const std::vector<Tensor>& made, Store::Claim* claim) {
+  const std::optional<uint32_t> layout = rows.keys.empty() ? std::nullopt : layouts_.NumberOf(made);
+  if (!layout) {
+    store_.counters().Add(&states::Counters::computed, static_cast<int64_t>(rows.missing.size()));
+    return;
+  }
+  for (size_t i = 0; i < rows.missing.size(); ++i) {
+    StateRef state = MakeState(layouts_.at(*layout), *layout, made, static_cast<int64_t>(i));
+    if (claim != nullptr && claim->held()) {
+      claim->Fulfil(std::move(state));
+    } else {
+      store_.Insert(rows.keys[rows.missing[i]], std::move(state));
+    }
+  }
+}
+
+absl::Status Part::LayOut(const Rows& rows, const std::vector<Tensor>& made,
+                          std::vector<Tensor>* states) {
+  const auto known = std::find_if(rows.found.begin(), rows.found.end(),
+                                  [](const StateRef& state) { return static_cast<bool>(state); });
+  const uint32_t number = (*known)->layout();
+  const StateLayout& layout = layouts_.at(number);
+  bool fits = made.empty() || layouts_.NumberOf(made) == number;
+  for (const StateRef& state : rows.found) fits &= !state || state->layout() == number;
+  if (!fits) {
+    return absl::FailedPreconditionError("states of different shapes can not be laid out together");
+  }
+  absl::Status status = MakeTensors(layout, rows.count, states);
+  if (!status.ok()) return status;
+  for (int64_t row = 0; row < rows.count; ++row) {
+    if (rows.found[row]) WriteState(layout, *rows.found[row], row, states);
+  }
+  for (size_t i = 0; i < rows.missing.size(); ++i) {
+    for (size_t k = 0; k < made.size(); ++k) {
+      CopyRow(made[k], static_cast<int64_t>(i), rows.missing[i], &(*states)[k]);
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace colcast::engine

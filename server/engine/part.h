@@ -1,0 +1,83 @@
+// One side of the model, users or items: the signature that computes its states, and the store in
+// which they are looked for first.
+#ifndef COLCAST_SERVER_ENGINE_PART_H_
+#define COLCAST_SERVER_ENGINE_PART_H_
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "server/engine/signature_runner.h"
+#include "server/engine/state_rows.h"
+#include "server/engine/wire_column.h"
+#include "server/states/row_keys.h"
+#include "server/states/store.h"
+#include "serving_patches/signature_inputs.h"
+
+namespace colcast::engine {
+
+class Part {
+ public:
+  // One request's columns of this side, and what was found of them. A thread keeps one and uses it
+  // again; the columns must outlive its use.
+  struct Rows {
+    int64_t count = 0;
+    std::vector<const WireColumn*> columns;  // by the signature's input; null: left out
+
+    // Filled by Find() and FindOne(). The states of rows without keys are computed and not kept.
+    std::vector<states::Key> keys;
+    std::vector<states::StateRef> found;  // by row; none: not there
+
+    // Implementation details follow.
+    states::RowKeys row_keys;
+    std::vector<int> row_columns;  // by the signature's input: its place in row_keys, or -1
+    std::vector<int64_t> missing;
+    std::vector<int32_t> places;  // by row: where in `missing`, or -1
+    SignatureInputs::Scratch inputs;
+    std::vector<tensorflow::Tensor> feeds;
+  };
+
+  // `runner` must outlive the part, `memory` too; without it nothing is kept. `stretch`: that of
+  // states::Prospects.
+  Part(const SignatureRunner* runner, std::string_view name, states::Memory* memory,
+       int64_t stretch)
+      : runner_(runner), store_(name, memory, stretch) {}
+
+  const SignatureRunner& runner() const { return *runner_; }
+  states::Store& store() { return store_; }
+  states::StoreStats stats() const { return store_.stats(); }
+
+  // Starts on `count` rows whose columns are to be set.
+  void Begin(int64_t count, Rows* rows) const;
+
+  // Looks all rows up. False if a value is malformed; then there are no keys.
+  // REQUIRES store().on().
+  bool Find(Rows* rows);
+
+  // The same for a single row, which `claim` may be held for afterwards; null: it is not wanted.
+  bool FindOne(Rows* rows, states::Store::Claim* claim);
+
+  // Sets `*states` to the side's states, [count, ...] each: those found, and those of the other
+  // rows, which are computed in one run and kept under their keys. `claim` is fulfilled if it is
+  // held. An error where the signature fails, and FAILED_PRECONDITION where states do not fit
+  // together; whoever asks runs the whole model then.
+  absl::Status Complete(Rows* rows, states::Store::Claim* claim,
+                        std::vector<tensorflow::Tensor>* states);
+
+ private:
+  bool MakeKeys(Rows* rows) const;
+  absl::Status Compute(Rows* rows, std::vector<tensorflow::Tensor>* made);
+  void Keep(const Rows& rows, const std::vector<tensorflow::Tensor>& made,
+            states::Store::Claim* claim);
+  absl::Status LayOut(const Rows& rows, const std::vector<tensorflow::Tensor>& made,
+                      std::vector<tensorflow::Tensor>* states);
+
+  const SignatureRunner* const runner_;
+  states::Store store_;
+  StateLayouts layouts_;
+};
+
+}  // namespace colcast::engine
+
+#endif  // COLCAST_SERVER_ENGINE_PART_H_

@@ -1,0 +1,50 @@
+// Some rows of a column on the wire.
+#ifndef COLCAST_SERVER_ENGINE_PICKED_COLUMN_H_
+#define COLCAST_SERVER_ENGINE_PICKED_COLUMN_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "server/engine/wire_column.h"
+#include "server/states/row_keys.h"
+#include "serving_patches/column_source.h"
+
+namespace colcast::engine {
+
+// Numbers are not decoded again: they are taken from where they were read for the rows' keys.
+class PickedColumn final : public ColumnSource {
+ public:
+  // `column` is the `index`th that was added to `row_keys`; `rows` are its rows to pick, rising,
+  // and `places[row]` the place of a row among them, or -1. All must outlive this object.
+  PickedColumn(const WireColumn& column, const states::RowKeys& row_keys, size_t index,
+               const std::vector<int64_t>& rows, const std::vector<int32_t>& places)
+      : column_(&column),
+        row_keys_(&row_keys),
+        index_(index),
+        rows_(&rows),
+        places_(&places),
+        dims_(column.dims().begin(), column.dims().end()) {
+    dims_[0] = static_cast<int64_t>(rows.size());
+  }
+
+  tensorflow::DataType dtype() const override { return column_->dtype(); }
+  absl::Span<const int64_t> dims() const override { return dims_; }
+
+  // Less than the whole column, which was looked at before.
+  double ExtraBytes(int64_t) const override { return 0; }
+
+  absl::Status BuildTensor(const tensorflow::TensorShape& target,
+                           tensorflow::Tensor* out) const override;
+
+ private:
+  const WireColumn* column_;
+  const states::RowKeys* row_keys_;
+  size_t index_;
+  const std::vector<int64_t>* rows_;
+  const std::vector<int32_t>* places_;
+  Dims dims_;
+};
+
+}  // namespace colcast::engine
+
+#endif  // COLCAST_SERVER_ENGINE_PICKED_COLUMN_H_

@@ -1,0 +1,60 @@
+#include "server/engine/rows.h"
+
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tensorflow/core/framework/allocator.h"
+#include "tensorflow/core/framework/types.h"
+#include "tensorflow/core/platform/tstring.h"
+
+namespace colcast::engine {
+namespace {
+
+using tensorflow::Tensor;
+using tensorflow::tstring;
+
+}  // namespace
+
+int64_t RowElements(const Tensor& tensor) {
+  int64_t elements = 1;
+  for (int d = 1; d < tensor.dims(); ++d) elements *= tensor.dim_size(d);
+  return elements;
+}
+
+absl::Status MakeRows(const Tensor& like, int64_t rows, Tensor* out) {
+  tensorflow::TensorShape shape = like.shape();
+  shape.set_dim(0, rows);
+  Tensor made(tensorflow::cpu_allocator(), like.dtype(), shape);
+  if (!made.IsInitialized() && shape.num_elements() > 0) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no memory for a tensor of shape ", shape.DebugString()));
+  }
+  *out = std::move(made);
+  return absl::OkStatus();
+}
+
+void CopyRow(const Tensor& tensor, int64_t from, int64_t to, Tensor* out) {
+  const int64_t elements = RowElements(tensor);
+  if (tensor.dtype() == tensorflow::DT_STRING) {
+    const tstring* const source = static_cast<const tstring*>(tensor.data()) + from * elements;
+    tstring* const target = static_cast<tstring*>(out->data()) + to * elements;
+    for (int64_t i = 0; i < elements; ++i) target[i] = source[i];
+    return;
+  }
+  const size_t bytes = elements * tensorflow::DataTypeSize(tensor.dtype());
+  if (bytes == 0) return;
+  std::memcpy(static_cast<char*>(out->data()) + to * bytes,
+              static_cast<const char*>(tensor.data()) + from * bytes, bytes);
+}
+
+absl::Status GatherRows(const Tensor& tensor, absl::Span<const int64_t> rows, Tensor* out) {
+  Tensor gathered;
+  absl::Status status = MakeRows(tensor, rows.size(), &gathered);
+  if (!status.ok()) return status;
+  for (size_t i = 0; i < rows.size(); ++i) CopyRow(tensor, rows[i], i, &gathered);
+  *out = std::move(gathered);
+  return absl::OkStatus();
+}
+
+}  // namespace colcast::engine

@@ -1,0 +1,28 @@
+// Rows of tensors, one by one: whatever dtype a request can carry.
+#ifndef COLCAST_SERVER_ENGINE_ROWS_H_
+#define COLCAST_SERVER_ENGINE_ROWS_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "tensorflow/core/framework/tensor.h"
+
+namespace colcast::engine {
+
+// The elements of one row. REQUIRES rank >= 1.
+int64_t RowElements(const tensorflow::Tensor& tensor);
+
+// A tensor like `like` but with `rows` rows, uninitialized. RESOURCE_EXHAUSTED without memory.
+absl::Status MakeRows(const tensorflow::Tensor& like, int64_t rows, tensorflow::Tensor* out);
+
+// Row `to` of `out` becomes row `from` of `tensor`; both have the same dtype and inner dimensions.
+void CopyRow(const tensorflow::Tensor& tensor, int64_t from, int64_t to, tensorflow::Tensor* out);
+
+// Sets `*out` to the given rows of `tensor`, in that order.
+absl::Status GatherRows(const tensorflow::Tensor& tensor, absl::Span<const int64_t> rows,
+                        tensorflow::Tensor* out);
+
+}  // namespace colcast::engine
+
+#endif  // COLCAST_SERVER_ENGINE_ROWS_H_

@@ -1,0 +1,91 @@
+#include "server/http/pages/state_sections.h"
+
+#include <cstdint>
+#include <string_view>
+
+#include "server/http/pages/html_writer.h"
+#include "server/http/pages/number_text.h"
+
+namespace colcast::http {
+namespace {
+
+using metrics::MetricType;
+using models::ModelSnapshot;
+using models::VersionSnapshot;
+using states::StoreStats;
+
+// Calls visit(model, version, signature, stats) for every store.
+template <typename Visit>
+void ForEachStore(const std::vector<ModelSnapshot>& models, Visit&& visit) {
+  for (const ModelSnapshot& model : models) {
+    for (const VersionSnapshot& version : model.versions) {
+      if (version.servable == nullptr) continue;
+      for (const engine::StoreStats& store : version.servable->model().stores()) {
+        visit(model.name, std::to_string(version.status.version), store.signature, store.counted);
+      }
+    }
+  }
+}
+
+std::string FoundText(const StoreStats& stats) {
+  const int64_t looked = stats.found + stats.computed;
+  if (looked == 0) return "–";
+  return std::to_string(100 * stats.found / looked) + " %";
+}
+
+}  // namespace
+
+std::string StatesSection(const std::vector<ModelSnapshot>& models) {
+  HtmlWriter html;
+  ForEachStore(models, [&](const std::string& model, const std::string& version,
+                           const std::string& signature, const StoreStats& stats) {
+    html.Markup("<tr>").Cell(model).NumberCell(version).Cell(signature).Cell(stats.store);
+    html.NumberCell(FoundText(stats)).NumberCell(CountText(static_cast<double>(stats.found)));
+    html.NumberCell(CountText(static_cast<double>(stats.computed)));
+    html.NumberCell(CountText(static_cast<double>(stats.evicted)));
+    html.NumberCell(CountText(static_cast<double>(stats.states)));
+    html.NumberCell(BytesText(static_cast<double>(stats.bytes))).Markup("</tr>\n");
+  });
+  if (html.html().empty()) return "<p class=\"faint\">No model has parts to keep states of.</p>";
+  HtmlWriter head;
+  head.Markup("<div class=\"wide\"><table><thead><tr><th>model</th><th class=\"number\">version");
+  head.Markup("</th><th>signature</th><th>store</th><th class=\"number\">found</th>");
+  head.Markup("<th class=\"number\">states found</th><th class=\"number\">computed</th>");
+  head.Markup("<th class=\"number\">evicted</th><th class=\"number\">kept</th>");
+  head.Markup("<th class=\"number\">memory</th></tr></thead><tbody>\n");
+  return head.html() + html.html() + "</tbody></table></div>";
+}
+
+void WriteStates(const std::vector<ModelSnapshot>& models, metrics::TextWriter* writer) {
+  const struct {
+    const char* name;
+    MetricType type;
+    const char* help;
+    int64_t StoreStats::*value;
+  } kMetrics[] = {
+      {":colcast:states_found_total", MetricType::kCounter,
+       "States of users or items that were there or being computed.", &StoreStats::found},
+      {":colcast:states_computed_total", MetricType::kCounter,
+       "States that a part of the model computed.", &StoreStats::computed},
+      {":colcast:states_not_looked_for_total", MetricType::kCounter,
+       "Rows that nobody looked for, since hardly any was ever found.", &StoreStats::not_looked},
+      {":colcast:states_evicted_total", MetricType::kCounter, "States that made room for others.",
+       &StoreStats::evicted},
+      {":colcast:states", MetricType::kGauge, "States kept.", &StoreStats::states},
+      {":colcast:state_bytes", MetricType::kGauge, "Memory of the states kept.",
+       &StoreStats::bytes},
+  };
+  for (const auto& metric : kMetrics) {
+    writer->Metric(metric.name, metric.type, metric.help);
+    ForEachStore(models, [&](const std::string& model, const std::string& version,
+                             const std::string& signature, const StoreStats& stats) {
+      writer->Sample({{"model_name", model},
+                      {"version", version},
+                      {"signature_name", signature},
+                      {"store", stats.store}},
+                     stats.*metric.value);
+    });
+  }
+}
+
+}  // namespace colcast::http

@@ -1,0 +1,127 @@
+"""A ranker in three parts, written by hand: what the exporter's signatures have to be.
+
+Histories of any length, strings among the states, a context feature, and every dtype a ranking
+request usually has. `columnar` and `columnar_late` say the same in one piece.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+v1 = tf.compat.v1
+
+WIDTH = 256
+_USER = {"age": (tf.int64, []), "city": (tf.string, []), "history": (tf.int64, [None])}
+_ITEM = {"id": (tf.int64, []), "title": (tf.string, []), "shape": (tf.float32, [2])}
+_CONTEXT = {"position": (tf.float32, [])}
+
+
+def save(directory: Path, weight: float = 1.0, users_per_run: str = "many") -> None:
+    """Writes the model; another weight gives other scores to the same request."""
+    with tf.Graph().as_default(), v1.Session() as session:
+        model = _Model(weight)
+        signatures = {
+            "columnar": model.whole("columnar", None),
+            "columnar_late": model.whole("columnar_late", 1),
+            "columnar_user": model.user_part(),
+            "columnar_item": model.item_part(),
+            "columnar_pair": model.pair_part(users_per_run),
+        }
+        builder = v1.saved_model.Builder(str(directory))
+        builder.add_meta_graph_and_variables(session, ["serve"], signatures)
+        builder.save()
+    extra = directory / "assets.extra"
+    extra.mkdir()
+    parts = {"written": True, "users_per_run": users_per_run}
+    record = {"signatures": {"columnar": {"parts": parts}}}
+    (extra / "colcast.json").write_text(json.dumps(record))
+
+
+def inputs(random: np.random.Generator, users: int, items: int, length: int = 3) -> dict[str, Any]:
+    """Columns with `users` and `items` rows, drawn from few enough values that rows come again."""
+    few = np.arange(12)
+    ids = random.choice(few, items)
+    return {
+        "age": random.choice(few, users),
+        "city": np.array([f"city {n}" for n in random.choice(few, users)], object),
+        "history": random.choice(few, (users, length)),
+        "id": ids,
+        "title": np.array([f"title of item {n}, at some length" for n in ids], object),
+        "shape": random.choice(few, (items, 2)).astype(np.float32),
+        "position": random.random(items).astype(np.float32),
+    }
+
+
+class _Model:
+    def __init__(self, weight: float) -> None:
+        random = np.random.default_rng(7)
+        self._weight = weight
+        self._table = tf.constant(random.normal(0, 1, (50, WIDTH)), tf.float32)
+        self._shape_kernel = tf.constant(random.normal(0, 1, (2, WIDTH)), tf.float32)
+
+    def _user(self, age: Any, city: Any, history: Any) -> tuple[Any, Any]:
+        embedded = tf.gather(self._table, age % 50)
+        embedded += tf.gather(self._table, tf.strings.to_hash_bucket_fast(city, 50))
+        return embedded, tf.gather(self._table[:, :4], history % 50)  # [U, W], [U, L, 4]
+
+    def _item(self, id: Any, title: Any, shape: Any) -> tuple[Any, Any]:
+        embedded = tf.gather(self._table, id % 50) + tf.matmul(shape, self._shape_kernel)
+        return embedded, tf.strings.upper(title)  # [I, W], [I]
+
+    def _pair(self, user: Any, history: Any, item: Any, title: Any, position: Any) -> Any:
+        attention = tf.reduce_sum(history * item[:, None, :4], axis=[1, 2])
+        score = tf.reduce_sum(user * item, axis=1) + attention
+        return {
+            "score": self._weight * tf.sigmoid(score / 50) + position,
+            "tag": tf.identity(title),
+        }
+
+    def whole(self, name: str, users: int | None) -> Any:
+        """The signature in one piece; `users` is the rows that it declares for user columns."""
+        user = _placeholders(name, _USER, users)
+        item = _placeholders(name, _ITEM)
+        context = _placeholders(name, _CONTEXT)
+        outputs = self._pair(*self._user(**user), *self._item(**item), **context)
+        return v1.saved_model.predict_signature_def(user | item | context, outputs)
+
+    def user_part(self) -> Any:
+        """User columns [U, ...] to states [U, ...]."""
+        user = _placeholders("columnar_user", _USER)
+        return v1.saved_model.predict_signature_def(user, _named("user_state", self._user(**user)))
+
+    def item_part(self) -> Any:
+        """Item columns [I, ...] to states [I, ...]."""
+        item = _placeholders("columnar_item", _ITEM)
+        return v1.saved_model.predict_signature_def(item, _named("item_state", self._item(**item)))
+
+    def pair_part(self, users_per_run: str) -> Any:
+        """States, row_to_user and context columns to scores."""
+        row_to_user = v1.placeholder(tf.int64, [None], "columnar_pair/row_to_user")
+        states = {
+            "user_state/0": v1.placeholder(tf.float32, [None, WIDTH], "columnar_pair/user_0"),
+            "user_state/1": v1.placeholder(tf.float32, [None, None, 4], "columnar_pair/user_1"),
+            "item_state/0": v1.placeholder(tf.float32, [None, WIDTH], "columnar_pair/item_0"),
+            "item_state/1": v1.placeholder(tf.string, [None], "columnar_pair/item_1"),
+        }
+        context = _placeholders("columnar_pair", _CONTEXT)
+        users = [states["user_state/0"], states["user_state/1"]]
+        if users_per_run == "many":
+            users = [tf.gather(state, row_to_user) for state in users]
+        items = [states["item_state/0"], states["item_state/1"]]
+        outputs = self._pair(*users, *items, **context)
+        fed = states | context | {"row_to_user": row_to_user}
+        return v1.saved_model.predict_signature_def(fed, outputs)
+
+
+def _placeholders(prefix: str, columns: dict[str, Any], rows: int | None = None) -> dict[str, Any]:
+    return {
+        name: v1.placeholder(dtype, [rows, *inner], f"{prefix}/{name}")
+        for name, (dtype, inner) in columns.items()
+    }
+
+
+def _named(name: str, states: tuple[Any, ...]) -> dict[str, Any]:
+    return {f"{name}/{k}": state for k, state in enumerate(states)}

@@ -1,0 +1,248 @@
+"""States are kept: the same scores as without, users and items computed once, memory bounded."""
+
+import concurrent.futures
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import numpy as np
+import pytest
+from colcast.server import ServerProcess
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from . import parts_model
+from .metrics_page import Metrics
+
+OFF = ["--user_state_bytes=0", "--item_state_bytes=0"]
+MIB = 1 << 20
+
+
+class Ranker:
+    """A server of the model in parts."""
+
+    def __init__(self, server: ServerProcess, stubs: Any) -> None:
+        self.server = server
+        self.stubs = stubs
+
+    def rank(self, inputs: dict[str, Any], signature: str = "columnar_late") -> dict[str, Any]:
+        """The outputs of a request."""
+        return self.stubs.predict(inputs, signature_name=signature)  # type: ignore[no-any-return]
+
+    def count(self, what: str, store: str, version: str = "1") -> float:
+        """One counter or gauge of a store."""
+        labels = {"model_name": "ranker", "version": version, "signature_name": "columnar_late"}
+        return Metrics(self.server).value(f":colcast:{what}", store=store, **labels)
+
+
+@pytest.fixture(scope="module", name="base_path")
+def _base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    base_path = tmp_path_factory.mktemp("parts")
+    parts_model.save(base_path / "1")
+    return base_path
+
+
+@pytest.fixture(name="serve", scope="module")
+def _serve(connect: Any, monitoring: list[str]) -> Iterator[Callable[..., Ranker]]:
+    servers = []
+
+    def start(base_path: Path, *flags: str) -> Ranker:
+        server = ServerProcess("ranker", base_path, [*monitoring, *flags])
+        servers.append(server)
+        server.__enter__()
+        return Ranker(server, connect(server.target))
+
+    yield start
+    for server in servers:
+        server.__exit__(None, None, None)
+
+
+@pytest.fixture(scope="module", name="with_states")
+def _with_states(serve: Callable[..., Ranker], base_path: Path) -> Ranker:
+    return serve(base_path)
+
+
+@pytest.fixture(scope="module", name="without_states")
+def _without_states(serve: Callable[..., Ranker], base_path: Path) -> Ranker:
+    return serve(base_path, *OFF)
+
+
+def expect_equal(got: dict[str, Any], expected: dict[str, Any]) -> None:
+    np.testing.assert_array_equal(got["tag"], expected["tag"])
+    np.testing.assert_allclose(got["score"], expected["score"], rtol=1e-5, atol=1e-6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 30),
+    items=st.integers(1, 40),
+    length=st.integers(0, 4),
+    left_out=st.booleans(),
+    item_once=st.booleans(),
+)
+def test_scores_equal_those_without_stores(
+    with_states, without_states, seed, items, length, left_out, item_once
+):
+    inputs = parts_model.inputs(np.random.default_rng(seed), 1, items, length)
+    if item_once:
+        inputs["shape"] = inputs["shape"][:1]
+    if left_out:
+        inputs["position"] = inputs["position"][:1]
+    expect_equal(with_states.rank(inputs), without_states.rank(inputs))
+
+
+def test_what_came_before_is_found_row_by_row(serve, base_path, without_states):
+    ranker = serve(base_path)
+    inputs = parts_model.inputs(np.random.default_rng(1), 1, 8)
+    inputs["id"] = np.arange(8)
+    ranker.rank(inputs)
+    assert ranker.count("states_computed", "item") == 8
+    assert ranker.count("states_computed", "user") == 1
+    shuffled = {
+        name: value[[3, 0, 7, 5]] if len(value) == 8 else value for name, value in inputs.items()
+    }
+    shuffled["id"] = np.array([3, 0, 99, 5])
+    expect_equal(ranker.rank(shuffled), without_states.rank(shuffled))
+    assert ranker.count("states_found", "item") == 3
+    assert ranker.count("states_computed", "item") == 9
+    assert ranker.count("states_found", "user") == 1
+    assert ranker.count("states_computed", "user") == 1
+    assert ranker.count("states", "item") == 9
+    assert ranker.count("state_bytes", "item") > 9 * 4 * parts_model.WIDTH
+
+
+def test_columnar_reads_no_states(serve, base_path):
+    ranker = serve(base_path)
+    inputs = parts_model.inputs(np.random.default_rng(2), 1, 8)
+    ranker.rank(inputs, "columnar")
+    ranker.rank(inputs, "columnar")
+    for store in ("user", "item"):
+        assert ranker.count("states_found", store) == 0
+        assert ranker.count("states_computed", store) == 0
+
+
+def test_64_threads_with_one_new_user_compute_it_once(serve, base_path):
+    ranker = serve(base_path, "--num_workers=64")
+    inputs = parts_model.inputs(np.random.default_rng(3), 1, 2)
+    together = threading.Barrier(64)
+
+    def rank(_: int) -> Any:
+        together.wait()
+        return ranker.rank(inputs)["score"].tolist()
+
+    with concurrent.futures.ThreadPoolExecutor(64) as threads:
+        scores = list(threads.map(rank, range(64)))
+    assert all(score == pytest.approx(scores[0], rel=1e-5) for score in scores)
+    assert ranker.count("states_computed", "user") == 1
+    assert ranker.count("states_found", "user") == 63
+
+
+def test_a_new_version_under_load_never_answers_from_the_old_ones_states(
+    serve, tmp_path, wait_until
+):
+    parts_model.save(tmp_path / "1", weight=1.0)
+    ranker = serve(tmp_path, "--file_system_poll_wait_seconds=0.05")
+    inputs = parts_model.inputs(np.random.default_rng(4), 1, 20)
+    inputs["position"][:] = 0
+    old = ranker.rank(inputs)["score"]
+    wrong: list[Any] = []
+    versions: set[int] = set()
+    stop = threading.Event()
+
+    def load() -> None:
+        while not stop.is_set():
+            request = ranker.stubs.request(inputs, signature_name="columnar_late")
+            try:
+                response = ranker.stubs.prediction.Predict(request, timeout=30)
+            except grpc.RpcError as error:
+                wrong.append(error)
+                return
+            version = response.model_spec.version.value
+            versions.add(version)
+            score = np.array(response.outputs["score"].float_val)
+            if not np.allclose(score, old * version, rtol=1e-5):
+                wrong.append((version, score))
+
+    threads = [threading.Thread(target=load) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    parts_model.save(tmp_path / "2.tmp", weight=2.0)
+    (tmp_path / "2.tmp").rename(tmp_path / "2")
+    wait_until(lambda: 2 in versions or wrong)
+    wait_until(lambda: ranker.stubs.states()[1][0] == "END" or wrong)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert versions == {1, 2}
+    assert ranker.count("states", "item", version="1") == 0
+
+
+def test_memory_stays_within_the_flag_and_a_tenth(serve, base_path):
+    flag = 64 * MIB
+    ranker = serve(base_path, f"--item_state_bytes={flag}")
+
+    def rank_new(first: int, requests: int) -> None:
+        for n in range(first, first + requests):
+            inputs = parts_model.inputs(np.random.default_rng(5), 1, 500)
+            # Half of them come again soon, so that it pays to look.
+            inputs["id"] = np.arange(500) + 250 * n
+            inputs["title"] = np.array([f"title {i}" for i in inputs["id"]], object)
+            inputs["shape"][:] = 1
+            ranker.rank(inputs)
+
+    rank_new(0, 4)  # what any request takes is there from now on
+    before = Metrics(ranker.server).value("process_resident_memory_bytes")
+    rank_new(4, 600)
+    after = Metrics(ranker.server).value("process_resident_memory_bytes")
+    assert ranker.count("states_evicted", "item") > 50_000
+    assert 0.8 * flag < ranker.count("state_bytes", "item") <= flag
+    assert after - before <= 1.1 * flag
+
+
+def test_rows_that_never_come_again_are_soon_left_alone(serve, base_path, without_states):
+    ranker = serve(base_path)
+
+    def new(n: int) -> dict[str, Any]:
+        inputs = parts_model.inputs(np.random.default_rng(n), 1, 500)
+        inputs["id"] = np.arange(500) + 500 * n
+        inputs["age"] = np.array([100 + n])
+        return inputs
+
+    for n in range(400):
+        ranker.rank(new(n))
+    assert ranker.count("states_not_looked_for", "item") > 100_000
+    for _ in range(40):
+        expect_equal(ranker.rank(new(1000)), without_states.rank(new(1000)))
+    assert ranker.count("states_found", "item") >= 500, "tried again now and then"
+
+
+class TestPrefetch:
+    """A request without candidates."""
+
+    @pytest.mark.parametrize("absent", [True, False])
+    def test_the_user_is_known_when_the_candidates_come(self, serve, base_path, absent):
+        ranker = serve(base_path)
+        inputs = parts_model.inputs(np.random.default_rng(6), 1, 5)
+        users = {name: inputs[name] for name in ("age", "city", "history")}
+        nothing = {} if absent else {n: v[:0] for n, v in inputs.items() if n not in users}
+        for name in nothing:
+            if nothing[name].dtype == object:
+                nothing[name] = np.array([], dtype="S1")
+        answer = ranker.rank(users | nothing)
+        assert {name: value.shape for name, value in answer.items()} == {
+            "score": (0,),
+            "tag": (0,),
+        }
+        assert ranker.count("states_computed", "user") == 1
+        ranker.rank(inputs)
+        assert ranker.count("states_computed", "user") == 1
+        assert ranker.count("states_found", "user") == 1
+
+    def test_a_wrong_user_is_told(self, with_states):
+        with pytest.raises(grpc.RpcError) as error:
+            with_states.rank({"age": ["young"], "city": ["x"], "history": [[1]]})
+        assert error.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+        assert '"age"' in error.value.details()
