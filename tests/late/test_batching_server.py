@@ -1,0 +1,143 @@
+"""A server that joins requests, as TF Serving with --enable_batching does, gives each user its own.
+
+The server here runs the exported model in TensorFlow and joins what comes at the same time under
+the rules of TF Serving's batching session.
+"""
+
+import queue
+import threading
+from collections.abc import Iterator
+from concurrent import futures
+from pathlib import Path
+from typing import Any
+
+import grpc
+import numpy as np
+import pytest
+import tensorflow as tf
+from colcast.client import RankingClient
+from colcast.server import ServerProcess
+from tensorflow_serving.apis import (
+    get_model_metadata_pb2,
+    predict_pb2,
+    prediction_service_pb2_grpc,
+)
+
+from .ranker import ITEMS, USER, example
+
+v1 = tf.compat.v1
+UNEQUAL = "Batching session Run() input tensors must have equal 0th-dimension size"
+WORDS = ["red", "blue", "green", "unheard of"]
+# All with two words: the model also reads what pads a list, so its scores depend on the longest.
+USERS = [{**USER, "user_age": 20 + n, "user_words": [WORDS[n % 4], "red"]} for n in range(6)]
+
+
+class BatchingServicer(prediction_service_pb2_grpc.PredictionServiceServicer):  # type: ignore[misc]
+    """Joins the requests of one signature that come while it waits."""
+
+    def __init__(self, folder: Path, metadata: Any) -> None:
+        self._metadata = metadata
+        self._session = v1.Session(graph=tf.Graph())
+        with self._session.graph.as_default():
+            loaded = v1.saved_model.loader.load(self._session, ["serve"], str(folder))
+        self._signatures = loaded.signature_def
+        self._waiting: dict[str, queue.Queue[Any]] = {
+            name: queue.Queue() for name in self._signatures
+        }
+        self.joined: list[tuple[str, int]] = []  # the signature, and how many requests
+        for name in self._signatures:
+            threading.Thread(target=self._join, args=(name,), daemon=True).start()
+
+    def GetModelMetadata(self, request: Any, context: Any) -> Any:
+        """The real server's answer."""
+        return self._metadata
+
+    def Predict(self, request: Any, context: Any) -> Any:
+        """The outputs of this request's rows among those it was joined with."""
+        columns = {name: tf.make_ndarray(tensor) for name, tensor in request.inputs.items()}
+        if len({len(column) for column in columns.values()}) > 1:
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, UNEQUAL)
+        answer: futures.Future[Any] = futures.Future()
+        self._waiting[request.model_spec.signature_name].put((columns, answer))
+        try:
+            outputs = answer.result()
+        except tf.errors.InvalidArgumentError as error:
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, error.message)
+        response = predict_pb2.PredictResponse()
+        for name, values in outputs.items():
+            response.outputs[name].CopyFrom(tf.make_tensor_proto(values))
+        return response
+
+    def _join(self, signature: str) -> None:
+        while True:
+            requests = [self._waiting[signature].get()]
+            try:
+                while len(requests) < 8:
+                    requests.append(self._waiting[signature].get(timeout=0.05))
+            except queue.Empty:
+                pass
+            self.joined.append((signature, len(requests)))
+            self._run(signature, requests)
+
+    def _run(self, signature: str, requests: list[Any]) -> None:
+        definition = self._signatures[signature]
+        columns = [columns for columns, _ in requests]
+        feeds = {
+            info.name: np.concatenate([one[name] for one in columns])
+            for name, info in definition.inputs.items()
+        }
+        fetches = {name: info.name for name, info in definition.outputs.items()}
+        try:
+            outputs = self._session.run(fetches, feeds)
+        except tf.errors.InvalidArgumentError as error:
+            for _, answer in requests:
+                answer.set_exception(error)
+            return
+        start = 0
+        for one, answer in requests:
+            end = start + len(one["item_id"])
+            answer.set_result({name: values[start:end] for name, values in outputs.items()})
+            start = end
+
+
+@pytest.fixture
+def batching(base_path: Path) -> Iterator[tuple[str, BatchingServicer]]:
+    """The address of such a server, and what it joined."""
+    with (
+        ServerProcess("ranker", base_path) as real,
+        RankingClient(real.target, "ranker", timeout_seconds=60) as client,
+        grpc.insecure_channel(real.target) as channel,
+    ):
+        client.schema()
+        request = get_model_metadata_pb2.GetModelMetadataRequest(metadata_field=["signature_def"])
+        request.model_spec.name = "ranker"
+        stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
+        servicer = BatchingServicer(base_path / "1", stub.GetModelMetadata(request))
+    server = grpc.server(futures.ThreadPoolExecutor(16))
+    prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(servicer, server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    yield f"127.0.0.1:{port}", servicer
+    server.stop(None).wait()
+
+
+@pytest.mark.parametrize("candidates", [1, 5])
+def test_every_user_gets_its_own_scores(
+    batching: tuple[str, BatchingServicer], base_path: Path, candidates: int
+) -> None:
+    address, servicer = batching
+    items = ITEMS[:candidates]
+    model = tf.saved_model.load(str(base_path / "1")).signatures["serving_default"]
+    expected = [model(tf.constant([example(u | i) for i in items]))["score"].numpy() for u in USERS]
+    with RankingClient(address, "ranker", timeout_seconds=60) as client:
+        client.schema()
+        for _ in range(3):
+            with futures.ThreadPoolExecutor(len(USERS)) as pool:
+                found = list(pool.map(lambda user: client.rank(user, items).scores, USERS))
+            for one, other in zip(found, expected, strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-5)
+    late = [size for name, size in servicer.joined if name == "columnar_late"]
+    joined = [size for name, size in servicer.joined if name == "columnar"]
+    assert max(joined) > 1
+    assert candidates > 1 or max(late) > 1  # else the requests were refused before
+    assert sum(late) <= len(USERS)  # one round only: then it is known
