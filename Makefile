@@ -4,8 +4,9 @@
 #            bench-states: users and items known; bench-transcoding: tf.Examples read by the server
 # make fuzz  the wire format against protobuf and TensorFlow, REST, configuration: FUZZ_SECONDS (60) each
 # make bazel the packages that the fork gets, built and tested by Bazel (docs/fork.md)
+# make wheels  colcast and colcast-server as wheels, in build/wheels
 # make fork  TF Serving's own tree with our patches laid in, to build with Bazel (docs/fork.md)
-.PHONY: setup environment setup-estimator demo test lint bench bench-zoo bench-states bench-transcoding fuzz bazel fork fork-check clean
+.PHONY: setup environment setup-estimator demo test lint bench bench-zoo bench-states bench-transcoding fuzz bazel wheels fork fork-check clean
 
 setup:
 	@scripts/setup.sh
@@ -44,6 +45,9 @@ bench-transcoding: setup
 fuzz: setup
 	@server/engine/fuzz/run.sh
 	@server/fuzz/run.sh
+
+wheels: setup
+	@scripts/wheels.sh
 
 bazel: environment
 	@scripts/bazel.sh

@@ -15,5 +15,6 @@ target_compile_options(tensorflow_wheel INTERFACE
 target_link_directories(tensorflow_wheel INTERFACE ${TENSORFLOW_DIR})
 target_link_libraries(tensorflow_wheel INTERFACE
   # Without --no-as-needed the session factory would never be registered.
-  -Wl,--no-as-needed -l:libtensorflow_cc.so.2 -l:libtensorflow_framework.so.2 -Wl,--as-needed
-  -Wl,-rpath,${TENSORFLOW_DIR})
+  -Wl,--no-as-needed -l:libtensorflow_cc.so.2 -l:libtensorflow_framework.so.2 -Wl,--as-needed)
+# Where what is built finds them; what is installed looks elsewhere.
+set(CMAKE_BUILD_RPATH ${TENSORFLOW_DIR})

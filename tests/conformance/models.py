@@ -100,11 +100,15 @@ class Ranker(tf.Module):
         return {"score": tf.sigmoid(0.1 * together @ self.top)[:, 0]}
 
 
+def save_ranker_of_examples(directory: Path) -> None:
+    module = Ranker()
+    tf.saved_model.save(module, str(directory), signatures=module.serve)
+
+
 def save_ranker(directory: Path) -> None:
     """A ranker exported with late expansion; beside it, the model that it was made of."""
     original = directory.parents[1] / "ranker_of_examples"
-    module = Ranker()
-    tf.saved_model.save(module, str(original), signatures=module.serve)
+    save_ranker_of_examples(original)
     export_saved_model(original, directory, user_features=["user_*"], late=True)
 
 

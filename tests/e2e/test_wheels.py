@@ -1,0 +1,168 @@
+"""Both wheels in an empty environment, installed and used by a user who may do nothing else."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).resolve().parents[2]
+NOBODY = 65534
+READY = re.compile(r"ready: gRPC on ([\d.:]+)")
+USER = {"user_age": 44.0, "user_words": ["red", "blue"]}
+ITEMS = [{"item_id": n, "item_price": [n / 3, 1.0]} for n in range(20)]
+
+
+def reachable_python() -> str:
+    """An interpreter of this version that every user may run."""
+    program = f"import sys; sys.exit(sys.version_info[:2] != {sys.version_info[:2]})"
+    for candidate in (os.path.realpath(sys.executable), "/usr/bin/python3"):
+        try:
+            if run_as_nobody([candidate, "-c", program]).returncode == 0:
+                return candidate
+        except PermissionError:
+            continue
+    pytest.skip(f"no Python {sys.version_info[:2]} that every user may run")
+
+
+def run_as_nobody(command: list[object], **options: object) -> subprocess.CompletedProcess[str]:
+    """Runs a command as another user if this one is root, and as this one if not."""
+    return subprocess.run(
+        [str(part) for part in command], capture_output=True, text=True, **unprivileged(), **options
+    )  # type: ignore[call-overload,no-any-return]
+
+
+def unprivileged() -> dict[str, object]:
+    root = os.getuid() == 0
+    return {"user": NOBODY, "group": NOBODY, "extra_groups": []} if root else {}
+
+
+def requirements(names: list[str]) -> set[str]:
+    """The distributions that these ask for, and so on; `names` may have extras."""
+    found: set[str] = set()
+    waiting = [Requirement(name) for name in names]
+    while waiting:
+        wanted = waiting.pop()
+        name = canonicalize_name(wanted.name)
+        if name in found or name == "wheel":  # the lock leaves it out; nobody imports it
+            continue
+        found.add(name)
+        for line in importlib.metadata.requires(name) or []:
+            requirement = Requirement(line)
+            environments = [{"extra": extra} for extra in wanted.extras] or [{"extra": ""}]
+            marker = requirement.marker
+            if marker is None or any(marker.evaluate(one) for one in environments):
+                waiting.append(requirement)
+    return found - {"colcast"}
+
+
+def link_distribution(name: str, site_packages: Path) -> None:
+    """Puts an installed distribution into another environment; the files stay shared."""
+    distribution = importlib.metadata.distribution(name)
+    for file in distribution.files or []:
+        source = Path(str(distribution.locate_file(file)))
+        if ".." in file.parts or not source.is_file():  # scripts
+            continue
+        target = site_packages / file
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            os.link(source, target)
+        except OSError:
+            shutil.copy2(source, target)
+
+
+@pytest.fixture(scope="module")
+def home() -> Iterator[Path]:
+    """A directory of the unprivileged user's."""
+    directory = Path(tempfile.mkdtemp(prefix="colcast-wheels-"))
+    directory.chmod(0o755)
+    if os.getuid() == 0:
+        os.chown(directory, NOBODY, NOBODY)
+    yield directory
+    shutil.rmtree(directory)
+
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def run(home: Path) -> Run:
+    """Runs a program of the environment that has the wheels, with nothing else in the PATH."""
+    wheels = home / "wheels"
+    subprocess.run([ROOT / "scripts" / "wheels.sh", wheels], check=True, capture_output=True)
+    environment = home / "env"
+    made = run_as_nobody([reachable_python(), "-m", "venv", environment], cwd=home)
+    assert made.returncode == 0, made.stdout + made.stderr
+    (site_packages,) = environment.glob("lib/python*/site-packages")
+    for name in requirements(["colcast[export]"]):  # in place of a download of 300 MB
+        link_distribution(name, site_packages)
+
+    def run_program(name: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+        done = run_as_nobody(
+            [environment / "bin" / name, *arguments],
+            cwd=home, env={"PATH": str(environment / "bin"), "HOME": str(home)},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done
+
+    if os.getuid() == 0:
+        for folder in [site_packages, *(p for p in site_packages.rglob("*") if p.is_dir())]:
+            os.chown(folder, NOBODY, NOBODY)
+    run_program("pip", "install", "--no-index", "--no-deps", *wheels.glob("*.whl"))
+    return run_program
+
+
+@pytest.fixture(scope="module")
+def exported(run: Run, home: Path) -> Path:
+    """A ranker, exported by the installed exporter."""
+    program = (
+        "import pathlib, sys; from tests.conformance.models import save_ranker_of_examples as save;"
+        "save(pathlib.Path(sys.argv[1]))"
+    )
+    command = [sys.executable, "-c", program, home / "model"]
+    subprocess.run(command, check=True, capture_output=True, cwd=ROOT)
+    run(
+        "colcast", "export", "--saved-model", home / "model", "--output", home / "ranker" / "1",
+        "--user-features", "user_*", "--late",
+    )  # fmt: skip
+    return home / "ranker"
+
+
+def test_what_was_exported_is_served_and_ranked(run: Run, home: Path, exported: Path) -> None:
+    (home / "user.json").write_text(json.dumps(USER))
+    (home / "items.jsonl").write_text("".join(json.dumps(item) + "\n" for item in ITEMS))
+    serve = [
+        home / "env" / "bin" / "colcast", "serve", "--host=127.0.0.1", "--port=0",
+        "--model_name=ranker", f"--model_base_path={exported}",
+    ]  # fmt: skip
+    server = subprocess.Popen(
+        [str(part) for part in serve],
+        stderr=subprocess.PIPE, text=True, env={"HOME": str(home)}, **unprivileged(),
+    )  # type: ignore[call-overload]  # fmt: skip
+    try:
+        log = ""
+        while not (ready := READY.search(log)):
+            line = server.stderr.readline()
+            assert line, log
+            log += line
+        ranked = run(
+            "colcast", "rank", "--server", ready[1], "--model", "ranker",
+            "--user", home / "user.json", "--items", home / "items.jsonl", "--top", 5, "--json",
+        )  # fmt: skip
+    finally:
+        server.terminate()
+        server.communicate()
+    scores = [place["score"] for place in json.loads(ranked.stdout)["top"]]
+    assert len(scores) == 5
+    assert scores == sorted(scores, reverse=True)
