@@ -15,7 +15,7 @@ from colcast.export.late._sides import Side, Sides
 _SHAPES = {
     "Bincount": (1,), "BroadcastTo": (1,), "DenseBincount": (1,), "Empty": (0,),
     "EmptyTensorList": (0, 1), "Fill": (0,), "LinSpace": (2,), "OneHot": (1,), "Pad": (1,),
-    "PadV2": (1,), "RaggedTensorToTensor": (0,), "Range": (0, 1, 2), "Reshape": (1,),
+    "PadV2": (1,), "RaggedTensorToTensor": (0, 3), "Range": (0, 1, 2), "Reshape": (1,),
     "ScatterNd": (2,), "SegmentSumV2": (2,), "Slice": (1, 2), "SparseFillEmptyRows": (2,),
     "SparseReduceSum": (2,), "SparseReorder": (2,), "SparseReshape": (1, 2),
     "SparseSegmentMeanWithNumSegments": (3,), "SparseSegmentSqrtNWithNumSegments": (3,),

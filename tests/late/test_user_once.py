@@ -337,3 +337,17 @@ def test_no_candidate_gives_no_row(model: Any) -> None:
     columns = built.rows(1)
     columns |= {"x": np.zeros((0, 6), np.float32), "iid": np.zeros(0, np.int64)}
     assert built.run("columnar_late", columns)["score"].shape == (0, 1)
+
+
+def test_the_users_text_is_split_and_looked_up_once(model: Any) -> None:
+    def build(c: Columns) -> Columns:
+        words = tf.strings.split(tf.strings.lower(c["word"]))
+        ids = tf.strings.to_hash_bucket_fast(words.values, 20)
+        padded = words.with_values(ids).to_tensor(shape=[None, 4])
+        return _mlp(tf.concat([tf.reduce_sum(_table("text", padded), 1), c["x"]], 1))
+
+    built = model(build, COLUMNS, USER)
+    built.check()
+    assert {"StringSplitV2", "RaggedTensorToTensor"} <= set(built.ops("user"))
+    assert built.ops("expand").count("Tile") == 0
+    assert len(built.report.split_products) == 1
