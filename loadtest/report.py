@@ -19,6 +19,7 @@ from colcast.loadtest.series import LeftOut
 
 PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9)
 _TIMELINE_BINS = 60
+_INSTRUCTION_SETS = ("avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "amx_tile")
 
 
 @dataclass
@@ -203,8 +204,9 @@ def timeline(recording: Recording) -> list[dict[str, Any]]:
 
 
 def machine() -> str:
-    """This machine in a few words: processor, cores, memory."""
+    """This machine in a few words: processor, cores, instruction sets, memory."""
     info = Path("/proc/cpuinfo").read_text().splitlines()
+    flags = next((line.split() for line in info if line.startswith("flags")), [])
     models = [line.partition(":")[2].strip() for line in info if line.startswith("model name")]
     memory = next(
         int(line.split()[1])
@@ -213,6 +215,7 @@ def machine() -> str:
     )
     return (
         f"{models[0] if models else platform.machine()}, {len(models)} cores, "
+        f"{' '.join(flag for flag in _INSTRUCTION_SETS if flag in flags) or 'no AVX2'}, "
         f"{memory / 1024**2:.0f} GiB, Linux {platform.release().split('-')[0]}"
     )
 
