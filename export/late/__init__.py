@@ -2,9 +2,9 @@
 
 `add_late_signature` adds, beside a columnar signature, one whose user inputs have one row and whose
 graph repeats tensors only where user and items meet. The way there, file by file: `_sides` (which
-ops may run at one row; for an exact signature `_exact_ops` decides, too), `_look` and `_findings`
-(which tensors can be repeated, found by running), `_late_graph` with `_rules`, `_split` and
-`_products` (the new nodes), `_proof`, `_report`.
+ops may run at one row), `_frontier` with `_findings` (which tensors can be repeated, found by
+running), `_late_graph` with `_rules`, `_split` and `_products` (the new nodes), `_proof` and
+`_report`; `_ops` is all that is known of ops by their type.
 """
 
 from colcast.export.late._add import add_late_signature

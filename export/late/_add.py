@@ -8,11 +8,10 @@ from typing import Any
 import tensorflow as tf
 from colcast.export._errors import ExportError
 from colcast.export.late import _rules
-from colcast.export.late._distrust import distrust
 from colcast.export.late._findings import REPEATS, Probe
 from colcast.export.late._flat_graph import FlatGraph, GraphDef, NodeDef, producer
+from colcast.export.late._frontier import find_frontier
 from colcast.export.late._late_graph import LateGraph
-from colcast.export.late._look import look
 from colcast.export.late._products import Products
 from colcast.export.late._proof import prove
 from colcast.export.late._report import LateReport
@@ -89,8 +88,7 @@ def add_late_signature(
         exact=exact,
     )
     tolerance = 0.0 if exact else tolerance
-    looked = look(session, signature, sides, users, requests, tolerance)
-    findings = distrust(graph, sides, looked)
+    findings = find_frontier(session, graph, signature, sides, users, requests, tolerance)
     late = LateGraph(graph, sides, findings, signature, session, late_signature)
     late.place_inputs(signature)
     products = Products(late, Splits(late), most_constant_bytes)

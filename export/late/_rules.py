@@ -9,23 +9,15 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import tensorflow as tf
-from colcast.export.late._exact_ops import EXACT_OPS
 from colcast.export.late._flat_graph import NodeDef, attribute, data_inputs
 from colcast.export.late._late_graph import LateGraph
-
-_BROADCASTING = {
-    "Add", "AddV2", "Atan2", "BatchMatMulV2", "BatchMatMulV3", "BitwiseAnd", "BitwiseOr",
-    "BitwiseXor", "Div", "DivNoNan", "Equal", "FloorDiv", "FloorMod", "Greater", "GreaterEqual",
-    "Less", "LessEqual", "LogicalAnd", "LogicalOr", "Maximum", "Minimum", "Mod", "Mul", "MulNoNan",
-    "NotEqual", "Pow", "RealDiv", "SelectV2", "SquaredDifference", "Sub", "TruncateDiv",
-    "TruncateMod", "Xdivy", "Xlogy",
-}  # fmt: skip
+from colcast.export.late._ops import BROADCASTING, EXACT
 
 
 def broadcast(late: LateGraph, node: NodeDef) -> bool:
     """Leaves the repetition to an op that repeats a first dimension of 1 by itself."""
     inputs = data_inputs(node)
-    if node.op not in _BROADCASTING:
+    if node.op not in BROADCASTING:
         return False
     ranks = {late.rank(tensor) for tensor in inputs if late.is_item_rows(tensor)}
     once = {tensor for tensor in inputs if late.is_user_row(tensor) and late.rank(tensor) in ranks}
@@ -37,7 +29,7 @@ def broadcast(late: LateGraph, node: NodeDef) -> bool:
 
 def broadcast_exactly(late: LateGraph, node: NodeDef) -> bool:
     """Like `broadcast`, for ops of which every element is the same to the last bit."""
-    return node.op in EXACT_OPS and broadcast(late, node)
+    return node.op in EXACT and broadcast(late, node)
 
 
 def concat(late: LateGraph, node: NodeDef) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from colcast.export.late._flat_graph import FlatGraph, control_inputs, data_inputs, producer
-from colcast.export.late._op_traits import (
+from colcast.export.late._ops import (
     TF1_CONTROL_FLOW,
     has_effect,
     may_fail,

@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 from colcast.export.late._flat_graph import NodeDef, data_inputs
 from colcast.export.late._late_graph import LateGraph
+from colcast.export.late._ops import FOR_EACH_ELEMENT, OF_TWO_ELEMENTS
 from colcast.export.late._requests import Array
 
 
@@ -46,15 +47,6 @@ class Split:
         )
 
 
-_FOR_EACH_ELEMENT = {
-    "Abs", "Cast", "CheckNumerics", "Elu", "Erf", "Exp", "Expm1", "Floor", "Identity", "IsNan",
-    "LeakyRelu", "Log", "Log1p", "Neg", "PreventGradient", "Reciprocal", "Relu", "Relu6", "Round",
-    "Rsqrt", "Selu", "Sigmoid", "Sign", "Snapshot", "Softplus", "Softsign", "Sqrt", "Square",
-    "StopGradient", "Tanh",
-}  # fmt: skip
-_OF_TWO = {"Add", "AddV2", "BiasAdd", "Div", "Maximum", "Minimum", "Mul", "RealDiv", "Sub"}
-
-
 class Splits:
     """The split tensors of a graph, found by following it in its order."""
 
@@ -74,9 +66,9 @@ class Splits:
         found = None
         if node.op == "ConcatV2":
             found = self._cut(node)
-        elif node.op in _OF_TWO and len(inputs) == 2:
+        elif node.op in OF_TWO_ELEMENTS and len(inputs) == 2:
             found = self._of_two(node, inputs)
-        elif split and node.op in _FOR_EACH_ELEMENT:
+        elif split and node.op in FOR_EACH_ELEMENT:
             found = self._halves(node, split, [split.user], [split.items])
         elif split and self._changes_nothing(node, inputs):
             found = split

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import tensorflow as tf
 from colcast.export._columns import scope_name
-from colcast.export.late._distrust import distrust
 from colcast.export.late._emitter import Emitter
 from colcast.export.late._findings import Finding, Findings, Kind, Probe
 from colcast.export.late._flat_graph import (
@@ -16,6 +15,7 @@ from colcast.export.late._flat_graph import (
     data_inputs,
     producer,
 )
+from colcast.export.late._frontier import distrust
 from colcast.export.late._requests import Columns
 from colcast.export.late._sides import Sides
 from colcast.export.parts._independence import classify_rows

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 from colcast.export import ExportError
 from colcast.export.late import add_late_signature
-from colcast.export.late._exact_ops import EXACT_OPS
+from colcast.export.late._ops import EXACT
 
 from .conftest import Columns, variable
 
@@ -73,7 +73,7 @@ def test_every_output_is_equal_to_the_last_bit(
     built = model(build, COLUMNS, USER, exact=True)
     built.check()
     assert built.report.user_ops > 0
-    assert set(built.ops("user")) <= EXACT_OPS
+    assert set(built.ops("user")) <= EXACT
     assert not built.ops("split")
     assert {d for by_output in built.report.proof.values() for d in by_output.values()} == {0.0}
 
