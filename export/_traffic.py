@@ -39,9 +39,10 @@ class Traffic:
             yield rows_of(request, features)
 
     def features(self) -> Iterator[list[dict[str, bytes]]]:
-        """The features of the rows of each request, each serialized."""
+        """The features of the rows of each request, each serialized; single rows are requests."""
         for request in self.requests:
-            yield [_features(serialized) for serialized in request]
+            rows = [_features(serialized) for serialized in request]
+            yield from [rows] if self.has_requests else [[row] for row in rows]
 
     def constant_features(self) -> tuple[str, ...]:
         """Names of the features that are the same on every row of every request, sorted.

@@ -56,10 +56,10 @@ TAKE_DENSE_SHAPES = {
 PICK_SIZES = {"GatherV2", "Slice", "SplitV", "StridedSlice", "Unpack"}
 
 # Exact: the same bits for a row, whether it comes alone or among N. They copy, look up, hash,
-# compare, or do for each element what IEEE 754 rounds in one way only. What is not here may not: a matrix
-# product or a sum over a row is added up in another order at another shape, and exp, log and their
-# like round differently in a vector register and beside it. Sums over segments are added row by row
-# (TensorFlow's core/kernels/segment_reduction_ops_impl.h).
+# compare, or do for each element what IEEE 754 rounds in one way only. What is not here may not: a
+# matrix product or a sum over a row is added up in another order at another shape, and exp, log and
+# their like round differently in a vector register and beside it. Sums over segments are added row
+# by row (TensorFlow's core/kernels/segment_reduction_ops_impl.h).
 
 _EXACT_SHAPES = {
     "BroadcastTo", "Concat", "ConcatV2", "EnsureShape", "ExpandDims", "Fill", "Identity",
