@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 import tensorflow as tf
 from colcast.client import AsyncRankingClient, RankingClient, ServerError
+from colcast.client._transport import PREDICT
 from colcast.server import ServerProcess
 from tensorflow_serving.apis import input_pb2, predict_pb2
 
@@ -145,6 +146,30 @@ def test_several_users_and_prepared_items(client: RankingClient, target: Any) ->
     for one, user, rows in zip(found, (users[0], users[1], users[0]), items, strict=True):
         alone = client.rank(user, rows, target=target, outputs=["scores"])
         np.testing.assert_array_equal(one.scores, alone.scores)
+
+
+@pytest.mark.parametrize("target", ["auto", "late", "columnar"])
+def test_several_users_take_one_request(
+    client: RankingClient, target: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent = []
+    monkeypatch.setattr(client._transport, "call", _recorded(client._transport.call, sent))
+    users = [{**USER, "age": age, "history": [1] * age} for age in range(5)]
+    found = client.rank_many([(user, ITEMS) for user in users], target=target, outputs=["scores"])
+    assert sent.count(PREDICT) == 1
+    for one, user in zip(found, users, strict=True):
+        alone = client.rank(user, ITEMS, target=target, outputs=["scores"])
+        np.testing.assert_array_equal(one.scores, alone.scores)
+
+
+def _recorded(call: Any, sent: list[str]) -> Any:
+    """The call, its method noted."""
+
+    def noted(what: Any, *args: Any) -> Any:
+        sent.append(what.method)
+        return call(what, *args)
+
+    return noted
 
 
 def test_a_user_sent_ahead_changes_no_score(client: RankingClient) -> None:
