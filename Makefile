@@ -26,14 +26,17 @@ test: environment setup-estimator
 lint: environment
 	@scripts/lint.sh
 
-bench: setup
-	@scripts/setup.sh wire_benchmark expansion_rule_benchmark
+# The graph alone is measured by engine_benchmark, without a server around it.
+MEASURED = colcast_model_server colcast_engine engine_benchmark
+bench:
+	@scripts/setup.sh $(MEASURED) wire_benchmark expansion_rule_benchmark
 	@build/server/serving_patches/expansion_rule_benchmark
 	@build/server/bin/wire_benchmark
 	@.venv/bin/python -m tests.client.bench_encoding
 	@.venv/bin/python -m colcast.loadtest.bench
 
-bench-zoo: setup
+bench-zoo:
+	@scripts/setup.sh $(MEASURED)
 	@.venv/bin/python -m colcast.loadtest.bench --papers
 
 bench-states: setup
