@@ -15,16 +15,16 @@ from colcast.export._folder import (
     written_beside,
 )
 from colcast.export._generate import RowSource
-from colcast.export._mend import mend_variables
+from colcast.export._loaded_model import LoadedModel, loaded
 from colcast.export._object_graph import publish_signature
 from colcast.export._parity import Parity, prove_parse
 from colcast.export._report import ExportReport, SignatureReport, write_report
 from colcast.export._serving_default import make_default
 from colcast.export._signature import Conversion, add_columnar_signature
 from colcast.export._traffic import read_traffic
-from colcast.export._trial import Trial, loaded
 from colcast.export._user_side import context_features as find_context_features
 from colcast.export._user_side import mark_user_features
+from colcast.export._variables import fill_variables
 from colcast.export._vocabulary import known_values
 from colcast.export._warmup import EVERY_SERVER, NATIVE_SERVER, write_warmup
 from colcast.export.late import LateReport
@@ -94,7 +94,7 @@ def export_saved_model(
     proto = read_saved_model(source)
     with written_beside(source, target) as folder:
         meta_graph = choose_meta_graph(proto, tags)
-        mended = mend_variables(meta_graph)
+        mended = fill_variables(meta_graph)
         conversions = [
             add_columnar_signature(meta_graph, old, new) for old, new in new_names(signatures)
         ]
@@ -114,16 +114,16 @@ def export_saved_model(
             with loaded(folder, tags) as session:
                 for conversion in conversions:
                     rows = sources[conversion.name]
-                    trial = Trial(session, meta_graph, conversion, rows, traffic)
-                    parity = trial.parity()
+                    model = LoadedModel(session, meta_graph, conversion, rows, traffic)
+                    parity = model.parity()
                     made = (
-                        _add_late(trial, conversion, context, tolerance, always=exact == "always")
+                        _add_late(model, conversion, context, tolerance, always=exact == "always")
                         if late
                         else ()
                     )
                     reports.append(SignatureReport.of(conversion, parity, *made))
-                    logs += trial.warmup(warmup)
-                    logs_once += trial.warmup_once(warmup, reports[-1].once)
+                    logs += model.warmup(warmup)
+                    logs_once += model.warmup_once(warmup, reports[-1].once)
         else:
             note = f"the variables ({size / 2**20:,.0f} MB) are not loaded to compare scores"
             reports = [SignatureReport.of(c, Parity(note=note)) for c in conversions]
@@ -171,7 +171,7 @@ def new_names(signatures: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _add_late(
-    trial: Trial,
+    model: LoadedModel,
     conversion: Conversion,
     context: Sequence[str],
     tolerance: float,
@@ -179,9 +179,9 @@ def _add_late(
     always: bool,
 ) -> tuple[LateReport, LateReport | str, PartsReport]:
     name = f"{conversion.name}_late"
-    late = trial.add_late(name, tolerance)
-    exact = trial.add_exact(f"{conversion.name}_exact", always=always)
-    return late, exact, trial.add_parts(name, context, tolerance)
+    late = model.add_late(name, tolerance)
+    exact = model.add_exact(f"{conversion.name}_exact", always=always)
+    return late, exact, model.add_parts(name, context, tolerance)
 
 
 def _publish(meta_graph: Any, reports: Sequence[SignatureReport], default: str | None) -> None:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from colcast.export._convert import new_names
 from colcast.export._folder import check_size, choose_meta_graph, read_saved_model
-from colcast.export._mend import mend_variables
 from colcast.export._object_graph import publish_signature
 from colcast.export._parity import Parity
 from colcast.export._report import SignatureReport, features_table
 from colcast.export._signature import add_columnar_signature
 from colcast.export._user_side import mark_user_features
+from colcast.export._variables import fill_variables
 from rich.console import Console
 
 _NOT_COMPARED = Parity(note="no export has run")
@@ -73,7 +73,7 @@ def plan_export(
     proto = read_saved_model(saved_model)
     meta_graph = choose_meta_graph(proto, tags)
     present = sorted(key for key in meta_graph.signature_def if not key.startswith("__"))
-    mended = mend_variables(meta_graph)
+    mended = fill_variables(meta_graph)
     names = new_names(signatures)
     conversions = [add_columnar_signature(meta_graph, old, new) for old, new in names]
     conversions = mark_user_features(conversions, user_features, None)

@@ -17,7 +17,7 @@ REPEATS = (2, 3, 64)
 """How often a user row is repeated to see what a tensor does; 64 shows what small counts hide."""
 
 
-class Kind(enum.Enum):
+class RowKind(enum.Enum):
     """How a tensor follows the number of rows."""
 
     ROW = "row-like"  # N times the rows it has at one row, each block like the first
@@ -38,7 +38,7 @@ class Finding:
             is a number of rows or a statistic over them, and no index.
     """
 
-    kind: Kind
+    kind: RowKind
     shape: tuple[int | None, ...] | None = None
     axis: int = 0
     reason: str = ""
@@ -46,7 +46,7 @@ class Finding:
 
     def is_one_row(self, rank: int | None = None) -> bool:
         """Whether it has exactly one row a candidate (and that rank)."""
-        if self.kind is not Kind.ROW or self.axis or not self.shape or self.shape[0] != 1:
+        if self.kind is not RowKind.ROW or self.axis or not self.shape or self.shape[0] != 1:
             return False
         return rank is None or rank == len(self.shape)
 
@@ -122,7 +122,7 @@ def follow_rows(probe: Probe, requests: Mapping[int, Request]) -> Findings:
         for tensor, value in probe(request.repeated(rows)).items():
             scales = value.ndim > 0 and value.shape[0] > 0 and value.shape[0] % rows == 0
             shape = (value.shape[0] // rows, *value.shape[1:]) if scales else value.shape
-            finding = Finding(Kind.ROW if scales else Kind.OTHER, shape)
+            finding = Finding(RowKind.ROW if scales else RowKind.OTHER, shape)
             found[tensor] = _merged(found[tensor], finding) if tensor in found else finding
     return found
 
@@ -130,9 +130,9 @@ def follow_rows(probe: Probe, requests: Mapping[int, Request]) -> Findings:
 def _classify(single: Array, many: Mapping[int, Array], tolerance: float) -> Finding:
     if all(_equal(single, value, tolerance) for value in many.values()):
         empty = single.ndim > 0 and single.shape[0] == 0
-        return Finding(Kind.CONSTANT, single.shape, reason=_EMPTY if empty else "")
+        return Finding(RowKind.CONSTANT, single.shape, reason=_EMPTY if empty else "")
     is_float = single.dtype.kind in "fc"
-    other = Finding(Kind.OTHER, single.shape, counts_rows=is_float)
+    other = Finding(RowKind.OTHER, single.shape, counts_rows=is_float)
     if all(value.shape == single.shape for value in many.values()):
         reason = f"changes with the rows{_values(single, many)}"
         return replace(other, reason=reason, counts_rows=True)
@@ -144,7 +144,7 @@ def _classify(single: Array, many: Mapping[int, Array], tolerance: float) -> Fin
         if not _equal(np.concatenate([single] * rows, axis), value, tolerance):
             seen = _values(single, {rows: value})
             return replace(other, reason=f"rows differ at {rows} rows{seen}")
-    return Finding(Kind.ROW, single.shape, axis)
+    return Finding(RowKind.ROW, single.shape, axis)
 
 
 def _growing_axis(single: Array, many: Mapping[int, Array]) -> int | None:
@@ -168,18 +168,18 @@ def _merged(one: Finding, other: Finding) -> Finding:
         pairs = zip(one.shape, other.shape, strict=True)
         shape = tuple(a if a == b else None for a, b in pairs)
     if shape is None:
-        return Finding(Kind.OTHER, reason="its rank differs from request to request")
+        return Finding(RowKind.OTHER, reason="its rank differs from request to request")
     for first, second in ((one, other), (other, one)):
-        if first.kind is Kind.OTHER or second.reason == _EMPTY:
+        if first.kind is RowKind.OTHER or second.reason == _EMPTY:
             return replace(first, shape=shape)
     if (one.kind, one.axis) != (other.kind, other.axis):
-        return Finding(Kind.OTHER, shape, reason="row-like for one user, not for another")
+        return Finding(RowKind.OTHER, shape, reason="row-like for one user, not for another")
     return replace(one, shape=shape)
 
 
 def _settled(finding: Finding) -> Finding:
-    if finding.kind is Kind.CONSTANT and finding.reason == _EMPTY:
-        return replace(finding, kind=Kind.OTHER)
+    if finding.kind is RowKind.CONSTANT and finding.reason == _EMPTY:
+        return replace(finding, kind=RowKind.OTHER)
     return finding
 
 

@@ -14,16 +14,16 @@ import tensorflow as tf
 from colcast.export.late._findings import (
     Finding,
     Findings,
-    Kind,
     Probe,
+    RowKind,
     classify_user,
     follow_rows,
 )
 from colcast.export.late._flat_graph import FlatGraph, NodeDef, data_inputs, producer
+from colcast.export.late._late_signature import Signature
 from colcast.export.late._ops import PICK_SIZES, SHAPE_INPUTS, TAKE_DENSE_SHAPES
 from colcast.export.late._requests import Request, Requests
-from colcast.export.late._sides import Side, Sides
-from colcast.export.late._signature import Signature
+from colcast.export.late._sides import OpSide, Sides
 
 _CANDIDATES = (2, 5)  # numbers of candidates at which item tensors are watched
 
@@ -75,19 +75,19 @@ def distrust(graph: FlatGraph, sides: Sides, findings: Findings) -> Findings:
     for tensor in findings:
         outputs.setdefault(producer(tensor), []).append(tensor)
     for name, node in graph.nodes.items():
-        if sides.of[name] is not Side.USER:
+        if sides.of[name] is not OpSide.USER:
             continue
         computed = _computes_from(counts, node)
         picks = node.op in PICK_SIZES and graph.nodes[producer(node.input[0])].op == "Shape"
         for tensor in outputs.get(name, ()):
             finding = findings[tensor]
-            if picks and finding.kind is Kind.CONSTANT:
+            if picks and finding.kind is RowKind.CONSTANT:
                 continue
             if computed or finding.counts_rows:
                 counts.add(tensor)
-            if computed and finding.kind is not Kind.OTHER:
+            if computed and finding.kind is not RowKind.OTHER:
                 reason = "computed from a number of rows"
-                corrected[tensor] = replace(finding, kind=Kind.OTHER, reason=reason)
+                corrected[tensor] = replace(finding, kind=RowKind.OTHER, reason=reason)
     return corrected
 
 
@@ -109,11 +109,11 @@ def _watch(
 ) -> Findings:
     placeholders = {producer(tensor) for tensor in signature.inputs.values()}
     nodes = [name for name in sides.of if name not in placeholders]
-    user = [n for n in nodes if sides.of[n] is Side.USER and n in sides.from_user]
-    items = [n for n in nodes if sides.of[n] is Side.ITEM and n not in sides.unsteady]
-    waiting = [n for n in nodes if sides.of[n] is Side.USER and n not in sides.from_user]
+    user = [n for n in nodes if sides.of[n] is OpSide.USER and n in sides.from_user]
+    items = [n for n in nodes if sides.of[n] is OpSide.ITEM and n not in sides.unsteady]
+    waiting = [n for n in nodes if sides.of[n] is OpSide.USER and n not in sides.from_user]
     findings = _placeholders(session.graph, signature)
-    findings |= {t: Finding(Kind.CONSTANT) for t in _outputs(session.graph, waiting)}
+    findings |= {t: Finding(RowKind.CONSTANT) for t in _outputs(session.graph, waiting)}
     if user_tensors := _outputs(session.graph, user):
         probe = Probe(session, signature.inputs, user_tensors)
         findings |= classify_user(probe, users, tolerance)
@@ -128,9 +128,9 @@ def _placeholders(graph: tf.Graph, signature: Signature) -> Findings:
     for tensor in signature.inputs.values():
         shape = graph.get_tensor_by_name(tensor).shape
         if tensor in signature.shared.values():
-            findings[tensor] = Finding(Kind.CONSTANT)
+            findings[tensor] = Finding(RowKind.CONSTANT)
         else:
-            findings[tensor] = Finding(Kind.ROW, (1, *shape.as_list()[1:]))
+            findings[tensor] = Finding(RowKind.ROW, (1, *shape.as_list()[1:]))
     return findings
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 from colcast.export._columns import scope_name
 from colcast.export.late._emitter import Emitter
-from colcast.export.late._findings import Finding, Findings, Kind
+from colcast.export.late._findings import Finding, Findings, RowKind
 from colcast.export.late._flat_graph import (
     FlatGraph,
     GraphDef,
@@ -22,9 +22,9 @@ from colcast.export.late._flat_graph import (
     data_inputs,
     producer,
 )
+from colcast.export.late._late_signature import Signature
 from colcast.export.late._requests import Array
-from colcast.export.late._sides import Side, Sides
-from colcast.export.late._signature import Signature
+from colcast.export.late._sides import OpSide, Sides
 
 
 class LateGraph:
@@ -62,13 +62,13 @@ class LateGraph:
 
     # What is known of a tensor of the original graph.
 
-    def side(self, tensor: str) -> Side:
+    def side(self, tensor: str) -> OpSide:
         """The side of the op that makes the tensor."""
         return self._sides.of[producer(tensor)]
 
     def finding(self, tensor: str) -> Finding:
         """What running showed; OTHER for what was not looked at."""
-        return self.findings.get(tensor, Finding(Kind.OTHER))
+        return self.findings.get(tensor, Finding(RowKind.OTHER))
 
     def rank(self, tensor: str) -> int | None:
         """The number of dimensions that running showed."""
@@ -93,7 +93,7 @@ class LateGraph:
 
     def is_fixed(self, tensor: str) -> bool:
         """Whether the tensor has the same value in every request: constants and variables."""
-        return self.side(tensor) is Side.FREE and producer(tensor) not in self._sides.pinned
+        return self.side(tensor) is OpSide.FREE and producer(tensor) not in self._sides.pinned
 
     def value(self, tensor: str) -> Array:
         """The value of a fixed tensor."""
@@ -113,11 +113,11 @@ class LateGraph:
 
     def is_user_row(self, tensor: str, rank: int | None = None) -> bool:
         """Whether it is of the user's side and has one row (and that rank)."""
-        return self.side(tensor) is Side.USER and self.finding(tensor).is_one_row(rank)
+        return self.side(tensor) is OpSide.USER and self.finding(tensor).is_one_row(rank)
 
     def is_item_rows(self, tensor: str, rank: int | None = None) -> bool:
         """Whether it is of the item side and has one row a candidate (and that rank)."""
-        return self.side(tensor) is Side.ITEM and self.finding(tensor).is_one_row(rank)
+        return self.side(tensor) is OpSide.ITEM and self.finding(tensor).is_one_row(rank)
 
     # Its name in the new graph.
 
@@ -125,22 +125,22 @@ class LateGraph:
         """The tensor at one row; of the user's side or free."""
         if producer(tensor) in self._inputs:
             return self._read[tensor]
-        return tensor if self.side(tensor) is Side.FREE else self.emit.name("user", tensor)
+        return tensor if self.side(tensor) is OpSide.FREE else self.emit.name("user", tensor)
 
     def many(self, tensor: str) -> str:
         """The tensor at N rows."""
         if tensor in self._replaced:
             return self._replaced[tensor]
         side, finding = self.side(tensor), self.finding(tensor)
-        if side is Side.FREE:
+        if side is OpSide.FREE:
             return tensor
         if tensor in self._item_inputs:
             return self._read[tensor]
-        if side is Side.ITEM and producer(tensor) not in self._inputs:
+        if side is OpSide.ITEM and producer(tensor) not in self._inputs:
             return self.emit.name("item", tensor)
-        if finding.kind is Kind.CONSTANT:
+        if finding.kind is RowKind.CONSTANT:
             return self.once(tensor)
-        if finding.kind is Kind.OTHER:
+        if finding.kind is RowKind.OTHER:
             return self.emit.name("item", tensor)
         if tensor not in self._expanded:
             rank, dtype = len(finding.shape or ()), self.dtype(tensor)
@@ -218,13 +218,13 @@ class LateGraph:
 
     def write_user(self, node: NodeDef) -> None:
         """Writes a node of the user's side: at one row and, where it is neither, at N."""
-        sources = [c for c in self._awaited(node) if self._sides.of[c] is not Side.ITEM]
+        sources = [c for c in self._awaited(node) if self._sides.of[c] is not OpSide.ITEM]
         controls = [self._control(source, self.once) for source in sources]
         inputs = [self.once(tensor) for tensor in data_inputs(node)]
         self.emit.copy(node, self.emit.name("user", node.name), inputs, controls)
         if node.name not in self._again:
             return
-        if node.op == "Shape" and self.finding(data_inputs(node)[0]).kind is Kind.ROW:
+        if node.op == "Shape" and self.finding(data_inputs(node)[0]).kind is RowKind.ROW:
             self._scaled_shape(node)
         else:
             self.write_item(node)
@@ -240,7 +240,7 @@ class LateGraph:
         return [source for source in control_inputs(node) if source in self._sides.awaited]
 
     def _control(self, node: str, version: Callable[[str], str]) -> str:
-        if self._sides.of[node] is Side.USER:
+        if self._sides.of[node] is OpSide.USER:
             version = self.once
         return producer(version(f"{node}:0"))
 
@@ -262,11 +262,11 @@ class LateGraph:
 
         def read(tensors: Sequence[str]) -> None:
             for tensor in tensors:
-                if self.side(tensor) is Side.USER and self.finding(tensor).kind is Kind.OTHER:
+                if self.side(tensor) is OpSide.USER and self.finding(tensor).kind is RowKind.OTHER:
                     again.add(producer(tensor))
 
         read(outputs)
         for name, node in reversed(graph.nodes.items()):
-            if self._sides.of[name] is Side.ITEM or name in again:
+            if self._sides.of[name] is OpSide.ITEM or name in again:
                 read(data_inputs(node))
         return again

@@ -14,7 +14,7 @@ _SMALL = 100  # what is below counts as a small number
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Columns = Mapping[str, Array]
-RowSource = Callable[[int], Columns]
+DrawRows = Callable[[int], Columns]
 """Gives that many rows of every input of the columnar signature, different ones on each call."""
 
 
@@ -69,7 +69,7 @@ class Requests:
 
     def __init__(
         self,
-        source: RowSource,
+        source: DrawRows,
         user: Collection[str],
         items: Collection[str],
         run: Callable[[Columns], object],

@@ -15,7 +15,7 @@ from colcast.export.late._ops import (
 )
 
 
-class Side(enum.Enum):
+class OpSide(enum.Enum):
     """Where an op of the signature belongs."""
 
     FREE = "free"  # reads neither user nor items: weights, tables, constants
@@ -41,7 +41,7 @@ class Sides:
             outputs have to wait for them instead.
     """
 
-    of: dict[str, Side] = field(default_factory=dict)
+    of: dict[str, OpSide] = field(default_factory=dict)
     from_user: set[str] = field(default_factory=set)
     held: dict[str, str] = field(default_factory=dict)
     unsteady: set[str] = field(default_factory=set)
@@ -89,9 +89,9 @@ def sort_sides(
         if reason and name in sides.from_user and name not in from_items:
             sides.held[name] = reason
         sides.of[name] = _side(name, every, sides, from_items)
-        if sides.of[name] is Side.USER:
+        if sides.of[name] is OpSide.USER:
             awaited = [c for c in control_inputs(node) if c in sides.awaited]
-            sides.late_controls += [c for c in awaited if sides.of[c] is Side.ITEM]
+            sides.late_controls += [c for c in awaited if sides.of[c] is OpSide.ITEM]
     return sides
 
 
@@ -101,11 +101,11 @@ def _spread(name: str, sources: set[str], marked: set[str], *, start: bool = Fal
         marked.add(name)
 
 
-def _side(name: str, sources: set[str], sides: Sides, from_items: set[str]) -> Side:
+def _side(name: str, sources: set[str], sides: Sides, from_items: set[str]) -> OpSide:
     reads_inputs = name in sides.from_user or name in from_items
-    all_free = all(sides.of.get(source) is Side.FREE for source in sources)
+    all_free = all(sides.of.get(source) is OpSide.FREE for source in sources)
     if not reads_inputs and all_free and name not in sides.unsteady:
-        return Side.FREE
+        return OpSide.FREE
     if name in from_items or name in sides.pinned:
-        return Side.ITEM
-    return Side.USER
+        return OpSide.ITEM
+    return OpSide.USER

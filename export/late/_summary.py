@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 
 import tensorflow as tf
-from colcast.export.late._findings import Kind
+from colcast.export.late._findings import RowKind
 from colcast.export.late._flat_graph import FlatGraph, GraphDef, data_inputs, producer
 from colcast.export.late._late_graph import LateGraph
+from colcast.export.late._late_report import FrontierTensor, LateReport
+from colcast.export.late._late_signature import Signature
 from colcast.export.late._products import Products
 from colcast.export.late._proof import Differences
-from colcast.export.late._report import FrontierTensor, LateReport
 from colcast.export.late._requests import Request
-from colcast.export.late._sides import Side, Sides
-from colcast.export.late._signature import Signature
+from colcast.export.late._sides import OpSide, Sides
 from colcast.export.late._timing import op_times
 
 
@@ -29,7 +29,7 @@ class Summary:
         names = {node.name for node in added.node}
         self._nodes, self._sides, self._late = graph.nodes, sides, late
         ops = [name for name in graph.nodes if not late.is_input(name)]
-        self._ops = sum(sides.of[name] is not Side.FREE for name in ops)
+        self._ops = sum(sides.of[name] is not OpSide.FREE for name in ops)
         self.moved = {
             name
             for name in ops
@@ -39,7 +39,7 @@ class Summary:
         self.refused = dict(sides.held) | {
             name: late.finding(f"{name}:0").reason or "not looked at"
             for name, side in sides.of.items()
-            if side is Side.USER and late.emit.name("item", name) in names
+            if side is OpSide.USER and late.emit.name("item", name) in names
         }
 
     def suspect(self) -> str:
@@ -116,7 +116,7 @@ class Summary:
                 readers.setdefault(source, set()).add(node.name)
         found = []
         for name, side in self._sides.of.items():
-            for tensor in self._late.outputs(name) if side is Side.USER else ():
+            for tensor in self._late.outputs(name) if side is OpSide.USER else ():
                 read_by = readers.get(self._late.once(tensor), ())
                 how = {self._how(tensor, folder) for folder in map(emit.folder, read_by)} - {""}
                 if how:
@@ -130,7 +130,7 @@ class Summary:
             return "split"
         if folder not in ("item", "outputs"):
             return ""
-        kinds = {Kind.CONSTANT: "constant", Kind.ROW: "broadcast", Kind.OTHER: "shape"}
+        kinds = {RowKind.CONSTANT: "constant", RowKind.ROW: "broadcast", RowKind.OTHER: "shape"}
         return kinds[self._late.finding(tensor).kind]
 
     def _tensor(self, tensor: str, how: str) -> FrontierTensor:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
+from colcast.export.late._late_signature import Signature
 from colcast.export.late._requests import Columns
-from colcast.export.late._signature import Signature
 
 _RUNS = 15
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from colcast.export.late._findings import Kind
+from colcast.export.late._findings import RowKind
 from colcast.export.late._flat_graph import (
     FlatGraph,
     NodeDef,
@@ -12,7 +12,7 @@ from colcast.export.late._flat_graph import (
     producer,
 )
 from colcast.export.parts._part import PartGraph
-from colcast.export.parts._sides import Part, PartSides
+from colcast.export.parts._part_of_op import Part, PartSides
 
 ROWS = "expand/rows:0"
 """The late signature's number of candidates; in the pair part, candidates per row of the user."""
@@ -83,7 +83,7 @@ def find_boundary(
             need(name)
             return
         finding = parts[part].finding(tensor)
-        if finding.kind is Kind.ROW:
+        if finding.kind is RowKind.ROW:
             states[part].add(tensor)
         elif _is_known_shape(graph.nodes[name], parts[part]):
             boundary.shapes.add(name)
@@ -135,4 +135,4 @@ def _is_known_shape(node: NodeDef, part: PartGraph) -> bool:
     if node.op != "Shape":
         return False
     finding = part.finding(data_inputs(node)[0])
-    return finding.kind is Kind.ROW and None not in (finding.shape or (None,))
+    return finding.kind is RowKind.ROW and None not in (finding.shape or (None,))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from colcast.export._errors import ExportError
-from colcast.export.late._findings import Finding, Findings, Kind, Probe, _equal, _merged
+from colcast.export.late._findings import Finding, Findings, Probe, RowKind, _equal, _merged
 from colcast.export.late._requests import Array, Columns, trimmed
 
 _ALONE = 3  # rows of a batch that are run alone
@@ -64,9 +64,9 @@ class _Batch:
         whole = self.whole[tensor]
         ones = [run[tensor] for run in self.alone]
         finding = _classify(whole, ones, len(self.order) - 1, tolerance)
-        if finding.kind is not Kind.ROW:
+        if finding.kind is not RowKind.ROW:
             return finding
-        other = Finding(Kind.OTHER, finding.shape, counts_rows=True)
+        other = Finding(RowKind.OTHER, finding.shape, counts_rows=True)
         if not _same_without_padding(ones, [run[tensor] for run in self.trimmed], tolerance):
             return replace(other, reason=_PADDING)
         if not _same_rows(self.mixed[tensor], whole, self.order, tolerance):
@@ -99,7 +99,7 @@ def _run(probe: Probe, draw: Callable[[int], Columns], rows: int) -> _Batch:
 def _together(one: Finding, other: Finding) -> Finding:
     """One finding for two batches; what counts rows does so in every batch."""
     merged = _merged(one, other)
-    if one.kind is other.kind is Kind.OTHER:
+    if one.kind is other.kind is RowKind.OTHER:
         return replace(merged, counts_rows=one.counts_rows and other.counts_rows)
     return merged
 
@@ -109,19 +109,19 @@ def _classify(whole: Array, ones: list[Array], rows: int, tolerance: float) -> F
     is_float = whole.dtype.kind in "fc"
     if all(one.shape == whole.shape for one in ones) and rows > 1:
         if all(_equal(one, whole, tolerance) for one in ones):
-            return Finding(Kind.OTHER, shape, reason="the same in every row")
+            return Finding(RowKind.OTHER, shape, reason="the same in every row")
         return Finding(
-            Kind.OTHER, shape, reason="changes with the rows of its batch", counts_rows=True
+            RowKind.OTHER, shape, reason="changes with the rows of its batch", counts_rows=True
         )
     if whole.ndim and whole.shape[0] == rows and all(_fits(one, whole) for one in ones):
         for row, one in enumerate(ones):
             inside = whole[row : row + 1][tuple(slice(0, size) for size in one.shape)]
             if not _equal(one, inside, tolerance):
                 reason = f"row {row} of {rows} is another one alone"
-                return Finding(Kind.OTHER, shape, reason=reason, counts_rows=is_float)
-        return Finding(Kind.ROW, (1, *_inner(whole, ones)))
+                return Finding(RowKind.OTHER, shape, reason=reason, counts_rows=is_float)
+        return Finding(RowKind.ROW, (1, *_inner(whole, ones)))
     reason = f"shape {list(shape)} alone, {list(whole.shape)} at {rows} rows"
-    return Finding(Kind.OTHER, shape, reason=reason)
+    return Finding(RowKind.OTHER, shape, reason=reason)
 
 
 def _same_without_padding(ones: list[Array], short: list[Array], tolerance: float) -> bool:

@@ -15,10 +15,10 @@ from colcast.export.late._flat_graph import (
     data_inputs,
     producer,
 )
-from colcast.export.late._signature import Signature
+from colcast.export.late._late_signature import Signature
 from colcast.export.parts._boundary import Boundary, pair_inputs, users_half
 from colcast.export.parts._part import PartGraph
-from colcast.export.parts._sides import Part, PartSides
+from colcast.export.parts._part_of_op import Part, PartSides
 
 ROW_TO_USER = "row_to_user"
 STATES = {Part.USER: "user_state", Part.ITEM: "item_state"}

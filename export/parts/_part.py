@@ -6,7 +6,7 @@ from dataclasses import replace
 import tensorflow as tf
 from colcast.export._columns import scope_name
 from colcast.export.late._emitter import Emitter
-from colcast.export.late._findings import Finding, Findings, Kind, Probe
+from colcast.export.late._findings import Finding, Findings, Probe, RowKind
 from colcast.export.late._flat_graph import (
     FlatGraph,
     GraphDef,
@@ -19,7 +19,7 @@ from colcast.export.late._frontier import distrust
 from colcast.export.late._requests import Columns
 from colcast.export.late._sides import Sides
 from colcast.export.parts._independence import classify_rows
-from colcast.export.parts._sides import Part, PartSides
+from colcast.export.parts._part_of_op import Part, PartSides
 
 _BATCHES = (3, 3, 3, 3, 64)  # rows of the batches that states are looked for with
 
@@ -101,7 +101,7 @@ class PartGraph:
             tensor: replace(
                 finding, shape=self._declared_shape(session, tensor, len(finding.shape or ()))
             )
-            if finding.kind is Kind.ROW
+            if finding.kind is RowKind.ROW
             else finding
             for tensor, finding in trusted.items()
         }
@@ -117,7 +117,7 @@ class PartGraph:
 
     def finding(self, tensor: str) -> Finding:
         """What running showed of a tensor of the late signature."""
-        return self.findings.get(tensor, Finding(Kind.OTHER, reason="cannot be looked at"))
+        return self.findings.get(tensor, Finding(RowKind.OTHER, reason="cannot be looked at"))
 
     def name(self, tensor: str) -> str:
         """The part's copy of a tensor of the late signature."""

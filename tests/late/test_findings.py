@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from colcast.export.late._findings import REPEATS, Finding, Kind, classify_user
+from colcast.export.late._findings import REPEATS, Finding, RowKind, classify_user
 from colcast.export.late._proof import relative_difference
 from colcast.export.late._requests import Request
 
@@ -30,25 +30,25 @@ ROW = np.array([[1.0, 2.0]])
 @pytest.mark.parametrize(
     ("value", "kind", "axis"),
     [
-        (lambda n: ROW.repeat(n, 0), Kind.ROW, 0),
-        (lambda n: np.tile(np.array([[1.0], [2.0], [3.0]]), (n, 1)), Kind.ROW, 0),
-        (lambda n: ROW.T.repeat(n, 1), Kind.ROW, 1),
-        (lambda n: np.array([[b"word"]], object).repeat(n, 0), Kind.ROW, 0),
-        (lambda n: np.full((n, 2), np.nan), Kind.ROW, 0),
-        (lambda n: ROW.repeat(n, 0) * (1 + 1e-7 * n), Kind.ROW, 0),
-        (lambda n: np.zeros((n, 0)), Kind.ROW, 0),
-        (lambda n: ROW, Kind.CONSTANT, 0),
-        (lambda n: np.float32(7), Kind.CONSTANT, 0),
-        (lambda n: n, Kind.OTHER, 0),
-        (lambda n: np.array([n, 2]), Kind.OTHER, 0),
-        (lambda n: np.arange(n), Kind.OTHER, 0),
-        (lambda n: np.array([1.0, 2.0, 3.0]).repeat(n), Kind.OTHER, 0),
-        (lambda n: ROW.repeat(n, 0) * (2.0 if n > 5 else 1.0), Kind.OTHER, 0),
-        (lambda n: ROW.repeat(n, 0).squeeze(), Kind.OTHER, 0),
-        (lambda n: np.zeros((0, 2)), Kind.OTHER, 0),
+        (lambda n: ROW.repeat(n, 0), RowKind.ROW, 0),
+        (lambda n: np.tile(np.array([[1.0], [2.0], [3.0]]), (n, 1)), RowKind.ROW, 0),
+        (lambda n: ROW.T.repeat(n, 1), RowKind.ROW, 1),
+        (lambda n: np.array([[b"word"]], object).repeat(n, 0), RowKind.ROW, 0),
+        (lambda n: np.full((n, 2), np.nan), RowKind.ROW, 0),
+        (lambda n: ROW.repeat(n, 0) * (1 + 1e-7 * n), RowKind.ROW, 0),
+        (lambda n: np.zeros((n, 0)), RowKind.ROW, 0),
+        (lambda n: ROW, RowKind.CONSTANT, 0),
+        (lambda n: np.float32(7), RowKind.CONSTANT, 0),
+        (lambda n: n, RowKind.OTHER, 0),
+        (lambda n: np.array([n, 2]), RowKind.OTHER, 0),
+        (lambda n: np.arange(n), RowKind.OTHER, 0),
+        (lambda n: np.array([1.0, 2.0, 3.0]).repeat(n), RowKind.OTHER, 0),
+        (lambda n: ROW.repeat(n, 0) * (2.0 if n > 5 else 1.0), RowKind.OTHER, 0),
+        (lambda n: ROW.repeat(n, 0).squeeze(), RowKind.OTHER, 0),
+        (lambda n: np.zeros((0, 2)), RowKind.OTHER, 0),
     ],
 )
-def test_one_user(value: Any, kind: Kind, axis: int) -> None:
+def test_one_user(value: Any, kind: RowKind, axis: int) -> None:
     found = _Values(value).find()
     assert (found.kind, found.axis) == (kind, axis)
     assert max(REPEATS) > 5
@@ -56,18 +56,18 @@ def test_one_user(value: Any, kind: Kind, axis: int) -> None:
 
 def test_sizes_that_differ_between_users_are_left_open() -> None:
     found = _Values(*(lambda n, k=k: np.ones((n, k, 8)) for k in (3, 5))).find()
-    assert found == Finding(Kind.ROW, (1, None, 8))
+    assert found == Finding(RowKind.ROW, (1, None, 8))
 
 
 def test_a_list_that_is_empty_for_one_user_is_what_it_is_for_another() -> None:
     empty, full = (lambda n: np.zeros(0)), (lambda n: np.tile([1.0, 2.0], n))
     for users in ((empty, full), (full, empty)):
-        assert _Values(*users).find().kind is Kind.ROW
+        assert _Values(*users).find().kind is RowKind.ROW
 
 
 def test_users_have_to_agree() -> None:
     found = _Values(lambda n: ROW, lambda n: ROW.repeat(n, 0)).find()
-    assert found.kind is Kind.OTHER
+    assert found.kind is RowKind.OTHER
     assert "not for another" in found.reason
 
 

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from colcast.export.late._flat_graph import FlatGraph, producer
-from colcast.export.late._sides import Side, Sides, sort_sides
+from colcast.export.late._sides import OpSide, Sides, sort_sides
 
 
 class Part(enum.Enum):
@@ -61,11 +61,11 @@ def sort_parts(
     found = {}
     for name in graph.nodes:
         sides = (of_user.of[name], of_items.of[name])
-        if sides == (Side.FREE, Side.FREE):
+        if sides == (OpSide.FREE, OpSide.FREE):
             found[name] = Part.FREE
-        elif sides == (Side.USER, Side.ITEM):
+        elif sides == (OpSide.USER, OpSide.ITEM):
             found[name] = Part.USER
-        elif sides == (Side.ITEM, Side.USER):
+        elif sides == (OpSide.ITEM, OpSide.USER):
             found[name] = Part.ITEM
         else:
             found[name] = Part.PAIR

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 from colcast.export.late._emitter import Emitter
 from colcast.export.late._flat_graph import FlatGraph, NodeDef, attribute, data_inputs, producer
-from colcast.export.parts._sides import Part, PartSides
+from colcast.export.parts._part_of_op import Part, PartSides
 
 _MOST_CONSTANT_BYTES = 64 << 20  # of kernels whose rows interleave, laid out anew
 

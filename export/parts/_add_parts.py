@@ -7,18 +7,18 @@ from typing import Any
 
 import tensorflow as tf
 from colcast.export._errors import ExportError
-from colcast.export.late._add import import_nodes, list_ops
+from colcast.export.late._add_late import import_nodes, list_ops
 from colcast.export.late._findings import Probe
 from colcast.export.late._flat_graph import FlatGraph, GraphDef, producer
-from colcast.export.late._requests import Columns, Requests, RowSource, draw_rows, trimmed
-from colcast.export.late._signature import Signature, read_late_signature
+from colcast.export.late._late_signature import Signature, read_late_signature
+from colcast.export.late._requests import Columns, DrawRows, Requests, draw_rows, trimmed
 from colcast.export.parts._boundary import ROWS, Boundary, find_boundary
+from colcast.export.parts._context_products import split_products
 from colcast.export.parts._pair import STATES, PairGraph
 from colcast.export.parts._part import PartGraph
-from colcast.export.parts._products import split_products
-from colcast.export.parts._proof import Runner, gathering_pays, prove_many, prove_one
-from colcast.export.parts._report import PartsReport, State
-from colcast.export.parts._sides import Part, sort_parts
+from colcast.export.parts._part_of_op import Part, sort_parts
+from colcast.export.parts._parts_proof import Runner, gathering_pays, prove_many, prove_one
+from colcast.export.parts._parts_report import PartsReport, State
 
 _LOSS = 1.1  # gathering that takes longer than a run per user by this factor does not pay
 
@@ -27,7 +27,7 @@ def add_parts(
     meta_graph: Any,
     session: tf.compat.v1.Session,
     *,
-    rows: RowSource,
+    rows: DrawRows,
     context_features: Collection[str] = (),
     columnar_signature: str = "columnar",
     late_signature: str = "columnar_late",
@@ -95,7 +95,7 @@ class _Adding:
         import_nodes(session.graph, self._split)
         self._sides = sort()
 
-    def add(self, rows: RowSource) -> PartsReport:
+    def add(self, rows: DrawRows) -> PartsReport:
         late = Probe(self._session, self._late.inputs, self._late.outputs)
         requests = Requests(rows, self._late.user, self._late.items, lambda columns: None)
         parts = {part: self._part(part) for part in STATES}

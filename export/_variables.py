@@ -1,4 +1,4 @@
-"""Mends models whose signatures read variables that loading does not fill.
+"""Fills variables that signatures read and that loading leaves empty.
 
 Keras 3 gives every variable a second handle when a model is saved with tf.saved_model.save; the
 restore op fills the second one and the signatures read the first. Python's tf.saved_model.load does
@@ -15,7 +15,7 @@ _INIT_SIGNATURE = "__saved_model_init_op"
 _PREFIX = "colcast_mended"
 
 
-def mend_variables(meta_graph: Any) -> list[str]:
+def fill_variables(meta_graph: Any) -> list[str]:
     """Makes the init op fill what only has a restored twin; returns the names of the variables."""
     nodes = {node.name: node for node in meta_graph.graph_def.node}
     filled = _handles(nodes, [meta_graph.saver_def.restore_op_name, *_init_ops(meta_graph)])

@@ -43,7 +43,7 @@ def loaded(folder: Path, tags: Sequence[str]) -> Iterator[Any]:
         yield session
 
 
-class Trial:
+class LoadedModel:
     """A converted signature in a session, with rows that its model accepts."""
 
     def __init__(

@@ -12,12 +12,12 @@ from colcast.export.late._findings import REPEATS, Probe
 from colcast.export.late._flat_graph import FlatGraph, GraphDef, NodeDef, producer
 from colcast.export.late._frontier import find_frontier
 from colcast.export.late._late_graph import LateGraph
+from colcast.export.late._late_report import LateReport
+from colcast.export.late._late_signature import Signature, read_signature
 from colcast.export.late._products import Products
 from colcast.export.late._proof import prove
-from colcast.export.late._report import LateReport
-from colcast.export.late._requests import Requests, RowSource, without_a_value
-from colcast.export.late._sides import Side, Sides, sort_sides
-from colcast.export.late._signature import Signature, read_signature
+from colcast.export.late._requests import DrawRows, Requests, without_a_value
+from colcast.export.late._sides import OpSide, Sides, sort_sides
 from colcast.export.late._split import Splits
 from colcast.export.late._summary import Summary
 
@@ -35,7 +35,7 @@ def add_late_signature(
     session: tf.compat.v1.Session,
     *,
     user_features: Collection[str],
-    rows: RowSource,
+    rows: DrawRows,
     columnar_signature: str = "columnar",
     late_signature: str = "columnar_late",
     exact: bool = False,
@@ -130,9 +130,9 @@ def _write(late: LateGraph, graph: FlatGraph, sides: Sides, rules: Sequence[Rule
     for name, node in graph.nodes.items():
         if late.is_input(name):
             continue
-        if sides.of[name] is Side.USER:
+        if sides.of[name] is OpSide.USER:
             late.write_user(node)
-        elif sides.of[name] is Side.ITEM and not any(rule(node) for rule in rules):
+        elif sides.of[name] is OpSide.ITEM and not any(rule(node) for rule in rules):
             late.write_item(node)
 
 
