@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import chain
 from typing import Any, Self
 
 from colcast.client._errors import ServerError
 from colcast.client._flow import Flow, Result, Steps
 from colcast.client._outputs import Ranking
 from colcast.client._prepared import PreparedItems
-from colcast.client._request import MANY_IN_FLIGHT, Group
+from colcast.client._request import MANY_IN_FLIGHT, Group, in_order
 from colcast.client._schema import ModelSchema
 from colcast.client._settings import ClientSettings, Target
 from colcast.client._telemetry import call_span
@@ -121,7 +120,7 @@ class RankingClient(ClientSettings):
         if len(groups) <= 1:
             return ranked(groups[0]) if groups else []
         with ThreadPoolExecutor(MANY_IN_FLIGHT) as pool:
-            return list(chain.from_iterable(pool.map(ranked, groups)))
+            return in_order(groups, list(pool.map(ranked, groups)))
 
     def prefetch(
         self,

@@ -2,14 +2,13 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from itertools import chain
 from typing import Any, Self
 
 from colcast.client._errors import ServerError
 from colcast.client._flow import Flow, Result, Steps
 from colcast.client._outputs import Ranking
 from colcast.client._prepared import PreparedItems
-from colcast.client._request import MANY_IN_FLIGHT, Group
+from colcast.client._request import MANY_IN_FLIGHT, Group, in_order
 from colcast.client._schema import ModelSchema
 from colcast.client._settings import ClientSettings, Target
 from colcast.client._telemetry import call_span
@@ -76,7 +75,7 @@ class AsyncRankingClient(ClientSettings):
 
         tasks = [asyncio.ensure_future(ranked(group)) for group in groups]
         try:
-            return list(chain.from_iterable(await asyncio.gather(*tasks)))
+            return in_order(groups, await asyncio.gather(*tasks))
         finally:
             for task in tasks:
                 task.cancel()

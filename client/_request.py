@@ -11,7 +11,7 @@ from colcast.client._batch import (
     with_all_rows_in_one,
     with_user,
 )
-from colcast.client._columns import no_rows
+from colcast.client._columns import default_column, no_rows
 from colcast.client._dtypes import STRING
 from colcast.client._encode import Tensor, encode_predict_request
 from colcast.client._errors import InputError
@@ -19,7 +19,7 @@ from colcast.client._infer import as_lists, infer_features
 from colcast.client._inputs import Rows, table_of_items, table_of_user
 from colcast.client._inputs_examples import Examples, tables_of_examples
 from colcast.client._prepared import PreparedItems
-from colcast.client._schema import COLUMNAR_LATE, Kind, ModelSchema
+from colcast.client._schema import COLUMNAR_LATE, COLUMNAR_PAIR, Kind, ModelSchema
 from colcast.client._settings import ClientSettings, Target
 from colcast.client._targets import Plan, joined_tensors, plan_for, tensors_of
 from colcast.client._values import object_array
@@ -126,12 +126,14 @@ class Group:
     """Users that are asked for together.
 
     Attributes:
+        places: where they stand among all.
         pairs: (user, items) for each.
         options: how to ask.
         plan: how one request asks for all of them; None: each is asked for alone.
         batches: the columns of each, where there is a plan.
     """
 
+    places: Sequence[int]
     pairs: Sequence[tuple[Any, Any]]
     options: RequestOptions
     plan: Plan | None = None
@@ -144,10 +146,11 @@ def grouped(
     options: RequestOptions,
     together: bool = True,
 ) -> list[Group]:
-    """Pairs of user and items, in their order, in groups of at most 4,096 candidates.
+    """Pairs of user and items in groups of at most 4,096 candidates: larger requests gain nothing.
 
-    Larger requests gain nothing from company. The late signature tells the users' columns from the
-    items', so without one, and with targets that repeat rows, each user is asked for alone.
+    The late signature tells the users' columns from the items', so without one, and with targets
+    that repeat rows, each user is asked for alone. A group's lists have the same padded width
+    where the model may see what pads them, so that company changes no score.
 
     Args:
         schema: the served model's.
@@ -166,26 +169,29 @@ def grouped(
     plan = plan_for(
         schema, options.target, settings.signature, options.server_expands, options.late
     )
+    alone = [Group([place], [pair], options) for place, pair in enumerate(pairs)]
     joint = _for_several_users(schema, plan) if together else None
     if joint is None:
-        return [Group([pair], options) for pair in pairs]
+        return alone
     batches = [_batch(plan, Rows(items, user), options)[1] for user, items in pairs]
     if options.target != "late" and any(_user_varies(joint, batch) for batch in batches):
-        return [Group([pair], options) for pair in pairs]
-    groups, start, rows = [], 0, 0
-    for number, batch in enumerate(batches):
-        if number > start and rows + batch.rows > _ROWS_TOGETHER:
-            groups.append(slice(start, number))
-            start, rows = number, 0
-        rows += batch.rows
-    groups.append(slice(start, len(pairs)))
+        return alone
     return [
-        Group(pairs[g], options, joint, batches[g])
-        if g.stop - g.start > 1
-        else Group(pairs[g], options)
-        for g in groups
-        if g.stop > g.start
+        Group(places, [pairs[i] for i in places], options, joint, [batches[i] for i in places])
+        if len(places) > 1
+        else alone[places[0]]
+        for places in _joinable(schema, joint, batches)
     ]
+
+
+def in_order(groups: Sequence[Group], found: Sequence[Sequence[Any]]) -> list[Any]:
+    """What was found for each group's users, in the order of all users."""
+    placed = {
+        place: one
+        for group, ones in zip(groups, found, strict=True)
+        for place, one in zip(group.places, ones, strict=True)
+    }
+    return [placed[place] for place in range(len(placed))]
 
 
 def build_prefetch(schema: ModelSchema, user: Any, options: RequestOptions) -> Built:
@@ -274,6 +280,23 @@ def _batch(plan: Plan, inputs: Rows | Examples, options: RequestOptions) -> tupl
             features |= infer_features(given, plan.dtypes)
         plan = Plan(plan.target, plan.signature, features)
     return plan, batch_of(plan.features, given, items, options.settings.policies)
+
+
+def _joinable(schema: ModelSchema, joint: Plan, batches: Sequence[Batch]) -> list[list[int]]:
+    """The batches that may share a request, by their places."""
+    seen = [Kind.SEQUENCE]
+    if COLUMNAR_PAIR not in schema.signatures:  # else the export has proved that lists are not
+        seen.append(Kind.MULTI)
+    lists = [feature for feature in joint.features.values() if feature.kind in seen]
+    groups: dict[Any, list[list[int]]] = {}
+    for place, batch in enumerate(batches):
+        columns = [batch.columns.get(one.name) or default_column(one) for one in lists]
+        widths = tuple(column.values.shape[1:] for column in columns if column is not None)
+        alike = groups.setdefault(widths, [[]])
+        if sum(batches[i].rows for i in alike[-1]) + batch.rows > _ROWS_TOGETHER and alike[-1]:
+            alike.append([])
+        alike[-1].append(place)
+    return [places for alike in groups.values() for places in alike]
 
 
 def _for_several_users(schema: ModelSchema, plan: Plan) -> Plan | None:

@@ -27,7 +27,7 @@ from colcast.client.wire import (
 Shape = tuple[int | None, ...]
 
 LENGTH_SUFFIX = "/length"
-COLUMNAR, COLUMNAR_LATE = "columnar", "columnar_late"
+COLUMNAR, COLUMNAR_LATE, COLUMNAR_PAIR = "columnar", "columnar_late", "columnar_pair"
 ROW_TO_USER = "row_to_user"  # int64 [rows]: whose candidate, in a request of several users
 
 

@@ -10,16 +10,23 @@ import tensorflow as tf
 from colcast.client import AsyncRankingClient, InputError, ModelSchema, RankingClient, Target
 from colcast.client._inputs import Rows
 from colcast.client._prepared import PreparedItems
-from colcast.client._request import build_request
+from colcast.client._request import build_request, grouped
 from tensorflow_serving.apis import predict_pb2
 
-from .conftest import ITEMS, USER, request_options
+from .conftest import ITEMS, USER, request_options, signature, spec
 from .test_inputs import COLUMNS, FORMS
 from .test_targets import ALL, arrays
 from .test_transport import metadata, scores, without_late
 
 OTHER = {"age": 47, "city": "Gdańsk", "history": [5]}
 PAIRS = [(USER, ITEMS), (OTHER, ITEMS[:1]), (USER, {n: v[1:] for n, v in COLUMNS.items()})]
+
+
+@pytest.fixture
+def parts(schema: ModelSchema) -> ModelSchema:
+    """The model exported in three parts: proved not to see what pads its lists."""
+    pair = signature("columnar_pair", spec("row_to_user", "int64", None))
+    return ModelSchema("movies", 3, {**schema.signatures, pair.name: pair})
 
 
 def message(schema: ModelSchema, items: Any, target: Target) -> Any:
@@ -102,10 +109,8 @@ def stock(request: bytes, context: grpc.ServicerContext) -> bytes:
 
 
 @pytest.mark.parametrize(("predict", "requests"), [(knows_users, 1), (stock, 4)])
-def test_a_ranking_per_user(
-    scripted: Any, schema: ModelSchema, predict: Any, requests: int
-) -> None:
-    server = scripted(GetModelMetadata=lambda *_: metadata(schema), Predict=predict)
+def test_a_ranking_per_user(scripted: Any, parts: ModelSchema, predict: Any, requests: int) -> None:
+    server = scripted(GetModelMetadata=lambda *_: metadata(parts), Predict=predict)
     with RankingClient(
         server.address, "movies", timeout_seconds=10, score_output="scores"
     ) as client:
@@ -122,10 +127,8 @@ def test_a_ranking_per_user(
 
 
 @pytest.mark.parametrize("target", ["late", "columnar"])
-def test_one_request_to_either_signature(
-    scripted: Any, schema: ModelSchema, target: Target
-) -> None:
-    server = scripted(GetModelMetadata=lambda *_: metadata(schema), Predict=knows_users)
+def test_one_request_to_either_signature(scripted: Any, parts: ModelSchema, target: Target) -> None:
+    server = scripted(GetModelMetadata=lambda *_: metadata(parts), Predict=knows_users)
     with RankingClient(server.address, "movies", timeout_seconds=10, target=target) as client:
         client.rank_many(PAIRS)
     (sent,) = (body for name, body, _ in server.requests if name == "Predict")
@@ -134,10 +137,10 @@ def test_one_request_to_either_signature(
 
 
 def test_rows_in_which_the_user_varies_are_asked_for_alone(
-    scripted: Any, schema: ModelSchema
+    scripted: Any, parts: ModelSchema
 ) -> None:
     server = scripted(
-        GetModelMetadata=lambda *_: metadata(schema), Predict=lambda request, _: scores(request)
+        GetModelMetadata=lambda *_: metadata(parts), Predict=lambda request, _: scores(request)
     )
     rows = [{**USER, "age": 30 + i, **item} for i, item in enumerate(ITEMS)]
     with RankingClient(server.address, "movies", timeout_seconds=10) as client:
@@ -146,8 +149,8 @@ def test_rows_in_which_the_user_varies_are_asked_for_alone(
     assert server.count("Predict") == 2
 
 
-async def test_a_ranking_per_user_awaited(scripted: Any, schema: ModelSchema) -> None:
-    server = scripted(GetModelMetadata=lambda *_: metadata(schema), Predict=knows_users)
+async def test_a_ranking_per_user_awaited(scripted: Any, parts: ModelSchema) -> None:
+    server = scripted(GetModelMetadata=lambda *_: metadata(parts), Predict=knows_users)
     async with AsyncRankingClient(
         server.address, "movies", timeout_seconds=10, score_output="scores"
     ) as client:
@@ -158,8 +161,8 @@ async def test_a_ranking_per_user_awaited(scripted: Any, schema: ModelSchema) ->
         assert [one.scores.tolist() for one in found] == [one.scores.tolist() for one in alone]
 
 
-def test_users_columns_have_a_row_per_user(scripted: Any, schema: ModelSchema) -> None:
-    server = scripted(GetModelMetadata=lambda *_: metadata(schema), Predict=knows_users)
+def test_users_columns_have_a_row_per_user(scripted: Any, parts: ModelSchema) -> None:
+    server = scripted(GetModelMetadata=lambda *_: metadata(parts), Predict=knows_users)
     with RankingClient(server.address, "movies", timeout_seconds=10) as client:
         client.rank_many(PAIRS)
     sent = arrays(predict_pb2.PredictRequest.FromString(server.requests[-1][1]))
@@ -172,9 +175,9 @@ def test_users_columns_have_a_row_per_user(scripted: Any, schema: ModelSchema) -
 
 
 def test_many_candidates_are_asked_for_in_several_requests(
-    scripted: Any, schema: ModelSchema
+    scripted: Any, parts: ModelSchema
 ) -> None:
-    server = scripted(GetModelMetadata=lambda *_: metadata(schema), Predict=knows_users)
+    server = scripted(GetModelMetadata=lambda *_: metadata(parts), Predict=knows_users)
     items = {name: (values * 1000)[:1500] for name, values in COLUMNS.items()}
     pairs = [(USER, items), (OTHER, items), (USER, items), (OTHER, ITEMS)]
     with RankingClient(
@@ -185,14 +188,49 @@ def test_many_candidates_are_asked_for_in_several_requests(
     assert [len(one.scores) for one in found] == [1500, 1500, 1500, 3]
 
 
-def test_no_pairs_and_what_is_no_pair(scripted: Any, schema: ModelSchema) -> None:
-    server = scripted(GetModelMetadata=lambda *_: metadata(schema), Predict=knows_users)
+def test_no_pairs_and_what_is_no_pair(scripted: Any, parts: ModelSchema) -> None:
+    server = scripted(GetModelMetadata=lambda *_: metadata(parts), Predict=knows_users)
     with RankingClient(server.address, "movies", timeout_seconds=10) as client:
         assert client.rank_many([]) == []
         with pytest.raises(InputError, match="expected pairs of user and items, got dict"):
             client.rank_many([USER, OTHER])  # type: ignore[list-item]
         with pytest.raises(InputError, match="feature 'city': missing"):
             client.rank_many([(USER, ITEMS), ({"age": 1}, ITEMS)])
+
+
+@pytest.mark.parametrize(("in_parts", "requests"), [(True, 1), (False, 3)])
+def test_lists_of_different_widths_meet_only_where_the_model_does_not_see_it(
+    scripted: Any, schema: ModelSchema, parts: ModelSchema, in_parts: bool, requests: int
+) -> None:
+    server = scripted(
+        GetModelMetadata=lambda *_: metadata(parts if in_parts else schema), Predict=knows_users
+    )
+    users = [{**OTHER, "history": [n] * length} for n, length in enumerate([3, 1, 3, 2, 1])]
+    with RankingClient(
+        server.address, "movies", timeout_seconds=10, score_output="scores"
+    ) as client:
+        found = client.rank_many([(user, ITEMS[n % 2 :]) for n, user in enumerate(users)])
+        assert server.count("Predict") == requests
+        for n, (one, user) in enumerate(zip(found, users, strict=True)):
+            alone = client.rank(user, ITEMS[n % 2 :])
+            np.testing.assert_array_equal(one.scores, alone.scores)
+
+
+def test_a_sequence_whose_padding_the_model_sees_keeps_its_width() -> None:
+    features = (spec("user", "int64", 1, None), spec("item", "int64", None))
+    columnar = (spec("user", "int64", None, None), spec("item", "int64", None))
+    seen = ModelSchema(
+        "m",
+        1,
+        {
+            "columnar": signature("columnar", *columnar),
+            "columnar_late": signature("columnar_late", *features),
+            "columnar_pair": signature("columnar_pair", spec("row_to_user", "int64", None)),
+        },
+    )
+    pairs = [({"user": [1] * length}, [{"item": 1}]) for length in (2, 3, 2)]
+    groups = grouped(seen, pairs, request_options("m"))
+    assert [list(group.places) for group in groups] == [[0, 2], [1]]
 
 
 # A user sent ahead.
