@@ -46,9 +46,10 @@ bool Part::MakeKeys(Rows* rows) const {
   return true;
 }
 
-bool Part::Find(Rows* rows) {
+bool Part::Find(Rows* rows, size_t* num_found) {
+  *num_found = 0;
   if (!MakeKeys(rows)) return false;
-  store_.FindAll(rows->keys, &rows->found);
+  *num_found = store_.FindAll(rows->keys, &rows->found);
   return true;
 }
 

@@ -51,9 +51,9 @@ class Part {
   // Starts on `count` rows whose columns are to be set.
   void Begin(int64_t count, Rows* rows) const;
 
-  // Looks all rows up. False if a value is malformed; then there are no keys.
-  // REQUIRES store().on().
-  bool Find(Rows* rows);
+  // Looks all rows up; `num_found` says how many are there. False if a value is malformed; then
+  // there are no keys. REQUIRES store().on().
+  bool Find(Rows* rows, size_t* num_found);
 
   // The same for a single row, which `claim` may be held for afterwards; null: it is not wanted.
   bool FindOne(Rows* rows, states::Store::Claim* claim);

@@ -14,8 +14,8 @@ using states::Store;
 using tensorflow::Tensor;
 
 // Rows after which a store is judged (states::Prospects).
-constexpr int64_t kUserStretch = 256;
-constexpr int64_t kItemStretch = 4096;
+constexpr int64_t kUserStretch = 32;
+constexpr int64_t kItemStretch = 512;
 
 // What a thread keeps from one request to the next.
 struct Scratch {
@@ -147,17 +147,24 @@ bool Parts::Run(const SignatureInputs::Scratch& plan, const std::vector<int>& ou
 bool Parts::FindStates(Part::Rows* user, Part::Rows* item, Store::Claim* claim) {
   Store& users = user_.store();
   Store& items = item_.store();
-  const bool try_items = items.on() && items.prospects().Try();
+  bool gain = false;  // by running the parts, now or for the next request
   if (users.on()) {
-    // A user is one row, so it is always looked for; whether one is kept that nobody has asked for
-    // before is another matter.
-    const bool keep = users.prospects().Try();
+    // A user is one row: it is always looked for.
+    const bool keep = users.prospects().good();
     if (!user_.FindOne(user, keep ? claim : nullptr)) return false;
+    gain = keep || user->found[0];
+    if (!gain) user->keys.clear();
   }
-  const bool has_user = !user->found.empty() && user->found[0];
-  if (!try_items) items.counters().Add(&states::Counters::not_looked, item->count);
-  if (!has_user && !claim->held() && !try_items) return false;
-  return !try_items || item_.Find(item);
+  size_t num_found = 0;
+  if (items.on() && items.prospects().Look()) {
+    if (!item_.Find(item, &num_found)) return false;
+    gain |= num_found > 0 || items.prospects().good();
+    // Without a key nothing is kept.
+    if (!items.prospects().good()) item->keys.clear();
+  } else {
+    items.counters().Add(&states::Counters::not_looked, item->count);
+  }
+  return gain;
 }
 
 bool Parts::IsPrefetch(absl::Span<const ReceivedInput> received,
@@ -237,8 +244,11 @@ absl::Status Parts::RunBatch(const Batch& batch, const std::vector<int>& outputs
   for (size_t i = 0; i < user_inputs_.size(); ++i) user.columns[i] = batch.columns[user_inputs_[i]];
   for (size_t i = 0; i < item_inputs_.size(); ++i) item.columns[i] = batch.columns[item_inputs_[i]];
   // What is malformed has no keys; the run says what it is.
-  if (user_.store().on()) user_.Find(&user);
-  if (item_.store().on() && item_.store().prospects().Try()) item_.Find(&item);
+  size_t num_found = 0;
+  if (user_.store().on()) user_.Find(&user, &num_found);
+  if (item_.store().on() && item_.store().prospects().Look()) item_.Find(&item, &num_found);
+  if (!user_.store().prospects().good()) user.keys.clear();
+  if (!item_.store().prospects().good()) item.keys.clear();
   PairFeeds feeds{{}, {}, batch.context, batch.row_to_user};
   absl::Status status = user_.Complete(&user, nullptr, &feeds.users);
   if (batch.rows == 0) {

@@ -2,15 +2,30 @@
 
 namespace colcast::states {
 
-void Prospects::Tell(int64_t looked, int64_t found) {
+void Prospects::Note(const Key* keys, size_t count) {
   constexpr auto kRelaxed = std::memory_order_relaxed;
-  const int64_t all_found = found_.fetch_add(found, kRelaxed) + found;
-  const int64_t all_looked = looked_.fetch_add(looked, kRelaxed) + looked;
-  if (all_looked < stretch_) return;
+  int64_t seen = 0;
+  for (size_t i = 0; i < count; ++i) {
+    std::atomic<uint32_t>& place = (*seen_)[keys[i].low % seen_->size()];
+    const auto part = static_cast<uint32_t>(keys[i].high);
+    if (place.load(kRelaxed) == part) {
+      ++seen;
+    } else {
+      place.store(part, kRelaxed);
+    }
+  }
+  const int64_t all_seen = rows_seen_.fetch_add(seen, kRelaxed) + seen;
+  const auto rows = static_cast<int64_t>(count);
+  const int64_t all_rows = rows_.fetch_add(rows, kRelaxed) + rows;
+  if (all_rows < stretch_) return;
   // Several threads may judge one stretch; they come to about the same.
-  good_.store(all_found * kLeastFoundOf >= all_looked, kRelaxed);
-  looked_.store(0, kRelaxed);
-  found_.store(0, kRelaxed);
+  if (all_seen * kLeastSeenOf >= all_rows) {
+    bad_stretches_.store(0, kRelaxed);
+  } else {
+    bad_stretches_.fetch_add(1, kRelaxed);
+  }
+  rows_.store(0, kRelaxed);
+  rows_seen_.store(0, kRelaxed);
 }
 
 }  // namespace colcast::states

@@ -2,37 +2,60 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 namespace colcast::states {
 namespace {
 
-int TriedOf(Prospects* prospects, int requests) {
-  int tried = 0;
-  for (int i = 0; i < requests; ++i) tried += prospects->Try();
-  return tried;
+// Notes rows [first, first + count).
+void Note(Prospects* prospects, uint64_t first, uint64_t count) {
+  const KeyHash hash({1, 2, 3, 4});
+  std::vector<Key> keys;
+  for (uint64_t row = first; row < first + count; ++row) keys.push_back(hash(&row, sizeof(row)));
+  prospects->Note(keys.data(), keys.size());
+}
+
+int LookedAtOf(Prospects* prospects, int requests) {
+  int looked = 0;
+  for (int i = 0; i < requests; ++i) looked += prospects->Look();
+  return looked;
 }
 
 TEST(Prospects, AreGoodUntilAStretchSaysOtherwise) {
   Prospects prospects(100);
-  prospects.Tell(99, 0);
-  EXPECT_EQ(TriedOf(&prospects, 160), 160);
-  prospects.Tell(1, 0);
-  EXPECT_EQ(TriedOf(&prospects, 160), 10) << "now and then";
-}
-
-TEST(Prospects, StayGoodWhileOneRowOf32IsFound) {
-  Prospects prospects(320);
-  prospects.Tell(320, 10);
+  Note(&prospects, 0, 99);
   EXPECT_TRUE(prospects.good());
-  prospects.Tell(320, 9);
+  Note(&prospects, 99, 1);
   EXPECT_FALSE(prospects.good());
 }
 
-TEST(Prospects, AreGoodAgainOnceWhatIsTriedIsFound) {
+TEST(Prospects, StayGoodWhileOneRowOf32CameBefore) {
+  Prospects prospects(320);
+  Note(&prospects, 0, 310);
+  Note(&prospects, 0, 10);
+  EXPECT_TRUE(prospects.good());
+  Note(&prospects, 1000, 311);
+  Note(&prospects, 1000, 9);
+  EXPECT_FALSE(prospects.good());
+}
+
+TEST(Prospects, AreGoodAgainOnceRowsComeAgain) {
   Prospects prospects(100);
-  prospects.Tell(100, 0);
+  Note(&prospects, 0, 100);
   ASSERT_FALSE(prospects.good());
-  prospects.Tell(100, 90);
-  EXPECT_EQ(TriedOf(&prospects, 160), 160);
+  Note(&prospects, 0, 100);
+  EXPECT_TRUE(prospects.good());
+}
+
+TEST(Prospects, WithoutAnyOneRequestInSixteenIsLookedAt) {
+  Prospects prospects(100);
+  for (int64_t i = 0; i < Prospects::kStretchesToWatch; ++i) {
+    EXPECT_EQ(LookedAtOf(&prospects, 16), 16);
+    Note(&prospects, 100 * i, 100);
+  }
+  EXPECT_EQ(LookedAtOf(&prospects, 160), 10);
+  Note(&prospects, 0, 100);
+  EXPECT_EQ(LookedAtOf(&prospects, 160), 160);
 }
 
 }  // namespace

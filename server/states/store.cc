@@ -28,15 +28,15 @@ size_t Store::FindAll(const std::vector<Key>& keys, std::vector<StateRef>* found
   found->assign(keys.size(), StateRef());
   const size_t num_found = memory_->FindAll(keys, found);
   counters_.Add(&Counters::found, static_cast<int64_t>(num_found));
-  prospects_.Tell(static_cast<int64_t>(keys.size()), static_cast<int64_t>(num_found));
+  prospects_.Note(keys.data(), keys.size());
   return num_found;
 }
 
-StateRef Store::Find(const Key& key) { return Count(memory_->Find(key)); }
+StateRef Store::Find(const Key& key) { return Count(key, memory_->Find(key)); }
 
-StateRef Store::Count(StateRef found) {
+StateRef Store::Count(const Key& key, StateRef found) {
   counters_.Add(&Counters::found, found ? 1 : 0);
-  prospects_.Tell(1, found ? 1 : 0);
+  prospects_.Note(&key, 1);
   return found;
 }
 
@@ -70,7 +70,7 @@ StateRef Store::FindOrClaim(const Key& key, Claim* claim) {
       }
     }
   }
-  return Count(std::move(found));
+  return Count(key, std::move(found));
 }
 
 void Store::Claim::Fulfil(StateRef state) {

@@ -36,10 +36,10 @@ class Store {
 
   // The rest REQUIRES on().
 
-  // Null if it is not there. Counts it if it is, and tells the prospects.
+  // Null if it is not there. Counts it if it is, and notes the row.
   StateRef Find(const Key& key);
 
-  // `found[i]` becomes the state of keys[i], or null. Counts those found, and tells the prospects.
+  // `found[i]` becomes the state of keys[i], or null. Counts those found, and notes the rows.
   size_t FindAll(const std::vector<Key>& keys, std::vector<StateRef>* found);
 
   // Keeps what was computed and counts it.
@@ -80,7 +80,7 @@ class Store {
     size_t operator()(const Key& key) const { return key.low; }
   };
 
-  StateRef Count(StateRef found);
+  StateRef Count(const Key& key, StateRef found);
 
   const std::string_view name_;
   Memory* const memory_;
