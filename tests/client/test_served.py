@@ -154,7 +154,7 @@ def test_several_users_take_one_request(
 ) -> None:
     sent = []
     monkeypatch.setattr(client._transport, "call", _recorded(client._transport.call, sent))
-    users = [{**USER, "age": age, "history": [1] * age} for age in range(5)]
+    users = [{**USER, "age": age, "history": [age, 1]} for age in range(5)]
     found = client.rank_many([(user, ITEMS) for user in users], target=target, outputs=["scores"])
     assert sent.count(PREDICT) == 1
     for one, user in zip(found, users, strict=True):
