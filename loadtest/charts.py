@@ -144,7 +144,7 @@ def histogram(values: Sequence[float], *, x_title: str, y_title: str, bins: int 
 def grouped_bars(panels: Sequence[Panel], series: Sequence[str], title: str) -> str:
     """Vertical bars as shares of 1, panels side by side, one legend for all."""
     with mpl.rc_context(_STYLE):
-        figure = Figure((4.6 * len(panels), 3.4), layout="constrained")
+        figure = Figure((max(6.8, 4.6 * len(panels)), 3.4), layout="constrained")
         handles: list[Any] = []
         for place, panel in enumerate(panels):
             axes = figure.add_subplot(1, len(panels), place + 1)

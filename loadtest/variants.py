@@ -18,7 +18,9 @@ from colcast.loadtest.series import Series, Target
 from colcast.server import ServerProcess
 from rich.table import Table
 
-_WARM_UP_CALLS, _HELD_BACK, _REPEATED = 24, 2, 10
+_HELD_BACK, _REPEATED = 2, 10
+# A server that finds hardly anything again stops looking after some thousand rows: by then it has.
+_WARM_UP_ROWS, _WARM_UP_CALLS = 6000, 24
 
 
 @dataclass(frozen=True)
@@ -72,10 +74,14 @@ class Effort:
     rounds: int = 5
     calls: int = 12
 
-    @property
-    def distinct(self) -> int:
-        """How many different requests a variant needs that repeats none."""
-        return _WARM_UP_CALLS + self.rounds * self.calls + _HELD_BACK
+    def distinct(self, size: int) -> int:
+        """How many different requests of `size` candidates a variant needs that repeats none."""
+        return warm_up_calls(size) + self.rounds * self.calls + _HELD_BACK
+
+
+def warm_up_calls(size: int) -> int:
+    """How many requests of `size` candidates warm a server up."""
+    return max(_WARM_UP_CALLS, _WARM_UP_ROWS // size)
 
 
 @contextmanager
@@ -117,7 +123,7 @@ def compare_variants(
     with servers(model, base_path, variants) as running:
         meters: dict[str, Meter] = {it.target: ProcessMeter(it.pid) for it in running}
         for size in sizes:
-            data = requests(size, effort.distinct)
+            data = requests(size, effort.distinct(size))
             with RankingClient(running[0].target, model) as client:
                 encoded = {
                     name: [encode(client, name, one) for one in data]
@@ -136,6 +142,7 @@ def _at_size(
     effort: Effort,
     progress: Callable[[], None],
 ) -> list[Row]:
+    warm_up = warm_up_calls(size)
     held_back = {name: requests[:_HELD_BACK] for name, requests in encoded.items()}
     by_address = {it.target: variant for it, variant in zip(running, variants, strict=True)}
     series = [
@@ -149,8 +156,8 @@ def _at_size(
         if by_address[one.target.address].known:
             return rest[:_REPEATED]
         if number < 0:
-            return rest[:_WARM_UP_CALLS]
-        first = _WARM_UP_CALLS + number * effort.calls
+            return rest[:warm_up]
+        first = warm_up + number * effort.calls
         return rest[first : first + effort.calls]
 
     options = Options(windows=effort.rounds, window_calls=effort.calls, keep_every=0)
@@ -161,7 +168,7 @@ def _at_size(
         options,
         lambda *_: progress(),
         window_requests=window,
-        warm_up_calls=_WARM_UP_CALLS,
+        warm_up_calls=warm_up,
     )
     answers = [reference_answers(it.target.address, held_back[it.format]) for it in series]
     return [
