@@ -82,14 +82,11 @@ def read_signature(meta_graph: Any, name: str, user_features: Collection[str]) -
 def read_late_signature(meta_graph: Any, name: str) -> Signature:
     """Reads a late signature: its user inputs are declared with one row."""
     signature = meta_graph.signature_def[name]
-    user, items, shared = {}, {}, {}
+    sides: dict[str, dict[str, str]] = {"user": {}, "items": {}, "shared": {}}
     for key, info in signature.inputs.items():
-        dims = info.tensor_shape.dim
-        side = (
-            items if dims and dims[0].size == -1 else user if dims and dims[0].size == 1 else shared
-        )
-        side[key] = info.name
-    return Signature(user, items, shared, {k: info.name for k, info in signature.outputs.items()})
+        rows = info.tensor_shape.dim[0].size if info.tensor_shape.dim else 0
+        sides[{-1: "items", 1: "user"}.get(rows, "shared")][key] = info.name
+    return Signature(**sides, outputs={k: info.name for k, info in signature.outputs.items()})
 
 
 def _user_inputs(name: str, inputs: Any, features: Collection[str]) -> set[str]:

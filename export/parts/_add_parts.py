@@ -243,8 +243,8 @@ class _Adding:
         known = self._session.graph.get_tensor_by_name(tensor)
         info.name = tensor
         info.dtype = known.dtype.base_dtype.as_datatype_enum
-        shape = known.shape if shape is None else tf.TensorShape(shape)
-        info.tensor_shape.CopyFrom(shape.as_proto())
+        declared = known.shape if shape is None else tf.TensorShape(shape)
+        info.tensor_shape.CopyFrom(declared.as_proto())
 
 
 def _with_lengths(features: Collection[str], items: Mapping[str, str]) -> list[str]:
