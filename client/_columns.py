@@ -42,6 +42,11 @@ class Column(NamedTuple):
         """How many rows it has."""
         return len(self.values)
 
+    @property
+    def longest(self) -> int:
+        """How many values, or steps, its longest list has."""
+        return self.values.shape[1] if self.lengths is None else int(self.lengths.max(initial=0))
+
     def take(self, rows: Sequence[int] | slice | Array) -> "Column":
         """The column of these rows only."""
         lengths = None if self.lengths is None else self.lengths[rows]

@@ -291,7 +291,7 @@ def _joinable(schema: ModelSchema, joint: Plan, batches: Sequence[Batch]) -> lis
     groups: dict[Any, list[list[int]]] = {}
     for place, batch in enumerate(batches):
         columns = [batch.columns.get(one.name) or default_column(one) for one in lists]
-        widths = tuple(column.values.shape[1:] for column in columns if column is not None)
+        widths = tuple(column.longest for column in columns if column is not None)
         alike = groups.setdefault(widths, [[]])
         if sum(batches[i].rows for i in alike[-1]) + batch.rows > _ROWS_TOGETHER and alike[-1]:
             alike.append([])

@@ -198,14 +198,14 @@ def test_no_pairs_and_what_is_no_pair(scripted: Any, parts: ModelSchema) -> None
             client.rank_many([(USER, ITEMS), ({"age": 1}, ITEMS)])
 
 
-@pytest.mark.parametrize(("in_parts", "requests"), [(True, 1), (False, 3)])
+@pytest.mark.parametrize(("in_parts", "requests"), [(True, 1), (False, 4)])
 def test_lists_of_different_widths_meet_only_where_the_model_does_not_see_it(
     scripted: Any, schema: ModelSchema, parts: ModelSchema, in_parts: bool, requests: int
 ) -> None:
     server = scripted(
         GetModelMetadata=lambda *_: metadata(parts if in_parts else schema), Predict=knows_users
     )
-    users = [{**OTHER, "history": [n] * length} for n, length in enumerate([3, 1, 3, 2, 1])]
+    users = [{**OTHER, "history": [n] * length} for n, length in enumerate([3, 1, 3, 2, 1, 0])]
     with RankingClient(
         server.address, "movies", timeout_seconds=10, score_output="scores"
     ) as client:
