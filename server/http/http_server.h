@@ -31,7 +31,7 @@ class HttpServer {
     std::optional<TlsConfig> tls;
   };
 
-  // UNAVAILABLE, naming the address, if it can not be listened on; errors of UseTls.
+  // UNAVAILABLE, naming the address, if it cannot be listened on; errors of UseTls.
   static Status Start(const Options& options, Router router, std::unique_ptr<HttpServer>* server);
 
   // As Shutdown, however long it takes.

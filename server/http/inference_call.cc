@@ -7,7 +7,6 @@
 #include "server/http/gzip.h"
 #include "server/http/json_response.h"
 #include "server/http/predict_json.h"
-#include "server/http/status_mapping.h"
 #include "server/inference/classify.h"
 #include "server/inference/regress.h"
 #include "server/inference/signature.h"
@@ -147,7 +146,7 @@ class InferenceCall final : public scheduling::Job {
     response.body = std::move(json);
     if (!status.ok()) {
       // Trying again, as 429 would have it, does not make a body smaller.
-      response = ErrorResponse(too_large_ ? 413 : HttpCode(status.code), status.message);
+      response = too_large_ ? ErrorResponse(413, status.message) : ErrorResponse(status);
     }
     record_.code = status.code;
     record_.latency = Clock::now() - received_;

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "server/wire/status.h"
+
 namespace colcast::http {
 
 struct Request {
@@ -25,8 +27,12 @@ struct Response {
   std::vector<std::pair<std::string, std::string>> headers;  // besides those of the body
 };
 
+// As TF Serving's http_server.cc maps them.
+int HttpCode(StatusCode code);
+
 // {"error": message}: every error's body, as in TF Serving.
 Response ErrorResponse(int code, std::string_view message);
+Response ErrorResponse(const Status& status);
 
 // A request that waits for its response. All methods may be called from any thread.
 class Exchange {

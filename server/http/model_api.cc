@@ -7,7 +7,6 @@
 #include "server/http/inference_call.h"
 #include "server/http/model_json.h"
 #include "server/http/rest_path.h"
-#include "server/http/status_mapping.h"
 
 namespace colcast::http {
 namespace {
@@ -62,7 +61,7 @@ void Serve(const Backend& backend, const ModelApiOptions& options,
   }
   Response response;
   if (status.ok()) status = Describe(backend, call, &response.body);
-  if (!status.ok()) response = ErrorResponse(HttpCode(status.code), status.message);
+  if (!status.ok()) response = ErrorResponse(status);
   exchange->Answer(std::move(response));
 }
 

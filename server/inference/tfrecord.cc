@@ -61,7 +61,7 @@ Status TfRecordReader::Next(std::string* record, bool* at_end) {
   std::string checksum(kChecksumBytes, '\0');
   if (!file_.read(record->data(), static_cast<std::streamsize>(length)) ||
       !file_.read(checksum.data(), kChecksumBytes)) {
-    return Damaged("it can not be read");
+    return Damaged("it cannot be read");
   }
   if (LittleEndian(checksum) != MaskedCrc32c(*record)) {
     return Damaged("the checksum of its data is wrong");

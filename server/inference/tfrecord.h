@@ -15,7 +15,7 @@ namespace colcast::inference {
 
 class TfRecordReader {
  public:
-  // A file that can not be opened has no records.
+  // A file that cannot be opened has no records.
   explicit TfRecordReader(const std::string& path);
 
   // Reads the next record, or sets `at_end` behind the last one. DATA_LOSS, naming the file and the

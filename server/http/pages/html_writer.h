@@ -10,7 +10,7 @@ namespace colcast::http {
 class HtmlWriter {
  public:
   // Markup from this program's text alone. Only literals convert to it, so that a name from a model
-  // or a request can not get here by mistake.
+  // or a request cannot get here by mistake.
   template <size_t size>
   HtmlWriter& Markup(const char (&literal)[size]) {
     html_.append(literal, size - 1);

@@ -1,0 +1,57 @@
+#include "server/http/message.h"
+
+#include <gtest/gtest.h>
+
+namespace colcast::http {
+namespace {
+
+TEST(HttpCode, IsTfServings) {
+  const struct {
+    StatusCode code;
+    int http_code;
+  } kCases[] = {
+      {StatusCode::kOk, 200},
+      {StatusCode::kInvalidArgument, 400},
+      {StatusCode::kFailedPrecondition, 400},
+      {StatusCode::kOutOfRange, 400},
+      {StatusCode::kUnauthenticated, 401},
+      {StatusCode::kPermissionDenied, 403},
+      {StatusCode::kNotFound, 404},
+      {StatusCode::kAlreadyExists, 409},
+      {StatusCode::kAborted, 409},
+      {StatusCode::kResourceExhausted, 429},
+      {StatusCode::kCancelled, 499},
+      {StatusCode::kUnknown, 500},
+      {StatusCode::kInternal, 500},
+      {StatusCode::kDataLoss, 500},
+      {StatusCode::kUnimplemented, 501},
+      {StatusCode::kUnavailable, 503},
+      {StatusCode::kDeadlineExceeded, 504},
+  };
+  for (const auto& [code, http_code] : kCases) EXPECT_EQ(HttpCode(code), http_code);
+}
+
+TEST(ErrorResponse, IsJsonWhateverTheMessage) {
+  const struct {
+    const char* message;
+    const char* body;
+  } kCases[] = {
+      {"no", "{ \"error\": \"no\" }"},
+      {"\"a\"\n\\", "{ \"error\": \"\\\"a\\\"\\n\\\\\" }"},
+      {"caf\xC3\xA9", "{ \"error\": \"caf\xC3\xA9\" }"},
+      {"\xFF\xFE", "{ \"error\": \"??\" }"},
+  };
+  for (const auto& [message, body] : kCases) EXPECT_EQ(ErrorResponse(400, message).body, body);
+  EXPECT_EQ(ErrorResponse(NotFound("no")).code, 404);
+}
+
+TEST(Request, ThePathEndsAtTheQuestionMark) {
+  Request request;
+  for (const auto& [target, path] : {std::pair("/a", "/a"), {"/a?b?c", "/a"}, {"?", ""}}) {
+    request.target = target;
+    EXPECT_EQ(request.path(), path);
+  }
+}
+
+}  // namespace
+}  // namespace colcast::http
