@@ -14,6 +14,7 @@
 #include "server/engine_library.h"
 #include "server/flags/flags.h"
 #include "server/http_endpoint.h"
+#include "server/load_check.h"
 #include "server/log.h"
 #include "server/metrics/metrics.h"
 #include "server/models/model_manager.h"
@@ -65,6 +66,10 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
   for (const std::string& path : options.op_libraries) {
     if (Status status = engine->LoadOpLibrary(path); !status.ok()) return status;
   }
+  if (!options.load_check_directory.empty()) {
+    return RunLoadCheck(options.load_check_directory, options.models.loader, *engine);
+  }
+  if (options.load_check) options.models.loader.check = CheckLoadInOwnProcess;
   metrics::Metrics metrics;
   options.models.loader.on_load = RecordLoads(&metrics);
   models::ModelManager models(options.models, engine.get());

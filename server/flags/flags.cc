@@ -37,6 +37,7 @@ Status ParseCommandLine(int argc, char** argv) {
 
 Status ParseFlags(int argc, char** argv, ServerOptions* options) {
   if (Status status = ParseCommandLine(argc, argv); !status.ok()) return status;
+  flags::ReadLoadCheckFlags(&options->load_check, &options->load_check_directory);
   for (const Status& status : {
            flags::ReadServingFlags(&options->warnings),
            flags::ReadEngineFlags(&options->engine),

@@ -23,6 +23,8 @@ struct ServerOptions {
   engine::Options engine;
   std::vector<std::string> op_libraries;  // paths, loaded before any model
   models::ModelManager::Options models;
+  bool load_check = true;            // load each version in a process of its own first
+  std::string load_check_directory;  // this is such a process, for this version; empty: it is not
   scheduling::WorkerPool::Options workers;
   rpc::GrpcServer::Options grpc;
   TensorEncoding encoding = TensorEncoding::kTypedFields;

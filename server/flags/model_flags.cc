@@ -36,6 +36,11 @@ ABSL_FLAG(
     double, load_memory_margin_fraction, 0.2,
     "a version is loaded only if its size on disk and this fraction of that fit in the memory "
     "that is left; -1: without looking");
+ABSL_FLAG(bool, load_check, true,
+          "a version is first loaded in a process of its own where other models or versions serve: "
+          "TensorFlow does not survive every file");
+ABSL_FLAG(std::string, load_check_directory, "",
+          "set by the server for the process of a --load_check: the version to load, then to end");
 ABSL_FLAG(bool, enable_model_warmup, true,
           "replay a version's assets.extra/tf_serving_warmup_requests before it serves");
 ABSL_FLAG(int32_t, num_request_iterations_for_warmup, 1, "times each of these requests is run");
@@ -67,6 +72,11 @@ Status ReadModels(models::ModelManager::Options* options) {
 }
 
 }  // namespace
+
+void ReadLoadCheckFlags(bool* load_check, std::string* directory) {
+  *load_check = absl::GetFlag(FLAGS_load_check);
+  *directory = absl::GetFlag(FLAGS_load_check_directory);
+}
 
 Status ReadModelFlags(models::ModelManager::Options* options) {
   Status status = CheckRanges({{FLAGS_file_system_poll_wait_seconds, 0},

@@ -16,6 +16,7 @@ namespace colcast::flags {
 
 Status ReadEngineFlags(engine::Options* options);
 Status ReadGrpcFlags(rpc::GrpcServer::Options* options);
+void ReadLoadCheckFlags(bool* load_check, std::string* directory);
 Status ReadModelFlags(models::ModelManager::Options* options);
 Status ReadMonitoringFlags(std::string* metrics_path);  // empty: no page for Prometheus
 Status ReadOperationFlags(LogFormat* log_format, std::chrono::milliseconds* drain,

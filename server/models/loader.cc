@@ -54,6 +54,8 @@ Status Loader::Load(const Job& job, LoadReport* report, std::shared_ptr<const Se
   MemoryBudget::Reservation reservation;
   status = memory_.Reserve(SizeOnDisk(job.directory.path), &reservation);
   if (!status.ok()) return status;
+  if (job.check && options_.check) status = options_.check(job.directory.path);
+  if (!status.ok()) return status;
   std::unique_ptr<engine::Model> model;
   status = engine_->Load(job.directory.path, options_.tags, &model);
   report->load_time = Clock::now() - start;
@@ -66,6 +68,14 @@ Status Loader::Load(const Job& job, LoadReport* report, std::shared_ptr<const Se
       inference::WarmUp(**servable, job.directory.path, options_.warmup, &report->warmup_requests);
   report->warmup_time = Clock::now() - loaded;
   return status;
+}
+
+Status Loader::Try(const std::string& directory) {
+  Job job;
+  job.directory.path = directory;
+  LoadReport report;
+  std::shared_ptr<const Servable> servable;
+  return Load(job, &report, &servable);
 }
 
 void Loader::JoinFinished() {

@@ -27,6 +27,8 @@ class Loader {
     double memory_margin_fraction = 0.2;
     inference::WarmupOptions warmup;
     LoadListener on_load;  // may be empty
+    // Whether the version in a directory can be loaded without harm; may be empty: they all can.
+    std::function<Status(const std::string& directory)> check;
   };
 
   struct Job {
@@ -36,6 +38,7 @@ class Loader {
     // Off until the server is ready, for there is no request to protect: threads that TensorFlow
     // starts with the first model, and keeps for requests, would inherit it.
     bool low_priority = true;
+    bool check = false;  // first, as Options has it
   };
 
   // How it went, and the servable if that is well. Called on the loading thread.
@@ -48,6 +51,9 @@ class Loader {
 
   // Starts to load. Jobs run side by side; how many is the caller's business.
   void Start(Job job, Done done);
+
+  // Loads and warms up, on this thread, a version that serves nobody.
+  Status Try(const std::string& directory);
 
   // Implementation details follow.
  private:

@@ -254,7 +254,11 @@ void ModelManager::StartLoad(ModelState* model, const Version& version) {
   ++loads_in_progress_;
   LogInfo(Name(name, directory.version) + ": loading " + directory.path, {name, directory.version});
   const bool ready = started_.has_value();
-  loader_.Start({name, directory, version.attempts, /*low_priority=*/ready},
+  // Others that serve, or will, are not to go down with this one.
+  const bool has_others =
+      models_.size() > 1 || std::any_of(models_.begin(), models_.end(),
+                                        [](const auto& entry) { return entry.second.available(); });
+  loader_.Start({name, directory, version.attempts, /*low_priority=*/ready, /*check=*/has_others},
                 [this, name, directory](const LoadReport& report, auto servable) {
                   OnLoaded(name, directory, report, std::move(servable));
                 });

@@ -17,6 +17,8 @@ from tensorflow_serving.apis import model_management_pb2
 
 WARMUP = "assets.extra/tf_serving_warmup_requests"
 VARIABLES = "variables/variables.index"
+# The pipe is opened by one process only.
+FLAGS = ["--rest_api_port=-1", "--load_check=false"]
 ENTRY = 'config {{ name: "{0}" base_path: "{1}" model_platform: "tensorflow" }}'
 
 
@@ -66,7 +68,7 @@ def test_a_new_model_is_unavailable_until_it_has_loaded(
     slow, ranker_base_path, connect, ranker_inputs, wait_until
 ):
     base_path, pipe = slow(WARMUP)
-    with ServerProcess("ranker", ranker_base_path, ["--rest_api_port=-1"]) as server:
+    with ServerProcess("ranker", ranker_base_path, FLAGS) as server:
         stubs = connect(server.target)
         reloaded = reload_in_background(stubs, ranker=ranker_base_path, new=base_path)
         wait_until(lambda: f"loading {base_path}/3" in server.log())
@@ -91,7 +93,7 @@ def test_a_model_whose_load_failed_is_not_found(
     slow, ranker_base_path, connect, ranker_inputs, wait_until
 ):
     base_path, pipe = slow(VARIABLES)
-    flags = ["--rest_api_port=-1", "--max_num_load_retries=1000"]
+    flags = [*FLAGS, "--max_num_load_retries=1000"]
     with ServerProcess("ranker", ranker_base_path, flags) as server:
         stubs = connect(server.target)
         reloaded = reload_in_background(stubs, ranker=ranker_base_path, new=base_path)
@@ -112,7 +114,7 @@ def test_from_its_first_answer_on_a_server_is_unavailable_until_its_models_serve
     entries = [ENTRY.format("quick", ranker_base_path), ENTRY.format("slow", base_path)]
     (tmp_path / "models.config").write_text(f"model_config_list {{ {' '.join(entries)} }}")
     command = [find_executable(), "--host=127.0.0.1", "--port=0", "--grpc_socket_path=s"]
-    command.append("--model_config_file=models.config")
+    command += ["--model_config_file=models.config", *FLAGS]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             stubs = connect("unix:s")

@@ -1,0 +1,82 @@
+"""Versions that end the process that loads them, as single flipped bits did: the server stays."""
+
+import shutil
+
+import grpc
+import pytest
+from colcast.server import ServerProcess
+from tensorflow.core.protobuf import saved_model_pb2
+
+FAST = ["--file_system_poll_wait_seconds=0.05", "--max_num_load_retries=0"]
+ENTRY = 'config {{ name: "{0}" base_path: "{1}" model_platform: "tensorflow" }}'
+
+
+def make_a_name_an_input(model):
+    """SIGSEGV in the graph optimizer."""
+    functions = model.meta_graphs[0].graph_def.library.function
+    saver = next(each for each in functions if "traced_save" in each.signature.name)
+    node = next(node for node in saver.node_def if node.name == "Identity_3")
+    node.input.insert(0, node.name)
+    node.name = ""
+
+
+def clear_a_calls_outputs(model):
+    """SIGABRT while variables are restored."""
+    for node in model.meta_graphs[0].graph_def.node:
+        if "Tout" in node.attr:
+            del node.attr["Tout"].list.type[:]
+
+
+DAMAGE = {"SIGSEGV": make_a_name_an_input, "SIGABRT": clear_a_calls_outputs}
+
+
+@pytest.fixture(name="damaged", params=DAMAGE)
+def damage_a_version(request, tmp_path, ranker_base_path):
+    """The directory of a version that TensorFlow does not survive."""
+    directory = tmp_path / "damaged" / "9"
+    shutil.copytree(ranker_base_path / "3", directory)
+    file = directory / "saved_model.pb"
+    model = saved_model_pb2.SavedModel.FromString(file.read_bytes())
+    DAMAGE[request.param](model)
+    file.write_bytes(model.SerializeToString())
+    return directory
+
+
+def test_a_new_version_that_kills_leaves_the_one_before(
+    damaged, ranker_base_path, tmp_path, connect, ranker_inputs, wait_until
+):
+    shutil.copytree(ranker_base_path, tmp_path / "ranker")
+    with ServerProcess("ranker", tmp_path / "ranker", FAST) as server:
+        stubs = connect(server.target)
+        damaged.rename(tmp_path / "ranker" / "9")
+        wait_until(lambda: stubs.states().get(9, ("",))[0] == "END")
+        assert "a process that loaded it ended with signal" in stubs.states()[9][2]
+        assert stubs.predict(ranker_inputs)["score"][0] == 201
+        assert "what served before goes on serving" in server.log()
+
+
+def test_a_model_that_kills_leaves_the_others(
+    damaged, ranker_base_path, tmp_path, connect, ranker_inputs
+):
+    config = tmp_path / "models.config"
+    entries = [ENTRY.format("ranker", ranker_base_path), ENTRY.format("bad", damaged.parent)]
+    config.write_text(f"model_config_list {{ {' '.join(entries)} }}")
+    with ServerProcess(flags=[f"--model_config_file={config}", *FAST]) as server:
+        stubs = connect(server.target)
+        assert stubs.predict(ranker_inputs)["score"][0] == 201
+        assert "a process that loaded it ended with signal" in stubs.states("bad")[9][2]
+        with pytest.raises(grpc.RpcError) as error:
+            stubs.predict(ranker_inputs, name="bad")
+        assert error.value.code() == grpc.StatusCode.NOT_FOUND
+
+
+def test_an_error_is_reported_by_the_load_itself(tmp_path, ranker_base_path, connect, wait_until):
+    shutil.copytree(ranker_base_path, tmp_path / "ranker")
+    with ServerProcess("ranker", tmp_path / "ranker", FAST) as server:
+        stubs = connect(server.target)
+        (tmp_path / "9").mkdir()
+        (tmp_path / "9" / "saved_model.pb").write_bytes(b"not a graph")
+        (tmp_path / "9").rename(tmp_path / "ranker" / "9")
+        wait_until(lambda: stubs.states().get(9, ("",))[0] == "END")
+        assert "can not be loaded from" in stubs.states()[9][2]
+        assert "signal" not in stubs.states()[9][2]
