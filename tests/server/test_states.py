@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import threading
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -111,6 +112,14 @@ def test_what_came_before_is_found_row_by_row(serve, base_path, without_states):
     assert ranker.count("states_computed", "user") == 1
     assert ranker.count("states", "item") == 9
     assert ranker.count("state_bytes", "item") > 9 * 4 * parts_model.WIDTH
+
+
+def test_the_status_page_shows_the_stores(with_states):
+    with_states.rank(parts_model.inputs(np.random.default_rng(1), 1, 8))
+    with urllib.request.urlopen(f"http://{with_states.server.rest_target}/", timeout=30) as page:
+        text = page.read().decode()
+    for store in ("user", "item"):
+        assert f"<td>columnar_late</td><td>{store}</td>" in text
 
 
 def test_columnar_reads_no_states(serve, base_path):
