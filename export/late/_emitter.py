@@ -114,8 +114,6 @@ def _set_attribute(node: NodeDef, key: str, value: Any) -> None:
     attribute = node.attr[key]
     if isinstance(value, tf.DType):
         attribute.type = value.as_datatype_enum
-    elif isinstance(value, list):
-        attribute.list.type.extend(dtype.as_datatype_enum for dtype in value)
     elif isinstance(value, tf.TensorShape):
         attribute.shape.CopyFrom(value.as_proto())
     elif isinstance(value, bool):

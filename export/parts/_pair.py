@@ -23,10 +23,6 @@ from colcast.export.parts._part_of_op import Part, PartSides
 ROW_TO_USER = "row_to_user"
 STATES = {Part.USER: "user_state", Part.ITEM: "item_state"}
 _INT32 = {"Tidx": tf.int32}
-_JOINED = (
-    "columnar_pair: row_to_user names no row for the last user (a batching session must not join"
-    " requests to this signature); users: "
-)
 
 
 class PairGraph:
@@ -123,14 +119,7 @@ class PairGraph:
             Index=tf.int32,
             **masks,
         )
-        joined = self._refuse_joined_requests(users, candidates, is_one)
-        index = self._emit.add(
-            "BroadcastTo",
-            f"{row}/index",
-            [first, rows, f"^{producer(joined)}"],
-            T=tf.int64,
-            **_INT32,
-        )
+        index = self._emit.add("BroadcastTo", f"{row}/index", [first, rows], T=tf.int64, **_INT32)
         axis = self._emit.constant(np.array(0, np.int32))
         for number, state in enumerate(states):
             kinds = {"Tparams": self._dtype(state), "Tindices": tf.int64, "Taxis": tf.int32}
@@ -138,29 +127,6 @@ class PairGraph:
             inputs = [self._new[state], index, axis]
             self._new[state] = self._emit.add("GatherV2", name, inputs, batch_dims=0, **kinds)
         return rows
-
-    def _refuse_joined_requests(self, users: str, candidates: str, is_one: str) -> str:
-        """Fails where as many users as rows came and the last user has none of these.
-
-        A batching session joins requests only whose inputs have equally many rows; joined, the
-        later ones' row_to_user would mean the first one's users.
-        """
-        emit, name = self._emit, self._emit.name("rows", "joined")
-        axis, one = (emit.constant(np.array(value, np.int32)) for value in ([0], [1]))
-        last = emit.add(
-            "Max", f"{name}/last", [self.inputs[ROW_TO_USER], axis], T=tf.int64, **_INT32,
-            keep_dims=True,
-        )  # fmt: skip
-        last = emit.add("Cast", f"{name}/last_user", [last], SrcT=tf.int64, DstT=tf.int32)
-        count = emit.add("AddV2", f"{name}/named", [last, one], T=tf.int32)
-        compare = {"T": tf.int32, "incompatible_shape_error": True}
-        is_last = emit.add("Equal", f"{name}/is_last", [count, users], **compare)
-        differ = emit.add("NotEqual", f"{name}/differ", [users, candidates], **compare)
-        either = emit.add("LogicalOr", f"{name}/either", [is_one, differ])
-        fine = emit.add("LogicalOr", f"{name}/fine", [either, is_last])
-        fine = emit.add("All", f"{name}/all", [fine, axis], **_INT32)
-        text = emit.constant(np.array(_JOINED.encode(), object))
-        return emit.add("Assert", f"{name}/assert", [fine, text, users], T=[tf.string, tf.int32])
 
     def _count(self, name: str, tensor: str, dtype: tf.DType) -> str:
         """The rows of a tensor, [1] int32."""

@@ -264,14 +264,6 @@ def test_assertions_hold_in_one_of_the_parts(model: Any) -> None:
         parts.score(columns, np.arange(3))
 
 
-def test_requests_joined_by_a_batching_session_are_refused(model: Any) -> None:
-    parts = _Parts(model, _cross)
-    columns = parts.built.rows(4)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="no row for the last user"):
-        parts.score(columns, np.zeros(4, np.int64))
-    assert parts.score(columns, np.array([0, 0, 0, 3]))["score"].shape == (4, 1)
-
-
 def test_rows_of_the_wrong_number_are_refused(model: Any) -> None:
     parts = _Parts(model, _cross)
     columns = parts.built.rows(10)
