@@ -15,7 +15,7 @@ from colcast.cli.console import report_console
 from colcast.client import RankingClient
 from colcast.export import export_saved_model
 from colcast.export.cli import silence_tensorflow
-from colcast.loadtest.formats import RequestData
+from colcast.loadtest.formats import PARSED_BY_TENSORFLOW, RequestData
 from colcast.loadtest.interrupts import interruptible
 from colcast.loadtest.progress import progress_bar
 from colcast.loadtest.side_by_side import Effort, Line, side_by_side
@@ -66,7 +66,8 @@ def run(work_dir: Path) -> int:
     report.print(console)
     say("Starting the native server")
     candidates = Candidates(data)
-    with ServerProcess(model_name=MODEL, model_base_path=columnar) as server:
+    flags = [PARSED_BY_TENSORFLOW]
+    with ServerProcess(model_name=MODEL, model_base_path=columnar, flags=flags) as server:
         console.print(f"  {server.target}, process {server.pid}")
         with RankingClient(server.target, MODEL) as client:
             for user in _USERS:

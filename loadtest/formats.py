@@ -9,6 +9,9 @@ from colcast.client.wire import fields, map_entry, message
 from colcast.loadtest.connection import Request
 from colcast.loadtest.elwc import elwc_request
 
+# The server's flag where tf.Examples are what columns are compared with.
+PARSED_BY_TENSORFLOW = "--example_transcoding=off"
+
 
 @dataclass(frozen=True)
 class Format:

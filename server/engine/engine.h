@@ -19,6 +19,14 @@
 
 namespace colcast::engine {
 
+// What answers for a signature of tf.Examples that was exported with columnar ones
+// (docs/tf_examples.md).
+enum class ExampleTranscoding {
+  kOff,    // the signature itself
+  kExact,  // `columnar` or `columnar_exact`: the same bits
+  kLate,   // `columnar_late`, where the user is the same in all Examples
+};
+
 struct Options {
   // Threads one operation may use, and threads one request's operations may be spread over. With
   // inter_op_parallelism 0 a request's operations run on the calling thread, one after the other.
@@ -27,6 +35,7 @@ struct Options {
   // A serialized tensorflow.ConfigProto that sessions start from; its threads do not count. Empty:
   // TensorFlow's defaults.
   std::string session_config;
+  ExampleTranscoding example_transcoding = ExampleTranscoding::kExact;
   // What a request may ask for; more is RESOURCE_EXHAUSTED before anything is allocated for it.
   int64_t max_request_columns = 10'000;
   int64_t max_request_rows = 1 << 20;
@@ -37,11 +46,13 @@ struct Options {
   int64_t item_state_bytes = int64_t{64} << 20;
 };
 
-// What sending columns once did for a request.
+// What sending columns once did for a request, or finding them repeated in its tf.Examples.
 struct ExpansionStats {
   int64_t rows = 0;               // N
   int64_t columns_sent_once = 0;  // came as one row beside N > 1 rows of others
   int64_t bytes_saved = 0;        // what N - 1 more rows of them would have added to the request
+  bool transcoded = false;        // tf.Examples that were read as columns
+  int64_t repeated_bytes = 0;     // of them, those of features that all Examples had in common
 };
 
 // A state store of one signature of a model (server/states/counters.h).
@@ -68,6 +79,9 @@ class Model {
 
   // What is counted of the model's state stores; empty if it has no signature in three parts.
   virtual std::vector<StoreStats> stores() const = 0;
+
+  // What an operator should know of how it is served, a sentence each.
+  virtual std::vector<std::string> remarks() const { return {}; }
 
   // Runs one request on the calling thread. Errors carry the code TF Serving would give:
   // FAILED_PRECONDITION for an unknown signature, INVALID_ARGUMENT for wrong inputs and outputs.

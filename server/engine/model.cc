@@ -56,14 +56,6 @@ class TensorOutputs final : public Outputs {
   std::vector<OutputColumn> columns_;
 };
 
-Status Run(const SignatureRunner& runner, const DecodedRequest& request,
-           std::unique_ptr<Outputs>* outputs) {
-  RunResult result;
-  if (absl::Status status = runner.Run(request, &result); !status.ok()) return FromAbsl(status);
-  *outputs = std::make_unique<TensorOutputs>(std::move(result));
-  return OkStatus();
-}
-
 // One input, and nothing among the outputs that would make the others unfetchable.
 bool CanBeJoined(const tensorflow::SignatureDef& signature) {
   const auto& outputs = signature.outputs();
@@ -127,6 +119,10 @@ absl::Status TensorFlowModel::Load(const std::string& directory,
   JoinSignatures(options);
   UseExactSignatures();
   UseParts(directory, options);
+  transcoding_.Load(
+      directory, signatures.signature_def(),
+      [this](const std::string& name) { return runners_.count(name) != 0; },
+      options.example_transcoding);
   return absl::OkStatus();
 }
 
@@ -237,18 +233,41 @@ absl::StatusOr<const SignatureRunner*> TensorFlowModel::FindRunner(
 
 Status TensorFlowModel::Predict(const DecodedRequest& request,
                                 std::unique_ptr<Outputs>* outputs) const {
-  const absl::StatusOr<const SignatureRunner*> runner =
-      FindRunner(request.model_spec().signature_name);
-  if (!runner.ok()) return FromAbsl(runner.status());
-  return Run(**runner, request, outputs);
+  RunResult result;
+  const auto run = [this](std::string_view name, const DecodedRequest& columns, RunResult* answer) {
+    return RunSignature(name, columns, answer);
+  };
+  if (!transcoding_.Answer(request, run, &result)) {
+    const absl::Status status = run(request.model_spec().signature_name, request, &result);
+    if (!status.ok()) return FromAbsl(status);
+  }
+  *outputs = std::make_unique<TensorOutputs>(std::move(result));
+  return OkStatus();
+}
+
+absl::Status TensorFlowModel::RunSignature(std::string_view name, const DecodedRequest& request,
+                                           RunResult* result) const {
+  const absl::StatusOr<const SignatureRunner*> runner = FindRunner(name);
+  return runner.ok() ? (*runner)->Run(request, result) : runner.status();
 }
 
 Status TensorFlowModel::PredictTogether(const DecodedRequest& request,
                                         std::unique_ptr<Outputs>* outputs) const {
   const auto joined = joined_.find(request.model_spec().signature_name);
-  if (joined != joined_.end()) return Run(*joined->second, request, outputs);
-  return FailedPrecondition("no signature shares the input of \"",
-                            request.model_spec().signature_name, '"');
+  if (joined == joined_.end()) {
+    return FailedPrecondition("no signature shares the input of \"",
+                              request.model_spec().signature_name, '"');
+  }
+  RunResult result;
+  const auto run = [this](std::string_view name, const DecodedRequest& columns, RunResult* answer) {
+    return RunSignature(name, columns, answer);
+  };
+  if (!transcoding_.AnswerTogether(request, run, &result)) {
+    const absl::Status status = joined->second->Run(request, &result);
+    if (!status.ok()) return FromAbsl(status);
+  }
+  *outputs = std::make_unique<TensorOutputs>(std::move(result));
+  return OkStatus();
 }
 
 }  // namespace colcast::engine

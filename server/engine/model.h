@@ -15,6 +15,7 @@
 #include "server/engine/parts.h"
 #include "server/engine/several_users.h"
 #include "server/engine/signature_runner.h"
+#include "server/engine/transcoding.h"
 #include "tensorflow/cc/saved_model/loader.h"
 
 namespace colcast::engine {
@@ -33,6 +34,7 @@ class TensorFlowModel final : public Model {
 
   const std::string& signatures() const override { return signatures_; }
   std::vector<StoreStats> stores() const override;
+  std::vector<std::string> remarks() const override { return transcoding_.remarks(); }
   Status Predict(const DecodedRequest& request, std::unique_ptr<Outputs>* outputs) const override;
   Status PredictTogether(const DecodedRequest& request,
                          std::unique_ptr<Outputs>* outputs) const override;
@@ -48,6 +50,8 @@ class TensorFlowModel final : public Model {
                     const Options& options, Executor executor);
   absl::Status AddSignature(const std::string& name, const tensorflow::SignatureDef& signature,
                             const Options& options);
+  absl::Status RunSignature(std::string_view name, const DecodedRequest& request,
+                            RunResult* result) const;
   void JoinSignatures(const Options& options);
   void UseExactSignatures();
   void UseParts(const std::string& directory, const Options& options);
@@ -62,6 +66,7 @@ class TensorFlowModel final : public Model {
   std::map<std::string, std::unique_ptr<Parts>> parts_;  // by the late signature
   std::vector<std::unique_ptr<SeveralUsers>> several_users_;
   std::map<std::string, absl::Status, std::less<>> unusable_;  // signatures Predict refuses
+  Transcoding transcoding_;
 };
 
 }  // namespace colcast::engine

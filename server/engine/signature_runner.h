@@ -4,6 +4,7 @@
 #define COLCAST_SERVER_ENGINE_SIGNATURE_RUNNER_H_
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <shared_mutex>
@@ -22,10 +23,12 @@
 
 namespace colcast::engine {
 
-// The outputs of one run: `aliases[i]` names `tensors[i]`. The aliases belong to the runner.
+// The outputs of one run: `aliases[i]` names `tensors[i]`. The aliases belong to the runner or are
+// among `names`.
 struct RunResult {
   std::vector<std::string_view> aliases;
   std::vector<tensorflow::Tensor> tensors;
+  std::deque<std::string> names;
   ExpansionStats expansion;
 };
 

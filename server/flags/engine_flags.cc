@@ -3,6 +3,7 @@
 
 #include "server/flags/parts.h"
 #include "server/flags/range.h"
+#include "server/wire/describe.h"
 
 ABSL_FLAG(int32_t, tensorflow_session_parallelism, 0,
           "threads for one operation and for the operations of one request; 0: as the two flags "
@@ -11,6 +12,10 @@ ABSL_FLAG(int32_t, tensorflow_intra_op_parallelism, 0, "threads one operation ma
 ABSL_FLAG(int32_t, tensorflow_inter_op_parallelism, 0,
           "threads the operations of requests are spread over; 0: each request runs on its "
           "worker's thread alone");
+
+ABSL_FLAG(std::string, example_transcoding, "exact",
+          "what answers tf.Examples where the model was exported with columnar signatures: exact "
+          "(columns, the same bits), late (the user's part once), off (TensorFlow's parser)");
 
 ABSL_FLAG(int64_t, max_request_columns, 10'000, "most inputs of a request");
 ABSL_FLAG(int64_t, max_request_rows, 1 << 20, "most rows of a request");
@@ -23,6 +28,25 @@ ABSL_FLAG(int64_t, user_state_bytes, 64 << 20,
 ABSL_FLAG(int64_t, item_state_bytes, 64 << 20, "the same of items' states");
 
 namespace colcast::flags {
+namespace {
+
+Status ReadExampleTranscoding(engine::ExampleTranscoding* transcoding) {
+  using engine::ExampleTranscoding;
+  const std::string mode = absl::GetFlag(FLAGS_example_transcoding);
+  if (mode == "exact") {
+    *transcoding = ExampleTranscoding::kExact;
+  } else if (mode == "late") {
+    *transcoding = ExampleTranscoding::kLate;
+  } else if (mode == "off") {
+    *transcoding = ExampleTranscoding::kOff;
+  } else {
+    return InvalidArgument("--example_transcoding: expected exact, late or off, got ",
+                           Quoted(mode));
+  }
+  return OkStatus();
+}
+
+}  // namespace
 
 Status ReadEngineFlags(engine::Options* options) {
   Status status = CheckRanges({{FLAGS_tensorflow_session_parallelism, 0},
@@ -38,6 +62,7 @@ Status ReadEngineFlags(engine::Options* options) {
       both > 0 ? both : std::max(1, absl::GetFlag(FLAGS_tensorflow_intra_op_parallelism));
   options->inter_op_parallelism =
       both > 0 ? both : absl::GetFlag(FLAGS_tensorflow_inter_op_parallelism);
+  if (status.ok()) status = ReadExampleTranscoding(&options->example_transcoding);
   options->max_request_columns = absl::GetFlag(FLAGS_max_request_columns);
   options->max_request_rows = absl::GetFlag(FLAGS_max_request_rows);
   options->max_expanded_bytes = absl::GetFlag(FLAGS_max_expanded_bytes);

@@ -70,7 +70,10 @@ Status ExampleBatch::Call(Method method, const Servable& servable,
   const auto start = std::chrono::steady_clock::now();
   Status status = (servable.model().*method)(request_, result);
   stats->runtime += std::chrono::steady_clock::now() - start;
-  if (status.ok()) stats->expansion = expansion_;
+  if (!status.ok()) return status;
+  stats->expansion = (*result)->expansion();
+  stats->expansion.columns_sent_once = expansion_.columns_sent_once;
+  stats->expansion.bytes_saved = expansion_.bytes_saved;
   return status;
 }
 

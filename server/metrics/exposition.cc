@@ -145,6 +145,13 @@ void WriteSavings(const Series& requests, TextWriter* writer) {
        &RequestSeries::columns_sent_once},
       {":colcast:bytes_saved_total", "What repeating these columns would have added to requests.",
        &RequestSeries::bytes_saved},
+      {":colcast:transcoded_requests_total", "Requests whose tf.Examples were read as columns.",
+       &RequestSeries::transcoded_requests},
+      {":colcast:transcoded_rows_total", "tf.Examples that were read as columns.",
+       &RequestSeries::transcoded_rows},
+      {":colcast:transcoded_repeated_bytes_total",
+       "Bytes of these that repeated features which all Examples of a request had in common.",
+       &RequestSeries::repeated_bytes},
   };
   for (const auto& metric : kMetrics) {
     writer->Metric(metric.name, kCounter, metric.help);

@@ -20,6 +20,9 @@ struct Metrics::Counters {
   Histogram rows{RowBuckets()};
   std::atomic<int64_t> columns_sent_once{0};
   std::atomic<int64_t> bytes_saved{0};
+  std::atomic<int64_t> transcoded_requests{0};
+  std::atomic<int64_t> transcoded_rows{0};
+  std::atomic<int64_t> repeated_bytes{0};
 };
 
 int64_t RequestSeries::Answered() const {
@@ -46,6 +49,10 @@ void Metrics::Record(const RequestRecord& record) {
   counters.rows.Observe(record.expansion.rows);
   counters.columns_sent_once.fetch_add(record.expansion.columns_sent_once, kRelaxed);
   counters.bytes_saved.fetch_add(record.expansion.bytes_saved, kRelaxed);
+  if (!record.expansion.transcoded) return;
+  counters.transcoded_requests.fetch_add(1, kRelaxed);
+  counters.transcoded_rows.fetch_add(record.expansion.rows, kRelaxed);
+  counters.repeated_bytes.fetch_add(record.expansion.repeated_bytes, kRelaxed);
 }
 
 Metrics::Counters* Metrics::FindOrMake(const RequestRecord& record) {
@@ -103,6 +110,9 @@ std::vector<RequestSeries> Metrics::Requests() const {
     series.rows = counters->rows.Snapshot();
     series.columns_sent_once = counters->columns_sent_once.load(std::memory_order_relaxed);
     series.bytes_saved = counters->bytes_saved.load(std::memory_order_relaxed);
+    series.transcoded_requests = counters->transcoded_requests.load(std::memory_order_relaxed);
+    series.transcoded_rows = counters->transcoded_rows.load(std::memory_order_relaxed);
+    series.repeated_bytes = counters->repeated_bytes.load(std::memory_order_relaxed);
   }
   return all;
 }

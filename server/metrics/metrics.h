@@ -47,6 +47,9 @@ struct RequestSeries {
   HistogramSnapshot rows;
   int64_t columns_sent_once = 0;
   int64_t bytes_saved = 0;
+  int64_t transcoded_requests = 0;
+  int64_t transcoded_rows = 0;
+  int64_t repeated_bytes = 0;
 
   int64_t Answered() const;  // with whatever status
   int64_t Failed() const;    // with another one than OK

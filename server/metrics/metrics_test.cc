@@ -78,6 +78,24 @@ TEST(MetricsTest, AnAnswerIsCountedWithAllItBrought) {
   EXPECT_EQ(series.bytes_saved, 149'700);
 }
 
+TEST(MetricsTest, TranscodedRequestsAreCountedWithTheirRowsAndRepeatedBytes) {
+  Metrics metrics;
+  RequestRecord record = Answered("a", "serving_default");
+  metrics.Record(record);
+  record.expansion.transcoded = true;
+  record.expansion.rows = 500;
+  record.expansion.repeated_bytes = 70'000;
+  metrics.Record(record);
+  metrics.Record(record);
+  const RequestSeries series = metrics.Requests().at(0);
+  EXPECT_EQ(series.transcoded_requests, 2);
+  EXPECT_EQ(series.transcoded_rows, 1000);
+  EXPECT_EQ(series.repeated_bytes, 140'000);
+  const std::string text = RequestsText(metrics);
+  EXPECT_THAT(text, HasSubstr(":colcast:transcoded_repeated_bytes_total{"));
+  EXPECT_THAT(text, HasSubstr("} 140000\n"));
+}
+
 TEST(MetricsTest, AnErrorIsCountedByItsStatusOnly) {
   Metrics metrics;
   metrics.Record(Failed("a", StatusCode::kInvalidArgument));

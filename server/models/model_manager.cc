@@ -280,6 +280,9 @@ void ModelManager::OnLoaded(const std::string& name, const VersionDirectory& dir
                 ", warmed up with " + std::to_string(report.warmup_requests) + " requests in " +
                 Seconds(report.warmup_time),
             {name, directory.version});
+    for (const std::string& remark : report.remarks) {
+      LogInfo(Name(name, directory.version) + ": " + remark, {name, directory.version});
+    }
     return;
   }
   const RetryPolicy& retries = options_.retries;

@@ -48,7 +48,8 @@ struct LoadReport {
   std::chrono::steady_clock::duration load_time{};    // until the graph and its variables are there
   std::chrono::steady_clock::duration warmup_time{};  // then, until it may serve
   int warmup_requests = 0;
-  std::string path;  // the version's directory
+  std::string path;                  // the version's directory
+  std::vector<std::string> remarks;  // of the model that was loaded
 };
 
 // Called from whatever thread loaded, possibly several at a time, before the version serves.

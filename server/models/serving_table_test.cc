@@ -20,6 +20,7 @@ using testing::HasSubstr;
 class EmptyModel final : public engine::Model {
  public:
   const std::string& signatures() const override { return signatures_; }
+  std::vector<engine::StoreStats> stores() const override { return {}; }
   Status Predict(const DecodedRequest&, std::unique_ptr<engine::Outputs>*) const override {
     return Internal("no graph");
   }

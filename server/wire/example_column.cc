@@ -30,11 +30,7 @@ bool ExampleColumn::Begin(const ExampleFeatures::Entry& entry, int64_t rows,
 }
 
 bool ExampleColumn::SetOther(int64_t row, std::string_view feature) {
-  if (rows_held_ == 1) {
-    rows_held_ = rows_;
-    if (fixed() && dtype() != DT_STRING) values_.resize(first_size_ * rows_);
-    Repeat(1, row - 1);
-  }
+  if (once()) HoldRows(row);
   return Append(feature, row);
 }
 
@@ -85,6 +81,12 @@ void ExampleColumn::Repeat(int64_t row, int64_t times) {
     lengths_.push_back(lengths_[0]);
     ends_.push_back(ends_.back() + first_size_);
   }
+}
+
+void ExampleColumn::HoldRows(int64_t rows) {
+  rows_held_ = rows_;
+  if (fixed() && dtype() != DT_STRING) values_.resize(first_size_ * rows_);
+  Repeat(1, rows - 1);
 }
 
 int64_t ExampleColumn::Longest() const {

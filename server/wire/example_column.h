@@ -34,6 +34,11 @@ class ExampleColumn {
   }
   bool SetOther(int64_t row, std::string_view feature);
 
+  // Holds all rows from now on, even if they have the same bytes.
+  void HoldAll() {
+    if (once()) HoldRows(rows_);
+  }
+
   // Whether all rows up to now have the same bytes.
   bool once() const { return rows_held_ == 1; }
 
@@ -44,6 +49,7 @@ class ExampleColumn {
   void Finish(std::vector<Column>* columns, size_t* count);
 
  private:
+  void HoldRows(int64_t rows);  // row 0's values as the first `rows`, of which more may follow
   bool Append(std::string_view feature, int64_t row);
   bool AppendMissing(int64_t row);
   void Repeat(int64_t row, int64_t times);  // row 0's values as `times` rows from `row` on

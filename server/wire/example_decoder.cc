@@ -76,12 +76,13 @@ bool ExampleDecoder::Decode(const ExampleFeatures& features, const std::vector<B
   for (int64_t row = 1; row < rows; ++row) {
     if (!ReadOther(row, Contiguous(examples[row]))) return false;
   }
-  if (PadsTooMuch()) return false;
-  for (size_t i = 0; i < features.size(); ++i) states_[i].Finish(&columns_, &column_count_);
   for (const Slot& slot : slots_) {
     if (slot.index == features.size() || !states_[slot.index].once()) continue;
     repeated_bytes_ += (rows - 1) * static_cast<int64_t>(slot.entry.size());
   }
+  states_[features.item()].HoldAll();
+  if (PadsTooMuch()) return false;
+  for (size_t i = 0; i < features.size(); ++i) states_[i].Finish(&columns_, &column_count_);
   return true;
 }
 

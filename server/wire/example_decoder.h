@@ -32,9 +32,13 @@ class ExampleDecoder {
   // longest list would take far more memory than they do.
   bool Decode(const ExampleFeatures& features, const std::vector<Bytes>& examples);
 
-  // One for each column of `features`, in their order. They point into this object, the examples
-  // and `features`, and hold until the next Decode().
+  // One for each column of `features`, in their order: one row or as many as there are examples,
+  // of ExampleFeatures::item() always the latter. They point into this object and `features`, and
+  // hold until the next Decode().
   Span<Column> columns() const { return Span<Column>(columns_.data(), column_count_); }
+
+  // Of the examples, altogether.
+  size_t bytes() const { return size_; }
 
   // Bytes of the examples that were a feature of all of them repeated: those of N - 1.
   int64_t repeated_bytes() const { return repeated_bytes_; }

@@ -85,7 +85,9 @@ std::string Show(const Column& column) {
 
 class ExampleDecoderTest : public testing::Test {
  protected:
+  // All but the last are the user's.
   void Parse(std::vector<ExampleFeature> features) {
+    for (ExampleFeature& feature : features) feature.user = &feature != &features.back();
     ASSERT_TRUE(ExampleFeatures::Create(std::move(features), &features_).ok());
   }
 
@@ -133,6 +135,12 @@ TEST_F(ExampleDecoderTest, AFeatureWithTheSameBytesInAllExamplesStaysOneRow) {
   EXPECT_EQ(decoder_.repeated_bytes(), 2 * static_cast<int64_t>(user.size()));
 }
 
+TEST_F(ExampleDecoderTest, ExamplesThatAreAllTheSameAreStillAsManyRows) {
+  Parse({Make("user", kFixed, DT_STRING), Make("id", kFixed, DT_INT64)});
+  const std::string row = Example({{"user", Strings({"ann"})}, {"id", Ints({1})}});
+  EXPECT_THAT(Decode({row, row, row}), ElementsAre("user [1] ann,", "id [3] 1,1,1,"));
+}
+
 TEST_F(ExampleDecoderTest, TheOrderOfFeaturesMayChange) {
   Parse({Make("a", kFixed, DT_INT64), Make("b", kFixed, DT_INT64), Make("c", kFixed, DT_INT64)});
   const std::string a = Ints({1}), b = Ints({2}), c = Ints({3});
@@ -145,9 +153,9 @@ TEST_F(ExampleDecoderTest, TheOrderOfFeaturesMayChange) {
 TEST_F(ExampleDecoderTest, AMissingOrEmptyFeatureHasItsDefault) {
   Parse({Make("x", kFixed, DT_INT64, {2}, Raw<int64_t>({7, 8})),
          Make("s", kFixed, DT_STRING, {}, StringRecord("none"))});
-  EXPECT_THAT(Decode({Example({}), Example({})}), ElementsAre("x [1,2] 7,8,", "s [1] none,"));
+  EXPECT_THAT(Decode({Example({}), Example({})}), ElementsAre("x [1,2] 7,8,", "s [2] none,none,"));
   EXPECT_THAT(Decode({"", Example({{"x", Ints({1, 2})}, {"s", ""}}), Example({{"x", ""}})}),
-              ElementsAre("x [3,2] 7,8,1,2,7,8,", "s [1] none,"));
+              ElementsAre("x [3,2] 7,8,1,2,7,8,", "s [3] none,none,none,"));
   EXPECT_THAT(Decode({Example({{"s", Strings({"a"})}}), ""}),
               ElementsAre("x [1,2] 7,8,", "s [2] a,none,"));
 }
@@ -155,7 +163,7 @@ TEST_F(ExampleDecoderTest, AMissingOrEmptyFeatureHasItsDefault) {
 TEST_F(ExampleDecoderTest, AMissingFeatureWithoutDefaultIsRefused) {
   Parse({Make("x", kFixed, DT_INT64)});
   const std::string good = Example({{"x", Ints({1})}});
-  EXPECT_THAT(Decode({good, good}), ElementsAre("x [1] 1,"));
+  EXPECT_THAT(Decode({good, good}), ElementsAre("x [2] 1,1,"));
   EXPECT_THAT(Decode({good, Example({})}), ElementsAre("refused"));
   EXPECT_THAT(Decode({"", good}), ElementsAre("refused"));
   EXPECT_THAT(Decode({good, Example({{"x", ""}})}), ElementsAre("refused"));
@@ -168,8 +176,8 @@ TEST_F(ExampleDecoderTest, ListsArePaddedToTheLongest) {
                       Example({{"ids", Ints({2, 3, 4})}, {"tags", Strings({})}}), ""}),
               ElementsAre("ids [3,3] 1,0,0,2,3,4,0,0,0,", "ids/length [3] 1,3,0,",
                           "tags [3,2] a,b,,,,,", "tags/length [3] 2,0,0,"));
-  EXPECT_THAT(Decode({"", ""}),
-              ElementsAre("ids [1,0] ", "ids/length [1] 0,", "tags [1,0] ", "tags/length [1] 0,"));
+  EXPECT_THAT(Decode({"", ""}), ElementsAre("ids [1,0] ", "ids/length [1] 0,", "tags [2,0] ",
+                                            "tags/length [2] 0,0,"));
 }
 
 TEST_F(ExampleDecoderTest, SequencesArePaddedWithTheirDefault) {

@@ -1,5 +1,6 @@
 #include "server/wire/example_features.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "server/wire/describe.h"
@@ -56,6 +57,7 @@ Status Check(const ExampleFeature& feature, int64_t size) {
 
 Status ExampleFeatures::Create(std::vector<ExampleFeature> features,
                                std::unique_ptr<const ExampleFeatures>* result) {
+  if (features.empty()) return InvalidArgument("a parse of no features");
   std::unique_ptr<ExampleFeatures> made(new ExampleFeatures);
   made->entries_.reserve(features.size());
   for (ExampleFeature& feature : features) {
@@ -76,6 +78,9 @@ Status ExampleFeatures::Create(std::vector<ExampleFeature> features,
       return InvalidArgument("feature ", Quoted(entry.feature.name), " comes twice");
     }
   }
+  const auto item = std::find_if(made->entries_.begin(), made->entries_.end(),
+                                 [](const Entry& entry) { return !entry.feature.user; });
+  if (item != made->entries_.end()) made->item_ = item - made->entries_.begin();
   *result = std::move(made);
   return OkStatus();
 }

@@ -32,6 +32,7 @@ struct ExampleFeature {
   // strings as records of TensorProto.string_val.
   std::string default_values;
   bool required = false;  // kFixedLen: there is no default
+  bool user = false;      // the same in all Examples of most requests
 };
 
 // All features of one parse. Immutable and shared by requests.
@@ -44,7 +45,7 @@ class ExampleFeatures {
   };
 
   // INVALID_ARGUMENT, naming the feature, for one that comes twice, another dtype, or a shape or a
-  // default that no parse op has.
+  // default that no parse op has; and for no features.
   static Status Create(std::vector<ExampleFeature> features,
                        std::unique_ptr<const ExampleFeatures>* result);
 
@@ -54,6 +55,9 @@ class ExampleFeatures {
   size_t size() const { return entries_.size(); }
   const Entry& operator[](size_t index) const { return entries_[index]; }
 
+  // Of a feature that is not the user's, if there is one.
+  size_t item() const { return item_; }
+
   // size() if no feature has that name.
   size_t Find(std::string_view name) const { return names_.Find(name); }
 
@@ -62,6 +66,7 @@ class ExampleFeatures {
 
   std::vector<Entry> entries_;
   NameTable names_;  // of entries_
+  size_t item_ = 0;
 };
 
 // Bytes of a number in memory; 0 for strings.

@@ -47,6 +47,7 @@ TEST(ExampleFeatures, WhatNoParseOpHasIsRefusedByName) {
   };
   const ExampleFeature good = Make("x", fixed, DT_INT64);
   ASSERT_TRUE(Create({good}).ok());
+  EXPECT_EQ(Create({}).code, StatusCode::kInvalidArgument);
   expect_refused({good, good}, "twice");
   expect_refused({Make("x", fixed, DT_DOUBLE)}, "DT_DOUBLE");
   expect_refused({Make("x", fixed, DT_INT64, {-1})}, "shape");

@@ -123,3 +123,11 @@ def embedded_examples() -> np.ndarray:
         example(user_age=-1, user_genres=[b"opera", b"drama", b"drama"], movie=0),
     ]
     return np.array(rows, object)
+
+
+@pytest.fixture(scope="session")
+def monitoring_flags(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Turn the metrics page on."""
+    config = tmp_path_factory.mktemp("monitoring") / "monitoring.config"
+    config.write_text("prometheus_config { enable: true }")
+    return [f"--monitoring_config_file={config}"]

@@ -21,9 +21,10 @@ from tensorflow_serving.apis import (
     regression_pb2,
 )
 
+from .example_apis import CLASSIFY, REGRESS, answers
+
 ROOT = Path(__file__).parents[2]
 PYTHON = ROOT / ".venv-estimator" / "bin" / "python"
-CLASSIFY, REGRESS = "tensorflow/serving/classify", "tensorflow/serving/regress"
 NAMES = ["dnn", "linear", "combined", "old_dnn"]
 
 pytestmark = pytest.mark.skipif(
@@ -151,6 +152,29 @@ def test_a_converted_model_still_classifies_and_regresses(model):
                 np.testing.assert_array_equal(labels, expected["classes"])
             alone.model_spec.name, alone.model_spec.signature_name = "m", name
             assert call(alone, timeout=60).result == result
+
+
+@pytest.mark.parametrize("name", ["dnn", "combined"])
+def test_examples_read_as_columns_get_the_same_answers(trained, tmp_path, name):
+    """All signatures converted, through every API, against TensorFlow's parser."""
+    source = trained / name / "examples"
+    methods, inputs = {}, {}
+    for signature in tf.saved_model.load(str(source)).signatures:
+        methods[signature] = signature_of(source, signature).method_name
+        (inputs[signature],) = signature_of(source, signature).inputs
+    export_saved_model(source, tmp_path / "m" / "1", signatures=list(methods))
+    rows = recorded(trained / name)[:30]
+    with (
+        ServerProcess("m", tmp_path / "m", ["--rest_api_port=-1"]) as reading,
+        ServerProcess(
+            "m", tmp_path / "m", ["--rest_api_port=-1", "--example_transcoding=off"]
+        ) as parsing,
+    ):
+        expected = answers(parsing, methods, inputs, rows)
+        found = answers(reading, methods, inputs, rows)
+    assert expected
+    for api, answer in expected.items():
+        assert found[api] == answer, api
 
 
 def test_converted_models_load_and_score_where_they_came_from(converted, tmp_path):

@@ -9,6 +9,7 @@ from colcast.client import RankingClient
 from colcast.export import export_saved_model
 from colcast.server import ServerProcess
 
+from ..server.metrics_page import Metrics
 from .conftest import served
 from .models import MODELS
 
@@ -32,23 +33,30 @@ def converted(request, tmp_path_factory):
     return request.param, folder / "served"
 
 
-def test_native_server_scores_columns_as_examples(converted):
+def test_native_server_scores_columns_as_examples(converted, monitoring_flags):
+    """Columns, and tf.Examples that the server reads as columns, as TensorFlow parses them."""
     name, base = converted
     examples = MODELS[name].examples(ROWS)
+    requests = [examples, *([e] for e in examples[:5]), [examples[0]] * 3]
+    flags = ["--rest_api_port=-1", *monitoring_flags]
     with (
-        ServerProcess(model_name=name, model_base_path=base) as server,
-        RankingClient(server.target, name, timeout_seconds=60) as client,
+        ServerProcess(name, base, flags=["--example_transcoding=off"]) as parsing,
+        ServerProcess(name, base, flags=flags) as reading,
+        RankingClient(parsing.target, name, timeout_seconds=60) as parser,
+        RankingClient(reading.target, name, timeout_seconds=60) as reader,
     ):
-        expected = client.predict_examples(examples, target="example")
-        columnar = client.predict_examples(examples, target="columnar")
-        single = [client.predict_examples([e], target="columnar") for e in examples[:5]]
-        single_expected = [client.predict_examples([e], target="example") for e in examples[:5]]
-    assert expected.outputs
-    for output, scores in expected.outputs.items():
-        assert len(scores) == ROWS
-        assert scores.tobytes() == columnar.outputs[output].tobytes()
-        for one, wanted in zip(single, single_expected, strict=True):
-            assert one.outputs[output].tobytes() == wanted.outputs[output].tobytes()
+        expected = [parser.predict_examples(rows, target="example") for rows in requests]
+        columnar = [parser.predict_examples(rows, target="columnar") for rows in requests]
+        transcoded = [reader.predict_examples(rows, target="example") for rows in requests]
+        samples = Metrics(reading).samples
+    counted = [s.value for s in samples if s.name == ":colcast:transcoded_requests_total"]
+    assert counted == [len(requests)]
+    for rows, want, *answers in zip(requests, expected, columnar, transcoded, strict=True):
+        assert want.outputs
+        for output, scores in want.outputs.items():
+            assert len(scores) == len(rows)
+            for answer in answers:
+                assert answer.outputs[output].tobytes() == scores.tobytes()
 
 
 def test_python_sees_the_columnar_signature(converted):

@@ -1,0 +1,59 @@
+// Requests with tf.Examples, answered by a model's columnar signatures.
+#ifndef COLCAST_SERVER_ENGINE_TRANSCODING_H_
+#define COLCAST_SERVER_ENGINE_TRANSCODING_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "server/engine/engine.h"
+#include "server/engine/example_transcoder.h"
+#include "server/engine/signature_runner.h"
+
+namespace colcast::engine {
+
+class Transcoding {
+ public:
+  // Runs a request on the signature of that name, whatever it names itself.
+  using Run = absl::FunctionRef<absl::Status(std::string_view signature,
+                                             const DecodedRequest& request, RunResult* result)>;
+
+  // Nothing is transcoded before Load().
+  Transcoding() = default;
+
+  // Finds the signatures of the model in `directory` that can be transcoded; an error there is a
+  // remark, not a failure. `usable(name)` says whether a signature can be run at all.
+  void Load(const std::string& directory, const SignatureDefs& signatures,
+            absl::FunctionRef<bool(const std::string&)> usable, ExampleTranscoding mode);
+
+  // What an operator should know: a sentence for each signature of strings.
+  const std::vector<std::string>& remarks() const { return remarks_; }
+
+  // Answers a request to a signature of tf.Examples as that signature would, apart from late
+  // signatures' tolerance. False, and nothing in `result`, if the signature itself has to: because
+  // it is not transcoded, because the Examples are left to TensorFlow's parser, or because the
+  // columnar signature failed, so that its own error is the answer.
+  bool Answer(const DecodedRequest& request, Run run, RunResult* result) const;
+
+  // The same for several signatures that share an input: see Model::PredictTogether(). Only where
+  // rounding may differ: TensorFlow fuses other operations in a run of several signatures than in a
+  // run of one, so the bits of one by one are not those of together.
+  bool AnswerTogether(const DecodedRequest& request, Run run, RunResult* result) const;
+
+ private:
+  const ExampleTranscoder* Find(std::string_view signature) const;
+  bool RunTranscoded(const ExampleTranscoder& transcoder, ExampleTranscoder::Scratch* scratch,
+                     Run run, RunResult* result) const;
+
+  bool late_ = false;
+  std::map<std::string, std::unique_ptr<const ExampleTranscoder>, std::less<>> by_source_;
+  std::vector<std::string> remarks_;
+};
+
+}  // namespace colcast::engine
+
+#endif  // COLCAST_SERVER_ENGINE_TRANSCODING_H_
