@@ -78,7 +78,7 @@ class Model {
   virtual const std::string& signatures() const = 0;
 
   // What is counted of the model's state stores; empty if it has no signature in three parts.
-  virtual std::vector<StoreStats> stores() const = 0;
+  virtual std::vector<StoreStats> stores() const { return {}; }
 
   // What an operator should know of how it is served, a sentence each.
   virtual std::vector<std::string> remarks() const { return {}; }

@@ -72,7 +72,6 @@ class FakeModel final : public engine::Model {
   }
 
   const std::string& signatures() const override { return signatures_; }
-  std::vector<engine::StoreStats> stores() const override { return {}; }
   Status Predict(const DecodedRequest& request,
                  std::unique_ptr<engine::Outputs>* outputs) const override {
     return Run("Predict", request, outputs);
