@@ -35,6 +35,8 @@ bench:
 	@.venv/bin/python -m tests.client.bench_encoding
 	@.venv/bin/python -m tests.server.bench_rest
 	@.venv/bin/python -m colcast.loadtest.bench
+	@.venv/bin/python -m colcast.loadtest.bench --states
+	@.venv/bin/python -m colcast.loadtest.bench --transcoding
 
 bench-zoo:
 	@scripts/setup.sh $(MEASURED)
