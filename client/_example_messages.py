@@ -28,7 +28,7 @@ class Messages(NamedTuple):
 
 @lru_cache(maxsize=1)
 def messages() -> Messages:
-    """Builds the classes once a process."""
+    """Builds the classes once per process."""
     file = _File(name="colcast/example.proto", package="colcast", syntax="proto3")
     _message(file, "BytesList", value=(1, _Field.TYPE_BYTES, True))
     _message(file, "FloatList", value=(1, _Field.TYPE_FLOAT, True))

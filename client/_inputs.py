@@ -74,7 +74,7 @@ def table_of_items(items: Any, wanted: Wanted) -> Table:
 
 
 def table_of_rows(rows: Sequence[Mapping[str, Any]], wanted: Wanted) -> Table:
-    """A list of dicts, one a row, as a table of the wanted features.
+    """A list of dicts, one per row, as a table of the wanted features.
 
     Raises:
         InputError: a row is not a dict; the row is named.

@@ -62,7 +62,7 @@ def export_saved_model(
         one `s` `columnar_s`; `s=name` chooses the name.
       user_features: names or patterns (`user_*`) of the features that are the same on every row
         of a request; `auto`: those that are in all recorded requests.
-      late: also add `columnar_late`, which computes the user's part once a request, and
+      late: also add `columnar_late`, which computes the user's part once per request, and
         `columnar_exact`, which does so as far as scores stay equal to the last bit, and, where the
         model allows it, the three parts `columnar_user`, `columnar_item` and `columnar_pair`.
       context_features: names or patterns of features that depend on user and item or on the moment

@@ -59,7 +59,8 @@ def find_cut(signature: str, signature_def: Any, flat: FlatGraph, meta_graph: An
         raise ExportError(
             f"input {name!r} of signature {signature!r} holds"
             f" {'one tf.Example' if not shape.dim else f'a rank-{len(shape.dim)} tensor'}, expected"
-            " a vector of serialized tf.Examples, one a row; export the model with a batched input"
+            " a vector of serialized tf.Examples, one per row; export the model with a batched"
+            " input"
         )
     serialized = _serialized_chain(flat, node_of(info.name), signature)
     for output, tensor in flat.tensors.items():

@@ -22,7 +22,7 @@ class Rows:
 
     Attributes:
       features: what every row may have.
-      values: by feature name, one entry a row.
+      values: by feature name, one entry per row.
     """
 
     features: Sequence[Feature]

@@ -13,7 +13,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="colcast export",
         description="Writes a copy of a SavedModel with a `columnar` signature, which takes a"
-        " tensor a feature where another signature parses tf.Example.",
+        " tensor per feature where another signature parses tf.Example.",
     )
     parser.add_argument(
         "--saved-model", type=Path, required=True, metavar="IN", help="folder with saved_model.pb"

@@ -59,7 +59,7 @@ def _add_size(table: Table, size: str, lines: list[Line]) -> None:
 
 
 def markdown_head(formats: Sequence[str]) -> str:
-    """The head of a table with a row a model and size, for documents."""
+    """The head of a table with one row per model and size, for documents."""
     titles = [FORMATS[name].title for name in formats]
     heads = ["model", "N", *(f"{title}, CPU ms" for title in titles), f"{titles[-1]}, share"]
     heads += ["bytes, share", f"p95 ms, {titles[0]}", f"p95 ms, {titles[-1]}", "largest difference"]

@@ -30,7 +30,7 @@ class FirstError final : public google::protobuf::io::ErrorCollector {
 Status ReadFile(const std::string& path, std::string* content) {
   std::ifstream file(path, std::ios::binary);
   if (file) file.peek();  // a directory opens, too
-  if (!file && !file.eof()) return NotFound("can not read ", path, ": ", std::strerror(errno));
+  if (!file && !file.eof()) return NotFound("cannot read ", path, ": ", std::strerror(errno));
   content->assign(std::istreambuf_iterator<char>(file), {});
   return OkStatus();
 }

@@ -82,7 +82,7 @@ Status UseTls(const TlsConfig& config, SSL_CTX* context) {
     return status;
   }
   if (SSL_CTX_use_certificate(context, chain[0].get()) != 1) {
-    return InvalidArgument("server_cert can not be used: ", Reason());
+    return InvalidArgument("server_cert cannot be used: ", Reason());
   }
   for (size_t i = 1; i < chain.size(); ++i) SSL_CTX_add1_chain_cert(context, chain[i].get());
   if (SSL_CTX_use_PrivateKey(context, key.get()) != 1) {

@@ -22,8 +22,8 @@ namespace colcast {
 // Immutable after Create(); any number of threads may call Build() at once.
 class SignatureInputs {
  public:
-  // Working memory of Build(), the caller's to keep (one a thread) so that the next call allocates
-  // nothing but tensors. After a Build() that succeeded, `plan.rows` is the request's N.
+  // Working memory of Build(), the caller's to keep (one per thread) so that the next call
+  // allocates nothing but tensors. After a Build() that succeeded, `plan.rows` is the request's N.
   struct Scratch {
     std::vector<int> positions;
     std::vector<const ColumnSource*> sources;
@@ -103,7 +103,7 @@ class SignatureInputs {
   std::vector<std::string> feed_names_;
   std::vector<tensorflow::Tensor> defaults_;  // by position; uninitialized where there is none
   absl::flat_hash_map<std::string, int> positions_;
-  absl::Status unfeedable_;  // what Build() answers if an input can not be fed at all
+  absl::Status unfeedable_;  // what Build() answers if an input cannot be fed at all
 };
 
 }  // namespace colcast

@@ -62,7 +62,7 @@ absl::Status CheckRepeats(const TensorShape& row, const TensorShape& target) {
   if (row == target) return absl::OkStatus();
   const auto refuse = [&](absl::string_view why) {
     return absl::InvalidArgumentError(absl::StrCat("a tensor of shape ", row.DebugString(),
-                                                   " can not be repeated to shape ",
+                                                   " cannot be repeated to shape ",
                                                    target.DebugString(), ": ", why));
   };
   if (row.dims() == 0 || target.dims() == 0) return refuse("a scalar has no rows");

@@ -43,7 +43,7 @@ def add_late_signature(
     least_gain: float = -math.inf,
     most_constant_bytes: int = 256 << 20,
 ) -> LateReport:
-    """Adds a signature that computes the user's part of a model once a request.
+    """Adds a signature that computes the user's part of a model once per request.
 
     Nodes are only added, all under `late_signature`; they share variables, tables and constants
     with the present ones. Inputs and outputs are the columnar signature's, user inputs with one

@@ -45,7 +45,7 @@ class Finding:
     counts_rows: bool = False
 
     def is_one_row(self, rank: int | None = None) -> bool:
-        """Whether it has exactly one row a candidate (and that rank)."""
+        """Whether it has exactly one row per candidate (and that rank)."""
         if self.kind is not RowKind.ROW or self.axis or not self.shape or self.shape[0] != 1:
             return False
         return rank is None or rank == len(self.shape)

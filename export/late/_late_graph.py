@@ -116,7 +116,7 @@ class LateGraph:
         return self.side(tensor) is OpSide.USER and self.finding(tensor).is_one_row(rank)
 
     def is_item_rows(self, tensor: str, rank: int | None = None) -> bool:
-        """Whether it is of the item side and has one row a candidate (and that rank)."""
+        """Whether it is of the item side and has one row per candidate (and that rank)."""
         return self.side(tensor) is OpSide.ITEM and self.finding(tensor).is_one_row(rank)
 
     # Its name in the new graph.

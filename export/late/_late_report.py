@@ -38,7 +38,7 @@ class LateReport:
         user_features: features sent as one row.
         item_features: features sent as N rows.
         ops: ops of the columnar signature that depend on its inputs.
-        user_ops: how many of them now run once a request.
+        user_ops: how many of them now run once per request.
         user_time_share: their share of the columnar signature's op time at `timed_rows` candidates.
         columnar_ms: op time of the columnar signature at `timed_rows` candidates, in ms.
         late_ms: the same of the late one.
@@ -96,7 +96,7 @@ class LateReport:
     def summary(self) -> str:
         """How much runs once, and what that saves."""
         return (
-            f"{self.signature}: {self.user_ops} of {self.ops} ops run once a request"
+            f"{self.signature}: {self.user_ops} of {self.ops} ops run once per request"
             f" ({self.user_time_share:.0%} of the time at {self.timed_rows} candidates):"
             f" {self.columnar_ms:.2f} -> {self.late_ms:.2f} ms"
         )

@@ -16,7 +16,7 @@ class Signature:
 
     Attributes:
         user: inputs that have one row a request.
-        items: inputs that have a row a candidate.
+        items: inputs that have one row per candidate.
         shared: inputs without a row dimension: scalars, fixed first dimensions.
         outputs: the outputs.
     """

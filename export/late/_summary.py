@@ -19,7 +19,7 @@ class Summary:
     """What is in the new graph.
 
     Attributes:
-        moved: nodes of the columnar signature that run once a request now.
+        moved: nodes of the columnar signature that run once per request now.
         frontier: the user's tensors that ops at N rows read, in the graph's order.
         refused: user-only tensors and ops that run at N rows, with the reason.
     """

@@ -29,7 +29,7 @@ class PairGraph:
     """Writes the pair part.
 
     One user's state stays one row, which the ops repeat as in the late signature; the states of
-    several are gathered by `row_to_user` first, a row a candidate.
+    several are gathered by `row_to_user` first, one row per candidate.
 
     Attributes:
         inputs: placeholders by the signature's key.

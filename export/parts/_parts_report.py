@@ -66,13 +66,13 @@ class PartsReport:
         if not self.written:
             return [f"three parts: not written: {self.reason}", *self._not_states()]
         worst = max(self.difference.values(), default=0.0)
-        users = "several users in one run" if self.users_per_run == "many" else "one user a run"
+        users = "several users in one run" if self.users_per_run == "many" else "one user per run"
         told = [
             f"three parts: {', '.join(self.signatures)}: {users},"
             f" largest relative difference {worst:.1e}"
         ]
         if self.why_one:
-            told.append(f"  one user a run, because {self.why_one}")
+            told.append(f"  one user per run, because {self.why_one}")
         told += _states("of a user", self.user_states) + _states("of an item", self.item_states)
         if self.reuse:
             told.append(f"  {self.reuse.line()}")

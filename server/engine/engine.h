@@ -100,7 +100,7 @@ class Engine {
   virtual ~Engine() = default;
 
   // Makes the ops of a library known to every model loaded from now on. INVALID_ARGUMENT, with the
-  // path and the reason, if it can not be loaded.
+  // path and the reason, if it cannot be loaded.
   virtual Status LoadOpLibrary(const std::string& path) const = 0;
 
   // Loads the SavedModel in `directory` (the version directory that holds saved_model.pb) with the

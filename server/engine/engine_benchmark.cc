@@ -41,7 +41,7 @@ double CpuSeconds() {
 
 std::string ReadFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) Die("can not read " + path);
+  if (!file) Die("cannot read " + path);
   return {std::istreambuf_iterator<char>(file), {}};
 }
 

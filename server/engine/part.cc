@@ -140,7 +140,7 @@ absl::Status Part::LayOut(const Rows& rows, const std::vector<Tensor>& made,
   bool fits = made.empty() || layouts_.NumberOf(made) == number;
   for (const StateRef& state : rows.found) fits &= !state || state->layout() == number;
   if (!fits) {
-    return absl::FailedPreconditionError("states of different shapes can not be laid out together");
+    return absl::FailedPreconditionError("states of different shapes cannot be laid out together");
   }
   absl::Status status = MakeTensors(layout, rows.count, states);
   if (!status.ok()) return status;

@@ -123,7 +123,7 @@ absl::Status SeveralUsers::RunParts(const Side& users, const Side& rows, const T
     if (!status.ok()) return status;
   }
   if (parts_->RunBatch(batch, outputs, result).ok()) return absl::OkStatus();
-  // Columns that came once for all, states that can not be stacked, or something that is wrong and
+  // Columns that came once for all, states that cannot be stacked, or something that is wrong and
   // that the whole model has words for.
   result->aliases.clear();
   result->tensors.clear();

@@ -85,7 +85,7 @@ absl::StatusOr<std::unique_ptr<SignatureRunner>> SignatureRunner::Create(
   for (const auto& [alias, info] : sorted) {
     if (info->encoding_case() != tensorflow::TensorInfo::kName) {
       runner->unfetchable_ = absl::InvalidArgumentError(absl::StrCat(
-          "output \"", alias, "\" of the signature is no dense tensor and can not be returned"));
+          "output \"", alias, "\" of the signature is no dense tensor and cannot be returned"));
     }
     runner->all_outputs_.push_back(static_cast<int>(runner->output_aliases_.size()));
     runner->output_aliases_.push_back(alias);

@@ -1,5 +1,5 @@
-// The command line, with tensorflow_model_server's names where both have the thing. A file a part
-// of the server (*_flags.cc) defines that part's flags, validates them and makes its Options.
+// The command line, with tensorflow_model_server's names where both have the thing. One file per
+// part of the server (*_flags.cc) defines that part's flags, validates them and makes its Options.
 #ifndef COLCAST_SERVER_FLAGS_FLAGS_H_
 #define COLCAST_SERVER_FLAGS_FLAGS_H_
 

@@ -25,7 +25,7 @@ Status ReadMonitoringFlags(std::string* metrics_path) {
   *metrics_path = prometheus.path().empty() ? "/monitoring/prometheus/metrics" : prometheus.path();
   if (metrics_path->front() == '/' && metrics_path->size() > 1) return OkStatus();
   return InvalidArgument("--monitoring_config_file: ", file, ": path \"", *metrics_path,
-                         "\" has to begin with a / and can not be the status page's");
+                         "\" has to begin with a / and cannot be the status page's");
 }
 
 }  // namespace colcast::flags

@@ -4,7 +4,7 @@
 #include "server/flags/parts.h"
 #include "server/flags/range.h"
 
-ABSL_FLAG(std::string, log_format, "text", "text, or json: one object a line");
+ABSL_FLAG(std::string, log_format, "text", "text, or json: one object per line");
 ABSL_FLAG(double, drain_seconds, 0,
           "how long to go on answering after SIGTERM, with health NOT_SERVING, so that load "
           "balancers notice first");

@@ -4,7 +4,7 @@
 #include "server/flags/parts.h"
 #include "server/flags/range.h"
 
-ABSL_FLAG(int32_t, num_workers, 0, "requests that run at the same time; 0: one a core");
+ABSL_FLAG(int32_t, num_workers, 0, "requests that run at the same time; 0: one per core");
 ABSL_FLAG(int32_t, max_queued_requests, 1000,
           "requests that may wait for a worker; one more is answered RESOURCE_EXHAUSTED");
 ABSL_FLAG(bool, enable_serialization_as_tensor_content, false,

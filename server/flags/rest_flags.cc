@@ -11,7 +11,7 @@ ABSL_FLAG(int32_t, rest_api_port, 0,
           "TCP port for HTTP: REST, the metrics and the status page; 0: none; -1 takes any free "
           "one and logs which");
 ABSL_FLAG(int32_t, rest_api_num_threads, 0,
-          "threads that read HTTP requests and write their answers; 0: one a core");
+          "threads that read HTTP requests and write their answers; 0: one per core");
 ABSL_FLAG(int32_t, rest_api_timeout_in_ms, 30000,
           "how long a REST request may wait for a worker; 0: for ever");
 ABSL_FLAG(bool, rest_api_enable_cors_support, false,

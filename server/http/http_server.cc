@@ -151,7 +151,7 @@ Status HttpServer::Start(const Options& options, Router router,
   auto made = std::make_unique<Server>(options, std::move(router));
   if (Status status = made->PrepareTls(); !status.ok()) return status;
   if (const Error error = made->Listen()) {
-    return Unavailable("can not listen on ", options.host, ':', options.port,
+    return Unavailable("cannot listen on ", options.host, ':', options.port,
                        " for HTTP: ", error.message());
   }
   made->Run();

@@ -42,7 +42,7 @@ Status CheckComplete(const std::string& where, const SignatureDef& signature,
   return OkStatus();
 }
 
-// "instances": one object a row, with the same inputs in each.
+// "instances": one object per row, with the same inputs in each.
 class RowReader {
  public:
   RowReader(const SignatureDef& signature, DecodedRequest* request)

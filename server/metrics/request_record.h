@@ -14,7 +14,7 @@ namespace colcast::metrics {
 struct RequestRecord {
   std::string_view api;         // Predict, Classify, Regress, MultiInference
   std::string_view entrypoint;  // GRPC or REST
-  // Of the servable that was found; empty if none was, so that clients can not invent labels.
+  // Of the servable that was found; empty if none was, so that clients cannot invent labels.
   std::string_view model_name;
   std::string_view signature_name;  // as Servable::SignatureLabel has it
   StatusCode code = StatusCode::kOk;

@@ -40,7 +40,7 @@ void Loader::Run(const Job& job, const Done& done) {
   report.status = Load(job, &report, &servable);
   if (!report.status.ok()) {
     report.status.message = "model \"" + job.model_name + "\" version " +
-                            std::to_string(report.version) + " can not be loaded from " +
+                            std::to_string(report.version) + " cannot be loaded from " +
                             job.directory.path + ": " + report.status.message;
   }
   if (options_.on_load) options_.on_load(report);

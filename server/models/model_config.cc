@@ -148,7 +148,7 @@ Status ParseModelConfig(std::string_view text, const std::string& source,
 Status ReadModelConfigFile(const std::string& path, std::vector<ModelConfig>* models) {
   std::ifstream file(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file) return NotFound("the model configuration file ", path, " can not be read");
+  if (!file) return NotFound("the model configuration file ", path, " cannot be read");
   return ParseModelConfig(text, path, models);
 }
 

@@ -33,7 +33,7 @@ Status CheckModelConfig(const tensorflow::serving::ModelServerConfig& proto,
 Status ParseModelConfig(std::string_view text, const std::string& source,
                         std::vector<ModelConfig>* models);
 
-// The same from a file. NOT_FOUND if it can not be read.
+// The same from a file. NOT_FOUND if it cannot be read.
 Status ReadModelConfigFile(const std::string& path, std::vector<ModelConfig>* models);
 
 }  // namespace colcast::models

@@ -50,7 +50,7 @@ class ModelState {
   // The versions the policy found. Known ones keep their state: a
   // version is known by its path.
   void Want(const std::vector<VersionDirectory>& directories);
-  // The base path can not be read, for now: what is wanted stays as it is.
+  // The base path cannot be read, for now: what is wanted stays as it is.
   void WantTheSame() { listed_ = true; }
   // Whether one of the two was called since the configuration last changed.
   bool listed() const { return listed_; }

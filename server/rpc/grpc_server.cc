@@ -109,7 +109,7 @@ Status GrpcServer::Start(const Options& options, const Backend& backend,
   made->loop_ = std::make_shared<EventLoop>(&builder);
   made->server_ = builder.BuildAndStart();
   if (made->server_ == nullptr || bound_port == 0) {
-    return Unavailable("can not listen on ", wanted,
+    return Unavailable("cannot listen on ", wanted,
                        ": the port is in use, or the host is not one of this machine's");
   }
   made->address_ = options.host + ':' + std::to_string(bound_port);

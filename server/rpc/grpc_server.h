@@ -38,7 +38,7 @@ class GrpcServer {
     std::vector<std::pair<std::string, std::string>> channel_arguments;
   };
 
-  // UNAVAILABLE, naming the address, if it can not be listened on; as UnixSocket has it for the
+  // UNAVAILABLE, naming the address, if it cannot be listened on; as UnixSocket has it for the
   // socket. One that another server listens on is taken over when this one serves.
   static Status Start(const Options& options, const Backend& backend,
                       std::unique_ptr<GrpcServer>* server);

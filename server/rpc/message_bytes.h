@@ -25,7 +25,7 @@ Status ReadMessage(const grpc::ByteBuffer& bytes, Message* message) {
   grpc::ByteBuffer copy(bytes);
   if (grpc::SerializationTraits<Message>::Deserialize(&copy, message).ok()) return OkStatus();
   return InvalidArgument("malformed ", Message::descriptor()->name(),
-                         ": protobuf can not parse its ", bytes.Length(), " bytes");
+                         ": protobuf cannot parse its ", bytes.Length(), " bytes");
 }
 
 template <typename Message>
@@ -35,7 +35,7 @@ Status WriteMessage(const Message& message, grpc::ByteBuffer* bytes) {
       grpc::SerializationTraits<Message>::Serialize(message, bytes, &own_buffer);
   if (written.ok()) return OkStatus();
   return Internal("the ", Message::descriptor()->name(),
-                  " can not be sent: ", written.error_message());
+                  " cannot be sent: ", written.error_message());
 }
 
 }  // namespace colcast::rpc

@@ -15,7 +15,7 @@ namespace colcast::rpc {
 class ReceivedBytes {
  public:
   Status Read(const grpc::ByteBuffer& buffer) {
-    if (!buffer.Dump(&owners_).ok()) return Internal("the request's message can not be read");
+    if (!buffer.Dump(&owners_).ok()) return Internal("the request's message cannot be read");
     slices_.clear();
     for (const grpc::Slice& slice : owners_) slices_.push_back({slice.begin(), slice.size()});
     Prefetch();

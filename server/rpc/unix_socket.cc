@@ -41,10 +41,10 @@ Status UnixSocket::Prepare(const std::string& path, UnixSocket* socket) {
   struct stat file;
   const bool exists = lstat(path.c_str(), &file) == 0;
   if ((!exists && errno != ENOENT) || !DirectoryIsWritable(path)) {
-    return Unavailable("can not listen on ", path, ": ", std::strerror(errno));
+    return Unavailable("cannot listen on ", path, ": ", std::strerror(errno));
   }
   if (exists && !S_ISSOCK(file.st_mode)) {
-    return Error(StatusCode::kAlreadyExists, "can not listen on ", path,
+    return Error(StatusCode::kAlreadyExists, "cannot listen on ", path,
                  ": a file that is no socket lies there");
   }
   socket->path_ = path;
@@ -56,7 +56,7 @@ Status UnixSocket::Publish() {
   struct stat file;
   const std::string from = listening_path();
   if (lstat(from.c_str(), &file) != 0 || rename(from.c_str(), path_.c_str()) != 0) {
-    return Unavailable("can not listen on ", path_, ": ", std::strerror(errno));
+    return Unavailable("cannot listen on ", path_, ": ", std::strerror(errno));
   }
   published_ = file.st_ino;
   return OkStatus();

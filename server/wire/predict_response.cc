@@ -256,7 +256,7 @@ Status CheckPredictResponse(const PredictResponse& response) {
   for (const OutputColumn& output : response.outputs) {
     if (ValueFieldOf(output.dtype) == ValueField::kNone) {
       return Internal("output ", Quoted(output.name), ": ", DataTypeName(output.dtype),
-                      " can not be sent");
+                      " cannot be sent");
     }
   }
   return OkStatus();

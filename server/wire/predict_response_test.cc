@@ -159,7 +159,7 @@ TEST(PredictResponseTest, RefusesDtypesThatCanNotBeSent) {
   response.outputs = Span<OutputColumn>(&output, 1);
   const Status status = CheckPredictResponse(response);
   EXPECT_EQ(status.code, StatusCode::kInternal);
-  EXPECT_EQ(status.message, "output \"table\": DT_RESOURCE can not be sent");
+  EXPECT_EQ(status.message, "output \"table\": DT_RESOURCE cannot be sent");
 }
 
 }  // namespace

@@ -159,7 +159,7 @@ Status CheckContent(const Column& column, int64_t count) {
   if (column.dtype == DT_STRING) {
     // Each string takes at least the byte of its length.
     if (size >= static_cast<size_t>(count) && count > 0) return OkStatus();
-    return InvalidArgument(Input(column), ": tensor_content of ", size, " bytes can not hold ",
+    return InvalidArgument(Input(column), ": tensor_content of ", size, " bytes cannot hold ",
                            count, " strings");
   }
   const size_t element_size = ElementSize(column.dtype);
@@ -196,7 +196,7 @@ Status ElementCount(const Column& column, int64_t* count) {
 Status CheckValues(const Column& column, int64_t count) {
   const ValueField field = ValueFieldOf(column.dtype);
   if (field == ValueField::kNone) {
-    return InvalidArgument(Input(column), ": ", DataTypeName(column.dtype), " can not be sent");
+    return InvalidArgument(Input(column), ": ", DataTypeName(column.dtype), " cannot be sent");
   }
   if (!column.values.tensor_content.empty()) return CheckContent(column, count);
   const int64_t sent = column.values.count / ValuesPerElement(field);

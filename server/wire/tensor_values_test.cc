@@ -77,7 +77,7 @@ void ExpectStrings(const std::string& tensor, const std::vector<std::string>& ex
   });
 }
 
-// Expects that the column can not fill `count` elements, neither by its sizes nor when copied.
+// Expects that the column cannot fill `count` elements, neither by its sizes nor when copied.
 void ExpectRefused(const std::string& tensor, int64_t count, const std::string& error) {
   WithColumn(tensor, [&](const Column& column) {
     const Status status = CheckValues(column, count);
@@ -227,13 +227,13 @@ TEST(CheckValuesTest, RefusesTensorContentOfAnotherSize) {
 }
 
 TEST(CheckValuesTest, RefusesDtypesThatCanNotBeSent) {
-  ExpectRefused(TensorOf(DT_INVALID, 1, ""), 1, "input \"x\": DT_INVALID can not be sent");
-  ExpectRefused(TensorOf(DT_RESOURCE, 1, ""), 1, "input \"x\": DT_RESOURCE can not be sent");
-  ExpectRefused(TensorOf(DT_VARIANT, 0, ""), 0, "input \"x\": DT_VARIANT can not be sent");
+  ExpectRefused(TensorOf(DT_INVALID, 1, ""), 1, "input \"x\": DT_INVALID cannot be sent");
+  ExpectRefused(TensorOf(DT_RESOURCE, 1, ""), 1, "input \"x\": DT_RESOURCE cannot be sent");
+  ExpectRefused(TensorOf(DT_VARIANT, 0, ""), 0, "input \"x\": DT_VARIANT cannot be sent");
   ExpectRefused(TensorOf(static_cast<DataType>(101), 1, ""), 1,
-                "input \"x\": DT_FLOAT_REF can not be sent");
+                "input \"x\": DT_FLOAT_REF cannot be sent");
   ExpectRefused(TensorOf(static_cast<DataType>(77), 1, ""), 1,
-                "input \"x\": dtype 77 can not be sent");
+                "input \"x\": dtype 77 cannot be sent");
 }
 
 TEST(RepeatedStringBytesTest, CountsTheLastStringForEachElementThatIsMissing) {
@@ -327,7 +327,7 @@ TEST(VisitStringsTest, RefusesTensorContentThatDoesNotAddUp) {
       EXPECT_TRUE(recorder.strings.empty());
     });
   };
-  expect("\x00"s, "input \"x\": tensor_content of 1 bytes can not hold 2 strings");
+  expect("\x00"s, "input \"x\": tensor_content of 1 bytes cannot hold 2 strings");
   expect(
       "\x01\x01"
       "a",

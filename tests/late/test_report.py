@@ -33,7 +33,7 @@ def test_counts_ops_and_lists_the_frontier(model: Any) -> None:
 
 def test_console_lines_tell_the_essentials(model: Any) -> None:
     first, second, *rest = model(_score, COLUMNS, ["age", "seen"]).report.lines()
-    assert first.startswith("columnar_late: 4 of 6 ops run once a request")
+    assert first.startswith("columnar_late: 4 of 6 ops run once per request")
     assert "at 1, 2, 7, 64 candidates, largest relative difference" in second
     assert "    1 x float32 [1, 2], broadcast: Softmax:0" in rest
 

@@ -107,7 +107,7 @@ def reloading(base_path: Path, every_seconds: float) -> Iterator[None]:
 def measure(
     base_path: Path, server: ServerProcess, seconds: float, every_seconds: float, console: Console
 ) -> tuple[float, Recording, Recording]:
-    """The capacity in requests a second, what was recorded in peace, and while reloading."""
+    """The capacity in requests per second, what was recorded in peace, and while reloading."""
     requests = make_requests(64)
     with progress_bar(console, "reload", steps=4) as step:
         with ClosedLoop(server.target, clients=2 * (os.cpu_count() or 1)) as clients:

@@ -160,4 +160,4 @@ def test_a_server_without_its_rest_port_says_so_and_ends():
         other.listen()
         port = other.getsockname()[1]
         error = start_error(f"--rest_api_port={port}")
-    assert f"can not listen on 127.0.0.1:{port} for HTTP" in error
+    assert f"cannot listen on 127.0.0.1:{port} for HTTP" in error

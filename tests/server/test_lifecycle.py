@@ -56,7 +56,7 @@ def test_a_single_model_that_was_given_up_ends_the_server(tmp_path):
         "--port=0", f"--model_base_path={tmp_path}", "--max_num_load_retries=0"
     )
     assert code != 0
-    assert re.search(rf"version 1 can not be loaded from {tmp_path}/1: .", lines[-1])
+    assert re.search(rf"version 1 cannot be loaded from {tmp_path}/1: .", lines[-1])
 
 
 def test_version_is_printed():

@@ -78,5 +78,5 @@ def test_an_error_is_reported_by_the_load_itself(tmp_path, ranker_base_path, con
         (tmp_path / "9" / "saved_model.pb").write_bytes(b"not a graph")
         (tmp_path / "9").rename(tmp_path / "ranker" / "9")
         wait_until(lambda: stubs.states().get(9, ("",))[0] == "END")
-        assert "can not be loaded from" in stubs.states()[9][2]
+        assert "cannot be loaded from" in stubs.states()[9][2]
         assert "signal" not in stubs.states()[9][2]

@@ -85,7 +85,7 @@ def test_good_models_serve_beside_a_broken_and_a_missing_one(
         state, code, message = stubs.states("broken")[1]
         assert state == "END"
         assert code != OK
-        assert f"version 1 can not be loaded from {tmp_path}/broken/1: " in message
+        assert f"version 1 cannot be loaded from {tmp_path}/broken/1: " in message
         with pytest.raises(grpc.RpcError) as error:
             stubs.states("missing")
         assert error.value.code() == grpc.StatusCode.NOT_FOUND

@@ -261,4 +261,4 @@ def test_a_file_that_is_no_config_is_refused_by_line(tmp_path, ranker_base_path)
 
 def test_a_file_that_is_not_there_is_named(ranker_base_path):
     error = start_error("--ssl_config_file=/nowhere/tls.cfg", ranker_base_path)
-    assert "can not read /nowhere/tls.cfg: No such file or directory" in error
+    assert "cannot read /nowhere/tls.cfg: No such file or directory" in error

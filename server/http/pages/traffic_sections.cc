@@ -52,7 +52,7 @@ void WriteSparkline(const std::vector<double>& rates, HtmlWriter* html) {
     points += std::to_string(x) + ',' + std::to_string(20 - 19 * rates[i] / highest) + ' ';
   }
   html->Markup("<svg class=\"sparkline\" viewBox=\"0 0 60 20\" preserveAspectRatio=\"none\" ");
-  html->Markup("role=\"img\" aria-label=\"requests a second in the last minute\">");
+  html->Markup("role=\"img\" aria-label=\"requests per second in the last minute\">");
   html->Markup("<polyline points=\"").Text(points).Markup("\"/></svg>");
 }
 
@@ -129,13 +129,13 @@ std::string TilesSection(const Backend& backend, const Recent& recent) {
   const RecentSeries sixty = Total(long_time);
   const metrics::ProcessUsage usage = metrics::ReadProcessUsage();
   HtmlWriter html;
-  html.Markup("<div class=\"tile\"><h3>requests a second</h3><p class=\"value\">");
+  html.Markup("<div class=\"tile\"><h3>requests per second</h3><p class=\"value\">");
   html.Text(CountText(Rate(ten.answered, short_time))).Markup("</p>");
   WriteSparkline(recent.Rates(), &html);
   html.Markup("</div>\n");
   WriteTile("latency, p99", QuantileText(sixty.latency, 0.99),
             "p50 " + QuantileText(sixty.latency, 0.5) + ", last minute", &html);
-  WriteTile("rows a second", CountText(Rate(ten.rows, short_time)), "candidates scored", &html);
+  WriteTile("rows per second", CountText(Rate(ten.rows, short_time)), "candidates scored", &html);
   WriteTile("saved by sending once", BytesText(Rate(sixty.bytes_saved, long_time)) + "/s",
             BytesText(static_cast<double>(AllBytesSaved(*backend.metrics))) + " since the start",
             &html);
