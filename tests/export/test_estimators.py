@@ -116,6 +116,18 @@ def test_both_roads_score_the_same_served(model):
         np.testing.assert_array_equal(direct[output], scores)
 
 
+def regressed(result: regression_pb2.RegressionResult) -> list[list[float]]:
+    return [[one.value] for one in result.regressions]
+
+
+def classified(result: classification_pb2.ClassificationResult) -> list[list[float]]:
+    return [[one.score for one in row.classes] for row in result.classifications]
+
+
+def labels(result: classification_pb2.ClassificationResult) -> list[list[bytes]]:
+    return [[one.label.encode() for one in row.classes] for row in result.classifications]
+
+
 def test_a_converted_model_still_classifies_and_regresses(model):
     """Its own signatures, whose examples share one placeholder, through every API they are for."""
     rows = recorded(model)
@@ -137,21 +149,19 @@ def test_a_converted_model_still_classifies_and_regresses(model):
         for (name, method), answer in zip(tasks.items(), answers, strict=True):
             expected = loaded[name](inputs=tf.constant(rows))
             if method == REGRESS:
-                alone = regression_pb2.RegressionRequest(input=given)
-                call, result = stub.Regress, answer.regression_result
-                found = [[one.value] for one in result.regressions]
-                np.testing.assert_allclose(found, expected["outputs"], rtol=1e-6)
+                alone, call = regression_pb2.RegressionRequest(input=given), stub.Regress
+                values, result = regressed, answer.regression_result
+                np.testing.assert_allclose(values(result), expected["outputs"], rtol=1e-6)
             else:
-                alone = classification_pb2.ClassificationRequest(input=given)
-                call, result = stub.Classify, answer.classification_result
-                found = [[one.score for one in row.classes] for row in result.classifications]
-                np.testing.assert_allclose(found, expected["scores"], rtol=1e-6)
-                labels = [
-                    [one.label.encode() for one in row.classes] for row in result.classifications
-                ]
-                np.testing.assert_array_equal(labels, expected["classes"])
+                alone, call = classification_pb2.ClassificationRequest(input=given), stub.Classify
+                values, result = classified, answer.classification_result
+                np.testing.assert_allclose(values(result), expected["scores"], rtol=1e-6)
+                np.testing.assert_array_equal(labels(result), expected["classes"])
             alone.model_spec.name, alone.model_spec.signature_name = "m", name
-            assert call(alone, timeout=60).result == result
+            # TensorFlow fuses ops by what is fetched together: the last bit may differ with oneDNN.
+            np.testing.assert_allclose(
+                values(call(alone, timeout=60).result), values(result), rtol=1e-6
+            )
 
 
 @pytest.mark.parametrize("name", ["dnn", "combined"])
