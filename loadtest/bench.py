@@ -25,7 +25,7 @@ from colcast.loadtest.bench_zipf import (
     stores_markdown,
     stores_table,
 )
-from colcast.loadtest.formats import PARSED_BY_TENSORFLOW, parse_formats
+from colcast.loadtest.formats import FORMATS_ALONE, parse_formats
 from colcast.loadtest.interrupts import interruptible
 from colcast.loadtest.overhead import Overhead, overhead_table, overheads
 from colcast.loadtest.progress import progress_bar
@@ -103,7 +103,7 @@ def bench(
         traffic = {size: zoo_requests(model, [size] * _DISTINCT_REQUESTS, 0) for size in args.sizes}
     effort = Effort(args.clients, args.rounds, args.calls)
     steps = effort.steps(len(args.sizes), len(formats))
-    flags = [PARSED_BY_TENSORFLOW, *args.server_flag]
+    flags = [*FORMATS_ALONE, *args.server_flag]
     with ServerProcess(model, exported, flags=flags) as server:
         with progress_bar(console, f"{model}: formats in turn", steps) as advance:
             lines = side_by_side(

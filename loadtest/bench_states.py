@@ -6,6 +6,7 @@ Every figure is server CPU per request, taken in turn on servers that differ in 
 from collections.abc import Sequence
 from pathlib import Path
 
+from colcast.loadtest.formats import NO_STORES
 from colcast.loadtest.progress import progress_bar
 from colcast.loadtest.variants import (
     Effort,
@@ -18,7 +19,6 @@ from colcast.loadtest.variants import (
 from rich.console import Console
 
 MODEL = "wide"
-NO_STORES = ("--user_state_bytes=0", "--item_state_bytes=0")
 VARIANTS = (
     Variant("tf.Example", "example", ("--example_transcoding=off", *NO_STORES)),
     Variant("late, no stores", "late", NO_STORES),

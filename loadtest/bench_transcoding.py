@@ -6,7 +6,7 @@ Each variant has a server of its own; all get the same tf.Examples.
 from collections.abc import Sequence
 from pathlib import Path
 
-from colcast.loadtest.bench_states import NO_STORES
+from colcast.loadtest.formats import NO_STORES
 from colcast.loadtest.progress import progress_bar
 from colcast.loadtest.variants import (
     Effort,

@@ -15,7 +15,7 @@ from colcast.cli.console import report_console
 from colcast.client import RankingClient
 from colcast.export import export_saved_model
 from colcast.export.cli import silence_tensorflow
-from colcast.loadtest.formats import PARSED_BY_TENSORFLOW, RequestData
+from colcast.loadtest.formats import FORMATS_ALONE, RequestData
 from colcast.loadtest.interrupts import interruptible
 from colcast.loadtest.progress import progress_bar
 from colcast.loadtest.side_by_side import Effort, Line, side_by_side
@@ -66,8 +66,7 @@ def run(work_dir: Path) -> int:
     report.print(console)
     say("Starting the native server")
     candidates = Candidates(data)
-    flags = [PARSED_BY_TENSORFLOW]
-    with ServerProcess(model_name=MODEL, model_base_path=columnar, flags=flags) as server:
+    with ServerProcess(MODEL, columnar, FORMATS_ALONE) as server:
         console.print(f"  {server.target}, process {server.pid}")
         with RankingClient(server.target, MODEL) as client:
             for user in _USERS:
@@ -75,7 +74,11 @@ def run(work_dir: Path) -> int:
         lines = measure(server, candidates)
     console.print(side_by_side_table(lines, "The same requests in four formats"))
     console.print(side_by_side_legend(lines, _CLIENTS), highlight=False)
-    console.print("user late computes the user's part once: equal up to rounding.")
+    console.print(
+        "user late computes the user's part once: equal up to rounding. Here TensorFlow parses\n"
+        "the tf.Examples and nothing is kept between requests; by default the server reads them\n"
+        "by itself and keeps states (docs/tf_examples.md, docs/states.md)."
+    )
     figures = work_dir / "demo.json"
     figures.write_text(json.dumps([line.as_json() for line in lines], indent=2))
     console.print(f"Figures: {figures}")

@@ -9,8 +9,10 @@ from colcast.client.wire import fields, map_entry, message
 from colcast.loadtest.connection import Request
 from colcast.loadtest.elwc import elwc_request
 
-# The server's flag where tf.Examples are what columns are compared with.
-PARSED_BY_TENSORFLOW = "--example_transcoding=off"
+# Flags of a server on which formats are compared: TensorFlow parses tf.Examples, and no request
+# gains from the one before.
+NO_STORES = ("--user_state_bytes=0", "--item_state_bytes=0")
+FORMATS_ALONE = ("--example_transcoding=off", *NO_STORES)
 
 
 @dataclass(frozen=True)
