@@ -94,6 +94,11 @@ TEST(ReadInputs, FillsColumns) {
   }
 }
 
+TEST(ReadInputs, ColumnsMayBeAbsentForTheModelToJudge) {
+  EXPECT_EQ(Parsed(R"({"inputs": {"name": "a"}})", MakeSignature()).ToString(),
+            "columns name:DT_STRING[]=a;");
+}
+
 TEST(ReadInputs, TheOnlyInputNeedsNoName) {
   const Case kCases[] = {
       {R"({"inputs": [1, 2]})", "columns x:DT_INT64[2]=1;2;"},
@@ -120,8 +125,6 @@ TEST(ReadInputs, ErrorsSayWhereAndWhat) {
        "\"name\", \"score\""},
       {R"({"inputs": {"aeg": 1}})",
        "\"inputs\": unknown input \"aeg\"; the signature's are \"age\", \"name\", \"score\""},
-      {R"({"inputs": {"name": "a"}})",
-       "\"inputs\": no input \"age\"; the signature's are \"age\", \"name\", \"score\""},
       {R"({"inputs": {"age": 1, "age": 2, "name": "a"}})", "\"inputs\": input \"age\" comes twice"},
       {R"({"instances": 1})", "\"instances\" is the number 1, expected a list of rows"},
       {R"({"instances": []})", "\"instances\" is an empty list"},

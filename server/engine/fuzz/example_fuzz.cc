@@ -76,7 +76,7 @@ struct Parse {
   std::unique_ptr<ExampleOracle> oracle;
 };
 
-// Bit k of `choice` keeps the features 3k to 3k + 2.
+// Bit k of `choice` keeps the features 3k to 3k + 2. There is no parse of none.
 std::unique_ptr<Parse> MakeParse(uint32_t choice) {
   auto parse = std::make_unique<Parse>();
   std::vector<OracleFeature> kept;
@@ -105,8 +105,9 @@ std::unique_ptr<Parse> MakeParse(uint32_t choice) {
 
 const Parse& ParseOf(uint32_t choice) {
   static auto* const parses = new std::array<std::unique_ptr<Parse>, 64>();
-  std::unique_ptr<Parse>& parse = (*parses)[choice % 64];
-  if (parse == nullptr) parse = MakeParse(choice % 64);
+  const uint32_t kept = 1 + choice % 63;
+  std::unique_ptr<Parse>& parse = (*parses)[kept];
+  if (parse == nullptr) parse = MakeParse(kept);
   return *parse;
 }
 
