@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "google/protobuf/map.h"
+#include "server/engine/distinct_users.h"
 #include "server/engine/export_record.h"
 #include "server/wire/example_decoder.h"
 #include "server/wire/example_features.h"
@@ -28,6 +29,7 @@ class ExampleTranscoder {
     std::vector<Bytes> examples;
     ExampleDecoder decoder;
     DecodedRequest columns;
+    DistinctUsers users;
     bool user_once = false;  // the columns fit the late signature
   };
 
@@ -45,6 +47,13 @@ class ExampleTranscoder {
   // Reads a request to the source into `scratch->columns`, which has its output_filter too. False
   // if it is left to the parse: it is no vector of strings, or ExampleDecoder refuses it.
   bool Transcode(const DecodedRequest& request, Scratch* scratch) const;
+
+  // Gives the late signature's user columns of a transcoded request a row per user, and adds
+  // row_to_user. False, and nothing changed, if that gains nothing. REQUIRES late().
+  bool KeepUsersOnce(Scratch* scratch) const {
+    const auto rows = static_cast<int64_t>(scratch->examples.size());
+    return scratch->users.KeepOnce(once_, rows, &scratch->columns);
+  }
 
  private:
   ExampleTranscoder() = default;

@@ -121,7 +121,10 @@ absl::Status TensorFlowModel::Load(const std::string& directory,
   UseParts(directory, options);
   transcoding_.Load(
       directory, signatures.signature_def(),
-      [this](const std::string& name) { return runners_.count(name) != 0; },
+      [this](const std::string& name) -> const SignatureRunner* {
+        const auto found = runners_.find(name);
+        return found == runners_.end() ? nullptr : found->second.get();
+      },
       options.example_transcoding);
   return absl::OkStatus();
 }

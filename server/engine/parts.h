@@ -78,6 +78,9 @@ class Parts {
   // one only. Fails where a signature does.
   absl::Status RunBatch(const Batch& batch, const std::vector<int>& outputs, RunResult* result);
 
+  // Whether RunBatch() runs the pair part once for all users, so that it sees all rows together.
+  bool takes_many_users_per_run() const { return many_users_per_run_; }
+
   // Of the users' and the items' store.
   std::vector<states::StoreStats> stats() const { return {user_.stats(), item_.stats()}; }
 

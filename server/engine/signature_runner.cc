@@ -135,6 +135,10 @@ absl::Status SignatureRunner::RunParts(Scratch* scratch, const std::vector<int>&
   return status.ok() ? RunFeeds(*feeds, outputs, result) : status;
 }
 
+bool SignatureRunner::computes_users_once() const {
+  return several_users_ != nullptr && parts_ != nullptr && parts_->takes_many_users_per_run();
+}
+
 void SignatureRunner::NoRows(const std::vector<int>& outputs, RunResult* result) const {
   for (const int output : outputs) {
     result->aliases.push_back(output_aliases_[output]);

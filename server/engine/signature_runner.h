@@ -56,6 +56,9 @@ class SignatureRunner {
   void UseParts(Parts* parts) { parts_ = parts; }
   void UseSeveralUsers(const SeveralUsers* several_users) { several_users_ = several_users; }
 
+  // Whether parts compute each of several users in one request once, and then all rows together.
+  bool computes_users_once() const;
+
   // RESOURCE_EXHAUSTED beyond a limit, INVALID_ARGUMENT as SignatureInputs::Build has it, and for
   // an output_filter that names an unknown output or one output twice.
   absl::Status Run(const DecodedRequest& request, RunResult* result) const;

@@ -40,7 +40,7 @@ bool TakesStrings(const tensorflow::SignatureDef& signature) {
 }  // namespace
 
 void Transcoding::Load(const std::string& directory, const SignatureDefs& signatures,
-                       absl::FunctionRef<bool(const std::string&)> usable,
+                       absl::FunctionRef<const SignatureRunner*(const std::string&)> find,
                        ExampleTranscoding mode) {
   if (mode == ExampleTranscoding::kOff) return;
   late_ = mode == ExampleTranscoding::kLate;
@@ -52,7 +52,10 @@ void Transcoding::Load(const std::string& directory, const SignatureDefs& signat
     auto transcoder = ExampleTranscoder::Create(signature, signatures);
     if (!transcoder.ok()) {
       why_not[signature.source] = std::string(transcoder.status().message());
-    } else if (usable((*transcoder)->columnar())) {
+    } else if (find((*transcoder)->columnar()) != nullptr) {
+      const std::string& late_name = (*transcoder)->late();
+      const SignatureRunner* const late = late_name.empty() ? nullptr : find(late_name);
+      if (late != nullptr && late->computes_users_once()) users_once_.insert(late_name);
       by_source_.try_emplace((*transcoder)->source(), *std::move(transcoder));
     }
   }
@@ -60,7 +63,7 @@ void Transcoding::Load(const std::string& directory, const SignatureDefs& signat
     if (!TakesStrings(signature)) continue;
     const ExampleTranscoder* const found = Find(name);
     if (found != nullptr) {
-      const bool late = late_ && !found->late().empty() && usable(found->late());
+      const bool late = late_ && !found->late().empty() && find(found->late()) != nullptr;
       remarks_.push_back(absl::StrCat("signature \"", name, "\": tf.Examples are read as columns",
                                       " and run by \"", late ? found->late() : found->columnar(),
                                       "\""));
@@ -88,10 +91,17 @@ bool Transcoding::Answer(const DecodedRequest& request, Run run, RunResult* resu
          RunTranscoded(*transcoder, kept.get(), run, result);
 }
 
+bool Transcoding::FitsLate(const ExampleTranscoder& transcoder,
+                           ExampleTranscoder::Scratch* scratch) const {
+  if (!late_ || transcoder.late().empty()) return false;
+  return scratch->user_once ||
+         (users_once_.count(transcoder.late()) != 0 && transcoder.KeepUsersOnce(scratch));
+}
+
 bool Transcoding::RunTranscoded(const ExampleTranscoder& transcoder,
                                 ExampleTranscoder::Scratch* scratch, Run run,
                                 RunResult* result) const {
-  const bool late = late_ && scratch->user_once;
+  const bool late = FitsLate(transcoder, scratch);
   RunResult answer;
   if (!run(late ? transcoder.late() : transcoder.columnar(), scratch->columns, &answer).ok()) {
     return false;

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,9 +27,10 @@ class Transcoding {
   Transcoding() = default;
 
   // Finds the signatures of the model in `directory` that can be transcoded; an error there is a
-  // remark, not a failure. `usable(name)` says whether a signature can be run at all.
+  // remark, not a failure. `find(name)` gives the runner of a signature, null if it cannot be run.
   void Load(const std::string& directory, const SignatureDefs& signatures,
-            absl::FunctionRef<bool(const std::string&)> usable, ExampleTranscoding mode);
+            absl::FunctionRef<const SignatureRunner*(const std::string&)> find,
+            ExampleTranscoding mode);
 
   // What an operator should know: a sentence for each signature of strings.
   const std::vector<std::string>& remarks() const { return remarks_; }
@@ -46,11 +48,16 @@ class Transcoding {
 
  private:
   const ExampleTranscoder* Find(std::string_view signature) const;
+
+  // Whether a transcoded request is for the late signature. It is where the user is the same in all
+  // Examples; where there are several, it is made one that says which row is whose.
+  bool FitsLate(const ExampleTranscoder& transcoder, ExampleTranscoder::Scratch* scratch) const;
   bool RunTranscoded(const ExampleTranscoder& transcoder, ExampleTranscoder::Scratch* scratch,
                      Run run, RunResult* result) const;
 
   bool late_ = false;
   std::map<std::string, std::unique_ptr<const ExampleTranscoder>, std::less<>> by_source_;
+  std::set<std::string> users_once_;  // late signatures that compute each of several users once
   std::vector<std::string> remarks_;
 };
 

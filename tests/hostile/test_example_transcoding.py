@@ -200,6 +200,17 @@ def test_hostile_examples_are_answered_or_refused_in_tensorflows_words(stubs, ex
     check(stubs, examples)
 
 
+@CHEAP
+@given(
+    requests=st.lists(requests(hostile=False), min_size=2, max_size=3),
+    order=st.randoms(use_true_random=False),
+)
+def test_examples_of_several_users_are_answered_as_tensorflow_parses_them(stubs, requests, order):
+    examples = [one for request in requests for one in request] * 4
+    order.shuffle(examples)
+    check(stubs, examples)
+
+
 @pytest.mark.parametrize(
     "examples",
     [

@@ -17,10 +17,16 @@ ITEMS = [{"item_id": 7 * n % 40, "item_price": [n / 3, -1.0]} for n in range(23)
 
 
 class Ranker(tf.Module):  # type: ignore[misc]
-    """User and item towers, their product beside them in a network with batch normalisation."""
+    """User and item towers, their product beside them in a network with batch normalisation.
 
-    def __init__(self) -> None:
+    Args:
+      masked: whether the words that fill a row up to the longest of the batch count for nothing.
+        Otherwise a user's score depends on the other users of a request.
+    """
+
+    def __init__(self, masked: bool = False) -> None:
         super().__init__()
+        self.masked = masked
         tf.keras.utils.set_random_seed(1)
         self.words = layers.StringLookup(vocabulary=["red", "green", "blue"])
         self.word_table = layers.Embedding(4, 8)
@@ -34,7 +40,10 @@ class Ranker(tf.Module):  # type: ignore[misc]
     def serve(self, examples: Any) -> dict[str, Any]:
         """Scores serialized examples."""
         columns = tf.io.parse_example(examples, SPEC)
-        words = self.word_table(self.words(tf.sparse.to_dense(columns["user_words"])))
+        written = tf.sparse.to_dense(columns["user_words"])
+        words = self.word_table(self.words(written))
+        if self.masked:
+            words *= tf.cast(written != "", tf.float32)[:, :, None]
         age = tf.math.log1p(tf.cast(columns["user_age"], tf.float32))[:, None]
         user = self.tower(tf.concat([tf.reduce_sum(words, axis=1), age], 1))
         item = self.item_table(tf.math.floormod(columns["item_id"], 40))
@@ -42,9 +51,9 @@ class Ranker(tf.Module):  # type: ignore[misc]
         return {"score": self.score(self.top(self.norm(together)))[:, 0]}
 
 
-def save(folder: Path) -> None:
+def save(folder: Path, masked: bool = False) -> None:
     """Writes the model as a SavedModel."""
-    module = Ranker()
+    module = Ranker(masked)
     module.serve(tf.constant([example(USER | ITEMS[0])]))
     tf.saved_model.save(module, str(folder), {"serving_default": module.serve})
 

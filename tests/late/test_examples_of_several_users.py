@@ -1,0 +1,180 @@
+"""tf.Examples of several users in one request, read late: each user is computed once."""
+
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from colcast.client import RankingClient
+from colcast.export import export_saved_model
+from colcast.server import ServerProcess
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ..server.metrics_page import Metrics
+from .ranker import ITEMS, example, save
+
+USERS: list[dict[str, Any]] = [
+    {"user_age": 44, "user_words": ["red", "blue"]},
+    {"user_age": 44, "user_words": ["red", "blue", "green", "unheard of, and longer than others"]},
+    {"user_age": 45, "user_words": []},
+]
+
+
+class Server:
+    """One way to read tf.Examples."""
+
+    def __init__(self, process: ServerProcess, client: RankingClient) -> None:
+        self._process = process
+        self._client = client
+
+    def scores(self, examples: list[bytes]) -> Any:
+        """Of the signature that parses tf.Examples."""
+        return self._client.predict_examples(examples, target="example").scores
+
+    def computed(self, store: str) -> float:
+        """States of users or items that were computed up to now."""
+        samples = Metrics(self._process).samples
+        name = ":colcast:states_computed_total"
+        return sum(s.value for s in samples if s.name == name and s.labels["store"] == store)
+
+    def transcoded(self) -> float:
+        """Requests whose tf.Examples were read as columns up to now."""
+        samples = Metrics(self._process).samples
+        return sum(s.value for s in samples if s.name == ":colcast:transcoded_requests_total")
+
+
+def _serve(base_path: Path, flags: list[str]) -> Iterator[Server]:
+    with (
+        ServerProcess("ranker", base_path, flags) as process,
+        RankingClient(process.target, "ranker") as client,
+    ):
+        yield Server(process, client)
+
+
+@pytest.fixture(scope="module", name="monitoring")
+def _monitoring(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    config = tmp_path_factory.mktemp("monitoring") / "monitoring.config"
+    config.write_text("prometheus_config { enable: true }")
+    return ["--rest_api_port=-1", f"--monitoring_config_file={config}"]
+
+
+@pytest.fixture(scope="module", name="many")
+def _many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The base path of a model whose pair part takes several users in one run."""
+    folder = tmp_path_factory.mktemp("many")
+    save(folder / "model", masked=True)
+    report = export_saved_model(
+        folder / "model", folder / "ranker" / "1", user_features=["user_*"], late=True
+    )
+    parts = report.signatures[0].parts
+    assert parts is not None
+    if parts.users_per_run == "one":  # a busy machine may find that gathering does not pay
+        assert parts.why_one.startswith("gathering")
+        file = folder / "ranker" / "1" / "assets.extra" / "colcast.json"
+        record = json.loads(file.read_text())
+        record["signatures"]["columnar"]["parts"]["users_per_run"] = "many"
+        file.write_text(json.dumps(record))
+    return folder / "ranker"
+
+
+@pytest.fixture(scope="module")
+def off(many: Path) -> Iterator[Server]:
+    """Leaves Examples to TensorFlow."""
+    yield from _serve(many, ["--example_transcoding=off"])
+
+
+@pytest.fixture(scope="module")
+def late(many: Path, monitoring: list[str]) -> Iterator[Server]:
+    """Reads them; keeps no states, so that every request computes all it needs."""
+    flags = ["--user_state_bytes=0", "--item_state_bytes=0", "--example_transcoding=late"]
+    yield from _serve(many, [*monitoring, *flags])
+
+
+def _rows(users: list[dict[str, Any]]) -> list[bytes]:
+    return [example(user | ITEMS[n % len(ITEMS)]) for n, user in enumerate(users)]
+
+
+def _check(off: Server, late: Server, examples: list[bytes], users: int) -> None:
+    before, transcoded = late.computed("user"), late.transcoded()
+    np.testing.assert_allclose(late.scores(examples), off.scores(examples), rtol=1e-5)
+    assert late.transcoded() == transcoded + 1
+    assert late.computed("user") == before + users
+
+
+def test_rows_of_three_users_in_any_order_compute_three_users(off: Server, late: Server) -> None:
+    users = USERS * 20
+    random.Random(1).shuffle(users)
+    _check(off, late, _rows(users), users=3)
+
+
+def test_rows_of_a_user_that_are_no_neighbours_are_found(off: Server, late: Server) -> None:
+    _check(off, late, _rows([USERS[0], USERS[1]] * 4), users=2)
+
+
+@pytest.mark.parametrize("lengths", [(0, 1, 2), (3, 0, 1)])
+def test_lists_of_other_lengths_are_the_users_own(
+    off: Server, late: Server, lengths: tuple[int, ...]
+) -> None:
+    words = ["red", "green", "blue"]
+    users = [{"user_age": 1 + n, "user_words": words[:n]} for n in lengths]
+    _check(off, late, _rows(users * 4), users=3)
+
+
+def test_an_empty_string_more_is_another_user(off: Server, late: Server) -> None:
+    users: list[dict[str, Any]] = [{"user_words": ["red"]}, {"user_words": ["red", ""]}]
+    _check(off, late, _rows(users * 4), users=2)
+
+
+def test_one_user_written_in_two_ways_is_one(off: Server, late: Server) -> None:
+    named = _rows([{"user_age": 30, "user_words": ["red"]}] * 4)
+    by_default = _rows([{"user_words": ["red"]}] * 4)
+    _check(off, late, named + by_default, users=1)
+
+
+def test_items_that_are_all_the_same_are_no_obstacle(off: Server, late: Server) -> None:
+    _check(off, late, [example(user | ITEMS[3]) for user in USERS * 4], users=3)
+
+
+def test_users_that_hardly_repeat_are_scored_as_rows(off: Server, late: Server) -> None:
+    _check(off, late, _rows([*USERS, USERS[0], USERS[1]]), users=0)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    users=st.lists(
+        st.fixed_dictionaries(
+            {"user_words": st.lists(st.sampled_from(["", "red", "blue", "r" * 30]), max_size=3)},
+            optional={"user_age": st.integers(0, 3)},
+        ),
+        min_size=1,
+        max_size=4,
+    ),
+    times=st.integers(1, 6),
+    order=st.randoms(use_true_random=False),
+)
+def test_any_users_in_any_order_score_as_tensorflow_parses_them(
+    off: Server, late: Server, users: Any, times: int, order: random.Random
+) -> None:
+    rows = users * times
+    order.shuffle(rows)
+    np.testing.assert_allclose(late.scores(_rows(rows)), off.scores(_rows(rows)), rtol=1e-5)
+
+
+def test_where_a_run_takes_one_user_rows_stay_together(base_path: Path, monitoring: Any) -> None:
+    """The model's scores depend on the longest list of the request: so must the answer."""
+    for off in _serve(base_path, ["--example_transcoding=off"]):
+        for late in _serve(base_path, [*monitoring, "--example_transcoding=late"]):
+            _check(off, late, _rows(USERS * 4), users=0)
+
+
+def test_kept_states_of_users_are_found(many: Path, off: Server, monitoring: Any) -> None:
+    examples = _rows(USERS * 8)
+    for late in _serve(many, [*monitoring, "--example_transcoding=late"]):
+        expected, before = off.scores(examples), late.computed("user")
+        for _ in range(3):
+            np.testing.assert_allclose(late.scores(examples), expected, rtol=1e-5)
+        assert late.computed("user") == before + len(USERS)
