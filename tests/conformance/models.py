@@ -109,7 +109,7 @@ def save_ranker(directory: Path) -> None:
     """A ranker exported with late expansion; beside it, the model that it was made of."""
     original = directory.parents[1] / "ranker_of_examples"
     save_ranker_of_examples(original)
-    export_saved_model(original, directory, user_features=["user_*"], late=True)
+    export_saved_model(original, directory, user_features=["user_*"], late=True, exact="always")
 
 
 # Name: version and what writes it.

@@ -80,6 +80,7 @@ def test_a_model_that_is_unloaded_gives_its_memory_back(
     tmp_path: Path, connect, wait_until, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("MALLOC_CONF", "dirty_decay_ms:100")  # 10 s, if nothing is said
+    monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", "0")  # whose allocator keeps what it once had
     save(tmp_path / "1", 128 * MIB)
     flags = ["--file_system_poll_wait_seconds=1"]
     with ServerProcess("large", tmp_path, flags) as server:
