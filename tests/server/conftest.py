@@ -22,8 +22,10 @@ from ..waiting import wait_until
 class Stubs:
     """TF Serving's stubs on one channel, and requests that need few words."""
 
-    def __init__(self, target: str) -> None:
-        self.channel = grpc.insecure_channel(target)
+    def __init__(self, target: str, *, own_connection: bool = False) -> None:
+        # Channels of one target share a connection otherwise.
+        options = [("grpc.use_local_subchannel_pool", 1)] if own_connection else []
+        self.channel = grpc.insecure_channel(target, options)
         self.prediction = prediction_service_pb2_grpc.PredictionServiceStub(self.channel)
         self.models = model_service_pb2_grpc.ModelServiceStub(self.channel)
 

@@ -56,18 +56,21 @@ def test_a_socket_left_by_a_crash_is_taken_over(
 def test_a_socket_another_server_listens_on_is_taken_over_without_a_gap(
     socket_path, ranker_base_path, connect, ranker_inputs, tmp_path, wait_until
 ):
-    """New connections succeed at any time; those to the server before stay its own."""
+    """New connections succeed at any time; those to the server before stay its own.
+
+    It drains, so that a request on a connection made just before the takeover is answered.
+    """
     flag = f"--grpc_socket_path={socket_path}"
     path = tmp_path / socket_path
     answers = []
 
     def ask_until(done):
         while not done.is_set():
-            stubs = connect(f"unix:{socket_path}")
+            stubs = connect(f"unix:{socket_path}", own_connection=True)
             answers.append(stubs.predict(ranker_inputs)["score"][0])
             stubs.channel.close()
 
-    with ServerProcess("ranker", ranker_base_path, [flag]) as before:
+    with ServerProcess("ranker", ranker_base_path, [flag, "--drain_seconds=1"]) as before:
         old = connect(f"unix:{socket_path}")
         assert old.predict(ranker_inputs)["score"][0] == 201
         first = path.stat().st_ino
