@@ -15,7 +15,7 @@ class Signature:
     """Names of inputs and outputs to tensors.
 
     Attributes:
-        user: inputs that have one row a request.
+        user: inputs that have one row per request.
         items: inputs that have one row per candidate.
         shared: inputs without a row dimension: scalars, fixed first dimensions.
         outputs: the outputs.
