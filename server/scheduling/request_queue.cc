@@ -81,7 +81,7 @@ void RequestQueue::AddAgain(Job* job, JobProfile profile, Time since) {
 
 void RequestQueue::AddPieces(const std::vector<Job*>& pieces, Time since, Clock::duration cost) {
   for (Job* const piece : pieces) {
-    line_.emplace(since + Handicap(cost), Waiting{piece, {}, since, /*is_piece=*/true});
+    PutInLine(since + Handicap(cost), {piece, {}, since, /*is_piece=*/true});
   }
 }
 
@@ -94,7 +94,13 @@ void RequestQueue::Insert(Waiting waiting) {
     count.rows += profile.rows;
   }
   if (!waiting.is_piece) ++requests_;
-  line_.emplace(waiting.since + Handicap(profile.cost), std::move(waiting));
+  PutInLine(waiting.since + Handicap(profile.cost), std::move(waiting));
+}
+
+void RequestQueue::PutInLine(Time as_if, Waiting waiting) {
+  const Time older = waiting.since - Handicap(waiting.profile.cost);
+  const auto place = line_.emplace(as_if, std::move(waiting));
+  place->second.by_age = by_age_.emplace(older, place);
 }
 
 bool RequestQueue::Take(Time now, Taken* next, std::vector<Taken>* companions) {
@@ -103,7 +109,7 @@ bool RequestQueue::Take(Time now, Taken* next, std::vector<Taken>* companions) {
   if (place == line_.end()) return false;
   const bool newest_first =
       HasWaitedTooLong(place->second.since, place->second.job->deadline(), now);
-  if (newest_first) place = Newest();
+  if (newest_first) place = std::prev(by_age_.end())->second;
   const Waiting leader = Remove(place);
   *next = {leader.job, now - leader.since};
   if (leader.profile.MayJoin()) TakeCompanions(leader, newest_first, now, companions);
@@ -170,14 +176,8 @@ RequestQueue::Line::iterator RequestQueue::FirstReady(Time now) {
                       [&](const auto& entry) { return ReadyAt(entry.second) <= now; });
 }
 
-RequestQueue::Line::iterator RequestQueue::Newest() {
-  return std::max_element(line_.begin(), line_.end(), [](const auto& a, const auto& b) {
-    return a.second.since - Handicap(a.second.profile.cost) <=
-           b.second.since - Handicap(b.second.profile.cost);
-  });
-}
-
 RequestQueue::Waiting RequestQueue::Remove(Line::iterator place) {
+  by_age_.erase(place->second.by_age);
   auto node = line_.extract(place);
   Waiting waiting = std::move(node.mapped());
   if (waiting.profile.request_class != nullptr) {

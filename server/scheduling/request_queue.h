@@ -68,13 +68,16 @@ class RequestQueue {
 
   // Implementation details follow.
  private:
+  struct Waiting;
+  using Line = std::multimap<Time, Waiting>;          // by the time of arrival as if
+  using ByAge = std::multimap<Time, Line::iterator>;  // oldest first, long ones as if older
   struct Waiting {
     Job* job;
     JobProfile profile;
     Time since;
     bool is_piece;
+    ByAge::iterator by_age{};
   };
-  using Line = std::multimap<Time, Waiting>;  // by the time of arrival as if
 
   // What waits of one class.
   struct ClassCount {
@@ -83,15 +86,16 @@ class RequestQueue {
   };
 
   void Insert(Waiting waiting);
+  void PutInLine(Time as_if, Waiting waiting);
   Time ReadyAt(const Waiting& waiting) const;
   Line::iterator FirstReady(Time now);
-  Line::iterator Newest();
   Waiting Remove(Line::iterator place);
   void TakeCompanions(const Waiting& leader, bool newest_first, Time now,
                       std::vector<Taken>* companions);
 
   Options options_;
   Line line_;
+  ByAge by_age_;
   int requests_ = 0;
   std::unordered_map<const RequestClass*, ClassCount> classes_;
 };

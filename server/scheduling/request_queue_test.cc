@@ -5,9 +5,12 @@
 
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <limits>
+#include <map>
 #include <optional>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -130,6 +133,29 @@ TEST_F(RequestQueueTest, ALongRequestCountsAsOlderWhenTheNewestRunsFirst) {
   Add("short", {/*at=*/20, nullptr, 0, milliseconds(1), 1, /*due=*/90});
   Add("long", {/*at=*/26, nullptr, 0, milliseconds(10), 1, /*due=*/90});
   EXPECT_EQ(Take(26), "short");
+}
+
+TEST_F(RequestQueueTest, OverdueRequestsOfAnyCostRunNewestFirst) {
+  std::mt19937 draw(1);
+  std::multimap<int, std::string, std::greater<>> by_age;
+  for (int i = 0; i < 500; ++i) {
+    const int at = i;
+    const int cost = static_cast<int>(draw() % 20);
+    const std::string name = std::to_string(i);
+    Add(name, {at, nullptr, 0, milliseconds(cost), 1, /*due=*/1000});
+    by_age.emplace(at - RequestQueue::kAgeing * cost, name);
+  }
+  const int now = 999;  // even the newest has waited longer than it has left
+  for (auto same = by_age.begin(); same != by_age.end();) {
+    const auto end = by_age.upper_bound(same->first);
+    std::set<std::string> expected, taken;
+    for (; same != end; ++same) {
+      expected.insert(same->second);
+      taken.insert(Take(now));
+    }
+    EXPECT_EQ(taken, expected);
+  }
+  EXPECT_EQ(Take(now), "");
 }
 
 TEST_F(RequestQueueTest, TheExpiredAreTakenFromTheHead) {
