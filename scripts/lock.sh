@@ -8,7 +8,7 @@ name=${1:-dev}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 python3 -m venv "$dir"
-alone='^tensorflow-(ranking|serving-api|text)=='
+alone='^(tensorflow-(decision-forests|ranking|serving-api|text)|ydf-tf)=='
 grep -vE "$alone" "requirements/$name.in" >"$dir/with-dependencies.in"
 grep -E "$alone" "requirements/$name.in" >"$dir/alone.in" || true
 constraint=()

@@ -13,6 +13,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/engine/installed_wheel.h"
 #include "tensorflow/c/c_api.h"
 #include "tensorflow/core/framework/op.h"
 
@@ -25,6 +26,7 @@ struct OpPackage {
   const char* folder;  // of the libraries, beside TensorFlow's own folder; nullptr: not looked for
   const char* prefix;  // of its ops' names
   std::vector<std::string_view> ops;
+  const char* formerly = nullptr;  // the wheel that had them before, if another
 };
 
 const std::vector<OpPackage>& Packages() {
@@ -56,10 +58,7 @@ const std::vector<OpPackage>& Packages() {
         "UnicodeScriptTokenizeWithOffsets",
         "WhitespaceTokenizeWithOffsets",
         "WordpieceTokenizeWithOffsets"}},
-      {"tensorflow-decision-forests",
-       "tensorflow_decision_forests/tensorflow/ops/inference",
-       "SimpleML",
-       {}},
+      {"ydf-tf==2.20.0", "ydf_tf", "SimpleML", {}, "tensorflow_decision_forests"},
       {"tensorflow-addons", nullptr, "Addons>", {}},
       {"tensorflow-io", nullptr, "IO>", {}},
       {"tensorflow-recommenders-addons", nullptr, "TFRA>", {}},
@@ -103,6 +102,30 @@ std::vector<std::string> LibrariesIn(const std::filesystem::path& folder) {
   return paths;
 }
 
+// The package whose release for this TensorFlow has the ops of a wheel; nullptr: unknown.
+const OpPackage* ReleaseFor(const InstalledWheel& wheel) {
+  for (const OpPackage& package : Packages()) {
+    if (package.folder == nullptr || wheel.name.empty()) continue;
+    if (*std::filesystem::path(package.folder).begin() == wheel.name) return &package;
+    if (package.formerly != nullptr && package.formerly == wheel.name) return &package;
+  }
+  return nullptr;
+}
+
+// Why a symbol is missing: the library was made for another TensorFlow. Which one, if its wheel
+// tells, and what to do.
+std::string MadeForAnother(const std::string& path) {
+  const InstalledWheel wheel = WheelOf(path);
+  const OpPackage* const package = ReleaseFor(wheel);
+  return absl::StrCat(
+      "it was made for another TensorFlow than this server's ", TF_Version(), ": ",
+      wheel.tensorflow.empty()
+          ? ""
+          : absl::StrCat(wheel.name, " ", wheel.version, " requires ", wheel.tensorflow, "; "),
+      package == nullptr ? "take a release that was made for this one"
+                         : absl::StrCat("install ", package->name, " (pip install --no-deps)"));
+}
+
 // Loads all libraries of a package. NOT_FOUND if there are none.
 absl::Status LoadPackage(const OpPackage& package) {
   const std::vector<std::string> paths = package.folder == nullptr
@@ -129,8 +152,12 @@ absl::Status LoadOpLibrary(const std::string& path) {
   const std::unique_ptr<TF_Status, void (*)(TF_Status*)> status(TF_NewStatus(), TF_DeleteStatus);
   TF_Library* const library = TF_LoadLibrary(path.c_str(), status.get());
   if (TF_GetCode(status.get()) != TF_OK) {
+    const std::string_view reason = TF_Message(status.get());
+    const bool symbol = absl::StrContains(reason, "undefined symbol");
     return absl::InvalidArgumentError(
-        absl::StrCat("the op library ", path, " cannot be loaded: ", TF_Message(status.get())));
+        symbol ? absl::StrCat("the op library ", path, " cannot be loaded: ", MadeForAnother(path),
+                              " (", reason, ")")
+               : absl::StrCat("the op library ", path, " cannot be loaded: ", reason));
   }
   TF_DeleteLibraryHandle(library);  // the list of its ops; the library itself stays
   return absl::OkStatus();

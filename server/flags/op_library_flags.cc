@@ -28,8 +28,8 @@ bool AbslParseFlag(absl::string_view text, RepeatedPath* flag, std::string*) {
 
 ABSL_FLAG(colcast::flags::RepeatedPath, op_library, {},
           "path of a library of custom ops to load before any model; may be given several times. "
-          "TF Text's ops are found by themselves where tensorflow-text is installed beside "
-          "TensorFlow");
+          "TF Text's and Decision Forests' ops are found by themselves where tensorflow-text and "
+          "ydf-tf are installed beside TensorFlow");
 
 namespace colcast::flags {
 

@@ -12,6 +12,7 @@ from colcast.server import ServerProcess, find_executable
 
 from .conftest import save_version
 
+ROOT = Path(__file__).parents[2]
 VOCABULARY = ["[UNK]", "send", "the", "user", "##s", "once", "rank", "every"]
 TEXTS = ["send the user once", "", "rank every users", "no  word of\tthese \u00fc"]
 LIBRARY = Path(text.__file__).parent / "python" / "ops" / "_whitespace_tokenizer.so"
@@ -70,8 +71,9 @@ def test_two_models_that_load_side_by_side_both_get_the_ops(tokens, tmp_path, co
 @pytest.mark.parametrize(
     ("op", "words"),
     [
-        ("SimpleMLWithNoPackageOfThisOne", ["tensorflow-decision-forests", "pip install"]),
+        ("Addons>OpThatIsNotInstalled", ["tensorflow-addons", "pip install"]),
         ("TFText>OpThatNoVersionOfItHas", ["the installed tensorflow-text"]),
+        ("SimpleMLOpThatNoVersionHas", ["the installed ydf-tf"]),
         ("NobodyHasAnOpOfThisName", ["no package is known", "--op_library"]),
     ],
 )
@@ -96,21 +98,29 @@ def test_a_library_may_be_named_several_times(tokens, connect):
         assert connect(server.target).predict({"text": ["send"]})["ids"].tolist() == [[1]]
 
 
+def refusal(base, library):
+    """What the server says as it refuses to start with that library."""
+    flags = ["--host=127.0.0.1", f"--model_base_path={base}", f"--op_library={library}"]
+    command = [find_executable(), *flags]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert f"the op library {library} cannot be loaded" in done.stderr
+    return done.stderr
+
+
 @pytest.mark.parametrize("content", [None, b"not a library"])
 def test_a_library_that_does_not_load_is_refused_by_name(tmp_path, tokens, content):
     path = tmp_path / "ops.so"
     if content is not None:
         path.write_bytes(content)
-    done = subprocess.run(
-        [
-            find_executable(),
-            "--host=127.0.0.1",
-            f"--model_base_path={tokens[1]}",
-            f"--op_library={path}",
-        ],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.returncode == 1
-    assert f"the op library {path} cannot be loaded" in done.stderr
+    assert "another TensorFlow" not in refusal(tokens[1], path)
+
+
+def test_a_library_for_another_tensorflow_is_refused_with_both_versions(tokens):
+    packages = ".venv-estimator/lib/*/site-packages/tensorflow_decision_forests"
+    found = list(ROOT.glob(f"{packages}/tensorflow/ops/inference/inference.so"))
+    if not found:
+        pytest.skip("TensorFlow 2.15 and a library for it: make setup-estimator")
+    said = refusal(tokens[1], found[0])
+    assert f"made for another TensorFlow than this server's {tf.__version__}: " in said
+    assert "tensorflow_decision_forests 1.8.1 requires tensorflow ~=2.15.0; install ydf-tf" in said
