@@ -5,10 +5,10 @@ The path of a model, file by file: `_folder` reads it, `_variables` fills what l
 and their features (`_plain_inputs` those of a signature that takes tensors), `_columns` builds what
 stands for them, `_copy_nodes` and `_signature` add the new signature. `_generate` (with `_domains`,
 `_vocabulary`), `_traffic` and `_tensor_traffic` give rows, `_parity` proves with them,
-`_loaded_model` runs what needs the variables, `late/` adds late expansion, `parts/` the three
-parts, `_object_graph` shows it all to Python, `_report` tells. `_convert` is the way as a whole;
-for `colcast inspect`, `_plan` goes it without proof and `_recorded` reads what was told.
-`estimator` is for Estimators at export time.
+`_loaded_model` runs what needs the variables (`_op_libraries` loads ops that are not TensorFlow's),
+`late/` adds late expansion, `parts/` the three parts, `_object_graph` shows it all to Python,
+`_report` tells. `_convert` is the way as a whole; for `colcast inspect`, `_plan` goes it without
+proof and `_recorded` reads what was told. `estimator` is for Estimators at export time.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from colcast.export._features import Column, Feature, Kind, Side
 
 if TYPE_CHECKING:
     from colcast.export._convert import export_saved_model
-    from colcast.export._op_defs import load_op_libraries
+    from colcast.export._op_libraries import load_op_libraries
     from colcast.export._report import ExportReport, SignatureReport
 
 __all__ = [
@@ -35,7 +35,7 @@ __all__ = [
 
 _NEED_TENSORFLOW = {
     "export_saved_model": "_convert",
-    "load_op_libraries": "_op_defs",
+    "load_op_libraries": "_op_libraries",
     "ExportReport": "_report",
     "SignatureReport": "_report",
 }

@@ -18,6 +18,7 @@ from colcast.export._folder import (
 from colcast.export._generate import RowSource
 from colcast.export._loaded_model import LoadedModel, loaded
 from colcast.export._object_graph import publish_signature
+from colcast.export._op_libraries import provide_ops
 from colcast.export._parity import Parity, prove_parse
 from colcast.export._report import ExportReport, SignatureReport, write_report
 from colcast.export._serving_default import make_default
@@ -117,6 +118,7 @@ def export_saved_model(
         write_graph(folder, proto)
         size = variables_bytes(source)
         if late or warmup or examples or size <= most_parity_bytes:
+            provide_ops(meta_graph)
             with loaded(folder, tags) as session:
                 for conversion in conversions:
                     rows = sources[conversion.name]

@@ -1,10 +1,7 @@
 """Op definitions of a MetaGraph: how many outputs a node has, and where each named one starts."""
 
-from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
-import tensorflow as tf
 from colcast.export._errors import ExportError
 from tensorflow.python.framework import op_def_registry
 
@@ -54,12 +51,3 @@ def _tensor_count(node: Any, argument: Any) -> int:
     if argument.type_list_attr:
         return len(node.attr[argument.type_list_attr].list.type)
     return 1
-
-
-def load_op_libraries(files: Iterable[Path]) -> None:
-    """Loads libraries of custom ops; ExportError names one that cannot be loaded."""
-    for file in files:
-        try:
-            tf.load_op_library(str(file))
-        except (tf.errors.OpError, RuntimeError) as error:
-            raise ExportError(f"op library {file}: {error}") from error

@@ -26,7 +26,8 @@ op_library = section("Model")(
     type=_FILE,
     multiple=True,
     metavar="SO",
-    help="Library of custom ops that the model has; repeatable.",
+    help="Library of custom ops that the model has, if not TF Text's or Decision Forests';"
+    " repeatable.",
 )
 
 

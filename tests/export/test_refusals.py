@@ -66,6 +66,18 @@ def test_single_examples_under_map_fn(tmp_path):
     assert "tf.io.parse_example" in message
 
 
+def test_an_op_that_nobody_has(tmp_path):
+    spec = {"x": tf.io.FixedLenFeature([], tf.float32)}
+    model = save(
+        tmp_path / "model", tf.Module(), spec, lambda features: tf.math.lgamma(features["x"])
+    )
+    graph = model / "saved_model.pb"
+    graph.write_bytes(graph.read_bytes().replace(b"Lgamma", b"Nobody"))
+    message = refused(model, tmp_path / "out")
+    assert "op 'Nobody' is not defined" in message
+    assert "--op-library" in message
+
+
 def test_serialized_string_used_elsewhere(tmp_path):
     module = tf.Module()
     module.weight = tf.Variable(2.0)

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,6 @@ import pytest
 import tensorflow as tf
 import ydf
 import ydf_tf  # noqa: F401  the ops of the graphs
-from colcast.export import export_saved_model
 from colcast.server import ServerProcess
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -152,7 +152,11 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path]:
     )
     forest = learner.train({**columns, "clicked": clicked}, verbose=0)
     forest.to_tensorflow_saved_model(str(folder / "1"), feed_example_proto=True)
-    export_saved_model(folder / "1", folder / "served" / "1", late=True, user_features=USER)
+    # In a process of its own: it finds the ops that this one has loaded by now.
+    command = [sys.executable, "-m", "colcast.cli.main", "export"]
+    folders = ["--saved-model", folder / "1", "--output", folder / "served" / "1"]
+    options = ["--late", "--user-features", *USER]
+    subprocess.run([*command, *folders, *options], check=True, capture_output=True)
     return forest, folder / "served"
 
 
