@@ -2,7 +2,8 @@
 # Lays what the server needs at run time under a directory, as the image has it:
 #   deploy/assemble_runtime.sh BUILD_DIRECTORY DESTINATION
 # DESTINATION/opt/colcast/bin gets the executable, the engine library, TensorFlow's two shared
-# libraries, the entry point and the health check. The rest (libc, libstdc++, libgcc) is in every Debian 12.
+# libraries, the entry point and the health check; beside it are the ops of TF Text and Decision
+# Forests, where they are installed. The rest (libc, libstdc++, libgcc) is in every Debian 12.
 set -euo pipefail
 [ $# = 2 ] || { echo "usage: assemble_runtime.sh BUILD_DIRECTORY DESTINATION" >&2; exit 2; }
 build=$1/bin
@@ -14,6 +15,12 @@ done
 # The engine finds them beside itself: $ORIGIN comes first in its run path.
 ldd "$build/libcolcast_engine.so" | awk '/libtensorflow/ {print $3}' | while read -r library; do
   ln -f "$library" "$bin/" 2>/dev/null || cp "$library" "$bin/" # 800 MB: a copy only if it must be
+done
+# server/engine/op_libraries.cc looks for them beside TensorFlow's folder, here bin.
+packages=$(dirname "$(dirname "$(ldd "$build/libcolcast_engine.so" | awk '/libtensorflow_cc/ {print $3}')")")
+for folder in tensorflow_text/python/ops ydf_tf; do
+  [ -d "$packages/$folder" ] || continue
+  install -m 755 -Dt "$2/opt/colcast/$folder" "$packages/$folder"/*.so
 done
 for script in entrypoint healthcheck; do cp "$(dirname "$0")/$script.sh" "$bin/$script"; done
 chmod 755 "$bin"/*

@@ -13,6 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow_text as text
+import ydf
 from colcast.client import RankingClient
 from colcast.server import find_executable
 
@@ -27,6 +29,11 @@ class Half(tf.Module):
         return {"score": x / 2}
 
 
+def let_all_read(folder: Path) -> None:
+    for made in [folder, *folder.glob("**/*")]:
+        made.chmod(0o755 if made.is_dir() else 0o644)
+
+
 @pytest.fixture(scope="module")
 def root():
     """A directory that another user may read, with runtime layout and model."""
@@ -38,8 +45,7 @@ def root():
         subprocess.run([script, build, path], check=True)
         module = Half()
         tf.saved_model.save(module, str(path / "models/model/1"), signatures=module.half)
-        for made in [path / "models", *path.glob("models/**/*")]:
-            made.chmod(0o755 if made.is_dir() else 0o644)
+        let_all_read(path / "models")
         yield path
 
 
@@ -84,13 +90,63 @@ def test_the_layout_holds_what_the_server_needs_and_nothing_else(root):
     ]
 
 
+class Liked(tf.Module):
+    """What a forest says of a price and the number of words in a text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        words, price = np.indices((10, 20), np.float32).reshape(2, -1)
+        learner = ydf.RandomForestLearner(label="liked", task=ydf.Task.REGRESSION, num_trees=3)
+        rows = {"words": words, "price": price, "liked": words * price}
+        self.forest = learner.train(rows, verbose=0).to_tensorflow_function()
+        self.tokenizer = text.WhitespaceTokenizer()
+
+    @tf.function(
+        input_signature=[
+            tf.TensorSpec([None], tf.string, "text"),
+            tf.TensorSpec([None], tf.float32, "price"),
+        ]
+    )
+    def score(self, texts: tf.Tensor, price: tf.Tensor) -> dict[str, tf.Tensor]:
+        """One score per text."""
+        words = tf.cast(self.tokenizer.tokenize(texts).row_lengths(), tf.float32)
+        return {"score": self.forest({"words": words, "price": price})}
+
+
+def test_it_has_the_ops_of_tf_text_and_decision_forests(root):
+    module = Liked()
+    tf.saved_model.save(module, str(root / "models/liked/1"), signatures=module.score)
+    let_all_read(root / "models/liked")
+    executable = root / "opt/colcast/bin/colcast_model_server"
+    flags = ("--port=0", "--rest_api_port=-1", "--model_name=liked")
+    with (
+        started(executable, *flags, f"--model_base_path={root}/models/liked") as (pid, target, _),
+        RankingClient(target, "liked", timeout_seconds=20) as client,
+    ):
+        items = {"text": ["two words", "now there are four"], "price": np.float32([3, 5])}
+        scores = client.rank(items=items).scores
+        mapped = Path(f"/proc/{pid}/maps").read_text()
+    expected = module.score(*map(tf.constant, items.values()))["score"]
+    np.testing.assert_array_equal(scores, expected)
+    for library in (
+        "ydf_tf/inference.so",
+        "tensorflow_text/python/ops/_whitespace_tokenizer_v2.so",
+    ):
+        assert f"{root}/opt/colcast/{library}" in mapped
+
+
 def test_all_other_libraries_are_in_every_debian(root):
     """Those that apt itself is linked with: libc, libstdc++, libgcc."""
     outside = set()
-    for file in ("colcast_model_server", "libcolcast_engine.so", "libtensorflow_cc.so.2"):
-        listed = subprocess.run(
-            ["ldd", root / "opt/colcast/bin" / file], capture_output=True, text=True, check=True
-        ).stdout
+    folder = root / "opt/colcast"
+    environment = {
+        **os.environ,
+        "LD_LIBRARY_PATH": f"{folder}/bin",
+    }  # the ops' libraries find it loaded
+    for file in [folder / "bin/colcast_model_server", *folder.glob("**/*.so*")]:
+        command = ["ldd", file]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        listed = done.stdout
         assert "not found" not in listed
         found = re.findall(r"=> (\S+)", listed)
         outside |= {Path(path).name for path in found if not path.startswith(str(root))}
