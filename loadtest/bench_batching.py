@@ -19,7 +19,7 @@ from colcast.loadtest.formats import NO_STORES
 from colcast.loadtest.open_loop import OpenLoop
 from colcast.loadtest.progress import progress_bar
 from colcast.loadtest.recording import Recording
-from colcast.loadtest.schedule import poisson
+from colcast.loadtest.schedule import Schedule, poisson
 from colcast.server import ServerProcess
 from rich.console import Console
 
@@ -28,6 +28,7 @@ _CLIENTS = 32
 _SIGNATURE = "columnar_late"
 _DISTINCT = 200
 _WHOLE = "--max_piece_milliseconds=1000000"  # so long a piece that none is cut
+_EQUAL = "--long_request_nice=0"  # pieces have the priority of short requests
 _APART = "--nojoin_waiting_requests"
 
 
@@ -39,7 +40,9 @@ class Batching:
       requests_per_second: of 32 closed loops with 20 candidates: apart, joined.
       p99_ms: the same clients' latency: apart, joined.
       beside_stream_p99_ms: of 20 candidates at a tenth of capacity: without a stream of requests of
-        1,000, beside it, and beside it where requests are not divided.
+        1,000, beside it, beside it where long requests do not give way to short ones, and where
+        they are not divided either.
+      streamed_per_second: requests of 1,000 answered meanwhile, for the last three.
       one_large_ms: the median of a request of 1,000 alone: on one worker, on all.
       compared: requests that were asked for alone and in two make-ups of joined runs.
       difference: the largest difference of a score: joined against alone, joined against joined
@@ -49,7 +52,8 @@ class Batching:
 
     requests_per_second: tuple[float, float]
     p99_ms: tuple[float, float]
-    beside_stream_p99_ms: tuple[float, float, float]
+    beside_stream_p99_ms: tuple[float, float, float, float]
+    streamed_per_second: tuple[float, float, float]
     one_large_ms: tuple[float, float]
     compared: int
     difference: tuple[float, float]
@@ -62,11 +66,15 @@ class Batching:
             f"{_CLIENTS} clients, N = {SMALL}: {apart:.0f} requests/s apart, {joined:.0f} joined "
             f"({joined / apart:.2f} times); p99 {self.p99_ms[0]:.1f} ms, {self.p99_ms[1]:.1f} ms"
         )
-        without, beside, whole = self.beside_stream_p99_ms
+        without, *beside = self.beside_stream_p99_ms
+        ways = ("long ones giving way", "not giving way", "with nothing divided")
+        found = "; ".join(
+            f"{way} {p99:.2f} ms ({p99 / without:.2f} times; {streamed:.0f} of N = {LARGE}/s)"
+            for way, p99, streamed in zip(ways, beside, self.streamed_per_second, strict=True)
+        )
         yield (
             f"N = {SMALL} at a tenth of capacity: p99 {without:.2f} ms; beside a stream of "
-            f"N = {LARGE} {beside:.2f} ms ({beside / without:.2f} times); with nothing divided "
-            f"{whole:.2f} ms ({whole / without:.2f} times)"
+            f"N = {LARGE}, {found}"
         )
         one, all_workers = self.one_large_ms
         yield (
@@ -90,16 +98,17 @@ def batching(
 ) -> Batching:
     """Measures and prints everything; `seconds` is of one window, of which each has `rounds`."""
     small, large = _requests(SMALL, _DISTINCT), _requests(LARGE, 20)
-    steps = 8 * rounds + 3
+    steps = 9 * rounds + 3
     with progress_bar(console, "servers in turn", steps) as advance:
         loops = _closed_loops(base_path, small, seconds, rounds, advance)
-        stream = _beside_stream(base_path, small, large, seconds, rounds, advance)
+        stream, streamed = _beside_stream(base_path, small, large, seconds, rounds, advance)
         one_large = _one_large(base_path, large, rounds, advance)
         difference, overlap = _compare(base_path, compared, advance)
     found = Batching(
         requests_per_second=(loops[0].per_second, loops[1].per_second),
         p99_ms=(_p99(loops[0]), _p99(loops[1])),
         beside_stream_p99_ms=stream,
+        streamed_per_second=streamed,
         one_large_ms=one_large,
         compared=compared,
         difference=difference,
@@ -133,42 +142,46 @@ def _beside_stream(
     seconds: float,
     rounds: int,
     advance: Any,
-) -> tuple[float, float, float]:
-    """p99 of small requests without a stream of large ones, beside it, and with nothing divided."""
-    totals = [Recording(), Recording(), Recording()]
-    with _servers(base_path, [], [_WHOLE]) as (divided, whole):
-        with ClosedLoop(divided.target, 4) as loop:
+) -> tuple[tuple[float, float, float, float], tuple[float, float, float]]:
+    """p99 of small requests without a stream of large ones and beside it; that stream's rate."""
+    totals = [Recording() for _ in range(4)]
+    streams = [Recording() for _ in range(4)]
+    with _servers(base_path, [], [_EQUAL], [_WHOLE]) as (giving_way, equal, whole):
+        with ClosedLoop(giving_way.target, 4) as loop:
             loop.run(small, seconds=1)
             per_second = loop.run(small, seconds=2).per_second / 10
-        ways = ((divided, False), (divided, True), (whole, True))
+        ways = ((giving_way, False), (giving_way, True), (equal, True), (whole, True))
         for server, _ in ways[1:]:
             with ClosedLoop(server.target, 1) as warm:
                 warm.run(large, calls=20)
                 warm.run(small, calls=200)
         for _ in range(rounds):
-            for (server, with_stream), total in zip(ways, totals, strict=True):
-                total.extend(_paced(server.target, small, large, per_second, seconds, with_stream))
+            for (server, with_stream), total, stream in zip(ways, totals, streams, strict=True):
+                paced = poisson(per_second, seconds, len(small), seed=1)
+                if with_stream:
+                    small_ones, large_ones = _beside(server.target, small, large, paced, seconds)
+                    stream.extend(_right(large_ones))
+                else:
+                    small_ones = OpenLoop(server.target).run(small, paced)
+                total.extend(_right(small_ones))
                 advance()
-    return _p99(totals[0]), _p99(totals[1]), _p99(totals[2])
+    without, *beside = [_p99(total) for total in totals]
+    rates = [stream.per_second for stream in streams[1:]]
+    return (without, beside[0], beside[1], beside[2]), (rates[0], rates[1], rates[2])
 
 
-def _paced(
+def _beside(
     target: str,
     small: Sequence[Request],
     large: Sequence[Request],
-    per_second: float,
+    paced: Schedule,
     seconds: float,
-    with_stream: bool,
-) -> Recording:
-    """Small requests at a rate, from due to answered; a stream of large ones beside them."""
-    paced = poisson(per_second, seconds, len(small), seed=1)
-    if not with_stream:
-        return _right(OpenLoop(target).run(small, paced))
+) -> tuple[Recording, Recording]:
+    """Small requests on a schedule, from due to answered, and a stream of large ones."""
     with ClosedLoop(target, 1) as stream, ThreadPoolExecutor(1) as thread:
         streaming = thread.submit(stream.run, large, seconds=seconds)
         recording = OpenLoop(target).run(small, paced)
-        _right(streaming.result())
-    return _right(recording)
+        return recording, streaming.result()
 
 
 def _one_large(

@@ -22,18 +22,24 @@ ABSL_FLAG(bool, join_waiting_requests, true,
           "without batching: requests that wait run together where the exporter has proved that "
           "rows do not depend on each other (columnar_late); scores differ by rounding");
 ABSL_FLAG(double, max_piece_milliseconds, 2,
-          "how long short requests may have to wait for a longer one: it is divided into pieces of "
-          "so long while short ones come");
+          "a request that is estimated to take longer is a long one: while short ones come it runs "
+          "in pieces, and gives way to them");
+ABSL_FLAG(int32_t, long_request_nice, 10,
+          "while short requests come, long ones run on threads that are so nice (1 to 19), which "
+          "short ones interrupt; 0: on the workers, where short ones wait for a piece to end");
 
 namespace colcast::flags {
 
 Status ReadBatchingFlags(scheduling::WorkerPool::Options* workers, bool num_workers_given,
                          inference::BatchingOptions* batching, std::vector<std::string>* warnings) {
-  if (Status status = CheckRanges({{FLAGS_max_piece_milliseconds, 0.01, 1e6}}); !status.ok()) {
+  if (Status status = CheckRanges(
+          {{FLAGS_max_piece_milliseconds, 0.01, 1e6}, {FLAGS_long_request_nice, 0, 19}});
+      !status.ok()) {
     return status;
   }
   workers->longest_piece = std::chrono::nanoseconds(
       static_cast<int64_t>(absl::GetFlag(FLAGS_max_piece_milliseconds) * 1e6));
+  workers->long_request_nice = absl::GetFlag(FLAGS_long_request_nice);
   batching->max_time = workers->longest_piece;
   batching->join_waiting_requests = absl::GetFlag(FLAGS_join_waiting_requests);
   const std::string file = absl::GetFlag(FLAGS_batching_parameters_file);

@@ -136,9 +136,9 @@ class PieceJob final : public scheduling::Job {
 bool RunInPieces(Reading* reading, Clock::duration cost, WorkerPool* workers) {
   RequestClass& of = *reading->of;
   const int64_t rows = reading->profile.rows;
-  const int64_t piece =
-      RowsPerPiece(rows, of.cost().line(),
-                   {workers->idle_workers(), workers->LongestPiece(), of.limits().max_piece_rows});
+  scheduling::PieceNeeds needs = workers->NeedsOf(cost);
+  needs.max_rows = of.limits().max_piece_rows;
+  const int64_t piece = RowsPerPiece(rows, of.cost().line(), needs);
   if (piece >= rows) return false;
   const Clock::time_point start = Clock::now();
   PredictMember* const member = reading->member;
@@ -162,14 +162,7 @@ bool MayBeCut(const Reading& reading) {
                                        reading.profile.rows > reading.of->limits().max_piece_rows);
 }
 
-void RunAlone(Reading reading, WorkerPool* workers) {
-  Clock::duration cost{};
-  if (reading.of != nullptr) {
-    cost = reading.of->cost().Of(reading.profile.rows);
-    reading.stats.long_lane = cost > workers->longest_piece();
-    if (!reading.stats.long_lane) workers->NoteShortRequest();
-    if (MayBeCut(reading) && RunInPieces(&reading, cost, workers)) return;
-  }
+void RunWhole(Reading reading) {
   PredictMember* const member = reading.member;
   const engine::BatchRules& rules = member->servable().batch_rules();
   const Clock::time_point start = Clock::now();
@@ -193,8 +186,60 @@ void RunAlone(Reading reading, WorkerPool* workers) {
   member->Finish(status, outputs.get(), reading.stats);
 }
 
+// A request that has been read, to run as a whole, later.
+class WholeJob final : public scheduling::Job {
+ public:
+  explicit WholeJob(Reading reading) : reading_(std::move(reading)) {}
+
+  Clock::time_point deadline() const override { return reading_.member->job()->deadline(); }
+  bool cancelled() const override { return reading_.member->job()->cancelled(); }
+  void Run(Clock::duration waited, std::vector<scheduling::Taken>*) override {
+    reading_.stats.waited = waited;
+    RunWhole(std::move(reading_));
+    delete this;
+  }
+  void Drop(scheduling::DropReason reason) override {
+    reading_.member->Finish(DropStatus(reason), nullptr, reading_.stats);
+    delete this;
+  }
+
+ private:
+  Reading reading_;
+};
+
+Clock::duration CostOf(const Reading& reading) {
+  return reading.of != nullptr ? reading.of->cost().Of(reading.profile.rows) : Clock::duration{};
+}
+
+void RunAlone(Reading reading, WorkerPool* workers) {
+  const Clock::duration cost = CostOf(reading);
+  if (reading.of != nullptr) {
+    reading.stats.long_lane = cost > workers->longest_piece();
+    if (!reading.stats.long_lane) workers->NoteShortRequest();
+    if (MayBeCut(reading) && RunInPieces(&reading, cost, workers)) return;
+  }
+  if (workers->GivesWay(cost)) {
+    const Clock::time_point since = Clock::now() - reading.stats.waited;
+    workers->SubmitPieces({new WholeJob(std::move(reading))}, since, cost);
+  } else {
+    RunWhole(std::move(reading));
+  }
+}
+
+// Those that are to give way to short requests do not run with them.
+void RunThoseThatGiveWay(std::vector<Reading>* readings, WorkerPool* workers) {
+  for (size_t i = 0; i < readings->size() && readings->size() > 1;) {
+    if (!workers->GivesWay(CostOf((*readings)[i]))) {
+      ++i;
+      continue;
+    }
+    Reading reading = std::move((*readings)[i]);
+    readings->erase(readings->begin() + static_cast<std::ptrdiff_t>(i));
+    RunAlone(std::move(reading), workers);
+  }
+}
+
 void RunTogether(std::vector<Reading>* readings, WorkerPool* workers) {
-  workers->NoteShortRequest();
   const Servable& servable = readings->front().member->servable();
   std::vector<engine::BatchMember> members(readings->size());
   RequestClass* const of = readings->front().of;
@@ -203,7 +248,9 @@ void RunTogether(std::vector<Reading>* readings, WorkerPool* workers) {
   for (size_t i = 0; i < members.size(); ++i) {
     members[i].request = &(*readings)[i].member->request();
     rows += (*readings)[i].profile.rows;
-    alone += of->cost().Of((*readings)[i].profile.rows);
+    const Clock::duration cost = CostOf((*readings)[i]);
+    if (cost <= workers->longest_piece()) workers->NoteShortRequest();
+    alone += cost;
   }
   const Clock::time_point start = Clock::now();
   servable.model().PredictBatch(servable.batch_rules(), &members);
@@ -245,6 +292,7 @@ void RunPredict(PredictMember* first, Clock::duration waited,
   for (const scheduling::Taken& taken : companions) {
     read(dynamic_cast<PredictMember*>(taken.job), taken.waited);
   }
+  RunThoseThatGiveWay(&readings, workers);
   if (readings.size() == 1) {
     RunAlone(std::move(readings.front()), workers);
   } else if (readings.size() > 1) {

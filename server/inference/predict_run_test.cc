@@ -43,6 +43,7 @@ class FakeModel final : public engine::Model {
   Status Predict(const DecodedRequest& request,
                  std::unique_ptr<engine::Outputs>* outputs) const override {
     std::this_thread::sleep_for(time_per_row * Profile(request, {}).rows);
+    ran_on_ = std::this_thread::get_id();
     if (request.Find("bad") != nullptr) return InvalidArgument("a bad input");
     *outputs = std::make_unique<NoOutputs>();
     return OkStatus();
@@ -52,7 +53,7 @@ class FakeModel final : public engine::Model {
   }
   engine::RequestProfile Profile(const DecodedRequest& request,
                                  const engine::BatchRules&) const override {
-    return {request.column(0).dims.front(), /*group=*/1, /*divisible=*/true};
+    return {request.column(0).dims.front(), /*group=*/1, divisible};
   }
   std::unique_ptr<engine::Pieces> Divide(const DecodedRequest& request, const engine::BatchRules&,
                                          int64_t rows_per_piece) const override {
@@ -60,7 +61,13 @@ class FakeModel final : public engine::Model {
     return std::make_unique<FakePieces>(this, (rows + rows_per_piece - 1) / rows_per_piece);
   }
 
+  // The last request; once it has been answered.
+  std::string WhereItRan() const {
+    return ran_on_.load() == std::this_thread::get_id() ? "here" : "elsewhere";
+  }
+
   std::chrono::microseconds time_per_row{0};
+  bool divisible = true;
   mutable std::atomic<int> pieces_run{0};
 
  private:
@@ -85,6 +92,7 @@ class FakeModel final : public engine::Model {
   };
 
   std::string signatures_;
+  mutable std::atomic<std::thread::id> ran_on_;
 };
 
 struct Finished {
@@ -144,6 +152,13 @@ class PredictRunTest : public testing::Test {
 
   FakeModel* model_ = nullptr;
   std::shared_ptr<const Servable> servable_;
+  static scheduling::WorkerPool::Options WithLongRequestsNice() {
+    scheduling::WorkerPool::Options options;
+    options.num_workers = 2;
+    options.long_request_nice = 10;
+    return options;
+  }
+
   scheduling::WorkerPool workers_{{/*num_workers=*/2}};
 };
 
@@ -231,6 +246,49 @@ TEST_F(PredictRunTest, OnceItsClientHungUpWhatIsLeftOfARequestIsDropped) {
   EXPECT_EQ(request.WaitUntilFinished().status.code, StatusCode::kCancelled);
   EXPECT_EQ(model_->pieces_run, 0);
   EXPECT_EQ(workers_.dropped(scheduling::DropReason::kCancelled), 1);
+}
+
+TEST_F(PredictRunTest, ALongRequestThatIsNotCutGivesWayAsAWhole) {
+  model_->divisible = false;
+  model_->time_per_row = std::chrono::microseconds(10);
+  Learn(std::chrono::microseconds(10));
+  scheduling::WorkerPool workers(WithLongRequestsNice());
+  FakeRequest first(servable_, 1000), small(servable_, 20), then(servable_, 1000);
+  RunPredict(&first, milliseconds(0), {}, &workers);
+  EXPECT_EQ(model_->WhereItRan(), "here");  // no short request has come
+  RunPredict(&small, milliseconds(0), {}, &workers);
+  EXPECT_EQ(model_->WhereItRan(), "here");
+  RunPredict(&then, milliseconds(3), {}, &workers);
+  const Finished finished = then.WaitUntilFinished();
+  EXPECT_EQ(model_->WhereItRan(), "elsewhere");
+  EXPECT_TRUE(finished.status.ok());
+  EXPECT_GE(finished.stats.waited, milliseconds(3));
+  EXPECT_EQ(finished.stats.run_rows, 1000);
+}
+
+TEST_F(PredictRunTest, ALongRequestThatGivesWayDoesNotRunWithOthers) {
+  model_->divisible = false;
+  Learn(std::chrono::microseconds(10));
+  scheduling::WorkerPool workers(WithLongRequestsNice());
+  workers.NoteShortRequest();
+  FakeRequest small(servable_, 20), large(servable_, 1000), other(servable_, 20);
+  RunPredict(&small, milliseconds(0), {{&large, milliseconds(0)}, {&other, milliseconds(0)}},
+             &workers);
+  EXPECT_EQ(small.WaitUntilFinished().stats.run_rows, 40);
+  EXPECT_FALSE(large.WaitUntilFinished().stats.joined);
+  EXPECT_TRUE(other.WaitUntilFinished().stats.joined);
+}
+
+TEST_F(PredictRunTest, ALongRequestThatGivesWayIsDroppedOnceItsClientHungUp) {
+  model_->divisible = false;
+  Learn(std::chrono::microseconds(10));
+  scheduling::WorkerPool workers(WithLongRequestsNice());
+  workers.NoteShortRequest();
+  FakeRequest request(servable_, 1000);
+  request.hung_up = true;
+  RunPredict(&request, milliseconds(0), {}, &workers);
+  EXPECT_EQ(request.WaitUntilFinished().status.code, StatusCode::kCancelled);
+  EXPECT_EQ(workers.dropped(scheduling::DropReason::kCancelled), 1);
 }
 
 TEST_F(PredictRunTest, LearnsWhatRequestsCost) {

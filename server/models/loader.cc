@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "server/base/log.h"
-#include "server/models/thread_priority.h"
+#include "server/base/thread_priority.h"
 
 namespace colcast::models {
 

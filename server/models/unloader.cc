@@ -5,7 +5,7 @@
 #include <mutex>
 #include <utility>
 
-#include "server/models/thread_priority.h"
+#include "server/base/thread_priority.h"
 
 namespace colcast::models {
 

@@ -63,6 +63,9 @@ class RequestQueue {
   // When Take() finds a job; at most `now` if it does at once, Time::max() if nothing waits.
   Time ReadyAt(Time now) const;
 
+  // When the first in line arrived, as if; Time::max() if nothing waits.
+  Time FirstInLine() const { return line_.empty() ? Time::max() : line_.begin()->first; }
+
   // Requests, without pieces.
   int requests() const { return requests_; }
 

@@ -6,11 +6,17 @@
 #include <optional>
 #include <utility>
 
+#include "server/base/thread_priority.h"
+
 namespace colcast::scheduling {
 namespace {
 
 // For so long after a short request others are expected.
 constexpr std::chrono::seconds kShortRequestsLast(1);
+
+// A piece that gives way to short requests may take so many times as long as one that they wait
+// for: only other long ones wait for it, and what every piece repeats weighs less.
+constexpr int kLongerIfItGivesWay = 4;
 
 void NameThisThread(const std::string& name) {
   constexpr size_t kLongestName = 15;  // Linux's
@@ -21,12 +27,13 @@ void NameThisThread(const std::string& name) {
 
 WorkerPool::WorkerPool(Options options)
     : options_(std::move(options)),
+      long_queue_({options_.num_workers, options_.max_queued_requests}),
       queue_({options_.num_workers, options_.max_queued_requests}),
       last_short_request_(
           (Clock::time_point::min() + 2 * kShortRequestsLast).time_since_epoch().count()) {
-  workers_.reserve(options_.num_workers);
   for (int i = 0; i < options_.num_workers; ++i) {
     workers_.emplace_back([this, i] { Work(i); });
+    if (options_.long_request_nice > 0) workers_.emplace_back([this, i] { WorkOnLong(i); });
   }
 }
 
@@ -36,7 +43,9 @@ WorkerPool::~WorkerPool() {
     std::lock_guard<std::mutex> lock(mutex_);
     stopping_ = true;
     left = queue_.TakeAll();
+    for (Job* const job : long_queue_.TakeAll()) left.push_back(job);
     while (!idle_.empty()) WakeOne();
+    long_wakeup_.notify_all();
   }
   for (Job* const job : left) Drop(job, DropReason::kShutdown);
   for (std::thread& worker : workers_) worker.join();
@@ -51,9 +60,19 @@ void WorkerPool::Submit(Job* job) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     const Clock::time_point now = options_.now();
-    if (queue_.requests() >= options_.max_queued_requests) expired = queue_.TakeExpired(now);
-    refused = stopping_ ? DropReason::kShutdown : queue_.Add(job, std::move(profile), now);
-    num_queued_.store(queue_.requests(), std::memory_order_relaxed);
+    if (queued() >= options_.max_queued_requests) {
+      expired = queue_.TakeExpired(now);
+      for (Job* const late : long_queue_.TakeExpired(now)) expired.push_back(late);
+      NoteQueued();
+    }
+    if (stopping_) {
+      refused = DropReason::kShutdown;
+    } else if (queued() >= options_.max_queued_requests) {
+      refused = DropReason::kQueueFull;
+    } else {
+      refused = queue_.Add(job, std::move(profile), now);
+    }
+    NoteQueued();
     // Under the lock: a worker that wakes by itself may end, and its Idle with it.
     if (!refused) WakeOne();
   }
@@ -72,7 +91,7 @@ bool WorkerPool::SubmitAgain(Job* job, Clock::duration waited) {
     accepted = !stopping_;
     if (accepted) {
       queue_.AddAgain(job, profile, options_.now() - waited);
-      num_queued_.store(queue_.requests(), std::memory_order_relaxed);
+      NoteQueued();
     }
   }
   if (!accepted) Drop(job, DropReason::kShutdown);
@@ -82,10 +101,19 @@ bool WorkerPool::SubmitAgain(Job* job, Clock::duration waited) {
 void WorkerPool::SubmitPieces(const std::vector<Job*>& pieces, Clock::time_point since,
                               Clock::duration cost) {
   bool accepted = false;
+  const bool gives_way = GivesWay(cost);
   {
     std::lock_guard<std::mutex> lock(mutex_);
     accepted = !stopping_;
-    if (accepted) {
+    if (accepted && gives_way) {
+      // Until the first of them runs, the request waits, and counts as one that does.
+      JobProfile profile;
+      profile.cost = cost;
+      long_queue_.AddAgain(pieces.front(), profile, since);
+      long_queue_.AddPieces({pieces.begin() + 1, pieces.end()}, since, cost);
+      NoteQueued();
+      for (size_t i = 0; i < pieces.size(); ++i) long_wakeup_.notify_one();
+    } else if (accepted) {
       queue_.AddPieces(pieces, since, cost);
       for (size_t i = 1; i < pieces.size(); ++i) WakeOne();  // the caller is free for one
     }
@@ -94,22 +122,46 @@ void WorkerPool::SubmitPieces(const std::vector<Job*>& pieces, Clock::time_point
   for (Job* const piece : pieces) Drop(piece, DropReason::kShutdown);
 }
 
-Clock::duration WorkerPool::LongestPiece() const {
+bool WorkerPool::ShortRequestsCome() const {
   const Clock::time_point last{
       Clock::duration(last_short_request_.load(std::memory_order_relaxed))};
-  return last + kShortRequestsLast >= options_.now() ? options_.longest_piece
-                                                     : Clock::duration::max();
+  return last + kShortRequestsLast >= options_.now();
+}
+
+bool WorkerPool::GivesWay(Clock::duration cost) const {
+  return options_.long_request_nice > 0 && cost > options_.longest_piece && ShortRequestsCome();
+}
+
+PieceNeeds WorkerPool::NeedsOf(Clock::duration cost) const {
+  PieceNeeds needs;
+  needs.idle_workers =
+      std::max(0, idle_workers() - num_long_running_.load(std::memory_order_relaxed));
+  if (GivesWay(cost)) {
+    needs.longest = kLongerIfItGivesWay * options_.longest_piece;
+  } else if (ShortRequestsCome()) {
+    needs.longest = options_.longest_piece;
+  }
+  return needs;
 }
 
 void WorkerPool::NoteShortRequest() {
   last_short_request_.store(options_.now().time_since_epoch().count(), std::memory_order_relaxed);
 }
 
+// With the lock held, as are all that follow.
+void WorkerPool::NoteQueued() {
+  num_queued_.store(queue_.requests() + long_queue_.requests(), std::memory_order_relaxed);
+}
+
+void WorkerPool::NoteIdle() {
+  num_idle_.store(static_cast<int>(idle_.size()), std::memory_order_relaxed);
+}
+
 void WorkerPool::WakeOne() {
   if (idle_.empty()) return;
   Idle* const last = idle_.back();
   idle_.pop_back();
-  num_idle_.store(static_cast<int>(idle_.size()), std::memory_order_relaxed);
+  NoteIdle();
   last->woken = true;
   last->wakeup.notify_one();
 }
@@ -121,12 +173,13 @@ void WorkerPool::WaitForWork(std::unique_lock<std::mutex>* lock, Idle* idle) {
     if (ready <= now) return;
     idle->woken = false;
     idle_.push_back(idle);
-    num_idle_.store(static_cast<int>(idle_.size()), std::memory_order_relaxed);
+    NoteIdle();
+    if (long_queue_.FirstInLine() != Clock::time_point::max()) long_wakeup_.notify_one();
     if (ready == Clock::time_point::max()) {
       idle->wakeup.wait(*lock, [idle] { return idle->woken; });
     } else if (!idle->wakeup.wait_for(*lock, ready - now, [idle] { return idle->woken; })) {
       idle_.erase(std::find(idle_.begin(), idle_.end(), idle));
-      num_idle_.store(static_cast<int>(idle_.size()), std::memory_order_relaxed);
+      NoteIdle();
     }
   }
 }
@@ -145,13 +198,57 @@ void WorkerPool::Work(int number) {
       const Clock::time_point now = options_.now();
       expired = queue_.TakeExpired(now);
       queue_.Take(now, &next, &companions);
-      num_queued_.store(queue_.requests(), std::memory_order_relaxed);
+      NoteQueued();
       // What still waits for company had this worker to wait for it.
       const Clock::time_point ready = queue_.ReadyAt(now);
       if (ready > now && ready != Clock::time_point::max()) WakeOne();
     }
     for (Job* const late : expired) Drop(late, DropReason::kDeadlineExceeded);
     if (next.job != nullptr) RunTaken(next, &companions);
+  }
+}
+
+Clock::time_point WorkerPool::LongMayStartAt(Clock::time_point now) const {
+  const Clock::time_point first = long_queue_.FirstInLine();
+  if (first == Clock::time_point::max()) return first;
+  const bool has_room = num_long_running_.load(std::memory_order_relaxed) < idle_workers();
+  return has_room ? now : first;
+}
+
+void WorkerPool::WaitForLongWork(std::unique_lock<std::mutex>* lock) {
+  while (!stopping_) {
+    const Clock::time_point now = options_.now();
+    const Clock::time_point start = LongMayStartAt(now);
+    if (start <= now) return;
+    if (start == Clock::time_point::max()) {
+      long_wakeup_.wait(*lock);
+    } else {
+      long_wakeup_.wait_for(*lock, start - now);
+    }
+  }
+}
+
+void WorkerPool::WorkOnLong(int number) {
+  NameThisThread(options_.thread_name + "_long_" + std::to_string(number));
+  LowerThisThreadsPriority(options_.long_request_nice);
+  std::vector<Taken> none;
+  for (;;) {
+    std::vector<Job*> expired;
+    Taken next;
+    {
+      std::unique_lock<std::mutex> lock(mutex_);
+      WaitForLongWork(&lock);
+      if (stopping_) return;
+      const Clock::time_point now = options_.now();
+      expired = long_queue_.TakeExpired(now);
+      if (long_queue_.Take(now, &next, &none)) ++num_long_running_;
+      NoteQueued();
+    }
+    for (Job* const late : expired) Drop(late, DropReason::kDeadlineExceeded);
+    if (next.job == nullptr) continue;
+    RunTaken(next, &none);
+    std::lock_guard<std::mutex> lock(mutex_);
+    --num_long_running_;
   }
 }
 

@@ -8,6 +8,11 @@
 // Of the workers that are idle, the one that became so last takes the next request: its core's
 // caches and its thread's memory are still warm, and under light load the others stay asleep. A
 // request that finds an idle worker is not asked what it is: it runs alone, at once.
+//
+// Beside the workers there are as many threads of a lower priority, for long requests while short
+// ones come: a short one finds an idle worker, which the kernel lets interrupt them at once. A long
+// request starts there when fewer than num_workers requests and pieces run, or when it has waited
+// for RequestQueue::kAgeing times what it takes.
 #ifndef COLCAST_SERVER_SCHEDULING_WORKER_POOL_H_
 #define COLCAST_SERVER_SCHEDULING_WORKER_POOL_H_
 
@@ -23,6 +28,7 @@
 #include <vector>
 
 #include "server/scheduling/job.h"
+#include "server/scheduling/piece_size.h"
 #include "server/scheduling/request_queue.h"
 
 namespace colcast::scheduling {
@@ -34,8 +40,11 @@ class WorkerPool {
     int max_queued_requests = 1000;
     // Requests that find an idle worker may have to wait for company, too.
     bool describe_all = false;
-    // How long short requests may have to wait for a piece of a longer one.
+    // What is estimated to take longer is a long request.
     Clock::duration longest_piece = std::chrono::milliseconds(2);
+    // How nice (nice(7)) the threads are that run long requests beside short ones. 0: there are
+    // none, and a short request may have to wait for a piece of a long one.
+    int long_request_nice = 0;
     std::string thread_name = "worker";
     std::function<Clock::time_point()> now = Clock::now;
   };
@@ -55,12 +64,15 @@ class WorkerPool {
   // False if not: nothing has happened.
   bool SubmitAgain(Job* job, Clock::duration waited);
 
-  // From a worker: runs pieces of a request that it has taken, on any workers, in the place of one
-  // that arrived at `since` and takes `cost`.
+  // From a worker: runs pieces of a request that it has taken, or all of it, on any workers or
+  // where long requests run, in the place of one that arrived at `since` and takes `cost`.
   void SubmitPieces(const std::vector<Job*>& pieces, Clock::time_point since, Clock::duration cost);
 
-  // How long a piece may take now: Options::longest_piece if short requests ran in the last second.
-  Clock::duration LongestPiece() const;
+  // Whether something that takes so long is to run on a thread of lower priority now: short
+  // requests ran in the last second.
+  bool GivesWay(Clock::duration cost) const;
+  // What a request that a worker has taken, and that takes `cost`, is to be cut for now.
+  PieceNeeds NeedsOf(Clock::duration cost) const;
   // From what on a request is a long one.
   Clock::duration longest_piece() const { return options_.longest_piece; }
   void NoteShortRequest();
@@ -82,6 +94,12 @@ class WorkerPool {
   void Work(int number);
   // Returns when there is something to take, or with the pool stopping.
   void WaitForWork(std::unique_lock<std::mutex>* lock, Idle* idle);
+  void WorkOnLong(int number);
+  void WaitForLongWork(std::unique_lock<std::mutex>* lock);
+  Clock::time_point LongMayStartAt(Clock::time_point now) const;
+  bool ShortRequestsCome() const;
+  void NoteQueued();
+  void NoteIdle();
   void RunTaken(Taken next, std::vector<Taken>* companions);
   // Wakes an idle worker, if there is one that is not woken already.
   void WakeOne();
@@ -91,6 +109,9 @@ class WorkerPool {
   mutable std::mutex mutex_;
   std::vector<Idle*> idle_;  // the last one became idle last
   std::atomic<int> num_idle_{0};
+  RequestQueue long_queue_;
+  std::condition_variable long_wakeup_;
+  std::atomic<int> num_long_running_{0};
   std::atomic<int> num_queued_{0};
   RequestQueue queue_;
   bool stopping_ = false;

@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <functional>
@@ -18,6 +21,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using testing::ElementsAre;
+using testing::UnorderedElementsAre;
 
 // What became of the jobs, in order: "ran a", "dropped b 1".
 class Journal {
@@ -87,6 +91,24 @@ class BlockingJob : public Job {
   const std::shared_future<void> released_;
 };
 
+int NiceOfThisThread() { return getpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid))); }
+
+// Tells how nice the thread was that it ran on.
+class HowNiceJob : public Job {
+ public:
+  explicit HowNiceJob(std::promise<int>* nice) : nice_(nice) {}
+  Clock::time_point deadline() const override { return Clock::time_point::max(); }
+  bool cancelled() const override { return false; }
+  void Run(Clock::duration, std::vector<Taken>*) override {
+    nice_->set_value(NiceOfThisThread());
+    delete this;
+  }
+  void Drop(DropReason) override { delete this; }
+
+ private:
+  std::promise<int>* const nice_;
+};
+
 // Tells on which thread it ran.
 class WhichThreadJob : public Job {
  public:
@@ -105,8 +127,11 @@ class WhichThreadJob : public Job {
 
 class WorkerPoolTest : public testing::Test {
  protected:
-  void Start(int max_queued_requests, int num_workers = 1) {
+  static constexpr milliseconds kLong{10};  // to be waited for
+
+  void Start(int max_queued_requests, int num_workers = 1, int long_request_nice = 0) {
     WorkerPool::Options options;
+    options.long_request_nice = long_request_nice;
     options.num_workers = num_workers;
     options.max_queued_requests = max_queued_requests;
     options.now = [this] { return now_.load(); };
@@ -116,6 +141,21 @@ class WorkerPoolTest : public testing::Test {
     std::promise<void> started;
     pool_->Submit(new BlockingJob(&started, release_.get_future().share()));
     started.get_future().wait();
+  }
+  // Beside a short request, so that the job gives way; returns once it runs.
+  void BlockLongRequests() {
+    std::promise<void> started;
+    pool_->NoteShortRequest();
+    pool_->SubmitPieces({new BlockingJob(&started, release_.get_future().share())}, now_.load(),
+                        kLong);
+    started.get_future().wait();
+  }
+  int NiceOf(Clock::duration cost) {
+    std::promise<int> nice;
+    // Who cuts a request is a worker, and free for one of its pieces: here nobody is.
+    pool_->SubmitPieces({new HowNiceJob(&nice), Make("for whoever cut the request")}, now_.load(),
+                        cost);
+    return nice.get_future().get();
   }
   NamedJob* Make(const std::string& name) { return new NamedJob(name, &journal_); }
 
@@ -326,11 +366,87 @@ TEST_F(WorkerPoolTest, PiecesRunOnIdleWorkers) {
 
 TEST_F(WorkerPoolTest, APieceMayTakeAnyTimeUntilShortRequestsRun) {
   Start(10);
-  EXPECT_EQ(pool_->LongestPiece(), Clock::duration::max());
+  EXPECT_EQ(pool_->NeedsOf(kLong).longest, Clock::duration::max());
   pool_->NoteShortRequest();
-  EXPECT_EQ(pool_->LongestPiece(), milliseconds(2));
+  EXPECT_EQ(pool_->NeedsOf(kLong).longest, milliseconds(2));
   now_ = now_.load() + milliseconds(1001);
-  EXPECT_EQ(pool_->LongestPiece(), Clock::duration::max());
+  EXPECT_EQ(pool_->NeedsOf(kLong).longest, Clock::duration::max());
+}
+
+TEST_F(WorkerPoolTest, APieceThatGivesWayMayTakeLonger) {
+  Start(10, 1, /*long_request_nice=*/10);
+  pool_->NoteShortRequest();
+  EXPECT_EQ(pool_->NeedsOf(kLong).longest, milliseconds(8));
+}
+
+TEST_F(WorkerPoolTest, LongRequestsGiveWayWhileShortOnesCome) {
+  Start(10, 1, /*long_request_nice=*/19);
+  const int own = NiceOfThisThread();
+  EXPECT_EQ(NiceOf(kLong), own);
+  pool_->NoteShortRequest();
+  EXPECT_EQ(NiceOf(kLong), 19);
+  EXPECT_EQ(NiceOf(milliseconds(1)), own);
+  now_ = now_.load() + milliseconds(1001);
+  EXPECT_EQ(NiceOf(kLong), own);
+}
+
+TEST_F(WorkerPoolTest, AShortRequestDoesNotWaitForALongOneThatGivesWay) {
+  Start(10, 1, /*long_request_nice=*/10);
+  BlockLongRequests();
+  pool_->Submit(Make("short"));
+  EXPECT_THAT(journal_.WaitFor(1), ElementsAre("ran short"));
+  release_.set_value();
+}
+
+TEST_F(WorkerPoolTest, ALongRequestStartsOnceAWorkerIsFree) {
+  Start(10, 1, /*long_request_nice=*/10);
+  Block();
+  pool_->NoteShortRequest();
+  pool_->SubmitPieces({Make("long")}, now_.load(), kLong);
+  pool_->Submit(Make("short"));
+  release_.set_value();
+  EXPECT_THAT(journal_.WaitFor(2), ElementsAre("ran short", "ran long"));
+}
+
+TEST_F(WorkerPoolTest, ALongRequestThatHasWaitedEightTimesItsCostStartsBesideBusyWorkers) {
+  Start(10, 1, /*long_request_nice=*/10);
+  Block();
+  pool_->NoteShortRequest();
+  const Clock::time_point since = now_;
+  now_ = since + 8 * kLong;
+  pool_->NoteShortRequest();
+  pool_->SubmitPieces({Make("long")}, since, kLong);
+  EXPECT_THAT(journal_.WaitFor(1), ElementsAre("ran long"));
+  release_.set_value();
+}
+
+TEST_F(WorkerPoolTest, LongRequestsThatWaitToStartFillTheQueue) {
+  Start(1, 1, /*long_request_nice=*/10);
+  BlockLongRequests();
+  pool_->SubmitPieces({Make("long"), Make("its second piece")}, now_.load(), kLong);
+  EXPECT_EQ(pool_->queued(), 1);
+  pool_->Submit(Make("refused"));
+  EXPECT_THAT(journal_.WaitFor(1), ElementsAre("dropped refused: queue_full"));
+  release_.set_value();
+  EXPECT_EQ(journal_.WaitFor(3).size(), 3);
+}
+
+TEST_F(WorkerPoolTest, LongRequestsThatWaitAreDroppedWhenTheyExpireAndAtTheEnd) {
+  Start(1, 1, /*long_request_nice=*/10);
+  BlockLongRequests();
+  pool_->SubmitPieces({Make("late")->DueAt(now_.load() + milliseconds(50))}, now_.load(), kLong);
+  now_ = now_.load() + milliseconds(50);
+  pool_->Submit(Make("has room"));
+  EXPECT_THAT(journal_.WaitFor(2),
+              UnorderedElementsAre("dropped late: deadline_exceeded", "ran has room"));
+  pool_->SubmitPieces({Make("waits")}, now_.load(), kLong);
+  std::thread release([this] {
+    journal_.WaitFor(3);
+    release_.set_value();
+  });
+  pool_.reset();
+  release.join();
+  EXPECT_EQ(journal_.WaitFor(3).back(), "dropped waits: shutdown");
 }
 
 TEST_F(WorkerPoolTest, AnIdleWorkerWaitsForCompanyAsLongAsItsTimeoutSays) {

@@ -1,4 +1,4 @@
-#include "server/models/thread_priority.h"
+#include "server/base/thread_priority.h"
 
 #include <gtest/gtest.h>
 #include <linux/sched.h>
@@ -8,7 +8,7 @@
 
 #include <thread>
 
-namespace colcast::models {
+namespace colcast {
 namespace {
 
 int NiceOfThisThread() { return getpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid))); }
@@ -25,4 +25,4 @@ TEST(ThreadPriorityTest, TheThreadAndThoseItStartsGiveWayAndNoOther) {
 }
 
 }  // namespace
-}  // namespace colcast::models
+}  // namespace colcast

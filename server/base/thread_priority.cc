@@ -1,16 +1,12 @@
-#include "server/models/thread_priority.h"
+#include "server/base/thread_priority.h"
 
 #include <linux/sched.h>
 #include <linux/sched/types.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-namespace colcast::models {
+namespace colcast {
 namespace {
-
-// A tenth of the processor time beside a busy thread of a worker: enough for a load to end on a
-// server that is overloaded, and that may need the new version because it is.
-constexpr int kNice = 10;
 
 // How long a thread that becomes ready may have to wait for this one. From Linux 6.6 on a thread
 // keeps its processor for about 3 ms, however nice it is, unless it asks for less; from 6.12 on it
@@ -25,15 +21,15 @@ constexpr int kIoPrioLowest = 7;
 
 }  // namespace
 
-void LowerThisThreadsPriority() {
+void LowerThisThreadsPriority(int nice) {
   sched_attr attributes{};
   attributes.size = sizeof(attributes);
   attributes.sched_policy = SCHED_BATCH;  // does not interrupt others when it becomes ready
-  attributes.sched_nice = kNice;
+  attributes.sched_nice = nice;
   attributes.sched_runtime = kSliceNanoseconds;
   syscall(SYS_sched_setattr, 0, &attributes, 0);
   syscall(SYS_ioprio_set, kIoPrioWhoProcess, 0,
           kIoPrioClassBestEffort << kIoPrioClassShift | kIoPrioLowest);
 }
 
-}  // namespace colcast::models
+}  // namespace colcast
