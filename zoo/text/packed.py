@@ -2,19 +2,25 @@
 
 A product over the rows of a packed matrix touches no padding, however different the lengths are.
 Only attention needs rectangles, for its products are tokens by tokens of one text: it takes a few
-texts of about the same length at a time.
+texts of about the same length at a time. A text alone is its own rectangle.
 
 Sizes are rounded up a little, since oneDNN compiles and keeps a product for every shape it meets:
-a batch has at most 15 rows of no text, and a rectangle at most 7 columns beyond its longest text.
+a batch has at most 3 rows of no text, or 1 in 32 if that is more, and a rectangle at most 7 columns
+beyond its longest text.
 """
 
 from typing import Any, NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
-_ROWS = 16  # a batch has a multiple of so many
 _COLUMNS = 8  # a rectangle has a multiple of so many
 _GROUP = 16  # texts in one rectangle
+_NEVER = -1e9  # added to the weight of a key that is of no text
+
+_FEW_ROWS = range(0, 128, 4)
+_MANY_ROWS = [rows << power for power in range(2, 26) for rows in range(32, 64)]
+_ROWS = np.array([*_FEW_ROWS, *_MANY_ROWS], np.int32)  # a batch has one of these numbers
 
 
 class Segments(NamedTuple):
@@ -24,12 +30,14 @@ class Segments(NamedTuple):
       starts: int32 [N], the first row of each.
       sizes: int32 [N], its rows, which only grow.
       positions: int32 [T], the number of each row within its text; 0 in rows of no text.
+      unreal: float32 [T], 0 in the rows of texts and -1e9 in those of no text.
       rest: int32 [], the rows after the last text, which are of no text.
     """
 
     starts: Any
     sizes: Any
     positions: Any
+    unreal: Any
     rest: Any
 
     @property
@@ -49,9 +57,11 @@ class Segments(NamedTuple):
 
 def segments(sizes: Any) -> Segments:
     """Lays texts of these sizes, int32 [N] and growing, one after the other."""
-    rest = tf.math.floormod(-tf.reduce_sum(sizes), _ROWS)
+    total = tf.reduce_sum(sizes)
+    rest = tf.gather(_ROWS, tf.searchsorted(_ROWS, total[None])[0]) - total
     positions = tf.pad(tf.ragged.range(sizes).flat_values, [[0, rest]])
-    return Segments(tf.cumsum(sizes, exclusive=True), sizes, positions, rest)
+    unreal = tf.concat([tf.zeros([total]), tf.fill([rest], _NEVER)], 0)
+    return Segments(tf.cumsum(sizes, exclusive=True), sizes, positions, unreal, rest)
 
 
 def attention(rows: Any, where: Segments, heads: int) -> Any:
@@ -66,6 +76,22 @@ def attention(rows: Any, where: Segments, heads: int) -> Any:
     Returns:
       [T, width].
     """
+    return tf.cond(
+        tf.equal(tf.size(where.sizes), 1),
+        lambda: _of_one(rows, where, heads),
+        lambda: _of_many(rows, where, heads),
+    )
+
+
+def _of_one(rows: Any, where: Segments, heads: int) -> Any:
+    """Attention of one text: the rows are its rectangle as they lie."""
+    width = rows.shape[1] // 3
+    by_head = tf.transpose(tf.reshape(rows, [-1, 3 * heads, width // heads]), [1, 0, 2])
+    return tf.reshape(tf.transpose(_mixed(by_head, where.unreal), [1, 0, 2]), [-1, width])
+
+
+def _of_many(rows: Any, where: Segments, heads: int) -> Any:
+    """Attention of any number of texts, `_GROUP` of about the same length at a time."""
     count, width = tf.size(where.sizes), rows.shape[1] // 3
     groups = (count + _GROUP - 1) // _GROUP
     done = tf.TensorArray(
@@ -88,9 +114,14 @@ def _rectangle(rows: Any, starts: Any, sizes: Any, heads: int) -> Any:
     numbers = tf.where(real, starts[:, None] + tf.range(columns), starts[:, None])
     width = rows.shape[1] // 3
     apart = tf.reshape(tf.gather(rows, numbers), [-1, columns, 3 * heads, width // heads])
-    by_head = tf.transpose(apart, [2, 0, 1, 3])  # [3 * heads, texts, columns, width of a head]
-    query, key, value = by_head[:heads], by_head[heads : 2 * heads], by_head[2 * heads :]
-    unreal = tf.where(real, 0.0, -1e9)[None, :, None, :]
+    unreal = tf.where(real, 0.0, _NEVER)[None, :, None, :]
+    mixed = _mixed(tf.transpose(apart, [2, 0, 1, 3]), unreal)
+    rows = tf.reshape(tf.transpose(mixed, [1, 2, 0, 3]), [-1, columns, width])
+    return tf.boolean_mask(rows, real)
+
+
+def _mixed(by_head: Any, unreal: Any) -> Any:
+    """The mixed values [heads, ...] of queries, keys and values, [3 * heads, ..., T, width]."""
+    query, key, value = tf.split(by_head, 3)
     weights = tf.nn.softmax(tf.matmul(query, key, transpose_b=True) + unreal)
-    mixed = tf.transpose(tf.matmul(weights, value), [1, 2, 0, 3])
-    return tf.boolean_mask(tf.reshape(mixed, [-1, columns, width]), real)
+    return tf.matmul(weights, value)
