@@ -24,7 +24,7 @@ struct BatchRuns {
 // and their rows fit together; what is wrong with one is found before and is its own error, for
 // then it runs alone. After an error of the joined run all run alone, and so they do where joined
 // columns would take more than max_expanded_bytes beyond what was sent. REQUIRES that all are
-// requests to the signature of `runner` and that runner.CanBeJoined(rules).
+// requests to the signature of `runner` and that runner.CanBeJoined().
 void RunBatch(const SignatureRunner& runner, const BatchRules& rules, const BatchRuns& runs,
               absl::Span<BatchMember* const> members);
 

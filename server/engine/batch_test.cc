@@ -173,17 +173,17 @@ TEST_F(BatchTest, ASignatureWhoseOutputsHaveOtherRowsIsNotJoinedAgain) {
   Run(requests);
   EXPECT_THAT(Answer(0), ElementsAre(3));
   EXPECT_THAT(Answer(1), ElementsAre(3));
-  EXPECT_FALSE(model_.runner().CanBeJoined(rules_));
+  EXPECT_FALSE(model_.runner().CanBeJoined(rules_, model_.runner().all_outputs()));
 }
 
 TEST_F(BatchTest, NothingIsJoinedUnasked) {
-  EXPECT_TRUE(model_.runner().CanBeJoined(rules_));
-  EXPECT_FALSE(model_.runner().CanBeJoined(BatchRules()));
+  EXPECT_TRUE(model_.runner().CanBeJoined(rules_, model_.runner().all_outputs()));
+  EXPECT_FALSE(model_.runner().CanBeJoined(BatchRules(), model_.runner().all_outputs()));
 }
 
 TEST_F(BatchTest, RowsThatNameTheirUserAreNotJoined) {
   model_.Declare({"user", "item", "row_to_user"}, {"score"});
-  EXPECT_FALSE(model_.runner().CanBeJoined(rules_));
+  EXPECT_FALSE(model_.runner().CanBeJoined(rules_, model_.runner().all_outputs()));
 }
 
 TEST_F(BatchTest, WhateverIsJoinedEachIsAnsweredAsAlone) {

@@ -74,8 +74,9 @@ class Outputs {
 // How requests may be put together, and taken apart: what an operator asked for.
 struct BatchRules {
   // Whether signatures may be, too, of which nobody proved that a row's score does not depend on
-  // the rows beside it: all but late ones in three parts (docs/parts.md). As TF Serving's batching,
-  // which does so with every signature: the last bits of a score may change.
+  // the rows beside it: all but late ones in three parts (docs/parts.md) and those recorded as
+  // such. As TF Serving's batching, which does so with every signature: the last bits of a score
+  // may change.
   bool any_signature = false;
   // Lists of different lengths are padded to the longest: with the first value of the tensor, as TF
   // Serving does. Without it such requests run apart. Lists with a length beside them, as exported
@@ -125,7 +126,7 @@ class Model {
   // A serialized tensorflow.MetaGraphDef that holds nothing but the model's signatures.
   virtual const std::string& signatures() const = 0;
 
-  // What is counted of the model's state stores; empty if it has no signature in three parts.
+  // What is counted of the model's state stores; empty if it has no signature that keeps any.
   virtual std::vector<StoreStats> stores() const { return {}; }
 
   // What an operator should know of how it is served, a sentence each.

@@ -226,6 +226,20 @@ bool TakesManyUsersPerRun(const std::string& directory, const std::string& name)
   return parts != nullptr && ReadText(*parts, "users_per_run", &users) && users == "many";
 }
 
+std::vector<std::string> SignaturesOfIndependentRows(const std::string& directory) {
+  std::string text;
+  rapidjson::Document document;
+  if (!ReadFileOf(directory, &text) || !Parse(text, &document)) return {};
+  const Value* const signatures = Member(document, "signatures");
+  if (signatures == nullptr || !signatures->IsObject()) return {};
+  std::vector<std::string> names;
+  for (const auto& signature : signatures->GetObject()) {
+    const Value* const independent = Member(signature.value, "rows_independent");
+    if (independent != nullptr && independent->IsTrue()) names.emplace_back(Text(signature.name));
+  }
+  return names;
+}
+
 std::vector<std::string> PaddedColumns(const std::string& directory, const std::string& name) {
   rapidjson::Document document;
   const Value* const features = MemberOfSignature(directory, name, "features", &document);

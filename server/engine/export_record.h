@@ -33,6 +33,10 @@ absl::StatusOr<std::vector<ConvertedSignature>> ReadExportRecordOf(const std::st
 // users in one run. False where nothing says so: one user at a time is never wrong.
 bool TakesManyUsersPerRun(const std::string& directory, const std::string& name);
 
+// The signatures of the model in `directory` whose answers are recorded not to depend on the other
+// rows of the request ("rows_independent"), beyond rounding.
+std::vector<std::string> SignaturesOfIndependentRows(const std::string& directory);
+
 // The columns of the columnar signature `name` of the model in `directory` that are padded behind
 // as many values as the column NAME/length says, and read no further.
 std::vector<std::string> PaddedColumns(const std::string& directory, const std::string& name);

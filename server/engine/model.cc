@@ -86,6 +86,7 @@ absl::Status TensorFlowModel::Load(const std::string& directory,
   JoinSignatures(options);
   UseExactSignatures();
   UseParts(directory, options);
+  UseKnownRows(directory);
   transcoding_.Load(
       directory, signatures.signature_def(),
       [this](const std::string& name) -> const SignatureRunner* {
@@ -157,11 +158,22 @@ void TensorFlowModel::UseParts(const std::string& directory, const std::string& 
   if (parts != nullptr) parts_[name + "_late"] = std::move(parts);
 }
 
+void TensorFlowModel::UseKnownRows(const std::string& directory) {
+  for (const std::string& name : SignaturesOfIndependentRows(directory)) {
+    const auto runner = runners_.find(name);
+    if (runner == runners_.end() || runner->second->has_parts()) continue;
+    auto known_rows = std::make_unique<KnownRows>(runner->second.get(), *memories_);
+    runner->second->UseKnownRows(known_rows.get());
+    known_rows_[name] = std::move(known_rows);
+  }
+}
+
 std::vector<StoreStats> TensorFlowModel::stores() const {
   std::vector<StoreStats> stores;
   for (const auto& [name, parts] : parts_) {
     for (const states::StoreStats& stats : parts->stats()) stores.push_back({name, stats});
   }
+  for (const auto& [name, rows] : known_rows_) stores.push_back({name, rows->stats()});
   return stores;
 }
 
@@ -251,14 +263,19 @@ RequestProfile TensorFlowModel::Profile(const DecodedRequest& request,
   }
   const std::string_view name = request.model_spec().signature_name;
   const absl::StatusOr<const SignatureRunner*> runner = FindRunner(name);
+  thread_local std::vector<int> outputs;
   // Requests with several users have a row_to_user of their own.
-  if (!runner.ok() || !(*runner)->CanBeJoined(rules) || request.Find(kRowToUser) != nullptr) {
+  if (!runner.ok() || !(*runner)->SelectOutputs(request.output_filter(), &outputs).ok() ||
+      request.Find(kRowToUser) != nullptr) {
     return profile;
   }
-  profile.divisible = profile.rows > 1;
-  size_t outputs = 0;  // in any order
-  for (const std::string_view output : request.output_filter()) outputs += absl::HashOf(output);
-  profile.group = absl::HashOf(*runner, outputs) | 1;
+  profile.divisible = profile.rows > 1 && (*runner)->CanBeDivided(rules, outputs);
+  // What is said for all rows of a request need not hold for another's.
+  const bool has_setting = std::any_of(request.begin(), request.end(),
+                                       [](const Column& column) { return column.dims.empty(); });
+  if ((*runner)->CanBeJoined(rules, outputs) && !has_setting) {
+    profile.group = absl::HashOf(*runner, outputs) | 1;
+  }
   return profile;
 }
 
@@ -289,7 +306,11 @@ std::unique_ptr<Pieces> TensorFlowModel::Divide(const DecodedRequest& request,
                                                 const BatchRules& rules,
                                                 int64_t rows_per_piece) const {
   const auto runner = FindRunner(request.model_spec().signature_name);
-  if (!runner.ok() || !(*runner)->CanBeJoined(rules)) return nullptr;
+  std::vector<int> outputs;
+  if (!runner.ok() || !(*runner)->SelectOutputs(request.output_filter(), &outputs).ok() ||
+      !(*runner)->CanBeDivided(rules, outputs)) {
+    return nullptr;
+  }
   return RequestPieces::Create(
       **runner, request, rows_per_piece,
       [this](const DecodedRequest& piece, RunResult* result) { return RunAny(piece, result); });

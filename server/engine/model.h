@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/engine/engine.h"
+#include "server/engine/known_rows.h"
 #include "server/engine/parts.h"
 #include "server/engine/several_users.h"
 #include "server/engine/signature_runner.h"
@@ -62,6 +63,7 @@ class TensorFlowModel final : public Model {
   void UseExactSignatures();
   void UseParts(const std::string& directory, const Options& options);
   void UseParts(const std::string& directory, const std::string& name, const Options& options);
+  void UseKnownRows(const std::string& directory);
 
   std::shared_ptr<const StateMemories> memories_;
   std::unique_ptr<tensorflow::SavedModelBundleLite> bundle_;
@@ -69,7 +71,8 @@ class TensorFlowModel final : public Model {
   std::map<std::string, std::unique_ptr<SignatureRunner>, std::less<>> runners_;
   // By signature: the runner of all those that share its only input, itself among them.
   std::map<std::string, std::shared_ptr<SignatureRunner>, std::less<>> joined_;
-  std::map<std::string, std::unique_ptr<Parts>> parts_;  // by the late signature
+  std::map<std::string, std::unique_ptr<Parts>> parts_;           // by the late signature
+  std::map<std::string, std::unique_ptr<KnownRows>> known_rows_;  // by the signature
   std::vector<std::unique_ptr<SeveralUsers>> several_users_;
   std::map<std::string, absl::Status, std::less<>> unusable_;  // signatures Predict refuses
   Transcoding transcoding_;

@@ -25,7 +25,7 @@ Part::Part(const SignatureRunner* runner, std::string_view name, states::Memory*
   lengths_.assign(inputs.inputs().size(), -1);
   // Where a state has the padding's shape, rows that are padded differently cannot be laid out
   // together: they are to have different keys.
-  if (!runner->output_rows_have_one_shape()) return;
+  if (!runner->RowsHaveOneShape(runner->all_outputs())) return;
   for (const std::string& column : padded) {
     const int position = inputs.Find(column);
     const int lengths = inputs.Find(absl::StrCat(column, "/length"));
@@ -38,6 +38,7 @@ void Part::Begin(int64_t count, Rows* rows) const {
   rows->count = count;
   rows->columns.assign(runner_->inputs().inputs().size(), nullptr);
   rows->wanted.clear();
+  rows->outputs = nullptr;
   rows->keys.clear();
   rows->found.clear();
 }
@@ -164,7 +165,9 @@ absl::Status Part::Compute(Rows* rows, std::vector<Tensor>* made) {
   }
   absl::Status status = runner_->inputs().Build(received, positions, &rows->inputs, &rows->feeds);
   RunResult result;
-  if (status.ok()) status = runner_->RunFeeds(rows->feeds, runner_->all_outputs(), &result);
+  const std::vector<int>& outputs =
+      rows->outputs == nullptr ? runner_->all_outputs() : *rows->outputs;
+  if (status.ok()) status = runner_->RunFeeds(rows->feeds, outputs, &result);
   if (num_missing > kMostKeptRows) rows->feeds.clear();
   if (!status.ok()) return status;
   for (const Tensor& tensor : result.tensors) {

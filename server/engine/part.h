@@ -29,6 +29,9 @@ class Part {
     // The rows whose states are wanted, rising; empty: all.
     std::vector<int64_t> wanted;
 
+    // The outputs that make a state, rising; null: all. Keys say nothing of them.
+    const std::vector<int>* outputs = nullptr;
+
     // Filled by Find() and FindOne(). The states of rows without keys are computed and not kept.
     std::vector<states::Key> keys;
     std::vector<states::StateRef> found;  // by row; none: not there

@@ -23,7 +23,7 @@ class RequestPieces final : public Pieces {
 
   // Null as Model::Divide() has it. `run` runs a request as Model::Predict() does. `request`,
   // `runner` and what `run` refers to must outlive the pieces. REQUIRES a request to the signature
-  // of `runner` and that runner.CanBeJoined().
+  // of `runner` and that runner.CanBeDivided().
   static std::unique_ptr<Pieces> Create(const SignatureRunner& runner,
                                         const DecodedRequest& request, int64_t rows_per_piece,
                                         RunRequest run);

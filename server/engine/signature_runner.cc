@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/engine/known_rows.h"
 #include "server/engine/parts.h"
 #include "server/engine/several_users.h"
 #include "server/engine/wire_column.h"
@@ -51,7 +52,7 @@ SignatureRunner::Received* ThreadScratch() {
   return &received;
 }
 
-bool RowsHaveOneShape(const tensorflow::TensorInfo& info) {
+bool HasRowsOfOneShape(const tensorflow::TensorInfo& info) {
   const auto& dims = info.tensor_shape().dim();
   return !info.tensor_shape().unknown_rank() && !dims.empty() &&
          std::all_of(dims.begin() + 1, dims.end(), [](const auto& dim) { return dim.size() >= 0; });
@@ -72,7 +73,12 @@ absl::StatusOr<std::unique_ptr<SignatureRunner>> SignatureRunner::Create(
   const auto has_rows = [](const DeclaredInput& input) {
     return input.batched() || (!input.dims.empty() && input.dims[0] == 1);
   };
+  const auto has_rows_or_is_setting = [](const DeclaredInput& input) {
+    return input.batched() || input.dims.empty();
+  };
   runner->takes_rows_only_ = std::all_of(declared.begin(), declared.end(), is_batched);
+  runner->takes_rows_and_settings_ =
+      std::all_of(declared.begin(), declared.end(), has_rows_or_is_setting);
   runner->takes_rows_and_users_ = std::all_of(declared.begin(), declared.end(), has_rows);
   std::map<std::string, const tensorflow::TensorInfo*> sorted;
   for (const auto& [alias, info] : signature.outputs()) sorted[alias] = &info;
@@ -85,7 +91,7 @@ absl::StatusOr<std::unique_ptr<SignatureRunner>> SignatureRunner::Create(
     runner->output_aliases_.push_back(alias);
     runner->output_tensors_.push_back(info->name());
     runner->no_rows_.push_back(WithoutRows(*info));
-    runner->output_rows_have_one_shape_ &= RowsHaveOneShape(*info);
+    runner->rows_have_one_shape_.push_back(HasRowsOfOneShape(*info));
   }
   return runner;
 }
@@ -104,8 +110,8 @@ absl::Status SignatureRunner::Run(const DecodedRequest& request, RunResult* resu
     return several_users_->Run(received->inputs, outputs, result);
   }
   absl::Status status = absl::OkStatus();
-  if (parts_ != nullptr) {
-    status = RunParts(received, outputs, &feeds, result);
+  if (parts_ != nullptr || known_rows_ != nullptr) {
+    status = RunWithStores(received, outputs, &feeds, result);
   } else {
     const absl::StatusOr<const SignatureRunner*> runner =
         BuildReceived(received, &feeds, &result->expansion);
@@ -115,26 +121,39 @@ absl::Status SignatureRunner::Run(const DecodedRequest& request, RunResult* resu
   return status;
 }
 
-absl::Status SignatureRunner::RunParts(Received* received, const std::vector<int>& outputs,
-                                       std::vector<Tensor>* feeds, RunResult* result) const {
+absl::Status SignatureRunner::RunWithStores(Received* received, const std::vector<int>& outputs,
+                                            std::vector<Tensor>* feeds, RunResult* result) const {
   inputs_.FindAll(received->inputs, &received->plan.positions);
-  if (parts_->IsPrefetch(received->inputs, received->plan.positions)) {
+  if (parts_ != nullptr && parts_->IsPrefetch(received->inputs, received->plan.positions)) {
     return parts_->Prefetch(received->inputs, outputs, result);
   }
   absl::Status status = inputs_.Plan(received->inputs, received->plan.positions, &received->plan);
   if (!status.ok()) return status;
   result->expansion = Summarize(*received);
-  if (parts_->Run(received->plan, outputs, result)) return absl::OkStatus();
+  const bool done = parts_ != nullptr ? parts_->Run(received->plan, outputs, result)
+                                      : known_rows_->Run(received->plan, outputs, result);
+  if (done) return absl::OkStatus();
   status = inputs_.BuildFeeds(received->plan, feeds);
   return status.ok() ? RunFeeds(*feeds, outputs, result) : status;
 }
 
-bool SignatureRunner::CanBeJoined(const BatchRules& rules) const {
+bool SignatureRunner::CanBeJoined(const BatchRules& rules, const std::vector<int>& outputs) const {
   // A row_to_user of its own counts from its request's first user.
   if (never_join_ || !unfetchable_.ok() || inputs_.Find(kRowToUser) >= 0) return false;
+  if (known_rows_ != nullptr && takes_rows_and_settings_ && RowsHaveOneShape(outputs)) return true;
   if (!takes_rows_only_ && !(takes_rows_and_users_ && several_users_ != nullptr)) return false;
   if (parts_ != nullptr && parts_->keeps_pairs()) return false;  // they are kept request by request
   return rules.any_signature || has_parts();
+}
+
+bool SignatureRunner::CanBeDivided(const BatchRules& rules, const std::vector<int>& outputs) const {
+  const bool is_independent = known_rows_ != nullptr && !never_join_ && RowsHaveOneShape(outputs);
+  return is_independent || CanBeJoined(rules, outputs);
+}
+
+bool SignatureRunner::RowsHaveOneShape(const std::vector<int>& outputs) const {
+  return std::all_of(outputs.begin(), outputs.end(),
+                     [this](int output) { return rows_have_one_shape_[output]; });
 }
 
 absl::Status SignatureRunner::ComputeUserStates(const Received& received,

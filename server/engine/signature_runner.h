@@ -34,6 +34,7 @@ struct RunResult {
   ExpansionStats expansion;
 };
 
+class KnownRows;
 class Parts;
 class SeveralUsers;
 
@@ -58,13 +59,19 @@ class SignatureRunner {
   void UseParts(Parts* parts) { parts_ = parts; }
   void UseSeveralUsers(const SeveralUsers* several_users) { several_users_ = several_users; }
 
+  // From now on what rows answered is looked for in `known_rows`, which must outlive this runner:
+  // the model's record says that none depends on the others. REQUIRES a signature without parts.
+  void UseKnownRows(KnownRows* known_rows) { known_rows_ = known_rows; }
+
   // Whether some of its columns are the user's alone, and requests may have several users
   // (row_to_user).
   bool has_users() const { return several_users_ != nullptr && !takes_rows_only_; }
 
-  // Whether requests may run together, and one in pieces. With parts, rows are known not to depend
-  // on each other; otherwise the rules have to say so.
-  bool CanBeJoined(const BatchRules& rules) const;
+  // Whether requests may run together, and whether one may run in pieces. With parts or known rows,
+  // rows do not depend on each other; otherwise the rules have to say so. `outputs` are those asked
+  // for, positions in the sorted aliases.
+  bool CanBeJoined(const BatchRules& rules, const std::vector<int>& outputs) const;
+  bool CanBeDivided(const BatchRules& rules, const std::vector<int>& outputs) const;
 
   // Whether it runs as three parts, for several users too.
   bool has_parts() const { return parts_ != nullptr && several_users_ != nullptr; }
@@ -125,8 +132,9 @@ class SignatureRunner {
   const SignatureInputs& inputs() const { return inputs_; }
   const std::vector<std::string>& output_aliases() const { return output_aliases_; }  // sorted
 
-  // Whether rows of an output have the same shape whatever the request.
-  bool output_rows_have_one_shape() const { return output_rows_have_one_shape_; }
+  // Whether rows of these outputs, positions in the sorted aliases, have the same shape whatever
+  // the request.
+  bool RowsHaveOneShape(const std::vector<int>& outputs) const;
 
  private:
   // What one set of outputs needs. Aliases of one tensor share a fetch.
@@ -149,8 +157,8 @@ class SignatureRunner {
   absl::StatusOr<const SignatureRunner*> BuildReceived(Received* received,
                                                        std::vector<tensorflow::Tensor>* feeds,
                                                        ExpansionStats* stats) const;
-  absl::Status RunParts(Received* received, const std::vector<int>& outputs,
-                        std::vector<tensorflow::Tensor>* feeds, RunResult* result) const;
+  absl::Status RunWithStores(Received* received, const std::vector<int>& outputs,
+                             std::vector<tensorflow::Tensor>* feeds, RunResult* result) const;
   bool FitsExact(absl::Span<const ReceivedInput> received, absl::Span<const int> positions) const;
   absl::StatusOr<const Callable*> FindOrMakeCallable(const std::vector<int>& outputs) const;
   absl::StatusOr<std::unique_ptr<Callable>> MakeCallable(const std::vector<int>& outputs) const;
@@ -163,10 +171,12 @@ class SignatureRunner {
   std::vector<std::string> output_aliases_;  // sorted
   std::vector<std::string> output_tensors_;  // the graph's name of each
   std::vector<tensorflow::Tensor> no_rows_;  // of each, without rows
-  bool output_rows_have_one_shape_ = true;
+  std::vector<bool> rows_have_one_shape_;    // of each
   Parts* parts_ = nullptr;
+  KnownRows* known_rows_ = nullptr;
   const SeveralUsers* several_users_ = nullptr;
   bool takes_rows_only_ = false;                  // every input is batched
+  bool takes_rows_and_settings_ = false;          // or a scalar
   bool takes_rows_and_users_ = false;             // or has one row
   mutable std::atomic<bool> never_join_ = false;  // it was tried
   absl::Status unfetchable_;  // what Run answers if an output is no dense tensor

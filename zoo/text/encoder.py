@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 from colcast.zoo.cache import VERSION, cached
+from colcast.zoo.record import INDEPENDENT_ROWS, with_record
 from colcast.zoo.saving import with_defaults
 from colcast.zoo.text import bert, packed, weights, words
 from colcast.zoo.text.packed import Segments, segments
@@ -139,6 +140,7 @@ def ensure(work_dir: Path = WORK_DIR) -> Path:
         encoder = Encoder(weights.load(work_dir))
         tf.saved_model.save(encoder, str(folder), signatures={"encode": encoder.encode})
         with_defaults(folder, "encode", {"max_seq_len": encoder.default_length})
+        with_record(folder, {"encode": INDEPENDENT_ROWS})
         return {}
 
     cached(base_path, (bert, packed, weights, words, sys.modules[__name__]), make)

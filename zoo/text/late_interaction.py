@@ -8,7 +8,6 @@ was read of a query or a title does not depend on the other, so a server can kee
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 
 import tensorflow as tf
 from colcast.zoo.cache import VERSION, cached
+from colcast.zoo.record import with_record
 from colcast.zoo.text import bert, encoder, packed, weights, words
 from colcast.zoo.text.encoder import WORK_DIR
 
@@ -66,10 +66,8 @@ def save(model: weights.MiniLM, folder: Path) -> None:
         builder = v1.saved_model.Builder(str(folder))
         builder.add_meta_graph_and_variables(session, ["serve"], signatures)
         builder.save()
-    parts = {"parts": {"written": True, "users_per_run": "many"}, "features": {}}
-    (folder / "assets.extra").mkdir()
-    record = json.dumps({"signatures": {"columnar": parts}})
-    (folder / "assets.extra" / "colcast.json").write_text(record)
+    parts = {"written": True, "users_per_run": "many"}
+    with_record(folder, {"columnar": {"source_input": None, "parts": parts, "features": {}}})
 
 
 def ensure(work_dir: Path = WORK_DIR) -> Path:

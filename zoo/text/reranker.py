@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 from colcast.zoo.cache import VERSION, cached
+from colcast.zoo.record import INDEPENDENT_ROWS, with_record
 from colcast.zoo.text import bert, bm25, packed, pairs, reuters, weights, words
 from colcast.zoo.text.encoder import WORK_DIR
 
@@ -66,6 +67,12 @@ class Reranker(tf.Module):  # type: ignore[misc]
         first = tf.gather(rows, tf.gather(found.where.starts, found.back))
         head = self._bert.values
         return tf.squeeze(tf.matmul(first, head["head/kernel"]) + head["head/bias"], axis=1)
+
+
+def save(reranker: Reranker, folder: Path) -> None:
+    """Writes the SavedModel."""
+    tf.saved_model.save(reranker, str(folder), signatures={"rank": reranker.rank})
+    with_record(folder, {"rank": INDEPENDENT_ROWS})
 
 
 def start(model: weights.MiniLM) -> dict[str, Any]:
@@ -157,7 +164,7 @@ def ensure(work_dir: Path = WORK_DIR, queries: int = _TRAINING_QUERIES) -> tuple
         stories = reuters.load(work_dir)
         border = len(stories) * 4 // 5  # later stories are held out
         reranker = Reranker(model, train(model, stories[:border], queries))
-        tf.saved_model.save(reranker, str(folder), signatures={"rank": reranker.rank})
+        save(reranker, folder)
         held_out = np.linspace(border, len(stories) - 1, _HELD_OUT_QUERIES).astype(int)
         rank = lambda query, titles: reranker.rank([query], titles)["scores"].numpy()  # noqa: E731
         return asdict(evaluate(rank, stories, held_out.tolist()))

@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-import tensorflow as tf
 from colcast.cli.main import main as colcast
 from colcast.client import AsyncTextClient, InputError, TextClient
 from colcast.server import ServerProcess
@@ -40,8 +39,7 @@ def values(minilm):
 def base(tmp_path_factory, minilm, values):
     """The base path of a model whose head was not trained."""
     base = tmp_path_factory.mktemp("reranker")
-    module = reranker.Reranker(minilm, values)
-    tf.saved_model.save(module, str(base / "1"), signatures={"rank": module.rank})
+    reranker.save(reranker.Reranker(minilm, values), base / "1")
     return base
 
 

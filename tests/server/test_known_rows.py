@@ -1,0 +1,229 @@
+"""Signatures whose rows do not depend on each other: rows that came before are not run again."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from colcast.server import ServerProcess
+from colcast.zoo.record import INDEPENDENT_ROWS, with_record
+from colcast.zoo.saving import with_defaults
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from .metrics_page import Metrics
+
+TEXTS = ["send the user once", "", "rank", "rank every candidate"]
+
+
+class Texts(tf.Module):
+    """Counts the bytes of texts."""
+
+    @tf.function(
+        input_signature=[
+            tf.TensorSpec([None], tf.string, "texts"),
+            tf.TensorSpec([], tf.int32, "longest"),
+        ]
+    )
+    def encode(self, texts: tf.Tensor, longest: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Rows of `letters` are as long as the longest text."""
+        cut = tf.strings.substr(texts, 0, longest)
+        sizes = tf.strings.length([texts, cut])
+        letters = tf.strings.bytes_split(texts).to_tensor()
+        return {
+            "sizes": tf.ensure_shape(tf.transpose(sizes), [None, 2]),
+            "cut": cut,
+            "letters": letters,
+        }
+
+    @tf.function(
+        input_signature=[
+            tf.TensorSpec([1], tf.string, "query"),
+            tf.TensorSpec([None], tf.string, "titles"),
+        ]
+    )
+    def rank(self, query: tf.Tensor, titles: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Scores are 1,000 times the query's bytes and the title's."""
+        return {"scores": 1000 * tf.strings.length(query) + tf.strings.length(titles)}
+
+
+class Served:
+    """A server of the model."""
+
+    def __init__(self, server: ServerProcess, stubs: Any) -> None:
+        self.server = server
+        self.stubs = stubs
+
+    def encode(
+        self, texts: Sequence[Any], longest: int | None = None, outputs: Sequence[str] = ()
+    ) -> dict[str, Any]:
+        """The outputs of `encode`, by default those whose rows have one shape."""
+        inputs: dict[str, Any] = {"texts": np.array(texts, object)}
+        if longest is not None:
+            inputs["longest"] = np.int32(longest)
+        answer = self.stubs.predict(
+            inputs, signature_name="encode", output_filter=outputs or ["sizes", "cut"]
+        )
+        return {name: value.tolist() for name, value in answer.items()}
+
+    def rank(self, query: str, titles: Sequence[str]) -> list[int]:
+        """The scores."""
+        inputs = {"query": [query], "titles": np.array(titles, object)}
+        scores: list[int] = self.stubs.predict(inputs, signature_name="rank")["scores"].tolist()
+        return scores
+
+    def counted(self, store: str, signature: str = "encode") -> tuple[float, float]:
+        """Rows that were found, and that were computed."""
+        metrics = Metrics(self.server)
+        labels = {"model_name": "ranker", "version": "1", "signature_name": signature}
+        found, computed = (
+            metrics.value(f":colcast:states_{what}", store=store, **labels)
+            for what in ("found", "computed")
+        )
+        return found, computed
+
+
+@pytest.fixture(scope="module", name="serve")
+def _serve(
+    tmp_path_factory: pytest.TempPathFactory, connect: Any, monitoring: list[str]
+) -> Iterator[Callable[..., Served]]:
+    base, module = tmp_path_factory.mktemp("texts"), Texts()
+    tf.saved_model.save(
+        module, str(base / "1"), signatures={"encode": module.encode, "rank": module.rank}
+    )
+    with_defaults(base / "1", "encode", {"longest": 3})
+    with_record(base / "1", {"encode": INDEPENDENT_ROWS, "rank": INDEPENDENT_ROWS})
+    servers = []
+
+    def start(*flags: str) -> Served:
+        server = ServerProcess("ranker", base, [*monitoring, *flags])
+        servers.append(server)
+        server.__enter__()
+        return Served(server, connect(server.target))
+
+    yield start
+    for server in servers:
+        server.__exit__(None, None, None)
+
+
+@pytest.fixture(scope="module", name="known")
+def _known(serve: Callable[..., Served]) -> Served:
+    return serve("--pair_bytes=1000000")
+
+
+def expected(texts: Sequence[Any], longest: int) -> dict[str, Any]:
+    given = [text.encode() if isinstance(text, str) else text for text in texts]
+    cut = [text[:longest] for text in given]
+    return {"sizes": [[len(a), len(b)] for a, b in zip(given, cut, strict=True)], "cut": cut}
+
+
+hostile = st.one_of(
+    st.sampled_from(TEXTS),
+    st.binary(max_size=30),
+    st.text(max_size=20).map(lambda text: text.encode("utf-8", "surrogatepass")),
+    st.sampled_from([b"\0", b"\0\0", b"a\0", b"\xff" * 9, b"x" * 70_000]),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    texts=st.lists(hostile, min_size=1, max_size=40),
+    longest=st.sampled_from([None, 0, 1, 3]),
+    outputs=st.sampled_from([["sizes", "cut"], ["cut"], ["sizes"]]),
+)
+def test_answers_are_the_models_whatever_is_known(known, texts, longest, outputs):
+    answer = expected(texts, 3 if longest is None else longest)
+    assert known.encode(texts, longest, outputs) == {name: answer[name] for name in outputs}
+
+
+def test_only_what_is_new_is_run(serve):
+    served = serve()
+    assert served.encode(TEXTS) == expected(TEXTS, 3)
+    assert served.counted("item") == (0, 4)
+    again = ["new", *TEXTS[::-1], "new"]
+    assert served.encode(again) == expected(again, 3)
+    assert served.counted("item") == (5, 5)  # what a request has twice is found, too
+
+
+def test_another_setting_or_other_outputs_are_another_row(serve):
+    served = serve()
+    for longest in (None, 2, 5, 2):
+        assert served.encode(TEXTS, longest) == expected(TEXTS, 3 if longest is None else longest)
+    assert served.counted("item") == (4, 12)
+    assert served.encode(TEXTS, 2, ["cut"]) == {"cut": expected(TEXTS, 2)["cut"]}
+    assert served.counted("item") == (4, 16)
+
+
+def test_rows_as_long_as_the_longest_are_not_kept(serve):
+    served = serve()
+    for texts in (["ab", "c"], ["ab"], ["ab", "abc"]):
+        letters = served.encode(texts, outputs=["letters"])["letters"]
+        width = max(map(len, texts))
+        assert [b"".join(row).decode() for row in letters] == texts
+        assert {len(row) for row in letters} == {width}
+    assert served.counted("item") == (0, 0)
+
+
+def test_pairs_of_a_query_and_a_title_are_kept_where_the_flag_asks_for_it(serve, known):
+    titles = ["one", "three", ""]
+    for query in ("query", "query", "another query"):
+        assert known.rank(query, titles) == [1000 * len(query) + len(title) for title in titles]
+    assert known.rank("query", ["new", "three"]) == [5003, 5005]
+    assert known.counted("pair", "rank") == (4, 7)
+    without = serve()
+    for _ in range(2):
+        assert without.rank("query", titles) == [5003, 5005, 5000]
+    assert without.counted("pair", "rank") == (0, 0)
+
+
+@pytest.mark.parametrize("stores", [[], ["--item_state_bytes=0"]])
+def test_requests_that_wait_run_together(serve, stores):
+    served = serve("--num_workers=1", *stores)
+    draw = np.random.default_rng(5)
+    asked = []
+    for number in range(300):
+        texts = [f"{number} {'x' * draw.integers(20)}" for _ in range(draw.integers(1, 5))]
+        asked.append((texts, draw.choice([None, None, None, 2])))
+    calls = []
+    for texts, longest in asked:
+        inputs: dict[str, Any] = {"texts": np.array(texts, object)}
+        if longest is not None:
+            inputs["longest"] = np.int32(longest)
+        request = served.stubs.request(
+            inputs, signature_name="encode", output_filter=["sizes", "cut"]
+        )
+        calls.append(served.stubs.prediction.Predict.future(request, timeout=60))
+    for call, (texts, longest) in zip(calls, asked, strict=True):
+        outputs = call.result().outputs
+        want = expected(texts, 3 if longest is None else longest)
+        assert tf.make_ndarray(outputs["sizes"]).tolist() == want["sizes"]
+        assert tf.make_ndarray(outputs["cut"]).tolist() == want["cut"]
+    labels = {"API": "Predict", "entrypoint": "GRPC", "signature_name": "encode"}
+    joined = Metrics(served.server).value(":colcast:joined_requests", model_name="ranker", **labels)
+    assert joined > 0
+
+
+@pytest.mark.parametrize("longest", [None, 2])
+def test_a_large_request_runs_in_pieces(serve, tmp_path, longest):
+    parameters = tmp_path / "batching.txt"
+    parameters.write_text(
+        "enable_large_batch_splitting { value: true } max_batch_size { value: 1000 } "
+        "max_execution_batch_size { value: 7 }"
+    )
+    served = serve("--enable_batching", f"--batching_parameters_file={parameters}")
+    texts = [f"{number} {'x' * (number % 9)}" for number in range(100)]
+    want = expected(texts, 3 if longest is None else longest)
+    assert served.encode(texts, longest) == want
+    assert served.encode(texts, longest) == want
+    assert served.counted("item") == (100, 100)
+    scores = served.rank("query", texts)
+    assert scores == [5000 + len(text) for text in texts]
+    labels = {"API": "Predict", "entrypoint": "GRPC", "model_name": "ranker"}
+    for signature, times in (("encode", 2), ("rank", 1)):
+        assert (
+            Metrics(served.server).value(
+                ":colcast:divided_requests", signature_name=signature, **labels
+            )
+            == times
+        )
