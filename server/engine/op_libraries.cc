@@ -11,6 +11,7 @@
 #include <system_error>
 #include <vector>
 
+#include "absl/log/globals.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/engine/installed_wheel.h"
@@ -150,7 +151,9 @@ absl::Status LoadPackage(const OpPackage& package) {
 
 absl::Status LoadOpLibrary(const std::string& path) {
   const std::unique_ptr<TF_Status, void (*)(TF_Status*)> status(TF_NewStatus(), TF_DeleteStatus);
+  const absl::LogSeverityAtLeast log_level = absl::MinLogLevel();
   TF_Library* const library = TF_LoadLibrary(path.c_str(), status.get());
+  absl::SetMinLogLevel(log_level);  // a library with abseil's log flags has set it to their default
   if (TF_GetCode(status.get()) != TF_OK) {
     const std::string_view reason = TF_Message(status.get());
     const bool symbol = absl::StrContains(reason, "undefined symbol");

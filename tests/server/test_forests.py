@@ -188,3 +188,10 @@ def test_a_user_of_a_forest_is_sent_once(stubs: Stubs, user: int) -> None:
     once = padded(columns, slice(1))
     for signature in ("columnar", "columnar_late"):
         assert_array_equal(stubs.predict(once, signature_name=signature)["output"], repeated)
+
+
+def test_the_op_of_a_forest_writes_nothing_into_the_log(exported) -> None:
+    with ServerProcess("ranker", exported[1], ["--log_format=json"]) as server:
+        assert server.stop() == 0
+        lines = [json.loads(line) for line in server.log().splitlines()]
+    assert any("serving, loaded in" in line["message"] for line in lines)
