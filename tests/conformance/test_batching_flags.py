@@ -19,6 +19,7 @@ from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
 from tests.conformance.conftest import write_models
 from tests.conformance.test_batching import ITEMS, Request, Scores, right  # noqa: F401
+from tests.server.metrics_page import Metrics
 
 Start = Callable[..., AbstractContextManager["Ranker"]]
 NEVER = "batch_timeout_micros { value: 100000000 }"  # a run waits until it is full
@@ -41,6 +42,26 @@ class Ranker:
             message.inputs[name].CopyFrom(tf.make_tensor_proto(column))
         return self._stub.Predict.future(message, timeout=60)
 
+    def runs(self) -> tuple[int, int, int]:
+        """Runs of `columnar` so far, and the requests and the rows that they had."""
+        requests, rows = ":colcast:run_requests", ":colcast:run_rows"
+        return (
+            self._counted(f"{requests}_count"),
+            self._counted(f"{requests}_sum"),
+            self._counted(f"{rows}_sum"),
+        )
+
+    def pieces(self) -> int:
+        """Of requests to `columnar` that were split."""
+        return self._counted(":colcast:pieces")
+
+    def _counted(self, name: str) -> int:
+        labels = {
+            "model_name": "ranker", "signature_name": "columnar",
+            "API": "Predict", "entrypoint": "GRPC",
+        }  # fmt: skip
+        return int(Metrics(self.server).value(name, **labels))
+
 
 def scores(call: Any) -> Any:
     return tf.make_ndarray(call.result().outputs["score"])
@@ -57,7 +78,17 @@ def start(ranker_directory: Path, tmp_path: Path) -> Start:
     def started(parameters: str, *flags: str) -> Iterator[Ranker]:
         file = tmp_path / "batching.pbtxt"
         file.write_text(parameters)
-        batching = ["--enable_batching", f"--batching_parameters_file={file}", *flags]
+        monitoring = tmp_path / "monitoring.pbtxt"
+        monitoring.write_text("prometheus_config { enable: true }")
+        batching = [
+            "--enable_batching",
+            f"--batching_parameters_file={file}",
+            "--num_workers=1",  # nothing is cut but what the parameters split
+            "--max_piece_milliseconds=1e6",
+            "--rest_api_port=-1",
+            f"--monitoring_config_file={monitoring}",
+            *flags,
+        ]
         with ServerProcess("ranker", ranker_directory / "ranker", batching) as server:
             yield Ranker(server)
 
@@ -72,12 +103,25 @@ def test_a_run_that_is_full_is_answered_before_its_timeout(start: Start, right: 
         calls = [ranker.send(request) for request in FIVE_ROWS]
         for call, request in zip(calls, FIVE_ROWS, strict=True):
             np.testing.assert_allclose(scores(call), right(request), rtol=1e-5)
+        assert ranker.runs() == (1, 2, 5)
 
 
 def test_a_request_alone_is_answered_after_the_timeout(start: Start, right: Scores) -> None:  # noqa: F811
     with start("max_batch_size { value: 5 } batch_timeout_micros { value: 20000 }") as ranker:
         for request in FIVE_ROWS:
             np.testing.assert_allclose(scores(ranker.send(request)), right(request), rtol=1e-5)
+        assert ranker.runs() == (2, 2, 5)
+
+
+def test_requests_that_do_not_fit_into_a_run_wait_for_another(start: Start, right: Scores) -> None:  # noqa: F811
+    """The third makes the first run full, though it is not of it; the last fills the second."""
+    requests = [Request("columnar", user, (3, 1, 4)) for user in range(3)]
+    requests.append(Request("columnar", 3, (1, 5, 9, 2)))
+    with start(f"max_batch_size {{ value: 7 }} {NEVER}") as ranker:
+        calls = [ranker.send(request) for request in requests]
+        for call, request in zip(calls, requests, strict=True):
+            np.testing.assert_allclose(scores(call), right(request), rtol=1e-5)
+        assert ranker.runs() == (2, 4, 13)
 
 
 @pytest.mark.parametrize("pad", ["", "pad_variable_length_inputs: true"])
@@ -92,6 +136,47 @@ def test_lists_of_different_widths_are_answered_with_padding_and_without(
         calls = [ranker.send(request) for request in requests]
         for call, request in zip(calls, requests, strict=True):
             np.testing.assert_allclose(scores(call), right(request), rtol=1e-5)
+
+
+class WidthCounter(tf.Module):  # type: ignore[misc]
+    """Tells every row how many rows ran with it, and how wide they were."""
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None], tf.float32, "x")])
+    def count(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
+        rows, width = tf.shape(x)[0], tf.shape(x)[1]
+        return {"rows": tf.fill([rows], rows), "width": tf.fill([rows], width)}
+
+
+@pytest.mark.parametrize(
+    ("pad", "found"),
+    [
+        ("", [([1], [3]), ([1], [5])]),
+        ("pad_variable_length_inputs: true", [([2], [5]), ([2], [5])]),
+    ],
+)
+def test_only_padding_changes_the_shapes_that_the_model_sees(
+    native: None, tmp_path: Path, pad: str, found: list[tuple[list[int], list[int]]]
+) -> None:
+    counter = WidthCounter()
+    tf.saved_model.save(counter, str(tmp_path / "counter" / "1"), signatures=counter.count)
+    file = tmp_path / "batching.pbtxt"
+    file.write_text(f"max_batch_size {{ value: 2 }} {NEVER} {pad}")
+    flags = ["--enable_batching", f"--batching_parameters_file={file}"]
+    with (
+        ServerProcess("counter", tmp_path / "counter", flags) as server,
+        grpc.insecure_channel(server.target) as channel,
+    ):
+        stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
+        calls = []
+        for width in (3, 5):
+            request = predict_pb2.PredictRequest()
+            request.model_spec.name = "counter"
+            request.inputs["x"].CopyFrom(tf.make_tensor_proto(np.zeros((1, width), np.float32)))
+            calls.append(stub.Predict.future(request, timeout=60))
+        answers = [call.result().outputs for call in calls]
+        for outputs, (rows, widths) in zip(answers, found, strict=True):
+            assert tf.make_ndarray(outputs["rows"]).tolist() == rows
+            assert tf.make_ndarray(outputs["width"]).tolist() == widths
 
 
 class RowCounter(tf.Module):  # type: ignore[misc]
@@ -138,6 +223,8 @@ def test_large_requests_are_split_where_that_is_on(start: Start, right: Scores) 
             once = signature != "columnar"
             request = Request(signature, 0, tuple(range(len(ITEMS))), once=once)
             np.testing.assert_allclose(scores(ranker.send(request)), right(request), rtol=1e-5)
+        assert ranker.runs() == (0, 0, 0)  # it ran in pieces
+        assert ranker.pieces() == -(-len(ITEMS) // 4)
         refused = ranker.send(Request("columnar", 0, tuple(n % 20 for n in range(65))))
         assert refused.code() is grpc.StatusCode.INVALID_ARGUMENT
 

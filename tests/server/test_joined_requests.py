@@ -257,6 +257,42 @@ def test_requests_over_rest_run_together_too(serve, wait_until):
             wait_until(some_ran_together)
 
 
+@pytest.mark.parametrize("nice", [0, 10])
+def test_lanes_count_the_waits_of_short_requests_and_of_pieces_of_long_ones(
+    serve, connect, wait_until, nice
+):
+    small = parts_model.inputs(np.random.default_rng(5), 1, 2)
+    large = parts_model.inputs(np.random.default_rng(6), 1, 4000)
+    flags = ["--num_workers=2", "--max_piece_milliseconds=0.5", f"--long_request_nice={nice}"]
+    with serve(*flags) as server, serve("--num_workers=1") as whole:
+        expected = connect(whole.target).predict(large, signature_name="columnar_late")["score"]
+        stubs = connect(server.target)
+        asked = 0
+
+        def waits(lane: str) -> float:
+            return Metrics(server).value(":colcast:lane_wait_microseconds_count", lane=lane)
+
+        def long_ones_have_waited() -> bool:
+            nonlocal asked
+            for inputs in (small, large):
+                answer = stubs.predict(inputs, signature_name="columnar_late")
+                asked += 1
+            np.testing.assert_allclose(answer["score"], expected, rtol=0, atol=1e-6)
+            return waits("long") >= 4
+
+        wait_until(long_ones_have_waited)
+        page = Metrics(server)
+        labels = {
+            "model_name": "ranker", "signature_name": "columnar_late",
+            "API": "Predict", "entrypoint": "GRPC",
+        }  # fmt: skip
+        pieces = page.value(":colcast:pieces", **labels)
+        assert pieces >= 2
+        # Each request has waited to be taken, and each piece of it once more.
+        assert waits("short") + waits("long") == asked + pieces
+        assert waits("short") >= asked / 2
+
+
 def test_a_large_request_runs_in_pieces_and_scores_as_in_one(serve, connect):
     large = parts_model.inputs(np.random.default_rng(5), 1, 4000)
     with serve("--num_workers=4") as cut, serve("--num_workers=1") as whole:

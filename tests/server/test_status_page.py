@@ -93,6 +93,21 @@ def test_it_shows_what_is_served_and_what_was_asked(page, served):
     assert "item\tfloat\t[N, 3]\t1 or N" in columns
 
 
+def test_it_shows_how_long_short_and_long_requests_wait(page, served):
+    def lanes() -> list[str]:
+        page.open(served.url)
+        tiles = "[...document.querySelectorAll('.tile')]"
+        tile = f"{tiles}.find(tile => tile.innerText.includes('wait for a worker'))"
+        lines = f"[...{tile}.querySelectorAll('p')].map(p => p.innerText)"
+        return list(page.evaluate(lines))
+
+    assert lanes() == ["–", "long requests –, since the start"]
+    served.predict()
+    short, long = lanes()
+    assert short.endswith(("µs", "ms"))
+    assert long == "long requests –, since the start"
+
+
 def test_figures_move_without_a_reload(page, served):
     served.predict()
     page.open(served.url)

@@ -87,6 +87,14 @@ void WriteRunsTile(const metrics::Metrics& metrics, HtmlWriter* html) {
             html);
 }
 
+// How long short requests waited for a worker, and long ones or their pieces.
+void WriteLanesTile(const metrics::Metrics& metrics, HtmlWriter* html) {
+  WriteTile("wait for a worker, p99", QuantileText(metrics.LaneWait(/*long_lane=*/false), 0.99),
+            "long requests " + QuantileText(metrics.LaneWait(/*long_lane=*/true), 0.99) +
+                ", since the start",
+            html);
+}
+
 int64_t AllBytesSaved(const metrics::Metrics& metrics) {
   int64_t saved = 0;
   for (const RequestSeries& series : metrics.Requests()) saved += series.bytes_saved;
@@ -154,6 +162,7 @@ std::string TilesSection(const Backend& backend, const Recent& recent) {
   WriteTile("errors", CountText(static_cast<double>(sixty.failed)), "last minute", &html);
   WriteTile("waiting", CountText(backend.workers->queued()), DropsText(*backend.workers), &html);
   WriteRunsTile(*backend.metrics, &html);
+  WriteLanesTile(*backend.metrics, &html);
   const double cores = short_time.seconds > 0 ? short_time.cpu_seconds / short_time.seconds : 0;
   WriteTile("CPU cores in use", CountText(cores),
             DurationText(usage.cpu_seconds) + " since the start", &html);
