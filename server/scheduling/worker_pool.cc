@@ -81,10 +81,11 @@ void WorkerPool::Submit(Job* job) {
 }
 
 bool WorkerPool::SubmitAgain(Job* job, Clock::duration waited) {
-  if (queued() == 0) return false;
+  if (queued() == 0 && !options_.describe_all) return false;
   JobProfile profile;
   job->Describe(&profile);
   if (!profile.MayJoin()) return false;
+  if (queued() == 0 && profile.request_class->limits().timeout.count() == 0) return false;
   bool accepted = false;
   {
     std::lock_guard<std::mutex> lock(mutex_);

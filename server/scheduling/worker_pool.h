@@ -60,8 +60,8 @@ class WorkerPool {
   void Submit(Job* job);
 
   // From a worker that has taken the job, after it had waited for `waited`, and has learned what it
-  // is: if it may run with others and some wait, it waits once more, as if it had never been taken.
-  // False if not: nothing has happened.
+  // is: if it may run with others, and some wait or its class waits for them, it waits once more,
+  // as if it had never been taken. False if not: nothing has happened.
   bool SubmitAgain(Job* job, Clock::duration waited);
 
   // From a worker: runs pieces of a request that it has taken, or all of it, on any workers or

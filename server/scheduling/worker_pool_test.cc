@@ -20,6 +20,7 @@ namespace colcast::scheduling {
 namespace {
 
 using std::chrono::milliseconds;
+using testing::AnyOf;
 using testing::ElementsAre;
 using testing::UnorderedElementsAre;
 
@@ -303,6 +304,9 @@ class ParsedJob final : public SignatureJob {
  public:
   ParsedJob(RequestClass* of, Journal* journal, std::function<bool(Job*, Clock::duration)> again)
       : SignatureJob("parsed", of, journal), again_(std::move(again)) {}
+  void Describe(JobProfile* profile) override {
+    if (again_ == nullptr) SignatureJob::Describe(profile);
+  }
   void Run(Clock::duration waited, std::vector<Taken>* companions) override {
     if (again_ == nullptr || !std::exchange(again_, nullptr)(this, waited)) {
       SignatureJob::Run(waited, companions);
@@ -349,6 +353,24 @@ TEST_F(WorkerPoolTest, WhatMayNotJoinAndWhatIsAloneDoesNotWaitOnceMore) {
     return again;
   }));
   EXPECT_THAT(journal_.WaitFor(3), ElementsAre("ran parsed", "ran later", "ran parsed"));
+}
+
+TEST_F(WorkerPoolTest, WhatIsKnownOnceItIsTakenWaitsForCompanyToo) {
+  WorkerPool::Options options;
+  options.describe_all = true;
+  pool_ = std::make_unique<WorkerPool>(options);
+  BatchLimits limits;
+  limits.timeout = std::chrono::hours(1);
+  limits.max_rows = 20;
+  RequestClass of(limits);
+  pool_->Submit(new ParsedJob(&of, &journal_, [&](Job* job, Clock::duration waited) {
+    const bool again = pool_->SubmitAgain(job, waited);
+    EXPECT_TRUE(again);
+    return again;
+  }));
+  pool_->Submit(new SignatureJob("company", &of, &journal_));
+  EXPECT_THAT(journal_.WaitFor(1),
+              ElementsAre(AnyOf("ran parsed + company", "ran company + parsed")));
 }
 
 TEST_F(WorkerPoolTest, PiecesRunOnIdleWorkers) {

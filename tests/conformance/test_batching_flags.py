@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import queue
 import shutil
 import subprocess
+import urllib.request
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -41,6 +44,15 @@ class Ranker:
         for name, column in request.columns().items():
             message.inputs[name].CopyFrom(tf.make_tensor_proto(column))
         return self._stub.Predict.future(message, timeout=60)
+
+    def post(self, request: Request) -> Any:
+        """The scores, over REST."""
+        columns = {name: np.asarray(c).tolist() for name, c in request.columns().items()}
+        columns["user_words"] = [[word.decode() for word in row] for row in columns["user_words"]]
+        body = json.dumps({"signature_name": request.signature, "inputs": columns}).encode()
+        url = f"http://{self.server.rest_target}/v1/models/ranker:predict"
+        with urllib.request.urlopen(url, body, timeout=60) as answer:
+            return np.array(json.load(answer)["outputs"])
 
     def runs(self) -> tuple[int, int, int]:
         """Runs of `columnar` so far, and the requests and the rows that they had."""
@@ -111,6 +123,14 @@ def test_a_request_alone_is_answered_after_the_timeout(start: Start, right: Scor
         for request in FIVE_ROWS:
             np.testing.assert_allclose(scores(ranker.send(request)), right(request), rtol=1e-5)
         assert ranker.runs() == (2, 2, 5)
+
+
+def test_requests_over_rest_wait_for_company_too(start: Start, right: Scores) -> None:  # noqa: F811
+    with start(f"max_batch_size {{ value: 5 }} {NEVER}") as ranker, ThreadPoolExecutor(1) as thread:
+        over_rest = thread.submit(ranker.post, FIVE_ROWS[0])
+        call = ranker.send(FIVE_ROWS[1])
+        np.testing.assert_allclose(over_rest.result(), right(FIVE_ROWS[0]), rtol=1e-5)
+        np.testing.assert_allclose(scores(call), right(FIVE_ROWS[1]), rtol=1e-5)
 
 
 def test_requests_that_do_not_fit_into_a_run_wait_for_another(start: Start, right: Scores) -> None:  # noqa: F811
