@@ -1,6 +1,7 @@
 #include <string>
 #include <utility>
 
+#include "server/base/out_of_memory.h"
 #include "server/http/example_json.h"
 #include "server/http/gzip.h"
 #include "server/http/json_response.h"
@@ -71,7 +72,7 @@ class InferenceCall final : public scheduling::Job, public inference::PredictMem
   void Run(Clock::duration waited, std::vector<scheduling::Taken>* companions) override {
     if (!parsed_) {
       record_.queue_wait = waited;
-      const Status status = Parse();
+      const Status status = WithinMemory([this] { return Parse(); });
       if (!status.ok()) return Answer(status, "");
       parsed_ = true;
       if (call_.method != RestMethod::kPredict) return InferExamples();
@@ -93,7 +94,8 @@ class InferenceCall final : public scheduling::Job, public inference::PredictMem
     if (!status.ok()) return Answer(status, "");
     record_.expansion = outputs->expansion();
     std::string json;
-    const Status written = WriteOutputs(outputs->columns(), format_, &json);
+    const Status written =
+        WithinMemory([&] { return WriteOutputs(outputs->columns(), format_, &json); });
     if (written.ok() && log_ != nullptr) {
       Log(ToPredictRequest(request_),
           Serialized({servable_->name(), record_.signature_name, servable_->version(),
@@ -136,11 +138,13 @@ class InferenceCall final : public scheduling::Job, public inference::PredictMem
 
   void InferExamples() {
     std::string json;
-    const Status status = call_.method == RestMethod::kClassify
-                              ? InferExamples<ClassificationRequest, ClassificationResponse>(
-                                    inference::Classify, body_, &json)
-                              : InferExamples<RegressionRequest, RegressionResponse>(
-                                    inference::Regress, body_, &json);
+    const Status status = WithinMemory([&] {
+      return call_.method == RestMethod::kClassify
+                 ? InferExamples<ClassificationRequest, ClassificationResponse>(inference::Classify,
+                                                                                body_, &json)
+                 : InferExamples<RegressionRequest, RegressionResponse>(inference::Regress, body_,
+                                                                        &json);
+    });
     Answer(status, std::move(json));
   }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "server/base/out_of_memory.h"
 #include "server/scheduling/piece_size.h"
 
 namespace colcast::inference {
@@ -46,12 +47,13 @@ Status CheckRows(const engine::RequestProfile& profile, const RequestClass& of) 
 bool Read(PredictMember* member, Clock::duration waited, Reading* reading) {
   reading->member = member;
   reading->stats.waited = waited;
-  Status status = member->Read();
-  if (status.ok()) {
+  const Status status = WithinMemory([&] {
+    Status read = member->Read();
+    if (!read.ok()) return read;
     reading->of = ClassOf(*member);
     reading->profile = ProfileOf(member->request(), member->servable());
-    if (reading->of != nullptr) status = CheckRows(reading->profile, *reading->of);
-  }
+    return reading->of != nullptr ? CheckRows(reading->profile, *reading->of) : OkStatus();
+  });
   if (!status.ok()) member->Finish(status, nullptr, reading->stats);
   return status.ok();
 }
@@ -69,13 +71,17 @@ class DividedPredict {
 
   void Run(int index, Clock::duration waited) {
     const Clock::time_point start = Clock::now();
-    pieces_->Run(index);
-    if (reading_.of != nullptr) {
+    const Status status = WithinMemory([&] {
+      pieces_->Run(index);
+      return OkStatus();
+    });
+    if (status.ok() && reading_.of != nullptr) {
       reading_.of->cost().Observe(pieces_->rows(index), Clock::now() - start);
     }
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       reading_.stats.piece_waits.push_back(waited);
+      if (!status.ok()) failed_ = status;
     }
     EndPiece();
   }
@@ -94,7 +100,12 @@ class DividedPredict {
   void EndPiece() {
     if (left_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
     std::unique_ptr<engine::Outputs> outputs;
-    const Status status = dropped_ ? DropStatus(*dropped_) : pieces_->Join(&outputs);
+    Status status = failed_;
+    if (dropped_) {
+      status = DropStatus(*dropped_);
+    } else if (status.ok()) {
+      status = WithinMemory([&] { return pieces_->Join(&outputs); });
+    }
     pieces_.reset();
     reading_.stats.runtime = Clock::now() - start_;
     reading_.member->Finish(status, outputs.get(), reading_.stats);
@@ -107,6 +118,7 @@ class DividedPredict {
   std::atomic<bool> counted_{false};
   std::mutex mutex_;
   std::optional<scheduling::DropReason> dropped_;
+  Status failed_;  // a piece that found no memory
 };
 
 class PieceJob final : public scheduling::Job {
@@ -142,9 +154,13 @@ bool RunInPieces(Reading* reading, Clock::duration cost, WorkerPool* workers) {
   if (piece >= rows) return false;
   const Clock::time_point start = Clock::now();
   PredictMember* const member = reading->member;
-  std::unique_ptr<engine::Pieces> pieces =
-      member->servable().model().Divide(member->request(), member->servable().batch_rules(), piece);
-  if (pieces == nullptr) return false;
+  std::unique_ptr<engine::Pieces> pieces;
+  const Status divided = WithinMemory([&] {
+    const engine::BatchRules& rules = member->servable().batch_rules();
+    pieces = member->servable().model().Divide(member->request(), rules, piece);
+    return OkStatus();
+  });
+  if (!divided.ok() || pieces == nullptr) return false;
   const int count = pieces->count();
   const Clock::time_point since = start - reading->stats.waited;
   const auto whole =
@@ -162,21 +178,22 @@ bool MayBeCut(const Reading& reading) {
                                        reading.profile.rows > reading.of->limits().max_piece_rows);
 }
 
+Status RunOne(const PredictMember& member, std::unique_ptr<engine::Outputs>* outputs) {
+  const engine::Model& model = member.servable().model();
+  const engine::BatchRules& rules = member.servable().batch_rules();
+  if (rules.allowed_batch_sizes.empty()) return model.Predict(member.request(), outputs);
+  std::vector<engine::BatchMember> alone(1);
+  alone[0].request = &member.request();
+  model.PredictBatch(rules, &alone);
+  *outputs = std::move(alone[0].outputs);
+  return std::move(alone[0].status);
+}
+
 void RunWhole(Reading reading) {
   PredictMember* const member = reading.member;
-  const engine::BatchRules& rules = member->servable().batch_rules();
   const Clock::time_point start = Clock::now();
   std::unique_ptr<engine::Outputs> outputs;
-  Status status;
-  if (rules.allowed_batch_sizes.empty()) {
-    status = member->servable().model().Predict(member->request(), &outputs);
-  } else {
-    std::vector<engine::BatchMember> alone(1);
-    alone[0].request = &member->request();
-    member->servable().model().PredictBatch(rules, &alone);
-    status = std::move(alone[0].status);
-    outputs = std::move(alone[0].outputs);
-  }
+  const Status status = WithinMemory([&] { return RunOne(*member, &outputs); });
   reading.stats.runtime = Clock::now() - start;
   if (status.ok() && reading.of != nullptr) {
     reading.of->cost().Observe(reading.profile.rows, reading.stats.runtime);
@@ -253,7 +270,17 @@ void RunTogether(std::vector<Reading>* readings, WorkerPool* workers) {
     alone += cost;
   }
   const Clock::time_point start = Clock::now();
-  servable.model().PredictBatch(servable.batch_rules(), &members);
+  const Status together = WithinMemory([&] {
+    servable.model().PredictBatch(servable.batch_rules(), &members);
+    return OkStatus();
+  });
+  if (!together.ok()) {
+    // There may be memory for each of them.
+    for (size_t i = 0; i < members.size(); ++i) {
+      engine::BatchMember& member = members[i];
+      member.status = WithinMemory([&] { return RunOne(*(*readings)[i].member, &member.outputs); });
+    }
+  }
   const Clock::duration runtime = Clock::now() - start;
   of->ObserveJoined(alone, runtime);
   readings->front().stats.run_requests = static_cast<int>(members.size());

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <future>
 #include <memory>
+#include <new>
 #include <string>
 #include <thread>
 #include <vector>
@@ -45,6 +46,7 @@ class FakeModel final : public engine::Model {
     std::this_thread::sleep_for(time_per_row * Profile(request, {}).rows);
     ran_on_ = std::this_thread::get_id();
     if (request.Find("bad") != nullptr) return InvalidArgument("a bad input");
+    if (request.Find("huge") != nullptr) throw std::bad_alloc();
     *outputs = std::make_unique<NoOutputs>();
     return OkStatus();
   }
@@ -57,6 +59,7 @@ class FakeModel final : public engine::Model {
   }
   std::unique_ptr<engine::Pieces> Divide(const DecodedRequest& request, const engine::BatchRules&,
                                          int64_t rows_per_piece) const override {
+    if (no_memory_in == "Divide") throw std::bad_alloc();
     const int64_t rows = Profile(request, {}).rows;
     return std::make_unique<FakePieces>(this, (rows + rows_per_piece - 1) / rows_per_piece);
   }
@@ -68,6 +71,7 @@ class FakeModel final : public engine::Model {
 
   std::chrono::microseconds time_per_row{0};
   bool divisible = true;
+  std::string no_memory_in;
   mutable std::atomic<int> pieces_run{0};
 
  private:
@@ -79,9 +83,11 @@ class FakeModel final : public engine::Model {
     int64_t rows(int) const override { return 1; }  // whatever was asked for
     void Run(int index) override {
       ++model_->pieces_run;
+      if (model_->no_memory_in == "a piece" && index == 1) throw std::bad_alloc();
       std::this_thread::sleep_for(model_->time_per_row * rows(index));
     }
     Status Join(std::unique_ptr<engine::Outputs>* outputs) override {
+      if (model_->no_memory_in == "Join") throw std::bad_alloc();
       *outputs = std::make_unique<NoOutputs>();
       return OkStatus();
     }
@@ -193,6 +199,40 @@ TEST_F(PredictRunTest, OfRequestsTogetherEachHasItsOwnStatusAndTheFirstTellsOfTh
   EXPECT_TRUE(of_last.stats.joined);
   EXPECT_EQ(of_last.stats.waited, milliseconds(1));
   EXPECT_EQ(of_last.stats.run_requests, 0);
+}
+
+TEST_F(PredictRunTest, ARequestThatFindsNoMemoryFailsAlone) {
+  FakeRequest huge(servable_, 20, "huge");
+  RunPredict(&huge, milliseconds(0), {}, &workers_);
+  const Status alone = huge.WaitUntilFinished().status;
+  EXPECT_EQ(alone.code, StatusCode::kResourceExhausted);
+  EXPECT_THAT(alone.message, HasSubstr("no memory"));
+
+  FakeRequest first(servable_, 20), again(servable_, 20, "huge"), last(servable_, 20);
+  RunPredict(&first, milliseconds(0), {{&again, milliseconds(0)}, {&last, milliseconds(0)}},
+             &workers_);
+  EXPECT_TRUE(first.WaitUntilFinished().status.ok());
+  EXPECT_EQ(again.WaitUntilFinished().status.code, StatusCode::kResourceExhausted);
+  EXPECT_TRUE(last.WaitUntilFinished().status.ok());
+}
+
+TEST_F(PredictRunTest, ARequestInPiecesIsAnsweredOnceWhereverItFindsNoMemory) {
+  for (const char* const where : {"a piece", "Join", "Divide"}) {
+    Batching batching;
+    batching.limits.max_piece_rows = 4;
+    Serve(batching);
+    model_->no_memory_in = where;
+    FakeRequest request(servable_, 10);
+    RunPredict(&request, milliseconds(0), {}, &workers_);
+    const Finished finished = request.WaitUntilFinished();
+    if (where == std::string("Divide")) {  // as a whole there was enough
+      EXPECT_TRUE(finished.status.ok());
+      EXPECT_EQ(finished.stats.run_rows, 10);
+    } else {
+      EXPECT_EQ(finished.status.code, StatusCode::kResourceExhausted) << where;
+      EXPECT_EQ(finished.stats.piece_waits.size(), 3) << where;
+    }
+  }
 }
 
 TEST_F(PredictRunTest, ARunOfWhatIsLeftAloneIsNoRunTogether) {

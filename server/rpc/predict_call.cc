@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "server/base/out_of_memory.h"
 #include "server/inference/signature.h"
 #include "server/predict_record.h"
 #include "server/wire/predict_request.h"
@@ -18,6 +19,14 @@ constexpr size_t kMaxDescribedBytes = 4 << 20;
 // As many as a thread keeps for later.
 constexpr size_t kMaxSpare = 64;
 
+// gRPC ends the process if it finds no memory for a slice.
+grpc::Slice MakeSlice(size_t size) {
+  constexpr size_t kMayBeMissing = 1 << 20;
+  if (size < kMayBeMissing) return grpc::Slice(size);
+  return grpc::Slice(operator new(size), size, [](void* memory) { operator delete(memory); });
+}
+
+// Throws std::bad_alloc if there is no memory for a large answer.
 Status WriteResponse(const ModelSpec& spec, int64_t version, const engine::Outputs& outputs,
                      TensorEncoding encoding, grpc::ByteBuffer* buffer) {
   PredictResponse response;
@@ -28,7 +37,7 @@ Status WriteResponse(const ModelSpec& spec, int64_t version, const engine::Outpu
   response.outputs = outputs.columns();
   response.encoding = encoding;
   if (Status status = CheckPredictResponse(response); !status.ok()) return status;
-  grpc::Slice slice(PredictResponseSize(response));
+  grpc::Slice slice = MakeSlice(PredictResponseSize(response));
   WritePredictResponse(response, const_cast<uint8_t*>(slice.begin()));
   grpc::ByteBuffer(&slice, 1).Swap(buffer);
   return OkStatus();
@@ -60,13 +69,17 @@ PredictCall::~PredictCall() {
 void PredictCall::Describe(scheduling::JobProfile* profile) {
   if (WorkerCall::request().Length() > kMaxDescribedBytes) return;
   thread_local Scratch scratch;
-  if (scratch.received.Read(WorkerCall::request()).ok() &&
-      DecodePredictRequest(scratch.received.bytes(), &scratch.request,
-                           backend().max_request_columns)
-          .ok() &&
-      FindServable(scratch.request.model_spec()).ok()) {
-    inference::DescribePredict(scratch.request, servable(), profile);
-  }
+  const Status status = WithinMemory([&] {
+    Status read = scratch.received.Read(WorkerCall::request());
+    if (read.ok()) {
+      read = DecodePredictRequest(scratch.received.bytes(), &scratch.request,
+                                  backend().max_request_columns);
+    }
+    if (read.ok()) read = FindServable(scratch.request.model_spec());
+    if (read.ok()) inference::DescribePredict(scratch.request, servable(), profile);
+    return read;
+  });
+  if (!status.ok()) *profile = {};
   scratch.received.Release();
 }
 
@@ -105,8 +118,10 @@ void PredictCall::Finish(const Status& status, const engine::Outputs* outputs,
     return;
   }
   record()->expansion = outputs->expansion();
-  Answer(WriteResponse(request().model_spec(), servable().version(), *outputs, backend().encoding,
-                       response()));
+  Answer(WithinMemory([&] {
+    return WriteResponse(request().model_spec(), servable().version(), *outputs, backend().encoding,
+                         response());
+  }));
 }
 
 }  // namespace colcast::rpc

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "server/base/out_of_memory.h"
 #include "server/inference/call.h"
 #include "server/inference/classify.h"
 #include "server/inference/multi_inference.h"
@@ -82,7 +83,7 @@ class ExampleCall final : public WorkerCall {
   void Run(scheduling::Clock::duration waited, std::vector<scheduling::Taken>*) override {
     record()->queue_wait = waited;
     Status status = CheckClientReads();
-    if (status.ok()) status = Respond();
+    if (status.ok()) status = WithinMemory([this] { return Respond(); });
     Answer(std::move(status));
   }
 
