@@ -5,6 +5,7 @@ words        texts -> the numbers of their word pieces, inside the graph
 packed       the tokens of many texts as the rows of one matrix; attention within each text
 bert         the network on packed tokens
 encoder      the encoder as a SavedModel
+guard        how near the vectors of a cheaper encoder must be
 pairs        a query joined with each of N titles
 reranker     the cross-encoder: trained, judged and written as a SavedModel
 late_interaction   query and titles read apart, in three parts

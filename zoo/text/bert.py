@@ -42,12 +42,28 @@ def values(model: MiniLM) -> dict[str, Any]:
     return found
 
 
+def in_bfloat16(values: Values) -> dict[str, Any]:
+    """The same with the layers' products in bfloat16; embeddings, sums and norms stay float32."""
+    products = [name[: -len("kernel")] for name in values if _is_product(name)]
+    rounded = {
+        name: np.asarray(values[name]).astype(tf.bfloat16.as_numpy_dtype)
+        for product in products
+        for name in (product + "kernel", product + "bias")
+    }
+    return {**values, **rounded}
+
+
+def _is_product(name: str) -> bool:
+    return name[0].isdigit() and name.endswith("/kernel") and "norm" not in name
+
+
 class Bert:
     """The network.
 
     Attributes:
       model: its sizes.
-      values: its weights, `values(model)` or trained further.
+      values: its weights, `values(model)` or trained further. A product is computed in its
+        kernel's type.
     """
 
     def __init__(self, model: MiniLM, weights: Values | None = None) -> None:
@@ -80,15 +96,16 @@ class Bert:
 
     def _layer(self, rows: Any, where: Segments, name: str) -> Any:
         mixed = attention(self._dense(rows, name + "attention"), where, self.model.heads)
-        rows = self._normalized(
-            rows + self._dense(mixed, name + "attended"), name + "attended/norm"
-        )
-        inner = tf.nn.gelu(self._dense(rows, name + "inner"))
-        return self._normalized(rows + self._dense(inner, name + "outer"), name + "outer/norm")
+        rows = self._added(rows, mixed, name + "attended")
+        return self._added(rows, tf.nn.gelu(self._dense(rows, name + "inner")), name + "outer")
+
+    def _added(self, rows: Any, inner: Any, name: str) -> Any:
+        outer = tf.cast(self._dense(inner, name), rows.dtype)
+        return self._normalized(rows + outer, name + "/norm")
 
     def _dense(self, rows: Any, name: str) -> Any:
-        product = tf.matmul(rows, self.values[name + "/kernel"])
-        return tf.nn.bias_add(product, self.values[name + "/bias"])
+        kernel, bias = self.values[name + "/kernel"], self.values[name + "/bias"]
+        return tf.nn.bias_add(tf.matmul(tf.cast(rows, kernel.dtype), kernel), bias)
 
     def _normalized(self, rows: Any, name: str) -> Any:
         mean = tf.reduce_mean(rows, axis=1, keepdims=True)

@@ -6,6 +6,7 @@ python -m colcast.zoo.text.encoder
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,11 +14,12 @@ import tensorflow as tf
 from colcast.zoo.cache import VERSION, cached
 from colcast.zoo.record import INDEPENDENT_ROWS, with_record
 from colcast.zoo.saving import with_defaults
-from colcast.zoo.text import bert, packed, weights, words
+from colcast.zoo.text import bert, guard, packed, weights, words
 from colcast.zoo.text.packed import Segments, segments
 from colcast.zoo.text.words import Pieces
 
 WORK_DIR = Path("build/text")
+PRECISIONS = ("float32", "bfloat16")
 _SHORTEST = 2  # [CLS] and [SEP]
 
 
@@ -83,6 +85,10 @@ class Encoder(tf.Module):  # type: ignore[misc]
             "tokens/length": found.sizes,
         }
 
+    def vectors(self, texts: list[str]) -> Any:
+        """The `embeddings` of texts as an array."""
+        return self.encode(tf.constant(texts), self.default_length)["embeddings"].numpy()
+
     def token_vectors(self, texts: Any, most: int) -> tuple[Any, Any]:
         """The vector of every token, of texts cut to `most` tokens.
 
@@ -132,18 +138,31 @@ def _rectangle(tokens: Any, starts: Any, sizes: Any) -> Any:
     return tf.where(real, tf.gather(tokens, tf.where(real, starts[:, None] + columns, 0)), 0)
 
 
-def ensure(work_dir: Path = WORK_DIR) -> Path:
-    """The model's base path; it is written there unless it is there already."""
-    base_path = work_dir / "encoder"
+def ensure(work_dir: Path = WORK_DIR, precision: str = "float32") -> Path:
+    """The model's base path; it is written there unless it is there already.
+
+    Args:
+      work_dir: where models and weights are.
+      precision: of the layers' products, one of PRECISIONS.
+
+    Raises:
+      RuntimeError: the vectors are too far from float32's.
+    """
+    base_path = work_dir / ("encoder" if precision == "float32" else f"encoder_{precision}")
 
     def make(folder: Path) -> dict[str, Any]:
-        encoder = Encoder(weights.load(work_dir))
+        model = weights.load(work_dir)
+        encoder, facts = Encoder(model), {}
+        if precision == "bfloat16":
+            exact, encoder = encoder, Encoder(model, bert.in_bfloat16(bert.values(model)))
+            facts = asdict(guard.check(exact.vectors, encoder.vectors, precision))
         tf.saved_model.save(encoder, str(folder), signatures={"encode": encoder.encode})
         with_defaults(folder, "encode", {"max_seq_len": encoder.default_length})
         with_record(folder, {"encode": INDEPENDENT_ROWS})
-        return {}
+        return facts
 
-    cached(base_path, (bert, packed, weights, words, sys.modules[__name__]), make)
+    made_by = (bert, packed, weights, words, guard, sys.modules[__name__])
+    cached(base_path, made_by, make, settings=precision)
     return base_path
 
 
@@ -151,7 +170,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Writes the SavedModel unless it is there already."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work-dir", type=Path, default=WORK_DIR)
-    base_path = ensure(parser.parse_args(argv).work_dir)
+    parser.add_argument(
+        "--precision",
+        choices=PRECISIONS,
+        default="float32",
+        help="of the layers' products; bfloat16 is faster where the CPU has AVX512_BF16 or AMX",
+    )
+    args = parser.parse_args(argv)
+    base_path = ensure(args.work_dir, args.precision)
     print(
         f"{base_path}/{VERSION}: colcast serve --model_name=encoder --model_base_path={base_path}"
     )

@@ -96,7 +96,7 @@ def _of_many(rows: Any, where: Segments, heads: int) -> Any:
     groups = (count + _GROUP - 1) // _GROUP
     done = tf.TensorArray(
         rows.dtype, groups + 1, infer_shape=False, element_shape=[None, width]
-    ).write(groups, tf.zeros([where.rest, width]))
+    ).write(groups, tf.zeros([where.rest, width], rows.dtype))
 
     def group(number: Any, done: Any) -> Any:
         some = slice(number * _GROUP, tf.minimum((number + 1) * _GROUP, count))
@@ -123,5 +123,6 @@ def _rectangle(rows: Any, starts: Any, sizes: Any, heads: int) -> Any:
 def _mixed(by_head: Any, unreal: Any) -> Any:
     """The mixed values [heads, ...] of queries, keys and values, [3 * heads, ..., T, width]."""
     query, key, value = tf.split(by_head, 3)
-    weights = tf.nn.softmax(tf.matmul(query, key, transpose_b=True) + unreal)
+    likeness = tf.matmul(query, key, transpose_b=True)
+    weights = tf.nn.softmax(likeness + tf.cast(unreal, likeness.dtype))
     return tf.matmul(weights, value)
