@@ -81,13 +81,6 @@ bool HasRows(const SignatureRunner& runner, const Planned& planned) {
   return true;
 }
 
-// Rows to be added so that there are as many as allowed.
-int64_t RowsToAdd(const BatchRules& rules, int64_t rows) {
-  const std::vector<int64_t>& allowed = rules.allowed_batch_sizes;
-  const auto next = std::lower_bound(allowed.begin(), allowed.end(), rows);
-  return next == allowed.end() ? 0 : *next - rows;
-}
-
 int64_t RowsOf(const Group& group) {
   int64_t rows = 0;
   for (const Planned* const planned : group) rows += planned->rows();
@@ -201,6 +194,12 @@ bool RunJoined(const SignatureRunner& runner, const BatchRules& rules, const Bat
 }
 
 }  // namespace
+
+int64_t RowsToAdd(const BatchRules& rules, int64_t rows) {
+  const std::vector<int64_t>& allowed = rules.allowed_batch_sizes;
+  const auto next = std::lower_bound(allowed.begin(), allowed.end(), rows);
+  return next == allowed.end() ? 0 : *next - rows;
+}
 
 void RunBatch(const SignatureRunner& runner, const BatchRules& rules, const BatchRuns& runs,
               absl::Span<BatchMember* const> members) {

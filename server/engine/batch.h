@@ -20,6 +20,9 @@ struct BatchRuns {
   absl::FunctionRef<absl::Status(const DecodedRequest& request, RunResult* result)> joined;
 };
 
+// Rows to be added so that there are as many as allowed.
+int64_t RowsToAdd(const BatchRules& rules, int64_t rows);
+
 // Answers all members. They run together if they ask for the same outputs, sent the same columns
 // and their rows fit together; what is wrong with one is found before and is its own error, for
 // then it runs alone. After an error of the joined run all run alone, and so they do where joined

@@ -312,7 +312,7 @@ std::unique_ptr<Pieces> TensorFlowModel::Divide(const DecodedRequest& request,
     return nullptr;
   }
   return RequestPieces::Create(
-      **runner, request, rows_per_piece,
+      **runner, request, rules, rows_per_piece,
       [this](const DecodedRequest& piece, RunResult* result) { return RunAny(piece, result); });
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/engine/batch.h"
 #include "server/engine/parts.h"
 #include "server/engine/rows.h"
 #include "server/engine/status.h"
@@ -26,17 +27,19 @@ void AddZeros(std::string_view name, int64_t rows, DecodedRequest* request) {
 }  // namespace
 
 std::unique_ptr<Pieces> RequestPieces::Create(const SignatureRunner& runner,
-                                              const DecodedRequest& request, int64_t rows_per_piece,
+                                              const DecodedRequest& request,
+                                              const BatchRules& rules, int64_t rows_per_piece,
                                               RunRequest run) {
   SignatureRunner::Received received;
   if (request.Find(kRowToUser) != nullptr || !runner.Plan(request, &received).ok()) return nullptr;
   if (received.plan.plan.rows <= rows_per_piece) return nullptr;
   std::unique_ptr<RequestPieces> pieces(new RequestPieces(runner, request, std::move(run)));
-  return pieces->Cut(received, std::max<int64_t>(1, rows_per_piece)).ok() ? std::move(pieces)
-                                                                          : nullptr;
+  const bool is_cut = pieces->Cut(received, rules, std::max<int64_t>(1, rows_per_piece)).ok();
+  return is_cut ? std::move(pieces) : nullptr;
 }
 
-absl::Status RequestPieces::Cut(const SignatureRunner::Received& received, int64_t rows_per_piece) {
+absl::Status RequestPieces::Cut(const SignatureRunner::Received& received, const BatchRules& rules,
+                                int64_t rows_per_piece) {
   rows_ = received.plan.plan.rows;
   expansion_ = SignatureRunner::Summarize(received);
   if (runner_->has_users() && runner_->has_parts()) {
@@ -55,23 +58,35 @@ absl::Status RequestPieces::Cut(const SignatureRunner::Received& received, int64
       once_.push_back(&column.column());
     }
   }
+  if (!rules.allowed_batch_sizes.empty()) {
+    rows_per_piece += RowsToAdd(rules, rows_per_piece);
+    for (int64_t first = 0; first < rows_; first += rows_per_piece) {
+      const int64_t rows = std::min(rows_per_piece, rows_ - first);
+      AddPiece(first, rows, std::min(RowsToAdd(rules, rows), rows_ - rows));
+    }
+    return absl::OkStatus();
+  }
   // As equal as can be: the last piece is what is waited for.
   const int64_t count = (rows_ + rows_per_piece - 1) / rows_per_piece;
   for (int64_t i = 0; i < count; ++i) {
     const int64_t first = rows_ * i / count;
-    AddPiece(first, rows_ * (i + 1) / count - first);
+    AddPiece(first, rows_ * (i + 1) / count - first, 0);
   }
   return absl::OkStatus();
 }
 
-void RequestPieces::AddPiece(int64_t first, int64_t rows) {
+void RequestPieces::AddPiece(int64_t first, int64_t rows, int64_t added_rows) {
   Piece& piece = pieces_.emplace_back();
   piece.rows = rows;
+  piece.run_rows = rows + added_rows;
+  piece.skipped = std::max<int64_t>(0, first + piece.run_rows - rows_);
   piece.request.mutable_model_spec()->signature_name = request_->model_spec().signature_name;
   *piece.request.mutable_output_filter() = request_->output_filter();
   for (const Column* const column : once_) *piece.request.AddColumn(column->name) = *column;
-  for (const Column& column : by_row_) TakeRows(column, first, rows, &piece.request);
-  if (has_user_states_) AddZeros(kRowToUser, rows, &piece.request);
+  for (const Column& column : by_row_) {
+    TakeRows(column, first - piece.skipped, piece.run_rows, &piece.request);
+  }
+  if (has_user_states_) AddZeros(kRowToUser, piece.run_rows, &piece.request);
 }
 
 void RequestPieces::Run(int index) {
@@ -106,7 +121,7 @@ absl::Status RequestPieces::JoinTensors(RunResult* result) const {
     int64_t next = 0;
     for (const Piece& piece : pieces_) {
       const Tensor& tensor = piece.result.tensors[k];
-      if (tensor.dims() == 0 || tensor.dim_size(0) != piece.rows ||
+      if (tensor.dims() == 0 || tensor.dim_size(0) != piece.run_rows ||
           RowElements(tensor) != RowElements(like) || tensor.dims() != like.dims()) {
         runner_->NeverJoin();
         return absl::FailedPreconditionError(
@@ -115,7 +130,9 @@ absl::Status RequestPieces::JoinTensors(RunResult* result) const {
       if (next == 0) {
         if (absl::Status status = MakeRows(like, rows_, &all); !status.ok()) return status;
       }
-      for (int64_t row = 0; row < piece.rows; ++row) CopyRow(tensor, row, next++, &all);
+      for (int64_t row = 0; row < piece.rows; ++row) {
+        CopyRow(tensor, piece.skipped + row, next++, &all);
+      }
     }
   }
   return absl::OkStatus();

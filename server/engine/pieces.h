@@ -22,21 +22,24 @@ class RequestPieces final : public Pieces {
   using RunRequest = std::function<absl::Status(const DecodedRequest& request, RunResult* result)>;
 
   // Null as Model::Divide() has it. `run` runs a request as Model::Predict() does. `request`,
-  // `runner` and what `run` refers to must outlive the pieces. REQUIRES a request to the signature
-  // of `runner` and that runner.CanBeDivided().
+  // `runner` and what `run` refers to must outlive the pieces; a piece has one of the allowed
+  // sizes, if there are any of at most the request's rows. REQUIRES a request to the signature of
+  // `runner` and that runner.CanBeDivided().
   static std::unique_ptr<Pieces> Create(const SignatureRunner& runner,
-                                        const DecodedRequest& request, int64_t rows_per_piece,
-                                        RunRequest run);
+                                        const DecodedRequest& request, const BatchRules& rules,
+                                        int64_t rows_per_piece, RunRequest run);
 
   int count() const override { return static_cast<int>(pieces_.size()); }
-  int64_t rows(int index) const override { return pieces_[index].rows; }
+  int64_t rows(int index) const override { return pieces_[index].run_rows; }
   void Run(int index) override;
   Status Join(std::unique_ptr<Outputs>* outputs) override;
 
  private:
   struct Piece {
     DecodedRequest request;
-    int64_t rows = 0;
+    int64_t rows = 0;      // that are its own
+    int64_t run_rows = 0;  // with those of its neighbours that fill it up
+    int64_t skipped = 0;   // of these, those before its own
     absl::Status status;
     RunResult result;
   };
@@ -44,8 +47,9 @@ class RequestPieces final : public Pieces {
   RequestPieces(const SignatureRunner& runner, const DecodedRequest& request, RunRequest run)
       : runner_(&runner), request_(&request), run_(std::move(run)) {}
 
-  absl::Status Cut(const SignatureRunner::Received& received, int64_t rows_per_piece);
-  void AddPiece(int64_t first, int64_t rows);
+  absl::Status Cut(const SignatureRunner::Received& received, const BatchRules& rules,
+                   int64_t rows_per_piece);
+  void AddPiece(int64_t first, int64_t rows, int64_t added_rows);
   absl::Status JoinTensors(RunResult* result) const;
 
   const SignatureRunner* const runner_;

@@ -26,7 +26,8 @@ class PiecesTest : public ::testing::Test {
       rows_.push_back(result->expansion.rows);
       return status;
     };
-    const auto pieces = RequestPieces::Create(model_.runner(), request, rows_per_piece, run);
+    const auto pieces =
+        RequestPieces::Create(model_.runner(), request, rules_, rows_per_piece, run);
     if (pieces == nullptr) return {};
     for (int i = pieces->count() - 1; i >= 0; --i) {
       pieces->Run(i);
@@ -38,6 +39,7 @@ class PiecesTest : public ::testing::Test {
   }
 
   ScoreModel model_;
+  BatchRules rules_;
   std::vector<int64_t> rows_;
   Status status_;
 };
@@ -47,6 +49,18 @@ TEST_F(PiecesTest, PiecesAreAsEqualAsCanBeAndJoinedInOrder) {
       FloatInput("user", {1}, {1}) + FloatInput("item", {5}, {1, 2, 3, 4, 5});
   EXPECT_THAT(RunInPieces(request, 2), ElementsAre(11, 12, 13, 14, 15));
   EXPECT_THAT(rows_, ElementsAre(2, 2, 1));
+}
+
+TEST_F(PiecesTest, PiecesAreFilledUpToAllowedSizes) {
+  rules_.allowed_batch_sizes = {2, 4};
+  const std::string user = FloatInput("user", {1}, {1});
+  EXPECT_THAT(RunInPieces(user + FloatInput("item", {5}, {1, 2, 3, 4, 5}), 3),
+              ElementsAre(11, 12, 13, 14, 15));
+  EXPECT_THAT(rows_, ElementsAre(2, 4));  // the last one runs first
+  rows_.clear();
+  EXPECT_THAT(RunInPieces(user + FloatInput("item", {7}, {1, 2, 3, 4, 5, 6, 7}), 4),
+              ElementsAre(11, 12, 13, 14, 15, 16, 17));
+  EXPECT_THAT(rows_, ElementsAre(4, 4));
 }
 
 TEST_F(PiecesTest, ColumnsOfAllRowsAreCut) {

@@ -134,11 +134,15 @@ def test_requests_over_rest_wait_for_company_too(start: Start, right: Scores) ->
 
 
 def test_requests_that_do_not_fit_into_a_run_wait_for_another(start: Start, right: Scores) -> None:  # noqa: F811
-    """The third makes the first run full, though it is not of it; the last fills the second."""
+    """Three have more rows than a run may, so two of them run; another fills the third's run."""
     requests = [Request("columnar", user, (3, 1, 4)) for user in range(3)]
     requests.append(Request("columnar", 3, (1, 5, 9, 2)))
     with start(f"max_batch_size {{ value: 7 }} {NEVER}") as ranker:
-        calls = [ranker.send(request) for request in requests]
+        calls = [ranker.send(request) for request in requests[:3]]
+        done = as_completed(calls)
+        assert {next(done).code(), next(done).code()} == {grpc.StatusCode.OK}
+        assert ranker.runs() == (1, 2, 6)
+        calls.append(ranker.send(requests[3]))
         for call, request in zip(calls, requests, strict=True):
             np.testing.assert_allclose(scores(call), right(request), rtol=1e-5)
         assert ranker.runs() == (2, 4, 13)
@@ -207,23 +211,37 @@ class RowCounter(tf.Module):  # type: ignore[misc]
         return {"rows": tf.fill(tf.shape(x), tf.shape(x)[0])}
 
 
-def test_runs_are_filled_up_to_an_allowed_size(native: None, tmp_path: Path) -> None:
+SPLIT = "enable_large_batch_splitting { value: true } max_execution_batch_size { value: 8 }"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "cases"),
+    [
+        ("max_batch_size { value: 8 }", [(3, [4]), (4, [4]), (5, [8]), (1, [4]), (8, [8])]),
+        (f"max_batch_size {{ value: 64 }} {SPLIT}", [(3, [4]), (10, [8, 4]), (21, [8, 8, 8])]),
+    ],
+    ids=["whole", "split"],
+)
+def test_runs_are_filled_up_to_an_allowed_size(
+    native: None, tmp_path: Path, parameters: str, cases: list[tuple[int, list[int]]]
+) -> None:
     counter = RowCounter()
     tf.saved_model.save(counter, str(tmp_path / "counter" / "1"), signatures=counter.count)
     file = tmp_path / "batching.pbtxt"
-    file.write_text("max_batch_size { value: 8 } allowed_batch_sizes: 4 allowed_batch_sizes: 8")
+    file.write_text(f"{parameters} allowed_batch_sizes: 4 allowed_batch_sizes: 8")
     flags = ["--enable_batching", f"--batching_parameters_file={file}"]
     with (
         ServerProcess("counter", tmp_path / "counter", flags) as server,
         grpc.insecure_channel(server.target) as channel,
     ):
         stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
-        for rows, filled in [(3, 4), (4, 4), (5, 8), (1, 4), (8, 8)]:
+        for rows, runs in cases:
             request = predict_pb2.PredictRequest()
             request.model_spec.name = "counter"
             request.inputs["x"].CopyFrom(tf.make_tensor_proto(np.zeros(rows, np.float32)))
             response = stub.Predict(request, timeout=60)
-            assert tf.make_ndarray(response.outputs["rows"]).tolist() == [filled] * rows
+            expected = [run for run in runs for _ in range(run)]
+            assert tf.make_ndarray(response.outputs["rows"]).tolist() == expected[:rows]
 
 
 def test_a_request_with_more_rows_than_a_batch_may_have_is_refused(start: Start) -> None:
