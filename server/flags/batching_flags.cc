@@ -22,9 +22,9 @@ ABSL_FLAG(bool, join_waiting_requests, true,
           "without batching: requests that wait run together where the exporter has proved that "
           "rows do not depend on each other (columnar_late); scores differ by rounding");
 ABSL_FLAG(double, max_piece_milliseconds, 2,
-          "a request that is estimated to take longer is a long one: while short ones come it runs "
-          "in pieces, and gives way to them");
-ABSL_FLAG(int32_t, long_request_nice, 10,
+          "a request that is estimated to take longer is a long one; while short ones come it is "
+          "divided into pieces of so long (four times as long with --long_request_nice)");
+ABSL_FLAG(int32_t, long_request_nice, 0,
           "while short requests come, long ones run on threads that are so nice (1 to 19), which "
           "short ones interrupt; 0: on the workers, where short ones wait for a piece to end");
 

@@ -9,10 +9,10 @@
 // caches and its thread's memory are still warm, and under light load the others stay asleep. A
 // request that finds an idle worker is not asked what it is: it runs alone, at once.
 //
-// Beside the workers there are as many threads of a lower priority, for long requests while short
-// ones come: a short one finds an idle worker, which the kernel lets interrupt them at once. A long
-// request starts there when fewer than num_workers requests and pieces run, or when it has waited
-// for RequestQueue::kAgeing times what it takes.
+// With long_request_nice there are, beside the workers, as many threads of a lower priority for
+// long requests while short ones come: a short one finds an idle worker, which the kernel lets
+// interrupt them at once. A long request starts there when fewer than num_workers requests and
+// pieces run, or when it has waited for RequestQueue::kAgeing times what it takes.
 #ifndef COLCAST_SERVER_SCHEDULING_WORKER_POOL_H_
 #define COLCAST_SERVER_SCHEDULING_WORKER_POOL_H_
 
