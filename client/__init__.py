@@ -2,9 +2,10 @@
 
 The data's path: `_inputs*` (any form -> table) -> `_columns`, `_batch` (checked columns) ->
 `_targets` (who repeats the user) -> `_encode` (bytes) -> `_transport` -> `_decode` -> `_outputs`.
-`_settings` has every setting, `_schema` what the server wants, `_request` one request as a whole,
-`_many_users` one for several users; `_flow` puts the steps in order, once for the blocking and the
-asyncio client. `_text` sends texts, which need no table; `_text_batches` makes requests of them.
+`_settings` has every setting, `_schema` what the server wants, `_metadata` how it says so,
+`_request` one request as a whole, `_many_users` one for several users; `_flow` puts the steps in
+order, once for the blocking and the asyncio client. `_text` sends texts, which need no table;
+`_text_batches` makes requests of them.
 """
 
 from typing import Any

@@ -16,6 +16,7 @@ from colcast.client._errors import InputError, SchemaError, ServerError
 from colcast.client._inputs import Rows
 from colcast.client._inputs_examples import Examples, examples_of_any
 from colcast.client._many_users import Group, build_joined, grouped
+from colcast.client._metadata import decode_metadata_response, encode_metadata_request
 from colcast.client._outputs import Ranking
 from colcast.client._request import (
     Built,
@@ -25,12 +26,7 @@ from colcast.client._request import (
     build_request,
     prepare_items,
 )
-from colcast.client._schema import (
-    COLUMNAR_LATE,
-    ModelSchema,
-    decode_metadata_response,
-    encode_metadata_request,
-)
+from colcast.client._schema import COLUMNAR_LATE, ModelSchema
 from colcast.client._settings import ClientSettings, Target, known_target
 from colcast.client._transport import GET_MODEL_METADATA, PREDICT, Call, Reply
 

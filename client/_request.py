@@ -114,9 +114,7 @@ def build_request(schema: ModelSchema, inputs: Rows | Examples, options: Request
         SchemaError: the model has no signature for the target.
     """
     settings = options.settings
-    plan = plan_for(
-        schema, options.target, settings.signature, options.server_expands, options.late
-    )
+    plan = _plan(schema, inputs, options)
     if plan.target == "example" and isinstance(inputs, Examples):
         batch = Batch(len(inputs.examples), {}, {})
         tensors = _examples_as_they_are(plan, inputs)
@@ -147,9 +145,7 @@ def prepare_items(schema: ModelSchema, items: PreparedItems, options: RequestOpt
         SchemaError: the model has no signature for the target.
     """
     settings = options.settings
-    plan = plan_for(
-        schema, options.target, settings.signature, options.server_expands, options.late
-    )
+    plan = _plan(schema, Rows(items), options)
     if plan.target == "example":
         table_of_items(items.items, None)
         return
@@ -232,6 +228,31 @@ def built_of(
 # Implementation details follow.
 
 _KEPT_PLANS = 4  # of prepared items
+
+
+def _plan(schema: ModelSchema, inputs: Rows | Examples, options: RequestOptions) -> Plan:
+    """The way chosen for these inputs.
+
+    Where the signature's one input may be text or tf.Examples, rows that hold nothing but that
+    input by its name are text, as with any signature of plain tensors.
+    """
+    asked = options.settings.signature
+    plan = plan_for(schema, options.target, asked, options.server_expands, options.late)
+    if options.target != "auto" or plan.target != "example" or isinstance(inputs, Examples):
+        return plan
+    if not schema.takes_text(plan.signature) or _names(inputs) != plan.signature.inputs.keys():
+        return plan
+    target: Target = "columnar" if options.server_expands else "stock"
+    return plan_for(schema, target, plan.signature.name)
+
+
+def _names(inputs: Rows) -> frozenset[str]:
+    """Every feature that user or items name."""
+    items = inputs.items.items if isinstance(inputs.items, PreparedItems) else inputs.items
+    names = table_of_items(items, frozenset()).unused
+    if inputs.user is None:
+        return names
+    return names | table_of_user(inputs.user, frozenset()).unused
 
 
 def _examples_as_they_are(plan: Plan, inputs: Examples) -> dict[str, Tensor]:

@@ -1,4 +1,4 @@
-"""What the served model wants: signatures and features, read from GetModelMetadata."""
+"""What the served model wants: its signatures and their features."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,23 +6,8 @@ from enum import Enum
 from functools import cached_property
 
 import numpy as np
-from colcast.client._decode import (
-    ModelSpec,
-    decode_model_spec,
-    decode_tensor,
-)
-from colcast.client._dtypes import INT64, STRING, Array, DType, dtype_of_number
-from colcast.client._errors import SchemaError, UnknownDtypeError
-from colcast.client.wire import (
-    field,
-    fields,
-    integer,
-    integer_field,
-    map_entry,
-    message,
-    signed,
-    text,
-)
+from colcast.client._dtypes import INT64, STRING, Array, DType
+from colcast.client._errors import SchemaError
 
 Shape = tuple[int | None, ...]
 
@@ -112,8 +97,17 @@ class Signature:
 
     @property
     def takes_examples(self) -> bool:
-        """Whether its only input is a string tensor: presumably of serialized tf.Examples."""
-        return [spec.dtype for spec in self.inputs.values()] == [STRING]
+        """Whether its only input may be serialized tf.Examples: strings, one per row."""
+        specs = list(self.inputs.values())
+        if [spec.dtype for spec in specs] != [STRING] or self.name.startswith(COLUMNAR):
+            return False
+        return len(specs[0].shape or ()) < 2
+
+    @property
+    def declares_examples(self) -> bool:
+        """Whether its method or the input's name says that it takes them."""
+        named = any("example" in name.lower() for name in self.inputs)
+        return self.takes_examples and (named or self.method in _METHODS_OF_EXAMPLES)
 
     def _is_length(self, name: str) -> bool:
         base = name.removesuffix(LENGTH_SUFFIX)
@@ -161,7 +155,8 @@ class ModelSchema:
             outputs = ", ".join(f"{key} {spec.dtype}" for key, spec in signature.outputs.items())
             lines.append(f"{name} -> {outputs}")
             if signature.takes_examples:
-                lines.append(f"  {next(iter(signature.inputs))}: serialized tf.Examples")
+                or_text = "string, or " if self.takes_text(signature) else ""
+                lines.append(f"  {next(iter(signature.inputs))}: {or_text}serialized tf.Examples")
                 continue
             width = max(map(len, signature.features), default=0)
             for feature in signature.features.values():
@@ -198,103 +193,42 @@ class ModelSchema:
             )
         return found[0]
 
+    def columnar_signature(self) -> Signature | None:
+        """The signature that takes columns: the exporter's, or a model's own; None: neither."""
+        own = self.signatures.get(COLUMNAR) or self.signatures.get("serving_default")
+        if own is None or (own.takes_examples and not self.takes_text(own)):
+            return None
+        return own
 
-def encode_metadata_request(
-    model: str, version: int | None = None, version_label: str | None = None
-) -> bytes:
-    """The bytes of a GetModelMetadataRequest for the signatures of a model."""
-    spec = field(1, model.encode())
-    if version is not None:
-        spec += field(2, integer_field(1, version))
-    if version_label is not None:
-        spec += field(4, version_label.encode())
-    return field(1, spec) + field(2, b"signature_def")
+    def columns_of(self, called: Signature) -> Signature | None:
+        """The signature that takes as columns what this one parses; None if nothing tells.
 
+        The metadata does not say so: the exporter's names do, unless they were chosen by hand. Its
+        first one, `columnar`, is taken for that of the usual signature. Both have the same outputs.
+        """
+        found = self.signatures.get(f"{COLUMNAR}_{called.name}")
+        if found is None and called is self.example_signature():
+            found = self.signatures.get(COLUMNAR) or self.signatures.get("serving_default")
+        if found is None or found.takes_examples or _outputs(found) != _outputs(called):
+            return None
+        return found
 
-def decode_metadata_response(data: bytes) -> ModelSchema:
-    """Decodes a GetModelMetadataResponse: a SignatureDefMap inside an Any.
+    def takes_text(self, called: Signature) -> bool:
+        """Whether its only input may be a column of strings as well as tf.Examples.
 
-    Raises:
-        DecodeError: the message is malformed.
-        SchemaError: it has no signatures.
-    """
-    model = ModelSpec()
-    signatures: dict[str, Signature] = {}
-    unreadable: tuple[str, ...] = ()
-    for number, _, value in fields(data):
-        if number == 1:
-            model = decode_model_spec(message(number, value))
-        elif number == 2:
-            key, packed = map_entry(message(number, value))
-            if key == "signature_def":
-                signatures, unreadable = _decode_signatures(packed)
-    if not signatures:
-        raise SchemaError(f"the metadata of model {model.name!r} has no signatures")
-    return ModelSchema(model.name, model.version, signatures, unreadable)
+        That is so where nothing tells them apart: neither what the signature declares, nor another
+        one with the columns that it parses.
+        """
+        if not called.takes_examples or called.declares_examples:
+            return False
+        return self.columns_of(called) is None
 
 
 # Implementation details follow.
 
 _PREDICT = "tensorflow/serving/predict"
+_METHODS_OF_EXAMPLES = ("tensorflow/serving/classify", "tensorflow/serving/regress")
 
 
-def _decode_signatures(packed: bytes) -> tuple[dict[str, Signature], tuple[str, ...]]:
-    signatures: dict[str, Signature] = {}
-    unreadable: list[str] = []
-    for number, _, value in fields(packed):
-        if number != 2:  # Any.value
-            continue
-        for inner, _, entry in fields(message(number, value)):
-            if inner != 1:
-                continue
-            name, definition = map_entry(message(inner, entry))
-            if name.startswith("__"):  # TensorFlow's own, such as __saved_model_init_op
-                continue
-            try:
-                signatures[name] = _decode_signature(name, definition)
-            except UnknownDtypeError:
-                unreadable.append(name)
-    return signatures, tuple(unreadable)
-
-
-def _decode_signature(name: str, data: bytes) -> Signature:
-    inputs: dict[str, TensorSpec] = {}
-    outputs: dict[str, TensorSpec] = {}
-    defaults: dict[str, Array] = {}
-    method = ""
-    for number, _, value in fields(data):
-        if number == 3:
-            method = text(number, value)
-        elif number in (1, 2, 4):
-            key, content = map_entry(message(number, value))
-            if number == 4:
-                defaults[key] = decode_tensor(content, key)
-            else:
-                (inputs if number == 1 else outputs)[key] = _decode_spec(key, content)
-    return Signature(name, inputs, outputs, defaults, method)
-
-
-def _decode_spec(name: str, data: bytes) -> TensorSpec:
-    dtype: DType | None = None
-    shape: Shape | None = ()
-    for number, _, value in fields(data):
-        if number == 2:
-            dtype = dtype_of_number(integer(number, value))
-        elif number == 3:
-            shape = _decode_partial_shape(message(number, value))
-    if dtype is None:
-        raise UnknownDtypeError(f"{name!r} has no dtype in the model's metadata")
-    return TensorSpec(name, dtype, shape)
-
-
-def _decode_partial_shape(data: bytes) -> Shape | None:
-    shape: list[int | None] = []
-    for number, _, value in fields(data):
-        if number == 3 and value:
-            return None
-        if number == 2:
-            size = 0
-            for inner, _, content in fields(message(number, value)):
-                size = signed(integer(inner, content)) if inner == 1 else size
-            shape.append(None if size < 0 else size)
-    return tuple(shape)
+def _outputs(signature: Signature) -> dict[str, DType]:
+    return {name: spec.dtype for name, spec in signature.outputs.items()}

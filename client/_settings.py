@@ -16,7 +16,8 @@ Target = Literal["auto", "late", "columnar_late", "columnar", "stock", "repeated
 
 auto: late if the model has that signature, the user is one and the server has not refused it;
     else columnar, or stock once a server has shown that it does not expand; example if the model
-    takes nothing else.
+    takes nothing else. Where its only input may be text as well, rows that hold nothing but that
+    input are columnar.
 late, columnar_late: user features as one row, items as N, to the signature `columnar_late`: the
     model repeats.
 columnar: the same to the signature `columnar`: the server (colcast's or the fork) repeats.

@@ -75,16 +75,16 @@ def plan_for(
         called = schema.signature(signature) if signature else schema.example_signature()
         if not called.takes_examples:
             raise SchemaError(f"signature {called.name!r} does not take serialized tf.Examples")
-        twin = _twin(schema, called)
-        if twin is None:
+        columns = schema.columns_of(called)
+        if columns is None:
             return Plan(target, called, {}, _agreed_dtypes(schema))
-        return Plan(target, called, twin.features)
+        return Plan(target, called, columns.features)
     if signature is not None:
         called = schema.signature(signature)
     elif target == "late":
         called = schema.signature(COLUMNAR_LATE)
     else:
-        called = _columnar(schema) or schema.signature(COLUMNAR)
+        called = schema.columnar_signature() or schema.signature(COLUMNAR)
     return Plan(target, called, called.features)
 
 
@@ -151,30 +151,6 @@ def only_row(feature: Feature, column: Column) -> Column:
 # Implementation details follow.
 
 
-def _columnar(schema: ModelSchema) -> Signature | None:
-    """The signature that takes columns: the exporter's, or a model's own."""
-    if COLUMNAR in schema.signatures:
-        return schema.signatures[COLUMNAR]
-    own = schema.signatures.get("serving_default")
-    return own if own is not None and not own.takes_examples else None
-
-
-def _twin(schema: ModelSchema, called: Signature) -> Signature | None:
-    """The signature that takes as columns what this one parses; None if nothing tells.
-
-    The metadata does not say so: the exporter's names do, unless they were chosen by hand. Its
-    first one, `columnar`, is taken for that of the usual signature. Both have the same outputs.
-    """
-    twin = schema.signatures.get(f"{COLUMNAR}_{called.name}")
-    if twin is None and called is schema.example_signature():
-        twin = _columnar(schema)
-    return twin if twin is not None and _outputs(twin) == _outputs(called) else None
-
-
-def _outputs(signature: Signature) -> dict[str, DType]:
-    return {name: spec.dtype for name, spec in signature.outputs.items()}
-
-
 def _agreed_dtypes(schema: ModelSchema) -> dict[str, DType]:
     """Feature -> its dtype, if all signatures that take it as a column agree."""
     found: dict[str, set[DType]] = {}
@@ -189,7 +165,7 @@ def _auto(
     schema: ModelSchema, signature: str | None, server_expands: bool, may_be_late: bool
 ) -> Target:
     late = schema.signatures.get(COLUMNAR_LATE) if may_be_late else None
-    called = schema.signature(signature) if signature else late or _columnar(schema)
+    called = schema.signature(signature) if signature else late or schema.columnar_signature()
     if called is None or called.takes_examples:
         return "example"
     if called is late or any(feature.one_row for feature in called.features.values()):

@@ -135,7 +135,7 @@ def command(**given: Any) -> None:
             timeout_seconds=options.timeout_seconds,
             channel=channel_options(given),
         ) as client:
-            features = _features(client.schema())
+            features = _features(client.schema(), options.signature)
             items = read_items(options.items, features, options.list_separator)
             user = None if options.user is None else read_user(options.user)
             _check_shown(options.show, items)
@@ -148,12 +148,13 @@ def command(**given: Any) -> None:
 # Implementation details follow.
 
 
-def _features(schema: ModelSchema) -> Mapping[str, Feature]:
-    """Every feature any signature of the model has."""
+def _features(schema: ModelSchema, signature: str | None) -> Mapping[str, Feature]:
+    """Every feature any signature of the model has; where they differ, as the usual one has it."""
+    usual = schema.signature(signature) if signature else schema.columnar_signature()
     found: dict[str, Feature] = {}
-    for signature in schema.signatures.values():
-        if not signature.takes_examples:
-            found.update(signature.features)
+    for each in (*schema.signatures.values(), usual):
+        if each is not None and (not each.takes_examples or schema.takes_text(each)):
+            found.update(each.features)
     return found
 
 

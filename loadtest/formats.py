@@ -65,8 +65,8 @@ class RequestData:
 def signature_for(schema: ModelSchema, format_name: str, signature: str | None) -> str | None:
     """Which signature a format calls where the load is for `signature`; None: the format's usual.
 
-    Formats of columns call the signature itself, or the exporter's where it takes tf.Examples; late
-    calls the late signature made of it.
+    Formats of columns call the signature itself, or the exporter's where it takes tf.Examples and
+    not text; late calls the late signature made of it.
 
     Raises:
       colcast.client.SchemaError: the model has no such signature.
@@ -81,7 +81,9 @@ def signature_for(schema: ModelSchema, format_name: str, signature: str | None) 
         return next((name for name in names if name in schema.signatures), None)
     if called.takes_examples:
         own = f"columnar_{signature}"
-        return own if own in schema.signatures else None
+        if own in schema.signatures:
+            return own
+        return signature if schema.takes_text(called) else None
     return signature
 
 

@@ -1,0 +1,119 @@
+"""GetModelMetadata: the request's bytes, and the schema in the answer."""
+
+from colcast.client._decode import (
+    ModelSpec,
+    decode_model_spec,
+    decode_tensor,
+)
+from colcast.client._dtypes import Array, DType, dtype_of_number
+from colcast.client._errors import SchemaError, UnknownDtypeError
+from colcast.client._schema import ModelSchema, Shape, Signature, TensorSpec
+from colcast.client.wire import (
+    field,
+    fields,
+    integer,
+    integer_field,
+    map_entry,
+    message,
+    signed,
+    text,
+)
+
+
+def encode_metadata_request(
+    model: str, version: int | None = None, version_label: str | None = None
+) -> bytes:
+    """The bytes of a GetModelMetadataRequest for the signatures of a model."""
+    spec = field(1, model.encode())
+    if version is not None:
+        spec += field(2, integer_field(1, version))
+    if version_label is not None:
+        spec += field(4, version_label.encode())
+    return field(1, spec) + field(2, b"signature_def")
+
+
+def decode_metadata_response(data: bytes) -> ModelSchema:
+    """Decodes a GetModelMetadataResponse: a SignatureDefMap inside an Any.
+
+    Raises:
+        DecodeError: the message is malformed.
+        SchemaError: it has no signatures.
+    """
+    model = ModelSpec()
+    signatures: dict[str, Signature] = {}
+    unreadable: tuple[str, ...] = ()
+    for number, _, value in fields(data):
+        if number == 1:
+            model = decode_model_spec(message(number, value))
+        elif number == 2:
+            key, packed = map_entry(message(number, value))
+            if key == "signature_def":
+                signatures, unreadable = _decode_signatures(packed)
+    if not signatures:
+        raise SchemaError(f"the metadata of model {model.name!r} has no signatures")
+    return ModelSchema(model.name, model.version, signatures, unreadable)
+
+
+# Implementation details follow.
+
+
+def _decode_signatures(packed: bytes) -> tuple[dict[str, Signature], tuple[str, ...]]:
+    signatures: dict[str, Signature] = {}
+    unreadable: list[str] = []
+    for number, _, value in fields(packed):
+        if number != 2:  # Any.value
+            continue
+        for inner, _, entry in fields(message(number, value)):
+            if inner != 1:
+                continue
+            name, definition = map_entry(message(inner, entry))
+            if name.startswith("__"):  # TensorFlow's own, such as __saved_model_init_op
+                continue
+            try:
+                signatures[name] = _decode_signature(name, definition)
+            except UnknownDtypeError:
+                unreadable.append(name)
+    return signatures, tuple(unreadable)
+
+
+def _decode_signature(name: str, data: bytes) -> Signature:
+    inputs: dict[str, TensorSpec] = {}
+    outputs: dict[str, TensorSpec] = {}
+    defaults: dict[str, Array] = {}
+    method = ""
+    for number, _, value in fields(data):
+        if number == 3:
+            method = text(number, value)
+        elif number in (1, 2, 4):
+            key, content = map_entry(message(number, value))
+            if number == 4:
+                defaults[key] = decode_tensor(content, key)
+            else:
+                (inputs if number == 1 else outputs)[key] = _decode_spec(key, content)
+    return Signature(name, inputs, outputs, defaults, method)
+
+
+def _decode_spec(name: str, data: bytes) -> TensorSpec:
+    dtype: DType | None = None
+    shape: Shape | None = ()
+    for number, _, value in fields(data):
+        if number == 2:
+            dtype = dtype_of_number(integer(number, value))
+        elif number == 3:
+            shape = _decode_partial_shape(message(number, value))
+    if dtype is None:
+        raise UnknownDtypeError(f"{name!r} has no dtype in the model's metadata")
+    return TensorSpec(name, dtype, shape)
+
+
+def _decode_partial_shape(data: bytes) -> Shape | None:
+    shape: list[int | None] = []
+    for number, _, value in fields(data):
+        if number == 3 and value:
+            return None
+        if number == 2:
+            size = 0
+            for inner, _, content in fields(message(number, value)):
+                size = signed(integer(inner, content)) if inner == 1 else size
+            shape.append(None if size < 0 else size)
+    return tuple(shape)
