@@ -10,6 +10,11 @@ from colcast.zoo.text.weights import MiniLM
 
 Values = Mapping[str, Any]  # name -> array, variable or tensor
 
+# oneDNN lays a float32 kernel out in one way for products of so few rows (AVX-512: 6 to 80) and in
+# another for more. TensorFlow keeps the layout that came first, and makes the other one in every
+# run: milliseconds. So graphs to be served hold the layers twice, once for each.
+_FEW_ROWS = 80
+
 
 def values(model: MiniLM) -> dict[str, Any]:
     """The published weights in the form that is multiplied: kernels [inputs, outputs].
@@ -44,7 +49,7 @@ def values(model: MiniLM) -> dict[str, Any]:
 
 def in_bfloat16(values: Values) -> dict[str, Any]:
     """The same with the layers' products in bfloat16; embeddings, sums and norms stay float32."""
-    products = [name[: -len("kernel")] for name in values if _is_product(name)]
+    products = [name[: -len("kernel")] for name in values if is_product(name)]
     rounded = {
         name: np.asarray(values[name]).astype(tf.bfloat16.as_numpy_dtype)
         for product in products
@@ -53,7 +58,8 @@ def in_bfloat16(values: Values) -> dict[str, Any]:
     return {**values, **rounded}
 
 
-def _is_product(name: str) -> bool:
+def is_product(name: str) -> bool:
+    """Whether this is the kernel of a product in a layer."""
     return name[0].isdigit() and name.endswith("/kernel") and "norm" not in name
 
 
@@ -69,6 +75,10 @@ class Bert:
     def __init__(self, model: MiniLM, weights: Values | None = None) -> None:
         self.model = model
         self.values = values(model) if weights is None else weights
+        self._layers_twice = all(
+            isinstance(value, np.ndarray) and value.dtype == np.float32
+            for value in self.values.values()
+        )
 
     def __call__(self, tokens: Any, where: Segments, kinds: Any = None) -> Any:
         """The vectors of tokens.
@@ -90,6 +100,15 @@ class Bert:
         else:
             rows += tf.gather(positions, where.positions) + tf.gather(of_kind, kinds)
         rows = self._normalized(rows, "norm")
+        if not self._layers_twice:
+            return self._layers(rows, where)
+        return tf.cond(
+            tf.shape(rows)[0] <= _FEW_ROWS,
+            lambda: self._layers(rows, where),
+            lambda: self._layers(rows, where),
+        )
+
+    def _layers(self, rows: Any, where: Segments) -> Any:
         for number in range(self.model.layers):
             rows = self._layer(rows, where, f"{number}/")
         return rows
