@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
+#include <deque>
 #include <memory>
 #include <string>
 #include <utility>
@@ -46,28 +46,35 @@ int64_t Bucket(int64_t length) {
   return length <= kShort ? 0 : absl::bit_width(static_cast<uint64_t>(length - 1));
 }
 
-void Append(int64_t number, std::string* key) {
-  key->append(reinterpret_cast<const char*>(&number), sizeof(number));
-}
-
-// Requests with the same key fit together.
-std::string FitKey(const SignatureRunner& runner, const BatchRules& rules, const Planned& planned) {
-  const absl::Span<const DeclaredInput> inputs = runner.inputs().inputs();
-  std::string key;
-  for (const int output : planned.outputs) Append(output, &key);
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    Append(planned.sent(i), &key);
-    if (!planned.sent(i)) continue;
-    const absl::Span<const int64_t> dims = planned.column(i).dims();
-    Append(planned.column(i).dtype(), &key);
-    Append(static_cast<int64_t>(dims.size()), &key);
-    const bool has_lengths = dims.size() > 1 && HasLengths(runner.inputs(), inputs[i]);
-    for (size_t d = 1; d < dims.size(); ++d) {
-      const bool any = rules.pad_variable_length_inputs && !has_lengths;
-      Append(any ? 0 : has_lengths && d == 1 ? Bucket(dims[d]) : dims[d], &key);
+// Whether columns of these shapes may lie in one, apart from their rows.
+bool DimsFit(absl::Span<const int64_t> a, absl::Span<const int64_t> b, bool has_lengths,
+             bool pad_any) {
+  if (a.size() != b.size()) return false;
+  for (size_t d = 1; d < a.size(); ++d) {
+    if (a[d] == b[d]) continue;
+    if (has_lengths && d == 1 ? Bucket(a[d]) != Bucket(b[d]) : has_lengths || !pad_any) {
+      return false;
     }
   }
-  return key;
+  return true;
+}
+
+// Whether two requests may run together. Their dtypes are those declared.
+bool Fit(const SignatureRunner& runner, const BatchRules& rules, const Planned& a,
+         const Planned& b) {
+  if (a.outputs != b.outputs) return false;
+  const absl::Span<const DeclaredInput> inputs = runner.inputs().inputs();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (a.sent(i) != b.sent(i)) return false;
+    if (!a.sent(i)) continue;
+    const absl::Span<const int64_t> dims = a.column(i).dims();
+    if (dims.size() == 1 && b.column(i).dims().size() == 1) continue;
+    if (!DimsFit(dims, b.column(i).dims(), HasLengths(runner.inputs(), inputs[i]),
+                 rules.pad_variable_length_inputs)) {
+      return false;
+    }
+  }
+  return true;
 }
 
 // The rows have to be there: a column of none, or one without rows, goes alone.
@@ -103,48 +110,49 @@ void AddRowToUser(const Group& group, int64_t added_rows, DecodedRequest* reques
 }
 
 // User columns get a row per member, all others the members' rows one after the other.
-std::vector<RowBlock> BlocksOf(const SignatureRunner& runner, const Group& group, size_t input,
-                               int64_t added_rows) {
+void SetBlocks(const SignatureRunner& runner, const Group& group, size_t input, int64_t added_rows,
+               std::vector<RowBlock>* blocks) {
   const bool is_user = !runner.inputs().inputs()[input].batched();
-  std::vector<RowBlock> blocks;
+  blocks->clear();
   for (const Planned* const planned : group) {
     const WireColumn& column = planned->column(input);
-    blocks.push_back({&column.column(), column.count(), is_user ? 1 : planned->rows()});
+    blocks->push_back({&column.column(), column.count(), is_user ? 1 : planned->rows()});
   }
   if (added_rows > 0 && !is_user) {
-    blocks.push_back(blocks.back());
-    blocks.back().rows = added_rows;
-    blocks.back().first_row_only = true;
+    blocks->push_back(blocks->back());
+    blocks->back().rows = added_rows;
+    blocks->back().first_row_only = true;
   }
-  return blocks;
 }
 
-// What the joined columns take beyond what was sent: padding above all.
-double ExtraBytes(const SignatureRunner& runner, const Group& group, int64_t added_rows) {
-  double bytes = 0;
-  for (size_t i = 0; i < runner.inputs().inputs().size(); ++i) {
-    if (!group[0]->sent(i)) continue;
-    bytes += JoinedBytes(BlocksOf(runner, group, i, added_rows));
-    for (const Planned* const planned : group) {
-      bytes -= static_cast<double>(planned->column(i).WireBytes());
-    }
+// What a joined column takes beyond what was sent: padding above all.
+double ExtraBytes(const Group& group, size_t input, const std::vector<RowBlock>& blocks) {
+  double bytes = JoinedBytes(blocks);
+  for (const Planned* const planned : group) {
+    bytes -= static_cast<double>(planned->column(input).WireBytes());
   }
   return bytes;
 }
 
 Status Join(const SignatureRunner& runner, const Group& group, int64_t added_rows,
             DecodedRequest* request) {
+  thread_local std::vector<RowBlock> blocks;
   const DecodedRequest& first = *group[0]->member->request;
   request->Clear();
   request->mutable_model_spec()->signature_name = first.model_spec().signature_name;
   *request->mutable_output_filter() = first.output_filter();
   const absl::Span<const DeclaredInput> inputs = runner.inputs().inputs();
+  double extra_bytes = 0;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!group[0]->sent(i)) continue;
+    SetBlocks(runner, group, i, added_rows, &blocks);
+    extra_bytes += ExtraBytes(group, i, blocks);
+    if (extra_bytes > static_cast<double>(runner.max_expanded_bytes())) {
+      return ResourceExhausted("joined, the columns would take too many bytes");
+    }
     const PadWith pad =
         HasLengths(runner.inputs(), inputs[i]) ? PadWith::kZeros : PadWith::kFirstValue;
-    Status status = JoinRows(inputs[i].alias, BlocksOf(runner, group, i, added_rows), pad, request);
-    if (!status.ok()) return status;
+    if (Status status = JoinRows(inputs[i].alias, blocks, pad, request); !status.ok()) return status;
   }
   if (runner.has_users()) AddRowToUser(group, added_rows, request);
   return OkStatus();
@@ -171,9 +179,6 @@ bool RunJoined(const SignatureRunner& runner, const BatchRules& rules, const Bat
   thread_local DecodedRequest request;
   const int64_t rows = RowsOf(group);
   const int64_t added_rows = RowsToAdd(rules, rows);
-  if (ExtraBytes(runner, group, added_rows) > static_cast<double>(runner.max_expanded_bytes())) {
-    return false;
-  }
   auto result = std::make_shared<RunResult>();
   const bool done =
       Join(runner, group, added_rows, &request).ok() && runs.joined(request, result.get()).ok();
@@ -203,20 +208,24 @@ int64_t RowsToAdd(const BatchRules& rules, int64_t rows) {
 
 void RunBatch(const SignatureRunner& runner, const BatchRules& rules, const BatchRuns& runs,
               absl::Span<BatchMember* const> members) {
-  std::vector<Planned> all(members.size());
-  std::map<std::string, Group> groups;
+  // Made again for every run, it would have to find all inputs by their names.
+  thread_local std::deque<Planned> all;
+  if (all.size() < members.size()) all.resize(members.size());
+  std::vector<Group> groups;
   for (size_t i = 0; i < members.size(); ++i) {
     Planned& planned = all[i];
     planned.member = members[i];
     const DecodedRequest& request = *members[i]->request;
-    if (runner.SelectOutputs(request.output_filter(), &planned.outputs).ok() &&
-        runner.Plan(request, &planned.received).ok() && HasRows(runner, planned)) {
-      groups[FitKey(runner, rules, planned)].push_back(&planned);
-    } else {
+    if (!runner.SelectOutputs(request.output_filter(), &planned.outputs).ok() ||
+        !runner.Plan(request, &planned.received).ok() || !HasRows(runner, planned)) {
       runs.alone(members[i]);
+      continue;
     }
+    const auto fits = [&](const Group& group) { return Fit(runner, rules, *group[0], planned); };
+    const auto found = std::find_if(groups.begin(), groups.end(), fits);
+    (found == groups.end() ? groups.emplace_back() : *found).push_back(&planned);
   }
-  for (const auto& [key, group] : groups) {
+  for (const Group& group : groups) {
     const bool is_run = group.size() > 1 || RowsToAdd(rules, RowsOf(group)) > 0;
     if (is_run && RunJoined(runner, rules, runs, group)) continue;
     for (const Planned* const planned : group) runs.alone(planned->member);

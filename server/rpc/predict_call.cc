@@ -1,7 +1,9 @@
 #include "server/rpc/predict_call.h"
 
 #include <memory>
+#include <mutex>
 #include <utility>
+#include <vector>
 
 #include "server/base/out_of_memory.h"
 #include "server/inference/signature.h"
@@ -16,8 +18,12 @@ using scheduling::Clock;
 // Larger messages are not decoded before a worker takes them.
 constexpr size_t kMaxDescribedBytes = 4 << 20;
 
-// As many as a thread keeps for later.
-constexpr size_t kMaxSpare = 64;
+// What a message of so many bytes decodes to is kept while it waits: at most about a megabyte.
+// Others are decoded again by the worker that takes them.
+constexpr size_t kMaxKeptBytes = 64 << 10;
+
+// As many as are kept for later.
+constexpr size_t kMaxSpare = 256;
 
 // gRPC ends the process if it finds no memory for a slice.
 grpc::Slice MakeSlice(size_t size) {
@@ -45,42 +51,65 @@ Status WriteResponse(const ModelSpec& spec, int64_t version, const engine::Outpu
 
 }  // namespace
 
-// What a request is read into. A thread keeps those it is done with, so that decoding does not
-// allocate.
+// What a request is read into. Those that are done with are kept, so that decoding does not allocate.
 struct PredictCall::Scratch {
   ReceivedBytes received;
   DecodedRequest request;
 };
 
-std::vector<std::unique_ptr<PredictCall::Scratch>>& PredictCall::Spare() {
-  thread_local std::vector<std::unique_ptr<Scratch>> spare;
-  return spare;
-}
+// Decoded requests change threads: the event loop fills what workers give back.
+class PredictCall::Spare {
+ public:
+  static Spare& Instance() {
+    static Spare* const spare = new Spare;
+    return *spare;
+  }
+
+  std::unique_ptr<Scratch> Take() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (spare_.empty()) return std::make_unique<Scratch>();
+    std::unique_ptr<Scratch> scratch = std::move(spare_.back());
+    spare_.pop_back();
+    return scratch;
+  }
+
+  void GiveBack(std::unique_ptr<Scratch> scratch) {
+    scratch->received.Release();
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (spare_.size() < kMaxSpare) spare_.push_back(std::move(scratch));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Scratch>> spare_;
+};
 
 PredictCall::PredictCall(UnaryCall* call, const Backend& backend)
     : WorkerCall("Predict", call, backend) {}
 
 PredictCall::~PredictCall() {
-  if (scratch_ == nullptr) return;
-  scratch_->received.Release();
-  if (Spare().size() < kMaxSpare) Spare().push_back(std::move(scratch_));
+  if (scratch_ != nullptr) Spare::Instance().GiveBack(std::move(scratch_));
+}
+
+Status PredictCall::Decode() {
+  scratch_ = Spare::Instance().Take();
+  if (Status status = scratch_->received.Read(WorkerCall::request()); !status.ok()) return status;
+  return DecodePredictRequest(scratch_->received.bytes(), &scratch_->request,
+                              backend().max_request_columns);
 }
 
 void PredictCall::Describe(scheduling::JobProfile* profile) {
-  if (WorkerCall::request().Length() > kMaxDescribedBytes) return;
-  thread_local Scratch scratch;
+  const size_t bytes = WorkerCall::request().Length();
+  if (bytes > kMaxDescribedBytes) return;
   const Status status = WithinMemory([&] {
-    Status read = scratch.received.Read(WorkerCall::request());
-    if (read.ok()) {
-      read = DecodePredictRequest(scratch.received.bytes(), &scratch.request,
-                                  backend().max_request_columns);
-    }
-    if (read.ok()) read = FindServable(scratch.request.model_spec());
-    if (read.ok()) inference::DescribePredict(scratch.request, servable(), profile);
+    Status read = Decode();
+    if (read.ok()) read = FindServable(scratch_->request.model_spec());
+    if (read.ok()) inference::DescribePredict(scratch_->request, servable(), profile);
     return read;
   });
   if (!status.ok()) *profile = {};
-  scratch.received.Release();
+  const bool is_kept = status.ok() && bytes <= kMaxKeptBytes;
+  if (!is_kept && scratch_ != nullptr) Spare::Instance().GiveBack(std::move(scratch_));
 }
 
 void PredictCall::Run(Clock::duration waited, std::vector<scheduling::Taken>* companions) {
@@ -89,17 +118,8 @@ void PredictCall::Run(Clock::duration waited, std::vector<scheduling::Taken>* co
 
 Status PredictCall::Read() {
   if (Status status = CheckClientReads(); !status.ok()) return status;
-  if (Spare().empty()) {
-    scratch_ = std::make_unique<Scratch>();
-  } else {
-    scratch_ = std::move(Spare().back());
-    Spare().pop_back();
-  }
-  if (Status status = scratch_->received.Read(WorkerCall::request()); !status.ok()) return status;
-  if (Status status = DecodePredictRequest(scratch_->received.bytes(), &scratch_->request,
-                                           backend().max_request_columns);
-      !status.ok()) {
-    return status;
+  if (scratch_ == nullptr) {
+    if (Status status = Decode(); !status.ok()) return status;
   }
   const ModelSpec& spec = scratch_->request.model_spec();
   if (!has_servable()) {

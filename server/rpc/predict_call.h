@@ -15,10 +15,9 @@ class PredictCall final : public WorkerCall, public inference::PredictMember {
   PredictCall(UnaryCall* call, const Backend& backend);
   ~PredictCall() override;
 
-  // Decodes the request where it waits, on the event loop's thread: that knows its rows, signature
-  // and outputs, for the price of a few microseconds, and keeps nothing. One that cannot be
-  // decoded, or is so large that decoding may take milliseconds, stays unknown: the worker that
-  // takes it says what is wrong with it.
+  // Decodes the request where it waits, on the event loop's thread, to know its rows, signature and
+  // outputs: a few microseconds. One that cannot be decoded, or is so large that decoding may take
+  // milliseconds, stays unknown: the worker that takes it says what is wrong with it.
   void Describe(scheduling::JobProfile* profile) override;
   void Run(scheduling::Clock::duration waited, std::vector<scheduling::Taken>* companions) override;
 
@@ -32,9 +31,11 @@ class PredictCall final : public WorkerCall, public inference::PredictMember {
 
  private:
   struct Scratch;
-  static std::vector<std::unique_ptr<Scratch>>& Spare();
+  class Spare;
 
-  std::unique_ptr<Scratch> scratch_;
+  Status Decode();
+
+  std::unique_ptr<Scratch> scratch_;  // null until it is decoded
 };
 
 }  // namespace colcast::rpc
