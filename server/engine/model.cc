@@ -154,6 +154,7 @@ void TensorFlowModel::UseParts(const std::string& directory, const std::string& 
       runner->UseSeveralUsers(several_users.get());
       several_users_.push_back(std::move(several_users));
     }
+    if (late->computes_users_once()) whole->JoinAs(late);
   }
   if (parts != nullptr) parts_[name + "_late"] = std::move(parts);
 }
@@ -295,11 +296,27 @@ void TensorFlowModel::PredictBatch(const BatchRules& rules,
     // One alone may have to be filled up to an allowed size.
     if (number == 0 || (group.size() == 1 && rules.allowed_batch_sizes.empty())) {
       for (BatchMember* const member : group) alone(member);
-    } else {
-      RunBatch(**FindRunner(group[0]->request->model_spec().signature_name), rules, {alone, joined},
-               group);
+      continue;
     }
+    const SignatureRunner& runner = **FindRunner(group[0]->request->model_spec().signature_name);
+    std::vector<BatchMember*> left = group;
+    const SignatureRunner* const late = runner.joined_as();
+    const bool as_late = late != nullptr && late->CanBeJoined(rules, late->all_outputs());
+    if (as_late) RunJoinedAs(*late, rules, &left);
+    RunBatch(runner, rules, {alone, joined}, left);
   }
+}
+
+// Leaves the members that `late` does not take, or that would not run together there.
+void TensorFlowModel::RunJoinedAs(const SignatureRunner& late, const BatchRules& rules,
+                                  std::vector<BatchMember*>* members) const {
+  std::vector<BatchMember*> left;
+  const auto leave = [&left](BatchMember* member) { left.push_back(member); };
+  const auto joined = [&late](const DecodedRequest& request, RunResult* result) {
+    return late.Run(request, result);
+  };
+  RunBatch(late, rules, {leave, joined}, *members);
+  *members = std::move(left);
 }
 
 std::unique_ptr<Pieces> TensorFlowModel::Divide(const DecodedRequest& request,

@@ -59,6 +59,8 @@ class TensorFlowModel final : public Model {
   absl::Status RunAny(const DecodedRequest& request, RunResult* result) const;
   absl::Status RunSignature(std::string_view name, const DecodedRequest& request,
                             RunResult* result) const;
+  void RunJoinedAs(const SignatureRunner& late, const BatchRules& rules,
+                   std::vector<BatchMember*>* members) const;
   void JoinSignatures(const Options& options);
   void UseExactSignatures();
   void UseParts(const std::string& directory, const Options& options);

@@ -63,6 +63,12 @@ class SignatureRunner {
   // the model's record says that none depends on the others. REQUIRES a signature without parts.
   void UseKnownRows(KnownRows* known_rows) { known_rows_ = known_rows; }
 
+  // Where requests with different users run together because the operator asked for it, those that
+  // send their users once run as `late` does: the same outputs within the export's tolerance, each
+  // user computed once. It must outlive this runner.
+  void JoinAs(const SignatureRunner* late) { joined_as_ = late; }
+  const SignatureRunner* joined_as() const { return joined_as_; }
+
   // Whether some of its columns are the user's alone, and requests may have several users
   // (row_to_user).
   bool has_users() const { return several_users_ != nullptr && !takes_rows_only_; }
@@ -175,6 +181,7 @@ class SignatureRunner {
   Parts* parts_ = nullptr;
   KnownRows* known_rows_ = nullptr;
   const SeveralUsers* several_users_ = nullptr;
+  const SignatureRunner* joined_as_ = nullptr;
   bool takes_rows_only_ = false;                  // every input is batched
   bool takes_rows_and_settings_ = false;          // or a scalar
   bool takes_rows_and_users_ = false;             // or has one row

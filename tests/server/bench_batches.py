@@ -66,6 +66,7 @@ def main() -> None:
                 f"{name}: {alone:.3f} ms alone, {together:.3f} ms with {arguments.members} in a "
                 f"run: {ratio:.2f} times; scores differ by at most {difference:.1g}",
                 highlight=False,
+                soft_wrap=True,
             )
 
 

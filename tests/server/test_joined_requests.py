@@ -111,6 +111,46 @@ def test_scores_equal_those_of_requests_alone_with_wrong_ones_among_them(serve, 
         assert joined(alone) == 0
 
 
+def test_with_batching_users_sent_once_to_columnar_are_computed_once(serve, connect):
+    requests = []
+    for seed in range(60):
+        inputs = inputs_of(seed)
+        rows = len(inputs["id"])
+        if seed % 3 == 0:  # its user beside every candidate
+            users = ("age", "city", "history")
+            inputs |= {name: np.repeat(inputs[name], rows, axis=0) for name in users}
+        requests.append(inputs)
+    with (
+        serve("--nojoin_waiting_requests") as alone,
+        serve(*ONE_WORKER, "--enable_batching") as together,
+    ):
+        one, many = connect(alone.target), connect(together.target)
+        calls = [
+            many.prediction.Predict.future(
+                many.request(inputs, signature_name="columnar"), timeout=60
+            )
+            for inputs in requests
+        ]
+        for call, inputs in zip(calls, requests, strict=True):
+            expected = one.predict(inputs, signature_name="columnar")
+            scores = np.array(call.result().outputs["score"].float_val)
+            np.testing.assert_allclose(scores, expected["score"], rtol=0, atol=1e-6)
+        assert joined(together, "columnar") > 0
+        # Only the parts of columnar_late look for users.
+        assert users_computed(together) > 0
+        assert users_computed(alone) == 0
+
+
+def users_computed(server: ServerProcess) -> float:
+    return Metrics(server).value(
+        ":colcast:states_computed",
+        store="user",
+        model_name="ranker",
+        version="1",
+        signature_name="columnar_late",
+    )
+
+
 def test_the_error_of_a_request_that_ran_with_others_is_the_one_it_gets_alone(serve, connect):
     with serve(*ONE_WORKER) as server:
         stubs = connect(server.target)
