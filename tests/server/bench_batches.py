@@ -2,8 +2,8 @@
 
     python -m tests.server.bench_batches [--members 5] [--rows 20]
 
-The engine alone, without queue and gRPC: batch_benchmark runs requests of `wide`, each of a user and
-of items of its own, decoding included, one by one and so many together, in turn.
+The engine alone, without queue and gRPC: batch_benchmark runs requests of `wide`, each of a user
+and of items of its own, decoding included, one by one and so many together, in turn.
 """
 
 import argparse
