@@ -47,17 +47,26 @@ absl::Status RequestPieces::Cut(const SignatureRunner::Received& received, const
     if (!status.ok()) return status;
     has_user_states_ = true;
   }
+  std::vector<const WireColumn*> to_lay_out;
   for (size_t i = 0; i < received.columns.size(); ++i) {
     const WireColumn& column = received.columns[i];
     if (!column.dims().empty() && column.dims()[0] == rows_) {
-      const RowBlock block{&column.column(), column.count(), rows_};
-      Status status = JoinRows(column.column().name, {block}, PadWith::kZeros, &by_row_);
-      if (!status.ok()) return ToAbsl(status);
+      if (IsLaidOut(column.column(), column.count())) {
+        by_row_.push_back(&column.column());
+      } else {
+        to_lay_out.push_back(&column);
+      }
     } else if (!has_user_states_ ||
                runner_->inputs().inputs()[received.plan.positions[i]].batched()) {
       once_.push_back(&column.column());
     }
   }
+  for (const WireColumn* const column : to_lay_out) {
+    const RowBlock block{&column->column(), column->count(), rows_};
+    Status status = JoinRows(column->column().name, {block}, PadWith::kZeros, &laid_out_);
+    if (!status.ok()) return ToAbsl(status);
+  }
+  for (const Column& column : laid_out_) by_row_.push_back(&column);
   if (!rules.allowed_batch_sizes.empty()) {
     rows_per_piece += RowsToAdd(rules, rows_per_piece);
     for (int64_t first = 0; first < rows_; first += rows_per_piece) {
@@ -80,17 +89,23 @@ void RequestPieces::AddPiece(int64_t first, int64_t rows, int64_t added_rows) {
   piece.rows = rows;
   piece.run_rows = rows + added_rows;
   piece.skipped = std::max<int64_t>(0, first + piece.run_rows - rows_);
-  piece.request.mutable_model_spec()->signature_name = request_->model_spec().signature_name;
-  *piece.request.mutable_output_filter() = request_->output_filter();
-  for (const Column* const column : once_) *piece.request.AddColumn(column->name) = *column;
-  for (const Column& column : by_row_) {
-    TakeRows(column, first - piece.skipped, piece.run_rows, &piece.request);
+  piece.first = first - piece.skipped;
+}
+
+void RequestPieces::SetRequest(Piece* piece) const {
+  DecodedRequest& request = piece->request;
+  request.mutable_model_spec()->signature_name = request_->model_spec().signature_name;
+  *request.mutable_output_filter() = request_->output_filter();
+  for (const Column* const column : once_) *request.AddColumn(column->name) = *column;
+  for (const Column* const column : by_row_) {
+    TakeRows(*column, piece->first, piece->run_rows, &request);
   }
-  if (has_user_states_) AddZeros(kRowToUser, piece.run_rows, &piece.request);
+  if (has_user_states_) AddZeros(kRowToUser, piece->run_rows, &request);
 }
 
 void RequestPieces::Run(int index) {
   Piece& piece = pieces_[index];
+  SetRequest(&piece);
   piece.status = has_user_states_ ? runner_->RunOfUser(piece.request, user_states_, &piece.result)
                                   : run_(piece.request, &piece.result);
 }

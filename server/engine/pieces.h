@@ -37,6 +37,7 @@ class RequestPieces final : public Pieces {
  private:
   struct Piece {
     DecodedRequest request;
+    int64_t first = 0;     // of run_rows
     int64_t rows = 0;      // that are its own
     int64_t run_rows = 0;  // with those of its neighbours that fill it up
     int64_t skipped = 0;   // of these, those before its own
@@ -50,6 +51,7 @@ class RequestPieces final : public Pieces {
   absl::Status Cut(const SignatureRunner::Received& received, const BatchRules& rules,
                    int64_t rows_per_piece);
   void AddPiece(int64_t first, int64_t rows, int64_t added_rows);
+  void SetRequest(Piece* piece) const;
   absl::Status JoinTensors(RunResult* result) const;
 
   const SignatureRunner* const runner_;
@@ -59,8 +61,9 @@ class RequestPieces final : public Pieces {
   ExpansionStats expansion_;
   bool has_user_states_ = false;
   std::vector<tensorflow::Tensor> user_states_;
-  std::vector<const Column*> once_;  // columns that are the same for every piece
-  DecodedRequest by_row_;            // the others, as JoinRows() makes them
+  std::vector<const Column*> once_;    // columns that are the same for every piece
+  std::vector<const Column*> by_row_;  // the others: the request's, or those laid out here
+  DecodedRequest laid_out_;
   std::deque<Piece> pieces_;
 };
 

@@ -40,11 +40,8 @@ class ViewWriter final : public StringVisitor {
 
 Status WriteElements(const Column& column, int64_t elements, uint8_t* out) {
   if (column.dtype != DT_STRING) return CopyValues(column, elements, out);
-  const std::vector<Bytes>& strings = column.values.strings;
-  const bool are_all_there = static_cast<int64_t>(strings.size()) == elements &&
-                             column.values.messages.empty() && column.values.tensor_content.empty();
-  if (are_all_there && elements > 0) {
-    std::memcpy(out, strings.data(), elements * sizeof(Bytes));
+  if (elements > 0 && IsLaidOut(column, elements)) {
+    std::memcpy(out, column.values.strings.data(), elements * sizeof(Bytes));
     return OkStatus();
   }
   ViewWriter writer(out);
@@ -129,16 +126,16 @@ Dims JoinedDims(const std::vector<RowBlock>& blocks) {
   return dims;
 }
 
-// Whether the column's bytes are its elements as they are to be: nothing to decode, fill up or
-// check. A bool may be no bool.
-bool IsLaidOut(const RowBlock& block) {
-  const Column& column = *block.column;
-  return column.dtype != DT_STRING && column.dtype != DT_BOOL &&
-         !column.values.tensor_content.empty() && !block.first_row_only &&
-         column.dims[0] == block.rows;
-}
-
 }  // namespace
+
+bool IsLaidOut(const Column& column, int64_t elements) {
+  const ColumnValues& values = column.values;
+  if (column.dtype == DT_STRING) {
+    return values.messages.empty() && values.tensor_content.empty() &&
+           static_cast<int64_t>(values.strings.size()) == elements;
+  }
+  return column.dtype != DT_BOOL && !values.tensor_content.empty();  // a bool may be no bool
+}
 
 double JoinedBytes(const std::vector<RowBlock>& blocks) {
   auto bytes = static_cast<double>(StoredSize(blocks[0].column->dtype));
@@ -150,13 +147,6 @@ Status JoinRows(std::string_view name, const std::vector<RowBlock>& blocks, PadW
                 DecodedRequest* request) {
   const Dims dims = JoinedDims(blocks);
   const DataType dtype = blocks[0].column->dtype;
-  if (blocks.size() == 1 && IsLaidOut(blocks[0])) {
-    Column* const column = request->AddColumn(name);
-    column->dtype = dtype;
-    column->dims = dims;
-    column->values.tensor_content = blocks[0].column->values.tensor_content;
-    return OkStatus();
-  }
   const int64_t row_elements = InnerElements(dims);
   const size_t row_bytes = row_elements * StoredSize(dtype);
   Column* const column = request->AddColumn(name);

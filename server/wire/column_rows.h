@@ -26,9 +26,8 @@ enum class PadWith : uint8_t { kZeros, kFirstValue };
 
 // Adds to `request` the column `name` with the rows of all blocks, one block after the other. Where
 // inner dimensions differ, each becomes the largest and what is missing is filled: with zeros or
-// empty strings, or with the block's first value. The values are laid out in
-// tensor_content, a single block's stay where they are if they lie so already; strings are views.
-// So the blocks' bytes must live as long as the request is in use.
+// empty strings, or with the block's first value. The values are laid out in tensor_content;
+// strings are views, so the blocks' bytes must live as long as the request is in use.
 //
 // INVALID_ARGUMENT as CopyValues() and VisitStrings() have it; then the request has the column, but
 // not its values. REQUIRES a dtype and a rank, of 1 at least, that all blocks share, a name that
@@ -40,8 +39,12 @@ Status JoinRows(std::string_view name, const std::vector<RowBlock>& blocks, PadW
 // not overflow. REQUIRES what JoinRows() does of dtypes and ranks.
 double JoinedBytes(const std::vector<RowBlock>& blocks);
 
-// Adds to `request` rows [first, first + rows) of a column that JoinRows() made, which must outlive
-// it.
+// Whether rows can be taken out of a column as it was sent: its values lie one after the other,
+// none missing and none to be checked.
+bool IsLaidOut(const Column& column, int64_t elements);
+
+// Adds to `request` rows [first, first + rows) of a column that IsLaidOut() or that JoinRows()
+// made, which must outlive it.
 void TakeRows(const Column& joined, int64_t first, int64_t rows, DecodedRequest* request);
 
 }  // namespace colcast

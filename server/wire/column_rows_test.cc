@@ -64,18 +64,43 @@ class ColumnRowsTest : public ::testing::Test {
   DecodedRequest request_;
 };
 
-TEST_F(ColumnRowsTest, ASingleBlockThatIsLaidOutIsNotCopied) {
+TEST_F(ColumnRowsTest, RowsAreTakenOutOfAColumnAsItWasSentIfItIsLaidOut) {
   const std::string bytes("\1\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0", 16);
-  Column column;
-  column.dtype = DT_INT64;
-  column.dims = {2};
-  column.values.tensor_content = Bytes(bytes);
-  const Column& joined = Join({Rows(column, 2)});
-  EXPECT_EQ(joined.values.tensor_content.data(), column.values.tensor_content.data());
-  EXPECT_THAT(NumbersOf(joined), ElementsAre(1, 2));
+  Column numbers;
+  numbers.name = "numbers";
+  numbers.dtype = DT_INT64;
+  numbers.dims = {2};
+  numbers.values.tensor_content = Bytes(bytes);
+  ASSERT_TRUE(IsLaidOut(numbers, 2));
+  Column texts;
+  texts.name = "texts";
+  texts.dtype = DT_STRING;
+  texts.dims = {2};
+  for (const std::string_view text : {"a", "b"}) texts.values.AddString(Bytes(text));
+  ASSERT_TRUE(IsLaidOut(texts, 2));
   DecodedRequest taken;
-  TakeRows(joined, 1, 1, &taken);
-  EXPECT_THAT(NumbersOf(*taken.Find("joined")), ElementsAre(2));
+  TakeRows(numbers, 1, 1, &taken);
+  TakeRows(texts, 1, 1, &taken);
+  EXPECT_EQ(taken.Find("numbers")->values.tensor_content.data(),
+            numbers.values.tensor_content.data() + 8);
+  EXPECT_THAT(NumbersOf(*taken.Find("numbers")), ElementsAre(2));
+  EXPECT_EQ(taken.Find("texts")->values.strings[0].view(), "b");
+}
+
+TEST_F(ColumnRowsTest, WhatHasToBeDecodedRepeatedOrCheckedIsNotLaidOut) {
+  const std::string varints = Varints({1, 2});
+  EXPECT_FALSE(IsLaidOut(Numbers({2}, varints, 2), 2));
+  Column texts;
+  texts.dtype = DT_STRING;
+  texts.dims = {3};
+  texts.values.AddString(Bytes(std::string_view("the last one is repeated")));
+  EXPECT_FALSE(IsLaidOut(texts, 3));
+  const std::string flags("\2\1", 2);
+  Column bools;
+  bools.dtype = DT_BOOL;
+  bools.dims = {2};
+  bools.values.tensor_content = Bytes(flags);
+  EXPECT_FALSE(IsLaidOut(bools, 2));
 }
 
 TEST_F(ColumnRowsTest, RowsFollowOneAnother) {
