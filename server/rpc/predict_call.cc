@@ -51,7 +51,8 @@ Status WriteResponse(const ModelSpec& spec, int64_t version, const engine::Outpu
 
 }  // namespace
 
-// What a request is read into. Those that are done with are kept, so that decoding does not allocate.
+// What a request is read into. Those that are done with are kept, so that decoding does not
+// allocate.
 struct PredictCall::Scratch {
   ReceivedBytes received;
   DecodedRequest request;
