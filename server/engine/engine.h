@@ -91,6 +91,7 @@ struct RequestProfile {
   int64_t rows = 1;        // N: candidates, or Examples. As claimed: nothing is checked
   uint64_t group = 0;      // requests of one model and the same group may be joined; 0: with none
   bool divisible = false;  // Model::Divide() may make pieces of it
+  int64_t size = 0;        // what its time follows if not the rows: bytes of texts; 0: the rows
 };
 
 // One request of several that run together.

@@ -32,6 +32,28 @@ bool CanBeJoined(const tensorflow::SignatureDef& signature) {
          });
 }
 
+int64_t BytesOfStrings(const ColumnValues& values) {
+  int64_t bytes = 0;
+  for (const std::vector<Bytes>* const parts : {&values.messages, &values.strings}) {
+    for (const Bytes& part : *parts) bytes += static_cast<int64_t>(part.size());
+  }
+  return bytes;
+}
+
+// What reading the texts of a request is in proportion to. A text that is sent once, such as a
+// query, is read with every row; each text has a beginning and an end besides its own tokens.
+int64_t SizeOfTexts(const DecodedRequest& request, int64_t rows) {
+  constexpr double kMarks = 8;
+  constexpr double kMost = 1e15;
+  double size = 0;
+  for (const Column& column : request) {
+    if (column.dtype != DT_STRING || column.dims.empty()) continue;
+    const double times = column.dims[0] == 1 ? static_cast<double>(rows) : 1;
+    size += times * static_cast<double>(BytesOfStrings(column.values));
+  }
+  return size == 0 ? 0 : static_cast<int64_t>(std::min(size + kMarks * rows, kMost));
+}
+
 bool IsRefusalOfSingleThreadedExecutor(const absl::Status& status) {
   return absl::StrContains(status.message(), "Single-threaded executor does not support");
 }
@@ -270,6 +292,7 @@ RequestProfile TensorFlowModel::Profile(const DecodedRequest& request,
       request.Find(kRowToUser) != nullptr) {
     return profile;
   }
+  if ((*runner)->has_known_rows()) profile.size = SizeOfTexts(request, profile.rows);
   profile.divisible = profile.rows > 1 && (*runner)->CanBeDivided(rules, outputs);
   // What is said for all rows of a request need not hold for another's.
   const bool has_setting = std::any_of(request.begin(), request.end(),

@@ -62,6 +62,7 @@ class SignatureRunner {
   // From now on what rows answered is looked for in `known_rows`, which must outlive this runner:
   // the model's record says that none depends on the others. REQUIRES a signature without parts.
   void UseKnownRows(KnownRows* known_rows) { known_rows_ = known_rows; }
+  bool has_known_rows() const { return known_rows_ != nullptr; }
 
   // Where requests with different users run together because the operator asked for it, those that
   // send their users once run as `late` does: the same outputs within the export's tolerance, each

@@ -1,6 +1,9 @@
 #include "server/inference/predict_run.h"
 
+#include <time.h>
+
 #include <atomic>
+#include <cmath>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -20,6 +23,22 @@ RequestClass* ClassOf(const PredictMember& member) {
   return member.servable().request_class(member.request().model_spec().signature_name);
 }
 
+// How long a run has kept its thread busy: where it gives way, without what interrupted it.
+class BusyTime {
+ public:
+  Clock::duration Elapsed() const { return Now() - start_; }
+
+ private:
+  static Clock::duration Now() {
+    if (!WorkerPool::ThisThreadGivesWay()) return Clock::now().time_since_epoch();
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+  }
+
+  const Clock::duration start_ = Now();
+};
+
 // One request that was read, and what is known of it.
 struct Reading {
   PredictMember* member = nullptr;
@@ -32,6 +51,7 @@ struct Reading {
 engine::RequestProfile ProfileOf(const DecodedRequest& request, const Servable& servable) {
   engine::RequestProfile profile = servable.model().Profile(request, servable.batch_rules());
   profile.rows = std::clamp<int64_t>(profile.rows, 0, scheduling::JobProfile::kMaxRows);
+  if (profile.size == 0) profile.size = profile.rows;
   return profile;
 }
 
@@ -70,13 +90,14 @@ class DividedPredict {
   scheduling::Job* job() const { return reading_.member->job(); }
 
   void Run(int index, Clock::duration waited) {
-    const Clock::time_point start = Clock::now();
+    const BusyTime busy;
     const Status status = WithinMemory([&] {
       pieces_->Run(index);
       return OkStatus();
     });
     if (status.ok() && reading_.of != nullptr) {
-      reading_.of->cost().Observe(pieces_->rows(index), Clock::now() - start);
+      const double share = static_cast<double>(pieces_->rows(index)) / reading_.profile.rows;
+      reading_.of->cost().Observe(std::llround(share * reading_.profile.size), busy.Elapsed());
     }
     {
       const std::lock_guard<std::mutex> lock(mutex_);
@@ -150,7 +171,9 @@ bool RunInPieces(Reading* reading, Clock::duration cost, WorkerPool* workers) {
   const int64_t rows = reading->profile.rows;
   scheduling::PieceNeeds needs = workers->NeedsOf(cost);
   needs.max_rows = of.limits().max_piece_rows;
-  const int64_t piece = RowsPerPiece(rows, of.cost().line(), needs);
+  scheduling::CostEstimate::Line cost_of_rows = of.cost().line();
+  cost_of_rows.per_row *= static_cast<double>(reading->profile.size) / rows;
+  const int64_t piece = RowsPerPiece(rows, cost_of_rows, needs);
   if (piece >= rows) return false;
   const Clock::time_point start = Clock::now();
   PredictMember* const member = reading->member;
@@ -192,11 +215,12 @@ Status RunOne(const PredictMember& member, std::unique_ptr<engine::Outputs>* out
 void RunWhole(Reading reading) {
   PredictMember* const member = reading.member;
   const Clock::time_point start = Clock::now();
+  const BusyTime busy;
   std::unique_ptr<engine::Outputs> outputs;
   const Status status = WithinMemory([&] { return RunOne(*member, &outputs); });
   reading.stats.runtime = Clock::now() - start;
   if (status.ok() && reading.of != nullptr) {
-    reading.of->cost().Observe(reading.profile.rows, reading.stats.runtime);
+    reading.of->cost().Observe(reading.profile.size, busy.Elapsed());
   }
   reading.stats.run_requests = 1;
   reading.stats.run_rows = reading.profile.rows;
@@ -225,7 +249,7 @@ class WholeJob final : public scheduling::Job {
 };
 
 Clock::duration CostOf(const Reading& reading) {
-  return reading.of != nullptr ? reading.of->cost().Of(reading.profile.rows) : Clock::duration{};
+  return reading.of != nullptr ? reading.of->cost().Of(reading.profile.size) : Clock::duration{};
 }
 
 void RunAlone(Reading reading, WorkerPool* workers) {
@@ -304,7 +328,7 @@ void DescribePredict(const DecodedRequest& request, const Servable& servable,
   if (of == nullptr || !CheckRows(known, *of).ok()) return;
   profile->request_class = of;
   profile->group = known.group;
-  profile->cost = of->cost().Of(known.rows);
+  profile->cost = of->cost().Of(known.size);
   if (known.group != 0) profile->rows = known.rows;
 }
 

@@ -55,7 +55,8 @@ class FakeModel final : public engine::Model {
   }
   engine::RequestProfile Profile(const DecodedRequest& request,
                                  const engine::BatchRules&) const override {
-    return {request.column(0).dims.front(), /*group=*/1, divisible};
+    const int64_t rows = request.column(0).dims.front();
+    return {rows, /*group=*/1, divisible, size_of_row * rows};
   }
   std::unique_ptr<engine::Pieces> Divide(const DecodedRequest& request, const engine::BatchRules&,
                                          int64_t rows_per_piece) const override {
@@ -71,6 +72,7 @@ class FakeModel final : public engine::Model {
 
   std::chrono::microseconds time_per_row{0};
   bool divisible = true;
+  int64_t size_of_row = 0;  // its rows say how large a request is
   std::string no_memory_in;
   mutable std::atomic<int> pieces_run{0};
 
@@ -348,6 +350,43 @@ TEST_F(PredictRunTest, LearnsWhatPiecesCostFromTheRowsTheyHave) {
   RunPredict(&request, milliseconds(0), {}, &workers_);
   EXPECT_EQ(request.WaitUntilFinished().stats.piece_waits.size(), 3);
   EXPECT_GE(servable_->request_class("late")->cost().Of(1000), milliseconds(1000));
+}
+
+TEST_F(PredictRunTest, WhatARequestCostsFollowsItsSizeIfItSaysOne) {
+  model_->size_of_row = 100;
+  model_->time_per_row = milliseconds(1);
+  FakeRequest request(servable_, 20);
+  RunPredict(&request, milliseconds(0), {}, &workers_);
+  request.WaitUntilFinished();
+  EXPECT_GE(servable_->request_class("late")->cost().Of(2000), milliseconds(20));
+  EXPECT_LT(servable_->request_class("late")->cost().Of(20), milliseconds(20));
+}
+
+TEST_F(PredictRunTest, RowsOfAGreatSizeAreCutSmaller) {
+  Learn(std::chrono::microseconds(1));
+  model_->time_per_row = std::chrono::microseconds(1);
+  while (workers_.idle_workers() < 2) std::this_thread::yield();
+  FakeRequest small(servable_, 200), large(servable_, 200);
+  RunPredict(&small, milliseconds(0), {}, &workers_);
+  small.WaitUntilFinished();
+  EXPECT_EQ(model_->pieces_run, 0);
+  while (workers_.idle_workers() < 2) std::this_thread::yield();
+  model_->size_of_row = 100;  // 20 ms
+  RunPredict(&large, milliseconds(0), {}, &workers_);
+  EXPECT_GT(large.WaitUntilFinished().stats.piece_waits.size(), 1);
+}
+
+TEST_F(PredictRunTest, WhatInterruptsARequestThatGivesWayIsNotItsCost) {
+  model_->divisible = false;
+  Learn(std::chrono::microseconds(10));
+  const auto before = servable_->request_class("late")->cost().Of(1000);
+  model_->time_per_row = milliseconds(1);  // asleep
+  scheduling::WorkerPool workers(WithLongRequestsNice());
+  workers.NoteShortRequest();
+  FakeRequest request(servable_, 1000);
+  RunPredict(&request, milliseconds(0), {}, &workers);
+  request.WaitUntilFinished();
+  EXPECT_LE(servable_->request_class("late")->cost().Of(1000), before);
 }
 
 TEST_F(PredictRunTest, ARequestThatIsToBeFilledUpIsNotCutUnlessItHasTo) {

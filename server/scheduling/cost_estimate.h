@@ -9,10 +9,11 @@
 
 namespace colcast::scheduling {
 
-// A line, fixed + per_row * N, through what was observed. Requests of about the same size (between
-// two powers of two) count as one point of it, the moving average of their rows and times, so that
-// thousands of small requests do not drown out what few large ones say about the slope. Points
-// count by their relative error; those that nothing is observed of any more fade.
+// A line, fixed + per_row * N, through what was observed. Where the time follows something else
+// than rows, such as the bytes of texts, that is what is counted as rows. Requests of about the
+// same size (between two powers of two) count as one point of it, the moving average of their rows
+// and times, so that thousands of small requests do not drown out what few large ones say about the
+// slope. Points count by their relative error; those that nothing is observed of any more fade.
 //
 // All methods may be called from any thread.
 class CostEstimate {

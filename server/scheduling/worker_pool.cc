@@ -18,6 +18,8 @@ constexpr std::chrono::seconds kShortRequestsLast(1);
 // for: only other long ones wait for it, and what every piece repeats weighs less.
 constexpr int kLongerIfItGivesWay = 4;
 
+thread_local bool this_thread_gives_way = false;
+
 void NameThisThread(const std::string& name) {
   constexpr size_t kLongestName = 15;  // Linux's
   pthread_setname_np(pthread_self(), name.substr(0, kLongestName).c_str());
@@ -133,6 +135,8 @@ bool WorkerPool::GivesWay(Clock::duration cost) const {
   return options_.long_request_nice > 0 && cost > options_.longest_piece && ShortRequestsCome();
 }
 
+bool WorkerPool::ThisThreadGivesWay() { return this_thread_gives_way; }
+
 PieceNeeds WorkerPool::NeedsOf(Clock::duration cost) const {
   PieceNeeds needs;
   needs.idle_workers =
@@ -232,6 +236,7 @@ void WorkerPool::WaitForLongWork(std::unique_lock<std::mutex>* lock) {
 void WorkerPool::WorkOnLong(int number) {
   NameThisThread(options_.thread_name + "_long_" + std::to_string(number));
   LowerThisThreadsPriority(options_.long_request_nice);
+  this_thread_gives_way = true;
   std::vector<Taken> none;
   for (;;) {
     std::vector<Job*> expired;

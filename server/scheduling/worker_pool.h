@@ -71,6 +71,8 @@ class WorkerPool {
   // Whether something that takes so long is to run on a thread of lower priority now: short
   // requests ran in the last second.
   bool GivesWay(Clock::duration cost) const;
+  // Whether the calling thread is one of those of lower priority, of any pool.
+  static bool ThisThreadGivesWay();
   // What a request that a worker has taken, and that takes `cost`, is to be cut for now.
   PieceNeeds NeedsOf(Clock::duration cost) const;
   // From what on a request is a long one.
