@@ -2,8 +2,8 @@
 
 python -m tests.zoo.text.bench [--threads N] [--peers]     make bench-text
 
-Texts per second of CPU and of wall time; everything runs in one process, in turn. `--peers` needs
-`make setup-text`.
+First the server, whose CPU per text counts; then the graph in this process, beside the peers in
+theirs. Everything runs in turn. `--peers` needs `make setup-text`.
 """
 
 import argparse
@@ -16,8 +16,11 @@ from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
+from colcast.client import TextClient
 from colcast.client._encode import encode_predict_request
 from colcast.client._text_batches import strings
+from colcast.loadtest.process import ProcessMeter
+from colcast.server import ServerProcess
 from colcast.zoo.text import encoder, packed
 
 from .peer_environment import mixed_lengths, peers, published_model, written
@@ -25,6 +28,7 @@ from .peer_environment import mixed_lengths, peers, published_model, written
 BATCH = 32
 TEXTS = 512
 ALONE = 200
+ROUNDS = 3
 
 
 class PaddedEncoder(encoder.Encoder):
@@ -43,7 +47,7 @@ def session_run(version: Path, threads: int) -> Callable[[list[str]], object]:
     import tensorflow_text  # noqa: F401  the ops of the graph
 
     config = tf.compat.v1.ConfigProto(
-        intra_op_parallelism_threads=threads, inter_op_parallelism_threads=1
+        intra_op_parallelism_threads=threads, inter_op_parallelism_threads=-1
     )
     session = tf.compat.v1.Session(graph=tf.Graph(), config=config)
     with session.graph.as_default():
@@ -54,50 +58,76 @@ def session_run(version: Path, threads: int) -> Callable[[list[str]], object]:
     return lambda texts: run(texts, 256)
 
 
-def throughput(name: str, encode, texts: list[str], rounds: int = 3) -> dict:
+def throughput(name: str, encode, batches: list[list[str]], cpu_clock=time.process_time) -> dict:
     """The best of some rounds; the first one, which compiles, is not counted."""
-    batches = [texts[at : at + BATCH] for at in range(0, len(texts), BATCH)]
     best = {"who": name, "cpu": 0.0, "wall": 0.0}
-    for number in range(rounds + 1):
-        cpu, wall = time.process_time(), time.perf_counter()
+    texts = sum(map(len, batches))
+    for number in range(ROUNDS + 1):
+        cpu, wall = cpu_clock(), time.perf_counter()
         for batch in batches:
             encode(batch)
-        cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+        cpu, wall = cpu_clock() - cpu, time.perf_counter() - wall
         if number:
-            best["cpu"] = max(best["cpu"], len(texts) / cpu)
-            best["wall"] = max(best["wall"], len(texts) / wall)
+            best["cpu"] = max(best["cpu"], texts / cpu)
+            best["wall"] = max(best["wall"], texts / wall)
     return best
 
 
-def alone(name: str, encode, texts: list[str]) -> dict:
+def alone(name: str, encode, texts: list[str], cpu_clock=time.process_time) -> dict:
     """The medians of one text at a time."""
     times, cpus = [], []
     for number in range(2):
         for text in texts[:ALONE]:
-            wall, cpu = time.perf_counter(), time.process_time()
+            wall, cpu = time.perf_counter(), cpu_clock()
             encode([text])
             if number:
                 times.append(time.perf_counter() - wall)
-                cpus.append(time.process_time() - cpu)
+                cpus.append(cpu_clock() - cpu)
     medians = (1e3 * float(np.median(each)) for each in (times, cpus))
     return {"who": name, **dict(zip(("p50_ms", "cpu_p50_ms"), medians, strict=True))}
 
 
-def ours(texts: list[str], threads: int) -> list[dict]:
-    """Packed, as they come and by length; padded; one text."""
-    base_path = encoder.ensure()
-    run = session_run(base_path / "1", threads)
-    lines = [
-        throughput("colcast packed, as they come", run, texts),
-        throughput("colcast packed, by length", run, sorted(texts, key=len)),
+def batches_of(texts: list[str]) -> list[list[str]]:
+    return [texts[at : at + BATCH] for at in range(0, len(texts), BATCH)]
+
+
+def served(texts: list[str], threads: int, precision: str) -> list[dict]:
+    """Over gRPC: all texts in one call of the client, and one text; CPU is the server's."""
+    base_path = encoder.ensure(precision=precision)
+    flags = [
+        f"--num_workers={threads}",
+        "--item_state_bytes=0",
+    ]  # no answer is found instead of made
+    who = f"server, {precision}"
+    with (
+        ServerProcess("encoder", base_path, flags) as server,
+        TextClient(server.target, "encoder") as client,
+    ):
+        cpu_clock = ProcessMeter(server.pid).cpu_seconds
+        return [
+            throughput(f"{who}, all texts in one call", client.encode, [texts], cpu_clock),
+            alone(f"{who}, one text", client.encode, texts, cpu_clock),
+        ]
+
+
+def in_process(texts: list[str], threads: int, precision: str) -> list[dict]:
+    """The graph alone, as the peers are measured: batches as they come and by length; one text."""
+    run = session_run(encoder.ensure(precision=precision) / "1", threads)
+    who = f"graph, {precision}"
+    return [
+        throughput(f"{who}, as they come", run, batches_of(texts)),
+        throughput(f"{who}, by length", run, batches_of(sorted(texts, key=len))),
+        alone(f"{who}, one text", run, texts),
     ]
+
+
+def padded(texts: list[str], threads: int) -> dict:
+    """The same network on padded batches."""
     with tempfile.TemporaryDirectory() as folder:
         module = PaddedEncoder(encoder.weights.load(encoder.WORK_DIR))
         tf.saved_model.save(module, folder, signatures={"encode": module.encode})
-        padded = session_run(Path(folder), threads)
-    lines.append(throughput("the same padded, as they come", padded, texts))
-    lines.append(alone("colcast, one text", run, texts))
-    return lines
+        run = session_run(Path(folder), threads)
+    return throughput("graph, float32, padded, as they come", run, batches_of(texts))
 
 
 def query_once() -> str:
@@ -119,9 +149,9 @@ def show(lines: list[dict]) -> None:
     """A line of text each."""
     for line in lines:
         if "cpu" in line:
-            figures = f"{line['cpu']:8.0f} texts/s CPU {line['wall']:8.0f} texts/s"
+            figures = f"{1e3 / line['cpu']:8.2f} ms CPU per text {line['wall']:8.0f} texts/s"
         else:
-            figures = f"{line['cpu_p50_ms']:8.2f} ms CPU  {line['p50_ms']:8.2f} ms p50"
+            figures = f"{line['cpu_p50_ms']:8.2f} ms CPU per text {line['p50_ms']:8.2f} ms p50"
         print(f"{line['who']:50} {figures}", flush=True)
 
 
@@ -132,7 +162,10 @@ def main() -> None:
     args = parser.parse_args()
     texts = mixed_lengths(TEXTS)
     print(f"{args.threads} of {os.cpu_count()} threads, {TEXTS} texts, batches of {BATCH}")
-    show(ours(texts, args.threads))
+    for measure in (served, in_process):
+        for precision in encoder.PRECISIONS:
+            show(measure(texts, args.threads, precision))
+    show([padded(texts, args.threads)])
     if args.peers:
         with tempfile.TemporaryDirectory() as folder:
             file = written(texts, Path(folder) / "texts.json")
