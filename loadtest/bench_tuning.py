@@ -5,19 +5,21 @@ python -m colcast.loadtest.bench_tuning --models ncf,wide_deep
 Every request is cut in pieces of at most so many rows, which workers take by themselves: the static
 baselines of the paper (25 rows; the largest request over the cores) against climbing from small
 pieces up (Gupta et al., ISCA 2020, figures 9 and 10). Requests arrive by a Poisson process, their
-sizes have a heavy tail; targets are the paper's, half of it and half as much again.
+sizes have a heavy tail; targets are the paper's, half of it and half as much again. For the medium
+one the climb is repeated with log-normal sizes, and what it found is measured on the heavy tail.
 """
 
 import argparse
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 
 from colcast.cli.console import report_console
+from colcast.loadtest.charts import Line, line_chart, standalone
 from colcast.loadtest.climb import Knob, Setting, climb
 from colcast.loadtest.formats import NO_STORES, RequestData
 from colcast.loadtest.search import Sla
@@ -35,6 +37,7 @@ LOGNORMAL = "lognormal:40:0.9"
 STATIC_ROWS = 25
 _ROWS = (8, 16, 32, 64, 128, 256, 512, 1024)
 _TARGETS = {"low": 0.5, "medium": 1.0, "high": 1.5}
+_WITH_OTHER_SIZES = "medium"
 _BATCHING = """\
 max_batch_size {{ value: 100000 }}
 enable_large_batch_splitting {{ value: true }}
@@ -55,7 +58,8 @@ class Tuned:
       largest_over_cores: the same, in pieces of the largest request's rows over the cores.
       rows: per piece, as tuned.
       tuned: requests per second with those.
-      other_rows: per piece, as tuned for log-normal sizes.
+      curve: requests per second by rows per piece, as far as the climb went.
+      other_rows: per piece, as tuned for log-normal sizes; 0 where that was not measured.
       other: requests per second with those, on the sizes with a heavy tail.
     """
 
@@ -66,8 +70,9 @@ class Tuned:
     largest_over_cores: float
     rows: int
     tuned: float
-    other_rows: int
-    other: float
+    curve: Mapping[int, float]
+    other_rows: int = 0
+    other: float = 0.0
 
 
 def measured(name: str, target: str, folder: Path, options: SimpleNamespace) -> Tuned:
@@ -79,18 +84,22 @@ def measured(name: str, target: str, folder: Path, options: SimpleNamespace) -> 
     heavy = Load(
         prepared(model, ["late"], _requests(name, HEAVY_TAIL, options)), sla, options.seconds
     )
+    largest = max(request.rows for request in heavy.requests)
+    static = highest_rate(model, heavy, [_flag(STATIC_ROWS, folder)])
+    heavy = replace(heavy, start=max(heavy.start, static / 2))  # from where others search
+    over_cores = highest_rate(
+        model, heavy, [_flag(largest // len(os.sched_getaffinity(0)), folder)]
+    )
+    rows, tuned, curve = _climbed(model, heavy, folder)
+    line = Tuned(name, target, sla.milliseconds, static, over_cores, rows, tuned, curve)
+    if target != _WITH_OTHER_SIZES:
+        return line
     lognormal = replace(
         heavy, requests=prepared(model, ["late"], _requests(name, LOGNORMAL, options))
     )
-    largest = max(request.rows for request in heavy.requests)
-    static, over_cores = (
-        highest_rate(model, heavy, [_flag(rows, folder)])
-        for rows in (STATIC_ROWS, largest // len(os.sched_getaffinity(0)))
-    )
-    rows, tuned = _climbed(model, heavy, folder)
-    other_rows, _ = _climbed(model, lognormal, folder)
-    other = tuned if other_rows == rows else highest_rate(model, heavy, [_flag(other_rows, folder)])
-    return Tuned(name, target, sla.milliseconds, static, over_cores, rows, tuned, other_rows, other)
+    other_rows, _, _ = _climbed(model, lognormal, folder)
+    other = curve.get(other_rows) or highest_rate(model, heavy, [_flag(other_rows, folder)])
+    return replace(line, other_rows=other_rows, other=other)
 
 
 def _requests(name: str, sizes: str, options: SimpleNamespace) -> Sequence[RequestData]:
@@ -103,7 +112,8 @@ def _flag(rows: int, folder: Path) -> str:
     return f"--batching_parameters_file={file}"
 
 
-def _climbed(model: Model, load: Load, folder: Path) -> tuple[int, float]:
+def _climbed(model: Model, load: Load, folder: Path) -> tuple[int, float, dict[int, float]]:
+    """The best rows per piece, their rate, and the rates of all that were tried."""
     for rows in _ROWS:
         _flag(rows, folder)
     knob = Knob(
@@ -111,10 +121,31 @@ def _climbed(model: Model, load: Load, folder: Path) -> tuple[int, float]:
     )
 
     def measure(setting: Setting, floor: float) -> float:
-        return highest_rate(model, load, setting.flags, floor)
+        # The rate itself, where it is not above the floor, too: for the curve.
+        return highest_rate(model, replace(load, start=max(load.start, floor / 2)), setting.flags)
 
     found = climb([knob], [[knob.name]], measure)
-    return int(found.best.values[0]), found.figure
+    curve = {int(values[0]): rate for values, rate in found.tried.items()}
+    return int(found.best.values[0]), found.figure, curve
+
+
+def curves(lines: Sequence[Tuned]) -> str:
+    """Requests per second by rows per piece, a line per target, for one model: an SVG document."""
+    drawn = [
+        Line(
+            f"{line.target}, p95 {line.p95_ms:g} ms",
+            place,
+            [(_ROWS.index(rows), rate) for rows, rate in sorted(line.curve.items())],
+        )
+        for place, line in enumerate(lines)
+    ]
+    chart = line_chart(
+        drawn,
+        x_title=f"{lines[0].model}: rows per piece",
+        y_title="requests per second",
+        x_ticks=[(place, str(rows)) for place, rows in enumerate(_ROWS)],
+    )
+    return standalone(chart)
 
 
 def table(lines: Sequence[Tuned]) -> Table:
@@ -142,7 +173,7 @@ def table(lines: Sequence[Tuned]) -> Table:
             f"{line.tuned:,.0f}",
             f"{line.rows}",
             ", ".join(_times(line.tuned, other) for other in (line.static, best)),
-            f"{line.other:,.0f} ({line.other_rows})",
+            f"{line.other:,.0f} ({line.other_rows})" if line.other_rows else "",
         )
     return drawn
 
@@ -170,6 +201,8 @@ def main(argv: Sequence[str] | None = None) -> None:
                 console.print(table(lines[-1:]))
                 figures = json.dumps([asdict(line) for line in lines], indent=1)
                 (options.output / "tuning.json").write_text(figures)
+            of_model = [line for line in lines if line.model == name]
+            (options.output / f"tuning_{name}.svg").write_text(curves(of_model))
     console.print(table(lines))
 
 

@@ -16,7 +16,7 @@ PREDICT = "/tensorflow.serving.PredictionService/Predict"
 
 
 def line(static: float, largest_over_cores: float) -> Tuned:
-    return Tuned("ncf", "low", 5.0, static, largest_over_cores, 64, 90.0, 64, 90.0)
+    return Tuned("ncf", "low", 5.0, static, largest_over_cores, 64, 90.0, {32: 80.0, 64: 90.0})
 
 
 def test_small_pieces_refuse_no_request_that_waits(exported: Path, tmp_path: Path):
@@ -53,3 +53,5 @@ def test_figures_are_kept_where_a_later_model_fails(tmp_path: Path, monkeypatch)
         bench_tuning.main(options)
     (kept,) = json.loads((tmp_path / "new" / "tuning.json").read_text())
     assert np.isclose(kept["tuned"], 90)
+    assert kept["curve"] == {"32": 80.0, "64": 90.0}
+    assert (tmp_path / "new" / "tuning_ncf.svg").read_text().startswith("<svg")
