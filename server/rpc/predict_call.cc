@@ -1,5 +1,6 @@
 #include "server/rpc/predict_call.h"
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -22,8 +23,10 @@ constexpr size_t kMaxDescribedBytes = 4 << 20;
 // Others are decoded again by the worker that takes them.
 constexpr size_t kMaxKeptBytes = 64 << 10;
 
-// As many as are kept for later.
+// As many as are kept for later, and the messages that they held: what a message decodes to may
+// take many times as much, and stays with what it was decoded into.
 constexpr size_t kMaxSpare = 256;
+constexpr size_t kMaxSpareBytes = 16 << 20;
 
 // gRPC ends the process if it finds no memory for a slice.
 grpc::Slice MakeSlice(size_t size) {
@@ -56,6 +59,7 @@ Status WriteResponse(const ModelSpec& spec, int64_t version, const engine::Outpu
 struct PredictCall::Scratch {
   ReceivedBytes received;
   DecodedRequest request;
+  size_t most_bytes = 0;  // of a message so far
 };
 
 // Decoded requests change threads: the event loop fills what workers give back.
@@ -71,18 +75,24 @@ class PredictCall::Spare {
     if (spare_.empty()) return std::make_unique<Scratch>();
     std::unique_ptr<Scratch> scratch = std::move(spare_.back());
     spare_.pop_back();
+    bytes_ -= scratch->most_bytes;
     return scratch;
   }
 
   void GiveBack(std::unique_ptr<Scratch> scratch) {
     scratch->received.Release();
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (spare_.size() < kMaxSpare) spare_.push_back(std::move(scratch));
+    if (spare_.size() == kMaxSpare || scratch->most_bytes > kMaxSpareBytes - bytes_) return;
+    bytes_ += scratch->most_bytes;
+    spare_.push_back(std::move(scratch));
   }
 
  private:
+  Spare() { spare_.reserve(kMaxSpare); }  // giving back needs no memory
+
   std::mutex mutex_;
   std::vector<std::unique_ptr<Scratch>> spare_;
+  size_t bytes_ = 0;  // their most_bytes, at most kMaxSpareBytes
 };
 
 PredictCall::PredictCall(UnaryCall* call, const Backend& backend)
@@ -94,6 +104,7 @@ PredictCall::~PredictCall() {
 
 Status PredictCall::Decode() {
   scratch_ = Spare::Instance().Take();
+  scratch_->most_bytes = std::max(scratch_->most_bytes, WorkerCall::request().Length());
   if (Status status = scratch_->received.Read(WorkerCall::request()); !status.ok()) return status;
   return DecodePredictRequest(scratch_->received.bytes(), &scratch_->request,
                               backend().max_request_columns);
