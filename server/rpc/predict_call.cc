@@ -19,9 +19,10 @@ using scheduling::Clock;
 // Larger messages are not decoded before a worker takes them.
 constexpr size_t kMaxDescribedBytes = 4 << 20;
 
-// What a message of so many bytes decodes to is kept while it waits: at most about a megabyte.
-// Others are decoded again by the worker that takes them.
+// What a message of so many bytes and columns decodes to is kept while it waits: at most about a
+// megabyte. Others are decoded again by the worker that takes them.
 constexpr size_t kMaxKeptBytes = 64 << 10;
+constexpr size_t kMaxKeptColumns = 1024;
 
 // As many as are kept for later, and the messages that they held: what a message decodes to may
 // take many times as much, and stays with what it was decoded into.
@@ -65,9 +66,12 @@ struct PredictCall::Scratch {
 // Decoded requests change threads: the event loop fills what workers give back.
 class PredictCall::Spare {
  public:
-  static Spare& Instance() {
-    static Spare* const spare = new Spare;
-    return *spare;
+  // Those for messages of so many bytes. Apart, so that what waits never holds what a large one has
+  // left behind.
+  static Spare& For(size_t bytes) {
+    static Spare* const small = new Spare;
+    static Spare* const large = new Spare;
+    return bytes <= kMaxKeptBytes ? *small : *large;
   }
 
   std::unique_ptr<Scratch> Take() {
@@ -98,13 +102,16 @@ class PredictCall::Spare {
 PredictCall::PredictCall(UnaryCall* call, const Backend& backend)
     : WorkerCall("Predict", call, backend) {}
 
-PredictCall::~PredictCall() {
-  if (scratch_ != nullptr) Spare::Instance().GiveBack(std::move(scratch_));
+PredictCall::~PredictCall() { GiveBack(); }
+
+void PredictCall::GiveBack() {
+  if (scratch_ != nullptr) Spare::For(scratch_->most_bytes).GiveBack(std::move(scratch_));
 }
 
 Status PredictCall::Decode() {
-  scratch_ = Spare::Instance().Take();
-  scratch_->most_bytes = std::max(scratch_->most_bytes, WorkerCall::request().Length());
+  const size_t bytes = WorkerCall::request().Length();
+  scratch_ = Spare::For(bytes).Take();
+  scratch_->most_bytes = std::max(scratch_->most_bytes, bytes);
   if (Status status = scratch_->received.Read(WorkerCall::request()); !status.ok()) return status;
   return DecodePredictRequest(scratch_->received.bytes(), &scratch_->request,
                               backend().max_request_columns);
@@ -120,8 +127,9 @@ void PredictCall::Describe(scheduling::JobProfile* profile) {
     return read;
   });
   if (!status.ok()) *profile = {};
-  const bool is_kept = status.ok() && bytes <= kMaxKeptBytes;
-  if (!is_kept && scratch_ != nullptr) Spare::Instance().GiveBack(std::move(scratch_));
+  const bool is_kept =
+      status.ok() && bytes <= kMaxKeptBytes && scratch_->request.column_count() <= kMaxKeptColumns;
+  if (!is_kept) GiveBack();
 }
 
 void PredictCall::Run(Clock::duration waited, std::vector<scheduling::Taken>* companions) {

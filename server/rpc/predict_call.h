@@ -34,6 +34,7 @@ class PredictCall final : public WorkerCall, public inference::PredictMember {
   class Spare;
 
   Status Decode();
+  void GiveBack();
 
   std::unique_ptr<Scratch> scratch_;  // null until it is decoded
 };
