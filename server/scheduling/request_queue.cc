@@ -18,10 +18,10 @@ constexpr double kTimesAlone = 4;
 
 bool HasWaitedTooLong(Time since, Time deadline, Time now) { return now - since > deadline - now; }
 
-// How much later than it did a job arrived as if. Whatever takes an hour is last in any case, and
-// a time stays one.
+// How much later than it did a job arrived as if.
 Clock::duration Handicap(Clock::duration cost) {
-  return RequestQueue::kAgeing * std::min<Clock::duration>(cost, std::chrono::hours(1));
+  constexpr Clock::duration kLongest = RequestQueue::kLongestHandicap;
+  return RequestQueue::kAgeing * std::min(cost, kLongest / RequestQueue::kAgeing);
 }
 
 double Nanoseconds(Clock::duration time) {

@@ -4,8 +4,9 @@
 // A job that arrived at time t and is estimated to take c runs as if it had arrived at
 // t + kAgeing * c: before those that take longer, but after whatever has arrived kAgeing * c
 // earlier, or not at all later. So a job waits for no job that arrives more than kAgeing * c after
-// it, however many short ones there are. Jobs of one cost, and those of which nothing is known, run
-// in the order of arrival.
+// it, however many short ones there are, nor for one that arrives more than kLongestHandicap after
+// it: an estimate may be far off, as that of a signature whose first run compiled. Jobs of one
+// cost, and those of which nothing is known, run in the order of arrival.
 //
 // Once the first in line has waited longer than it has left, the newest runs first, a long one
 // again as if it were older: the old ones are those that would be answered too late anyway, and
@@ -19,6 +20,7 @@
 #ifndef COLCAST_SERVER_SCHEDULING_REQUEST_QUEUE_H_
 #define COLCAST_SERVER_SCHEDULING_REQUEST_QUEUE_H_
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -34,6 +36,7 @@ class RequestQueue {
  public:
   using Time = Clock::time_point;
   static constexpr int kAgeing = 8;
+  static constexpr Clock::duration kLongestHandicap = std::chrono::seconds(1);
 
   struct Options {
     int num_workers = 1;

@@ -135,6 +135,15 @@ TEST_F(RequestQueueTest, ALongRequestCountsAsOlderWhenTheNewestRunsFirst) {
   EXPECT_EQ(Take(26), "short");
 }
 
+TEST_F(RequestQueueTest, NobodyWaitsForWhatArrivesASecondLaterWhateverItsEstimateSays) {
+  Add("hours", {/*at=*/0, nullptr, 0, std::chrono::hours(2)});
+  Add("short", {/*at=*/900, nullptr, 0, milliseconds(1)});
+  Add("short, but later", {/*at=*/1100, nullptr, 0, milliseconds(1)});
+  EXPECT_EQ(Take(1100), "short");
+  EXPECT_EQ(Take(1100), "hours");
+  EXPECT_EQ(Take(1100), "short, but later");
+}
+
 TEST_F(RequestQueueTest, OverdueRequestsOfAnyCostRunNewestFirst) {
   std::mt19937 draw(1);
   std::multimap<int, std::string, std::greater<>> by_age;
