@@ -19,8 +19,8 @@ ABSL_FLAG(bool, enable_per_model_batching_parameters, false,
           "with --enable_batching: batching_params.pbtxt in a version's directory says how it is "
           "batched; a version without one is not. Threads are --batching_parameters_file's");
 ABSL_FLAG(bool, join_waiting_requests, true,
-          "without batching: requests that wait run together where the exporter has proved that "
-          "rows do not depend on each other (columnar_late); scores differ by rounding");
+          "without batching: requests that wait run together where rows are known not to depend on "
+          "each other (columnar_late, and signatures recorded as such); scores differ by rounding");
 ABSL_FLAG(double, max_piece_milliseconds, 2,
           "a request that is estimated to take longer is a long one; while short ones come it is "
           "divided into pieces of so long (four times as long with --long_request_nice)");
