@@ -12,7 +12,8 @@
 // With long_request_nice there are, beside the workers, as many threads of a lower priority for
 // long requests while short ones come: a short one finds an idle worker, which the kernel lets
 // interrupt them at once. A long request starts there when fewer than num_workers requests and
-// pieces run, or when it has waited for RequestQueue::kAgeing times what it takes.
+// pieces run, or when it has waited for RequestQueue::kAgeing times what it takes or for
+// RequestQueue::kLongestHandicap.
 #ifndef COLCAST_SERVER_SCHEDULING_WORKER_POOL_H_
 #define COLCAST_SERVER_SCHEDULING_WORKER_POOL_H_
 
