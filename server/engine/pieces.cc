@@ -50,14 +50,14 @@ absl::Status RequestPieces::Cut(const SignatureRunner::Received& received, const
   std::vector<const WireColumn*> to_lay_out;
   for (size_t i = 0; i < received.columns.size(); ++i) {
     const WireColumn& column = received.columns[i];
-    if (!column.dims().empty() && column.dims()[0] == rows_) {
+    const bool is_batched = runner_->inputs().inputs()[received.plan.positions[i]].batched();
+    if (is_batched && !column.dims().empty() && column.dims()[0] == rows_) {
       if (IsLaidOut(column.column(), column.count())) {
         by_row_.push_back(&column.column());
       } else {
         to_lay_out.push_back(&column);
       }
-    } else if (!has_user_states_ ||
-               runner_->inputs().inputs()[received.plan.positions[i]].batched()) {
+    } else if (!has_user_states_ || is_batched) {
       once_.push_back(&column.column());
     }
   }
