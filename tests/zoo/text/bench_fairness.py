@@ -1,6 +1,6 @@
 """One client with 10,000 texts beside 20 clients with one text each.
 
-python -m tests.zoo.text.bench_fairness -- --max_piece_milliseconds=20 --long_request_nice=10
+python -m tests.zoo.text.bench_fairness -- --max_piece_milliseconds=20 --long_request_nice=19
 
 The small clients' latency without the large one and beside it, in turn, and what the large one
 gets.
