@@ -220,6 +220,7 @@ void RunBatch(const SignatureRunner& runner, const BatchRules& rules, const Batc
     if (!runner.SelectOutputs(request.output_filter(), &planned.outputs).ok() ||
         !runner.Plan(request, &planned.received).ok() || !HasRows(runner, planned)) {
       runs.alone(members[i]);
+      planned.received = SignatureRunner::Received();  // it may be of any size
       continue;
     }
     const auto fits = [&](const Group& group) { return Fit(runner, rules, *group[0], planned); };
