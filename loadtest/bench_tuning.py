@@ -20,7 +20,6 @@ from types import SimpleNamespace
 
 from colcast.cli.console import report_console
 from colcast.loadtest.charts import Line, line_chart, standalone
-from colcast.loadtest.climb import Knob, Setting, climb
 from colcast.loadtest.formats import NO_STORES, RequestData
 from colcast.loadtest.search import Sla
 from colcast.loadtest.sizes import draw, parse_sizes
@@ -38,6 +37,7 @@ STATIC_ROWS = 25
 _ROWS = (8, 16, 32, 64, 128, 256, 512, 1024)
 _TARGETS = {"low": 0.5, "medium": 1.0, "high": 1.5}
 _WITH_OTHER_SIZES = "medium"
+_FALLEN = 0.95  # of the best rate so far
 _BATCHING = """\
 max_batch_size {{ value: 100000 }}
 enable_large_batch_splitting {{ value: true }}
@@ -92,7 +92,7 @@ def measured(name: str, target: str, folder: Path, options: SimpleNamespace) -> 
     )
     rows, tuned, curve = _climbed(model, heavy, folder)
     line = Tuned(name, target, sla.milliseconds, static, over_cores, rows, tuned, curve)
-    if target != _WITH_OTHER_SIZES:
+    if target != _WITH_OTHER_SIZES or name not in options.other_sizes.split(","):
         return line
     lognormal = replace(
         heavy, requests=prepared(model, ["late"], _requests(name, LOGNORMAL, options))
@@ -113,20 +113,22 @@ def _flag(rows: int, folder: Path) -> str:
 
 
 def _climbed(model: Model, load: Load, folder: Path) -> tuple[int, float, dict[int, float]]:
-    """The best rows per piece, their rate, and the rates of all that were tried."""
+    """From small pieces up until the rate falls: the best rows, their rate, and all that was tried.
+
+    One step down may be noise; two are a fall.
+    """
+    curve: dict[int, float] = {}
+    best = _ROWS[0]
+    fallen = 0
     for rows in _ROWS:
-        _flag(rows, folder)
-    knob = Knob(
-        "rows per piece", f"--batching_parameters_file={folder}/rows_{{}}.pbtxt", _ROWS, _ROWS[0]
-    )
-
-    def measure(setting: Setting, floor: float) -> float:
-        # The rate itself, where it is not above the floor, too: for the curve.
-        return highest_rate(model, replace(load, start=max(load.start, floor / 2)), setting.flags)
-
-    found = climb([knob], [[knob.name]], measure)
-    curve = {int(values[0]): rate for values, rate in found.tried.items()}
-    return int(found.best.values[0]), found.figure, curve
+        start = max(load.start, curve.get(best, 0.0) / 2)
+        curve[rows] = highest_rate(model, replace(load, start=start), [_flag(rows, folder)])
+        if curve[rows] > curve[best]:
+            best = rows
+        fallen = fallen + 1 if curve[rows] < _FALLEN * curve[best] else 0
+        if fallen == 2:
+            break
+    return best, curve[best], curve
 
 
 def curves(lines: Sequence[Tuned]) -> str:
@@ -187,6 +189,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--models", default=",".join(PAPERS), help="of the zoo's paper models")
     parser.add_argument("--targets", default=",".join(_TARGETS))
+    parser.add_argument(
+        "--other-sizes", default=",".join(PAPERS), help="models for which they are tried"
+    )
     parser.add_argument("--seconds", type=float, default=2.0, help="of a window")
     parser.add_argument("--distinct", type=int, default=100, help="different requests")
     parser.add_argument("--output", type=Path, default=Path("build/bench"))

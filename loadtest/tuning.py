@@ -29,7 +29,8 @@ from colcast.loadtest.traffic import Traffic
 from colcast.server import ServerProcess
 from rich.console import Console
 
-_WARM_UP_CALLS = 100
+_WARM_UP_RATE = 100.0  # per second
+_WARM_UP_ROUNDS = 2  # of as many calls as there are different requests
 _OFFLOAD_STEPS = 8
 _PIECE_MILLISECONDS = (0.5, 1, 2, 4, 8, 16, 1000)  # the last: no request is divided
 _FILES = ("server.flags", "tune.json", "tune.svg")
@@ -155,7 +156,10 @@ def highest_rate(
             schedule = poisson(rate, load.seconds, len(load.requests), load.seed + number)
             return loop.run(load.requests, schedule)
 
-        loop.run(load.requests, poisson(load.start, _WARM_UP_CALLS / load.start, 1, load.seed))
+        # Of all sizes: TensorFlow prepares for each that it meets.
+        count = len(load.requests)
+        warm_up = poisson(_WARM_UP_RATE, _WARM_UP_ROUNDS * count / _WARM_UP_RATE, count, load.seed)
+        loop.run(load.requests, warm_up)
         return find_max(
             window,
             load.sla,

@@ -1,6 +1,7 @@
 """Rows per piece, tuned: the server's settings, the table and the file with the figures."""
 
 import json
+import re
 from pathlib import Path
 
 import grpc
@@ -10,6 +11,8 @@ from colcast.client import RankingClient
 from colcast.loadtest import bench_tuning
 from colcast.loadtest.bench_tuning import Tuned, table
 from colcast.loadtest.generated import generated
+from colcast.loadtest.search import Sla
+from colcast.loadtest.tuning import Load, Model
 from colcast.server import ServerProcess
 
 PREDICT = "/tensorflow.serving.PredictionService/Predict"
@@ -39,6 +42,24 @@ def test_small_pieces_refuse_no_request_that_waits(exported: Path, tmp_path: Pat
 def test_a_baseline_that_bears_no_load_has_no_ratio(static, over_cores, gain):
     (gains,) = (column for column in table([line(static, over_cores)]).columns[-2:-1])
     assert list(gains.cells) == [gain]
+
+
+@pytest.mark.parametrize(
+    ("rates", "best", "tried"),
+    [
+        ({8: 50, 16: 80, 32: 100, 64: 90, 128: 90, 256: 1000}, 32, [8, 16, 32, 64, 128]),
+        ({8: 50, 16: 40, 32: 60, 64: 61, 128: 20, 256: 10}, 64, [8, 16, 32, 64, 128, 256]),
+    ],
+    ids=["two steps down end it", "one may be noise"],
+)
+def test_pieces_grow_until_the_rate_falls(rates, best, tried, tmp_path: Path, monkeypatch):
+    def highest_rate(_model, _load, flags) -> float:
+        return rates[int(re.search(r"rows_(\d+)", flags[0])[1])]
+
+    monkeypatch.setattr(bench_tuning, "highest_rate", highest_rate)
+    load = Load(requests=(), sla=Sla(95, 10.0))
+    found = bench_tuning._climbed(Model("any", tmp_path), load, tmp_path)
+    assert found == (best, rates[best], {rows: rates[rows] for rows in tried})
 
 
 def test_figures_are_kept_where_a_later_model_fails(tmp_path: Path, monkeypatch):
