@@ -152,8 +152,8 @@ Status Join(const SignatureRunner& runner, const Group& group, int64_t added_row
     }
     const PadWith pad =
         HasLengths(runner.inputs(), inputs[i]) ? PadWith::kZeros : PadWith::kFirstValue;
-    if (Status status = JoinRows(inputs[i].alias, blocks, pad, request); !status.ok())
-      return status;
+    const Status status = JoinRows(inputs[i].alias, blocks, pad, request);
+    if (!status.ok()) return status;
   }
   if (runner.has_users()) AddRowToUser(group, added_rows, request);
   return OkStatus();

@@ -1,11 +1,10 @@
 #include "server/engine/known_rows.h"
 
 #include <algorithm>
-#include <cstring>
+#include <utility>
+#include <vector>
 
 #include "server/engine/wire_column.h"
-#include "server/states/key.h"
-#include "server/states/store.h"
 
 namespace colcast::engine {
 namespace {
@@ -32,49 +31,22 @@ KnownRows::KnownRows(const SignatureRunner* runner, const StateMemories& memorie
 
 bool KnownRows::Run(const SignatureInputs::Scratch& plan, const std::vector<int>& outputs,
                     RunResult* result) {
-  states::Store& store = part_.store();
   const int64_t count = plan.plan.rows;
-  if (count == 0 || !store.on() || !part_.runner().RowsHaveOneShape(outputs)) return false;
-  if (!store.prospects().Look()) {
-    store.counters().Add(&states::Counters::not_looked, count);
-    return false;
-  }
+  if (count == 0 || !part_.store().on() || !part_.runner().RowsHaveOneShape(outputs)) return false;
   thread_local Part::Rows rows;
   part_.Begin(count, &rows);
   rows.outputs = &outputs;
   for (size_t i = 0; i < rows.columns.size(); ++i) {
     rows.columns[i] = static_cast<const WireColumn*>(plan.sources[i]);
   }
-  const bool done = MakeKeys(&rows) && RunMissing(&rows, result);
+  bool gain = false;
+  std::vector<tensorflow::Tensor> tensors;
+  const bool done = part_.LookFor(&rows, &gain) && gain &&
+                    part_.Complete(&rows, /*claim=*/nullptr, &tensors).ok();
   rows.columns.clear();  // neither the message nor what was found outlives the request
   rows.found.clear();
-  return done;
-}
-
-// What was computed for other outputs is no answer.
-bool KnownRows::MakeKeys(Part::Rows* rows) {
-  if (!part_.MakeKeys(rows)) return false;
-  const std::vector<int>& outputs = *rows->outputs;
-  if (outputs == part_.runner().all_outputs()) return true;
-  std::vector<uint8_t> bytes(sizeof(states::Key));
-  const auto* const numbers = reinterpret_cast<const uint8_t*>(outputs.data());
-  bytes.insert(bytes.end(), numbers, numbers + outputs.size() * sizeof(int));
-  for (states::Key& key : rows->keys) {
-    std::memcpy(bytes.data(), &key, sizeof(key));
-    key = part_.store().hash()(bytes.data(), bytes.size());
-  }
-  return true;
-}
-
-bool KnownRows::RunMissing(Part::Rows* rows, RunResult* result) {
-  size_t num_found = 0;
-  if (!part_.Find(rows, &num_found)) return false;
-  const bool good = part_.store().prospects().good();
-  if (!good && num_found == 0) return false;
-  if (!good) rows->keys.clear();  // without a key nothing is kept
-  std::vector<tensorflow::Tensor> tensors;
-  if (!part_.Complete(rows, nullptr, &tensors).ok()) return false;
-  part_.runner().NoRows(*rows->outputs, result);  // their names
+  if (!done) return false;
+  part_.runner().NoRows(outputs, result);  // their names
   result->tensors = std::move(tensors);
   return true;
 }

@@ -29,9 +29,6 @@ class KnownRows {
   states::StoreStats stats() const { return part_.stats(); }
 
  private:
-  bool MakeKeys(Part::Rows* rows);
-  bool RunMissing(Part::Rows* rows, RunResult* result);
-
   Part part_;
 };
 

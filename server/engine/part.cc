@@ -1,5 +1,6 @@
 #include "server/engine/part.h"
 
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -61,7 +62,20 @@ bool Part::MakeKeys(Rows* rows) const {
     }
   }
   rows->row_keys.Finish(&rows->keys);
+  if (rows->outputs != nullptr && *rows->outputs != runner_->all_outputs()) AddOutputs(rows);
   return true;
+}
+
+// Makes the keys those of the states of these outputs.
+void Part::AddOutputs(Rows* rows) const {
+  const std::vector<int>& outputs = *rows->outputs;
+  std::vector<uint8_t> bytes(sizeof(states::Key));
+  const auto* const numbers = reinterpret_cast<const uint8_t*>(outputs.data());
+  bytes.insert(bytes.end(), numbers, numbers + outputs.size() * sizeof(int));
+  for (states::Key& key : rows->keys) {
+    std::memcpy(bytes.data(), &key, sizeof(key));
+    key = store_.hash()(bytes.data(), bytes.size());
+  }
 }
 
 // Null where the column has none, or none that fit it, so that every value counts.
@@ -82,6 +96,20 @@ bool Part::Find(Rows* rows, size_t* num_found) {
   if (rows->keys.empty() && !MakeKeys(rows)) return false;
   rows->num_ended = store_.num_ended();
   *num_found = store_.FindAll(rows->keys, &rows->found);
+  return true;
+}
+
+bool Part::LookFor(Rows* rows, bool* gain) {
+  if (!store_.on() || !store_.prospects().Look()) {
+    rows->keys.clear();
+    store_.counters().Add(&states::Counters::not_looked, rows->count);
+    return true;
+  }
+  size_t num_found = 0;
+  if (!Find(rows, &num_found)) return false;
+  const bool good = store_.prospects().good();
+  *gain |= num_found > 0 || good;
+  if (!good) rows->keys.clear();  // without a key nothing is kept
   return true;
 }
 

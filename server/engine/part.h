@@ -29,7 +29,7 @@ class Part {
     // The rows whose states are wanted, rising; empty: all.
     std::vector<int64_t> wanted;
 
-    // The outputs that make a state, rising; null: all. Keys say nothing of them.
+    // The outputs that make a state, rising; null: all. What was computed for others is not found.
     const std::vector<int>* outputs = nullptr;
 
     // Filled by Find() and FindOne(). The states of rows without keys are computed and not kept.
@@ -67,7 +67,12 @@ class Part {
   // False if a value is malformed; then there are no keys. REQUIRES store().on().
   bool Find(Rows* rows, size_t* num_found);
 
-  // The same for a single row, which `claim` may be held for afterwards; null: it is not wanted.
+  // Looks all rows up unless that has been given up. False if a value is malformed; then there are
+  // no keys. `*gain` becomes true if one was found or what is made is worth keeping; what is not
+  // has no keys afterwards.
+  bool LookFor(Rows* rows, bool* gain);
+
+  // As Find() for a single row, which `claim` may be held for afterwards; null: it is not wanted.
   bool FindOne(Rows* rows, states::Store::Claim* claim);
 
   // Sets `*states` to the side's states, a row for each row wanted: those found, and those of the
@@ -80,6 +85,7 @@ class Part {
 
  private:
   void CollectMissing(Rows* rows) const;
+  void AddOutputs(Rows* rows) const;
   const int64_t* ReadLengths(size_t input, Rows* rows) const;
   absl::Status Compute(Rows* rows, std::vector<tensorflow::Tensor>* made);
   absl::Status ComputeAndKeep(Rows* rows, states::Store::Claim* claim,

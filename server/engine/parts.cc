@@ -203,22 +203,7 @@ bool Parts::FindStates(Part::Rows* user, Part::Rows* item, Store::Claim* claim) 
   } else {
     user->keys.clear();
   }
-  return FindItems(item, &gain) && gain;
-}
-
-bool Parts::FindItems(Part::Rows* item, bool* gain) {
-  Store& items = item_.store();
-  if (!items.on() || !items.prospects().Look()) {
-    item->keys.clear();
-    items.counters().Add(&states::Counters::not_looked, item->count);
-    return true;
-  }
-  size_t num_found = 0;
-  if (!item_.Find(item, &num_found)) return false;
-  const bool good = items.prospects().good();
-  *gain |= num_found > 0 || good;
-  if (!good) item->keys.clear();  // without a key nothing is kept
-  return true;
+  return item_.LookFor(item, &gain) && gain;
 }
 
 bool Parts::IsPrefetch(absl::Span<const ReceivedInput> received,
@@ -289,7 +274,7 @@ absl::Status Parts::ItemStates(const Batch& batch, std::vector<Tensor>* states) 
   SetColumns(item_inputs_, batch.columns, &item);
   bool gain = false;
   // What is malformed has no keys; the run says what it is.
-  FindItems(&item, &gain);
+  item_.LookFor(&item, &gain);
   absl::Status status = item_.Complete(&item, nullptr, states);
   Release(&item);
   return status;

@@ -104,9 +104,6 @@ class Parts {
                        states::Store::Claim* claim, Part::Rows* user, Part::Rows* item,
                        RunResult* result);
   bool FindStates(Part::Rows* user, Part::Rows* item, states::Store::Claim* claim);
-  // Looks for items unless that has been given up. False if a value is malformed; `*gain` becomes
-  // true if one was found or what is made is worth keeping.
-  bool FindItems(Part::Rows* item, bool* gain);
   absl::Status ItemStates(const Batch& batch, std::vector<tensorflow::Tensor>* states);
 
   const SignatureRunner* const late_;
