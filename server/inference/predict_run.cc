@@ -44,6 +44,7 @@ struct Reading {
   PredictMember* member = nullptr;
   RequestClass* of = nullptr;  // null if the model has no such signature
   engine::RequestProfile profile;
+  Clock::duration cost{};  // as estimated; zero if nothing is known
   PredictStats stats;
 };
 
@@ -72,7 +73,9 @@ bool Read(PredictMember* member, Clock::duration waited, Reading* reading) {
     if (!read.ok()) return read;
     reading->of = ClassOf(*member);
     reading->profile = ProfileOf(member->request(), member->servable());
-    return reading->of != nullptr ? CheckRows(reading->profile, *reading->of) : OkStatus();
+    if (reading->of == nullptr) return OkStatus();
+    reading->cost = reading->of->cost().Of(reading->profile.size);
+    return CheckRows(reading->profile, *reading->of);
   });
   if (!status.ok()) member->Finish(status, nullptr, reading->stats);
   return status.ok();
@@ -166,7 +169,8 @@ class PieceJob final : public scheduling::Job {
 };
 
 // False if the request is not to be cut; nothing has happened then.
-bool RunInPieces(Reading* reading, Clock::duration cost, WorkerPool* workers) {
+bool RunInPieces(Reading* reading, WorkerPool* workers) {
+  const Clock::duration cost = reading->cost;
   RequestClass& of = *reading->of;
   const int64_t rows = reading->profile.rows;
   scheduling::PieceNeeds needs = workers->NeedsOf(cost);
@@ -248,16 +252,12 @@ class WholeJob final : public scheduling::Job {
   Reading reading_;
 };
 
-Clock::duration CostOf(const Reading& reading) {
-  return reading.of != nullptr ? reading.of->cost().Of(reading.profile.size) : Clock::duration{};
-}
-
 void RunAlone(Reading reading, WorkerPool* workers) {
-  const Clock::duration cost = CostOf(reading);
+  const Clock::duration cost = reading.cost;
   if (reading.of != nullptr) {
     reading.stats.long_lane = cost > workers->longest_piece();
     if (!reading.stats.long_lane) workers->NoteShortRequest();
-    if (MayBeCut(reading) && RunInPieces(&reading, cost, workers)) return;
+    if (MayBeCut(reading) && RunInPieces(&reading, workers)) return;
   }
   if (workers->GivesWay(cost)) {
     const Clock::time_point since = Clock::now() - reading.stats.waited;
@@ -270,7 +270,7 @@ void RunAlone(Reading reading, WorkerPool* workers) {
 // Those that are to give way to short requests do not run with them.
 void RunThoseThatGiveWay(std::vector<Reading>* readings, WorkerPool* workers) {
   for (size_t i = 0; i < readings->size() && readings->size() > 1;) {
-    if (!workers->GivesWay(CostOf((*readings)[i]))) {
+    if (!workers->GivesWay((*readings)[i].cost)) {
       ++i;
       continue;
     }
@@ -289,7 +289,7 @@ void RunTogether(std::vector<Reading>* readings, WorkerPool* workers) {
   for (size_t i = 0; i < members.size(); ++i) {
     members[i].request = &(*readings)[i].member->request();
     rows += (*readings)[i].profile.rows;
-    const Clock::duration cost = CostOf((*readings)[i]);
+    const Clock::duration cost = (*readings)[i].cost;
     if (cost <= workers->longest_piece()) workers->NoteShortRequest();
     alone += cost;
   }

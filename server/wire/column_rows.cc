@@ -40,10 +40,6 @@ class ViewWriter final : public StringVisitor {
 
 Status WriteElements(const Column& column, int64_t elements, uint8_t* out) {
   if (column.dtype != DT_STRING) return CopyValues(column, elements, out);
-  if (elements > 0 && IsLaidOut(column, elements)) {
-    std::memcpy(out, column.values.strings.data(), elements * sizeof(Bytes));
-    return OkStatus();
-  }
   ViewWriter writer(out);
   return VisitStrings(column, elements, &writer);
 }
