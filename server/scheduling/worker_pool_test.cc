@@ -138,6 +138,18 @@ class WorkerPoolTest : public testing::Test {
     options.now = [this] { return now_.load(); };
     pool_ = std::make_unique<WorkerPool>(options);
   }
+  // Requests may have to wait for company even if a worker is idle.
+  void StartWithCompany() {
+    WorkerPool::Options options;
+    options.describe_all = true;
+    pool_ = std::make_unique<WorkerPool>(options);
+  }
+  static BatchLimits FullRunsOnly() {
+    BatchLimits limits;
+    limits.timeout = std::chrono::hours(1);
+    limits.max_rows = 20;
+    return limits;
+  }
   void Block() {
     std::promise<void> started;
     pool_->Submit(new BlockingJob(&started, release_.get_future().share()));
@@ -317,6 +329,15 @@ class ParsedJob final : public SignatureJob {
   std::function<bool(Job*, Clock::duration)> again_;
 };
 
+// One that is expected to wait once more, or not.
+Job* Parsed(WorkerPool* pool, RequestClass* of, Journal* journal, bool waits_again) {
+  return new ParsedJob(of, journal, [=](Job* job, Clock::duration waited) {
+    const bool again = pool->SubmitAgain(job, waited);
+    EXPECT_EQ(again, waits_again);
+    return again;
+  });
+}
+
 TEST_F(WorkerPoolTest, WhatWaitsOnceMoreKeepsItsPlaceInAQueueThatHasFilledUp) {
   Start(1);
   Block();
@@ -347,27 +368,14 @@ TEST_F(WorkerPoolTest, WhatMayNotJoinAndWhatIsAloneDoesNotWaitOnceMore) {
   }));
   release_.set_value();
   journal_.WaitFor(2);
-  pool_->Submit(new ParsedJob(&of, &journal_, [&](Job* job, Clock::duration waited) {
-    const bool again = pool_->SubmitAgain(job, waited);
-    EXPECT_FALSE(again);
-    return again;
-  }));
+  pool_->Submit(Parsed(pool_.get(), &of, &journal_, /*waits_again=*/false));
   EXPECT_THAT(journal_.WaitFor(3), ElementsAre("ran parsed", "ran later", "ran parsed"));
 }
 
 TEST_F(WorkerPoolTest, WhatIsKnownOnceItIsTakenWaitsForCompanyToo) {
-  WorkerPool::Options options;
-  options.describe_all = true;
-  pool_ = std::make_unique<WorkerPool>(options);
-  BatchLimits limits;
-  limits.timeout = std::chrono::hours(1);
-  limits.max_rows = 20;
-  RequestClass of(limits);
-  pool_->Submit(new ParsedJob(&of, &journal_, [&](Job* job, Clock::duration waited) {
-    const bool again = pool_->SubmitAgain(job, waited);
-    EXPECT_TRUE(again);
-    return again;
-  }));
+  StartWithCompany();
+  RequestClass of(FullRunsOnly());
+  pool_->Submit(Parsed(pool_.get(), &of, &journal_, /*waits_again=*/true));
   pool_->Submit(new SignatureJob("company", &of, &journal_));
   EXPECT_THAT(journal_.WaitFor(1),
               ElementsAre(AnyOf("ran parsed + company", "ran company + parsed")));
@@ -472,9 +480,7 @@ TEST_F(WorkerPoolTest, LongRequestsThatWaitAreDroppedWhenTheyExpireAndAtTheEnd) 
 }
 
 TEST_F(WorkerPoolTest, AnIdleWorkerWaitsForCompanyAsLongAsItsTimeoutSays) {
-  WorkerPool::Options options;
-  options.describe_all = true;
-  pool_ = std::make_unique<WorkerPool>(options);
+  StartWithCompany();
   BatchLimits limits;
   limits.timeout = milliseconds(5);
   RequestClass of(limits);
@@ -483,13 +489,8 @@ TEST_F(WorkerPoolTest, AnIdleWorkerWaitsForCompanyAsLongAsItsTimeoutSays) {
 }
 
 TEST_F(WorkerPoolTest, CompanyThatFillsTheRunEndsTheWait) {
-  WorkerPool::Options options;
-  options.describe_all = true;
-  pool_ = std::make_unique<WorkerPool>(options);
-  BatchLimits limits;
-  limits.timeout = std::chrono::hours(1);
-  limits.max_rows = 20;
-  RequestClass of(limits);
+  StartWithCompany();
+  RequestClass of(FullRunsOnly());
   pool_->Submit(new SignatureJob("a", &of, &journal_));
   pool_->Submit(new SignatureJob("b", &of, &journal_));
   EXPECT_THAT(journal_.WaitFor(1), ElementsAre("ran a + b"));

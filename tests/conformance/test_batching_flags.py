@@ -162,6 +162,28 @@ def test_lists_of_different_widths_are_answered_with_padding_and_without(
             np.testing.assert_allclose(scores(call), right(request), rtol=1e-5)
 
 
+@contextmanager
+def counting(counter: Any, folder: Path, parameters: str) -> Iterator[Callable[[Any], Any]]:
+    """A batching server of a module; sends it its input `x`: the call, under way."""
+    tf.saved_model.save(counter, str(folder / "counter" / "1"), signatures=counter.count)
+    file = folder / "batching.pbtxt"
+    file.write_text(parameters)
+    flags = ["--enable_batching", f"--batching_parameters_file={file}"]
+    with (
+        ServerProcess("counter", folder / "counter", flags) as server,
+        grpc.insecure_channel(server.target) as channel,
+    ):
+        stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
+
+        def send(x: Any) -> Any:
+            request = predict_pb2.PredictRequest()
+            request.model_spec.name = "counter"
+            request.inputs["x"].CopyFrom(tf.make_tensor_proto(x))
+            return stub.Predict.future(request, timeout=60)
+
+        yield send
+
+
 class WidthCounter(tf.Module):  # type: ignore[misc]
     """Tells every row how many rows ran with it, and how wide they were."""
 
@@ -181,22 +203,8 @@ class WidthCounter(tf.Module):  # type: ignore[misc]
 def test_only_padding_changes_the_shapes_that_the_model_sees(
     native: None, tmp_path: Path, pad: str, found: list[tuple[list[int], list[int]]]
 ) -> None:
-    counter = WidthCounter()
-    tf.saved_model.save(counter, str(tmp_path / "counter" / "1"), signatures=counter.count)
-    file = tmp_path / "batching.pbtxt"
-    file.write_text(f"max_batch_size {{ value: 2 }} {NEVER} {pad}")
-    flags = ["--enable_batching", f"--batching_parameters_file={file}"]
-    with (
-        ServerProcess("counter", tmp_path / "counter", flags) as server,
-        grpc.insecure_channel(server.target) as channel,
-    ):
-        stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
-        calls = []
-        for width in (3, 5):
-            request = predict_pb2.PredictRequest()
-            request.model_spec.name = "counter"
-            request.inputs["x"].CopyFrom(tf.make_tensor_proto(np.zeros((1, width), np.float32)))
-            calls.append(stub.Predict.future(request, timeout=60))
+    with counting(WidthCounter(), tmp_path, f"max_batch_size {{ value: 2 }} {NEVER} {pad}") as send:
+        calls = [send(np.zeros((1, width), np.float32)) for width in (3, 5)]
         answers = [call.result().outputs for call in calls]
         for outputs, (rows, widths) in zip(answers, found, strict=True):
             assert tf.make_ndarray(outputs["rows"]).tolist() == rows
@@ -225,21 +233,10 @@ SPLIT = "enable_large_batch_splitting { value: true } max_execution_batch_size {
 def test_runs_are_filled_up_to_an_allowed_size(
     native: None, tmp_path: Path, parameters: str, cases: list[tuple[int, list[int]]]
 ) -> None:
-    counter = RowCounter()
-    tf.saved_model.save(counter, str(tmp_path / "counter" / "1"), signatures=counter.count)
-    file = tmp_path / "batching.pbtxt"
-    file.write_text(f"{parameters} allowed_batch_sizes: 4 allowed_batch_sizes: 8")
-    flags = ["--enable_batching", f"--batching_parameters_file={file}"]
-    with (
-        ServerProcess("counter", tmp_path / "counter", flags) as server,
-        grpc.insecure_channel(server.target) as channel,
-    ):
-        stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
+    parameters += " allowed_batch_sizes: 4 allowed_batch_sizes: 8"
+    with counting(RowCounter(), tmp_path, parameters) as send:
         for rows, runs in cases:
-            request = predict_pb2.PredictRequest()
-            request.model_spec.name = "counter"
-            request.inputs["x"].CopyFrom(tf.make_tensor_proto(np.zeros(rows, np.float32)))
-            response = stub.Predict(request, timeout=60)
+            response = send(np.zeros(rows, np.float32)).result()
             expected = [run for run in runs for _ in range(run)]
             assert tf.make_ndarray(response.outputs["rows"]).tolist() == expected[:rows]
 

@@ -1,8 +1,6 @@
 """Estimators, on both roads: converted, and exported with columnar inputs in the first place."""
 
 import json
-import os
-import subprocess
 from pathlib import Path
 
 import grpc
@@ -21,28 +19,21 @@ from tensorflow_serving.apis import (
     regression_pb2,
 )
 
+from .. import tensorflow_2_15
 from .example_apis import CLASSIFY, REGRESS, answers
 
-ROOT = Path(__file__).parents[2]
-PYTHON = ROOT / ".venv-estimator" / "bin" / "python"
 NAMES = ["dnn", "linear", "combined", "old_dnn"]
 
 pytestmark = pytest.mark.skipif(
-    not PYTHON.exists(), reason="Estimators need TensorFlow 2.15: make setup-estimator"
+    tensorflow_2_15.package("tensorflow") is None,
+    reason="Estimators need TensorFlow 2.15: make setup-estimator",
 )
-
-
-def in_tensorflow_2_15(*arguments: object) -> None:
-    command = [str(PYTHON), str(ROOT / "tests" / "export" / "estimators.py"), *map(str, arguments)]
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
 
 
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("estimators")
-    in_tensorflow_2_15(folder)
+    tensorflow_2_15.run("export/estimators.py", folder)
     return folder
 
 
@@ -188,7 +179,12 @@ def test_examples_read_as_columns_get_the_same_answers(trained, tmp_path, name):
 
 
 def test_converted_models_load_and_score_where_they_came_from(converted, tmp_path):
-    in_tensorflow_2_15("score", tmp_path / "scores.json", *(converted / name for name in NAMES))
+    tensorflow_2_15.run(
+        "export/estimators.py",
+        "score",
+        tmp_path / "scores.json",
+        *(converted / name for name in NAMES),
+    )
     found = json.loads((tmp_path / "scores.json").read_text())
     for name in NAMES:
         signatures = tf.saved_model.load(str(converted / name / "converted" / "1")).signatures

@@ -1,7 +1,5 @@
 """Signatures of TF-Ranking that parse ExampleListWithContext: scores are those of TF-Ranking."""
 
-import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,14 +12,13 @@ from colcast.export import ExportError, export_saved_model
 from colcast.server import ServerProcess
 from tensorflow_serving.apis import input_pb2
 
+from .. import tensorflow_2_15
 from .conftest import served
 
-ROOT = Path(__file__).parents[2]
-PYTHON = ROOT / ".venv-estimator" / "bin" / "python"
 PREDICT = "tensorflow/serving/predict"
 
 pytestmark = pytest.mark.skipif(
-    not list(ROOT.glob(".venv-estimator/lib/*/site-packages/tensorflow_ranking")),
+    tensorflow_2_15.package("tensorflow_ranking") is None,
     reason="TF-Ranking needs TensorFlow 2.15: make setup-estimator",
 )
 
@@ -29,11 +26,7 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("ranking")
-    script = ROOT / "tests" / "export" / "ranking_models.py"
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
-    command = [str(PYTHON), str(script), str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
+    tensorflow_2_15.run("export/ranking_models.py", folder)
     return folder
 
 

@@ -9,7 +9,6 @@ are not there yet, which takes minutes.
 import argparse
 import contextlib
 import functools
-import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ from colcast.zoo.registry import MODELS as ZOO
 from rich.console import Console
 from rich.table import Table
 
+from tests import tensorflow_2_15
 from tests.export import models as examples
 from tests.export import plain_models as plain
 
@@ -90,8 +90,7 @@ def _models(scratch: Path) -> dict[str, tuple[Callable[[Path], Path], str, list[
 
 def _estimators(folder: Path) -> Path:
     """Trains them in TensorFlow 2.15."""
-    command = [".venv-estimator/bin/python", "tests/export/estimators.py", str(folder)]
-    subprocess.run(command, check=True, capture_output=True)
+    tensorflow_2_15.run("export/estimators.py", folder)
     return folder
 
 

@@ -1,7 +1,6 @@
 """Decision forests are served; answers are those of TF-DF, which trained them, and TensorFlow's."""
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -18,10 +17,9 @@ import ydf_tf  # noqa: F401  the ops of the graphs
 from colcast.server import ServerProcess
 from numpy.testing import assert_allclose, assert_array_equal
 
+from .. import tensorflow_2_15
 from .conftest import Stubs
 
-ROOT = Path(__file__).parents[2]
-PYTHON = ROOT / ".venv-estimator" / "bin" / "python"
 NAMES = ["clicked", "genre", "spent"]
 USER = ["age", "country", "sections"]
 
@@ -30,14 +28,10 @@ Columns = dict[str, np.ndarray]
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if not list(ROOT.glob(".venv-estimator/lib/*/site-packages/tensorflow_decision_forests")):
+    if tensorflow_2_15.package("tensorflow_decision_forests") is None:
         pytest.skip("TF-DF needs TensorFlow 2.15: make setup-estimator")
     folder = tmp_path_factory.mktemp("forests")
-    script = ROOT / "tests" / "server" / "forests.py"
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
-    command = [str(PYTHON), str(script), str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
+    tensorflow_2_15.run("server/forests.py", folder)
     return folder
 
 

@@ -1,6 +1,7 @@
 """Signatures whose rows do not depend on each other: rows that came before are not run again."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -94,17 +95,14 @@ def _serve(
     )
     with_defaults(base / "1", "encode", {"longest": 3})
     with_record(base / "1", {"encode": INDEPENDENT_ROWS, "rank": INDEPENDENT_ROWS})
-    servers = []
+    with ExitStack() as servers:
 
-    def start(*flags: str) -> Served:
-        server = ServerProcess("ranker", base, [*monitoring, *flags])
-        servers.append(server)
-        server.__enter__()
-        return Served(server, connect(server.target))
+        def start(*flags: str) -> Served:
+            process = ServerProcess("ranker", base, [*monitoring, *flags])
+            server = servers.enter_context(process)
+            return Served(server, connect(server.target))
 
-    yield start
-    for server in servers:
-        server.__exit__(None, None, None)
+        yield start
 
 
 @pytest.fixture(scope="module", name="known")

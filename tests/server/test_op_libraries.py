@@ -10,9 +10,9 @@ import tensorflow as tf
 import tensorflow_text as text
 from colcast.server import ServerProcess, find_executable
 
+from .. import tensorflow_2_15
 from .conftest import save_version
 
-ROOT = Path(__file__).parents[2]
 VOCABULARY = ["[UNK]", "send", "the", "user", "##s", "once", "rank", "every"]
 TEXTS = ["send the user once", "", "rank every users", "no  word of\tthese \u00fc"]
 LIBRARY = Path(text.__file__).parent / "python" / "ops" / "_whitespace_tokenizer.so"
@@ -117,10 +117,9 @@ def test_a_library_that_does_not_load_is_refused_by_name(tmp_path, tokens, conte
 
 
 def test_a_library_for_another_tensorflow_is_refused_with_both_versions(tokens):
-    packages = ".venv-estimator/lib/*/site-packages/tensorflow_decision_forests"
-    found = list(ROOT.glob(f"{packages}/tensorflow/ops/inference/inference.so"))
-    if not found:
+    forests = tensorflow_2_15.package("tensorflow_decision_forests")
+    if forests is None:
         pytest.skip("TensorFlow 2.15 and a library for it: make setup-estimator")
-    said = refusal(tokens[1], found[0])
+    said = refusal(tokens[1], forests / "tensorflow" / "ops" / "inference" / "inference.so")
     assert f"made for another TensorFlow than this server's {tf.__version__}: " in said
     assert "tensorflow_decision_forests 1.8.1 requires tensorflow ~=2.15.0; install ydf-tf" in said

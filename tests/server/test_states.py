@@ -5,6 +5,7 @@ import json
 import threading
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -55,17 +56,14 @@ def _base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(name="serve", scope="module")
 def _serve(connect: Any, monitoring: list[str]) -> Iterator[Callable[..., Ranker]]:
-    servers = []
+    with ExitStack() as servers:
 
-    def start(base_path: Path, *flags: str) -> Ranker:
-        server = ServerProcess("ranker", base_path, [*monitoring, *flags])
-        servers.append(server)
-        server.__enter__()
-        return Ranker(server, connect(server.target))
+        def start(base_path: Path, *flags: str) -> Ranker:
+            process = ServerProcess("ranker", base_path, [*monitoring, *flags])
+            server = servers.enter_context(process)
+            return Ranker(server, connect(server.target))
 
-    yield start
-    for server in servers:
-        server.__exit__(None, None, None)
+        yield start
 
 
 @pytest.fixture(scope="module", name="with_states")

@@ -17,8 +17,6 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 from colcast.client import TextClient
-from colcast.client._encode import encode_predict_request
-from colcast.client._text_batches import strings
 from colcast.loadtest.process import ProcessMeter
 from colcast.server import ServerProcess
 from colcast.zoo.text import encoder, packed
@@ -130,21 +128,6 @@ def padded(texts: list[str], threads: int) -> dict:
     return throughput("graph, float32, padded, as they come", run, batches_of(texts))
 
 
-def query_once() -> str:
-    """What a query of 12 words and 200 titles takes on the wire, sent once and with each title."""
-    texts = [" ".join(text.split()[:12]) for text in mixed_lengths(201)]
-    query, titles = texts[0].encode(), [text.encode() for text in texts[1:]]
-    sizes = [
-        len(
-            encode_predict_request(
-                "reranker", "rank", {"query": strings(queries), "titles": strings(titles)}
-            )
-        )
-        for queries in ([query], [query] * len(titles))
-    ]
-    return f"200 titles: {sizes[0]:,} bytes with the query once, {sizes[1]:,} with it repeated"
-
-
 def show(lines: list[dict]) -> None:
     """A line of text each."""
     for line in lines:
@@ -171,7 +154,6 @@ def main() -> None:
             file = written(texts, Path(folder) / "texts.json")
             printed = peers("speed", published_model(), file, args.threads)
         show([json.loads(line) for line in printed.splitlines() if line.startswith("{")])
-    print(query_once())
 
 
 if __name__ == "__main__":
