@@ -81,6 +81,15 @@ bool Read(PredictMember* member, Clock::duration waited, Reading* reading) {
   return status.ok();
 }
 
+scheduling::JobProfile JobProfileOf(const Reading& reading) {
+  scheduling::JobProfile profile;
+  profile.request_class = reading.of;
+  profile.group = reading.profile.group;
+  profile.cost = reading.cost;
+  if (reading.profile.group != 0) profile.rows = reading.profile.rows;
+  return profile;
+}
+
 // A request while its pieces run.
 class DividedPredict {
  public:
@@ -333,13 +342,16 @@ void DescribePredict(const DecodedRequest& request, const Servable& servable,
 }
 
 void RunPredict(PredictMember* first, Clock::duration waited,
-                const std::vector<scheduling::Taken>& companions, WorkerPool* workers) {
+                std::vector<scheduling::Taken> companions, WorkerPool* workers) {
   std::vector<Reading> readings;
   readings.reserve(1 + companions.size());
   const auto read = [&](PredictMember* member, Clock::duration has_waited) {
     if (!Read(member, has_waited, &readings.emplace_back())) readings.pop_back();
   };
   read(first, waited);
+  if (companions.empty() && !readings.empty()) {
+    workers->TakeCompanions(JobProfileOf(readings.front()), &companions);
+  }
   for (const scheduling::Taken& taken : companions) {
     read(dynamic_cast<PredictMember*>(taken.job), taken.waited);
   }

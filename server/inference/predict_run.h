@@ -52,10 +52,11 @@ void DescribePredict(const DecodedRequest& request, const Servable& servable,
                      scheduling::JobProfile* profile);
 
 // Answers `first`, which has waited for `waited`, and its companions, whose jobs are
-// PredictMembers, too. A large request runs in pieces, which `workers` get, and is answered by
-// whichever ends last. Whatever is wrong with one request is its own error only.
+// PredictMembers, too; without companions it gets those that have come until it is read. A large
+// request runs in pieces, which `workers` get, and is answered by whichever ends last. Whatever is
+// wrong with one request is its own error only.
 void RunPredict(PredictMember* first, scheduling::Clock::duration waited,
-                const std::vector<scheduling::Taken>& companions, scheduling::WorkerPool* workers);
+                std::vector<scheduling::Taken> companions, scheduling::WorkerPool* workers);
 
 }  // namespace colcast::inference
 

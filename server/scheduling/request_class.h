@@ -16,8 +16,8 @@ struct BatchLimits {
 
   bool join = true;         // whether requests may run together at all
   int64_t max_rows = 1000;  // of requests that run together
-  // Whether a run takes no more requests than a worker's part of what waits, and takes no longer
-  // than this, as estimated, or than four times as long as the first of them alone.
+  // Whether a run takes no more requests than a free worker's part of what waits, and takes no
+  // longer than this, as estimated, or than four times as long as the first of them alone.
   bool share = true;
   std::chrono::nanoseconds max_time = std::chrono::milliseconds(2);
   // How long a request waits for company that would fill a run, even if a worker is idle.

@@ -62,7 +62,7 @@ class Room {
 }  // namespace
 
 std::optional<DropReason> RequestQueue::Add(Job* job, JobProfile profile, Time now) {
-  if (requests_ >= options_.max_requests) return DropReason::kQueueFull;
+  if (requests_ >= max_requests_) return DropReason::kQueueFull;
   if (profile.request_class != nullptr) {
     const auto waiting = classes_.find(profile.request_class);
     const int64_t most = profile.request_class->limits().max_waiting_rows;
@@ -103,7 +103,7 @@ void RequestQueue::PutInLine(Time as_if, Waiting waiting) {
   place->second.by_age = by_age_.emplace(older, place);
 }
 
-bool RequestQueue::Take(Time now, Taken* next, std::vector<Taken>* companions) {
+bool RequestQueue::Take(Time now, int takers, Taken* next, std::vector<Taken>* companions) {
   companions->clear();
   auto place = FirstReady(now);
   if (place == line_.end()) return false;
@@ -112,19 +112,25 @@ bool RequestQueue::Take(Time now, Taken* next, std::vector<Taken>* companions) {
   if (newest_first) place = std::prev(by_age_.end())->second;
   const Waiting leader = Remove(place);
   *next = {leader.job, now - leader.since};
-  if (leader.profile.MayJoin()) TakeCompanions(leader, newest_first, now, companions);
+  TakeCompanions(leader.profile, newest_first, now, takers, companions);
   return true;
 }
 
-void RequestQueue::TakeCompanions(const Waiting& leader, bool newest_first, Time now,
+void RequestQueue::TakeCompanions(const JobProfile& leader, Time now, int takers,
                                   std::vector<Taken>* companions) {
-  const RequestClass& of = *leader.profile.request_class;
+  TakeCompanions(leader, /*newest_first=*/false, now, takers, companions);
+}
+
+void RequestQueue::TakeCompanions(const JobProfile& leader, bool newest_first, Time now, int takers,
+                                  std::vector<Taken>* companions) {
+  if (!leader.MayJoin()) return;
+  const RequestClass& of = *leader.request_class;
   const auto count = classes_.find(&of);
   if (count == classes_.end()) return;
   int left = count->second.requests;
   // This worker's part of them and the leader, rounded up, less the leader.
-  if (of.limits().share) left = (left + options_.num_workers) / options_.num_workers - 1;
-  Room room(leader.profile);
+  if (of.limits().share) left = (left + takers) / takers - 1;
+  Room room(leader);
   auto place = newest_first ? line_.end() : line_.begin();
   for (int looks = kMaxLooks; looks > 0 && left > 0; --looks) {
     if (place == (newest_first ? line_.begin() : line_.end())) break;

@@ -15,7 +15,7 @@
 //
 // Whoever takes a job also takes what waits and may run together with it (batch what waits): as
 // many as the limits of their class allow, but not more than this worker's part of what waits, so
-// that the others, when they come, find some. Nothing waits for company unless its class has a
+// that other workers that are free find some. Nothing waits for company unless its class has a
 // timeout.
 #ifndef COLCAST_SERVER_SCHEDULING_REQUEST_QUEUE_H_
 #define COLCAST_SERVER_SCHEDULING_REQUEST_QUEUE_H_
@@ -38,12 +38,7 @@ class RequestQueue {
   static constexpr int kAgeing = 8;
   static constexpr Clock::duration kLongestHandicap = std::chrono::seconds(1);
 
-  struct Options {
-    int num_workers = 1;
-    int max_requests = 1000;
-  };
-
-  explicit RequestQueue(const Options& options) : options_(options) {}
+  explicit RequestQueue(int max_requests) : max_requests_(max_requests) {}
 
   // Why the job cannot wait here; nothing if it does now.
   std::optional<DropReason> Add(Job* job, JobProfile profile, Time now);
@@ -56,8 +51,13 @@ class RequestQueue {
   // at `since` and takes `cost`, and there is always room for them.
   void AddPieces(const std::vector<Job*>& pieces, Time since, Clock::duration cost);
 
-  // Takes the next job and those to run with it. False if none is ready.
-  bool Take(Time now, Taken* next, std::vector<Taken>* companions);
+  // Takes the next job and those to run with it. False if none is ready. `takers`: how many workers
+  // are free to take jobs, the caller included.
+  bool Take(Time now, int takers, Taken* next, std::vector<Taken>* companions);
+
+  // Takes those to run with a job that was taken when it was not known what it is.
+  void TakeCompanions(const JobProfile& leader, Time now, int takers,
+                      std::vector<Taken>* companions);
 
   // Takes those at the head of the line whose deadline has passed.
   std::vector<Job*> TakeExpired(Time now);
@@ -96,10 +96,11 @@ class RequestQueue {
   Time ReadyAt(const Waiting& waiting) const;
   Line::iterator FirstReady(Time now);
   Waiting Remove(Line::iterator place);
-  void TakeCompanions(const Waiting& leader, bool newest_first, Time now,
+  // Looks from one end of the line on.
+  void TakeCompanions(const JobProfile& leader, bool newest_first, Time now, int takers,
                       std::vector<Taken>* companions);
 
-  Options options_;
+  const int max_requests_;
   Line line_;
   ByAge by_age_;
   int requests_ = 0;

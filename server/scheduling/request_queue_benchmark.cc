@@ -27,7 +27,7 @@ void TakeAndAdd(benchmark::State& state, bool late) {
   const int count = static_cast<int>(state.range(0));
   const Clock::time_point began(std::chrono::hours(1));
   const Clock::time_point now = began + milliseconds(60);
-  RequestQueue queue({/*num_workers=*/2, /*max_requests=*/count + 1});
+  RequestQueue queue(/*max_requests=*/count + 1);
   std::vector<WaitingJob> jobs(count);
   for (WaitingJob& job : jobs) {
     if (late) job.due = began + milliseconds(100);
@@ -36,7 +36,7 @@ void TakeAndAdd(benchmark::State& state, bool late) {
   Taken next;
   std::vector<Taken> companions;
   for (auto _ : state) {
-    queue.Take(now, &next, &companions);
+    queue.Take(now, /*takers=*/2, &next, &companions);
     queue.Add(next.job, {}, began);
   }
 }

@@ -8,7 +8,6 @@
 #include <functional>
 #include <limits>
 #include <map>
-#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -56,8 +55,8 @@ class RequestQueueTest : public testing::Test {
   // "" if it is accepted.
   std::string Add(const std::string& name, const Request& request) {
     const auto refused =
-        queue_->Add(Make(name, request.due),
-                    {request.of, request.group, request.rows, request.cost}, At(request.at));
+        queue_.Add(Make(name, request.due), {request.of, request.group, request.rows, request.cost},
+                   At(request.at));
     return refused ? DropReasonName(*refused) : "";
   }
 
@@ -65,7 +64,7 @@ class RequestQueueTest : public testing::Test {
   std::string Take(int at) {
     Taken next;
     std::vector<Taken> companions;
-    if (!queue_->Take(At(at), &next, &companions)) return "";
+    if (!queue_.Take(At(at), takers_, &next, &companions)) return "";
     std::string names = NameOf(next.job);
     for (const Taken& taken : companions) names += " + " + NameOf(taken.job);
     return names;
@@ -83,8 +82,8 @@ class RequestQueueTest : public testing::Test {
 
   std::deque<WaitingJob> jobs_;
   std::deque<RequestClass> classes_;
-  std::optional<RequestQueue> queue_{
-      RequestQueue::Options{/*num_workers=*/1, /*max_requests=*/1000}};
+  RequestQueue queue_{/*max_requests=*/1000};
+  int takers_ = 1;  // workers that are free
 };
 
 TEST_F(RequestQueueTest, WhatIsUnknownRunsInTheOrderOfArrival) {
@@ -106,15 +105,15 @@ TEST_F(RequestQueueTest, ALongRequestWaitsForNoneThatArrivesEightTimesItsCostLat
 }
 
 TEST_F(RequestQueueTest, PiecesTakeThePlaceOfTheirRequestAndLetShortRequestsPass) {
-  queue_->AddPieces({Make("1"), Make("2"), Make("3")}, At(0), milliseconds(10));
+  queue_.AddPieces({Make("1"), Make("2"), Make("3")}, At(0), milliseconds(10));
   EXPECT_EQ(Take(0), "1");
   Add("short", {/*at=*/5, nullptr, 20, milliseconds(1)});
   EXPECT_THAT(TakeAll(6), ElementsAre("short", "2", "3"));
-  EXPECT_EQ(queue_->requests(), 0);
+  EXPECT_EQ(queue_.requests(), 0);
 }
 
 TEST_F(RequestQueueTest, PiecesFindRoomInAFullQueue) {
-  RequestQueue queue({/*num_workers=*/1, /*max_requests=*/1});
+  RequestQueue queue(/*max_requests=*/1);
   EXPECT_FALSE(queue.Add(Make("a"), {}, At(0)).has_value());
   queue.AddPieces({Make("piece")}, At(0), milliseconds(10));
   EXPECT_EQ(queue.Add(Make("b"), {}, At(0)), DropReason::kQueueFull);
@@ -170,10 +169,10 @@ TEST_F(RequestQueueTest, OverdueRequestsOfAnyCostRunNewestFirst) {
 TEST_F(RequestQueueTest, TheExpiredAreTakenFromTheHead) {
   Add("old", {/*at=*/0, nullptr, 0, milliseconds(0), 1, /*due=*/50});
   Add("new", {/*at=*/10, nullptr, 0, milliseconds(0), 1, /*due=*/60});
-  const std::vector<Job*> expired = queue_->TakeExpired(At(50));
+  const std::vector<Job*> expired = queue_.TakeExpired(At(50));
   ASSERT_EQ(expired.size(), 1);
   EXPECT_EQ(NameOf(expired[0]), "old");
-  EXPECT_EQ(queue_->requests(), 1);
+  EXPECT_EQ(queue_.requests(), 1);
 }
 
 TEST_F(RequestQueueTest, RequestsOfOneClassAndGroupRunTogether) {
@@ -230,11 +229,28 @@ TEST_F(RequestQueueTest, ARunMayTakeFourTimesAsLongAsItsFirstRequest) {
   EXPECT_THAT(TakeAll(1), ElementsAre("a + b + c + d", "e"));
 }
 
-TEST_F(RequestQueueTest, AWorkerLeavesTheOthersTheirPart) {
-  queue_.emplace(RequestQueue::Options{/*num_workers=*/2, /*max_requests=*/1000});
+TEST_F(RequestQueueTest, AWorkerLeavesOthersThatAreFreeTheirPart) {
   RequestClass* const of = NewClass({});
   for (const char* name : {"a", "b", "c", "d", "e"}) Add(name, {0, of, 20});
-  EXPECT_THAT(TakeAll(1), ElementsAre("a + b + c", "d", "e"));
+  takers_ = 2;
+  EXPECT_EQ(Take(1), "a + b + c");
+  takers_ = 1;
+  EXPECT_EQ(Take(1), "d + e");
+}
+
+TEST_F(RequestQueueTest, WhatHasBeenTakenFindsCompanyOnceItIsKnown) {
+  RequestClass* const of = NewClass({});
+  for (const char* name : {"a", "b", "c"}) Add(name, {0, of, 20});
+  Add("of another class", {0, NewClass({}), 20});
+  const JobProfile leader{of, /*group=*/1, /*rows=*/20};
+  std::vector<Taken> companions;
+  queue_.TakeCompanions(leader, At(1), /*takers=*/2, &companions);
+  ASSERT_EQ(companions.size(), 1);  // of four, half
+  EXPECT_EQ(NameOf(companions.front().job), "a");
+  EXPECT_EQ(companions.front().waited, milliseconds(1));
+  queue_.TakeCompanions({}, At(1), /*takers=*/1, &companions);
+  EXPECT_EQ(companions.size(), 1);
+  EXPECT_THAT(TakeAll(1), ElementsAre("b + c", "of another class"));
 }
 
 TEST_F(RequestQueueTest, ARequestWaitsForCompanyUntilItsTimeoutOrUntilTheRunIsFull) {
@@ -244,7 +260,7 @@ TEST_F(RequestQueueTest, ARequestWaitsForCompanyUntilItsTimeoutOrUntilTheRunIsFu
   RequestClass* const of = NewClass(limits);
   Add("a", {0, of, 20});
   EXPECT_EQ(Take(9), "");
-  EXPECT_EQ(queue_->ReadyAt(At(9)), At(10));
+  EXPECT_EQ(queue_.ReadyAt(At(9)), At(10));
   Add("b", {9, of, 20});
   EXPECT_EQ(Take(9), "");
   Add("unknown", {9});
@@ -254,7 +270,7 @@ TEST_F(RequestQueueTest, ARequestWaitsForCompanyUntilItsTimeoutOrUntilTheRunIsFu
   Add("c", {20, of, 30});
   Add("d", {20, of, 20});
   EXPECT_EQ(Take(20), "c + d");
-  EXPECT_EQ(queue_->ReadyAt(At(20)), Clock::time_point::max());
+  EXPECT_EQ(queue_.ReadyAt(At(20)), Clock::time_point::max());
 }
 
 TEST_F(RequestQueueTest, MoreRowsThanMayWaitAreRefused) {
@@ -283,13 +299,13 @@ TEST_F(RequestQueueTest, WhatIsAddedAgainHasItsPlaceEvenInAFullQueue) {
   BatchLimits limits;
   limits.max_waiting_rows = 20;
   RequestClass* const of = NewClass(limits);
-  RequestQueue queue({/*num_workers=*/1, /*max_requests=*/1});
+  RequestQueue queue(/*max_requests=*/1);
   ASSERT_FALSE(queue.Add(Make("later"), {of, 1, 20}, At(5)).has_value());
   queue.AddAgain(Make("parsed"), {of, 2, 20}, At(0));
   EXPECT_EQ(queue.requests(), 2);
   Taken next;
   std::vector<Taken> companions;
-  ASSERT_TRUE(queue.Take(At(8), &next, &companions));
+  ASSERT_TRUE(queue.Take(At(8), /*takers=*/1, &next, &companions));
   EXPECT_EQ(NameOf(next.job), "parsed");
   EXPECT_EQ(next.waited, milliseconds(8));
 }
@@ -314,9 +330,9 @@ TEST_F(RequestQueueTest, WhateverArrivesIsTakenOnce) {
       at = end == names.size() ? end : end + 3;
     }
   }
-  for (Job* const job : queue_->TakeAll()) taken.push_back(NameOf(job));
+  for (Job* const job : queue_.TakeAll()) taken.push_back(NameOf(job));
   EXPECT_THAT(taken, testing::UnorderedElementsAreArray(added));
-  EXPECT_EQ(queue_->requests(), 0);
+  EXPECT_EQ(queue_.requests(), 0);
 }
 
 }  // namespace

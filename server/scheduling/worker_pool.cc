@@ -29,8 +29,8 @@ void NameThisThread(const std::string& name) {
 
 WorkerPool::WorkerPool(Options options)
     : options_(std::move(options)),
-      long_queue_({options_.num_workers, options_.max_queued_requests}),
-      queue_({options_.num_workers, options_.max_queued_requests}),
+      long_queue_(options_.max_queued_requests),
+      queue_(options_.max_queued_requests),
       last_short_request_(
           (Clock::time_point::min() + 2 * kShortRequestsLast).time_since_epoch().count()) {
   for (int i = 0; i < options_.num_workers; ++i) {
@@ -99,6 +99,16 @@ bool WorkerPool::SubmitAgain(Job* job, Clock::duration waited) {
   }
   if (!accepted) Drop(job, DropReason::kShutdown);
   return true;
+}
+
+void WorkerPool::TakeCompanions(const JobProfile& profile, std::vector<Taken>* companions) {
+  if (queued() == 0) return;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    queue_.TakeCompanions(profile, options_.now(), Takers() + 1, companions);
+    NoteQueued();
+  }
+  DropEnded(companions);
 }
 
 void WorkerPool::SubmitPieces(const std::vector<Job*>& pieces, Clock::time_point since,
@@ -202,14 +212,17 @@ void WorkerPool::Work(int number) {
       if (stopping_) return;
       const Clock::time_point now = options_.now();
       expired = queue_.TakeExpired(now);
-      queue_.Take(now, &next, &companions);
+      if (queue_.Take(now, Takers(), &next, &companions)) ++num_running_;
       NoteQueued();
       // What still waits for company had this worker to wait for it.
       const Clock::time_point ready = queue_.ReadyAt(now);
       if (ready > now && ready != Clock::time_point::max()) WakeOne();
     }
     for (Job* const late : expired) Drop(late, DropReason::kDeadlineExceeded);
-    if (next.job != nullptr) RunTaken(next, &companions);
+    if (next.job == nullptr) continue;
+    RunTaken(next, &companions);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    --num_running_;
   }
 }
 
@@ -247,7 +260,7 @@ void WorkerPool::WorkOnLong(int number) {
       if (stopping_) return;
       const Clock::time_point now = options_.now();
       expired = long_queue_.TakeExpired(now);
-      if (long_queue_.Take(now, &next, &none)) ++num_long_running_;
+      if (long_queue_.Take(now, options_.num_workers, &next, &none)) ++num_long_running_;
       NoteQueued();
     }
     for (Job* const late : expired) Drop(late, DropReason::kDeadlineExceeded);
@@ -258,21 +271,24 @@ void WorkerPool::WorkOnLong(int number) {
   }
 }
 
-void WorkerPool::RunTaken(Taken next, std::vector<Taken>* companions) {
+void WorkerPool::DropEnded(std::vector<Taken>* taken) {
   const Clock::time_point now = options_.now();
-  companions->insert(companions->begin(), next);
-  const auto dropped = [&](const Taken& taken) {
-    if (taken.job->cancelled()) {
-      Drop(taken.job, DropReason::kCancelled);
-    } else if (taken.job->deadline() <= now) {
-      Drop(taken.job, DropReason::kDeadlineExceeded);
+  const auto dropped = [&](const Taken& one) {
+    if (one.job->cancelled()) {
+      Drop(one.job, DropReason::kCancelled);
+    } else if (one.job->deadline() <= now) {
+      Drop(one.job, DropReason::kDeadlineExceeded);
     } else {
       return false;
     }
     return true;
   };
-  companions->erase(std::remove_if(companions->begin(), companions->end(), dropped),
-                    companions->end());
+  taken->erase(std::remove_if(taken->begin(), taken->end(), dropped), taken->end());
+}
+
+void WorkerPool::RunTaken(Taken next, std::vector<Taken>* companions) {
+  companions->insert(companions->begin(), next);
+  DropEnded(companions);
   if (companions->empty()) return;
   next = companions->front();
   companions->erase(companions->begin());

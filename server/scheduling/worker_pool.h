@@ -7,7 +7,8 @@
 //
 // Of the workers that are idle, the one that became so last takes the next request: its core's
 // caches and its thread's memory are still warm, and under light load the others stay asleep. A
-// request that finds an idle worker is not asked what it is: it runs alone, at once.
+// request that finds an idle worker is not asked what it is: it is taken at once, and can find
+// company once the worker has read it (TakeCompanions).
 //
 // With long_request_nice there are, beside the workers, as many threads of a lower priority for
 // long requests while short ones come: a short one finds an idle worker, which the kernel lets
@@ -65,6 +66,10 @@ class WorkerPool {
   // as if it had never been taken. False if not: nothing has happened.
   bool SubmitAgain(Job* job, Clock::duration waited);
 
+  // From a worker that runs a job alone and has learned what it is: takes what waits and may run
+  // with it.
+  void TakeCompanions(const JobProfile& profile, std::vector<Taken>* companions);
+
   // From a worker: runs pieces of a request that it has taken, or all of it, on any workers or
   // where long requests run, in the place of one that arrived at `since` and takes `cost`.
   void SubmitPieces(const std::vector<Job*>& pieces, Clock::time_point since, Clock::duration cost);
@@ -103,6 +108,10 @@ class WorkerPool {
   bool ShortRequestsCome() const;
   void NoteQueued();
   void NoteIdle();
+  // How many workers take jobs now or soon, those that run some left out.
+  int Takers() const { return options_.num_workers - num_running_; }
+  // Drops those that nobody waits for any more.
+  void DropEnded(std::vector<Taken>* taken);
   void RunTaken(Taken next, std::vector<Taken>* companions);
   // Wakes an idle worker, if there is one that is not woken already.
   void WakeOne();
@@ -112,6 +121,7 @@ class WorkerPool {
   mutable std::mutex mutex_;
   std::vector<Idle*> idle_;  // the last one became idle last
   std::atomic<int> num_idle_{0};
+  int num_running_ = 0;  // workers that run what they took
   RequestQueue long_queue_;
   std::condition_variable long_wakeup_;
   std::atomic<int> num_long_running_{0};

@@ -311,6 +311,58 @@ TEST_F(WorkerPoolTest, WhatWaitsRunsTogetherAndWithoutThoseThatHungUp) {
   EXPECT_THAT(journal_.WaitFor(2), ElementsAre("dropped gone: cancelled", "ran a + b + c"));
 }
 
+// Learns what it is when it runs, and then takes what waits.
+class ReadLaterJob final : public SignatureJob {
+ public:
+  ReadLaterJob(WorkerPool* pool, RequestClass* of, Journal* journal,
+               std::shared_future<void> others_wait)
+      : SignatureJob("read later", of, journal),
+        pool_(pool),
+        others_wait_(std::move(others_wait)) {}
+  void Describe(JobProfile*) override {}
+  void Run(Clock::duration waited, std::vector<Taken>* companions) override {
+    others_wait_.wait();
+    JobProfile profile;
+    SignatureJob::Describe(&profile);
+    pool_->TakeCompanions(profile, companions);
+    SignatureJob::Run(waited, companions);
+  }
+
+ private:
+  WorkerPool* const pool_;
+  const std::shared_future<void> others_wait_;
+};
+
+TEST_F(WorkerPoolTest, WhatIsKnownOnceItRunsTakesWhatHasComeMeanwhile) {
+  Start(10);
+  RequestClass of({});
+  RequestClass another({});
+  std::promise<void> others_wait;
+  pool_->Submit(new ReadLaterJob(pool_.get(), &of, &journal_, others_wait.get_future().share()));
+  while (pool_->idle_workers() + pool_->queued() > 0) std::this_thread::yield();
+  NamedJob* const gone = new SignatureJob("gone", &of, &journal_);
+  pool_->Submit(gone->HungUp());
+  pool_->Submit(new SignatureJob("a", &of, &journal_));
+  pool_->Submit(new SignatureJob("of another class", &another, &journal_));
+  pool_->Submit(new SignatureJob("b", &of, &journal_));
+  others_wait.set_value();
+  EXPECT_THAT(journal_.WaitFor(3), ElementsAre("dropped gone: cancelled", "ran read later + a + b",
+                                               "ran of another class"));
+}
+
+TEST_F(WorkerPoolTest, NothingIsLeftForAWorkerThatIsBusy) {
+  Start(10, /*num_workers=*/2);
+  RequestClass of({});
+  Block();
+  std::promise<void> others_wait;
+  pool_->Submit(new ReadLaterJob(pool_.get(), &of, &journal_, others_wait.get_future().share()));
+  while (pool_->idle_workers() + pool_->queued() > 0) std::this_thread::yield();
+  for (const char* name : {"a", "b", "c"}) pool_->Submit(new SignatureJob(name, &of, &journal_));
+  others_wait.set_value();
+  EXPECT_THAT(journal_.WaitFor(1), ElementsAre("ran read later + a + b + c"));
+  release_.set_value();
+}
+
 // Finds, when it is taken, that others wait, and waits once more if it may run with others.
 class ParsedJob final : public SignatureJob {
  public:
