@@ -5,8 +5,9 @@ python -m colcast.loadtest.bench_tuning --models ncf,wide_deep
 Every request is cut in pieces of at most so many rows, which workers take by themselves: the static
 baselines of the paper (25 rows; the largest request over the cores) against climbing from small
 pieces up (Gupta et al., ISCA 2020, figures 9 and 10). Requests arrive by a Poisson process, their
-sizes have a heavy tail; targets are the paper's, half of it and half as much again. For the medium
-one the climb is repeated with log-normal sizes, and what it found is measured on the heavy tail.
+sizes have a heavy tail; targets are the paper's, half of it and half as much again, all three
+measured on the same servers. For the medium one the climb is repeated with log-normal sizes, and
+what it found is measured on the heavy tail.
 """
 
 import argparse
@@ -24,7 +25,7 @@ from colcast.loadtest.formats import NO_STORES, RequestData
 from colcast.loadtest.search import Sla
 from colcast.loadtest.sizes import draw, parse_sizes
 from colcast.loadtest.traffic import zoo_requests
-from colcast.loadtest.tuning import Load, Model, highest_rate, prepared
+from colcast.loadtest.tuning import Load, Model, highest_rates, prepared
 from colcast.zoo.columnar import columnar
 from colcast.zoo.papers import PAPERS
 from colcast.zoo.registry import MODELS
@@ -35,7 +36,7 @@ HEAVY_TAIL = "pareto:20:1:1000"
 LOGNORMAL = "lognormal:40:0.9"
 STATIC_ROWS = 25
 _ROWS = (8, 16, 32, 64, 128, 256, 512, 1024)
-_TARGETS = {"low": 0.5, "medium": 1.0, "high": 1.5}
+_TARGETS = {"medium": 1.0, "low": 0.5, "high": 1.5}
 _WITH_OTHER_SIZES = "medium"
 _FALLEN = 0.95  # of the best rate so far
 _BATCHING = """\
@@ -75,31 +76,48 @@ class Tuned:
     other: float = 0.0
 
 
-def measured(name: str, target: str, folder: Path, options: SimpleNamespace) -> Tuned:
-    """Both baselines and the climb, one after the other."""
+def measured(name: str, folder: Path, options: SimpleNamespace) -> list[Tuned]:
+    """Both baselines and the climb, one after the other: a line per target."""
     zoo = MODELS[name]
     assert zoo.p95_target_ms is not None
-    sla = Sla(95, zoo.p95_target_ms * _TARGETS[target])
+    targets = options.targets.split(",")
+    slas = [Sla(95, zoo.p95_target_ms * _TARGETS[target]) for target in targets]
     model = Model(name, columnar(zoo.saved_model(), late=True), ("--enable_batching", *NO_STORES))
     heavy = Load(
-        prepared(model, ["late"], _requests(name, HEAVY_TAIL, options)), sla, options.seconds
+        prepared(model, ["late"], _requests(name, HEAVY_TAIL, options)), slas[0], options.seconds
     )
     largest = max(request.rows for request in heavy.requests)
-    static = highest_rate(model, heavy, [_flag(STATIC_ROWS, folder)])
-    heavy = replace(heavy, start=max(heavy.start, static / 2))  # from where others search
-    over_cores = highest_rate(
-        model, heavy, [_flag(largest // len(os.sched_getaffinity(0)), folder)]
-    )
-    rows, tuned, curve = _climbed(model, heavy, folder)
-    line = Tuned(name, target, sla.milliseconds, static, over_cores, rows, tuned, curve)
-    if target != _WITH_OTHER_SIZES or name not in options.other_sizes.split(","):
-        return line
+    static = highest_rates(model, heavy, slas, [_flag(STATIC_ROWS, folder)])
+    heavy = replace(heavy, start=max(heavy.start, static[0] / 2))  # from where others search
+    per_core = _flag(largest // len(os.sched_getaffinity(0)), folder)
+    over_cores = highest_rates(model, heavy, slas, [per_core])
+    curves = _climbed(model, heavy, slas, folder)
+    lines = [
+        Tuned(name, target, sla.milliseconds, *rates, best := _best(curve), curve[best], curve)
+        for target, sla, rates, curve in zip(
+            targets, slas, zip(static, over_cores, strict=True), curves, strict=True
+        )
+    ]
+    if name in options.other_sizes.split(",") and _WITH_OTHER_SIZES in targets:
+        place = targets.index(_WITH_OTHER_SIZES)
+        lines[place] = _with_other_sizes(lines[place], model, heavy, folder, options)
+    return lines
+
+
+def _with_other_sizes(
+    line: Tuned, model: Model, heavy: Load, folder: Path, options: SimpleNamespace
+) -> Tuned:
+    """The same line, and what is found on log-normal sizes."""
+    sla = Sla(95, line.p95_ms)
     lognormal = replace(
-        heavy, requests=prepared(model, ["late"], _requests(name, LOGNORMAL, options))
+        heavy, requests=prepared(model, ["late"], _requests(line.model, LOGNORMAL, options))
     )
-    other_rows, _, _ = _climbed(model, lognormal, folder)
-    other = curve.get(other_rows) or highest_rate(model, heavy, [_flag(other_rows, folder)])
-    return replace(line, other_rows=other_rows, other=other)
+    (curve,) = _climbed(model, lognormal, [sla], folder)
+    rows = _best(curve)
+    if rows in line.curve:
+        return replace(line, other_rows=rows, other=line.curve[rows])
+    (other,) = highest_rates(model, heavy, [sla], [_flag(rows, folder)])
+    return replace(line, other_rows=rows, other=other)
 
 
 def _requests(name: str, sizes: str, options: SimpleNamespace) -> Sequence[RequestData]:
@@ -112,23 +130,29 @@ def _flag(rows: int, folder: Path) -> str:
     return f"--batching_parameters_file={file}"
 
 
-def _climbed(model: Model, load: Load, folder: Path) -> tuple[int, float, dict[int, float]]:
-    """From small pieces up until the rate falls: the best rows, their rate, and all that was tried.
+def _climbed(model: Model, load: Load, slas: Sequence[Sla], folder: Path) -> list[dict[int, float]]:
+    """From small pieces up until the rates of all targets fall: for each, all that was tried.
 
     One step down may be noise; two are a fall.
     """
-    curve: dict[int, float] = {}
-    best = _ROWS[0]
-    fallen = 0
+    curves: list[dict[int, float]] = [{} for _ in slas]
     for rows in _ROWS:
-        start = max(load.start, curve.get(best, 0.0) / 2)
-        curve[rows] = highest_rate(model, replace(load, start=start), [_flag(rows, folder)])
-        if curve[rows] > curve[best]:
-            best = rows
-        fallen = fallen + 1 if curve[rows] < _FALLEN * curve[best] else 0
-        if fallen == 2:
+        start = max(load.start, max(curves[0].values(), default=0.0) / 2)
+        rates = highest_rates(model, replace(load, start=start), slas, [_flag(rows, folder)])
+        for curve, rate in zip(curves, rates, strict=True):
+            curve[rows] = rate
+        if all(_has_fallen(curve) for curve in curves):
             break
-    return best, curve[best], curve
+    return curves
+
+
+def _has_fallen(curve: Mapping[int, float]) -> bool:
+    last = list(curve.values())[-2:]
+    return len(curve) > len(last) and max(last) < _FALLEN * max(curve.values())
+
+
+def _best(curve: Mapping[int, float]) -> int:
+    return max(curve, key=lambda rows: curve[rows])
 
 
 def curves(lines: Sequence[Tuned]) -> str:
@@ -201,12 +225,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     options.output.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory() as folder:
         for name in options.models.split(","):
-            for target in options.targets.split(","):
-                lines.append(measured(name, target, Path(folder), options))
-                console.print(table(lines[-1:]))
-                figures = json.dumps([asdict(line) for line in lines], indent=1)
-                (options.output / "tuning.json").write_text(figures)
-            of_model = [line for line in lines if line.model == name]
+            of_model = measured(name, Path(folder), options)
+            lines += of_model
+            console.print(table(of_model))
+            figures = json.dumps([asdict(line) for line in lines], indent=1)
+            (options.output / "tuning.json").write_text(figures)
             (options.output / f"tuning_{name}.svg").write_text(curves(of_model))
     console.print(table(lines))
 

@@ -1,6 +1,6 @@
 """The highest rate a server sustains within a latency target."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -85,6 +85,7 @@ def find_max(
     precision: float = 0.05,
     lowest: float = 1.0,
     highest: float = 100_000.0,
+    known: Sequence[Window] = (),
     progress: Callable[[Window], None] = lambda _: None,
 ) -> Found:
     """Doubles the rate until it misses, then bisects.
@@ -96,19 +97,37 @@ def find_max(
       precision: stops when the rates known to hold and to miss are this close, relatively.
       lowest: no lower rate is tried.
       highest: no higher rate is tried.
+      known: windows of the same server, measured for another target of the same percentile: the
+        search begins where they leave open what it can do.
       progress: called after every window.
     """
     search = _Search(run, sla, progress)
-    holds, misses, late = 0.0, highest * 2, False
-    rate = start
+    holds, misses, late = *_bracket(known, sla, highest * 2), False
+    rate = _next(holds, misses, highest) if known else start
     while rate >= lowest and misses - holds > precision * misses and rate <= highest:
         verdict = search.verdict(rate)
         if verdict is Verdict.HOLDS:
             holds = rate
         else:
             misses, late = rate, verdict is Verdict.GENERATOR_LATE
-        rate = 2 * holds if misses > highest else (holds + misses) / 2
+        rate = _next(holds, misses, highest)
     return Found(holds, tuple(search.windows), late)
+
+
+def _next(holds: float, misses: float, highest: float) -> float:
+    return 2 * holds if misses > highest else (holds + misses) / 2
+
+
+def _bracket(known: Sequence[Window], sla: Sla, above: float) -> tuple[float, float]:
+    """The highest rate that holds and the lowest that misses; 0 and `above` if there is none."""
+    held = {
+        rate: 2 * sum(window.milliseconds <= sla.milliseconds for window in windows) > len(windows)
+        for rate in {window.rate for window in known}
+        for windows in [[window for window in known if window.rate == rate]]
+    }
+    misses = min((rate for rate in held if not held[rate]), default=above)
+    holds = max((rate for rate in held if held[rate] and rate < misses), default=0.0)
+    return holds, misses
 
 
 def confirm(found: Found, run: Callable[[float], Recording], sla: Sla) -> tuple[Found, Recording]:

@@ -149,6 +149,19 @@ def highest_rate(
     progress: Callable[[Window], None] = lambda _: None,
 ) -> float:
     """The highest rate within the target of a server with these flags; 0 if not above `floor`."""
+    (rate,) = highest_rates(model, load, [load.sla], flags, floor, progress)
+    return rate
+
+
+def highest_rates(
+    model: Model,
+    load: Load,
+    slas: Sequence[Sla],
+    flags: Sequence[str],
+    floor: float = 0.0,
+    progress: Callable[[Window], None] = lambda _: None,
+) -> list[float]:
+    """The same for several targets of one percentile, in place of the load's own."""
     with ServerProcess(model.name, model.base_path, [*model.flags, *flags]) as server:
         loop = OpenLoop(server.target)
 
@@ -160,13 +173,20 @@ def highest_rate(
         count = len(load.requests)
         warm_up = poisson(_WARM_UP_RATE, _WARM_UP_ROUNDS * count / _WARM_UP_RATE, count, load.seed)
         loop.run(load.requests, warm_up)
-        return find_max(
-            window,
-            load.sla,
-            start=max(load.start, floor),
-            lowest=max(1.0, floor),
-            progress=progress,
-        ).rate
+        known: list[Window] = []
+        rates = []
+        for sla in slas:
+            found = find_max(
+                window,
+                sla,
+                start=max(load.start, floor),
+                lowest=max(1.0, floor),
+                known=known,
+                progress=progress,
+            )
+            known += found.windows
+            rates.append(found.rate)
+        return rates
 
 
 def flagfile(model: Model, tuned: Tuned) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import grpc
@@ -53,20 +54,36 @@ def test_a_baseline_that_bears_no_load_has_no_ratio(static, over_cores, gain):
     ids=["two steps down end it", "one may be noise"],
 )
 def test_pieces_grow_until_the_rate_falls(rates, best, tried, tmp_path: Path, monkeypatch):
-    def highest_rate(_model, _load, flags) -> float:
-        return rates[int(re.search(r"rows_(\d+)", flags[0])[1])]
+    (curve,) = climbed(lambda rows: [rates[rows]], tmp_path, monkeypatch)
+    assert curve == {rows: rates[rows] for rows in tried}
+    assert bench_tuning._best(curve) == best
 
-    monkeypatch.setattr(bench_tuning, "highest_rate", highest_rate)
-    load = Load(requests=(), sla=Sla(95, 10.0))
-    found = bench_tuning._climbed(Model("any", tmp_path), load, tmp_path)
-    assert found == (best, rates[best], {rows: rates[rows] for rows in tried})
+
+def test_pieces_grow_until_the_rates_of_all_targets_have_fallen(tmp_path: Path, monkeypatch):
+    strict, lax = climbed(lambda rows: [1000 / rows, min(rows, 64)], tmp_path, monkeypatch)
+    assert list(strict) == list(lax) == [8, 16, 32, 64, 128, 256, 512, 1024]
+    strict, lax = climbed(lambda rows: [1000 / rows, 500 / rows], tmp_path, monkeypatch)
+    assert list(strict) == list(lax) == [8, 16, 32]
+
+
+def climbed(
+    rates: Callable[[int], list[float]], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> list[dict[int, float]]:
+    def highest_rates(_model, _load, slas, flags) -> list[float]:
+        assert len(slas) == len(rates(8))
+        return rates(int(re.search(r"rows_(\d+)", flags[0])[1]))
+
+    monkeypatch.setattr(bench_tuning, "highest_rates", highest_rates)
+    slas = [Sla(95, 10.0)] * len(rates(8))
+    load = Load(requests=(), sla=slas[0])
+    return bench_tuning._climbed(Model("any", folder), load, slas, folder)
 
 
 def test_figures_are_kept_where_a_later_model_fails(tmp_path: Path, monkeypatch):
-    def measured(name: str, *_) -> Tuned:
+    def measured(name: str, *_) -> list[Tuned]:
         if name == "broken":
             raise RuntimeError(name)
-        return line(45, 60)
+        return [line(45, 60)]
 
     monkeypatch.setattr(bench_tuning, "measured", measured)
     options = ["--models", "ncf,broken", "--targets", "low", "--output", str(tmp_path / "new")]

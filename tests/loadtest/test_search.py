@@ -35,6 +35,21 @@ def test_few_windows_are_needed():
     assert len(found.windows) < 2 * 12
 
 
+@pytest.mark.parametrize("limit", [70.0, 800.0])
+def test_what_is_known_of_one_target_is_not_measured_again_for_another(limit: float):
+    """Ten times the limit takes ten times as long."""
+
+    def run(rate: float, window: int) -> Recording:
+        return recording(*[25.0 * rate / limit] * 20)
+
+    known = find_max(run, P95, start=50).windows
+    for target in (12.5, 25.0, 50.0):
+        found = find_max(run, Sla(95, target), start=50, known=known)
+        assert found.rate == pytest.approx(limit * target / 25, rel=0.06)
+        assert not {window.rate for window in found.windows} & {window.rate for window in known}
+    assert not find_max(run, P95, start=50, known=known).windows
+
+
 def test_one_bad_window_of_three_does_not_decide():
     def noisy(rate: float, window: int) -> Recording:
         return recording(*[500.0 if window % 5 == 1 else 5.0] * 20)
