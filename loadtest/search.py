@@ -119,14 +119,17 @@ def _next(holds: float, misses: float, highest: float) -> float:
 
 
 def _bracket(known: Sequence[Window], sla: Sla, above: float) -> tuple[float, float]:
-    """The highest rate that holds and the lowest that misses; 0 and `above` if there is none."""
+    """The highest rate that holds and the next that misses; 0 and `above` if there is none.
+
+    A lower one that misses has been unlucky: its windows are those with the fewest calls.
+    """
     held = {
         rate: 2 * sum(window.milliseconds <= sla.milliseconds for window in windows) > len(windows)
         for rate in {window.rate for window in known}
         for windows in [[window for window in known if window.rate == rate]]
     }
-    misses = min((rate for rate in held if not held[rate]), default=above)
-    holds = max((rate for rate in held if held[rate] and rate < misses), default=0.0)
+    holds = max((rate for rate in held if held[rate]), default=0.0)
+    misses = min((rate for rate in held if not held[rate] and rate > holds), default=above)
     return holds, misses
 
 

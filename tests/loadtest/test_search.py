@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from colcast.loadtest.connection import Answer, Request
 from colcast.loadtest.recording import Recording
-from colcast.loadtest.search import Found, Sla, Verdict, confirm, find_max
+from colcast.loadtest.search import Found, Sla, Verdict, Window, confirm, find_max
 
 REQUEST = Request(b"", rows=1)
 P95 = Sla(95, 25.0)
@@ -48,6 +48,12 @@ def test_what_is_known_of_one_target_is_not_measured_again_for_another(limit: fl
         assert found.rate == pytest.approx(limit * target / 25, rel=0.06)
         assert not {window.rate for window in found.windows} & {window.rate for window in known}
     assert not find_max(run, P95, start=50, known=known).windows
+
+
+def test_a_low_rate_that_missed_in_few_calls_says_nothing_of_higher_ones():
+    known = [Window(rate, ms, Verdict.MISSES) for rate, ms in ((1, 40.0), (100, 20.0), (200, 90.0))]
+    found = find_max(server(150), P95, known=known)
+    assert found.rate == pytest.approx(150, rel=0.06)
 
 
 def test_one_bad_window_of_three_does_not_decide():
