@@ -1,9 +1,10 @@
 """Requests that share workers, on `wide`, late, nothing known: joined, divided, and as they were.
 
-Servers differ in their flags only and are measured in turn. The generator shares the machine.
+Servers differ in their flags only and are measured in turn. The generator shares the machine; the
+closed loop is h2load's where that is installed.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from colcast.client import encode_predict_request
+from colcast.loadtest import h2load
 from colcast.loadtest.bench_states import MODEL
 from colcast.loadtest.closed_loop import ClosedLoop
 from colcast.loadtest.connection import Connection, Request, predicted
@@ -25,10 +27,11 @@ from rich.console import Console
 
 SMALL, LARGE = 20, 1000
 _CLIENTS = 32
+_SENT_BY_H2LOAD = 4  # different requests
 _SIGNATURE = "columnar_late"
 _DISTINCT = 200
 _WHOLE = "--max_piece_milliseconds=1000000"  # so long a piece that none is cut
-_GIVING_WAY = "--long_request_nice=10"
+_GIVING_WAY = "--long_request_nice=19"
 _APART = "--nojoin_waiting_requests"
 
 
@@ -125,14 +128,27 @@ def _closed_loops(
     """Joining off and on."""
     found = [Recording(), Recording()]
     with _servers(base_path, [_APART], []) as servers, ExitStack() as stack:
-        loops = [stack.enter_context(ClosedLoop(one.target, _CLIENTS)) for one in servers]
-        for loop in loops:
-            loop.run(small, seconds=1)
+        loops = [_closed_loop(one.target, small, stack) for one in servers]
+        for run in loops:
+            run(1)
         for _ in range(rounds):
-            for loop, total in zip(loops, found, strict=True):
-                total.extend(_right(loop.run(small, seconds=seconds)))
+            for run, total in zip(loops, found, strict=True):
+                total.extend(_right(run(seconds)))
                 advance()
     return found
+
+
+def _closed_loop(
+    target: str, small: Sequence[Request], stack: ExitStack
+) -> Callable[[float], Recording]:
+    """What runs it for so many seconds."""
+    if h2load.is_installed():
+        few = small[:_SENT_BY_H2LOAD]
+        return lambda seconds: h2load.closed_loop(
+            target, few, _CLIENTS // len(few), max(1, round(seconds))
+        )
+    loop = stack.enter_context(ClosedLoop(target, _CLIENTS))
+    return lambda seconds: loop.run(small, seconds=seconds)
 
 
 def _beside_stream(
