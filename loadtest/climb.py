@@ -31,6 +31,11 @@ class Knob:
         place = self.values.index(value)
         return list(self.values[max(place - 1, 0) : place + 2])
 
+    def two_steps_away(self, value: float) -> list[float]:
+        """The values beside its neighbours."""
+        place = self.values.index(value)
+        return [self.values[at] for at in (place - 2, place + 2) if 0 <= at < len(self.values)]
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -69,6 +74,14 @@ class Setting:
         beside = sorted(product(*choices), key=steps)
         return [Setting(self.knobs, values) for values in beside if values != self.values]
 
+    def beyond(self, places: Sequence[int]) -> "list[Setting]":
+        """All settings two steps away in one of the knobs at `places`."""
+        return [
+            Setting(self.knobs, (*self.values[:place], value, *self.values[place + 1 :]))
+            for place in places
+            for value in self.knobs[place].two_steps_away(self.values[place])
+        ]
+
 
 @dataclass
 class Climbed:
@@ -94,7 +107,7 @@ def climb(
     gain: float = 0.05,
     rounds: int = 2,
 ) -> Climbed:
-    """Goes from neighbour to neighbour as long as one is better.
+    """Goes from neighbour to neighbour as long as one is better, or what lies behind one.
 
     Args:
       knobs: all of them; those in no pair stay as they start.
@@ -127,9 +140,11 @@ def _step(
 ) -> bool:
     """Moves to the first neighbour that is better than where the climb stands.
 
-    A single knob also goes on where nothing has been reached yet: what is better may lie behind.
+    Where none is, one step behind a neighbour may be: a plateau, or a figure that was unlucky, is
+    no top. A single knob also goes on where nothing has been reached yet: what is better may lie
+    behind.
     """
-    for setting in found.best.around(places):
+    for setting in [*found.best.around(places), *found.best.beyond(places)]:
         if setting.values in found.tried:
             continue
         floor = found.figure * (1 + gain)

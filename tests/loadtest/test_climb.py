@@ -35,6 +35,11 @@ def test_knobs_that_depend_on_each_other():
     assert climbed(ridge).best.values == (32, 1)
 
 
+def test_a_plateau_of_one_step_is_no_top():
+    figures = {1: 10, 2: 20, 4: 20, 8: 40, 16: 30, 32: 30}
+    assert climbed(lambda workers, rows: figures[workers]).best.values == (8, 32)
+
+
 def test_less_than_the_gain_is_noise():
     found = climbed(lambda workers, rows: 100 + 0.01 * workers)
     assert found.best.values == (1, 32)
@@ -78,3 +83,8 @@ def test_flags_and_words():
 @pytest.mark.parametrize(("value", "beside"), [(1, [1, 2]), (4, [2, 4, 8]), (32, [16, 32])])
 def test_neighbours(value: float, beside: list[float]):
     assert KNOBS[0].neighbours(value) == beside
+
+
+@pytest.mark.parametrize(("value", "behind"), [(1, [4]), (4, [1, 16]), (32, [8])])
+def test_values_behind_the_neighbours(value: float, behind: list[float]):
+    assert KNOBS[0].two_steps_away(value) == behind
