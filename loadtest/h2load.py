@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -43,10 +44,12 @@ def closed_loop(
       RuntimeError: h2load failed; the message has its words.
     """
     size = _answer_size(target, requests)
-    with TemporaryDirectory() as name:
+    with TemporaryDirectory() as name, ExitStack() as stack:
         began = time.time()
         running = [
-            _start(target, request, Path(name) / str(number), clients_each, seconds)
+            stack.enter_context(
+                _start(target, request, Path(name) / str(number), clients_each, seconds)
+            )
             for number, request in enumerate(requests)
         ]
         recording = Recording(wall_seconds=float(seconds))

@@ -240,16 +240,19 @@ void RunWhole(Reading reading) {
   member->Finish(status, outputs.get(), reading.stats);
 }
 
-// A request that has been read, to run as a whole, later.
-class WholeJob final : public scheduling::Job {
+void RunAlone(Reading reading, WorkerPool* workers);
+
+// A request that has been read, and gives way from then on.
+class GivingWayJob final : public scheduling::Job {
  public:
-  explicit WholeJob(Reading reading) : reading_(std::move(reading)) {}
+  GivingWayJob(Reading reading, WorkerPool* workers)
+      : reading_(std::move(reading)), workers_(workers) {}
 
   Clock::time_point deadline() const override { return reading_.member->job()->deadline(); }
   bool cancelled() const override { return reading_.member->job()->cancelled(); }
   void Run(Clock::duration waited, std::vector<scheduling::Taken>*) override {
     reading_.stats.waited = waited;
-    RunWhole(std::move(reading_));
+    RunAlone(std::move(reading_), workers_);
     delete this;
   }
   void Drop(scheduling::DropReason reason) override {
@@ -259,6 +262,7 @@ class WholeJob final : public scheduling::Job {
 
  private:
   Reading reading_;
+  WorkerPool* const workers_;
 };
 
 void RunAlone(Reading reading, WorkerPool* workers) {
@@ -266,14 +270,14 @@ void RunAlone(Reading reading, WorkerPool* workers) {
   if (reading.of != nullptr) {
     reading.stats.long_lane = cost > workers->longest_piece();
     if (!reading.stats.long_lane) workers->NoteShortRequest();
-    if (MayBeCut(reading) && RunInPieces(&reading, workers)) return;
   }
-  if (workers->GivesWay(cost)) {
+  if (workers->GivesWay(cost) && !WorkerPool::ThisThreadGivesWay()) {
     const Clock::time_point since = Clock::now() - reading.stats.waited;
-    workers->SubmitPieces({new WholeJob(std::move(reading))}, since, cost);
-  } else {
-    RunWhole(std::move(reading));
+    workers->SubmitPieces({new GivingWayJob(std::move(reading), workers)}, since, cost);
+    return;
   }
+  if (reading.of != nullptr && MayBeCut(reading) && RunInPieces(&reading, workers)) return;
+  RunWhole(std::move(reading));
 }
 
 // Those that are to give way to short requests do not run with them.

@@ -60,6 +60,7 @@ class FakeModel final : public engine::Model {
   }
   std::unique_ptr<engine::Pieces> Divide(const DecodedRequest& request, const engine::BatchRules&,
                                          int64_t rows_per_piece) const override {
+    ran_on_ = std::this_thread::get_id();
     if (no_memory_in == "Divide") throw std::bad_alloc();
     const int64_t rows = Profile(request, {}).rows;
     return std::make_unique<FakePieces>(this, (rows + rows_per_piece - 1) / rows_per_piece);
@@ -306,6 +307,24 @@ TEST_F(PredictRunTest, ALongRequestThatIsNotCutGivesWayAsAWhole) {
   EXPECT_TRUE(finished.status.ok());
   EXPECT_GE(finished.stats.waited, milliseconds(3));
   EXPECT_EQ(finished.stats.run_rows, 1000);
+}
+
+TEST_F(PredictRunTest, ALongRequestThatGivesWayIsCutWhereItGivesWay) {
+  Learn(std::chrono::microseconds(10));
+  scheduling::WorkerPool workers(WithLongRequestsNice());
+  FakeRequest first(servable_, 1000), small(servable_, 20), then(servable_, 1000);
+  while (workers.idle_workers() < 2) std::this_thread::yield();
+  RunPredict(&first, milliseconds(0), {}, &workers);
+  EXPECT_TRUE(first.WaitUntilFinished().status.ok());
+  EXPECT_EQ(model_->WhereItRan(), "here");  // no short request has come
+  RunPredict(&small, milliseconds(0), {}, &workers);
+  while (workers.idle_workers() < 2) std::this_thread::yield();
+  RunPredict(&then, milliseconds(3), {}, &workers);
+  const Finished finished = then.WaitUntilFinished();
+  EXPECT_EQ(model_->WhereItRan(), "elsewhere");
+  EXPECT_TRUE(finished.status.ok());
+  EXPECT_TRUE(finished.stats.long_lane);
+  EXPECT_EQ(finished.stats.piece_waits.size(), 2);
 }
 
 TEST_F(PredictRunTest, ALongRequestThatGivesWayDoesNotRunWithOthers) {

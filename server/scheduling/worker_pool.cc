@@ -128,7 +128,8 @@ void WorkerPool::SubmitPieces(const std::vector<Job*>& pieces, Clock::time_point
       for (size_t i = 0; i < pieces.size(); ++i) long_wakeup_.notify_one();
     } else if (accepted) {
       queue_.AddPieces(pieces, since, cost);
-      for (size_t i = 1; i < pieces.size(); ++i) WakeOne();  // the caller is free for one
+      // The caller is free for one, if it is a worker.
+      for (size_t i = ThisThreadGivesWay() ? 0 : 1; i < pieces.size(); ++i) WakeOne();
     }
   }
   if (accepted) return;

@@ -70,8 +70,9 @@ class WorkerPool {
   // with it.
   void TakeCompanions(const JobProfile& profile, std::vector<Taken>* companions);
 
-  // From a worker: runs pieces of a request that it has taken, or all of it, on any workers or
-  // where long requests run, in the place of one that arrived at `since` and takes `cost`.
+  // From a worker or where long requests run: runs pieces of a request that was taken, or all of
+  // it, on any workers or where long requests run, in the place of one that arrived at `since` and
+  // takes `cost`.
   void SubmitPieces(const std::vector<Job*>& pieces, Clock::time_point since, Clock::duration cost);
 
   // Whether something that takes so long is to run on a thread of lower priority now: short
