@@ -353,7 +353,9 @@ void RunPredict(PredictMember* first, Clock::duration waited,
     if (!Read(member, has_waited, &readings.emplace_back())) readings.pop_back();
   };
   read(first, waited);
-  if (companions.empty() && !readings.empty()) {
+  // A long one is cut, or gives way, rather than keep short ones waiting.
+  const bool may_lead = !readings.empty() && readings.front().cost <= workers->longest_piece();
+  if (companions.empty() && may_lead) {
     workers->TakeCompanions(JobProfileOf(readings.front()), &companions);
   }
   for (const scheduling::Taken& taken : companions) {

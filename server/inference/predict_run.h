@@ -52,9 +52,9 @@ void DescribePredict(const DecodedRequest& request, const Servable& servable,
                      scheduling::JobProfile* profile);
 
 // Answers `first`, which has waited for `waited`, and its companions, whose jobs are
-// PredictMembers, too; without companions it gets those that have come until it is read. A large
-// request runs in pieces, which `workers` get, and is answered by whichever ends last. Whatever is
-// wrong with one request is its own error only.
+// PredictMembers, too; a short one without companions gets those that have come until it is read. A
+// large request runs in pieces, which `workers` get, and is answered by whichever ends last.
+// Whatever is wrong with one request is its own error only.
 void RunPredict(PredictMember* first, scheduling::Clock::duration waited,
                 std::vector<scheduling::Taken> companions, scheduling::WorkerPool* workers);
 

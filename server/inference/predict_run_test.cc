@@ -11,6 +11,7 @@
 #include <new>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace colcast::inference {
@@ -104,6 +105,25 @@ class FakeModel final : public engine::Model {
   mutable std::atomic<std::thread::id> ran_on_;
 };
 
+// Keeps a worker busy until it is released.
+class BusyJob final : public scheduling::Job {
+ public:
+  BusyJob(std::promise<void>* started, std::shared_future<void> released)
+      : started_(started), released_(std::move(released)) {}
+  Clock::time_point deadline() const override { return Clock::time_point::max(); }
+  bool cancelled() const override { return false; }
+  void Run(Clock::duration, std::vector<scheduling::Taken>*) override {
+    started_->set_value();
+    released_.wait();
+    delete this;
+  }
+  void Drop(scheduling::DropReason) override { delete this; }
+
+ private:
+  std::promise<void>* const started_;
+  const std::shared_future<void> released_;
+};
+
 struct Finished {
   Status status;
   PredictStats stats;
@@ -119,6 +139,9 @@ class FakeRequest final : public scheduling::Job, public PredictMember {
 
   Clock::time_point deadline() const override { return deadline_at; }
   bool cancelled() const override { return hung_up; }
+  void Describe(scheduling::JobProfile* profile) override {
+    DescribePredict(request_, *servable_, profile);
+  }
   void Run(Clock::duration, std::vector<scheduling::Taken>*) override {}
   void Drop(scheduling::DropReason) override {}
 
@@ -289,6 +312,26 @@ TEST_F(PredictRunTest, OnceItsClientHungUpWhatIsLeftOfARequestIsDropped) {
   EXPECT_EQ(request.WaitUntilFinished().status.code, StatusCode::kCancelled);
   EXPECT_EQ(model_->pieces_run, 0);
   EXPECT_EQ(workers_.dropped(scheduling::DropReason::kCancelled), 1);
+}
+
+TEST_F(PredictRunTest, AShortRequestRunsWithThoseThatCameUntilItWasReadAndALongOneDoesNot) {
+  model_->divisible = false;
+  Learn(std::chrono::microseconds(10));
+  scheduling::WorkerPool workers{{/*num_workers=*/1}};
+  std::promise<void> started, release;
+  workers.Submit(new BusyJob(&started, release.get_future().share()));
+  started.get_future().wait();
+  FakeRequest waiting(servable_, 20), large(servable_, 500), small(servable_, 20);
+  workers.Submit(&waiting);
+  ASSERT_EQ(workers.queued(), 1);
+  RunPredict(&large, milliseconds(0), {}, &workers);
+  EXPECT_FALSE(large.WaitUntilFinished().stats.joined);
+  EXPECT_EQ(workers.queued(), 1);
+  RunPredict(&small, milliseconds(0), {}, &workers);
+  EXPECT_EQ(small.WaitUntilFinished().stats.run_rows, 40);
+  EXPECT_TRUE(waiting.WaitUntilFinished().stats.joined);
+  EXPECT_EQ(workers.queued(), 0);
+  release.set_value();
 }
 
 TEST_F(PredictRunTest, ALongRequestThatIsNotCutGivesWayAsAWhole) {
