@@ -65,9 +65,11 @@ class Batching:
     def lines(self) -> Iterator[str]:
         """A line per figure, each with its ratio."""
         apart, joined = self.requests_per_second
+        generator = "h2load" if h2load.is_installed() else "Python"
         yield (
-            f"{_CLIENTS} clients, N = {SMALL}: {apart:.0f} requests/s apart, {joined:.0f} joined "
-            f"({joined / apart:.2f} times); p99 {self.p99_ms[0]:.1f} ms, {self.p99_ms[1]:.1f} ms"
+            f"{_CLIENTS} clients ({generator}), N = {SMALL}: {apart:.0f} requests/s apart, "
+            f"{joined:.0f} joined ({joined / apart:.2f} times); "
+            f"p99 {self.p99_ms[0]:.1f} ms, {self.p99_ms[1]:.1f} ms"
         )
         without, *beside = self.beside_stream_p99_ms
         ways = ("divided", "giving way", "with nothing divided")

@@ -140,8 +140,8 @@ def _step(
 ) -> bool:
     """Moves to the first neighbour that is better than where the climb stands.
 
-    Where none is, one step behind a neighbour may be: a plateau, or a figure that was unlucky, is
-    no top. A single knob also goes on where nothing has been reached yet: what is better may lie
+    If none is, what lies behind one may be better: a plateau, or a figure that was unlucky, is no
+    top. A single knob also goes on where nothing has been reached yet: what is better may lie
     behind.
     """
     for setting in [*found.best.around(places), *found.best.beyond(places)]:

@@ -19,6 +19,7 @@ from colcast.loadtest.recording import Call, Recording
 
 _PROGRAM = "h2load"
 _FRAME = 5  # bytes before a gRPC message: whether it is compressed, and how long it is
+_PATIENCE_SECONDS = 30  # beyond the time it is told to take
 _HEADERS = ("content-type: application/grpc", "te: trailers")
 
 
@@ -39,9 +40,10 @@ def closed_loop(
       seconds: how long, a whole number.
 
     Raises:
-      ValueError: an answer that is not OK, or not of the size of the others.
+      ValueError: an answer that is not OK, or not of the size of the others, or none.
       OSError: h2load cannot be started.
       RuntimeError: h2load failed; the message has its words.
+      subprocess.TimeoutExpired: it does not end.
     """
     size = _answer_size(target, requests)
     with TemporaryDirectory() as name, ExitStack() as stack:
@@ -54,11 +56,11 @@ def closed_loop(
         ]
         recording = Recording(wall_seconds=float(seconds))
         for number, (process, request) in enumerate(zip(running, requests, strict=True)):
-            printed, complaint = process.communicate()
+            printed, complaint = process.communicate(timeout=seconds + _PATIENCE_SECONDS)
             if process.returncode != 0:
                 raise RuntimeError(f"{_PROGRAM}: {complaint.strip()}")
             calls = _calls(Path(name) / f"{number}.log", request, size, began)
-            _check(printed, len(calls), size)
+            _check(printed, len(calls), size, clients_each)
             recording.calls += calls
     return recording
 
@@ -105,11 +107,19 @@ def _calls(log: Path, request: Request, size: int, began: float) -> list[Call]:
     return calls
 
 
-def _check(printed: str, calls: int, size: int) -> None:
-    """An error of gRPC's has status 200, too, but no message."""
-    found = re.search(r"\((\d+)\) data", printed)
-    data = int(found[1]) if found else 0
-    if data != calls * (_FRAME + size):
+def _check(printed: str, calls: int, size: int, clients: int) -> None:
+    """An error of gRPC's has status 200, too, but no message.
+
+    The last answer of each client may have come without its end: it is no call yet.
+    """
+    lost = re.search(r"(\d+) failed, (\d+) errored, (\d+) timeout", printed)
+    received = re.search(r"\((\d+)\) data", printed)
+    if lost is None or received is None:
+        raise RuntimeError(f"{_PROGRAM} has not said what it did: {printed.strip()}")
+    if any(int(count) for count in lost.groups()) or not calls:
+        raise ValueError(f"{calls} answers; {lost[0]}")
+    data = int(received[1])
+    if not 0 <= data - calls * (_FRAME + size) <= clients * (_FRAME + size):
         raise ValueError(
             f"{calls} answers are {data} bytes, not {_FRAME + size} each: some are errors"
         )

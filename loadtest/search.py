@@ -1,5 +1,6 @@
 """The highest rate a server sustains within a latency target."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -121,15 +122,14 @@ def _next(holds: float, misses: float, highest: float) -> float:
 def _bracket(known: Sequence[Window], sla: Sla, above: float) -> tuple[float, float]:
     """The highest rate that holds and the next that misses; 0 and `above` if there is none.
 
-    A lower one that misses has been unlucky: its windows are those with the fewest calls.
+    A lower one that misses may have been unlucky: its windows have the fewest calls. Where as many
+    windows hold as miss, the rate is not known.
     """
-    held = {
-        rate: 2 * sum(window.milliseconds <= sla.milliseconds for window in windows) > len(windows)
-        for rate in {window.rate for window in known}
-        for windows in [[window for window in known if window.rate == rate]]
-    }
-    holds = max((rate for rate in held if held[rate]), default=0.0)
-    misses = min((rate for rate in held if not held[rate] and rate > holds), default=above)
+    votes: Counter[float] = Counter()
+    for window in known:
+        votes[window.rate] += 1 if window.milliseconds <= sla.milliseconds else -1
+    holds = max((rate for rate, vote in votes.items() if vote > 0), default=0.0)
+    misses = min((rate for rate, vote in votes.items() if vote < 0 and rate > holds), default=above)
     return holds, misses
 
 

@@ -161,7 +161,10 @@ def highest_rates(
     floor: float = 0.0,
     progress: Callable[[Window], None] = lambda _: None,
 ) -> list[float]:
-    """The same for several targets of one percentile, in place of the load's own."""
+    """The highest rate within each of several targets of one percentile, 0 as above.
+
+    The load's own target is not used.
+    """
     with ServerProcess(model.name, model.base_path, [*model.flags, *flags]) as server:
         loop = OpenLoop(server.target)
 

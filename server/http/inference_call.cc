@@ -78,7 +78,7 @@ class InferenceCall final : public scheduling::Job, public inference::PredictMem
       if (call_.method != RestMethod::kPredict) return InferExamples();
       if (backend_.workers->SubmitAgain(this, waited)) return;
     }
-    inference::RunPredict(this, waited, std::move(*companions), backend_.workers);
+    inference::RunPredict(this, waited, *companions, backend_.workers);
   }
 
   void Drop(scheduling::DropReason reason) override { Answer(scheduling::DropStatus(reason), ""); }

@@ -81,13 +81,10 @@ bool Read(PredictMember* member, Clock::duration waited, Reading* reading) {
   return status.ok();
 }
 
-scheduling::JobProfile JobProfileOf(const Reading& reading) {
-  scheduling::JobProfile profile;
-  profile.request_class = reading.of;
-  profile.group = reading.profile.group;
-  profile.cost = reading.cost;
-  if (reading.profile.group != 0) profile.rows = reading.profile.rows;
-  return profile;
+// `of` is null if the model has no such signature.
+scheduling::JobProfile JobProfileOf(const engine::RequestProfile& known, RequestClass* of,
+                                    Clock::duration cost) {
+  return {of, known.group, known.group == 0 ? 0 : known.rows, cost};
 }
 
 // A request while its pieces run.
@@ -293,6 +290,21 @@ void RunThoseThatGiveWay(std::vector<Reading>* readings, WorkerPool* workers) {
   }
 }
 
+// Alone, a request takes no longer than it took together with others, and all of them, one after
+// the other, no less. An estimate that says otherwise is corrected: there may be no request that
+// runs alone. `alone`: of `count` requests, as estimated; zero if nothing is known.
+void LearnFromRunTogether(const Reading& reading, Clock::duration alone, Clock::duration together,
+                          size_t count) {
+  Clock::duration corrected = std::min(reading.cost, together);
+  if (alone.count() == 0) {
+    corrected = together / count;
+  } else if (alone < together) {
+    const double times = static_cast<double>(together.count()) / static_cast<double>(alone.count());
+    corrected = std::chrono::duration_cast<Clock::duration>(times * reading.cost);
+  }
+  if (corrected != reading.cost) reading.of->cost().Observe(reading.profile.size, corrected);
+}
+
 void RunTogether(std::vector<Reading>* readings, WorkerPool* workers) {
   const Servable& servable = readings->front().member->servable();
   std::vector<engine::BatchMember> members(readings->size());
@@ -324,6 +336,7 @@ void RunTogether(std::vector<Reading>* readings, WorkerPool* workers) {
   readings->front().stats.run_rows = rows;
   for (size_t i = 0; i < members.size(); ++i) {
     Reading& reading = (*readings)[i];
+    if (together.ok()) LearnFromRunTogether(reading, alone, runtime, members.size());
     reading.stats.runtime = runtime;
     reading.stats.joined = true;
     // The servable may go with the last of them.
@@ -339,10 +352,7 @@ void DescribePredict(const DecodedRequest& request, const Servable& servable,
   RequestClass* const of = servable.request_class(request.model_spec().signature_name);
   // What will be refused takes none of the room that its class has.
   if (of == nullptr || !CheckRows(known, *of).ok()) return;
-  profile->request_class = of;
-  profile->group = known.group;
-  profile->cost = of->cost().Of(known.size);
-  if (known.group != 0) profile->rows = known.rows;
+  *profile = JobProfileOf(known, of, of->cost().Of(known.size));
 }
 
 void RunPredict(PredictMember* first, Clock::duration waited,
@@ -356,7 +366,8 @@ void RunPredict(PredictMember* first, Clock::duration waited,
   // A long one is cut, or gives way, rather than keep short ones waiting.
   const bool may_lead = !readings.empty() && readings.front().cost <= workers->longest_piece();
   if (companions.empty() && may_lead) {
-    workers->TakeCompanions(JobProfileOf(readings.front()), &companions);
+    const Reading& leader = readings.front();
+    workers->TakeCompanions(JobProfileOf(leader.profile, leader.of, leader.cost), &companions);
   }
   for (const scheduling::Taken& taken : companions) {
     read(dynamic_cast<PredictMember*>(taken.job), taken.waited);

@@ -19,7 +19,7 @@ namespace colcast::inference {
 struct PredictStats {
   using Duration = std::chrono::steady_clock::duration;
 
-  Duration waited{};       // until a worker took it
+  Duration waited{};       // until a thread took it
   Duration runtime{};      // in the model; of a run that it shared, all of it
   bool long_lane = false;  // estimated to take longer than a piece may
   bool joined = false;     // ran with others

@@ -355,15 +355,11 @@ TEST_F(PredictRunTest, ALongRequestThatIsNotCutGivesWayAsAWhole) {
 TEST_F(PredictRunTest, ALongRequestThatGivesWayIsCutWhereItGivesWay) {
   Learn(std::chrono::microseconds(10));
   scheduling::WorkerPool workers(WithLongRequestsNice());
-  FakeRequest first(servable_, 1000), small(servable_, 20), then(servable_, 1000);
   while (workers.idle_workers() < 2) std::this_thread::yield();
-  RunPredict(&first, milliseconds(0), {}, &workers);
-  EXPECT_TRUE(first.WaitUntilFinished().status.ok());
-  EXPECT_EQ(model_->WhereItRan(), "here");  // no short request has come
-  RunPredict(&small, milliseconds(0), {}, &workers);
-  while (workers.idle_workers() < 2) std::this_thread::yield();
-  RunPredict(&then, milliseconds(3), {}, &workers);
-  const Finished finished = then.WaitUntilFinished();
+  workers.NoteShortRequest();
+  FakeRequest request(servable_, 1000);
+  RunPredict(&request, milliseconds(3), {}, &workers);
+  const Finished finished = request.WaitUntilFinished();
   EXPECT_EQ(model_->WhereItRan(), "elsewhere");
   EXPECT_TRUE(finished.status.ok());
   EXPECT_TRUE(finished.stats.long_lane);
@@ -401,6 +397,29 @@ TEST_F(PredictRunTest, LearnsWhatRequestsCost) {
   RunPredict(&request, milliseconds(0), {}, &workers_);
   request.WaitUntilFinished();
   EXPECT_GE(servable_->request_class("late")->cost().Of(20), milliseconds(2));
+}
+
+TEST_F(PredictRunTest, AnEstimateIsCorrectedEvenIfNoRequestRunsAlone) {
+  scheduling::CostEstimate& cost = servable_->request_class("late")->cost();
+  const auto run_together = [&](int times) {
+    for (int i = 0; i < times; ++i) {
+      FakeRequest first(servable_, 20), other(servable_, 20);
+      RunPredict(&first, milliseconds(0), {{&other, milliseconds(0)}}, &workers_);
+      EXPECT_TRUE(other.WaitUntilFinished().stats.joined);
+    }
+  };
+  const auto estimate = [&](Clock::duration wrong) {
+    for (int i = 0; i < 200; ++i) cost.Observe(20, wrong);
+  };
+  model_->time_per_row = std::chrono::microseconds(100);
+  run_together(1);  // of which nothing is known
+  EXPECT_GE(cost.Of(20), milliseconds(2));
+  estimate(std::chrono::microseconds(20));
+  run_together(20);
+  EXPECT_GE(cost.Of(20), milliseconds(1));
+  estimate(std::chrono::seconds(100));
+  run_together(20);
+  EXPECT_LE(cost.Of(20), std::chrono::seconds(50));
 }
 
 TEST_F(PredictRunTest, LearnsWhatPiecesCostFromTheRowsTheyHave) {

@@ -133,7 +133,7 @@ void PredictCall::Describe(scheduling::JobProfile* profile) {
 }
 
 void PredictCall::Run(Clock::duration waited, std::vector<scheduling::Taken>* companions) {
-  inference::RunPredict(this, waited, std::move(*companions), backend().workers);
+  inference::RunPredict(this, waited, *companions, backend().workers);
 }
 
 Status PredictCall::Read() {

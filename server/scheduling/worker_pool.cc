@@ -103,11 +103,15 @@ bool WorkerPool::SubmitAgain(Job* job, Clock::duration waited) {
 
 void WorkerPool::TakeCompanions(const JobProfile& profile, std::vector<Taken>* companions) {
   if (queued() == 0) return;
+  std::vector<Job*> expired;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    queue_.TakeCompanions(profile, options_.now(), Takers() + 1, companions);
+    const Clock::time_point now = options_.now();
+    expired = queue_.TakeExpired(now);
+    queue_.TakeCompanions(profile, now, FreeWorkers() + 1, companions);
     NoteQueued();
   }
+  for (Job* const late : expired) Drop(late, DropReason::kDeadlineExceeded);
   DropEnded(companions);
 }
 
@@ -204,26 +208,26 @@ void WorkerPool::Work(int number) {
   NameThisThread(options_.thread_name + "_" + std::to_string(number));
   Idle idle;
   std::vector<Taken> companions;
+  bool has_run = false;
   for (;;) {
     std::vector<Job*> expired;
     Taken next;
     {
       std::unique_lock<std::mutex> lock(mutex_);
+      if (has_run) --num_running_;
       WaitForWork(&lock, &idle);
       if (stopping_) return;
       const Clock::time_point now = options_.now();
       expired = queue_.TakeExpired(now);
-      if (queue_.Take(now, Takers(), &next, &companions)) ++num_running_;
+      has_run = queue_.Take(now, FreeWorkers(), &next, &companions);
+      if (has_run) ++num_running_;
       NoteQueued();
       // What still waits for company had this worker to wait for it.
       const Clock::time_point ready = queue_.ReadyAt(now);
       if (ready > now && ready != Clock::time_point::max()) WakeOne();
     }
     for (Job* const late : expired) Drop(late, DropReason::kDeadlineExceeded);
-    if (next.job == nullptr) continue;
-    RunTaken(next, &companions);
-    const std::lock_guard<std::mutex> lock(mutex_);
-    --num_running_;
+    if (next.job != nullptr) RunTaken(next, &companions);
   }
 }
 
@@ -263,6 +267,7 @@ void WorkerPool::WorkOnLong(int number) {
       expired = long_queue_.TakeExpired(now);
       if (long_queue_.Take(now, options_.num_workers, &next, &none)) ++num_long_running_;
       NoteQueued();
+      if (long_queue_.FirstInLine() != Clock::time_point::max()) long_wakeup_.notify_one();
     }
     for (Job* const late : expired) Drop(late, DropReason::kDeadlineExceeded);
     if (next.job == nullptr) continue;

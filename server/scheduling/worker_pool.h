@@ -80,7 +80,7 @@ class WorkerPool {
   bool GivesWay(Clock::duration cost) const;
   // Whether the calling thread is one of those of lower priority, of any pool.
   static bool ThisThreadGivesWay();
-  // What a request that a worker has taken, and that takes `cost`, is to be cut for now.
+  // What a request that was taken, and that takes `cost`, is to be cut for now.
   PieceNeeds NeedsOf(Clock::duration cost) const;
   // From what on a request is a long one.
   Clock::duration longest_piece() const { return options_.longest_piece; }
@@ -109,8 +109,8 @@ class WorkerPool {
   bool ShortRequestsCome() const;
   void NoteQueued();
   void NoteIdle();
-  // How many workers take jobs now or soon, those that run some left out.
-  int Takers() const { return options_.num_workers - num_running_; }
+  // Workers that run nothing, be they idle or about to take something.
+  int FreeWorkers() const { return options_.num_workers - num_running_; }
   // Drops those that nobody waits for any more.
   void DropEnded(std::vector<Taken>* taken);
   void RunTaken(Taken next, std::vector<Taken>* companions);

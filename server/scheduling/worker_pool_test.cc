@@ -472,6 +472,33 @@ TEST_F(WorkerPoolTest, LongRequestsGiveWayWhileShortOnesCome) {
   EXPECT_EQ(NiceOf(kLong), own);
 }
 
+// Does what it is told.
+class CallingJob final : public NamedJob {
+ public:
+  CallingJob(Journal* journal, std::function<void()> call)
+      : NamedJob("calling", journal), call_(std::move(call)) {}
+  void Run(Clock::duration, std::vector<Taken>*) override {
+    call_();
+    delete this;
+  }
+
+ private:
+  const std::function<void()> call_;
+};
+
+TEST_F(WorkerPoolTest, AWorkerWakesForWhatAThreadThatGaveWayHandsBack) {
+  Start(10, 1, /*long_request_nice=*/10);
+  while (pool_->idle_workers() < 1) std::this_thread::yield();
+  pool_->NoteShortRequest();
+  const auto call = [&] {
+    EXPECT_TRUE(WorkerPool::ThisThreadGivesWay());
+    now_ = now_.load() + milliseconds(1001);  // no short requests come any more
+    pool_->SubmitPieces({Make("piece")}, now_.load(), kLong);
+  };
+  pool_->SubmitPieces({new CallingJob(&journal_, call)}, now_.load(), kLong);
+  EXPECT_THAT(journal_.WaitFor(1), ElementsAre("ran piece"));
+}
+
 TEST_F(WorkerPoolTest, AShortRequestDoesNotWaitForALongOneThatGivesWay) {
   Start(10, 1, /*long_request_nice=*/10);
   BlockLongRequests();

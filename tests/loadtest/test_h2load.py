@@ -1,6 +1,7 @@
 """A closed loop of h2load's, on the native server."""
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,18 @@ def test_a_request_that_the_server_refuses_is_not_sent_again(server: ServerProce
         h2load.closed_loop(server.target, [Request(b"nonsense", 1, PREDICT)], 1, seconds=1)
 
 
-def test_errors_among_the_answers_are_seen():
-    with pytest.raises(ValueError, match="3 answers are 30 bytes, not 15 each"):
-        h2load._check("1KB (90) total, 0B (0) headers (space savings 1%), 30B (30) data", 3, 10)
+@pytest.mark.parametrize(
+    ("lost", "data", "calls", "message"),
+    [
+        ("0 failed, 0 errored, 0 timeout", 30, 3, "3 answers are 30 bytes, not 15 each"),
+        ("0 failed, 2 errored, 0 timeout", 45, 3, "3 answers; 0 failed, 2 errored"),
+        ("0 failed, 0 errored, 0 timeout", 0, 0, "0 answers"),
+        ("0 failed, 0 errored, 0 timeout", 90, 3, "3 answers are 90 bytes"),
+        ("0 failed, 0 errored, 0 timeout", 60, 3, ""),
+    ],
+    ids=["errors", "lost", "none", "too much", "one on its way"],
+)
+def test_errors_among_the_answers_are_seen(lost: str, data: int, calls: int, message: str):
+    printed = f"requests: 3 total, {lost}\ntraffic: 1KB (90) total, {data}B ({data}) data"
+    with pytest.raises(ValueError, match=message) if message else nullcontext():
+        h2load._check(printed, calls, size=10, clients=2)

@@ -56,6 +56,12 @@ def test_a_low_rate_that_missed_in_few_calls_says_nothing_of_higher_ones():
     assert found.rate == pytest.approx(150, rel=0.06)
 
 
+def test_a_rate_whose_windows_disagree_is_measured_again():
+    known = [Window(400, ms, Verdict.MISSES) for ms in (20.0, 30.0)]
+    found = find_max(server(500), P95, start=50, known=known)
+    assert found.rate == pytest.approx(500, rel=0.06)
+
+
 def test_one_bad_window_of_three_does_not_decide():
     def noisy(rate: float, window: int) -> Recording:
         return recording(*[500.0 if window % 5 == 1 else 5.0] * 20)
