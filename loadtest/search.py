@@ -103,8 +103,9 @@ def find_max(
       progress: called after every window.
     """
     search = _Search(run, sla, progress)
-    holds, misses, late = *_bracket(known, sla, highest * 2), False
-    rate = _next(holds, misses, highest) if known else start
+    above = 2 * highest
+    (holds, misses), late = _bracket(known, sla, above), False
+    rate = start if (holds, misses) == (0.0, above) else _next(holds, misses, highest)
     while rate >= lowest and misses - holds > precision * misses and rate <= highest:
         verdict = search.verdict(rate)
         if verdict is Verdict.HOLDS:
