@@ -79,6 +79,7 @@ def main() -> None:
             sla_p99=None,
             seconds=args.seconds,
             output=Path("build/tune"),
+            json=False,
         )
     )
 
