@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "server/scheduling/testing.h"
+
 namespace colcast::inference {
 namespace {
 
@@ -103,25 +105,6 @@ class FakeModel final : public engine::Model {
 
   std::string signatures_;
   mutable std::atomic<std::thread::id> ran_on_;
-};
-
-// Keeps a worker busy until it is released.
-class BusyJob final : public scheduling::Job {
- public:
-  BusyJob(std::promise<void>* started, std::shared_future<void> released)
-      : started_(started), released_(std::move(released)) {}
-  Clock::time_point deadline() const override { return Clock::time_point::max(); }
-  bool cancelled() const override { return false; }
-  void Run(Clock::duration, std::vector<scheduling::Taken>*) override {
-    started_->set_value();
-    released_.wait();
-    delete this;
-  }
-  void Drop(scheduling::DropReason) override { delete this; }
-
- private:
-  std::promise<void>* const started_;
-  const std::shared_future<void> released_;
 };
 
 struct Finished {
@@ -319,7 +302,7 @@ TEST_F(PredictRunTest, AShortRequestRunsWithThoseThatCameUntilItWasReadAndALongO
   Learn(std::chrono::microseconds(10));
   scheduling::WorkerPool workers{{/*num_workers=*/1}};
   std::promise<void> started, release;
-  workers.Submit(new BusyJob(&started, release.get_future().share()));
+  workers.Submit(new scheduling::BlockingJob(&started, release.get_future().share()));
   started.get_future().wait();
   FakeRequest waiting(servable_, 20), large(servable_, 500), small(servable_, 20);
   workers.Submit(&waiting);

@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "server/scheduling/testing.h"
+
 namespace colcast::scheduling {
 namespace {
 
@@ -71,25 +73,6 @@ class NamedJob : public Job {
   Journal* const journal_;
   Clock::time_point deadline_ = Clock::time_point::max();
   bool cancelled_ = false;
-};
-
-// Keeps the pool's only worker busy until released.
-class BlockingJob : public Job {
- public:
-  BlockingJob(std::promise<void>* started, std::shared_future<void> released)
-      : started_(started), released_(std::move(released)) {}
-  Clock::time_point deadline() const override { return Clock::time_point::max(); }
-  bool cancelled() const override { return false; }
-  void Run(Clock::duration, std::vector<Taken>*) override {
-    started_->set_value();
-    released_.wait();
-    delete this;
-  }
-  void Drop(DropReason) override { delete this; }
-
- private:
-  std::promise<void>* const started_;
-  const std::shared_future<void> released_;
 };
 
 int NiceOfThisThread() { return getpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid))); }
