@@ -49,7 +49,7 @@ WorkerPool::~WorkerPool() {
     while (!idle_.empty()) WakeOne();
     long_wakeup_.notify_all();
   }
-  for (Job* const job : left) Drop(job, DropReason::kShutdown);
+  DropAll(left, DropReason::kShutdown);
   for (std::thread& worker : workers_) worker.join();
 }
 
@@ -79,7 +79,7 @@ void WorkerPool::Submit(Job* job) {
     if (!refused) WakeOne();
   }
   if (refused) Drop(job, *refused);
-  for (Job* const late : expired) Drop(late, DropReason::kDeadlineExceeded);
+  DropAll(expired, DropReason::kDeadlineExceeded);
 }
 
 bool WorkerPool::SubmitAgain(Job* job, Clock::duration waited) {
@@ -111,7 +111,7 @@ void WorkerPool::TakeCompanions(const JobProfile& profile, std::vector<Taken>* c
     queue_.TakeCompanions(profile, now, FreeWorkers() + 1, companions);
     NoteQueued();
   }
-  for (Job* const late : expired) Drop(late, DropReason::kDeadlineExceeded);
+  DropAll(expired, DropReason::kDeadlineExceeded);
   DropEnded(companions);
 }
 
@@ -136,8 +136,7 @@ void WorkerPool::SubmitPieces(const std::vector<Job*>& pieces, Clock::time_point
       for (size_t i = ThisThreadGivesWay() ? 0 : 1; i < pieces.size(); ++i) WakeOne();
     }
   }
-  if (accepted) return;
-  for (Job* const piece : pieces) Drop(piece, DropReason::kShutdown);
+  if (!accepted) DropAll(pieces, DropReason::kShutdown);
 }
 
 bool WorkerPool::ShortRequestsCome() const {
@@ -226,7 +225,7 @@ void WorkerPool::Work(int number) {
       const Clock::time_point ready = queue_.ReadyAt(now);
       if (ready > now && ready != Clock::time_point::max()) WakeOne();
     }
-    for (Job* const late : expired) Drop(late, DropReason::kDeadlineExceeded);
+    DropAll(expired, DropReason::kDeadlineExceeded);
     if (next.job != nullptr) RunTaken(next, &companions);
   }
 }
@@ -269,7 +268,7 @@ void WorkerPool::WorkOnLong(int number) {
       NoteQueued();
       if (long_queue_.FirstInLine() != Clock::time_point::max()) long_wakeup_.notify_one();
     }
-    for (Job* const late : expired) Drop(late, DropReason::kDeadlineExceeded);
+    DropAll(expired, DropReason::kDeadlineExceeded);
     if (next.job == nullptr) continue;
     RunTaken(next, &none);
     std::lock_guard<std::mutex> lock(mutex_);
@@ -306,6 +305,10 @@ void WorkerPool::Drop(Job* job, DropReason reason) {
     dropped_[static_cast<int>(reason)].fetch_add(1, std::memory_order_relaxed);
   }
   job->Drop(reason);
+}
+
+void WorkerPool::DropAll(const std::vector<Job*>& jobs, DropReason reason) {
+  for (Job* const job : jobs) Drop(job, reason);
 }
 
 }  // namespace colcast::scheduling

@@ -117,6 +117,7 @@ class WorkerPool {
   // Wakes an idle worker, if there is one that is not woken already.
   void WakeOne();
   void Drop(Job* job, DropReason reason);
+  void DropAll(const std::vector<Job*>& jobs, DropReason reason);
 
   const Options options_;
   mutable std::mutex mutex_;
