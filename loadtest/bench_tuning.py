@@ -84,14 +84,14 @@ def measured(name: str, folder: Path, options: SimpleNamespace) -> list[Tuned]:
     slas = [Sla(95, zoo.p95_target_ms * _TARGETS[target]) for target in targets]
     model = Model(name, columnar(zoo.saved_model(), late=True), ("--enable_batching", *NO_STORES))
     heavy = Load(
-        prepared(model, ["late"], _requests(name, HEAVY_TAIL, options)), slas[0], options.seconds
+        prepared(model, ["late"], _requests(name, HEAVY_TAIL, options)), slas, options.seconds
     )
     largest = max(request.rows for request in heavy.requests)
-    static = highest_rates(model, heavy, slas, [_flag(STATIC_ROWS, folder)])
+    static = highest_rates(model, heavy, [_flag(STATIC_ROWS, folder)])
     heavy = replace(heavy, start=max(heavy.start, static[0] / 2))  # from where others search
     per_core = _flag(largest // len(os.sched_getaffinity(0)), folder)
-    over_cores = highest_rates(model, heavy, slas, [per_core])
-    curves = _climbed(model, heavy, slas, folder)
+    over_cores = highest_rates(model, heavy, [per_core])
+    curves = _climbed(model, heavy, folder)
     lines = [
         Tuned(name, target, sla.milliseconds, *rates, best := _best(curve), curve[best], curve)
         for target, sla, rates, curve in zip(
@@ -108,15 +108,15 @@ def _with_other_sizes(
     line: Tuned, model: Model, heavy: Load, folder: Path, options: SimpleNamespace
 ) -> Tuned:
     """The same line, and what is found on log-normal sizes."""
-    sla = Sla(95, line.p95_ms)
+    heavy = replace(heavy, slas=[Sla(95, line.p95_ms)])
     lognormal = replace(
         heavy, requests=prepared(model, ["late"], _requests(line.model, LOGNORMAL, options))
     )
-    (curve,) = _climbed(model, lognormal, [sla], folder)
+    (curve,) = _climbed(model, lognormal, folder)
     rows = _best(curve)
     if rows in line.curve:
         return replace(line, other_rows=rows, other=line.curve[rows])
-    (other,) = highest_rates(model, heavy, [sla], [_flag(rows, folder)])
+    (other,) = highest_rates(model, heavy, [_flag(rows, folder)])
     return replace(line, other_rows=rows, other=other)
 
 
@@ -130,15 +130,15 @@ def _flag(rows: int, folder: Path) -> str:
     return f"--batching_parameters_file={file}"
 
 
-def _climbed(model: Model, load: Load, slas: Sequence[Sla], folder: Path) -> list[dict[int, float]]:
+def _climbed(model: Model, load: Load, folder: Path) -> list[dict[int, float]]:
     """From small pieces up until the rates of all targets fall: for each, all that was tried.
 
     One step down may be noise; two are a fall.
     """
-    curves: list[dict[int, float]] = [{} for _ in slas]
+    curves: list[dict[int, float]] = [{} for _ in load.slas]
     for rows in _ROWS:
         start = max(load.start, max(curves[0].values(), default=0.0) / 2)
-        rates = highest_rates(model, replace(load, start=start), slas, [_flag(rows, folder)])
+        rates = highest_rates(model, replace(load, start=start), [_flag(rows, folder)])
         for curve, rate in zip(curves, rates, strict=True):
             curve[rows] = rate
         if all(_has_fallen(curve) for curve in curves):

@@ -58,14 +58,14 @@ class Load:
 
     Attributes:
       requests: encoded for the model.
-      sla: the target.
+      slas: the targets, of one percentile.
       seconds: how long a window sends.
       start: the first rate that is tried, in requests per second.
       seed: decides when which request is sent.
     """
 
     requests: Sequence[Request]
-    sla: Sla
+    slas: Sequence[Sla]
     seconds: float = 3.0
     start: float = 50.0
     seed: int = 0
@@ -119,7 +119,7 @@ def tune(
 
     Args:
       model: what is served.
-      load: what it is tuned for.
+      load: what it is tuned for, with one target.
       turned: the knobs.
       pairs: which of them are turned together.
       progress: called after every window.
@@ -127,6 +127,7 @@ def tune(
     Raises:
       colcast.server.ServerFailedError: the server does not start with a setting.
     """
+    (sla,) = load.slas
     windows: dict[tuple[float, ...], list[Window]] = {}
 
     def measure(setting: Setting, floor: float) -> float:
@@ -136,35 +137,20 @@ def tune(
             tried.append(window)
             progress(setting, window)
 
-        return highest_rate(model, load, setting.flags, floor, note)
+        (rate,) = highest_rates(model, load, setting.flags, floor, note)
+        return rate
 
-    return Tuned(climb(turned, pairs, measure), windows, load.sla)
-
-
-def highest_rate(
-    model: Model,
-    load: Load,
-    flags: Sequence[str],
-    floor: float = 0.0,
-    progress: Callable[[Window], None] = lambda _: None,
-) -> float:
-    """The highest rate within the target of a server with these flags; 0 if not above `floor`."""
-    (rate,) = highest_rates(model, load, [load.sla], flags, floor, progress)
-    return rate
+    return Tuned(climb(turned, pairs, measure), windows, sla)
 
 
 def highest_rates(
     model: Model,
     load: Load,
-    slas: Sequence[Sla],
     flags: Sequence[str],
     floor: float = 0.0,
     progress: Callable[[Window], None] = lambda _: None,
 ) -> list[float]:
-    """The highest rate within each of several targets of one percentile, 0 as above.
-
-    The load's own target is not used.
-    """
+    """The highest rate within each target of a server with these flags; 0 if not above `floor`."""
     with ServerProcess(model.name, model.base_path, [*model.flags, *flags]) as server:
         loop = OpenLoop(server.target)
 
@@ -178,7 +164,7 @@ def highest_rates(
         loop.run(load.requests, warm_up)
         known: list[Window] = []
         rates = []
-        for sla in slas:
+        for sla in load.slas:
             found = find_max(
                 window,
                 sla,
@@ -244,7 +230,7 @@ def run(options: SimpleNamespace) -> int:
     model = Model(options.model, options.model_base_path, options.flags)
     sla = Sla(95, options.sla_p95) if options.sla_p95 else Sla(99, options.sla_p99)
     requests = prepared(model, options.formats, _traffic(options).load)
-    load = Load(requests, sla, options.seconds, seed=options.seed)
+    load = Load(requests, [sla], options.seconds, seed=options.seed)
     if options.offload_target:
         offload = f"--offload_target={options.offload_target}"
         model = replace(model, flags=[*model.flags, offload])

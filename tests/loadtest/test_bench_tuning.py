@@ -69,14 +69,13 @@ def test_pieces_grow_until_the_rates_of_all_targets_have_fallen(tmp_path: Path, 
 def climbed(
     rates: Callable[[int], list[float]], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> list[dict[int, float]]:
-    def highest_rates(_model, _load, slas, flags) -> list[float]:
-        assert len(slas) == len(rates(8))
+    def highest_rates(_model, load, flags) -> list[float]:
+        assert len(load.slas) == len(rates(8))
         return rates(int(re.search(r"rows_(\d+)", flags[0])[1]))
 
     monkeypatch.setattr(bench_tuning, "highest_rates", highest_rates)
-    slas = [Sla(95, 10.0)] * len(rates(8))
-    load = Load(requests=(), sla=slas[0])
-    return bench_tuning._climbed(Model("any", folder), load, slas, folder)
+    load = Load(requests=(), slas=[Sla(95, 10.0)] * len(rates(8)))
+    return bench_tuning._climbed(Model("any", folder), load, folder)
 
 
 def test_figures_are_kept_where_a_later_model_fails(tmp_path: Path, monkeypatch):
