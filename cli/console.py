@@ -1,6 +1,9 @@
-"""Where subcommands print their tables."""
+"""Where subcommands print their tables, and what they are doing meanwhile."""
 
 import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -8,6 +11,7 @@ if TYPE_CHECKING:
 
 
 _UNBOUNDED = 10_000  # columns
+_QUIET_SECONDS = 10.0
 
 
 def report_console(*, stderr: bool = False) -> "Console":
@@ -23,3 +27,30 @@ def report_console(*, stderr: bool = False) -> "Console":
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _UNBOUNDED
     return console
+
+
+@contextmanager
+def showing_progress(command: str) -> Iterator[Callable[[str], None]]:
+    """Gives a function that says on standard error what a long command begins to do.
+
+    A terminal has one line, with the seconds so far, that is gone in the end. Elsewhere each step
+    that begins when the command has run for 10 seconds is a line.
+    """
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    started = time.monotonic()
+
+    def line(step: str) -> None:
+        seconds = time.monotonic() - started
+        if seconds >= _QUIET_SECONDS:
+            console.print(f"{command}: {seconds:.0f} s: {step}", highlight=False, markup=False)
+
+    if not console.is_terminal:
+        yield line
+        return
+    columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
+    with Progress(*columns, console=console, transient=True) as shown:
+        task = shown.add_task(command, total=None)
+        yield lambda step: shown.update(task, description=step)

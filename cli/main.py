@@ -35,6 +35,9 @@ SUBCOMMANDS = {
     "encode": Subcommand("colcast.client.encode_cli", None, "write the vectors of a file's lines"),
     "rerank": Subcommand("colcast.client.rerank_cli", None, "rank a file's lines for a query"),
     "loadtest": Subcommand("colcast.loadtest.cli", "loadtest", "compare formats under load"),
+    "compare": Subcommand(
+        "colcast.loadtest.compare_cli", "loadtest", "compare the answers of two servers or models"
+    ),
     "bench": Subcommand("colcast.loadtest.bench_cli", "loadtest", "measure the zoo's models"),
     "tune": Subcommand("colcast.loadtest.tune_cli", "loadtest", "find the server's best settings"),
     "completion": Subcommand("colcast.cli.completion", None, "print a script for your shell"),

@@ -19,7 +19,7 @@ from colcast.client._columns import (
 )
 from colcast.client._dtypes import Array
 from colcast.client._errors import InputError
-from colcast.client._inputs import Table
+from colcast.client._inputs import Dictionary, Table
 from colcast.client._lists import given_lengths, list_column
 from colcast.client._schema import LENGTH_SUFFIX, Feature, Kind
 from colcast.client._settings import Policies
@@ -38,6 +38,8 @@ class Batch:
         whole: the features that do not come by rows, as the arrays they are.
         unused: names that came and that the signature does not use.
         encoded: feature -> its column as it travels, where that was done before.
+        indices: domain -> int64 [N], for each candidate its row of that domain, whose columns
+            then have R rows in place of N.
     """
 
     rows: int
@@ -45,6 +47,7 @@ class Batch:
     whole: dict[str, Array]
     unused: frozenset[str] = frozenset()
     encoded: Mapping[str, bytes] = field(default_factory=dict)
+    indices: Mapping[str, Array] = field(default_factory=dict)
 
 
 def batch_of(
@@ -154,11 +157,7 @@ def _add_columns(
             if name.removesuffix(LENGTH_SUFFIX) not in table.columns:
                 raise InputError("given without the values it counts", feature=name)
         else:
-            column = clean_column(feature, values, policies)
-            if column is not None:
-                batch.columns[name] = column
-            else:
-                _add_column(batch, Source(feature, policies, of_user), table, values)
+            _add_column(batch, Source(feature, policies, of_user), table, values)
 
 
 def _add_column(batch: Batch, source: Source, table: Table, values: Any) -> None:
@@ -168,12 +167,22 @@ def _add_column(batch: Batch, source: Source, table: Table, values: Any) -> None
         if not source.of_user:
             raise source.error(None, "does not come by rows: give it in user")
         batch.whole[feature.name] = whole_array(source, values[0])
-    elif feature.kind is Kind.SINGLE:
-        batch.columns[feature.name] = fixed_column(source, values)
     elif feature.kind is Kind.MULTI and length in table.columns:
         batch.columns[feature.name] = given_lengths(source, values, table.columns[length])
     else:
-        batch.columns[feature.name] = list_column(source, values)
+        batch.columns[feature.name] = _column(source, values)
+
+
+def _column(source: Source, values: Any) -> Column:
+    """Values by rows, converted; those that rows share are converted once."""
+    if isinstance(values, Dictionary):
+        shared = replace(source, codes=values.codes)
+        return _column(shared, values.entries).take(values.codes)
+    clean = clean_column(source.feature, values, source.policies)
+    if clean is not None:
+        return clean
+    convert = fixed_column if source.feature.kind is Kind.SINGLE else list_column
+    return convert(source, values)
 
 
 def _check_absent(
@@ -203,7 +212,10 @@ def _missing(needed: list[str], unused: frozenset[str]) -> InputError:
     if len(others) > 4:
         others[4:] = [f"{len(others) - 4} more"]
     also = f" (and so: {', '.join(others)})" if others else ""
-    hint = f"; misspelled as {hints[name]!r}?" if name in hints else ""
+    if name in hints:
+        hint = f"; misspelled as {hints[name]!r}?"
+    else:
+        hint = f"; given and not used: {', '.join(sorted(map(repr, unused))[:4])}" if unused else ""
     message = f"missing{also}, and the model has no default for it{hint}"
     return InputError(message, feature=name)
 

@@ -88,15 +88,19 @@ class Source:
         feature: what the model declares.
         policies: what to do about missing values.
         of_user: the values are the user's one row, so errors name no row.
+        codes: int [rows], where values that rows share come once: which of them each row has.
     """
 
     feature: Feature
     policies: Policies
     of_user: bool = False
+    codes: Array | None = None
 
     def error(self, row: int | None, message: str) -> InputError:
         """The error for a row's value, or for the whole column."""
         row = None if self.of_user else row
+        if row is not None and self.codes is not None:
+            row = int(np.argmax(self.codes == row))
         return InputError(message, feature=self.feature.name, row=row, of_user=self.of_user)
 
     def place(self, row_of: Callable[[int], int]) -> Place:

@@ -1,8 +1,10 @@
 """Users and items from files: JSON, JSON lines, CSV, Parquet."""
 
 import csv
+import io
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,7 @@ def read_user(path: Path) -> dict[str, Any]:
         InputError: the file cannot be read, or holds something else.
     """
     if path == STANDARD_INPUT:
-        user = _json("standard input", sys.stdin.read())
+        user = _json("standard input", _standard_input())
     else:
         user = _json(path.name, _text(path))
     if not isinstance(user, dict):
@@ -44,7 +46,7 @@ def read_items(
         InputError: an unknown ending, or a file that cannot be read as what its name says.
     """
     if path == STANDARD_INPUT:
-        return _standard_input(sys.stdin.read())
+        return _json_of_either_form("standard input", _standard_input())
     readers: dict[str, Callable[[], list[dict[str, Any]]]] = {
         ".jsonl": lambda: _json_lines(path.name, _text(path)),
         ".json": lambda: _json_rows(path.name, _text(path)),
@@ -60,12 +62,22 @@ def read_items(
 
 
 def _text(path: Path) -> str:
+    """The file's text as it is, ends of lines too, without a mark at its start."""
     try:
-        return path.read_text(encoding="utf-8")
+        return _decoded(str(path), path.read_bytes())
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from None
+
+
+def _standard_input() -> str:
+    return _decoded("standard input", sys.stdin.buffer.read())
+
+
+def _decoded(where: str, text: bytes) -> str:
+    try:
+        return text.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise InputError(f"{path} is not UTF-8 text") from None
+        raise InputError(f"{where} is not UTF-8 text") from None
 
 
 def _json(where: str, text: str) -> Any:
@@ -75,13 +87,13 @@ def _json(where: str, text: str) -> Any:
         raise InputError(f"{where}: not JSON: {error}") from None
 
 
-def _standard_input(text: str) -> list[dict[str, Any]]:
+def _json_of_either_form(where: str, text: str) -> list[dict[str, Any]]:
     reader = _json_rows if text.lstrip().startswith("[") else _json_lines
-    return reader("standard input", text)
+    return reader(where, text)
 
 
 def _json_lines(where: str, text: str) -> list[dict[str, Any]]:
-    lines = enumerate(text.splitlines(), 1)
+    lines = enumerate(text.split("\n"), 1)  # text in JSON may hold other ends of lines
     return [_json(f"{where}:{number}", line) for number, line in lines if line.strip()]
 
 
@@ -105,15 +117,26 @@ def _parquet(path: Path) -> list[dict[str, Any]]:
 
 
 def _csv(path: Path, features: Mapping[str, Feature], separator: str) -> list[dict[str, Any]]:
-    rows = list(csv.DictReader(_text(path).splitlines()))
-    for number, row in enumerate(rows):
-        for name, cell in row.items():
-            if name is None or cell is None:
-                raise InputError(f"{path.name}: more or fewer cells than the header", row=number)
-            feature = features.get(name)
-            if feature is not None:
-                row[name] = _value(feature, cell, number, separator)
-    return rows
+    reader = csv.reader(io.StringIO(_text(path), newline=""))
+    try:
+        header = next(reader, [])
+        lines = [(reader.line_num, cells) for cells in reader if cells]
+    except csv.Error as error:
+        raise InputError(f"{path.name}:{reader.line_num}: not CSV: {error}") from None
+    twice = [name for name, count in Counter(header).items() if count > 1]
+    if twice:
+        raise InputError(f"{path.name}: the header names {twice[0]!r} more than once")
+    for number, (line, cells) in enumerate(lines):
+        if len(cells) != len(header):
+            message = f"{path.name}:{line}: {len(cells)} cells, but the header has {len(header)}"
+            raise InputError(message, row=number)
+    return [
+        {
+            name: _value(features[name], cell, number, separator) if name in features else cell
+            for name, cell in zip(header, cells, strict=True)
+        }
+        for number, (_, cells) in enumerate(lines)
+    ]
 
 
 def _value(feature: Feature, cell: str, row: int, separator: str) -> Any:

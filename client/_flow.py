@@ -5,6 +5,7 @@ version, ask in another way where the server refuses one) are one generator that
 is given their replies. The blocking and the asyncio client differ only in how they wait.
 """
 
+import logging
 import re
 import time
 from collections.abc import Generator, Sequence
@@ -18,6 +19,7 @@ from colcast.client._inputs_examples import Examples, examples_of_any
 from colcast.client._many_users import Group, build_joined, grouped
 from colcast.client._metadata import decode_metadata_response, encode_metadata_request
 from colcast.client._outputs import Ranking
+from colcast.client._permission import Permission
 from colcast.client._request import (
     Built,
     PreparedItems,
@@ -26,8 +28,9 @@ from colcast.client._request import (
     build_request,
     prepare_items,
 )
-from colcast.client._schema import COLUMNAR_LATE, ModelSchema
+from colcast.client._schema import COLUMNAR_LATE, USER, ModelSchema
 from colcast.client._settings import ClientSettings, Target, known_target
+from colcast.client._targets import Plan
 from colcast.client._transport import GET_MODEL_METADATA, PREDICT, Call, Reply
 
 Result = TypeVar("Result")
@@ -40,8 +43,6 @@ _REFUSED_CODES = (*_STALE_CODES, "UNIMPLEMENTED", "OUT_OF_RANGE")
 # Data that does not fit may fit a version we have not heard of; ask at most this often.
 _RECHECK_SECONDS = 1.0
 _KEPT_VERSIONS = 4
-# What a server refused may have been one odd request's fortune, or its settings since changed.
-_ASK_AGAIN_SECONDS = 600.0
 
 # A server that joins requests (--enable_batching) gives a late model several users at once, which
 # the model refuses; or it will not join inputs of 1 and of N rows at all.
@@ -50,6 +51,13 @@ _JOINED = re.compile(
     r" is not compatible with expected shape \[1[,\]]"
     r"|must have equal 0th-dimension size"
 )
+_JOINS = (
+    "columnar_late is refused: the server joins the rows of requests (--enable_batching), or fills"
+    " up even a lone row (allowed_batch_sizes without 1). Send target='columnar', or 'auto', which"
+    " does so by itself for 10 minutes"
+)
+
+_log = logging.getLogger("colcast.client")
 
 
 class Flow:
@@ -61,8 +69,9 @@ class Flow:
         self._current: ModelSchema | None = None
         self._fetched_at = 0.0
         self._answering: int | None = None  # the version that answered last
-        self._expands: bool | None = None  # whether the server repeats rows; None: not seen yet
+        self._expansion = Permission()  # that the server repeats rows
         self._late = Permission()
+        self._indices = Permission()  # of any domain's rows
         self._several = Permission()  # users in one request
         self._prefetch = Permission()
 
@@ -98,7 +107,10 @@ class Flow:
     ) -> Steps[bytes]:
         """Builds a request and leaves it unsent."""
         inputs = Rows(items, user) if examples is None else examples_of_any(examples)
-        return (yield from self._build(inputs, self._options(target, outputs))).message
+        options = self._options(target, outputs)
+        # Whoever sends it cannot ask in another way.
+        options = replace(options, indexed=options.indexed and self._indices.was_granted)
+        return (yield from self._build(inputs, options)).message
 
     def prepare(self, items: Any, target: Target | None) -> Steps[PreparedItems]:
         """Encodes items for later calls, in the form that a call would send now."""
@@ -113,13 +125,15 @@ class Flow:
         """Divides users into groups that share a request."""
         options = self._options(target, outputs)
         schema = yield from self.schema()
-        return grouped(schema, pairs, options, together=self._several.ask())
+        together = self._several.ask()  # what takes no index of users takes none
+        options = replace(options, indexed=options.indexed and together)
+        return grouped(schema, pairs, options, together)
 
     def rank_group(self, group: Group) -> Steps[list[Ranking]]:
         """Scores the items of a group's users in one request, or else in one per user."""
         if group.plan is not None:
             try:
-                reply = yield _predict(build_joined(group.plan, group.batches, group.options))
+                reply = yield from self._joined(group, group.plan)
             except ServerError as error:
                 if error.code not in _REFUSED_CODES:
                     raise
@@ -127,11 +141,29 @@ class Flow:
                 self._several.granted()
                 return self._answered(reply).split([batch.rows for batch in group.batches])
         rankings = []
+        options = group.options
+        if group.plan is not None:
+            options = replace(options, indexed=False)
         for user, items in group.pairs:
-            rankings.append((yield from self._ask(Rows(items, user), group.options)))
+            rankings.append((yield from self._ask(Rows(items, user), options)))
         if group.plan is not None:
             self._several.refused()
         return rankings
+
+    def _joined(self, group: Group, plan: Plan) -> Steps[Reply]:
+        """The reply to all users of a group; each candidate apart if only that is answered."""
+        built = build_joined(plan, group.batches, group.options)
+        try:
+            reply = yield _predict(built)
+        except ServerError as error:
+            if error.code not in _REFUSED_CODES or built.distinct.keys() == {USER}:
+                raise
+            plan = replace(plan, domains={})
+            reply = yield _predict(build_joined(plan, group.batches, group.options))
+            self._indices.refused()
+        else:
+            self._learn_indices(built)
+        return reply
 
     def prefetch(self, user: Any) -> Steps[bool]:
         """Lets the server compute and keep a user's state; False where it refused."""
@@ -162,7 +194,8 @@ class Flow:
             target,
             tuple(outputs),
             late=target != "auto" or self._late.ask(),
-            server_expands=self._expands is not False,
+            server_expands=target != "auto" or self._expansion.ask(),
+            indexed=self._indices.ask(),
         )
 
     def _build(self, inputs: Rows | Examples, options: RequestOptions) -> Steps[Built]:
@@ -178,7 +211,11 @@ class Flow:
         return build_request((yield from self.schema()), inputs, options)
 
     def _ask(self, inputs: Rows | Examples, options: RequestOptions) -> Steps[Ranking]:
-        """Builds, sends and decodes one request; another one if the server refuses this way."""
+        """Asks and decodes the reply."""
+        return self._answered((yield from self._reply(inputs, options)))
+
+    def _reply(self, inputs: Rows | Examples, options: RequestOptions) -> Steps[Reply]:
+        """Builds and sends one request; another one if the server refuses this way."""
         schema = yield from self.schema()
         built = yield from self._build(inputs, options)
         try:
@@ -186,13 +223,13 @@ class Flow:
         except ServerError as error:
             if error.code not in _STALE_CODES:
                 raise
-            reply = yield from self._another_way(inputs, options, schema, built, error)
-        else:
-            if built.needs_expansion:
-                self._expands = True
-            if built.target == "late":
-                self._late.granted()
-        return self._answered(reply)
+            return (yield from self._another_way(inputs, options, schema, built, error))
+        self._learn_indices(built)
+        if built.needs_expansion:
+            self._expansion.granted()
+        if built.target == "late":
+            self._late.granted()
+        return reply
 
     def _another_way(
         self,
@@ -205,43 +242,74 @@ class Flow:
         """The reply to the same question, asked as the server may take it; else its error."""
         if (yield from self._changed_since(schema)):
             return (yield _predict((yield from self._build(inputs, options))))
+        if built.distinct:
+            reply = yield from self._reply(inputs, replace(options, indexed=False))
+            self._indices.refused()
+            return reply
+        joins = built.target == "late" and _JOINED.search(error.details)
+        if joins:
+            self._late.log_once(_log, _JOINS)
         if options.target != "auto":
             raise error
-        if built.target == "late" and _JOINED.search(error.details):
-            options = replace(options, late=False)
-            reply = yield from self._instead(inputs, options, error)
-            self._late.refused()
-            return reply
-        if built.needs_expansion and not self._expands:
-            return (yield from self._without_expansion(inputs, options, error))
+        if joins:
+            return (yield from self._instead_of_late(inputs, options, error))
+        if self._may_be_unexpanded(built, error):
+            return (yield from self._in_full(inputs, options, error))
         raise error
 
-    def _instead(
+    def _instead_of_late(
         self, inputs: Rows | Examples, options: RequestOptions, error: ServerError
     ) -> Steps[Reply]:
         """The reply to repeated columns, for a server that does not take the late signature."""
+        options = replace(options, late=False)
         built = yield from self._build(inputs, options)
         if built.target == "late":
             raise error
         try:
-            return (yield _predict(built))
-        except ServerError:
-            if not built.needs_expansion or self._expands:
-                raise error from None
-        return (yield from self._without_expansion(inputs, options, error))
+            reply = yield from self._repeated(inputs, options, built, error)
+        except ServerError as again:
+            if again is not error:  # the server told why, whatever is amiss now
+                self._late.refused()
+            raise
+        self._late.refused()
+        return reply
 
-    def _without_expansion(
+    def _repeated(
+        self, inputs: Rows | Examples, options: RequestOptions, built: Built, error: ServerError
+    ) -> Steps[Reply]:
+        """The reply to what was built, else to rows in full; if refused too, the first error."""
+        try:
+            return (yield _predict(built))
+        except ServerError as again:
+            if again.code not in _REFUSED_CODES:
+                raise
+            if not self._may_be_unexpanded(built, again):
+                raise error from None
+        return (yield from self._in_full(inputs, options, error))
+
+    def _may_be_unexpanded(self, built: Built, error: ServerError) -> bool:
+        """Whether a server that does not repeat rows would have refused the request so."""
+        never_seen = built.needs_expansion and not self._expansion.was_granted
+        return never_seen and error.code == "INVALID_ARGUMENT"
+
+    def _in_full(
         self, inputs: Rows | Examples, options: RequestOptions, error: ServerError
     ) -> Steps[Reply]:
-        """The reply to rows in full; if that is refused too, the first error."""
-        options = replace(options, server_expands=False)
-        built = yield from self._build(inputs, options)
+        """The reply to rows in full; if they are refused too, the first error."""
+        built = yield from self._build(inputs, replace(options, server_expands=False))
         try:
             reply = yield _predict(built)
-        except ServerError:
+        except ServerError as again:
+            if again.code not in _REFUSED_CODES:
+                raise
             raise error from None
-        self._expands = False
+        self._expansion.refused()
         return reply
+
+    def _learn_indices(self, built: Built) -> None:
+        """From a request that was answered."""
+        if built.distinct.keys() - {USER}:
+            self._indices.granted()
 
     def _changed_since(self, schema: ModelSchema) -> Steps[bool]:
         try:
@@ -278,32 +346,5 @@ def _predict(built: Built) -> Call:
         "columns_not_sent": built.unused,
         "request_bytes": len(built.message),
     }
+    facts |= {f"rows_of.{domain}": rows for domain, rows in built.distinct.items()}
     return Call(PREDICT, built.message, facts)
-
-
-class Permission:
-    """Whether to ask a server for something that it may have refused before.
-
-    After a refusal nobody asks for 10 minutes; then one call tries, and what it learns holds.
-    """
-
-    def __init__(self) -> None:
-        self._refused_until = 0.0
-
-    def ask(self) -> bool:
-        """Whether the call that begins now may ask."""
-        if not self._refused_until:
-            return True
-        now = time.monotonic()
-        if now < self._refused_until:
-            return False
-        self._refused_until = now + _ASK_AGAIN_SECONDS  # the others wait for what this one learns
-        return True
-
-    def refused(self) -> None:
-        """The server refused, and answered when it was asked in another way."""
-        self._refused_until = time.monotonic() + _ASK_AGAIN_SECONDS
-
-    def granted(self) -> None:
-        """The server answered."""
-        self._refused_until = 0.0

@@ -14,11 +14,31 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
+from colcast.client._dtypes import Array
 from colcast.client._errors import InputError
 from colcast.client._values import NOT_GIVEN, shown, unmasked_entries
 
 Wanted = Set[str] | None
 """Names of the signature's inputs; None: whatever comes."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dictionary(Sequence[Any]):
+    """A column whose entries repeat, as pandas' categories and Arrow's dictionaries have it.
+
+    Attributes:
+        entries: each once, a list or an array; some row has it.
+        codes: int [rows], which of them a row has.
+    """
+
+    entries: Any
+    codes: Array
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, row: Any) -> Any:
+        return self.entries[self.codes[row]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +47,8 @@ class Table:
 
     Attributes:
         rows: how many rows there are.
-        columns: feature -> [rows] entries, a list or an array; NOT_GIVEN where a row lacks it.
+        columns: feature -> [rows] entries, a list, an array or a Dictionary; NOT_GIVEN where a row
+            lacks it.
         unused: names that the signature does not use.
     """
 
@@ -177,7 +198,18 @@ def _entries(name: str, values: Any) -> Any:
     return unmasked_entries(array)
 
 
+def _dictionary(codes: Array, entries: Callable[[Array], Any]) -> Dictionary:
+    """The column of these codes, -1 where a row has no value, given the entries of some codes."""
+    used, rows = np.unique(codes, return_inverse=True)
+    if used.size and used[0] < 0:
+        return Dictionary([None, *entries(used[1:])], rows)
+    return Dictionary(entries(used), rows)
+
+
 def _pandas(series: Any) -> Any:
+    if hasattr(series.dtype, "categories"):
+        categories = series.dtype.categories
+        return _dictionary(series.array.codes, lambda used: _pandas(categories[used]))
     if not isinstance(series.dtype, np.dtype) and series.isna().any():
         missing = series.isna().tolist()
         return [None if gap else v for gap, v in zip(missing, series.tolist(), strict=True)]
@@ -198,6 +230,10 @@ def _polars(series: Any) -> Any:
 def _pyarrow(column: Any) -> Any:
     array = column.combine_chunks() if hasattr(column, "combine_chunks") else column
     types = __import__("pyarrow").types
+    if types.is_dictionary(array.type):
+        codes = array.indices
+        codes = codes.cast("int64").fill_null(-1) if codes.null_count else codes
+        return _dictionary(codes.to_numpy(), lambda used: _pyarrow(array.dictionary.take(used)))
     if array.null_count:
         return array.to_pylist()
     if types.is_list(array.type) or types.is_large_list(array.type):

@@ -5,15 +5,21 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from colcast.client._batch import Batch, repeat_to
+from colcast.client._batch import Batch, repeat_to, with_user
 from colcast.client._columns import default_column, stacked
-from colcast.client._dtypes import INT64
-from colcast.client._encode import Tensor
+from colcast.client._distinct import send_distinct_rows
 from colcast.client._errors import InputError
-from colcast.client._inputs import Rows
-from colcast.client._request import Built, RequestOptions, batch_for, built_of, user_varies
-from colcast.client._schema import COLUMNAR_LATE, COLUMNAR_PAIR, ROW_TO_USER, Kind, ModelSchema
-from colcast.client._targets import Plan, column_tensors, only_row, plan_for
+from colcast.client._inputs import table_of_user
+from colcast.client._request import (
+    Built,
+    RequestOptions,
+    built_of,
+    items_for,
+    plan_of,
+    user_varies,
+)
+from colcast.client._schema import COLUMNAR_LATE, COLUMNAR_PAIR, USER, Kind, ModelSchema
+from colcast.client._targets import Plan, only_row, tensors_of
 
 MANY_IN_FLIGHT = 8
 """How many requests for several users are under way at a time: enough to keep a server busy."""
@@ -60,18 +66,16 @@ def grouped(
         InputError: a pair's data does not fit the signature.
         SchemaError: the model has no signature for the target.
     """
-    for pair in pairs:
+    for place, pair in enumerate(pairs):
         if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise InputError(f"expected pairs of user and items, got {type(pair).__name__}")
-    settings = options.settings
-    plan = plan_for(
-        schema, options.target, settings.signature, options.server_expands, options.late
-    )
+            came = type(pair).__name__
+            raise InputError(f"pairs[{place}]: expected a pair of user and items, got {came}")
+    plan = plan_of(schema, options)
     alone = [Group([place], [pair], options) for place, pair in enumerate(pairs)]
     joint = _for_several_users(schema, plan) if together else None
     if joint is None:
         return alone
-    batches = [batch_for(plan, Rows(items, user), options)[1] for user, items in pairs]
+    batches = _batches(plan_of(schema, replace(options, indexed=False)), pairs, options)
     if options.target != "late" and any(user_varies(joint, batch) for batch in batches):
         return alone
     return [
@@ -103,13 +107,28 @@ def build_joined(plan: Plan, batches: Sequence[Batch], options: RequestOptions) 
     Raises:
         InputError: a user feature that differs between the rows of one user.
     """
-    tensors = _joined_tensors(plan, batches)
-    return built_of(plan, sum(batch.rows for batch in batches), tensors, options)
+    batch = send_distinct_rows(plan, _joined(plan, batches))
+    features = {name: replace(feature, one_row=False) for name, feature in plan.features.items()}
+    tensors = tensors_of(replace(plan, features=features), batch)
+    return built_of(plan, batch, tensors, options)
 
 
 # Implementation details follow.
 
 _ROWS_TOGETHER = 4096
+
+
+def _batches(plan: Plan, pairs: Sequence[tuple[Any, Any]], options: RequestOptions) -> list[Batch]:
+    """Each pair's columns; candidates that several users share are converted once."""
+    converted: dict[int, Batch] = {}
+    batches = []
+    for user, items in pairs:
+        if id(items) not in converted:
+            converted[id(items)] = items_for(plan, items, options)
+        given = None if user is None else table_of_user(user, plan.inputs)
+        ready = converted[id(items)]
+        batches.append(with_user(plan.features, given, ready, options.settings.policies))
+    return batches
 
 
 def _joinable(schema: ModelSchema, joint: Plan, batches: Sequence[Batch]) -> list[list[int]]:
@@ -131,33 +150,27 @@ def _joinable(schema: ModelSchema, joint: Plan, batches: Sequence[Batch]) -> lis
 
 def _for_several_users(schema: ModelSchema, plan: Plan) -> Plan | None:
     """The plan with the users' features marked; None if no one request can ask for several."""
-    late = schema.signatures.get(COLUMNAR_LATE)
-    if plan.target not in ("late", "columnar") or late is None:
+    if plan.target not in ("late", "columnar") or not schema.domains_of(plan.signature):
         return None
-    if late.features.keys() != plan.features.keys():
-        return None
-    if any(feature.kind is Kind.WHOLE for feature in late.features.values()):
-        return None
-    return replace(plan, features=late.features)
+    return replace(plan, features=schema.signature(COLUMNAR_LATE).features)
 
 
-def _joined_tensors(plan: Plan, batches: Sequence[Batch]) -> dict[str, Tensor]:
-    """The inputs of one request for several users: U rows of the users', all their candidates.
+def _joined(plan: Plan, batches: Sequence[Batch]) -> Batch:
+    """The columns of a request for several users: U rows of the users', all their candidates.
+
+    Users stay apart even if they are equal: candidates may be scored beside those of their user.
 
     Raises:
         InputError: a user feature that differs between the rows of one user.
     """
-    users = np.repeat(np.arange(len(batches)), [batch.rows for batch in batches])
-    tensors = {ROW_TO_USER: Tensor(INT64, users)}
-    open_rows = replace(plan, target="columnar")
+    rows = [batch.rows for batch in batches]
+    columns = {}
     for name, feature in plan.features.items():
         found = [batch.columns.get(name) or default_column(feature) for batch in batches]
-        columns = [column for column in found if column is not None]
+        own = [column for column in found if column is not None]
         if feature.one_row:
-            columns = [only_row(feature, column) for column in columns]
-            feature = replace(feature, one_row=False)
+            columns[name] = stacked([only_row(feature, column) for column in own])
         else:
-            columns = [repeat_to(c, b.rows) for c, b in zip(columns, batches, strict=True)]
-        column = stacked(columns)
-        tensors |= column_tensors(open_rows, feature, column, column.rows)
-    return tensors
+            columns[name] = stacked([repeat_to(c, n) for c, n in zip(own, rows, strict=True)])
+    whose = np.repeat(np.arange(len(batches)), rows)
+    return Batch(sum(rows), columns, {}, indices={USER: whose})

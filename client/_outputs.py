@@ -42,15 +42,21 @@ class Ranking:
         """The output that ranks."""
         if self.score_output is not None and self.score_output not in self.outputs:
             raise InputError(f"no output {self.score_output!r}; there are {self._shapes()}")
-        possible = [self.score_output] if self.score_output else list(self.outputs)
+        possible = [self.score_output] if self.score_output else sorted(self.outputs)
         fitting = [name for name in possible if _one_float_a_row(self.outputs[name])]
-        if len(fitting) > 1:
-            fitting = [name for name in _USUAL_NAMES if name in fitting][:1]
-        if not fitting and self.score_output:
-            raise InputError(f"{self.score_output!r} is not one float per row: {self._shapes()}")
         if not fitting:
-            raise InputError(f"which is the score? name it with score_output: {self._shapes()}")
-        return fitting[0]
+            found = f"{self.score_output!r} is" if self.score_output else "no output is"
+            not_one = "not one float" if self.score_output else "one float"
+            raise InputError(f"{found} {not_one} per row, to rank by: {self._shapes()}")
+        if len(fitting) == 1:
+            return fitting[0]
+        for usual in _USUAL_NAMES:
+            if usual in fitting:
+                return usual
+        raise InputError(
+            f"which of {', '.join(fitting)} is the score? Name it with score_output"
+            f" (--score-output of colcast rank); the outputs are {self._shapes()}"
+        )
 
     @cached_property
     def scores(self) -> Array:
@@ -146,7 +152,7 @@ class Ranking:
         ]
 
     def _shapes(self) -> str:
-        shapes = [f"{name} {a.dtype}{list(a.shape)}" for name, a in self.outputs.items()]
+        shapes = [f"{name} {a.dtype}{list(a.shape)}" for name, a in sorted(self.outputs.items())]
         return ", ".join(shapes)
 
 

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from colcast.client._batch import (
@@ -14,6 +14,7 @@ from colcast.client._batch import (
     with_user,
 )
 from colcast.client._columns import no_rows
+from colcast.client._distinct import send_distinct_rows
 from colcast.client._dtypes import STRING
 from colcast.client._encode import Tensor, encode_inputs, encode_predict_request
 from colcast.client._errors import InputError
@@ -22,7 +23,14 @@ from colcast.client._inputs import Rows, table_of_items, table_of_user
 from colcast.client._inputs_examples import Examples, tables_of_examples
 from colcast.client._schema import Kind, ModelSchema
 from colcast.client._settings import ClientSettings, Target
-from colcast.client._targets import Plan, column_tensors, plan_for, tensors_of
+from colcast.client._targets import (
+    Plan,
+    column_tensors,
+    index_tensors,
+    plan_for,
+    plan_of_columns,
+    tensors_of,
+)
 from colcast.client._values import object_array
 
 
@@ -36,6 +44,7 @@ class RequestOptions:
         output_filter: the outputs wanted; empty is all.
         late: whether "auto" may use the late signature.
         server_expands: whether "auto" may leave the repetition to the server.
+        indexed: whether a domain's distinct rows may be sent with an index.
     """
 
     settings: ClientSettings
@@ -43,6 +52,7 @@ class RequestOptions:
     output_filter: tuple[str, ...] = ()
     late: bool = True
     server_expands: bool = True
+    indexed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +66,7 @@ class Built:
         rows: N, the number of candidates.
         unused: how many columns were left out because the signature does not use them.
         needs_expansion: only a server that repeats rows can answer it.
+        distinct: domain -> how many rows of it are sent, where an index says whose they are.
     """
 
     message: bytes
@@ -64,6 +75,7 @@ class Built:
     rows: int
     unused: int = 0
     needs_expansion: bool = False
+    distinct: Mapping[str, int] = field(default_factory=dict)
 
 
 class PreparedItems:
@@ -98,11 +110,15 @@ class PreparedItems:
         batch = item_batch(plan.features, table, settings.policies)
         if settings.dedupe == "auto":
             batch = send_equal_rows_once(batch)
+        batch = send_distinct_rows(plan, batch)
+        plan = plan_of_columns(plan, batch)
         ours = {n: c for n, c in batch.columns.items() if not plan.features[n].one_row}
         encoded = {
             name: encode_inputs(column_tensors(plan, plan.features[name], column, batch.rows))
             for name, column in ours.items()
         }
+        for name, tensor in index_tensors(batch).items():
+            encoded[name] = encode_inputs({name: tensor})
         return replace(batch, encoded=encoded)
 
 
@@ -122,17 +138,16 @@ def build_request(schema: ModelSchema, inputs: Rows | Examples, options: Request
         plan, batch = batch_for(plan, inputs, options)
         if settings.dedupe == "auto":
             batch = send_equal_rows_once(batch)
-        batch = with_all_rows_in_one(batch, plan.features)
         if options.target == "auto" and plan.target == "late" and user_varies(plan, batch):
             return build_request(schema, inputs, replace(options, late=False))
+        batch = with_all_rows_in_one(send_distinct_rows(plan, batch), plan.features)
         tensors = tensors_of(plan, batch)
-    built = built_of(plan, batch.rows, tensors, options)
+    built = built_of(plan, batch, tensors, options)
     sizes = {len(tensor.values) for tensor in tensors.values() if tensor.values.ndim}
-    sizes |= {batch.columns[name].rows for name in batch.encoded}
+    sizes |= {batch.columns[name].rows for name in batch.encoded.keys() & batch.columns.keys()}
     return replace(
         built,
         message=b"".join((built.message, *batch.encoded.values())),
-        unused=len(batch.unused),
         needs_expansion=plan.target == "columnar" and batch.rows > 1 and len(sizes) > 1,
     )
 
@@ -171,8 +186,8 @@ def build_prefetch(schema: ModelSchema, user: Any, options: RequestOptions) -> B
     for name, feature in plan.features.items():
         if name not in given and feature.kind is not Kind.WHOLE:
             columns[name] = no_rows(feature)
-    tensors = tensors_of(plan, replace(batch, columns=columns))
-    return built_of(plan, 0, tensors, options)
+    batch = replace(batch, columns=columns)
+    return built_of(plan, batch, tensors_of(plan, batch), options)
 
 
 def batch_for(plan: Plan, inputs: Rows | Examples, options: RequestOptions) -> tuple[Plan, Batch]:
@@ -188,7 +203,7 @@ def batch_for(plan: Plan, inputs: Rows | Examples, options: RequestOptions) -> t
     given = None if inputs.user is None else table_of_user(inputs.user, wanted)
     prepared = isinstance(inputs.items, PreparedItems)
     if prepared and plan.target != "example":
-        ready = inputs.items.batch(plan, options.settings)
+        ready = items_for(plan, inputs.items, options)
         return plan, with_user(plan.features, given, ready, options.settings.policies)
     items = table_of_items(inputs.items.items if prepared else inputs.items, wanted)
     if inferred:
@@ -201,6 +216,17 @@ def batch_for(plan: Plan, inputs: Rows | Examples, options: RequestOptions) -> t
     return plan, batch_of(plan.features, given, items, options.settings.policies)
 
 
+def items_for(plan: Plan, items: Any, options: RequestOptions) -> Batch:
+    """The columns of the items alone, in a plan that knows its features.
+
+    Raises:
+        InputError: the items do not fit the signature.
+    """
+    if isinstance(items, PreparedItems):
+        return items.batch(plan, options.settings)
+    return item_batch(plan.features, table_of_items(items, plan.inputs), options.settings.policies)
+
+
 def user_varies(plan: Plan, batch: Batch) -> bool:
     """Whether a user feature of the late signature differs between rows."""
     return any(
@@ -209,10 +235,27 @@ def user_varies(plan: Plan, batch: Batch) -> bool:
     )
 
 
+def plan_of(schema: ModelSchema, options: RequestOptions) -> Plan:
+    """The way chosen for any inputs.
+
+    Raises:
+        SchemaError: the model has no signature for the target.
+    """
+    settings = options.settings
+    return plan_for(
+        schema,
+        options.target,
+        settings.signature,
+        options.server_expands,
+        options.late,
+        options.indexed and settings.dedupe == "auto",
+    )
+
+
 def built_of(
-    plan: Plan, rows: int, tensors: Mapping[str, Tensor], options: RequestOptions
+    plan: Plan, batch: Batch, tensors: Mapping[str, Tensor], options: RequestOptions
 ) -> Built:
-    """The request of these inputs."""
+    """The request of a batch, whose inputs these are."""
     settings = options.settings
     message = encode_predict_request(
         settings.model,
@@ -222,7 +265,15 @@ def built_of(
         version_label=settings.version_label,
         output_filter=options.output_filter,
     )
-    return Built(message, plan.target, plan.signature.name, rows)
+    sent = {d: int(index.max()) + 1 for d, index in batch.indices.items()}
+    return Built(
+        message,
+        plan.target,
+        plan.signature.name,
+        batch.rows,
+        unused=len(batch.unused),
+        distinct=sent,
+    )
 
 
 # Implementation details follow.
@@ -236,8 +287,7 @@ def _plan(schema: ModelSchema, inputs: Rows | Examples, options: RequestOptions)
     Where the signature's one input may be text or tf.Examples, rows that hold nothing but that
     input by its name are text, as with any signature of plain tensors.
     """
-    asked = options.settings.signature
-    plan = plan_for(schema, options.target, asked, options.server_expands, options.late)
+    plan = plan_of(schema, options)
     if options.target != "auto" or plan.target != "example" or isinstance(inputs, Examples):
         return plan
     if not schema.takes_text(plan.signature) or _names(inputs) != plan.signature.inputs.keys():

@@ -13,7 +13,8 @@ Shape = tuple[int | None, ...]
 
 LENGTH_SUFFIX = "/length"
 COLUMNAR, COLUMNAR_LATE, COLUMNAR_PAIR = "columnar", "columnar_late", "columnar_pair"
-ROW_TO_USER = "row_to_user"  # int64 [rows]: whose candidate, in a request of several users
+USER, ITEM = "user", "item"
+ROW_TO = "row_to_"  # and a domain: int64 [N], for each candidate its row of that domain
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,15 +152,16 @@ class ModelSchema:
 
     def __repr__(self) -> str:
         lines = [f"model {self.model!r}, version {self.version}"]
-        for name, signature in self.signatures.items():
-            outputs = ", ".join(f"{key} {spec.dtype}" for key, spec in signature.outputs.items())
+        for name, signature in sorted(self.signatures.items()):
+            named = sorted(signature.outputs.items())
+            outputs = ", ".join(f"{key} {spec.dtype}" for key, spec in named)
             lines.append(f"{name} -> {outputs}")
             if signature.takes_examples:
                 or_text = "string, or " if self.takes_text(signature) else ""
                 lines.append(f"  {next(iter(signature.inputs))}: {or_text}serialized tf.Examples")
                 continue
             width = max(map(len, signature.features), default=0)
-            for feature in signature.features.values():
+            for _, feature in sorted(signature.features.items()):
                 lines.append(f"  {feature.name:<{width}}  {feature}")
         return "\n".join(lines)
 
@@ -212,6 +214,24 @@ class ModelSchema:
         if found is None or found.takes_examples or _outputs(found) != _outputs(called):
             return None
         return found
+
+    def domains_of(self, called: Signature) -> dict[str, frozenset[str]]:
+        """The features of each domain of which a request may have any rows, and an index to them.
+
+        The stages that the exporter wrote tell; a domain without one is left to the candidates.
+        colcast's server takes an index for `columnar` and `columnar_late` of such a model.
+        """
+        late, pair = self.signatures.get(COLUMNAR_LATE), self.signatures.get(COLUMNAR_PAIR)
+        if late is None or late.features.keys() != called.features.keys():
+            return {}
+        if any(feature.kind is Kind.WHOLE for feature in late.features.values()):
+            return {}
+        indexed = [name for name in (pair.inputs if pair else ()) if name.startswith(ROW_TO)]
+        domains = (ITEM, *(name.removeprefix(ROW_TO) for name in sorted(indexed))) if pair else ()
+        stages = {domain: self.signatures.get(f"{COLUMNAR}_{domain}") for domain in domains}
+        users = frozenset(name for name, feature in late.features.items() if feature.one_row)
+        found = {domain: frozenset(stage.features) for domain, stage in stages.items() if stage}
+        return found | {USER: users}
 
     def takes_text(self, called: Signature) -> bool:
         """Whether its only input may be a column of strings as well as tf.Examples.

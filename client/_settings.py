@@ -120,7 +120,8 @@ class ClientSettings:
         version_label: the label of the version, in place of its number.
         score_output: the output that ranks; None finds it (see `Ranking.scores`).
         timeout_seconds: deadline of a call, with its retries and what it has to look up.
-        dedupe: "auto" sends columns that are equal on every row once; "off" does not look.
+        dedupe: "auto" sends columns that are equal on every row once, and each distinct row of a
+            domain where that is much smaller; "off" does not look.
         policies: what to do about missing values and unused columns.
         channel: TLS, message size, keepalive, compression.
 

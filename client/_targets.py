@@ -1,6 +1,6 @@
 """Who repeats the user's row: the five ways to write one batch as a request."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -14,6 +14,7 @@ from colcast.client._schema import (
     COLUMNAR,
     COLUMNAR_LATE,
     LENGTH_SUFFIX,
+    ROW_TO,
     Feature,
     Kind,
     ModelSchema,
@@ -33,12 +34,14 @@ class Plan:
         features: what a row may hold; for `example` those of the columnar signature that has the
             same features, empty if none is known to.
         dtypes: where that is so, the dtypes of features that the model's columns tell.
+        domains: the features of each domain whose distinct rows may be sent with an index.
     """
 
     target: Target
     signature: Signature
     features: dict[str, Feature]
     dtypes: dict[str, DType] = field(default_factory=dict)
+    domains: dict[str, frozenset[str]] = field(default_factory=dict)
 
     @cached_property
     def inputs(self) -> frozenset[str]:
@@ -54,6 +57,7 @@ def plan_for(
     signature: str | None = None,
     server_expands: bool = True,
     late: bool = True,
+    indexed: bool = True,
 ) -> Plan:
     """Chooses the signature, and the target where it is "auto".
 
@@ -63,6 +67,7 @@ def plan_for(
         signature: the signature to call in place of the target's usual one.
         server_expands: whether "auto" may leave the repetition to the server.
         late: whether "auto" may use the late signature; its user features have one row.
+        indexed: whether a domain's distinct rows may be sent with an index.
 
     Raises:
         InputError: `target` is none of them.
@@ -85,7 +90,9 @@ def plan_for(
         called = schema.signature(COLUMNAR_LATE)
     else:
         called = schema.columnar_signature() or schema.signature(COLUMNAR)
-    return Plan(target, called, called.features)
+    indexed = indexed and target in ("late", "columnar")
+    domains = schema.domains_of(called) if indexed else {}
+    return Plan(target, called, called.features, domains=domains)
 
 
 def tensors_of(plan: Plan, batch: Batch) -> dict[str, Tensor]:
@@ -97,7 +104,8 @@ def tensors_of(plan: Plan, batch: Batch) -> dict[str, Tensor]:
     if plan.target == "example":
         examples = object_array(examples_of(batch.columns, plan.features, batch.rows))
         return {next(iter(plan.signature.inputs)): Tensor(STRING, examples)}
-    tensors: dict[str, Tensor] = {}
+    plan = plan_of_columns(plan, batch)
+    tensors = index_tensors(batch)
     for name, value in batch.whole.items():
         tensors[name] = Tensor(plan.features[name].dtype, value)
     for name, feature in plan.features.items():
@@ -109,6 +117,17 @@ def tensors_of(plan: Plan, batch: Batch) -> dict[str, Tensor]:
         if column is not None:
             tensors |= column_tensors(plan, feature, column, batch.rows)
     return tensors
+
+
+def plan_of_columns(plan: Plan, batch: Batch) -> Plan:
+    """How a batch's columns are written: beside an index as for a server that repeats rows."""
+    return replace(plan, target="columnar") if batch.indices else plan
+
+
+def index_tensors(batch: Batch) -> dict[str, Tensor]:
+    """The inputs that say which row of a domain each candidate has."""
+    indices = {ROW_TO + domain: Tensor(INT64, index) for domain, index in batch.indices.items()}
+    return {name: tensor for name, tensor in indices.items() if name not in batch.encoded}
 
 
 def column_tensors(plan: Plan, feature: Feature, column: Column, rows: int) -> dict[str, Tensor]:

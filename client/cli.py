@@ -9,7 +9,7 @@ from typing import Any, TypeVar, get_args
 
 import click
 from colcast.client._client import RankingClient
-from colcast.client._errors import ColcastError
+from colcast.client._errors import ColcastError, InputError
 from colcast.client._files import ITEM_FILES, STANDARD_INPUT, read_items, read_user
 from colcast.client._outputs import Ranking
 from colcast.client._schema import Feature, ModelSchema
@@ -63,6 +63,13 @@ class _ItemsFile(click.Path):
         return path
 
 
+class _TargetName(click.Choice[str]):
+    """A target, shown as the library spells it: with underscores, where options have hyphens."""
+
+    def normalize_choice(self, choice: object, ctx: click.Context | None) -> str:
+        return str(choice).replace("-", "_")
+
+
 @click.command(epilog="colcast rank --server localhost:8500 --model movies --items items.csv")
 @click.option(
     "--server",
@@ -96,7 +103,7 @@ class _ItemsFile(click.Path):
 @click.option("--show", metavar="A,B", help="Item columns to print. [default: the first four]")
 @click.option(
     "--target",
-    type=click.Choice(get_args(Target)),
+    type=_TargetName(get_args(Target)),
     default="auto",
     help="How the request is written; auto is the smallest that the server takes.",
 )
@@ -138,11 +145,11 @@ def command(**given: Any) -> None:
             features = _features(client.schema(), options.signature)
             items = read_items(options.items, features, options.list_separator)
             user = None if options.user is None else read_user(options.user)
-            _check_shown(options.show, items)
+            _check_items(options, items)
             ranking = client.rank(user, items)
+            click.echo((_json if options.json else _table)(options, ranking, items))
     except ColcastError as error:
         raise click.ClickException(str(error)) from error
-    click.echo((_json if options.json else _table)(options, ranking, items))
 
 
 # Implementation details follow.
@@ -193,16 +200,21 @@ def _shown_columns(options: SimpleNamespace, items: Sequence[Any]) -> list[str]:
     return names
 
 
-def _check_shown(shown: str | None, items: Sequence[Any]) -> None:
-    """Raises a usage error where --show names a column that no item has."""
-    for name in (shown or "").split(","):
+def _check_items(options: SimpleNamespace, items: Sequence[Any]) -> None:
+    """Raises an error where there are none, or --show names a column that none of them has."""
+    if not items:
+        where = "standard input" if options.items == STANDARD_INPUT else options.items
+        raise InputError(f"{where}: no items, expected one per row")
+    for name in (options.show or "").split(","):
         if name and not any(name in item for item in items):
-            there = ", ".join(items[0]) if items else "none"
+            there = ", ".join(items[0])
             raise click.UsageError(f"--show: no column {name!r}; there are {there}")
 
 
 def _cell(value: Any) -> str:
     text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    # What does not print, ends of lines among it, is shown as Python writes it.
+    text = "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
     return text if len(text) <= _WIDEST_CELL else text[: _WIDEST_CELL - 3] + "..."
 
 

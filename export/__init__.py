@@ -6,7 +6,7 @@ and their features (`_plain_inputs` those of a signature that takes tensors), `_
 stands for them, `_copy_nodes` and `_signature` add the new signature. `_generate` (with `_domains`,
 `_vocabulary`), `_traffic` and `_tensor_traffic` give rows, `_parity` proves with them,
 `_loaded_model` runs what needs the variables (`_op_libraries` loads ops that are not TensorFlow's),
-`late/` adds late expansion, `parts/` the three parts, `_object_graph` shows it all to Python,
+`late/` adds late expansion, `parts/` the stages, `_object_graph` shows it all to Python,
 `_report` tells. `_convert` is the way as a whole; for `colcast inspect`, `_plan` goes it without
 proof and `_recorded` reads what was told. `estimator` is for Estimators at export time.
 """

@@ -1,12 +1,15 @@
 """The conversion of a SavedModel, from folder to folder."""
 
+import dataclasses
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from colcast.export._errors import ExportError
+from colcast.export._feature_domains import Patterns, mark_domains, read_domains
 from colcast.export._features import Side
 from colcast.export._folder import (
     choose_meta_graph,
@@ -25,8 +28,6 @@ from colcast.export._serving_default import make_default
 from colcast.export._signature import Conversion, add_columnar_signature
 from colcast.export._tensor_traffic import TensorTraffic, read_tensor_traffic
 from colcast.export._traffic import Traffic, read_traffic
-from colcast.export._user_side import context_features as find_context_features
-from colcast.export._user_side import mark_user_features
 from colcast.export._variables import fill_variables
 from colcast.export._vocabulary import known_values
 from colcast.export._warmup import EVERY_SERVER, NATIVE_SERVER, write_warmup
@@ -34,6 +35,7 @@ from colcast.export.late import LateReport
 from colcast.export.parts import PartsReport
 
 COLUMNAR = "columnar"
+Progress = Callable[[str], None]
 
 
 def export_saved_model(
@@ -42,6 +44,7 @@ def export_saved_model(
     *,
     signatures: Sequence[str] = ("serving_default",),
     user_features: Sequence[str] = (),
+    domains: Patterns = MappingProxyType({}),
     late: bool = False,
     context_features: Sequence[str] = (),
     exact: str = "auto",
@@ -52,6 +55,7 @@ def export_saved_model(
     tags: Sequence[str] = ("serve",),
     most_parity_bytes: int = 512 << 20,
     seed: int = 0,
+    progress: Progress = lambda _: None,
 ) -> ExportReport:
     """Writes a copy of a SavedModel that has a columnar signature, too.
 
@@ -66,11 +70,14 @@ def export_saved_model(
       user_features: names or patterns (`user_*`) of the features that are the same on every row
         of a request, beside those of an ExampleListWithContext's context; `auto`: those that are
         the same in all recorded requests.
+      domains: names or patterns of the features of each other domain, such as `shop`; what no
+        domain has is an item's.
       late: also add `columnar_late`, which computes the user's part once per request, and
         `columnar_exact`, which does so as far as scores stay equal to the last bit, and, where the
-        model allows it, the three parts `columnar_user`, `columnar_item` and `columnar_pair`.
+        model allows it, the stages `columnar_user`, `columnar_item`, `columnar_<domain>` and
+        `columnar_pair`.
       context_features: names or patterns of features that depend on user and item or on the moment
-        (position, distance); they belong to the pair part.
+        (position, distance): the domain `candidate`, which has no stage.
       exact: "auto" writes `columnar_exact` where it was measured to be faster than `columnar`;
         "always" wherever an op can move.
       default: the new signature that becomes `serving_default`; the present one is kept as
@@ -83,6 +90,7 @@ def export_saved_model(
       most_parity_bytes: scores are compared where the variables, which have to be loaded for it,
         take no more than this; what is parsed is compared always.
       seed: of the generated rows.
+      progress: told each step as it begins.
 
     Returns:
       What was found, done and proven.
@@ -93,8 +101,10 @@ def export_saved_model(
     source, target = Path(saved_model), Path(output)
     if exact not in ("auto", "always"):
         raise ExportError(f"exact: expected 'auto' or 'always', got {exact!r}")
-    _check_options(late, context_features, warmup, tolerance)
+    patterns = read_domains(domains, user_features, context_features)
+    _check_options(late, patterns[Side.CANDIDATE], warmup, tolerance)
     start = time.monotonic()
+    progress(f"reading {source}")
     proto = read_saved_model(source)
     with written_beside(source, target) as folder:
         meta_graph = choose_meta_graph(proto, tags)
@@ -104,9 +114,8 @@ def export_saved_model(
         ]
         _check_use(conversions, late=late)
         traffic = _read_traffic(Path(examples), conversions[0]) if examples else None
-        conversions = mark_user_features(conversions, user_features, traffic)
+        conversions = mark_domains(conversions, patterns, traffic)
         _check_user(conversions, late=late)
-        context = find_context_features(conversions, context_features)
         reports, logs, logs_once = [], [], []
         sources = {
             c.name: RowSource(c.features, known_values(meta_graph, c, source / "assets"), seed)
@@ -121,20 +130,22 @@ def export_saved_model(
             provide_ops(meta_graph)
             with loaded(folder, tags) as session:
                 for conversion in conversions:
+                    progress(f"{conversion.name}: finding rows that the model accepts")
                     rows = sources[conversion.name]
                     model = LoadedModel(session, meta_graph, conversion, rows, traffic)
+                    progress(f"{conversion.name}: comparing scores")
                     parity = model.parity()
-                    made = (
-                        _add_late(model, conversion, context, tolerance, always=exact == "always")
-                        if late
-                        else ()
-                    )
-                    reports.append(SignatureReport.of(conversion, parity, *made))
+                    options = _LateOptions(tolerance, exact == "always", progress)
+                    made = _add_late(model, conversion, options) if late else ()
+                    once = [each.signature for each in made if isinstance(each, LateReport)]
+                    progress(f"{conversion.name}: following its rows")
+                    independence = model.independence([conversion.name, *once], tolerance)
+                    reports.append(SignatureReport.of(conversion, parity, independence, *made))
                     logs += model.warmup(warmup)
                     logs_once += model.warmup_once(warmup, reports[-1].once)
         else:
             note = f"the variables ({size / 2**20:,.0f} MB) are not loaded to compare scores"
-            reports = [SignatureReport.of(c, Parity(note=note)) for c in conversions]
+            reports = [SignatureReport.of(c, Parity(note=note), {}) for c in conversions]
         _publish(meta_graph, reports, default)
         write_graph(folder, proto)
         write_warmup(folder, EVERY_SERVER, logs)
@@ -158,7 +169,7 @@ def _check_options(
     tolerance: float,
 ) -> None:
     if context_features and not late:
-        raise ExportError("--context-features say what the pair part takes: add --late")
+        raise ExportError("--context-features say what the last stage takes: add --late")
     if min(warmup, default=1) < 1:
         raise ExportError(f"--warmup: requests have 1 row or more, got {min(warmup)}")
     if not 0 <= tolerance < math.inf:
@@ -199,18 +210,26 @@ def new_names(signatures: Sequence[str]) -> list[tuple[str, str]]:
     return names
 
 
+@dataclasses.dataclass(frozen=True)
+class _LateOptions:
+    """How late signatures are added."""
+
+    tolerance: float
+    always_exact: bool
+    progress: Progress
+
+
 def _add_late(
-    model: LoadedModel,
-    conversion: Conversion,
-    context: Sequence[str],
-    tolerance: float,
-    *,
-    always: bool,
+    model: LoadedModel, conversion: Conversion, options: _LateOptions
 ) -> tuple[LateReport, LateReport | str, PartsReport]:
     name = f"{conversion.name}_late"
-    late = model.add_late(name, tolerance)
-    exact = model.add_exact(f"{conversion.name}_exact", always=always)
-    return late, exact, model.add_parts(name, context, tolerance)
+    options.progress(f"{name}: searching, writing and proving")
+    late = model.add_late(name, options.tolerance)
+    exact_name = f"{conversion.name}_exact"
+    options.progress(f"{exact_name}: searching, writing and proving")
+    exact = model.add_exact(exact_name, always=options.always_exact)
+    options.progress(f"{conversion.name}: searching, writing and proving the stages")
+    return late, exact, model.add_parts(name, options.tolerance)
 
 
 def _publish(meta_graph: Any, reports: Sequence[SignatureReport], default: str | None) -> None:

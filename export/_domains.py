@@ -46,7 +46,7 @@ def domains(dtype: str, known: Sequence[Scalar]) -> list[Domain]:
     if "int" in dtype:
         limits = np.iinfo(dtype)
         return list(_ints(known, int(limits.min), int(limits.max)))
-    return list(_floats(known, 1e6 if dtype != "float16" else 1e3))
+    return list(_floats(known, 1e3 if dtype == "float16" else 1e6))
 
 
 def _ints(known: Sequence[Scalar], least: int, most: int) -> Iterator[Domain]:

@@ -5,6 +5,7 @@ import enum
 import math
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 
@@ -23,19 +24,22 @@ class Kind(enum.StrEnum):
 
 
 class Side(enum.StrEnum):
-    """Whether a feature is the same on every row of a request."""
+    """The domains that every model has; its owner may name more."""
 
-    USER = "user"
+    USER = "user"  # the same on every row of a request
     ITEM = "item"
+    CANDIDATE = "candidate"  # of a user and an item, or of the moment
 
 
 Scalar = int | float | bytes
 
 DTYPES = (
     *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
-    *("float16", "float32", "float64", "bool", "string"),
+    *("bfloat16", "float16", "float32", "float64", "bool", "string"),
 )
 """Of inputs; a tf.Example has int64, float32 and string."""
+
+_NUMPY_DTYPES: dict[str, Any] = {"string": object, "bfloat16": ml_dtypes.bfloat16}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,7 +64,7 @@ class Feature:
         FIXED_LEN_SEQUENCE: the one padding value. None otherwise.
       row_splits_dtype: RAGGED: "int32" or "int64".
       used: whether an output of the signature depends on it.
-      side: user or item.
+      side: its domain.
     """
 
     name: str
@@ -70,7 +74,7 @@ class Feature:
     default: tuple[Scalar, ...] | None = None
     row_splits_dtype: str = "int64"
     used: bool = True
-    side: Side = Side.ITEM
+    side: str = Side.ITEM
 
     @property
     def length_column(self) -> str | None:
@@ -108,7 +112,7 @@ class Feature:
     @property
     def numpy_dtype(self) -> Any:
         """The dtype of its arrays; strings are Python bytes in object arrays."""
-        return np.dtype(object if self.dtype == "string" else self.dtype)
+        return np.dtype(_NUMPY_DTYPES.get(self.dtype, self.dtype))
 
     def default_row(self) -> Any:
         """What a request without the feature has in its place, as one row.

@@ -72,7 +72,8 @@ class RowSource:
 
         # Modest ones first: what a model refuses may take it long.
         self._levels = {name: len(ladder) - 1 for name, ladder in self._ladders.items()}
-        for self._lengths in _LENGTHS:
+        has_lists = any(f.kind not in (Kind.FIXED_LEN, Kind.WHOLE) for f in self._features)
+        for self._lengths in _LENGTHS if has_lists else _LENGTHS[:1]:
             if tried():
                 self._embolden(tuple(self._ladders), tried)
                 return True

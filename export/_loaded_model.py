@@ -3,7 +3,7 @@
 import dataclasses
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ from colcast.export._parity import (
     Probe,
     generated_batches,
     prove_scores,
-    rows_are_independent,
     session_config,
 )
 from colcast.export._rows import Columns, Rows
@@ -26,11 +25,15 @@ from colcast.export._signature import Conversion
 from colcast.export._tensor_traffic import TensorTraffic
 from colcast.export._traffic import Traffic
 from colcast.export._warmup import warmup_request
+from colcast.export.graph._findings import Probe as SignatureProbe
 from colcast.export.late import LateReport, add_late_signature
+from colcast.export.late._late_signature import read_late_signature, read_signature
 from colcast.export.parts import PartsReport, add_parts, count_reuse
+from colcast.export.rows import Independence, candidates, scored_alike
 
 _LEAST_GAIN_OF_EXACT = 0.03  # less may be an error of measurement
 _BATCHES = (2, 9, 30)  # rows that are scored together and apart
+_LARGEST_DIFFERENCE = 1e-6  # of a columnar signature's; another order of the same sums may give it
 _REDRAWS = 20  # of rows that the model refuses
 _MOST_REFUSED = 100  # recorded rows that are found one by one; then a batch with one is left out
 
@@ -73,7 +76,7 @@ class LoadedModel:
         self._probe = Probe(session, meta_graph, conversion)
         self._traffic = traffic
         self._random = np.random.default_rng(0)
-        self._fits = source.fit(self._probe.accepts)
+        self._fits = source.fit(self._probe.accepts_readily)
         self._refused_rows, self._refusal = 0, ""
         batches = traffic.batches(conversion.features) if traffic else ()
         self._recorded = [rows for rows in map(self._accepted_of, batches) if len(rows)]
@@ -88,15 +91,7 @@ class LoadedModel:
             recorded_rows=sum(map(len, self._recorded)),
             refused_rows=self._refused_rows,
             refusal=self._refusal,
-            rows_independent=self._rows_are_independent(),
         )
-
-    def _rows_are_independent(self) -> bool | None:
-        try:
-            batches = [self._accepted(rows) for rows in _BATCHES]
-            return rows_are_independent(self._probe, batches)
-        except (ExportError, tf.errors.OpError, ValueError, TypeError):
-            return None  # no rows, or none that the model takes in another batch, too
 
     def _prove_scores(self) -> Parity:
         try:
@@ -126,26 +121,63 @@ class LoadedModel:
         except ExportError as error:
             return str(error)
 
-    def add_parts(
-        self, late: str, context_features: Sequence[str], tolerance: float
-    ) -> PartsReport:
-        """Adds the three parts of a late signature to the MetaGraphDef, or says why it does not."""
-        features = {feature.name: feature.side for feature in self._conversion.features}
-        context = [name for name in context_features if name in features]
+    def add_parts(self, late: str, tolerance: float) -> PartsReport:
+        """Adds the stages of a late signature to the MetaGraphDef, or says why it does not."""
+        of: dict[str, list[str]] = {side: [] for side in Side}
+        for feature in self._conversion.features:
+            of.setdefault(feature.side, []).append(feature.name)
         report = add_parts(
             self._meta_graph,
             self._session,
             rows=self._turns(),
-            context_features=context,
+            domains={domain: of[domain] for domain in sorted(of.keys() - set(Side))},
+            context_features=of[Side.CANDIDATE],
             columnar_signature=self._conversion.name,
             late_signature=late,
             tolerance=tolerance,
         )
         if not self._traffic:
             return report
-        user = [name for name, side in features.items() if side is Side.USER]
-        items = [name for name in features if name not in {*user, *context}]
-        return dataclasses.replace(report, reuse=count_reuse(self._traffic.features(), user, items))
+        reuse = count_reuse(self._traffic.features(), of[Side.USER], of[Side.ITEM])
+        return dataclasses.replace(report, reuse=reuse)
+
+    def independence(self, signatures: Sequence[str], tolerance: float) -> dict[str, Independence]:
+        """What may be done with the candidates of the columnar and the late signatures."""
+        return {name: self._independence_of(name, tolerance) for name in signatures}
+
+    def _independence_of(self, name: str, tolerance: float) -> Independence:
+        columnar = self._conversion.name
+        try:
+            signature = (
+                read_signature(self._meta_graph, name, ())
+                if name == columnar
+                else read_late_signature(self._meta_graph, name, columnar)
+            )
+        except ExportError as error:
+            return Independence(False, str(error))
+        found = candidates(self._meta_graph, self._session, signature)
+        if not found.rows:
+            return found
+        run = SignatureProbe(self._session, signature.inputs, signature.outputs)
+        same = {*signature.once, *found.own_length}
+        of_request = [f.name for f in self._conversion.features if f.name in same]
+
+        def score(rows: Rows) -> Mapping[str, Any]:
+            columns = rows.columns()
+            return run({n: c[:1] if n in signature.user else c for n, c in columns.items()})
+
+        if name == columnar:
+            tolerance = _LARGEST_DIFFERENCE
+        alike: bool | None = None
+        for count in _BATCHES:
+            try:
+                rows = self._probe.of_a_request(self._accepted(count)).of_one(of_request)
+            except ExportError:  # no rows that the model takes
+                break
+            alike = scored_alike(score, rows, tolerance)
+            if not alike:
+                break
+        return found.and_run(alike)
 
     def warmup(self, row_counts: Sequence[int]) -> list[Any]:
         """Warm-up requests of each row count with the user on every row: any server runs them."""
@@ -165,7 +197,7 @@ class LoadedModel:
         return add_late_signature(
             self._meta_graph,
             self._session,
-            user_features=[feature.name for feature in features if feature.side is Side.USER],
+            user_features=[feature.name for feature in features if feature.side == Side.USER],
             rows=self._turns(),
             columnar_signature=self._conversion.name,
             **options,
@@ -220,7 +252,7 @@ class LoadedModel:
         user = {
             column.name
             for feature in self._conversion.features
-            if feature.side is Side.USER
+            if feature.side == Side.USER
             for column in feature.columns
         }
         return {name: value[:1] if name in user else value for name, value in columns.items()}

@@ -1,16 +1,17 @@
 """The proof that a columnar signature gives what its source gives."""
 
 import dataclasses
-import itertools
+import functools
+import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from colcast.export._errors import ExportError
-from colcast.export._features import Kind
+from colcast.export._errors import ExportError, TooLongError
 from colcast.export._generate import RowSource, accepted_together
+from colcast.export._loops import loops_told
+from colcast.export._not_finite import told
 from colcast.export._rows import Rows
 from colcast.export._signature import Conversion, CutGraph, is_by_list
 
@@ -18,6 +19,9 @@ _BATCHES = (1, 2, 7, 50, 140)  # rows of each comparison
 _REPEATS = range(3)  # where outputs differ: a model may draw a random number now and then
 _FIRST_RUN_SECONDS = 60  # TensorFlow prepares the graph in it
 _RUN_SECONDS = 2  # a model may take a generated number for a number of steps
+_READILY_SECONDS = 0.2  # what such a number may cost when rows are chosen: there are many runs
+_READILY_TIMES = 8  # and as a multiple of the time that modest rows take
+_ALONE = 3  # rows that have to end alone; the first ones are extreme
 _LARGEST_DIFFERENCE = 1e-6  # relative; another order of the same sums may give as much
 
 Outputs = Mapping[str, Any]
@@ -33,8 +37,6 @@ class Parity:
       differences: largest absolute difference by output; 0.0 where all bits are equal.
       unstable: outputs that differ between two runs of one signature, and prove nothing.
       note: why scores were not compared, if they were not. What the parse op gives always is.
-      rows_independent: whether every row of the columnar signature was scored the same, up to
-        rounding, alone, in another order and in batches of other sizes; None: not tried.
       refused_rows: how many recorded rows the model refused.
       refusal: what it said of the first of them.
     """
@@ -46,7 +48,6 @@ class Parity:
     recorded_rows: int = 0
     refused_rows: int = 0
     refusal: str = ""
-    rows_independent: bool | None = None
 
     @property
     def identical(self) -> bool:
@@ -77,7 +78,8 @@ class Probe:
         self._conversion = conversion
         self._source_input = conversion.source_input
         self._columnar = meta_graph.signature_def[conversion.name]
-        self._patience_seconds = _FIRST_RUN_SECONDS
+        self._patience_seconds = float(_FIRST_RUN_SECONDS)
+        self._readily_seconds = 0.0  # not known yet
 
     def source(self, rows: Rows) -> Outputs:
         """The source's outputs for rows as tf.Examples or, if it takes those, as tensors."""
@@ -93,13 +95,50 @@ class Probe:
 
     def accepts(self, rows: Rows) -> bool:
         """Whether the source scores the rows, and in about the time that it took for others."""
+        return self._accepts(rows, self._patience_seconds)
+
+    def accepts_readily(self, rows: Rows) -> bool:
+        """Whether the source scores the rows, in not much more time than the first, modest ones.
+
+        The first rows have to be done alone, too: a loop may run as often as the least number says.
+        """
+        if not self._readily_seconds:
+            if not self.accepts(rows):
+                return False
+            started = time.monotonic()
+            self.accepts(rows)
+            times = _READILY_TIMES * (time.monotonic() - started)
+            self._readily_seconds = min(max(times, _READILY_SECONDS), _RUN_SECONDS)
+        alone = (rows[row : row + 1] for row in range(_ALONE))
+        return self._accepts(rows, self._readily_seconds) and all(map(self._ends, alone))
+
+    def _ends(self, rows: Rows) -> bool:
         try:
-            self._run(self._source, self._source_feeds(rows), self._patience_seconds)
+            self._run(self._source, self._source_feeds(rows), self._readily_seconds)
+        except TooLongError as error:
+            self.refusal = str(error)
+            return False
+        except tf.errors.OpError:
+            pass  # a model may take rows together only
+        return True
+
+    def _accepts(self, rows: Rows, seconds: float) -> bool:
+        self._patience_seconds = _RUN_SECONDS
+        try:
+            self._run(self._source, self._source_feeds(rows), seconds)
+        except TooLongError as error:
+            self.refusal = str(error)
+            return False
         except tf.errors.OpError as error:
             self.refusal = _reason(error)
             return False
-        self._patience_seconds = _RUN_SECONDS
         return True
+
+    @functools.cached_property
+    def _loops(self) -> str:
+        inputs = {name: info.name for name, info in self._columnar.inputs.items()}
+        outputs = [info.name for info in self._columnar.outputs.values()]
+        return loops_told(self._session.graph, inputs, outputs)
 
     def check_rows_of_outputs(self, batches: Iterable[Rows]) -> None:
         """Raises ExportError if no output of the source has a row per candidate.
@@ -130,10 +169,19 @@ class Probe:
         context = self._conversion.context
         return rows if context is None else rows.of_one(context)
 
-    def _run(self, signature: Any, feeds: Mapping[str, Any], timeout_seconds: float = 0) -> Outputs:
+    def _run(
+        self,
+        signature: Any,
+        feeds: Mapping[str, Any],
+        timeout_seconds: float = _FIRST_RUN_SECONDS,
+    ) -> Outputs:
         fetches = {name: info.name for name, info in signature.outputs.items()}
         options = tf.compat.v1.RunOptions(timeout_in_ms=int(1000 * timeout_seconds))
-        outputs: Outputs = self._session.run(fetches, feeds, options=options)
+        try:
+            outputs: Outputs = self._session.run(fetches, feeds, options=options)
+        except tf.errors.DeadlineExceededError as error:
+            done = f"not done within {timeout_seconds:.2g} s"
+            raise TooLongError(f"{done}; {self._loops}".rstrip("; ")) from error
         return outputs
 
 
@@ -208,27 +256,6 @@ def prove_scores(probe: Probe, batches: Iterable[Rows]) -> Parity:
     return Parity(compared, stable, tuple(sorted(unstable)), note)
 
 
-def rows_are_independent(probe: Probe, batches: Iterable[Rows]) -> bool:
-    """Whether the columnar signature gives each row the same in whatever batch it comes."""
-    return all(map(partial(_is_scored_alike, probe), batches))
-
-
-def _is_scored_alike(probe: Probe, rows: Rows) -> bool:
-    rows = probe.of_a_request(rows.of_one([f.name for f in rows.features if f.kind is Kind.WHOLE]))
-    backwards = rows.take(range(len(rows))[::-1])
-    cuts = sorted({0, 1, len(rows) // 3, len(rows)})
-    pieces = [backwards[start:end] for start, end in itertools.pairwise(cuts) if end > start]
-    together, apart = probe.columnar(rows), [probe.columnar(piece) for piece in pieces]
-    for output, value in together.items():
-        given = [np.asarray(each[output]) for each in apart]
-        if any(len(one) != len(piece) for one, piece in zip(given, pieces, strict=True)):
-            return False
-        whole = np.concatenate(given)[::-1]
-        if whole.shape != np.shape(value) or difference(value, whole) > _allowed(value):
-            return False
-    return True
-
-
 def generated_batches(probe: Probe, source: RowSource) -> Iterator[Rows]:
     """Batches of generated rows, without those that the source of the conversion refuses."""
     for count in _BATCHES:
@@ -239,7 +266,7 @@ def generated_batches(probe: Probe, source: RowSource) -> Iterator[Rows]:
 
 def difference(expected: Any, given: Any) -> float:
     """Largest absolute difference; 0.0 where all is equal (NaN to NaN), inf where shapes differ."""
-    expected, given = np.asarray(expected), np.asarray(given)
+    expected, given = map(_comparable, (expected, given))
     if expected.shape != given.shape or expected.dtype != given.dtype:
         return float("inf")
     if expected.dtype.kind not in "fc":
@@ -248,6 +275,12 @@ def difference(expected: Any, given: Any) -> float:
     with np.errstate(invalid="ignore"):
         apart = np.where(same, 0.0, np.abs(expected - given))
     return float(np.where(np.isnan(apart), np.inf, apart).max(initial=0.0))
+
+
+def _comparable(value: Any) -> Any:
+    """The value as an array; bfloat16, which NumPy takes for no float, as float32."""
+    array = np.asarray(value)
+    return array.astype(np.float32) if array.dtype == tf.bfloat16.as_numpy_dtype else array
 
 
 def _reason(error: Any) -> str:
@@ -261,12 +294,13 @@ def _check(found: float, output: str, expected: Any, given: Any) -> None:
     if found > _allowed(expected):
         raise ExportError(
             f"output {output!r} differs from the source's for the same {len(expected)} rows by"
-            f" {found:.3g}: {_shown(given)}, expected {_shown(expected)}"
+            f" {found:.3g}: {_shown(given)}, expected {_shown(expected)}{told(expected, given)}"
         )
 
 
 def _allowed(expected: Any) -> float:
     """The difference that another order of sums explains."""
+    expected = _comparable(expected)
     if expected.dtype.kind not in "fc":
         return 0.0
     finite = np.abs(expected[np.isfinite(expected)])

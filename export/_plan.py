@@ -3,15 +3,16 @@
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from colcast.export._convert import new_names
+from colcast.export._feature_domains import Patterns, mark_domains, read_domains
 from colcast.export._folder import check_size, choose_meta_graph, read_saved_model
 from colcast.export._object_graph import publish_signature
 from colcast.export._parity import Parity
 from colcast.export._report import SignatureReport, features_table
 from colcast.export._signature import add_columnar_signature
-from colcast.export._user_side import mark_user_features
 from colcast.export._variables import fill_variables
 from rich.console import Console
 
@@ -70,6 +71,7 @@ def plan_export(
     saved_model: Path,
     signatures: Sequence[str],
     user_features: Sequence[str] = (),
+    domains: Patterns = MappingProxyType({}),
     tags: Sequence[str] = ("serve",),
 ) -> Plan:
     """Converts signatures as `export_saved_model` does, and keeps nothing but the findings.
@@ -78,6 +80,7 @@ def plan_export(
       saved_model: the folder with saved_model.pb.
       signatures: those to convert, `s` or `s=name`.
       user_features: names or patterns of the user's features.
+      domains: the same of other domains.
       tags: of the MetaGraph to convert.
 
     Raises:
@@ -89,13 +92,14 @@ def plan_export(
     mended = fill_variables(meta_graph)
     names = new_names(signatures)
     conversions = [add_columnar_signature(meta_graph, old, new) for old, new in names]
-    conversions = mark_user_features(conversions, user_features, None)
+    patterns = read_domains(domains, user_features, ())
+    conversions = mark_domains(conversions, patterns, None)
     for conversion in conversions:
         publish_signature(meta_graph, conversion.name, conversion.source)
     check_size(proto)
     converted = {old for old, _ in names}
     return Plan(
-        signatures=tuple(SignatureReport.of(c, _NOT_COMPARED, None) for c in conversions),
+        signatures=tuple(SignatureReport.of(c, _NOT_COMPARED, {}) for c in conversions),
         outputs={
             c.name: tuple(sorted(meta_graph.signature_def[c.name].outputs)) for c in conversions
         },

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from colcast.export._errors import ExportError
-from colcast.export._features import Feature, Kind, Scalar, Side
+from colcast.export._features import Feature, Kind, Scalar
 from colcast.export._parity import Parity
 from colcast.export._report import FILE, FORMAT, ExportReport, SignatureReport
 from colcast.export.late import FrontierTensor, LateReport
 from colcast.export.parts import PartsReport, Reuse, State
+from colcast.export.rows import Independence
 
 _UNSAID = "the export that wrote this model did not say"
 
@@ -47,6 +48,10 @@ def read_report(folder: Path) -> ExportReport | None:
 
 def _signature(name: str, recorded: Mapping[str, Any]) -> SignatureReport:
     late, exact = recorded["late"], recorded.get("exact")
+    independence = {
+        each: Independence(found["rows"], found["why_not"], tuple(found["own_length"]))
+        for each, found in recorded.get("independence", {}).items()
+    }
     return SignatureReport(
         name=name,
         source=recorded["source"],
@@ -58,7 +63,8 @@ def _signature(name: str, recorded: Mapping[str, Any]) -> SignatureReport:
         late=_late(late) if late else None,
         exact=_late(exact) if isinstance(exact, Mapping) else exact,
         not_transcoded=_not_transcoded(recorded.get("example_transcoding", _UNSAID)),
-        parts=_parts(recorded["parts"]) if recorded.get("parts") else None,
+        parts=_parts(recorded["parts"], independence) if recorded.get("parts") else None,
+        independence=independence,
     )
 
 
@@ -76,7 +82,7 @@ def _feature(name: str, recorded: Mapping[str, Any]) -> Feature:
         default=None if default is None else tuple(map(_scalar, default)),
         row_splits_dtype=recorded.get("row_splits") or "int64",
         used=recorded["used"],
-        side=Side(recorded["side"]),
+        side=str(recorded["side"]),
     )
 
 
@@ -95,7 +101,6 @@ def _parity(recorded: Mapping[str, Any]) -> Parity:
         recorded_rows=recorded["recorded_rows"],
         refused_rows=recorded.get("refused_rows", 0),
         refusal=recorded.get("refusal", ""),
-        rows_independent=recorded.get("rows_independent"),
     )
 
 
@@ -111,13 +116,18 @@ def _late(recorded: Mapping[str, Any]) -> LateReport:
     return LateReport(**fields)
 
 
-def _parts(recorded: Mapping[str, Any]) -> PartsReport:
+def _parts(recorded: Mapping[str, Any], independence: Mapping[str, Independence]) -> PartsReport:
     fields: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value for key, value in recorded.items()
     }
-    for whose in ("user_states", "item_states"):
-        fields[whose] = tuple(
-            State(**{**state, "shape": tuple(state["shape"])}) for state in recorded[whose]
-        )
+    old = {domain: fields.pop(f"{domain}_states") for domain in ("user", "item")}
+    fields["states"] = {
+        domain: tuple(State(**{**state, "shape": tuple(state["shape"])}) for state in states)
+        for domain, states in recorded.get("states", old).items()
+    }
+    fields.setdefault("domains", tuple(old) if recorded["written"] else ())
+    fields["independence"] = {
+        name: independence[name] for name in recorded["signatures"] if name in independence
+    }
     fields["reuse"] = Reuse(**recorded["reuse"]) if recorded.get("reuse") else None
     return PartsReport(**fields)

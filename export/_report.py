@@ -12,6 +12,7 @@ from colcast.export._signature import Conversion
 from colcast.export._traffic import unused_text
 from colcast.export.late import LateReport
 from colcast.export.parts import PartsReport
+from colcast.export.rows import Independence
 from rich import box
 from rich.console import Console
 from rich.markup import escape
@@ -38,7 +39,8 @@ class SignatureReport:
       exact: about the exact one, or why there is none.
       not_transcoded: why a server must not run it for tf.Examples sent to the source; None where
         it may: then both give the same bits.
-      parts: about the three parts of the late one.
+      parts: about the stages of the late one.
+      independence: what may be done with the rows of each signature written, by name.
     """
 
     name: str
@@ -52,6 +54,7 @@ class SignatureReport:
     exact: LateReport | str | None = None
     not_transcoded: str | None = None
     parts: PartsReport | None = None
+    independence: Mapping[str, Independence] = dataclasses.field(default_factory=dict)
 
     @property
     def once(self) -> tuple[str, ...]:
@@ -64,6 +67,7 @@ class SignatureReport:
         cls,
         conversion: Conversion,
         parity: Parity,
+        independence: Mapping[str, Independence],
         late: LateReport | None = None,
         exact: LateReport | str | None = None,
         parts: PartsReport | None = None,
@@ -81,6 +85,7 @@ class SignatureReport:
             exact=exact,
             not_transcoded=_not_transcoded(conversion, parity),
             parts=parts,
+            independence={**independence, **(parts.independence if parts else {})},
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -95,6 +100,7 @@ class SignatureReport:
             "late": self.late.to_json() if self.late else None,
             "exact": self.exact.to_json() if isinstance(self.exact, LateReport) else self.exact,
             "parts": self.parts.to_json() if self.parts else None,
+            "independence": {name: found.to_json() for name, found in self.independence.items()},
         }
 
 
@@ -167,7 +173,12 @@ def _late_lines(report: SignatureReport) -> list[str]:
         lines.append(f"{report.exact.summary()}, equal to the last bit")
     elif report.exact:
         lines.append(f"no exact signature: {report.exact}")
-    return lines + (report.parts.lines() if report.parts else [])
+    lines += report.parts.lines() if report.parts else []
+    return lines + [
+        f"{name}: runs apart from other requests, whole: {found.why_not}"
+        for name, found in report.independence.items()
+        if not found.rows
+    ]
 
 
 def _feature_json(feature: Feature) -> dict[str, Any]:
@@ -206,7 +217,6 @@ def _parity_json(parity: Parity) -> dict[str, Any]:
         "refusal": parity.refusal,
         "unstable_outputs": list(parity.unstable),
         "note": parity.note,
-        "rows_independent": parity.rows_independent,
     }
 
 

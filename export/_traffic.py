@@ -19,6 +19,8 @@ ROW_TO_USER = "row_to_user"
 """The input that says which user each row of a request of several users belongs to."""
 
 _SEVERAL_USERS = "of several users"
+_OTHER_ROWS = "with rows of other domains"
+_INDEX = "row_to_"
 _NO_CANDIDATES = "without candidates"
 _INPUT_LOGS = ("classify_log", "regress_log", "multi_inference_log")
 _BATCH = 100  # rows that single tf.Examples are taken together as
@@ -206,8 +208,9 @@ def why_unused(
       features: the model's.
       by_row: names of the inputs whose first dimension counts rows, if they have one.
     """
-    if ROW_TO_USER in inputs and ROW_TO_USER not in features:
-        return _SEVERAL_USERS
+    indices = [name for name in inputs if name.startswith(_INDEX) and name not in features]
+    if indices:
+        return _SEVERAL_USERS if ROW_TO_USER in indices else _OTHER_ROWS
     shapes = [inputs[name].tensor_shape.dim for name in by_row]
     return _NO_CANDIDATES if any(shape and not shape[0].size for shape in shapes) else None
 

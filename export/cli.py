@@ -11,13 +11,13 @@ from tempfile import NamedTemporaryFile
 from typing import Any
 
 import click
-from colcast.cli.console import report_console
+from colcast.cli.console import report_console, showing_progress
 from colcast.cli.options import Command, Number, section
 
 _FILE = click.Path(path_type=Path)
 _model = section("Model")
 _features = section("Features")
-_late = section("Late expansion and parts, with --late")
+_late = section("Late expansion and stages, with --late")
 _proof = section("Proof")
 _written = section("What else is written")
 
@@ -60,6 +60,31 @@ def user_features_option(text: str) -> Callable[..., Any]:
     )
 
 
+def domain_option(text: str) -> Callable[..., Any]:
+    """--domain, for the same commands."""
+    return _features(
+        "--domain",
+        "domains",
+        several=True,
+        metavar="NAME=PATTERN...",
+        help=f"{text}, such as shop='shop_*'; repeatable.",
+        callback=lambda context, parameter, values: _by_domain(values),
+    )
+
+
+def _by_domain(values: Sequence[str]) -> dict[str, list[str]]:
+    """Patterns by domain; those that name none are of the domain before."""
+    found: dict[str, list[str]] = {}
+    last = ""
+    for value in values:
+        name, equals, pattern = value.partition("=")
+        last, pattern = (name, pattern) if equals else (last, value)
+        if not last or not pattern:
+            raise click.BadParameter(f"{value!r}: expected NAME=PATTERN, such as shop='shop_*'")
+        found.setdefault(last, []).append(pattern)
+    return found
+
+
 @click.command(cls=Command)
 @_model(
     "--saved-model", type=_FILE, required=True, metavar="IN", help="Folder with saved_model.pb."
@@ -76,12 +101,17 @@ def user_features_option(text: str) -> Callable[..., Any]:
     "Features that are the same on every row of a request (`auto`: those that are in every request"
     " of --examples)"
 )
+@domain_option(
+    "Features of another domain, a kind of row that several candidates of a request share (`user`"
+    " and `candidate` stand for --user-features and --context-features, the rest is `item`)"
+)
 @_late(
     "--late",
     is_flag=True,
     help="Also add `columnar_late`, which computes the user's part once per request,"
-    " `columnar_exact`, which does so as far as scores stay equal to the last bit, and the parts"
-    " `columnar_user`, `columnar_item` and `columnar_pair`, whose results a server keeps.",
+    " `columnar_exact`, which does so as far as scores stay equal to the last bit, and the"
+    " stages `columnar_user`, `columnar_item`, `columnar_NAME` for each --domain and"
+    " `columnar_pair`, whose results a server keeps.",
 )
 @_late(
     "--context-features",
@@ -141,13 +171,12 @@ def command(
     --late, signatures that take tensors already are converted, too.
     """
     if options["context_features"] and not options["late"]:
-        raise click.UsageError("--context-features say what the pair part takes: add --late")
+        raise click.UsageError("--context-features say what the last stage takes: add --late")
     silence_tensorflow()
     from colcast.export import ExportError, export_saved_model, load_op_libraries
-    from rich.console import Console
 
     try:
-        with Console(stderr=True).status(f"converting {saved_model}"), _read(examples) as recorded:
+        with showing_progress("colcast export") as progress, _read(examples) as recorded:
             load_op_libraries(op_library)
             report = export_saved_model(
                 saved_model,
@@ -155,6 +184,7 @@ def command(
                 signatures=signatures,
                 default=make_default,
                 examples=recorded,
+                progress=progress,
                 **options,
             )
     except (ExportError, OSError) as error:

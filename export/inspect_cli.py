@@ -1,12 +1,13 @@
 """`colcast inspect`: what an export recorded in a SavedModel, or what one would do to it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
 from colcast.cli.console import report_console
 from colcast.cli.options import Command
 from colcast.export.cli import (
+    domain_option,
     json_option,
     op_library,
     print_json,
@@ -22,11 +23,13 @@ from colcast.export.cli import (
 @op_library
 @json_option
 @user_features_option("Of a model not exported yet: features that would be the user's")
+@domain_option("Of a model not exported yet: features that would be of another domain")
 def command(
     folder: Path,
     signatures: Sequence[str],
     op_library: Sequence[Path],
     user_features: Sequence[str],
+    domains: Mapping[str, Sequence[str]],
     json: bool,
 ) -> int:
     """Shows what `colcast export` recorded in the SavedModel that it wrote.
@@ -44,7 +47,7 @@ def command(
         folder = _model_folder(folder)
         recorded = read_report(folder)
         if recorded is None:
-            return _print_plan(folder, signatures, user_features, json)
+            return _print_plan(folder, signatures, user_features, domains, json)
     except (ExportError, OSError) as error:
         raise click.ClickException(str(error)) from error
     if json:
@@ -67,7 +70,11 @@ def _model_folder(folder: Path) -> Path:
 
 
 def _print_plan(
-    folder: Path, signatures: Sequence[str], user_features: Sequence[str], json: bool
+    folder: Path,
+    signatures: Sequence[str],
+    user_features: Sequence[str],
+    domains: Mapping[str, Sequence[str]],
+    json: bool,
 ) -> int:
     """Prints what an export would do, or why it would refuse; returns the exit code."""
     from colcast.export import ExportError
@@ -76,7 +83,7 @@ def _print_plan(
     told = {"folder": str(folder), "exported": False}
     console = report_console()
     try:
-        plan = plan_export(folder, signatures, user_features)
+        plan = plan_export(folder, signatures, user_features, domains)
     except ExportError as refusal:
         if json:
             print_json({**told, "refused": str(refusal)})

@@ -141,6 +141,25 @@ def histogram(values: Sequence[float], *, x_title: str, y_title: str, bins: int 
         return _svg(figure, f"{y_title} over {x_title}")
 
 
+def outlines(
+    edges: Sequence[float],
+    counts: Sequence[tuple[str, Sequence[int]]],
+    *,
+    x_title: str,
+    y_title: str,
+) -> str:
+    """Histograms over the same bins, one (label, counts) each, as outlines over each other."""
+    with mpl.rc_context(_STYLE):
+        figure, axes = _axes(x_title, y_title)
+        for place, (label, heights) in enumerate(counts):
+            dashed = "--" if place else "-"  # where it lies on the first, both are seen
+            colour = _SERIES[place]
+            axes.stairs(heights, edges, color=colour, linewidth=1.8, linestyle=dashed, gid=label)
+            axes.stairs(heights, edges, color=colour, alpha=0.15, fill=True)
+        axes.set_ylim(bottom=0)
+        return _svg(figure, f"{y_title} over {x_title}")
+
+
 def grouped_bars(panels: Sequence[Panel], series: Sequence[str], title: str) -> str:
     """Vertical bars as shares of 1, panels side by side, one legend for all."""
     with mpl.rc_context(_STYLE):

@@ -11,11 +11,11 @@ from colcast.cli.options import Command, Number, section
 from colcast.client.cli import channel_options, tls_options
 from colcast.loadtest.options import (
     FORMATS,
-    SIZES,
     TARGET,
+    call_timeout,
     failures_told,
     latency_targets,
-    user_features,
+    traffic_options,
 )
 
 _EXAMPLES = """\
@@ -78,40 +78,7 @@ _report = section("Report")
     metavar="URL",
     help="The server's Prometheus page, one per target, if it runs on another machine.",
 )
-@_traffic(
-    "--traffic",
-    default="generated",
-    metavar="SOURCE",
-    help="generated (from the signature), zoo:NAME, examples:FILE or requests:FILE (TFRecord files"
-    " of tf.Example, PredictRequest or PredictionLog; - is standard input).",
-)
-@_traffic(
-    "--sizes",
-    type=SIZES,
-    default="200",
-    metavar="SIZES",
-    help="Candidates per request, where they are not recorded: 500, 20,100,500,"
-    " lognormal:MEDIAN:SIGMA, pareto:SMALLEST:ALPHA:LARGEST, mlperf or file:PATH.",
-)
-@_traffic("--distinct", type=_COUNT, default=50, metavar="N", help="Different requests to prepare.")
-@_traffic(
-    "--request-id",
-    default="request_id",
-    metavar="FEATURE",
-    help="The feature that tells the requests of examples:FILE apart.",
-)
-@user_features(_traffic)
-@_traffic(
-    "--ids",
-    type=_COUNT,
-    default=100_000,
-    metavar="N",
-    help="Integers of generated traffic are below this: a model may refuse ids that its tables do"
-    " not have.",
-)
-@_traffic(
-    "--seed", type=int, default=0, metavar="N", help="Same seed, same requests in the same order."
-)
+@traffic_options(_traffic)
 @_load(
     "--rate",
     type=_ABOVE_0,
@@ -139,9 +106,7 @@ _report = section("Report")
     metavar="W",
     help="Windows of every format, taken in turn.",
 )
-@_measuring(
-    "--timeout", type=_ABOVE_0, default=10.0, metavar="S", help="Deadline of a call, in seconds."
-)
+@call_timeout(_measuring)
 @_measuring(
     "--check-every",
     type=click.IntRange(min=0),
@@ -184,7 +149,7 @@ def command(context: click.Context, /, **given: Any) -> int:
         raise click.UsageError("give one of --rate, --clients and --find-max")
     if options.find_max and (options.sla_p95 is None) == (options.sla_p99 is None):
         raise click.UsageError("--find-max needs one target: --sla-p95 25ms or --sla-p99 60ms")
-    from colcast.loadtest.comparison import STANDARD_OUTPUT, compare
+    from colcast.loadtest.load_test import STANDARD_OUTPUT, load_test
 
     if options.json and options.junit == STANDARD_OUTPUT:
         raise click.UsageError("--json and --junit - both print to standard output: give one")
@@ -192,4 +157,4 @@ def command(context: click.Context, /, **given: Any) -> int:
     options.targets = [replace(target, tls=tls) for target in options.targets]
     typed = shlex.join(["colcast", *(context.obj or ())])
     with failures_told():
-        return compare(options, typed)
+        return load_test(options, typed)

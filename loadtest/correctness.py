@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 from colcast.client import DecodeError, Tls
-from colcast.loadtest.connection import PREDICT, Connection, Outputs, Request
+from colcast.loadtest.connection import PREDICT, Answer, Connection, Outputs, Request
 from colcast.loadtest.recording import Sample
+
+_TIMEOUT_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,14 @@ class Refused(RuntimeError):
     """A server does not answer a request that is sent alone."""
 
 
+def answers_in_peace(
+    address: str, requests: Sequence[Request], tls: Tls | None = None
+) -> list[Answer]:
+    """What comes back for every request, one after the other; refusals are answers too."""
+    with Connection(address, timeout_seconds=_TIMEOUT_SECONDS, tls=tls) as connection:
+        return [connection.call(request) for request in requests]
+
+
 def reference_answers(
     address: str, requests: Sequence[Request], tls: Tls | None = None
 ) -> list[Outputs]:
@@ -37,8 +47,7 @@ def reference_answers(
     Raises:
       Refused: the server refuses one.
     """
-    with Connection(address, timeout_seconds=60, tls=tls) as connection:
-        answers = [connection.call(request) for request in requests]
+    answers = answers_in_peace(address, requests, tls)
     for number, answer in enumerate(answers):
         if answer.code != "OK":
             raise Refused(f"{address} refuses request {number}: {answer.code}: {answer.message}")
@@ -91,6 +100,19 @@ def outputs_difference(expected: Outputs, got: Outputs) -> float:
     return max(_difference(values, got[name]) for name, values in expected.items())
 
 
+def differences(expected: Any, got: Any) -> Any:
+    """The absolute differences, value by value, of two outputs of the same shape and dtype.
+
+    NaN equals NaN; another string or a number against NaN is infinite.
+    """
+    if expected.dtype == object:
+        return np.where(expected == got, 0.0, np.inf)
+    with np.errstate(invalid="ignore"):  # an infinity minus itself
+        wide = np.abs(np.asarray(expected, np.complex128) - np.asarray(got, np.complex128))
+    same = (np.isnan(expected) & np.isnan(got)) | (expected == got)
+    return np.where(same, 0.0, np.nan_to_num(wide, nan=np.inf, posinf=np.inf))
+
+
 def _sample_difference(request: Request, response: bytes, expected: Outputs) -> float:
     try:
         return outputs_difference(expected, request.decode(response))
@@ -101,10 +123,4 @@ def _sample_difference(request: Request, response: bytes, expected: Outputs) -> 
 def _difference(expected: Any, got: Any) -> float:
     if expected.shape != got.shape or expected.dtype != got.dtype:
         return float("inf")
-    if expected.dtype == object:
-        return 0.0 if (expected == got).all() else float("inf")
-    if np.array_equal(expected, got, equal_nan=expected.dtype.kind in "fc"):
-        return 0.0
-    wide = np.abs(expected.astype(np.complex128) - got.astype(np.complex128))
-    wide[(np.isnan(expected) & np.isnan(got)) | (expected == got)] = 0.0
-    return float(np.max(np.nan_to_num(wide, nan=np.inf, posinf=np.inf)))
+    return float(np.max(differences(expected, got), initial=0.0))

@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 from colcast.client import Feature, Kind, ModelSchema, SchemaError
 from colcast.loadtest.formats import RequestData, signature_for
+from colcast.loadtest.one_valued import Accepts, one_valued
 
 _MEAN_LENGTH = 5  # of multi-valued features
+_LISTS = (Kind.MULTI, Kind.SEQUENCE)
+_TRIED_SIZES = (2, 3, 5)  # of requests that show whether a model takes lists
 IDS = 100_000
 """What integers are below, and how many strings there are."""
 
@@ -20,11 +23,12 @@ def generated(
     user_patterns: Sequence[str] = (),
     signature: str | None = None,
     ids: int = IDS,
+    accepts: Accepts = lambda _: True,
 ) -> list[RequestData]:
     """One request of random values for every size.
 
     Integers are ids below `ids`, floats are normal, strings are "v" and an id; multi-valued
-    features hold five values on average.
+    features hold five values on average, or one where the model takes no other number.
 
     Args:
       schema: the served model's; its columnar signature says what the features are.
@@ -34,6 +38,7 @@ def generated(
         that the late signature takes as one row.
       signature: whose inputs they are; None: the columnar one's.
       ids: a model may refuse others.
+      accepts: whether the model takes a request.
 
     Raises:
       colcast.client.SchemaError: the model has no such signature, or no columnar one.
@@ -43,8 +48,14 @@ def generated(
     late = signature_for(schema, "late", signature) or "columnar_late"
     features = schema.signature(columnar).features
     user = _user_features(schema, late, features, user_patterns)
-    random = np.random.default_rng(seed)
-    return [_request(features, user, size, ids, random) for size in sizes]
+
+    def requests(sizes: Sequence[int], of_one: Collection[str]) -> list[RequestData]:
+        random = np.random.default_rng(seed)
+        return [_request(features, user, size, ids, random, of_one) for size in sizes]
+
+    lists = [name for name, feature in features.items() if feature.kind in _LISTS]
+    of_one = one_valued(lists, lambda names: all(map(accepts, requests(_TRIED_SIZES, names))))
+    return requests(sizes, of_one)
 
 
 def _user_features(
@@ -63,7 +74,12 @@ def _user_features(
 
 
 def _request(
-    features: dict[str, Feature], user: set[str], rows: int, ids: int, random: np.random.Generator
+    features: dict[str, Feature],
+    user: set[str],
+    rows: int,
+    ids: int,
+    random: np.random.Generator,
+    of_one: Collection[str],
 ) -> RequestData:
     given_once: dict[str, Any] = {}
     items: dict[str, Any] = {}
@@ -72,19 +88,24 @@ def _request(
             given_once[name] = _draw(
                 feature, [size or 0 for size in feature.shape or ()], ids, random
             )
-        elif name in user:
-            (given_once[name],) = _values(feature, 1, ids, random)
+            continue
+        one = name in of_one
+        if name in user:
+            (given_once[name],) = _values(feature, 1, ids, random, one=one)
         else:
-            items[name] = _values(feature, rows, ids, random)
+            items[name] = _values(feature, rows, ids, random, one=one)
     return RequestData(rows=rows, user=given_once, items=items)
 
 
-def _values(feature: Feature, rows: int, ids: int, random: np.random.Generator) -> list[Any]:
+def _values(
+    feature: Feature, rows: int, ids: int, random: np.random.Generator, *, one: bool
+) -> list[Any]:
     """One entry per row: a scalar, or a list where the feature has several values."""
     shape = [size or 1 for size in feature.shape or ()]
-    if feature.kind not in (Kind.MULTI, Kind.SEQUENCE):
+    if feature.kind not in _LISTS:
         return list(_draw(feature, [rows, *shape], ids, random))
-    ends = np.cumsum(random.poisson(_MEAN_LENGTH, rows)).tolist()
+    lengths = np.ones(rows, int) if one else random.poisson(_MEAN_LENGTH, rows)
+    ends = np.cumsum(lengths).tolist()
     values = _draw(feature, [ends[-1], *shape[1:]], ids, random)
     return [values[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 

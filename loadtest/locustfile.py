@@ -168,16 +168,18 @@ def _prepare(environment: Any, **_: Any) -> None:
         options.signature,
         options.ids,
     )
-    with RankingClient(host, options.model, timeout_seconds=_TIMEOUT_SECONDS) as client:
-        data = traffic.load(client.schema)
+
+    def connect(signature: str | None = None) -> RankingClient:
+        return RankingClient(
+            host, options.model, timeout_seconds=_TIMEOUT_SECONDS, signature=signature
+        )
+
+    data = traffic.load(connect)
+    with connect() as client:
         schema = client.schema() if options.signature else None
     for name in missing:
-        with RankingClient(
-            host,
-            options.model,
-            timeout_seconds=_TIMEOUT_SECONDS,
-            signature=signature_for(schema, name, options.signature) if schema else None,
-        ) as client:
+        called = signature_for(schema, name, options.signature) if schema else None
+        with connect(called) as client:
             environment.prepared[host, name] = [encode(client, name, one) for one in data]
 
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import click
-from colcast.cli.options import Parsed
+from colcast.cli.options import Number, Parsed
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _Option = Callable[..., Any]  # of a section of the help (colcast.cli.options.section)
@@ -16,6 +16,19 @@ def _formats(text: str) -> list[str]:
     from colcast.loadtest.formats import parse_formats
 
     return parse_formats(text)
+
+
+def _format(text: str) -> str:
+    name, *others = _formats(text)
+    if others:
+        raise ValueError(f"{text!r}: wanted is one format")
+    return name
+
+
+def _side(text: str) -> Any:
+    from colcast.loadtest.sides import parse_side
+
+    return parse_side(text)
 
 
 def _sizes(text: str) -> Any:
@@ -37,7 +50,9 @@ def _milliseconds(text: str) -> float:
     return float(found[1]) * (1000 if found[2] == "s" else 1)
 
 
+FORMAT = Parsed(_format)
 FORMATS = Parsed(_formats)
+SIDE = Parsed(_side)
 SIZES = Parsed(_sizes)
 TARGET = Parsed(_target)
 MILLISECONDS = Parsed(_milliseconds)
@@ -50,6 +65,76 @@ def user_features(option: _Option) -> Callable[[_Command], _Command]:
         several=True,
         metavar="PATTERN...",
         help="Which features of generated traffic are the user's, like 'user_*'.",
+    )
+    return declared
+
+
+def traffic_options(option: _Option) -> Callable[[_Command], _Command]:
+    """What is sent: --traffic, its sizes, its seed; `traffic.requested` reads them."""
+    declared = (
+        option(
+            "--traffic",
+            default="generated",
+            metavar="SOURCE",
+            help="generated (from the signature), zoo:NAME, examples:FILE or requests:FILE"
+            " (TFRecord files of tf.Example, PredictRequest or PredictionLog; - is standard"
+            " input).",
+        ),
+        option(
+            "--sizes",
+            type=SIZES,
+            default="200",
+            metavar="SIZES",
+            help="Candidates per request, where they are not recorded: 500, 20,100,500,"
+            " lognormal:MEDIAN:SIGMA, pareto:SMALLEST:ALPHA:LARGEST, mlperf or file:PATH.",
+        ),
+        option(
+            "--distinct",
+            type=click.IntRange(min=1),
+            default=50,
+            metavar="N",
+            help="Different requests to prepare.",
+        ),
+        option(
+            "--request-id",
+            default="request_id",
+            metavar="FEATURE",
+            help="The feature that tells the requests of examples:FILE apart.",
+        ),
+        user_features(option),
+        option(
+            "--ids",
+            type=click.IntRange(min=1),
+            default=100_000,
+            metavar="N",
+            help="Integers of generated traffic are below this: a model may refuse ids that its"
+            " tables do not have.",
+        ),
+        option(
+            "--seed",
+            type=int,
+            default=0,
+            metavar="N",
+            help="Same seed, same requests in the same order.",
+        ),
+    )
+
+    def decorate(command: _Command) -> _Command:
+        for one in reversed(declared):  # the last one comes first in the help
+            command = one(command)
+        return command
+
+    return decorate
+
+
+def call_timeout(option: _Option) -> Callable[[_Command], _Command]:
+    """--timeout, of every call."""
+    declared: Callable[[_Command], _Command] = option(
+        "--timeout",
+        type=Number(min=0, min_open=True),
+        default=10.0,
+        metavar="S",
+        help="Deadline of a call, in seconds.",
     )
     return declared
 

@@ -2,13 +2,22 @@
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from importlib.resources import files
 from math import log10
 from statistics import median
 from typing import Any
 
 from colcast.loadtest.charts import COLOURS, Bar, Line, bar_chart, histogram, line_chart, number
 from colcast.loadtest.figures import milliseconds, share
+from colcast.loadtest.markup import (
+    charts,
+    chip,
+    document,
+    figure,
+    legend,
+    paragraphs,
+    table,
+    verdicts,
+)
 
 _NAN = float("nan")
 
@@ -18,56 +27,38 @@ Series = Mapping[str, Any]
 def render(report: Mapping[str, Any]) -> str:
     """The page of a report in the form `Report.as_json` gives it."""
     series = report["series"]
-    style = files("colcast.loadtest").joinpath("page.css").read_text()
-    problems = "".join(f'<p class="problem">{escape(text)}</p>' for text in report["problems"])
-    notes = "".join(f'<p class="note">{escape(text)}</p>' for text in report["notes"])
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Load test: {escape(report["settings"].get("model", ""))}</title>
-<link rel="icon" href="data:,">
-<style>{style}</style>
-</head>
-<body>
-<h1>Load test of {escape(report["settings"].get("model", "a model"))}</h1>
-<p class="soft">{escape(report["machine"])}</p>
-{problems}
-{_verdicts(report["thresholds"])}
-{_headline(report["headline"])}
-{_table(series)}
-{notes}
-{_legend(series)}
-<div class="charts">
-{"".join(_figures(report))}
-</div>
-<h2 style="margin-top: 28px">How it was measured</h2>
-{_settings(report["settings"])}
-</body>
-</html>
-"""
+    model = report["settings"].get("model", "a model")
+    parts = [
+        paragraphs("problem", report["problems"]),
+        verdicts(report["thresholds"]),
+        _headline(report["headline"]),
+        _table(series),
+        paragraphs("note", report["notes"]),
+        legend([f"{one['label']}: {one['format']}" for one in series]),
+        charts(_figures(report)),
+    ]
+    return document(f"Load test of {model}", report["machine"], parts, report["settings"])
 
 
 def _figures(report: Mapping[str, Any]) -> list[str]:
     series = report["series"]
     figures = [
-        _figure(
+        figure(
             "Server CPU per request",
             "User and system time of the server process: how many servers a format needs.",
             bar_chart(_bars(series, "server_cpu_ms", "ms"), "Server CPU per request"),
         ),
-        _figure(
+        figure(
             "Bytes per request",
             "As sent, without gRPC's headers.",
             bar_chart(_bars(series, "request_bytes", "bytes"), "Bytes per request"),
         ),
-        _figure(
+        figure(
             "Latency percentiles",
             "From the time a call was due; the slow end is stretched.",
             _percentiles(series),
         ),
-        _figure(
+        figure(
             "Latency over time",
             "95th percentile of each stretch of the run; a line that climbs is a queue that grows.",
             _over_time(series),
@@ -75,7 +66,7 @@ def _figures(report: Mapping[str, Any]) -> list[str]:
     ]
     if any(one["search"] for one in series):
         figures.append(
-            _figure(
+            figure(
                 "Latency against rate",
                 "Every rate that was tried; the highest one that holds is where a line crosses.",
                 _against_rate(series, report["sla"]),
@@ -83,7 +74,7 @@ def _figures(report: Mapping[str, Any]) -> list[str]:
         )
     if report["candidates"]:
         figures.append(
-            _figure(
+            figure(
                 "Candidates per request",
                 "How many of the prepared requests rank how many candidates.",
                 histogram(report["candidates"], x_title="candidates", y_title="requests"),
@@ -106,17 +97,6 @@ def _headline(told: Mapping[str, Any] | None) -> str:
     )
 
 
-def _verdicts(verdicts: Sequence[Mapping[str, Any]]) -> str:
-    """A line per threshold and series, those that were missed in red."""
-    lines = [
-        f'<li class="{"" if one["passed"] else "problem"}">{escape(one["series"])}: '
-        f"{escape(one['threshold'])}: {'passed' if one['passed'] else 'failed'}, "
-        f"{escape(one['measured'])}</li>"
-        for one in verdicts
-    ]
-    return f"<ul>{''.join(lines)}</ul>" if lines else ""
-
-
 def _table(series: Sequence[Series]) -> str:
     with_search = any(one["search"] for one in series)
     with_server = any(one["server"] for one in series)
@@ -128,16 +108,12 @@ def _table(series: Sequence[Series]) -> str:
     rows = []
     for place, one in enumerate(series):
         cells = [escape(one["server"])] if with_server else []
-        cells += [f'<span class="chip s{place % COLOURS}"></span>{escape(one["format"])}']
+        cells += [chip(place) + escape(one["format"])]
         cells += _cells(one, series[0])
         if with_search:
             cells.append(_highest_rate(one["search"]))
-        rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
-    head = "".join(f"<th>{text}</th>" for text in heads)
-    return (
-        f'<div class="wide"><table class="{"named" if with_server else ""}">'
-        f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
-    )
+        rows.append(cells)
+    return table(heads, rows, named=with_server)
 
 
 def _cells(one: Series, first: Series) -> list[str]:
@@ -162,24 +138,6 @@ def _highest_rate(search: Mapping[str, Any] | None) -> str:
     if not search or search["highest_rate"] is None:
         return "-"
     return ("≥ " if search["generator_limited"] else "") + number(search["highest_rate"])
-
-
-def _legend(series: Sequence[Series]) -> str:
-    chips = "".join(
-        f'<span><i class="chip s{place % COLOURS}"></i>{escape(one["label"])}: '
-        f"{escape(one['format'])}</span>"
-        for place, one in enumerate(series)
-    )
-    return f'<p class="legend">{chips}</p>'
-
-
-def _settings(settings: Mapping[str, str]) -> str:
-    items = "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in settings.items())
-    return f"<dl>{items}</dl>"
-
-
-def _figure(title: str, explanation: str, chart: str) -> str:
-    return f"<figure><h2>{escape(title)}</h2><p>{escape(explanation)}</p>{chart}</figure>"
 
 
 def _bars(series: Sequence[Series], figure: str, unit: str) -> list[Bar]:

@@ -25,11 +25,13 @@ class Target:
       name: how reports call it; empty where it is the only one.
       address: HOST:PORT of its gRPC service.
       tls: None is plain text.
+      version: of the model; None is the server's choice.
     """
 
     name: str
     address: str
     tls: Tls | None = None
+    version: int | None = None
 
     def client(
         self, model: str, timeout_seconds: float, signature: str | None = None
@@ -41,6 +43,7 @@ class Target:
             timeout_seconds=timeout_seconds,
             channel=ChannelOptions(tls=self.tls),
             signature=signature,
+            version=self.version,
         )
 
 
@@ -120,8 +123,8 @@ def prepare(
         raise ValueError("targets need different names: --target a=HOST:PORT --target b=HOST:PORT")
     series, left_out = [], []
     for target in targets:
-        encoded, refused = _encoded(target, model, formats, data, signature)
-        answered, unanswered = _answered(encoded)
+        written, refused = encoded(target, model, formats, data, signature)
+        answered, unanswered = _answered(written)
         series += answered
         left_out += refused + unanswered
     if not series:
@@ -129,13 +132,14 @@ def prepare(
     return series, left_out
 
 
-def _encoded(
+def encoded(
     target: Target,
     model: str,
     formats: Sequence[str],
     data: Sequence[RequestData],
     signature: str | None,
 ) -> tuple[list[Series], list[LeftOut]]:
+    """The data for one target in every format, and the formats that it or its model cannot have."""
     series, left_out = [], []
     with target.client(model, _ENCODE_TIMEOUT_SECONDS) as client:
         schema = client.schema()
@@ -151,16 +155,16 @@ def _encoded(
     return series, left_out
 
 
-def _answered(encoded: Sequence[Series]) -> tuple[list[Series], list[LeftOut]]:
+def _answered(written: Sequence[Series]) -> tuple[list[Series], list[LeftOut]]:
     """One server's series with the answers that are expected of them."""
     answers, left_out = {}, []
-    for one in encoded:
+    for one in written:
         target = one.target
         try:
             answers[one.format] = reference_answers(target.address, one.requests, target.tls)
         except Refused as error:
             left_out.append(LeftOut(one.target, one.format, _one_line(error)))
-    kept = [one for one in encoded if one.format in answers]
+    kept = [one for one in written if one.format in answers]
     first = next(iter(sorted(kept, key=lambda one: not predicts(one.requests))), None)
     series = []
     for one in kept:

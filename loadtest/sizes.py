@@ -10,6 +10,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+LARGEST = 1 << 20  # what a server takes in a request unless --max_request_rows says more
+
 # Twenty equally likely sizes: what MLPerf inference took for recommendation in the data centre.
 _MLPERF = (100, 100, *[200] * 12, 300, 300, 400, 500, 600, 700)
 
@@ -110,4 +112,6 @@ def _whole_numbers(texts: Sequence[str]) -> tuple[int, ...]:
     numbers = tuple(int(text) for text in texts)
     if min(numbers) < 1:
         raise ValueError(f"{min(numbers)} candidates are none")
+    if max(numbers) > LARGEST:
+        raise ValueError(f"{max(numbers):,} candidates are more than {LARGEST:,}")
     return numbers

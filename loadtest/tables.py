@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from itertools import groupby
 
+from colcast.loadtest.agreement import OutputAgreement
+from colcast.loadtest.compare_report import difference_text, largest_text
 from colcast.loadtest.figures import Figures, milliseconds, share
 from colcast.loadtest.formats import FORMATS
 from colcast.loadtest.side_by_side import Line
@@ -87,7 +89,7 @@ def markdown_rows(model: str, lines: Sequence[Line]) -> list[str]:
 
 
 def figures_table(rows: Sequence[tuple[str, Figures]]) -> Table:
-    """One row a label; server CPU also as a share of the first's; latencies in milliseconds."""
+    """One row per label; server CPU also as a share of the first's; latencies in milliseconds."""
     table = _plain_table("")
     table.add_column("", no_wrap=True)
     headers = ["CPU ms", "", "bytes", "p50", "p95", "p99", "req/s", "calls", "err"]
@@ -103,6 +105,28 @@ def figures_table(rows: Sequence[tuple[str, Figures]]) -> Table:
             f"{figures.requests_per_second:,.0f}",
             f"{figures.calls:,}",
             f"[red]{figures.errors:,}" if figures.errors else "0",
+        )
+    return table
+
+
+def agreement_table(outputs: Sequence[OutputAgreement]) -> Table:
+    """One row per output: differences and where, the ranking, what is not finite."""
+    table = _plain_table("")
+    table.add_column("output", no_wrap=True)
+    headers = ["values", "not equal", "largest difference", "relative", "top 10", "top 100"]
+    for header in [*headers, "ranks", "NaN", "inf"]:
+        table.add_column(header, justify="right")
+    for one in outputs:
+        ranking = (one.top10, one.top100, one.correlation)
+        not_finite = [f"{a:,}, {b:,}" for a, b in (one.nan, one.infinite)]
+        table.add_row(
+            one.name,
+            f"{one.values:,}",
+            f"{one.differing:,}",
+            largest_text(one.absolute),
+            difference_text(one.relative),
+            *("-" if figure is None else f"{figure.mean:.4g}" for figure in ranking),
+            *not_finite,
         )
     return table
 

@@ -3,10 +3,12 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
-from colcast.client import ModelSchema
-from colcast.loadtest.formats import RequestData
+from colcast.client import RankingClient
+from colcast.loadtest.formats import RequestData, signature_for
 from colcast.loadtest.generated import IDS, generated
+from colcast.loadtest.one_valued import accepted_by
 from colcast.loadtest.recorded import recorded_examples, recorded_requests
 from colcast.loadtest.sizes import Sizes, draw
 
@@ -35,11 +37,11 @@ class Traffic:
     signature: str | None = None
     ids: int = IDS
 
-    def load(self, schema: Callable[[], ModelSchema]) -> list[RequestData]:
+    def load(self, connect: Callable[[], RankingClient]) -> list[RequestData]:
         """The requests, the same for the same settings.
 
         Args:
-          schema: asks for the served model's signatures, for sources that need them.
+          connect: makes a client of the served model, for sources that need one.
 
         Raises:
           ValueError: no such source, or one that does not hold what it should.
@@ -57,13 +59,35 @@ class Traffic:
         if kind == "zoo" and name:
             return zoo_requests(name, sizes, self.seed)
         if self.source == "generated":
-            return generated(
-                schema(), sizes, self.seed, self.user_features, self.signature, self.ids
-            )
+            return self._generated(connect, sizes)
         raise ValueError(
             f"traffic {self.source!r}: wanted is generated, zoo:NAME, examples:FILE or "
             "requests:FILE"
         )
+
+    def _generated(
+        self, connect: Callable[[], RankingClient], sizes: Sequence[int]
+    ) -> list[RequestData]:
+        with connect() as client:
+            schema = client.schema()
+            accepts = accepted_by(client, signature_for(schema, "repeated", self.signature))
+            return generated(
+                schema, sizes, self.seed, self.user_features, self.signature, self.ids, accepts
+            )
+
+
+def requested(args: SimpleNamespace) -> Traffic:
+    """What `options.traffic_options` and --signature ask for."""
+    return Traffic(
+        args.traffic,
+        args.sizes,
+        args.distinct,
+        args.seed,
+        args.request_id,
+        args.user_features,
+        args.signature,
+        args.ids,
+    )
 
 
 def zoo_requests(name: str, sizes: Sequence[int], seed: int) -> list[RequestData]:

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from colcast.cli.console import report_console
-from colcast.client import ModelSchema, RankingClient
 from colcast.loadtest.charts import Line, line_chart, standalone
 from colcast.loadtest.climb import Climbed, Knob, Setting, climb
 from colcast.loadtest.connection import Request
@@ -29,6 +28,7 @@ from colcast.loadtest.traffic import Traffic
 from colcast.server import ServerProcess
 from rich.console import Console
 
+_TIMEOUT_SECONDS = 10.0
 _WARM_UP_RATE = 100.0  # per second
 _WARM_UP_ROUNDS = 2  # of as many calls as there are different requests
 _OFFLOAD_STEPS = 8
@@ -266,19 +266,15 @@ def prepared(
     Args:
       model: is served for it.
       formats: one.
-      data: the requests, or what makes them from a function that asks for the model's schema.
+      data: the requests, or what makes them from a function that makes a client of the model.
 
     Raises:
       RuntimeError: the model cannot be asked in that format.
     """
     with ServerProcess(model.name, model.base_path, model.flags) as server:
-
-        def schema() -> ModelSchema:
-            with RankingClient(server.target, model.name) as client:
-                return client.schema()
-
-        rows = data(schema) if callable(data) else data
-        series, left_out = prepare([Target("", server.target)], model.name, formats, rows)
+        target = Target("", server.target)
+        rows = data(lambda: target.client(model.name, _TIMEOUT_SECONDS)) if callable(data) else data
+        series, left_out = prepare([target], model.name, formats, rows)
     if left_out:
         raise RuntimeError(str(left_out[0]))
     return series[0].requests

@@ -8,4 +8,5 @@ install_debian_packages chromium fonts-dejavu-core # the pages are looked at in 
 scripts/lint.sh
 scripts/bazel.sh
 ctest --test-dir build/server --output-on-failure --no-tests=error
-.venv/bin/python -m pytest "$@"
+# Two at a time: much of the time goes into waiting and into starting servers.
+.venv/bin/python -m pytest -n 2 --dist loadgroup "$@"

@@ -27,7 +27,7 @@ class ServerProcess:
 
     Args:
       model_name: the model's name in requests.
-      model_base_path: the directory that holds one directory a version. Both are empty where
+      model_base_path: the directory that holds one directory per version. Both are empty where
         `flags` has a --model_config_file.
       flags: further flags of the server, such as "--num_workers=1".
       ready_timeout_seconds: how long loading may take.

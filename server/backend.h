@@ -22,6 +22,7 @@ struct Backend {
   request_log::RequestLogs* request_logs = nullptr;
   TensorEncoding encoding = TensorEncoding::kTypedFields;
   inference::CallOptions calls;
+  size_t max_request_bytes = std::numeric_limits<size_t>::max();  // over gRPC, inflated
   size_t max_request_columns = std::numeric_limits<size_t>::max();
 };
 

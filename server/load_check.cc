@@ -7,12 +7,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <iterator>
-#include <sstream>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "server/base/log.h"
 
@@ -55,26 +56,69 @@ pid_t Spawn(std::vector<std::string> arguments) {
   return error == 0 ? process : 0;
 }
 
-}  // namespace
+// False if it had not ended after `timeout`, and was ended. `how` is waitpid's.
+bool WaitFor(pid_t process, std::chrono::seconds timeout, int* how) {
+  constexpr std::chrono::milliseconds kLongestSleep(50);
+  const auto give_up = std::chrono::steady_clock::now() + timeout;
+  std::chrono::milliseconds sleep(1);
+  while (waitpid(process, how, WNOHANG) == 0) {
+    if (std::chrono::steady_clock::now() >= give_up) {
+      kill(process, SIGKILL);
+      waitpid(process, how, 0);
+      return false;
+    }
+    std::this_thread::sleep_for(sleep);
+    sleep = std::min(2 * sleep, kLongestSleep);
+  }
+  return true;
+}
 
-Status CheckLoadInOwnProcess(const std::string& directory) {
+// What became of this executable with this process's flags and `flag`: OK if it ended by itself,
+// whatever it said. `what` is what it was to load.
+Status TryInOwnProcess(const std::string& flag, const std::string& what,
+                       std::chrono::seconds timeout) {
   std::vector<std::string> arguments = CommandLine();
-  arguments.insert(arguments.begin() + 1, "--load_check_directory=" + directory);
+  arguments.insert(arguments.begin() + 1, flag);
   const pid_t process = Spawn(std::move(arguments));
-  int how = 0;
-  if (process == 0 || waitpid(process, &how, 0) != process) {
-    LogWarning(directory + " is loaded without a check: " + std::strerror(errno));
+  if (process == 0) {
+    LogWarning(what + " is loaded without a check: " + std::strerror(errno));
     return OkStatus();
+  }
+  int how = 0;
+  if (!WaitFor(process, timeout, &how)) {
+    return DeadlineExceeded("a process that loaded it had not ended after ", timeout.count(), " s");
   }
   if (!WIFSIGNALED(how)) return OkStatus();
   const int signal = WTERMSIG(how);
-  return Internal("TensorFlow does not survive it: a process that loaded it ended with signal ",
-                  signal, " (", strsignal(signal), "); its files are damaged, or memory is short");
+  return Internal("a process that loaded it ended with signal ", signal, " (", strsignal(signal),
+                  ")");
 }
+
+}  // namespace
+
+Status CheckLoadInOwnProcess(const std::string& directory, std::chrono::seconds timeout) {
+  Status status = TryInOwnProcess("--load_check_directory=" + directory, directory, timeout);
+  if (status.code == StatusCode::kInternal) {
+    status.message = "TensorFlow does not survive it: " + status.message +
+                     "; its files are damaged, or memory is short";
+  } else if (!status.ok()) {
+    status.message += " (--load_check_timeout_seconds)";
+  }
+  return status;
+}
+
+Status CheckOpLibraryInOwnProcess(const std::string& path, std::chrono::seconds timeout) {
+  constexpr std::chrono::seconds kLongestLoad(60);
+  const Status status =
+      TryInOwnProcess("--op_library_check=" + path, path, std::min(timeout, kLongestLoad));
+  if (status.ok()) return status;
+  return InvalidArgument("the op library ", path, " cannot be loaded: ", status.message);
+}
+
+void EndWithParent() { prctl(PR_SET_PDEATHSIG, SIGKILL); }
 
 Status RunLoadCheck(const std::string& directory, const models::Loader::Options& options,
                     const engine::Engine& engine) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
   models::Loader loader(options, &engine);
   return loader.Try(directory);
 }

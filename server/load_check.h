@@ -1,10 +1,10 @@
-// A version of a model is tried in a process of its own before the server loads it: TensorFlow does
-// not survive every file, and would take what serves with it.
+// A version of a model, or a library of ops, is tried in a process of its own before the server
+// loads it: TensorFlow does not survive every file, and would take what serves with it.
 #ifndef COLCAST_SERVER_LOAD_CHECK_H_
 #define COLCAST_SERVER_LOAD_CHECK_H_
 
+#include <chrono>
 #include <string>
-#include <vector>
 
 #include "server/base/status.h"
 #include "server/engine/engine.h"
@@ -13,11 +13,17 @@
 namespace colcast {
 
 // Has this executable, with this process's flags, load and warm up the version in `directory`, and
-// waits for its end. INTERNAL if a signal ended it; OK otherwise, for errors are reported by
-// whoever loads the version next.
-Status CheckLoadInOwnProcess(const std::string& directory);
+// waits for its end. INTERNAL if a signal ended it, DEADLINE_EXCEEDED if it had to be ended after
+// `timeout`; OK otherwise, for errors are reported by whoever loads the version next.
+Status CheckLoadInOwnProcess(const std::string& directory, std::chrono::seconds timeout);
 
-// What that process does; ends with its parent.
+// The same for a library of ops, which gets a minute at most. INVALID_ARGUMENT, naming it.
+Status CheckOpLibraryInOwnProcess(const std::string& path, std::chrono::seconds timeout);
+
+// For such a process, first of all: it ends with its parent.
+void EndWithParent();
+
+// What such a process does for a version.
 Status RunLoadCheck(const std::string& directory, const models::Loader::Options& options,
                     const engine::Engine& engine);
 

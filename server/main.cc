@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -35,6 +36,10 @@ void LimitLibraryLogs() {
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   setenv("TF_CPP_MIN_LOG_LEVEL", "2", /*overwrite=*/0);
 }
+
+// Where TensorFlow runs oneDNN (AVX-512), it would keep a pool of memory of its own: what a run
+// takes could not be seen, nor given back.
+void UseOneAllocator() { setenv("TF_ONEDNN_USE_SYSTEM_ALLOCATOR", "1", /*overwrite=*/0); }
 
 // Debian builds abseil with its deadlock detector on, which gRPC would pay for at every lock.
 void DisableDeadlockDetector() {
@@ -74,16 +79,47 @@ Status StartHttp(const ServerOptions& options, const Backend& backend,
   return OkStatus();
 }
 
-Status Serve(ServerOptions options, const sigset_t& stop_signals) {
-  std::unique_ptr<engine::Engine> engine;
-  if (Status status = OpenEngine(options.engine, &engine); !status.ok()) return status;
+// And all libraries of ops.
+Status OpenEngineWithOps(const ServerOptions& options, std::unique_ptr<engine::Engine>* engine) {
+  if (Status status = OpenEngine(options.engine, engine); !status.ok()) return status;
   for (const std::string& path : options.op_libraries) {
-    if (Status status = engine->LoadOpLibrary(path); !status.ok()) return status;
+    if (Status status = (*engine)->LoadOpLibrary(path); !status.ok()) return status;
   }
-  if (!options.load_check_directory.empty()) {
-    return RunLoadCheck(options.load_check_directory, options.models.loader, *engine);
+  return OkStatus();
+}
+
+// In the process that tries what another is to load.
+Status Check(const ServerOptions& options) {
+  EndWithParent();
+  std::unique_ptr<engine::Engine> engine;
+  if (!options.load_check.op_library.empty()) {
+    Status status = OpenEngine(options.engine, &engine);
+    return status.ok() ? engine->LoadOpLibrary(options.load_check.op_library) : status;
   }
-  if (options.load_check) options.models.loader.check = CheckLoadInOwnProcess;
+  if (Status status = OpenEngineWithOps(options, &engine); !status.ok()) return status;
+  return RunLoadCheck(options.load_check.directory, options.models.loader, *engine);
+}
+
+// Has all that is loaded tried first.
+Status AddLoadChecks(ServerOptions* options) {
+  const std::chrono::seconds timeout = options->load_check.timeout;
+  for (const std::string& path : options->op_libraries) {
+    if (Status status = CheckOpLibraryInOwnProcess(path, timeout); !status.ok()) return status;
+  }
+  options->models.loader.check = [timeout](const std::string& directory) {
+    return CheckLoadInOwnProcess(directory, timeout);
+  };
+  return OkStatus();
+}
+
+Status Serve(ServerOptions options, const sigset_t& stop_signals) {
+  const LoadCheckOptions& check = options.load_check;
+  if (!check.directory.empty() || !check.op_library.empty()) return Check(options);
+  if (check.enabled) {
+    if (Status status = AddLoadChecks(&options); !status.ok()) return status;
+  }
+  std::unique_ptr<engine::Engine> engine;
+  if (Status status = OpenEngineWithOps(options, &engine); !status.ok()) return status;
   metrics::Metrics metrics;
   options.models.loader.on_load = RecordLoads(&metrics);
   request_log::RequestLogs request_logs(options.request_logs);
@@ -96,6 +132,7 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
                         &request_logs,
                         options.encoding,
                         options.calls,
+                        static_cast<size_t>(options.grpc.max_request_bytes),
                         static_cast<size_t>(options.engine.max_request_columns)};
   std::unique_ptr<rpc::GrpcServer> server;
   if (Status status = rpc::GrpcServer::Start(options.grpc, backend, &server); !status.ok()) {
@@ -140,6 +177,7 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
 int main(int argc, char** argv) {
   const sigset_t stop_signals = colcast::BlockStopSignals();
   colcast::LimitLibraryLogs();
+  colcast::UseOneAllocator();
   colcast::DisableDeadlockDetector();
   colcast::ServerOptions options;
   colcast::Status status = colcast::ParseFlags(argc, argv, &options);

@@ -117,6 +117,30 @@ TEST(ExpandedInputValuesTest, ARequestWithAllRowsIsWhatItWasBefore) {
 }
 
 // TF Serving's own tests send half_plus_two, which declares [?,1], a scalar.
+TEST(ExpandedInputValuesTest, UsersStatesAndTheirDefaultStayAsTheyCome) {
+  SignatureDef signature;
+  for (const char* const alias :
+       {"item_state/0", "row_to_user", "user_state/0", "user_state/row"}) {
+    tensorflow::TensorInfo& info = (*signature.mutable_inputs())[alias];
+    info.set_name(alias);
+    info.set_dtype(tensorflow::DT_INT64);
+    info.mutable_tensor_shape()->add_dim()->set_size(-1);
+  }
+  for (const char* const alias : {"row_to_user", "user_state/row"}) {
+    (*signature.mutable_defaults())[alias] = Column({0});
+  }
+  Map<std::string, TensorProto> sent;
+  sent["item_state/0"] = Column({1, 2, 3});
+  sent["user_state/0"] = Column({70, 80});
+  NamedTensors inputs;
+  const absl::Status status = ExpandedInputValues(signature, sent, inputs);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_THAT(ByName(inputs), ElementsAre(std::pair("item_state/0", std::vector<int64_t>{1, 2, 3}),
+                                          std::pair("row_to_user", std::vector<int64_t>{0, 0, 0}),
+                                          std::pair("user_state/0", std::vector<int64_t>{70, 80}),
+                                          std::pair("user_state/row", std::vector<int64_t>{0})));
+}
+
 TEST(ExpandedInputValuesTest, ASignatureOfOneInputIsNotLookedAt) {
   SignatureDef signature = Scoring();
   signature.mutable_inputs()->erase("item");

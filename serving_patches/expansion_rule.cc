@@ -5,9 +5,11 @@
 #include <limits>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "serving_patches/phrases.h"
 #include "tensorflow/core/framework/types.h"
 
@@ -51,6 +53,24 @@ bool Fits(const DeclaredInput& declared, const Effective& input, bool alone) {
     const int64_t expected = d < declared.dims.size() ? declared.dims[d] : 1;
     const int64_t actual = d < input.dims.size() ? input.dims[d] : 1;
     if (expected >= 0 && expected != actual) return false;
+  }
+  return true;
+}
+
+// Whether an input was sent, and fits as nearly all do. What fits all the same others find out.
+bool FitsPlainly(const DeclaredInput& declared, const ReceivedShape& received) {
+  constexpr size_t kMostDims = 3;
+  constexpr int64_t kMostRows = 1 << 18;  // so that no product overflows
+  const size_t rank = received.dims.size();
+  if (received.absent || declared.unknown_rank || declared.dtype != received.dtype ||
+      declared.dims.size() != rank || rank > kMostDims) {
+    return false;
+  }
+  for (size_t d = 0; d < rank; ++d) {
+    const int64_t dim = received.dims[d];
+    if (dim < 0 || dim > kMostRows || (declared.dims[d] >= 0 && declared.dims[d] != dim)) {
+      return false;
+    }
   }
   return true;
 }
@@ -113,16 +133,37 @@ absl::Status RowsError(absl::Span<const DeclaredInput> declared,
                                                  ", the rows of input \"", example, "\""));
 }
 
+// The domain that an input is the index of: "user" for int64 row_to_user [?]; otherwise "".
+absl::string_view IndexedDomain(const DeclaredInput& input) {
+  absl::string_view domain = input.alias;
+  const bool is_index = absl::ConsumePrefix(&domain, "row_to_") &&
+                        input.dtype == tensorflow::DT_INT64 && !input.unknown_rank &&
+                        input.dims == Dims{-1};
+  return is_index ? domain : "";
+}
+
 }  // namespace
+
+void FindOtherDomains(absl::Span<DeclaredInput> declared) {
+  for (const DeclaredInput& index : declared) {
+    const absl::string_view domain = IndexedDomain(index);
+    if (domain.empty()) continue;
+    const std::string prefix = absl::StrCat(domain, "_state/");
+    for (DeclaredInput& input : declared) {
+      if (absl::StartsWith(input.alias, prefix)) input.other_domain = true;
+    }
+  }
+}
 
 absl::Status PlanExpansion(absl::Span<const DeclaredInput> declared,
                            absl::Span<const ReceivedShape> received, ExpansionPlan* plan) {
   int64_t rows = -1;
   for (size_t i = 0; i < declared.size(); ++i) {
     const Effective input = EffectiveOf(declared[i], received[i]);
-    if (IsMissing(declared[i], received[i]) || !Fits(declared[i], input, declared.size() == 1)) {
-      return MisfitError(declared, received);
-    }
+    const bool fits =
+        FitsPlainly(declared[i], received[i]) ||
+        (!IsMissing(declared[i], received[i]) && Fits(declared[i], input, declared.size() == 1));
+    if (!fits) return MisfitError(declared, received);
     if (HasRows(declared[i], input)) rows = std::max(rows, input.dims[0]);
   }
   plan->rows = rows < 0 ? 1 : rows;

@@ -1,12 +1,17 @@
 // The expansion rule: which inputs of a request came as one row, and how many rows they need.
 //
 // One pure function, used by the fork of TF Serving and by the native server:
-//   1. An input is batched if its declared rank is unknown, or its declared first dimension is.
-//      Every other input is passed as it comes; its shape must fit the declared one.
+//   1. An input is batched if its declared rank is unknown, or its declared first dimension is,
+//      unless its rows are another domain's. Every other input is passed as it comes; its shape
+//      must fit the declared one.
 //   2. N is the largest first dimension among the batched inputs.
 //   3. A batched input with N rows passes, with 1 row it is expanded to N, any other is an error.
 //   4. An absent input takes its default from the signature, as if it had been sent.
 //   5. Nothing is guessed: two rows beside three are an error, not a pattern.
+//
+// Rows of another domain are those of DOMAIN_state/... beside an int64 input row_to_DOMAIN [?]: the
+// latter has a row for each candidate and says which row of DOMAIN is its own. So the exporter's
+// columnar_pair takes the states of any number of users beside those of N items.
 //
 // Corner cases that follow:
 //   - Zero rows are legal: all batched inputs with 0 rows give N = 0. Beside an input of 1 row,
@@ -36,14 +41,18 @@ struct DeclaredInput {
   std::string alias;                                    // the request's name for it
   tensorflow::DataType dtype = tensorflow::DT_INVALID;  // DT_INVALID: any
   bool unknown_rank = false;
-  Dims dims;  // -1: unknown size
+  Dims dims;                  // -1: unknown size
+  bool other_domain = false;  // set by FindOtherDomains()
   bool has_default = false;
   Dims default_dims;  // of SignatureDef.defaults[alias]
   tensorflow::DataType default_dtype = tensorflow::DT_INVALID;
 
   // Rule 1.
-  bool batched() const { return unknown_rank || (!dims.empty() && dims[0] < 0); }
+  bool batched() const { return !other_domain && (unknown_rank || (!dims.empty() && dims[0] < 0)); }
 };
+
+// Marks the inputs of a signature whose rows are another domain's.
+void FindOtherDomains(absl::Span<DeclaredInput> declared);
 
 // What a request sent for one input. `dims` is as it came: nothing has been checked.
 struct ReceivedShape {

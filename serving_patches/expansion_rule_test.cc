@@ -83,6 +83,20 @@ struct Legal {
 };
 std::ostream& operator<<(std::ostream& out, const Legal& row) { return out << row.name; }
 
+// The exporter's columnar_pair: states of U users and N items, and which user each row has.
+std::vector<DeclaredInput> Pair() {
+  std::vector<DeclaredInput> declared = {
+      Input("item_state/0", DT_FLOAT, {-1, 8}),
+      Input("position", DT_FLOAT, {-1}),
+      WithDefault(Input("row_to_user", DT_INT64, {-1}), DT_INT64, {1}),
+      Input("user_state/0", DT_FLOAT, {-1, 4}),
+      Input("user_state/1", DT_FLOAT, {-1, -1, 4}),
+      WithDefault(Input("user_state/row", DT_INT64, {-1}), DT_INT64, {1}),
+  };
+  FindOtherDomains(absl::MakeSpan(declared));
+  return declared;
+}
+
 class LegalTest : public ::testing::TestWithParam<Legal> {};
 
 TEST_P(LegalTest, IsPlanned) {
@@ -136,6 +150,26 @@ INSTANTIATE_TEST_SUITE_P(
          {kAbsent, Float({1})},
          3,
          {kDefault, kExpand}},
+        {"ThreeUsersOfSevenCandidates",
+         Pair(),
+         {Float({7, 8}), Float({7}), Int64({7}), Float({3, 4}), Float({3, 2, 4}), Int64({3})},
+         7,
+         {kPass, kPass, kPass, kPass, kPass, kPass}},
+        {"AUserOfSevenCandidates",
+         Pair(),
+         {Float({7, 8}), Float({1}), kAbsent, Float({1, 4}), Float({1, 2, 4}), kAbsent},
+         7,
+         {kPass, kExpand, kDefault, kPass, kPass, kDefault}},
+        {"SixUsersOfACandidate",
+         Pair(),
+         {Float({1, 8}), Float({1}), Int64({1}), Float({6, 4}), Float({6, 2, 4}), Int64({6})},
+         1,
+         {kPass, kPass, kPass, kPass, kPass, kPass}},
+        {"OneItemForEachOfThreeUsers",
+         Pair(),
+         {Float({1, 8}), Float({1}), Int64({3}), Float({3, 4}), Float({3, 2, 4}), Int64({3})},
+         3,
+         {kExpand, kExpand, kPass, kPass, kPass, kPass}},
     }),
     [](const auto& info) { return info.param.name; });
 
@@ -182,6 +216,14 @@ INSTANTIATE_TEST_SUITE_P(
          {kAbsent, Float({3})},
          R"(the default of input "user" has 2 rows; expected 1 or N = 3, )"
          R"(the rows of input "item")"},
+        {"RowToUserOfNeitherOneNorAllRows",
+         Pair(),
+         {Float({7, 8}), Float({7}), Int64({3}), Float({3, 4}), Float({3, 2, 4}), Int64({3})},
+         R"(input "row_to_user" has 3 rows; expected 1 or N = 7, the rows of input "item_state/0")"},
+        {"AStateThatDoesNotFit",
+         Pair(),
+         {Float({7, 8}), Float({7}), Int64({7}), Float({3, 5}), Float({3, 2, 4}), Int64({3})},
+         R"(input "user_state/0" is float [3,5], declared float [?,4])"},
         {"Missing",
          {user, item},
          {kAbsent, Float({3})},
@@ -260,6 +302,32 @@ INSTANTIATE_TEST_SUITE_P(
          R"(input "vector" is int64 [1,3], declared float [?,3])"},
     }),
     [](const auto& info) { return info.param.name; });
+
+bool IsBatchedBeside(const std::string& alias, DeclaredInput index) {
+  std::vector<DeclaredInput> declared = {Input(alias, DT_FLOAT, {-1}), std::move(index)};
+  FindOtherDomains(absl::MakeSpan(declared));
+  return declared[0].batched();
+}
+
+TEST(FindOtherDomainsTest, StatesHaveTheRowsThatAnIndexPointsTo) {
+  const DeclaredInput row_to_user = Input("row_to_user", DT_INT64, {-1});
+  const DeclaredInput row_to_shop = Input("row_to_shop", DT_INT64, {-1});
+  EXPECT_FALSE(IsBatchedBeside("user_state/0", row_to_user));
+  EXPECT_FALSE(IsBatchedBeside("user_state/row", row_to_user));
+  EXPECT_FALSE(IsBatchedBeside("shop_state/0", row_to_shop));
+  EXPECT_TRUE(IsBatchedBeside("user_state/0", row_to_shop));
+  EXPECT_TRUE(IsBatchedBeside("item_state/0", row_to_user));
+  EXPECT_TRUE(IsBatchedBeside("user_state", row_to_user));
+  EXPECT_TRUE(IsBatchedBeside("user_age", row_to_user));
+}
+
+TEST(FindOtherDomainsTest, AnIndexIsAnInt64ForEachRow) {
+  EXPECT_TRUE(IsBatchedBeside("user_state/0", Input("row_to_user", DT_FLOAT, {-1})));
+  EXPECT_TRUE(IsBatchedBeside("user_state/0", Input("row_to_user", DT_INT64, {-1, 1})));
+  EXPECT_TRUE(IsBatchedBeside("user_state/0", Input("row_to_user", DT_INT64, {1})));
+  EXPECT_TRUE(IsBatchedBeside("user_state/0", AnyShape("row_to_user", DT_INT64)));
+  EXPECT_TRUE(IsBatchedBeside("_state/0", Input("row_to_", DT_INT64, {-1})));
+}
 
 TEST(PlanExpansionTest, AMessageFitsTheMetadataThatCarriesIt) {
   std::vector<DeclaredInput> declared;

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 import tensorflow as tf
+from colcast.zoo.one_at_a_time import one_at_a_time
 
 VERSION = "1"
 
@@ -21,6 +22,8 @@ def cached(
 ) -> dict[str, Any]:
     """Makes version 1 of the model in `base_path`, unless it is there from the same code.
 
+    Another program that makes it is waited for.
+
     Args:
       base_path: what a server is given as --model_base_path; its note is BASE_PATH.json.
       made_by: the modules whose text decides what the model is, TensorFlow's version besides.
@@ -31,8 +34,15 @@ def cached(
     Returns:
       What `make` returned, now or when the model was made.
     """
-    note = base_path.with_suffix(".json")
     fingerprint = _fingerprint(made_by, settings)
+    with one_at_a_time(base_path.with_suffix(".lock")):
+        return _made_or_remembered(base_path, fingerprint, make)
+
+
+def _made_or_remembered(
+    base_path: Path, fingerprint: str, make: Callable[[Path], dict[str, Any]]
+) -> dict[str, Any]:
+    note = base_path.with_suffix(".json")
     if note.exists():
         remembered: dict[str, Any] = json.loads(note.read_text())
         if remembered.pop("made_by") == fingerprint:

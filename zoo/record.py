@@ -1,12 +1,22 @@
-"""What a server is to know of a model's signatures, as an export records it (docs/parts.md)."""
+"""What a server is to know of a model's signatures, as an export records it (docs/stages.md)."""
 
 import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-# Of a signature that takes tensors, and no row of which depends on another.
-INDEPENDENT_ROWS = {"source_input": None, "rows_independent": True}
+
+def independent(*names: str) -> dict[str, Any]:
+    """What `independence` says of signatures each row of which depends on itself alone."""
+    return {name: {"rows": True, "why_not": "", "own_length": []} for name in names}
+
+
+def independent_rows(name: str) -> dict[str, Any]:
+    """The record of a signature of tensors whose rows may be kept, joined and split.
+
+    The last bits of a row then depend on what it runs with.
+    """
+    return {"source_input": None, "any_rounding": True, "independence": independent(name)}
 
 
 def with_record(folder: Path, signatures: Mapping[str, Any]) -> None:

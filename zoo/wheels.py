@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from colcast.zoo.one_at_a_time import one_at_a_time
+
 
 def wheel(requirement: str, folder: Path) -> Path:
     """The wheel in `folder`; pip downloads `requirement` (`name==version`) if it is not there.
@@ -11,8 +13,11 @@ def wheel(requirement: str, folder: Path) -> Path:
     Raises:
       RuntimeError: it cannot be downloaded.
     """
-    for found in folder.glob("*.whl"):
-        return found
+    with one_at_a_time(folder / "lock"):
+        return next(folder.glob("*.whl"), None) or _downloaded(requirement, folder)
+
+
+def _downloaded(requirement: str, folder: Path) -> Path:
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
     command += ["--disable-pip-version-check", "--dest", str(folder), requirement]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -8,17 +8,18 @@ from typing import Any
 
 import tensorflow as tf
 from colcast.export._errors import ExportError
+from colcast.export.graph._add_nodes import import_nodes, list_ops
+from colcast.export.graph._colours import PAIR, USER, Colours, colour
+from colcast.export.graph._findings import REPEATS, Probe
+from colcast.export.graph._flat_graph import FlatGraph, GraphDef, NodeDef, producer
+from colcast.export.graph._requests import DrawRows, Requests, without_a_value
 from colcast.export.late import _rules
-from colcast.export.late._findings import REPEATS, Probe
-from colcast.export.late._flat_graph import FlatGraph, GraphDef, NodeDef, producer
 from colcast.export.late._frontier import find_frontier
 from colcast.export.late._late_graph import LateGraph
 from colcast.export.late._late_report import LateReport
 from colcast.export.late._late_signature import Signature, read_signature
 from colcast.export.late._products import Products
 from colcast.export.late._proof import prove
-from colcast.export.late._requests import DrawRows, Requests, without_a_value
-from colcast.export.late._sides import OpSide, Sides, sort_sides
 from colcast.export.late._split import Splits
 from colcast.export.late._summary import Summary
 
@@ -81,23 +82,23 @@ def add_late_signature(
     requests = Requests(rows, signature.user, signature.items, columnar)
     graph = FlatGraph(meta_graph, signature.outputs.values())
     users = [requests.draw(max(REPEATS)) for _ in range(_USERS)]
-    sides = sort_sides(
+    colours = colour(
         graph,
-        user=[producer(tensor) for tensor in signature.once.values()],
-        items=[producer(tensor) for tensor in signature.items.values()],
+        {USER: signature.once.values(), PAIR: signature.items.values()},
         held={producer(signature.user[name]): _NO_VALUE for name in without_a_value(users)},
+        waiting=USER,
         exact=exact,
     )
     tolerance = 0.0 if exact else tolerance
-    findings = find_frontier(session, graph, signature, sides, users, requests, tolerance)
-    late = LateGraph(graph, sides, findings, signature, session, late_signature)
+    findings = find_frontier(session, graph, signature, colours, users, requests, tolerance)
+    late = LateGraph(graph, colours, findings, signature, session, late_signature)
     late.place_inputs(signature)
     products = Products(late, Splits(late), most_constant_bytes)
     rules = [partial(rule, late) for rule in (_EXACT_RULES if exact else _RULES)]
-    _write(late, graph, sides, rules if exact else [products.write, *rules])
+    _write(late, graph, colours, rules if exact else [products.write, *rules])
     new, added = late.finish(signature)
     import_nodes(session.graph, added)
-    summary = Summary(graph, sides, late, added)
+    summary = Summary(graph, colours, late, added)
     if exact and not summary.moved:
         raise ExportError("no op of the user's can run once and give the same bits")
     differences, moderated = prove(
@@ -128,32 +129,14 @@ def _check_free(meta_graph: Any, graph: tf.Graph, name: str) -> None:
         raise ExportError(f"the graph has nodes under {name!r} already; choose another name")
 
 
-def _write(late: LateGraph, graph: FlatGraph, sides: Sides, rules: Sequence[Rule]) -> None:
+def _write(late: LateGraph, graph: FlatGraph, colours: Colours, rules: Sequence[Rule]) -> None:
     for name, node in graph.nodes.items():
         if late.is_input(name):
             continue
-        if sides.of[name] is OpSide.USER:
+        if colours.of[name] == USER:
             late.write_user(node)
-        elif sides.of[name] is OpSide.ITEM and not any(rule(node) for rule in rules):
+        elif colours.of[name] == PAIR and not any(rule(node) for rule in rules):
             late.write_item(node)
-
-
-def import_nodes(graph: tf.Graph, added: GraphDef) -> None:
-    """Adds nodes to a graph; what they read and is not among them is in the graph already."""
-    own = {node.name for node in added.node}
-    trial, present = GraphDef(), {}
-    trial.CopyFrom(added)
-    for node in trial.node:
-        for source in list(node.input):
-            if producer(source) in own:
-                continue
-            outputs = graph.get_operation_by_name(producer(source)).outputs
-            if outputs:
-                present[source] = outputs[int(source.partition(":")[2] or 0)]
-            else:
-                node.input.remove(source)  # a free assertion; import_graph_def cannot refer to it
-    with graph.as_default():
-        tf.import_graph_def(trial, input_map=present, name="")
 
 
 def _publish(
@@ -175,11 +158,3 @@ def _publish(
     for key, info in signature.outputs.items():
         info.name = new.outputs[key]
     list_ops(meta_graph, graph, added)
-
-
-def list_ops(meta_graph: Any, graph: FlatGraph, added: GraphDef) -> None:
-    """Adds the ops of new nodes to the list that loaders of older TensorFlow versions consult."""
-    listed = meta_graph.meta_info_def.stripped_op_list.op
-    missing = {node.op for node in added.node} - {op.name for op in listed}
-    for op in sorted(missing):
-        listed.add().CopyFrom(graph.op_defs.get(op))

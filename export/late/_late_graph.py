@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import tensorflow as tf
 from colcast.export._columns import scope_name
-from colcast.export.late._emitter import Emitter
-from colcast.export.late._findings import Finding, Findings, RowKind
-from colcast.export.late._flat_graph import (
+from colcast.export.graph._colours import FREE, PAIR, USER, Colours
+from colcast.export.graph._emitter import Emitter
+from colcast.export.graph._findings import Finding, Findings, RowKind
+from colcast.export.graph._flat_graph import (
     FlatGraph,
     GraphDef,
     NodeDef,
@@ -22,9 +23,8 @@ from colcast.export.late._flat_graph import (
     data_inputs,
     producer,
 )
+from colcast.export.graph._requests import Array
 from colcast.export.late._late_signature import Signature
-from colcast.export.late._requests import Array
-from colcast.export.late._sides import OpSide, Sides
 
 
 class LateGraph:
@@ -38,7 +38,7 @@ class LateGraph:
     def __init__(
         self,
         graph: FlatGraph,
-        sides: Sides,
+        colours: Colours,
         findings: Findings,
         signature: Signature,
         session: tf.compat.v1.Session,
@@ -48,7 +48,7 @@ class LateGraph:
         self.emit = Emitter(prefix)
         self.findings = findings
         self._graph = graph
-        self._sides = sides
+        self._colours = colours
         self._session = session
         self._inputs = {producer(tensor) for tensor in signature.inputs.values()}
         self._item_inputs = set(signature.items.values())
@@ -62,9 +62,9 @@ class LateGraph:
 
     # What is known of a tensor of the original graph.
 
-    def side(self, tensor: str) -> OpSide:
-        """The side of the op that makes the tensor."""
-        return self._sides.of[producer(tensor)]
+    def side(self, tensor: str) -> str:
+        """USER, FREE, or PAIR for what runs at N rows."""
+        return self._colours[tensor]
 
     def finding(self, tensor: str) -> Finding:
         """What running showed; OTHER for what was not looked at."""
@@ -93,7 +93,7 @@ class LateGraph:
 
     def is_fixed(self, tensor: str) -> bool:
         """Whether the tensor has the same value in every request: constants and variables."""
-        return self.side(tensor) is OpSide.FREE and producer(tensor) not in self._sides.pinned
+        return self.side(tensor) == FREE and producer(tensor) not in self._colours.pinned
 
     def value(self, tensor: str) -> Array:
         """The value of a fixed tensor."""
@@ -113,11 +113,11 @@ class LateGraph:
 
     def is_user_row(self, tensor: str, rank: int | None = None) -> bool:
         """Whether it is of the user's side and has one row (and that rank)."""
-        return self.side(tensor) is OpSide.USER and self.finding(tensor).is_one_row(rank)
+        return self.side(tensor) == USER and self.finding(tensor).is_one_row(rank)
 
     def is_item_rows(self, tensor: str, rank: int | None = None) -> bool:
         """Whether it is of the item side and has one row per candidate (and that rank)."""
-        return self.side(tensor) is OpSide.ITEM and self.finding(tensor).is_one_row(rank)
+        return self.side(tensor) == PAIR and self.finding(tensor).is_one_row(rank)
 
     # Its name in the new graph.
 
@@ -125,18 +125,18 @@ class LateGraph:
         """The tensor at one row; of the user's side or free."""
         if producer(tensor) in self._inputs:
             return self._read[tensor]
-        return tensor if self.side(tensor) is OpSide.FREE else self.emit.name("user", tensor)
+        return tensor if self.side(tensor) == FREE else self.emit.name("user", tensor)
 
     def many(self, tensor: str) -> str:
         """The tensor at N rows."""
         if tensor in self._replaced:
             return self._replaced[tensor]
         side, finding = self.side(tensor), self.finding(tensor)
-        if side is OpSide.FREE:
+        if side == FREE:
             return tensor
         if tensor in self._item_inputs:
             return self._read[tensor]
-        if side is OpSide.ITEM and producer(tensor) not in self._inputs:
+        if side == PAIR and producer(tensor) not in self._inputs:
             return self.emit.name("item", tensor)
         if finding.kind is RowKind.CONSTANT:
             return self.once(tensor)
@@ -206,7 +206,7 @@ class LateGraph:
 
     def finish(self, signature: Signature) -> tuple[Signature, GraphDef]:
         """Writes the outputs. Returns the new signature and all nodes that it needs."""
-        waited_for = dict.fromkeys(self._sides.late_controls)
+        waited_for = dict.fromkeys(self._colours.late_controls)
         controls = [f"^{self._control(source, self.many)}" for source in waited_for]
         outputs = {}
         for number, (key, tensor) in enumerate(signature.outputs.items()):
@@ -218,7 +218,7 @@ class LateGraph:
 
     def write_user(self, node: NodeDef) -> None:
         """Writes a node of the user's side: at one row and, where it is neither, at N."""
-        sources = [c for c in self._awaited(node) if self._sides.of[c] is not OpSide.ITEM]
+        sources = [c for c in self._awaited(node) if self._colours.of[c] != PAIR]
         controls = [self._control(source, self.once) for source in sources]
         inputs = [self.once(tensor) for tensor in data_inputs(node)]
         self.emit.copy(node, self.emit.name("user", node.name), inputs, controls)
@@ -237,10 +237,10 @@ class LateGraph:
         return self.emit.copy(node, self.emit.name("item", node.name), inputs, controls)
 
     def _awaited(self, node: NodeDef) -> list[str]:
-        return [source for source in control_inputs(node) if source in self._sides.awaited]
+        return [source for source in control_inputs(node) if source in self._colours.awaited]
 
     def _control(self, node: str, version: Callable[[str], str]) -> str:
-        if self._sides.of[node] is OpSide.USER:
+        if self._colours.of[node] == USER:
             version = self.once
         return producer(version(f"{node}:0"))
 
@@ -262,11 +262,11 @@ class LateGraph:
 
         def read(tensors: Sequence[str]) -> None:
             for tensor in tensors:
-                if self.side(tensor) is OpSide.USER and self.finding(tensor).kind is RowKind.OTHER:
+                if self.side(tensor) == USER and self.finding(tensor).kind is RowKind.OTHER:
                     again.add(producer(tensor))
 
         read(outputs)
         for name, node in reversed(graph.nodes.items()):
-            if self._sides.of[name] is OpSide.ITEM or name in again:
+            if self._colours.of[name] == PAIR or name in again:
                 read(data_inputs(node))
         return again

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from colcast.export.late._proof import Differences
+from colcast.export._listed import grouped, listed
+from colcast.export.graph._comparison import Differences
 
 _LEAST_GAIN = 0.05  # less is no help
 _SHOWN = 12  # lines of a list on the console
@@ -121,30 +122,9 @@ class LateReport:
             told.append(f"  nothing moved, user columns are repeated at the input: {reason}")
         elif reason := self.why_no_gain():
             told.append(f"  it does not help: {reason}")
-        told += _listed(f"frontier: {len(self.frontier)} tensors", self._frontier_groups())
-        told += _listed("split products", list(self.split_products))
+        frontier = grouped((t.name, t.dtype, t.shape, f", {t.how}") for t in self.frontier)
+        told += listed(f"frontier: {len(self.frontier)} tensors", frontier, _SHOWN)
+        told += listed("split products", self.split_products, _SHOWN)
         refused = [f"{name}: {why}" for name, why in self.refused.items()]
-        told += _listed("runs at N rows all the same", refused)
+        told += listed("runs at N rows all the same", refused, _SHOWN)
         return told
-
-    def _frontier_groups(self) -> list[str]:
-        groups: dict[str, list[str]] = {}
-        for tensor in self.frontier:
-            kind = f"{tensor.dtype} {_shape(tensor.shape)}, {tensor.how}"
-            groups.setdefault(kind, []).append(tensor.name)
-        return [
-            f"{len(names)} x {kind}: {names[0]}{', ...' if len(names) > 1 else ''}"
-            for kind, names in groups.items()
-        ]
-
-
-def _shape(shape: tuple[int | None, ...]) -> str:
-    return f"[{', '.join('?' if size is None else str(size) for size in shape)}]"
-
-
-def _listed(title: str, entries: list[str]) -> list[str]:
-    if not entries:
-        return []
-    more = len(entries) - _SHOWN
-    shown = [f"    {entry}" for entry in entries[:_SHOWN]]
-    return [f"  {title}:", *shown, *([f"    and {more} more"] if more > 0 else [])]

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import tensorflow as tf
-from colcast.export.late._flat_graph import NodeDef, attribute, data_inputs
+from colcast.export.graph._emitter import lie_together
+from colcast.export.graph._flat_graph import NodeDef, attribute, data_inputs
+from colcast.export.graph._requests import Array
 from colcast.export.late._late_graph import LateGraph
-from colcast.export.late._requests import Array
 from colcast.export.late._split import Split, Splits
 
 
@@ -118,25 +119,23 @@ class Products:
         units = shape[0 if transposed else 1]
         columns = (split.user_columns, split.item_columns)
         dtype = late.dtype(kernel)
-        if not transposed and all(_lie_together(part) for part in columns):
-            slices = []
-            for side, part in zip(("user", "item"), columns, strict=True):
-                bounds = ([part[0], 0], [len(part), -1])
-                begin, size = (late.emit.constant(np.array(b, np.int32)) for b in bounds)
-                name = late.emit.name(f"split/{side}", f"{node.name}/kernel")
-                kinds = {"T": dtype, "Index": tf.int32}
-                slices.append(late.emit.add("Slice", name, [kernel, begin, size], **kinds))
-            return slices[0], slices[1], units
+        together = not transposed and lie_together(columns)
         size = shape[0] * shape[1] * dtype.size
-        if size > self._bytes_left:
+        if not together and size > self._bytes_left:
             self.refused[node.name] = (
                 f"its kernel's user and item rows interleave, and {size} bytes are more than the"
                 f" {self._bytes_left} left for kernels laid out anew"
             )
             return None
-        self._bytes_left -= size
-        value = late.value(kernel).T if transposed else late.value(kernel)
-        user, items = (late.emit.constant(np.ascontiguousarray(value[part])) for part in columns)
+        self._bytes_left -= 0 if together else size
+
+        def value() -> Array:
+            return late.value(kernel).T if transposed else late.value(kernel)
+
+        name = late.emit.name("split", f"kernel/{node.name}")
+        user, items = late.emit.kernel_rows(
+            name, kernel, columns, dtype, None if together else value
+        )
         return user, items, units
 
     def _added_up(self, node: NodeDef, inputs: list[str]) -> Product | None:
@@ -207,7 +206,3 @@ class Products:
         if product.unfolded:
             user = late.expand(user, 2, dtype)
         return late.emit.add("AddV2", name, [product.items, user], T=dtype)
-
-
-def _lie_together(columns: Array) -> bool:
-    return bool(columns[-1] - columns[0] == len(columns) - 1)

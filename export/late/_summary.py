@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 
 import tensorflow as tf
-from colcast.export.late._findings import RowKind
-from colcast.export.late._flat_graph import FlatGraph, GraphDef, data_inputs, producer
+from colcast.export.graph._colours import FREE, USER, Colours
+from colcast.export.graph._comparison import Differences
+from colcast.export.graph._findings import RowKind
+from colcast.export.graph._flat_graph import FlatGraph, GraphDef, data_inputs, producer
+from colcast.export.graph._requests import Request
 from colcast.export.late._late_graph import LateGraph
 from colcast.export.late._late_report import FrontierTensor, LateReport
 from colcast.export.late._late_signature import Signature
 from colcast.export.late._products import Products
-from colcast.export.late._proof import Differences
-from colcast.export.late._requests import Request
-from colcast.export.late._sides import OpSide, Sides
 from colcast.export.late._timing import op_times
 
 
@@ -24,22 +24,24 @@ class Summary:
         refused: user-only tensors and ops that run at N rows, with the reason.
     """
 
-    def __init__(self, graph: FlatGraph, sides: Sides, late: LateGraph, added: GraphDef) -> None:
-        """Takes the original graph, its sides, and the nodes of the new one."""
+    def __init__(
+        self, graph: FlatGraph, colours: Colours, late: LateGraph, added: GraphDef
+    ) -> None:
+        """Takes the original graph, its colours, and the nodes of the new one."""
         names = {node.name for node in added.node}
-        self._nodes, self._sides, self._late = graph.nodes, sides, late
+        self._nodes, self._colours, self._late = graph.nodes, colours, late
         ops = [name for name in graph.nodes if not late.is_input(name)]
-        self._ops = sum(sides.of[name] is not OpSide.FREE for name in ops)
+        self._ops = sum(colours.of[name] != FREE for name in ops)
         self.moved = {
             name
             for name in ops
-            if name in sides.from_user and late.emit.name("user", name) in names
+            if USER in colours.reads[name] and late.emit.name("user", name) in names
         }
         self.frontier = self._frontier(added)
-        self.refused = dict(sides.held) | {
+        self.refused = dict(colours.held) | {
             name: late.finding(f"{name}:0").reason or "not looked at"
-            for name, side in sides.of.items()
-            if side is OpSide.USER and late.emit.name("item", name) in names
+            for name, of in colours.of.items()
+            if of == USER and late.emit.name("item", name) in names
         }
 
     def suspect(self) -> str:
@@ -115,8 +117,8 @@ class Summary:
             for source in data_inputs(node):
                 readers.setdefault(source, set()).add(node.name)
         found = []
-        for name, side in self._sides.of.items():
-            for tensor in self._late.outputs(name) if side is OpSide.USER else ():
+        for name, of in self._colours.of.items():
+            for tensor in self._late.outputs(name) if of == USER else ():
                 read_by = readers.get(self._late.once(tensor), ())
                 how = {self._how(tensor, folder) for folder in map(emit.folder, read_by)} - {""}
                 if how:

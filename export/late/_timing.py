@@ -4,10 +4,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
+from colcast.export._errors import TooLongError
+from colcast.export._loops import loops_told
+from colcast.export.graph._requests import Columns
 from colcast.export.late._late_signature import Signature
-from colcast.export.late._requests import Columns
 
 _RUNS = 15
+_RUN_SECONDS = 60
 
 
 def op_times(
@@ -18,15 +21,25 @@ def op_times(
     Signatures run in turn, so that a machine that is busy for a while slows all of them. Feeding
     and fetching are not counted. Ops that TensorFlow folds away or fuses into another are not
     there, or are there under the other's name.
+
+    Raises:
+        TooLongError: a run does not end.
     """
-    options = tf.compat.v1.RunOptions(trace_level=tf.compat.v1.RunOptions.SOFTWARE_TRACE)
+    options = tf.compat.v1.RunOptions(
+        trace_level=tf.compat.v1.RunOptions.SOFTWARE_TRACE, timeout_in_ms=1000 * _RUN_SECONDS
+    )
     runs: list[list[dict[str, float]]] = [[] for _ in timed]
     for turn in range(_RUNS + 1):
         for (signature, columns), of_signature in zip(timed, runs, strict=True):
             trace = tf.compat.v1.RunMetadata()
             feeds = {tensor: columns[name] for name, tensor in signature.inputs.items()}
             fetches = list(signature.outputs.values())
-            session.run(fetches, feeds, options=options, run_metadata=trace)
+            try:
+                session.run(fetches, feeds, options=options, run_metadata=trace)
+            except tf.errors.DeadlineExceededError as error:
+                done = f"a signature that is timed is not done within {_RUN_SECONDS} s"
+                loops = loops_told(session.graph, signature.inputs, fetches)
+                raise TooLongError(f"{done}; {loops}".rstrip("; ")) from error
             if turn:  # the first one prepares the graph
                 of_signature.append(_times(trace))
     return [{op: min(run[op] for run in each if op in run) for op in each[0]} for each in runs]

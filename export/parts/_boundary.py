@@ -1,65 +1,63 @@
-"""Where the parts meet: the states that the pair part reads, as late in the graph as possible."""
+"""Where the stages meet: the states that the last one reads, as late in the graph as possible."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from colcast.export.late._findings import RowKind
-from colcast.export.late._flat_graph import (
+from colcast.export.graph._colours import FREE, PAIR, Colours
+from colcast.export.graph._findings import RowKind
+from colcast.export.graph._flat_graph import (
     FlatGraph,
     NodeDef,
     control_inputs,
     data_inputs,
     producer,
 )
-from colcast.export.parts._part import PartGraph
-from colcast.export.parts._part_of_op import Part, PartSides
+from colcast.export.parts._stage import StageGraph
 
 ROWS = "expand/rows:0"
-"""The late signature's number of candidates; in the pair part, candidates per row of the user."""
+"""The late signature's number of candidates; in the last stage, candidates per row of the user."""
 
 
 @dataclass
 class Boundary:
-    """What the pair part reads and computes.
+    """What the last stage reads and computes.
 
     Attributes:
-        states: tensors of the late signature by the part that gives them, in the graph's order.
-        pair: nodes that the pair part runs, in the graph's order.
-        again: user-only and item-only nodes among them, with the reason.
+        states: tensors of the late signature by the domain that gives them, in the graph's order.
+        pair: nodes that the last stage runs, in the graph's order.
+        again: nodes of one domain among them, with the reason.
         shapes: Shape nodes among them of which the tensor's rank and inner sizes are known: they
             need no state, only the number of rows.
-        outputs_wait_for: nodes of the pair part that one of the other parts waits for.
-        waited_for: nodes of the other parts that a node of the pair part waits for.
+        outputs_wait_for: nodes of the last stage that one of the others waits for.
+        waited_for: nodes of the other stages that a node of the last one waits for.
     """
 
-    states: dict[Part, list[str]] = field(default_factory=lambda: {Part.USER: [], Part.ITEM: []})
+    states: dict[str, list[str]] = field(default_factory=dict)
     pair: list[str] = field(default_factory=list)
     again: dict[str, str] = field(default_factory=dict)
     shapes: set[str] = field(default_factory=set)
     outputs_wait_for: list[str] = field(default_factory=list)
-    waited_for: dict[Part, list[str]] = field(
-        default_factory=lambda: {Part.USER: [], Part.ITEM: []}
-    )
+    waited_for: dict[str, list[str]] = field(default_factory=dict)
 
 
 def find_boundary(
     graph: FlatGraph,
-    sides: PartSides,
-    parts: Mapping[Part, PartGraph],
+    colours: Colours,
+    stages: Mapping[str, StageGraph],
     outputs: Sequence[str],
     rows: str,
 ) -> Boundary:
-    """Finds the states: what cannot be one is computed in the pair part, from what can.
+    """Finds the states: what cannot be one is computed for each candidate, from what can.
 
     Args:
         graph: the late signature's nodes.
-        sides: the part of each.
-        parts: the user's and the items', looked at.
+        colours: of each.
+        stages: by domain, looked at.
         outputs: the late signature's output tensors.
         rows: its tensor with the number of candidates.
     """
-    boundary = Boundary()
-    states: dict[Part, set[str]] = {Part.USER: set(), Part.ITEM: set()}
+    boundary = Boundary(waited_for={domain: [] for domain in stages})
+    states: dict[str, set[str]] = {domain: set() for domain in stages}
     needed: set[str] = set()
     to_visit: list[str] = []
 
@@ -69,23 +67,23 @@ def find_boundary(
             to_visit.append(name)
 
     def wait(name: str) -> None:
-        part = sides.of[name]
-        if part is Part.PAIR:
+        domain = colours.of[name]
+        if domain == PAIR:
             need(name)
-        elif part is not Part.FREE and name not in boundary.waited_for[part]:
-            boundary.waited_for[part].append(name)
+        elif domain != FREE and name not in boundary.waited_for[domain]:
+            boundary.waited_for[domain].append(name)
 
     def read(tensor: str) -> None:
-        name, part = producer(tensor), sides.part(tensor)
-        if tensor == rows or part is Part.FREE:
+        name, domain = producer(tensor), colours[tensor]
+        if tensor == rows or domain == FREE:
             return
-        if part is Part.PAIR:
+        if domain == PAIR:
             need(name)
             return
-        finding = parts[part].finding(tensor)
+        finding = stages[domain].finding(tensor)
         if finding.kind is RowKind.ROW:
-            states[part].add(tensor)
-        elif _is_known_shape(graph.nodes[name], parts[part]):
+            states[domain].add(tensor)
+        elif _is_known_shape(graph.nodes[name], stages[domain]):
             boundary.shapes.add(name)
         else:
             need(name)
@@ -93,27 +91,26 @@ def find_boundary(
 
     for output in outputs:
         read(output)
-    boundary.outputs_wait_for = [
-        name for name in sides.late_controls if sides.of[name] is Part.PAIR
-    ]
-    for name in sides.late_controls:
+    late_controls = dict.fromkeys(colours.late_controls)
+    boundary.outputs_wait_for = [name for name in late_controls if colours.of[name] == PAIR]
+    for name in late_controls:
         wait(name)
     while to_visit:
         node = graph.nodes[to_visit.pop()]
         for tensor in pair_inputs(graph, node):
             read(tensor)
         for source in control_inputs(node):
-            if sides.awaited(source):
+            if source in colours.awaited:
                 wait(source)
     order = {name: number for number, name in enumerate(graph.nodes)}
     boundary.pair = sorted(needed | boundary.shapes, key=order.__getitem__)
-    for part, tensors in states.items():
-        boundary.states[part] = sorted(tensors, key=lambda t: (order[producer(t)], t))
+    for domain, tensors in states.items():
+        boundary.states[domain] = sorted(tensors, key=lambda t: (order[producer(t)], t))
     return boundary
 
 
 def pair_inputs(graph: FlatGraph, node: NodeDef) -> list[str]:
-    """The tensors that a node reads in the pair part.
+    """The tensors that a node reads in the last stage.
 
     The late signature adds the user's half of a split product as a bias, which is one row's only.
     """
@@ -131,8 +128,8 @@ def users_half(graph: FlatGraph, node: NodeDef) -> str | None:
     return data_inputs(bias)[0] if bias.name == f"{node.name}/user" else None
 
 
-def _is_known_shape(node: NodeDef, part: PartGraph) -> bool:
+def _is_known_shape(node: NodeDef, stage: StageGraph) -> bool:
     if node.op != "Shape":
         return False
-    finding = part.finding(data_inputs(node)[0])
+    finding = stage.finding(data_inputs(node)[0])
     return finding.kind is RowKind.ROW and None not in (finding.shape or (None,))

@@ -1,26 +1,27 @@
-"""Products over columns of items and of context become two, so that the items' half is a state.
+"""Products over columns of several domains become one for each, so that a domain's is its state.
 
-x @ K is x_items @ K[item rows] + x_rest @ K[other rows]. It is done where the half that is kept is
-no larger than the columns that it replaces. Between columns and product there may be what treats
-every column by itself with parameters of its own, as batch normalisation does.
+x @ K is x_item @ K[item rows] + x_shop @ K[shop rows] + x_rest @ K[other rows]. It is done where
+the part that is kept is no larger than the columns that it replaces. Between columns and product
+there may be what treats every column by itself with parameters of its own, as batch normalisation
+does.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import tensorflow as tf
-from colcast.export.late._emitter import Emitter
-from colcast.export.late._flat_graph import FlatGraph, NodeDef, attribute, data_inputs, producer
-from colcast.export.parts._part_of_op import Part, PartSides
+from colcast.export.graph._colours import FREE, PAIR, USER, Colours
+from colcast.export.graph._emitter import Emitter, lie_together
+from colcast.export.graph._flat_graph import FlatGraph, NodeDef, attribute, data_inputs, producer
 
 _OF_COLUMNS = ("Mul", "AddV2", "Add", "Sub", "RealDiv")
 _MOST_CONSTANT_BYTES = 64 << 20  # of kernels whose rows interleave, laid out anew
 
 
 @dataclass
-class _Half:
-    """Some of the columns of a Concat: tensors, and where their columns are.
+class _Part:
+    """One domain's columns of a Concat: tensors, and where their columns are.
 
     `changed_by` are the ops between Concat and product, first to last, each with its parameters.
     """
@@ -31,13 +32,13 @@ class _Half:
 
 
 def split_products(
-    graph: FlatGraph, sides: PartSides, session: tf.compat.v1.Session, prefix: str
+    graph: FlatGraph, colours: Colours, session: tf.compat.v1.Session, prefix: str
 ) -> Emitter:
     """Rewrites products in a graph.
 
     Args:
         graph: the late signature's nodes; changed in place. New nodes stand before what reads them.
-        sides: the part of each before that.
+        colours: of each before that.
         session: has the graph.
         prefix: of new nodes' names.
 
@@ -48,76 +49,89 @@ def split_products(
     rewritten: dict[str, NodeDef] = {}
     for name, node in graph.nodes.items():
         before = set(emit.nodes)
-        halves = _halves(graph, sides, session, node)
-        total = _write(emit, session, node, halves) if halves else None
+        parts = _parts(graph, colours, session, node)
+        total = _write(emit, session, node, parts) if parts else None
         rewritten |= {new: emit.nodes[new] for new in emit.nodes if new not in before}
         rewritten[name] = total or node
     graph.nodes = rewritten
     return emit
 
 
-def _halves(
-    graph: FlatGraph, sides: PartSides, session: tf.compat.v1.Session, node: NodeDef
-) -> tuple[_Half, _Half] | None:
-    """The items' columns and the others', where a product of both is worth splitting."""
+def _parts(
+    graph: FlatGraph, colours: Colours, session: tf.compat.v1.Session, node: NodeDef
+) -> dict[str, _Part] | None:
+    """The columns of each domain, where a product of several is worth splitting."""
     if node.op != "MatMul" or attribute(node, "transpose_a").b or attribute(node, "transpose_b").b:
         return None
     columns, kernel = data_inputs(node)
-    joined, changed_by = _changed_by(graph, sides, session, columns)
+    joined, changed_by = _changed_by(graph, colours, session, columns)
     concat = graph.nodes[producer(joined)]
-    if sides.of[node.name] is not Part.PAIR or sides.part(kernel) is not Part.FREE:
+    if colours.of[node.name] != PAIR or colours[kernel] != FREE:
         return None
     if concat.op != "ConcatV2" or session.graph.get_tensor_by_name(columns).shape.rank != 2:
         return None
-    items, rest, start = _Half(changed_by=changed_by), _Half(changed_by=changed_by), 0
-    for tensor in data_inputs(concat)[:-1]:
-        width = session.graph.get_tensor_by_name(tensor).shape[-1]
-        if width is None:
-            return None
-        half = items if sides.part(tensor) is Part.ITEM else rest
-        half.tensors.append(tensor)
-        half.columns += range(start, start + width)
-        start += width
+    widths = {
+        tensor: session.graph.get_tensor_by_name(tensor).shape[-1]
+        for tensor in data_inputs(concat)[:-1]
+    }
     shape = session.graph.get_tensor_by_name(kernel).shape
-    is_known = shape.is_fully_defined() and shape[0] == start
-    sizes = {session.graph.get_tensor_by_name(p).shape.num_elements() for _, p in changed_by}
-    is_known = is_known and sizes <= {start}
-    if not rest.tensors or not is_known or len(items.columns) < shape[1]:
+    if None in widths.values() or not shape.is_fully_defined():
         return None
-    return items, rest
+    tensors = data_inputs(concat)[:-1]
+    sizes = {session.graph.get_tensor_by_name(p).shape.num_elements() for _, p in changed_by}
+    if {sum(widths[tensor] for tensor in tensors), *sizes} != {shape[0]}:
+        return None
+    of_domain: dict[str, int] = {}
+    for tensor in tensors:
+        of_domain[colours[tensor]] = of_domain.get(colours[tensor], 0) + widths[tensor]
+    kept = {domain for domain, width in of_domain.items() if width >= shape[1]}
+    kept -= {FREE, PAIR, USER}
+    parts: dict[str, _Part] = {domain: _Part(changed_by=changed_by) for domain in sorted(kept)}
+    start = 0
+    for tensor in tensors:
+        domain = colours[tensor] if colours[tensor] in kept else PAIR
+        part = parts.setdefault(domain, _Part(changed_by=changed_by))
+        part.tensors.append(tensor)
+        part.columns += range(start, start + widths[tensor])
+        start += widths[tensor]
+    return parts if kept and len(parts) > 1 else None
 
 
 def _changed_by(
-    graph: FlatGraph, sides: PartSides, session: tf.compat.v1.Session, tensor: str
+    graph: FlatGraph, colours: Colours, session: tf.compat.v1.Session, tensor: str
 ) -> tuple[str, list[tuple[NodeDef, str]]]:
     """What a tensor is before ops that treat each of its columns by itself, and these ops."""
     found: list[tuple[NodeDef, str]] = []
     while (node := graph.nodes[producer(tensor)]).op in _OF_COLUMNS:
         tensor, parameters = data_inputs(node)
         of_columns = session.graph.get_tensor_by_name(parameters).shape.rank == 1
-        if sides.part(parameters) is not Part.FREE or not of_columns:
+        if colours[parameters] != FREE or not of_columns:
             return f"{node.name}:0", found
         found.insert(0, (node, parameters))
     return tensor, found
 
 
 def _write(
-    emit: Emitter, session: tf.compat.v1.Session, node: NodeDef, halves: Sequence[_Half]
+    emit: Emitter, session: tf.compat.v1.Session, node: NodeDef, parts: Mapping[str, _Part]
 ) -> NodeDef | None:
     columns, kernel = data_inputs(node)
     dtype = session.graph.get_tensor_by_name(columns).dtype.base_dtype
-    kernels = _kernels(emit, session, node.name, kernel, halves)
+    kernels = _kernels(emit, session, node.name, kernel, list(parts.values()))
     if not kernels:
         return None
     products = []
-    for side, half, rows in zip(("item", "rest"), halves, kernels, strict=True):
-        name = emit.name(side, node.name)
-        joined = emit.concat(f"{name}/columns", half.tensors, 1, dtype)
-        for number, (changing, parameters) in enumerate(half.changed_by):
-            own = _of_columns(emit, f"{name}/parameters_{number}", parameters, half.columns, dtype)
+    for (domain, part), rows in zip(parts.items(), kernels, strict=True):
+        name = emit.name(domain, node.name)
+        joined = emit.concat(f"{name}/columns", part.tensors, 1, dtype)
+        for number, (changing, parameters) in enumerate(part.changed_by):
+            own = _of_columns(emit, f"{name}/parameters_{number}", parameters, part.columns, dtype)
             joined = f"{emit.apply(changing, f'{name}/changed_{number}', [joined, own]).name}:0"
         products.append(f"{emit.apply(node, name, [joined, rows]).name}:0")
-    total = NodeDef(name=node.name, op="AddV2", input=products)
+    *others, last = products
+    so_far = others[0]
+    for product in others[1:]:
+        so_far = emit.add("AddV2", emit.name("sum", node.name), [so_far, product], T=dtype)
+    total = NodeDef(name=node.name, op="AddV2", input=[so_far, last])
     total.attr["T"].type = dtype.as_datatype_enum
     return total
 
@@ -126,31 +140,18 @@ def _of_columns(
     emit: Emitter, name: str, parameters: str, columns: Sequence[int], dtype: tf.DType
 ) -> str:
     """The parameters of some columns."""
-    inputs = [parameters, emit.constant(np.array(columns, np.int32))]
-    inputs.append(emit.constant(np.array(0, np.int32)))
-    kinds = {"Tparams": dtype, "Tindices": tf.int32, "Taxis": tf.int32}
-    return emit.add("GatherV2", name, inputs, batch_dims=0, **kinds)
+    index = emit.constant(np.array(columns, np.int32))
+    return emit.gather(name, parameters, index, dtype, tf.int32)
 
 
 def _kernels(
-    emit: Emitter, session: tf.compat.v1.Session, name: str, kernel: str, halves: Sequence[_Half]
+    emit: Emitter, session: tf.compat.v1.Session, name: str, kernel: str, parts: Sequence[_Part]
 ) -> list[str] | None:
-    """The kernel's rows for each half: slices, or constants where they interleave."""
+    """The kernel's rows for each part: slices, or constants where they interleave."""
     tensor = session.graph.get_tensor_by_name(kernel)
-    columns = [np.array(half.columns) for half in halves]
-    if all(part[-1] - part[0] == len(part) - 1 for part in columns):
-        slices = []
-        for part in columns:
-            begin, size = (
-                emit.constant(np.array(bounds, np.int32))
-                for bounds in ((part[0], 0), (len(part), -1))
-            )
-            kinds = {"T": tensor.dtype.base_dtype, "Index": tf.int32}
-            slices.append(
-                emit.add("Slice", emit.name("kernel", name), [kernel, begin, size], **kinds)
-            )
-        return slices
-    if tensor.shape.num_elements() * tensor.dtype.size > _MOST_CONSTANT_BYTES:
+    columns = [np.array(part.columns) for part in parts]
+    together = lie_together(columns)
+    if not together and tensor.shape.num_elements() * tensor.dtype.size > _MOST_CONSTANT_BYTES:
         return None
-    value = np.asarray(session.run(tensor))
-    return [emit.constant(np.ascontiguousarray(value[part])) for part in columns]
+    name, value = emit.name("kernel", name), None if together else lambda: session.run(tensor)
+    return emit.kernel_rows(name, kernel, columns, tensor.dtype.base_dtype, value)

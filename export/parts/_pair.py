@@ -1,13 +1,13 @@
-"""The pair part: what is left when users and items are computed."""
+"""The last stage: what is left when the domains' states are computed."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
 import tensorflow as tf
 from colcast.export._columns import scope_name
-from colcast.export._traffic import ROW_TO_USER
-from colcast.export.late._emitter import Emitter
-from colcast.export.late._flat_graph import (
+from colcast.export.graph._colours import FREE, ITEM, USER, Colours
+from colcast.export.graph._emitter import Emitter
+from colcast.export.graph._flat_graph import (
     FlatGraph,
     GraphDef,
     NodeDef,
@@ -18,18 +18,59 @@ from colcast.export.late._flat_graph import (
 )
 from colcast.export.late._late_signature import Signature
 from colcast.export.parts._boundary import Boundary, pair_inputs, users_half
-from colcast.export.parts._part import PartGraph
-from colcast.export.parts._part_of_op import Part, PartSides
+from colcast.export.parts._stage import StageGraph
+from colcast.export.rows import Fact, Kind, rows_of, sizes
 
-STATES = {Part.USER: "user_state", Part.ITEM: "item_state"}
 _INT32 = {"Tidx": tf.int32}
 
 
-class PairGraph:
-    """Writes the pair part.
+def state_key(domain: str, number: int) -> str:
+    """The input of a state; the output of its stage."""
+    return f"{domain}_state/{number}"
 
-    One user's state stays one row, which the ops repeat as in the late signature; the states of
-    several are gathered by `row_to_user` first, one row per candidate.
+
+def index_key(domain: str) -> str:
+    """The input that says which row of a domain is a candidate's."""
+    return f"row_to_{domain}"
+
+
+def number_key(domain: str) -> str:
+    """The input with the number of each row of a domain's states in its request, 0 to R - 1."""
+    return f"{domain}_state/row"
+
+
+def rows_keys(domains: Iterable[str]) -> list[str]:
+    """The inputs that say which rows are whose; the candidates' own items need none."""
+    return [key(domain) for domain in domains if domain != ITEM for key in (index_key, number_key)]
+
+
+def rows_of_pair(
+    inputs: Mapping[str, str], domains: Collection[str], prefix: str, graph: tf.Graph
+) -> dict[str, Fact]:
+    """What is known of the last stage's inputs where a run has several users, by tensor."""
+    rows = (("rows:candidate",),)
+    columns, found = dict(inputs), dict[str, Fact]()
+    for domain in domains:
+        states = {key: columns.pop(key) for key in inputs if key.startswith(f"{domain}_state/")}
+        if domain == ITEM:
+            found |= rows_of("candidate", states, graph, lists=False)
+            continue
+        found |= rows_of(domain, states, graph, lists=False)
+        index = Fact(Kind.ROWS, rows, refers=(f"rows:{domain}",))
+        found |= {
+            columns.pop(index_key(domain)): index,
+            f"{prefix}/rows/of_{domain}/index:0": index,
+        }
+    # One user's state would stay one row.
+    found[f"{prefix}/rows/of_user:0"] = sizes(rows)
+    return found | rows_of("candidate", columns, graph)
+
+
+class PairGraph:
+    """Writes the last stage.
+
+    A domain's states are gathered by `row_to_<domain>`, one row per candidate; but one user's stay
+    one row, which the ops repeat as in the late signature.
 
     Attributes:
         inputs: placeholders by the signature's key.
@@ -39,38 +80,38 @@ class PairGraph:
     def __init__(
         self,
         graph: FlatGraph,
-        sides: PartSides,
+        colours: Colours,
         boundary: Boundary,
-        parts: Mapping[Part, PartGraph],
-        context: Mapping[str, str],
+        stages: Mapping[str, StageGraph],
+        candidates: Mapping[str, str],
         late: Signature,
         rows: str,
         session: tf.compat.v1.Session,
         prefix: str,
     ) -> None:
-        """Writes everything. `context` and `late` have the late signature's tensors by column."""
+        """Writes everything; `candidates` has the columns that are of no stage."""
         self._graph = graph
-        self._sides = sides
+        self._colours = colours
         self._boundary = boundary
-        self._parts = parts
+        self._stages = stages
         self._session = session
         self._emit = Emitter(prefix)
         self._new: dict[str, str] = {}
         self.inputs: dict[str, str] = {}
-        for part, states in boundary.states.items():
+        for domain, states in boundary.states.items():
             for number, state in enumerate(states):
-                shape = parts[part].finding(state).shape or ()
-                self._place(f"{STATES[part]}/{number}", state, (None, *shape[1:]))
-        for column, tensor in context.items():
+                shape = stages[domain].finding(state).shape or ()
+                self._place(state_key(domain, number), state, (None, *shape[1:]))
+        for column, tensor in candidates.items():
             shape = session.graph.get_tensor_by_name(tensor).shape
             self._place(column, tensor, tuple(shape))
-        first = (boundary.states[Part.ITEM] or list(context.values()))[0]
-        candidates = self._count("candidates", self._new[first], self._dtype(first))
-        users = self._gather_users(candidates)
-        kinds = {"T": tf.int32}
-        self._rows = {Part.USER: users, Part.ITEM: candidates}
+        self._rows = {ITEM: self._count("candidates", boundary.states[ITEM][0])}
+        for domain in boundary.states:
+            if domain != ITEM:
+                self._rows[domain] = self._gather_rows(domain)
         name = self._emit.name("rows", "per_user_row")
-        self._new[rows] = self._emit.add("FloorDiv", name, [candidates, users], **kinds)
+        counts = [self._rows[ITEM], self._rows[USER]]
+        self._new[rows] = self._emit.add("FloorDiv", name, counts, T=tf.int32)
         for name in boundary.pair:
             self._write(graph.nodes[name])
         waited_for = [f"^{producer(self._name(f'{node}:0'))}" for node in boundary.outputs_wait_for]
@@ -93,45 +134,68 @@ class PairGraph:
         kinds = {"dtype": self._dtype(tensor), "shape": tf.TensorShape(shape)}
         self._new[tensor] = self.inputs[key] = self._emit.add("Placeholder", name, [], **kinds)
 
-    def _gather_users(self, candidates: str) -> str:
-        """Gathers the users' states; returns the number of rows that they have then, [1] int32."""
-        name = self._emit.name("inputs", ROW_TO_USER)
-        kinds = {"dtype": tf.int64, "shape": tf.TensorShape([None])}
-        self.inputs[ROW_TO_USER] = self._emit.add("Placeholder", name, [], **kinds)
-        states = self._boundary.states[Part.USER]
-        users = self._count("users", self._new[states[0]], self._dtype(states[0]))
+    def _gather_rows(self, domain: str) -> str:
+        """Gathers a domain's states; returns the number of rows they have then, [1] int32."""
+        states = self._boundary.states[domain]
+        row, rows = self._emit.name("rows", f"of_{domain}"), self._rows[ITEM]
+        count = self._count(f"{domain}s", states[0])
         one = self._emit.constant(np.ones(1, np.int32))
-        most = self._emit.constant(np.full(1, np.iinfo(np.int32).max, np.int32))
-        row = self._emit.name("rows", "of_user")
-        is_one = self._emit.add("Equal", f"{row}/is_one", [users, one], T=tf.int32)
-        select = {"T": tf.int32}
-        end = self._emit.add("SelectV2", f"{row}/end", [is_one, one, most], **select)
-        rows = self._emit.add("SelectV2", row, [is_one, one, candidates], **select)
-        begin = self._emit.constant(np.zeros(1, np.int32))
-        masks = dict.fromkeys(
-            ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"), 0
-        )
-        first = self._emit.add(
-            "StridedSlice",
-            f"{row}/first",
-            [self.inputs[ROW_TO_USER], begin, end, one],
-            T=tf.int64,
-            Index=tf.int32,
-            **masks,
-        )
-        index = self._emit.add("BroadcastTo", f"{row}/index", [first, rows], T=tf.int64, **_INT32)
-        axis = self._emit.constant(np.array(0, np.int32))
+        is_one = self._emit.add("Equal", f"{row}/is_one", [count, one], T=tf.int32)
+        index = self._checked_index(domain, is_one)
+        if domain == USER:
+            rows = self._emit.add("SelectV2", row, [is_one, one, rows], T=tf.int32)
+            index = self._first_if(is_one, index, f"{row}/first")
+        name = f"{row}/index"
+        index = self._emit.add("BroadcastTo", name, [index, rows], T=tf.int64, **_INT32)
         for number, state in enumerate(states):
-            kinds = {"Tparams": self._dtype(state), "Tindices": tf.int64, "Taxis": tf.int32}
-            name = self._emit.name("users", str(number))
-            inputs = [self._new[state], index, axis]
-            self._new[state] = self._emit.add("GatherV2", name, inputs, batch_dims=0, **kinds)
+            name = self._emit.name(f"{domain}s", f"{number}/{_no_row(domain)}")
+            self._new[state] = self._emit.gather(
+                name, self._new[state], index, self._dtype(state), tf.int64
+            )
         return rows
 
-    def _count(self, name: str, tensor: str, dtype: tf.DType) -> str:
-        """The rows of a tensor, [1] int32."""
+    def _first_if(self, is_one: str, index: str, name: str) -> str:
+        """The first of an index where there is one user, whose state stays one row."""
+        one, most = (
+            self._emit.constant(np.full(1, size, np.int32)) for size in (1, np.iinfo(np.int32).max)
+        )
+        end = self._emit.add("SelectV2", f"{name}/end", [is_one, one, most], T=tf.int32)
+        return self._emit.section(name, index, 0, end, tf.int64)
+
+    def _checked_index(self, domain: str, is_one: str) -> str:
+        """`row_to_<domain>`, or an error if the rows are not those of one request.
+
+        Joined by a batching session, rows 0 to R - 1 of several requests are repeated. The op that
+        refuses them gives zeros that are added to the index: what is computed from cannot be
+        optimized away. So it is with the rows of one user, which are not read otherwise.
+        """
+        numbers, given = self._rows_input(number_key(domain)), self._rows_input(index_key(domain))
+        zero = self._emit.constant(np.array(0, np.int64))
+        # An op's error has its name, and what it cannot do; so the names say what is wrong.
+        last = f"{_many(domain)}_minus_1"
+        name = self._emit.name("rows", f"{domain}_state_row_must_be_0_to_{last}_of_one_request")
+        size = self._emit.shape(f"{name}/size", numbers, tf.int64, tf.int64)
+        kinds = {"T": tf.int64, "Tindices": tf.int64, "validate_indices": True}
+        zeros = self._emit.add("SparseToDense", name, [numbers, size, zero, zero], **kinds)
+        name = self._emit.name("rows", _no_row(domain))
+        of_one = [is_one, given, zero]
+        looked_up = self._emit.add("SelectV2", f"{name}/of_one", of_one, T=tf.int64)
+        added = self._emit.gather(name, zeros, looked_up, tf.int64, tf.int64)
+        name = self._emit.name("rows", index_key(domain))
+        return self._emit.add("AddV2", name, [given, added], T=tf.int64)
+
+    def _rows_input(self, key: str) -> str:
+        """A new input, int64 [rows]."""
+        name = self._emit.name("inputs", scope_name(key))
+        kinds = {"dtype": tf.int64, "shape": tf.TensorShape([None])}
+        self.inputs[key] = self._emit.add("Placeholder", name, [], **kinds)
+        return self.inputs[key]
+
+    def _count(self, name: str, state: str) -> str:
+        """The rows of a state as it came, [1] int32."""
         name = self._emit.name("rows", name)
-        return self._emit.section(name, self._emit.shape(f"{name}/shape", tensor, dtype), 0, 1)
+        shape = self._emit.shape(f"{name}/shape", self._new[state], self._dtype(state))
+        return self._emit.section(name, shape, 0, 1)
 
     def _write(self, node: NodeDef) -> None:
         if f"{node.name}:0" in self._new:
@@ -147,17 +211,17 @@ class PairGraph:
         controls = [
             producer(self._name(f"{source}:0"))
             for source in control_inputs(node)
-            if self._sides.awaited(source)
-            and (self._sides.of[source] is Part.FREE or source in self._boundary.pair)
+            if source in self._colours.awaited
+            and (self._colours.of[source] == FREE or source in self._boundary.pair)
         ]
         self._emit.copy(node, name, inputs, controls)
 
     def _known_shape(self, node: NodeDef) -> str:
         (tensor,) = data_inputs(node)
-        part = self._sides.part(tensor)
-        inner = np.array((self._parts[part].finding(tensor).shape or ())[1:], np.int32)
+        domain = self._colours[tensor]
+        inner = np.array((self._stages[domain].finding(tensor).shape or ())[1:], np.int32)
         name = self._emit.name("rows", node.name)
-        sizes = [self._rows[part], *([self._emit.constant(inner)] if inner.size else [])]
+        sizes = [self._rows[domain], *([self._emit.constant(inner)] if inner.size else [])]
         shape = self._emit.concat(name, sizes, 0, tf.int32)
         dtype = tf.as_dtype(attribute(node, "out_type").type or tf.int32.as_datatype_enum)
         if dtype is tf.int32:
@@ -167,9 +231,19 @@ class PairGraph:
     def _name(self, tensor: str) -> str:
         if tensor in self._new:
             return self._new[tensor]
-        if self._sides.part(tensor) is Part.FREE:
+        if self._colours[tensor] == FREE:
             return tensor
         return self._emit.name("nodes", tensor)
 
     def _dtype(self, tensor: str) -> tf.DType:
         return self._session.graph.get_tensor_by_name(tensor).dtype.base_dtype
+
+
+def _many(domain: str) -> str:
+    """The letter for a domain's number of rows."""
+    return "U" if domain == USER else "R"
+
+
+def _no_row(domain: str) -> str:
+    """The error of an index that names no row."""
+    return f"{index_key(domain)}_must_be_0_to_{_many(domain)}_minus_1"

@@ -1,72 +1,95 @@
-"""The proof that the three parts give what the late signature gives, however rows are batched."""
+"""The proof that the stages give what the late signature gives, however rows are batched."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from colcast.export._errors import ExportError
-from colcast.export._traffic import ROW_TO_USER
-from colcast.export.late._findings import Probe
-from colcast.export.late._late_signature import Signature
-from colcast.export.late._proof import PROOF_ROWS, Trial, compare_trials, rounding_noise
-from colcast.export.late._requests import Array, Columns, Request, Requests, draw_rows, trimmed
+from colcast.export.graph._colours import ITEM, PAIR, USER
+from colcast.export.graph._comparison import (
+    PERTURBED,
+    PROOF_ROWS,
+    Trial,
+    compare_trials,
+    rounding_noise,
+)
+from colcast.export.graph._findings import Probe
+from colcast.export.graph._requests import Array, Columns, Request, Requests, draw_rows, trimmed
+from colcast.export.parts._pair import index_key, number_key, state_key
 
 _USERS = 3
 _ROUNDS = 2  # draws at each number of candidates
 _TRIES = 5
-_PERTURBED = 3
+_ALONE = 7  # rows whose state is computed alone, too
 
 States = list[Array]
 
 
 @dataclass(frozen=True)
 class Runner:
-    """Runs the late signature and the parts; each takes columns or states by name."""
+    """Runs the late signature and the stages; each takes columns or states by name.
+
+    Attributes:
+        late: the late signature.
+        stages: by domain.
+        pair: the last stage.
+        columns: names of the columns of each domain; under PAIR, of those of no stage.
+    """
 
     late: Probe
-    user: Probe
-    item: Probe
+    stages: Mapping[str, Probe]
     pair: Probe
-    signature: Signature
-    context: Sequence[str]
+    columns: Mapping[str, Sequence[str]]
 
-    def user_states(self, columns: Columns) -> States:
-        """The states of all users of a batch."""
-        return list(self.user(columns).values())
-
-    def item_states(self, columns: Columns) -> States:
-        """The states of all items of a batch."""
-        return list(self.item(columns).values())
+    def states(self, domain: str, columns: Columns) -> States:
+        """The states of all rows of a batch."""
+        return list(self.stages[domain](columns).values())
 
     def score(
-        self, users: States, items: States, row_to_user: Array, context: Columns
+        self, states: Mapping[str, States], index: Mapping[str, Array], candidates: Columns
     ) -> dict[str, Array]:
-        """The outputs for states."""
-        given = {f"user_state/{k}": state for k, state in enumerate(users)}
-        given |= {f"item_state/{k}": state for k, state in enumerate(items)}
-        return self.pair({**given, **context, ROW_TO_USER: row_to_user})
+        """The outputs for states, the index of each domain's rows, and the candidates' columns."""
+        given = dict(candidates)
+        for domain, of_rows in states.items():
+            given |= {state_key(domain, k): state for k, state in enumerate(of_rows)}
+            if domain != ITEM:
+                given[number_key(domain)] = np.arange(len(of_rows[0]))
+                given[index_key(domain)] = index[domain]
+        return self.pair(given)
 
 
 @dataclass(frozen=True)
 class _Draw:
-    """Some users and candidates, and whose candidate each is."""
+    """Some rows of every domain, and which of them is a candidate's.
 
-    users: Columns
-    items: Columns
-    context: Columns
-    whose: Array
+    Attributes:
+        columns: by domain; under PAIR, those of no stage.
+        index: each candidate's row, of all domains but ITEM and PAIR, whose rows are candidates.
+    """
+
+    columns: Mapping[str, Columns]
+    index: Mapping[str, Array]
+
+    @property
+    def rows(self) -> int:
+        """The number of candidates."""
+        return len(self.index[USER])
 
     def request(self, user: int, rows: Array) -> Request:
         """A request to the late signature: one user, some candidates."""
-        alone = {name: column[user : user + 1] for name, column in self.users.items()}
-        together = {**self.items, **self.context}
-        return Request(trimmed(alone), trimmed({n: c[rows] for n, c in together.items()}), {})
+        items: dict[str, Array] = {}
+        for domain, columns in self.columns.items():
+            own = self.index[domain][rows] if domain in self.index else rows
+            if domain != USER:
+                items |= {name: column[own] for name, column in columns.items()}
+        alone = {name: column[user : user + 1] for name, column in self.columns[USER].items()}
+        return Request(trimmed(alone), trimmed(items), {})
 
 
 def prove_one(runner: Runner, requests: Requests, tolerance: float) -> Mapping[str, float]:
     """Compares requests of one user each.
 
-    The items' states come from batches of different sizes and orders, with rows repeated and alone.
+    States come from batches of different sizes and orders, with rows repeated and alone.
 
     Raises:
         ExportError: they differ.
@@ -92,26 +115,31 @@ def _prove(
     trials = []
     for rows in PROOF_ROWS:
         for _ in range(_ROUNDS):
-            draw = _draw(runner, requests, rows, _USERS)
-            trials.append(tried(runner, draw, _PERTURBED if tolerance else 0))
+            draw = _draw(runner, requests, rows)
+            trials.append(tried(runner, draw, PERTURBED if tolerance else 0))
     by_rows = compare_trials(trials, tolerance)
     outputs = trials[0].expected
     return {output: max(by[output] for by in by_rows.values()) for output in outputs}
 
 
-def _draw(runner: Runner, requests: Requests, rows: int, users: int) -> _Draw:
+def _draw(runner: Runner, requests: Requests, rows: int) -> _Draw:
     """A draw whose users the late signature scores one by one."""
-    signature = runner.signature
+    random = np.random.default_rng(rows)
+    counts = dict.fromkeys(runner.columns, (rows + 1) // 2)
+    counts |= {USER: _USERS, ITEM: rows, PAIR: rows}
     for left in reversed(range(_TRIES)):
-        columns = draw_rows(requests, users + rows)
+        columns = draw_rows(requests, _USERS + rows)
+        firsts = {domain: 0 if domain == USER else _USERS for domain in counts}
         draw = _Draw(
-            {name: columns[name][:users] for name in signature.user},
-            {n: columns[n][users:] for n in signature.items if n not in runner.context},
-            {name: columns[name][users:] for name in runner.context},
-            np.random.default_rng(rows).integers(users, size=rows),
+            {
+                domain: {name: columns[name][first : first + counts[domain]] for name in names}
+                for domain, names in runner.columns.items()
+                for first in [firsts[domain]]
+            },
+            {d: random.integers(counts[d], size=rows) for d in counts if d not in (ITEM, PAIR)},
         )
         try:
-            for user in range(users):
+            for user in range(_USERS):
                 for count in sorted({1, rows}):
                     runner.late(draw.request(user, np.arange(count)).once())
         except ExportError:
@@ -123,48 +151,48 @@ def _draw(runner: Runner, requests: Requests, rows: int, users: int) -> _Draw:
 
 
 def _of_one_user(runner: Runner, draw: _Draw, noisy_runs: int) -> Trial:
-    rows = len(draw.whose)
-    request = draw.request(0, np.arange(rows))
+    request = draw.request(0, np.arange(draw.rows))
     expected = runner.late(request.once())
-    users = runner.user_states(request.user)
-    items = _shared_items(runner, draw.items, rows)
-    given = runner.score(users, items, np.zeros(1, np.int64), draw.context)
-    return Trial(rows, expected, given, _noise(runner, request, expected, noisy_runs))
+    states = {USER: runner.states(USER, request.user), **_states(runner, draw, but=USER)}
+    index = {**draw.index, USER: np.zeros(1, np.int64)}
+    candidates = {name: request.items[name] for name in draw.columns[PAIR]}
+    given = runner.score(states, index, candidates)
+    return Trial(draw.rows, expected, given, _noise(runner, request, expected, noisy_runs))
 
 
 def _of_several_users(runner: Runner, draw: _Draw, noisy_runs: int) -> Trial:
-    rows = len(draw.whose)
-    users = runner.user_states(draw.users)
-    order = np.array([2, 0, 1, 0])
-    shuffled = runner.user_states({name: c[order] for name, c in draw.users.items()})
-    users = [np.concatenate([a[:1], b[2:3], a[2:]]) for a, b in zip(users, shuffled, strict=True)]
-    items = _shared_items(runner, draw.items, rows)
-    given = runner.score(users, items, draw.whose, draw.context)
+    given = runner.score(_states(runner, draw), draw.index, draw.columns[PAIR])
     expected = {name: np.zeros_like(value) for name, value in given.items()}
     noise = {name: np.zeros(value.shape) for name, value in given.items()}
     for user in range(_USERS):
-        own = np.flatnonzero(draw.whose == user)
+        own = np.flatnonzero(draw.index[USER] == user)
         if not own.size:
             continue
         request = draw.request(user, own)
         scores = runner.late(request.once())
         noises = _noise(runner, request, scores, noisy_runs)
         for name, value in scores.items():
-            if value.shape != (own.size, *given[name].shape[1:]) or len(given[name]) != rows:
+            if value.shape != (own.size, *given[name].shape[1:]) or len(given[name]) != draw.rows:
                 raise ExportError(f"output {name!r} has no row per candidate")
             expected[name][own], noise[name][own] = value, noises[name]
-    return Trial(rows, expected, given, noise)
+    return Trial(draw.rows, expected, given, noise)
 
 
-def _shared_items(runner: Runner, items: Columns, rows: int) -> States:
-    """Each item's state from one of several batches: all items, shuffled and repeated, alone."""
+def _states(runner: Runner, draw: _Draw, but: str = "") -> dict[str, States]:
+    domains = [domain for domain in runner.stages if domain != but]
+    return {domain: _shared(runner, domain, draw.columns[domain]) for domain in domains}
+
+
+def _shared(runner: Runner, domain: str, columns: Columns) -> States:
+    """Each row's state from one of several batches: all rows, shuffled and repeated, alone."""
+    rows = len(next(iter(columns.values())))
     order = np.random.default_rng(rows).permutation([*range(rows), 0])
     back = [int(np.flatnonzero(order == row)[0]) for row in range(rows)]
-    whole = runner.item_states(items)
-    mixed = runner.item_states({name: column[order] for name, column in items.items()})
+    whole = runner.states(domain, columns)
+    mixed = runner.states(domain, {name: column[order] for name, column in columns.items()})
     alone = [
-        runner.item_states(trimmed({n: c[row : row + 1] for n, c in items.items()}))
-        for row in range(min(rows, 7))
+        runner.states(domain, trimmed({n: c[row : row + 1] for n, c in columns.items()}))
+        for row in range(min(rows, _ALONE))
     ]
     states = []
     for number, state in enumerate(whole):

@@ -1,10 +1,13 @@
-"""What became of the three parts, for people and for colcast.json."""
+"""What became of the stages, for people and for colcast.json."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from colcast.export._listed import grouped, listed
+from colcast.export.graph._colours import ITEM, USER
 from colcast.export.parts._reuse import Reuse
+from colcast.export.rows import Independence
 
 _SHOWN = 4
 
@@ -24,78 +27,96 @@ class State:
     shape: tuple[int | None, ...]
 
 
+States = Mapping[str, tuple[State, ...]]
+"""By domain."""
+
+
 @dataclass(frozen=True)
 class PartsReport:
     """What became of a late signature.
 
     Attributes:
-        written: whether the three signatures are there.
+        written: whether its stages are there.
         reason: why not; "" if they are.
-        users_per_run: "many" where one run of the pair part scores the candidates of several
+        domains: those with a stage, the user and the items first; none if nothing was written.
+        left_out: domains that are left to the candidates, with the reason.
+        users_per_run: "many" where one run of the last stage scores the candidates of several
             users, "one" where it has to be run for each of them.
         why_one: why it is "one".
-        signatures: of the user's, the items' and the pair part.
-        context_features: columns that go to the pair part.
-        user_states: what is kept of a user.
-        item_states: what is kept of an item.
-        pair_ops: how many ops of the late signature are left to the pair part.
-        not_states: user-only and item-only ops that the pair part runs, with the reason.
+        signatures: of each domain's stage and of the last one.
+        context_features: columns that go to the last stage.
+        states: what is kept of a row of each domain.
+        pair_ops: how many ops of the late signature are left to the last stage.
+        not_states: ops of one domain that the last stage runs, with the reason.
         difference: largest relative difference to the late signature, by output.
+        independence: what may be done with the rows of each signature, by name.
         reuse: what recorded requests would have found again, if there are any.
     """
 
     written: bool
     reason: str = ""
+    domains: tuple[str, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
     users_per_run: str = "one"
     why_one: str = ""
     signatures: tuple[str, ...] = ()
     context_features: tuple[str, ...] = ()
-    user_states: tuple[State, ...] = ()
-    item_states: tuple[State, ...] = ()
+    states: States = field(default_factory=dict)
     pair_ops: int = 0
     not_states: Mapping[str, str] = field(default_factory=dict)
     difference: Mapping[str, float] = field(default_factory=dict)
+    independence: Mapping[str, Independence] = field(default_factory=dict)
     reuse: Reuse | None = None
 
+    @property
+    def user_states(self) -> tuple[State, ...]:
+        """What is kept of a user."""
+        return self.states.get(USER, ())
+
+    @property
+    def item_states(self) -> tuple[State, ...]:
+        """What is kept of an item."""
+        return self.states.get(ITEM, ())
+
     def to_json(self) -> dict[str, Any]:
-        """The report as plain values."""
-        return asdict(self)
+        """Plain values; the user's and the items' states have their old names, too."""
+        values = {key: value for key, value in asdict(self).items() if key != "independence"}
+        for domain in (USER, ITEM):
+            values[f"{domain}_states"] = values["states"].get(domain, ())
+        return values
 
     def lines(self) -> list[str]:
         """The report for a console, a line each."""
+        left_out = [
+            f"  {domain} is left to the candidates: {why}" for domain, why in self.left_out.items()
+        ]
         if not self.written:
-            return [f"three parts: not written: {self.reason}", *self._not_states()]
+            return [f"stages: not written: {self.reason}", *left_out, *self._not_states()]
         worst = max(self.difference.values(), default=0.0)
         users = "several users in one run" if self.users_per_run == "many" else "one user per run"
         told = [
-            f"three parts: {', '.join(self.signatures)}: {users},"
+            f"stages: {', '.join(self.signatures)}: {users},"
             f" largest relative difference {worst:.1e}"
         ]
         if self.why_one:
             told.append(f"  one user per run, because {self.why_one}")
-        told += _states("of a user", self.user_states) + _states("of an item", self.item_states)
+        for domain, states in self.states.items():
+            told += _states(one(domain), states)
+        told += left_out
         if self.reuse:
             told.append(f"  {self.reuse.line()}")
         return told + self._not_states()
 
     def _not_states(self) -> list[str]:
-        if not self.not_states:
-            return []
-        entries = [f"    {name}: {why}" for name, why in self.not_states.items()]
-        more = len(entries) - _SHOWN
-        return [
-            "  computed for each pair all the same:",
-            *entries[:_SHOWN],
-            *([f"    and {more} more"] if more > 0 else []),
-        ]
+        entries = [f"{name}: {why}" for name, why in self.not_states.items()]
+        return listed("computed for each pair all the same", entries, _SHOWN)
+
+
+def one(domain: str) -> str:
+    """`a user`, `an item`."""
+    return f"{'an' if domain[0] in 'aeio' else 'a'} {domain}"
 
 
 def _states(whose: str, states: tuple[State, ...]) -> list[str]:
-    groups: dict[str, list[str]] = {}
-    for state in states:
-        sizes = ", ".join("?" if size is None else str(size) for size in state.shape)
-        groups.setdefault(f"{state.dtype} [{sizes}]", []).append(state.tensor)
-    return [
-        f"  kept {whose}: {len(tensors)} x {kind}: {tensors[0]}{', ...' * (len(tensors) > 1)}"
-        for kind, tensors in groups.items()
-    ]
+    kinds = grouped((state.tensor, state.dtype, state.shape, "") for state in states)
+    return [f"  kept of {whose}: {kind}" for kind in kinds]

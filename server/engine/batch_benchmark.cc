@@ -1,12 +1,12 @@
-// What requests cost the engine one by one, joined, and cut in pieces; without queue and gRPC.
+// What requests cost the engine one by one, joined, and split in slices; without queue and gRPC.
 //
 // Usage: batch_benchmark MODEL_DIRECTORY [no_stores]
 //
 //   For every line "alone FILES..." of the standard input it runs the requests one by one, for
-//   "batch COUNT FILES..." so many together, for "pieces ROWS FILES..." each in pieces of so many
+//   "batch COUNT FILES..." so many together, for "slices ROWS FILES..." each in slices of so many
 //   rows, one after the other on one thread. It prints the CPU milliseconds per request, decoding
 //   included, and the largest difference of a float output to the request run alone afterwards. A
-//   file holds a serialized PredictRequest. Every signature is joined and cut, as with
+//   file holds a serialized PredictRequest. Every signature is joined and split, as with
 //   --enable_batching.
 
 #include <algorithm>
@@ -76,14 +76,14 @@ class Runs {
     }
   }
 
-  void InPieces(int64_t rows) {
+  void InSlices(int64_t rows) {
     DecodedRequest request;
     for (size_t i = 0; i < messages_.size(); ++i) {
       Decode(i, &request);
-      const std::unique_ptr<Pieces> pieces = model_.Divide(request, rules_, rows);
-      if (pieces == nullptr) Die("a request is not to be cut");
-      for (int piece = 0; piece < pieces->count(); ++piece) pieces->Run(piece);
-      Check(pieces->Join(&answers_[i]));
+      const std::unique_ptr<Slices> slices = model_.Split(request, rules_);
+      if (slices == nullptr) Die("a request is not to be cut");
+      while (slices->rows_left() > 0) slices->Run(slices->Take(rows));
+      Check(slices->Join(&answers_[i]));
     }
   }
 
@@ -110,7 +110,7 @@ void Measure(const Model& model, std::istringstream words) {
   const double start = CpuSeconds();
   if (what == "alone") runs.Alone();
   if (what == "batch") runs.Together(count);
-  if (what == "pieces") runs.InPieces(count);
+  if (what == "slices") runs.InSlices(count);
   const double seconds = CpuSeconds() - start;
   Runs alone(model, messages);
   alone.Alone();

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "server/base/status.h"
@@ -63,6 +64,14 @@ struct StoreStats {
   states::StoreStats counted;
 };
 
+// How often a program answered requests to a signature, or failed to (docs/domains.md).
+struct ProgramStats {
+  std::string signature;
+  std::string_view program;  // "whole", "exact", "stages", "rows", "gathered"
+  std::string_view outcome;  // "ok", "failed"
+  int64_t count = 0;
+};
+
 // What a request returned. Keeps the tensors alive that `columns` points into.
 class Outputs {
  public:
@@ -74,9 +83,8 @@ class Outputs {
 // How requests may be put together, and taken apart: what an operator asked for.
 struct BatchRules {
   // Whether signatures may be, too, of which nobody proved that a row's score does not depend on
-  // the rows beside it: all but late ones in three parts (docs/parts.md) and those recorded as
-  // such. As TF Serving's batching, which does so with every signature: the last bits of a score
-  // may change.
+  // the rows beside it: all but those recorded as such (docs/domains.md). As TF Serving's batching,
+  // which does so with every signature: the last bits of a score may change.
   bool any_signature = false;
   // Lists of different lengths are padded to the longest: with the first value of the tensor, as TF
   // Serving does. Without it such requests run apart. Lists with a length beside them, as exported
@@ -88,10 +96,10 @@ struct BatchRules {
 
 // What a scheduler may know of a request before it runs; made from sizes alone.
 struct RequestProfile {
-  int64_t rows = 1;        // N: candidates, or Examples. As claimed: nothing is checked
-  uint64_t group = 0;      // requests of one model and the same group may be joined; 0: with none
-  bool divisible = false;  // Model::Divide() may make pieces of it
-  int64_t size = 0;        // what its time follows if not the rows: bytes of texts; 0: the rows
+  int64_t rows = 1;    // N: candidates, or Examples. As claimed: nothing is checked
+  uint64_t group = 0;  // requests of one model and the same group may be joined; 0: with none
+  bool can_be_split = false;  // Model::Split() may make slices of it
+  int64_t size = 0;           // what its time follows if not the rows: bytes of texts; 0: the rows
 };
 
 // One request of several that run together.
@@ -101,21 +109,26 @@ struct BatchMember {
   std::unique_ptr<Outputs> outputs;  // set if `status` is OK
 };
 
-// A request cut by its rows.
-class Pieces {
+// A request that runs by some of its rows at a time. Any number of threads may take slices and run
+// different ones at once.
+class Slices {
  public:
-  virtual ~Pieces() = default;
+  virtual ~Slices() = default;
 
-  virtual int count() const = 0;
+  virtual int64_t rows_left() const = 0;  // in no slice yet
 
-  // Of piece `index` of count().
-  virtual int64_t rows(int index) const = 0;
+  // The number of a slice of the next rows, at most about `rows`; -1 if none are left. Slices of as
+  // many rows are about equal.
+  virtual int Take(int64_t rows) = 0;
 
-  // Runs piece `index` of count() on the calling thread. Each is run once; any number of threads
-  // may run different ones at once. An error is kept for Join().
-  virtual void Run(int index) = 0;
+  // What a slice runs with.
+  virtual int64_t rows(int slice) const = 0;
 
-  // What Model::Predict() would have given. REQUIRES that every Run() has returned.
+  // Runs a slice on the calling thread, once. An error is kept for Join().
+  virtual void Run(int slice) = 0;
+
+  // What Model::Predict() would have given. An error other than RESOURCE_EXHAUSTED says nothing of
+  // the request, which is to be run whole. REQUIRES that all rows were taken and run.
   virtual Status Join(std::unique_ptr<Outputs>* outputs) = 0;
 };
 
@@ -129,6 +142,9 @@ class Model {
 
   // What is counted of the model's state stores; empty if it has no signature that keeps any.
   virtual std::vector<StoreStats> stores() const { return {}; }
+
+  // Which programs ran.
+  virtual std::vector<ProgramStats> programs() const { return {}; }
 
   // What an operator should know of how it is served, a sentence each.
   virtual std::vector<std::string> notes() const { return {}; }
@@ -144,6 +160,10 @@ class Model {
   virtual Status PredictTogether(const DecodedRequest& request,
                                  std::unique_ptr<Outputs>* outputs) const = 0;
 
+  // What Predict() would refuse a request for before it allocates anything for it: its inputs'
+  // names, types, shapes and sizes.
+  virtual Status Check(const DecodedRequest&) const { return OkStatus(); }
+
   // Cheap enough to be asked of every request that is taken or waits.
   virtual RequestProfile Profile(const DecodedRequest&, const BatchRules&) const { return {}; }
 
@@ -154,12 +174,11 @@ class Model {
     for (BatchMember& member : *members) member.status = Predict(*member.request, &member.outputs);
   }
 
-  // Cuts a request into pieces of about `rows_per_piece` rows. What all pieces share, the user
-  // above all, is computed here, once. Null where it is not to be cut, because that is not sound,
-  // there is nothing to cut or something is wrong with it: Predict() runs it and says what. The
-  // request must outlive the pieces; the rules are copied.
-  virtual std::unique_ptr<Pieces> Divide(const DecodedRequest&, const BatchRules&,
-                                         int64_t /*rows_per_piece*/) const {
+  // Makes a request ready to run by slices. What all of them share, the user above all, is computed
+  // here, once. Null where it is not to be split, because that is not sound, there is nothing to
+  // split or something is wrong with it: Predict() runs it and says what. Request and rules must
+  // outlive the slices.
+  virtual std::unique_ptr<Slices> Split(const DecodedRequest&, const BatchRules&) const {
     return nullptr;
   }
 };

@@ -29,27 +29,28 @@ namespace {
 
 // What a request makes of itself before the graph runs.
 struct Prepared {
-  const SignatureRunner* runner;
+  const Signature* signature;
   std::vector<tensorflow::Tensor> feeds;
 };
 
 Prepared Prepare(const TensorFlowModel& model, const std::string& message) {
   DecodedRequest request;
   Check(DecodePredictRequest(Bytes(message), &request));
-  const auto asked = model.FindRunner(request.model_spec().signature_name);
-  if (!asked.ok()) Die(asked.status().ToString());
-  Prepared prepared;
-  ExpansionStats stats;
-  const auto runner = (*asked)->BuildFeeds(request, &prepared.feeds, &stats);
-  if (!runner.ok()) Die(runner.status().ToString());
-  prepared.runner = *runner;
+  const auto programs = model.Find(request.model_spec().signature_name);
+  if (!programs.ok()) Die(programs.status().ToString());
+  Prepared prepared{&(*programs)->signature(), {}};
+  PlannedRequest planned;
+  absl::Status status = prepared.signature->Receive(request, &planned);
+  if (status.ok()) status = prepared.signature->Plan(&planned);
+  if (status.ok()) status = prepared.signature->BuildFeeds(planned, &prepared.feeds);
+  if (!status.ok()) Die(status.ToString());
   return prepared;
 }
 
 void RunGraph(const Prepared& request) {
   RunResult result;
-  const SignatureRunner& runner = *request.runner;
-  const absl::Status status = runner.RunFeeds(request.feeds, runner.all_outputs(), &result);
+  const Signature& signature = *request.signature;
+  const absl::Status status = signature.RunFeeds(request.feeds, signature.all_outputs(), &result);
   if (!status.ok()) Die(status.ToString());
 }
 

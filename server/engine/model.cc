@@ -1,19 +1,17 @@
 #include "server/engine/model.h"
 
 #include <algorithm>
+#include <set>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
 
-#include "absl/hash/hash.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "server/engine/batch.h"
-#include "server/engine/export_record.h"
 #include "server/engine/op_libraries.h"
-#include "server/engine/pieces.h"
+#include "server/engine/record/records_by_name.h"
 #include "server/engine/status.h"
 #include "server/engine/tensor_outputs.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
@@ -30,28 +28,6 @@ bool CanBeJoined(const tensorflow::SignatureDef& signature) {
          std::all_of(outputs.begin(), outputs.end(), [](const auto& output) {
            return output.second.encoding_case() == tensorflow::TensorInfo::kName;
          });
-}
-
-int64_t BytesOfStrings(const ColumnValues& values) {
-  int64_t bytes = 0;
-  for (const std::vector<Bytes>* const parts : {&values.messages, &values.strings}) {
-    for (const Bytes& part : *parts) bytes += static_cast<int64_t>(part.size());
-  }
-  return bytes;
-}
-
-// What reading the texts of a request is in proportion to. A text that is sent once, such as a
-// query, is read with every row; each text has a beginning and an end besides its own tokens.
-int64_t SizeOfTexts(const DecodedRequest& request, int64_t rows) {
-  constexpr double kMarks = 8;
-  constexpr double kMost = 1e15;
-  double size = 0;
-  for (const Column& column : request) {
-    if (column.dtype != DT_STRING || column.dims.empty()) continue;
-    const double times = column.dims[0] == 1 ? static_cast<double>(rows) : 1;
-    size += times * static_cast<double>(BytesOfStrings(column.values));
-  }
-  return size == 0 ? 0 : static_cast<int64_t>(std::min(size + kMarks * rows, kMost));
 }
 
 bool IsRefusalOfSingleThreadedExecutor(const absl::Status& status) {
@@ -97,113 +73,83 @@ absl::Status TensorFlowModel::Load(const std::string& directory,
       MakeSessionOptions(options, executor), tensorflow::RunOptions(), directory,
       std::unordered_set<std::string>(tags.begin(), tags.end()), bundle_.get());
   if (!status.ok()) return status;
+  const SignatureMap& declared = bundle_->GetSignatures();
+  const std::vector<RecordedSignatures> records = ReadRowRecordsOf(directory);
+  std::map<std::string, RowRecord> by_name = RecordsByName(records, declared);
   tensorflow::MetaGraphDef signatures;
-  for (const auto& [name, signature] : bundle_->GetSignatures()) {
+  for (const auto& [name, signature] : declared) {
     (*signatures.mutable_signature_def())[name] = signature;
-    status = AddSignature(name, signature, options);
+    status = AddSignature(name, signature, by_name[name], options);
     if (IsRefusalOfSingleThreadedExecutor(status)) return status;
     if (!status.ok()) unusable_[name] = status;
   }
-  signatures_ = signatures.SerializeAsString();
+  declared_ = signatures.SerializeAsString();
   JoinSignatures(options);
-  UseExactSignatures();
-  UseParts(directory, options);
-  UseKnownRows(directory);
+  programs_ = MakePrograms(signatures_, declared, records, *memories_, options);
+  AddNotes(records);
   transcoding_.Load(
       directory, signatures.signature_def(),
-      [this](const std::string& name) -> const SignatureRunner* {
-        const auto found = runners_.find(name);
-        return found == runners_.end() ? nullptr : found->second.get();
+      [this](const std::string& name) -> const Programs* {
+        const auto found = programs_.find(name);
+        return found == programs_.end() ? nullptr : found->second.get();
       },
       options.example_transcoding);
   return absl::OkStatus();
 }
 
 absl::Status TensorFlowModel::AddSignature(const std::string& name,
-                                           const tensorflow::SignatureDef& signature,
-                                           const Options& options) {
-  absl::StatusOr<std::unique_ptr<SignatureRunner>> runner =
-      SignatureRunner::Create(signature, bundle_->GetSession(), options);
-  if (!runner.ok()) return runner.status();
-  absl::Status prepared = RetryWithMissingOps([&] { return (*runner)->Prepare(); });
-  if (!prepared.ok()) return prepared;
-  runners_[name] = *std::move(runner);
-  return absl::OkStatus();
+                                           const tensorflow::SignatureDef& declared,
+                                           const RowRecord& record, const Options& options) {
+  absl::StatusOr<std::unique_ptr<Signature>> signature =
+      Signature::Create(declared, bundle_->GetSession(), options, record);
+  if (!signature.ok()) return signature.status();
+  absl::Status prepared = RetryWithMissingOps([&] { return (*signature)->Prepare(); });
+  if (prepared.ok()) signatures_[name] = *std::move(signature);
+  return prepared;
 }
 
-void TensorFlowModel::UseExactSignatures() {
-  for (const auto& [name, runner] : runners_) {
-    const std::string exact_name = name + "_exact";
-    const auto exact = runners_.find(exact_name);
-    if (exact != runners_.end()) runner->UseExact(exact_name, *exact->second);
-  }
-}
-
-void TensorFlowModel::UseParts(const std::string& directory, const Options& options) {
-  for (const auto& [name, runner] : runners_) {
-    const absl::string_view late = name;
-    if (absl::EndsWith(late, "_late")) {
-      UseParts(directory, std::string(absl::StripSuffix(late, "_late")), options);
+void TensorFlowModel::AddNotes(const std::vector<RecordedSignatures>& records) {
+  for (const RecordedSignatures& recorded : records) {
+    for (const auto& [name, rows] : recorded.rows) {
+      if (rows.independent) continue;
+      notes_.push_back(absl::StrCat("signature \"", name,
+                                    "\": its requests run alone and whole, for its rows depend on "
+                                    "each other: ",
+                                    rows.why_not));
     }
+    if (recorded.rows.count(recorded.columnar) > 0) continue;
+    notes_.push_back(absl::StrCat("signature \"", recorded.columnar,
+                                  "\": it is not known whether its rows depend on each other, so ",
+                                  "nothing is kept, joined or split; export the model again"));
   }
 }
 
-void TensorFlowModel::UseParts(const std::string& directory, const std::string& name,
-                               const Options& options) {
-  const auto find = [&](const std::string& suffix) -> SignatureRunner* {
-    const auto found = runners_.find(name + suffix);
-    return found == runners_.end() ? nullptr : found->second.get();
-  };
-  SignatureRunner* const late = find("_late");
-  SignatureRunner* const whole = find("");
-  const PartSignatures signatures{late,
-                                  find("_user"),
-                                  find("_item"),
-                                  find("_pair"),
-                                  TakesManyUsersPerRun(directory, name),
-                                  PaddedColumns(directory, name)};
-  std::unique_ptr<Parts> parts;
-  if (signatures.user != nullptr && signatures.item != nullptr && signatures.pair != nullptr) {
-    parts = Parts::Create(signatures, *memories_);
-  }
-  late->UseParts(parts.get());
-  // Each of the two has its own way with several users: the whole one is exact.
-  if (whole != nullptr && whole->output_aliases() == late->output_aliases()) {
-    const tensorflow::SignatureDef& declared = bundle_->GetSignatures().at(name + "_late");
-    for (SignatureRunner* const runner : {late, whole}) {
-      std::unique_ptr<SeveralUsers> several_users =
-          SeveralUsers::Create(declared, *whole, runner == late ? parts.get() : nullptr, options);
-      runner->UseSeveralUsers(several_users.get());
-      several_users_.push_back(std::move(several_users));
-    }
-    if (late->computes_users_once()) whole->JoinAs(late);
-  }
-  if (parts != nullptr) parts_[name + "_late"] = std::move(parts);
-}
-
-void TensorFlowModel::UseKnownRows(const std::string& directory) {
-  for (const std::string& name : SignaturesOfIndependentRows(directory)) {
-    const auto runner = runners_.find(name);
-    if (runner == runners_.end() || runner->second->has_parts()) continue;
-    auto known_rows = std::make_unique<KnownRows>(runner->second.get(), *memories_);
-    runner->second->UseKnownRows(known_rows.get());
-    known_rows_[name] = std::move(known_rows);
-  }
+std::vector<std::string> TensorFlowModel::notes() const {
+  std::vector<std::string> notes = transcoding_.notes();
+  notes.insert(notes.end(), notes_.begin(), notes_.end());
+  return notes;
 }
 
 std::vector<StoreStats> TensorFlowModel::stores() const {
   std::vector<StoreStats> stores;
-  for (const auto& [name, parts] : parts_) {
-    for (const states::StoreStats& stats : parts->stats()) stores.push_back({name, stats});
+  for (const auto& [name, programs] : programs_) {
+    for (StoreStats& stats : programs->stores()) stores.push_back(std::move(stats));
   }
-  for (const auto& [name, rows] : known_rows_) stores.push_back({name, rows->stats()});
   return stores;
+}
+
+std::vector<ProgramStats> TensorFlowModel::programs() const {
+  std::vector<ProgramStats> counts;
+  for (const auto& [name, programs] : programs_) {
+    for (ProgramStats& stats : programs->counts()) counts.push_back(std::move(stats));
+  }
+  return counts;
 }
 
 void TensorFlowModel::JoinSignatures(const Options& options) {
   std::map<std::pair<std::string, std::string>, std::vector<std::string>> by_input;
   for (const auto& [name, signature] : bundle_->GetSignatures()) {
-    if (!CanBeJoined(signature) || runners_.count(name) == 0) continue;
+    if (!CanBeJoined(signature) || signatures_.count(name) == 0) continue;
     const auto& [alias, info] = *signature.inputs().begin();
     by_input[{alias, info.name()}].push_back(name);
   }
@@ -217,24 +163,23 @@ void TensorFlowModel::JoinSignatures(const Options& options) {
         (*joined.mutable_outputs())[absl::StrCat(name, "/", alias)] = info;
       }
     }
-    absl::StatusOr<std::shared_ptr<SignatureRunner>> runner =
-        SignatureRunner::Create(joined, bundle_->GetSession(), options);
-    if (!runner.ok()) continue;
-    for (const std::string& name : names) joined_[name] = *runner;
+    absl::StatusOr<std::shared_ptr<Signature>> all =
+        Signature::Create(joined, bundle_->GetSession(), options);
+    if (!all.ok()) continue;
+    for (const std::string& name : names) joined_[name] = *all;
   }
 }
 
-absl::StatusOr<const SignatureRunner*> TensorFlowModel::FindRunner(
-    std::string_view signature_name) const {
+absl::StatusOr<const Programs*> TensorFlowModel::Find(std::string_view signature_name) const {
   const std::string_view name = signature_name.empty() ? kDefaultSignature : signature_name;
-  const auto runner = runners_.find(name);
-  if (runner != runners_.end()) return runner->second.get();
+  const auto found = programs_.find(name);
+  if (found != programs_.end()) return found->second.get();
   const auto unusable = unusable_.find(name);
   if (unusable != unusable_.end()) return unusable->second;
   const auto append_name = [](std::string* out, const auto& entry) { out->append(entry.first); };
   return absl::FailedPreconditionError(
       absl::StrCat("Serving signature key \"", name, "\" not found; the model has {",
-                   absl::StrJoin(runners_, ", ", append_name), "}"));
+                   absl::StrJoin(programs_, ", ", append_name), "}"));
 }
 
 Status TensorFlowModel::Predict(const DecodedRequest& request,
@@ -255,8 +200,8 @@ absl::Status TensorFlowModel::RunAny(const DecodedRequest& request, RunResult* r
 
 absl::Status TensorFlowModel::RunSignature(std::string_view name, const DecodedRequest& request,
                                            RunResult* result) const {
-  const absl::StatusOr<const SignatureRunner*> runner = FindRunner(name);
-  return runner.ok() ? (*runner)->Run(request, result) : runner.status();
+  const absl::StatusOr<const Programs*> programs = Find(name);
+  return programs.ok() ? (*programs)->Run(request, result) : programs.status();
 }
 
 Status TensorFlowModel::PredictTogether(const DecodedRequest& request,
@@ -278,82 +223,9 @@ Status TensorFlowModel::PredictTogether(const DecodedRequest& request,
   return OkStatus();
 }
 
-RequestProfile TensorFlowModel::Profile(const DecodedRequest& request,
-                                        const BatchRules& rules) const {
-  RequestProfile profile;
-  for (const Column& column : request) {
-    if (!column.dims.empty()) profile.rows = std::max(profile.rows, column.dims[0]);
-  }
-  const std::string_view name = request.model_spec().signature_name;
-  const absl::StatusOr<const SignatureRunner*> runner = FindRunner(name);
-  thread_local std::vector<int> outputs;
-  // Requests with several users have a row_to_user of their own.
-  if (!runner.ok() || !(*runner)->SelectOutputs(request.output_filter(), &outputs).ok() ||
-      request.Find(kRowToUser) != nullptr) {
-    return profile;
-  }
-  if ((*runner)->has_known_rows()) profile.size = SizeOfTexts(request, profile.rows);
-  profile.divisible = profile.rows > 1 && (*runner)->CanBeDivided(rules, outputs);
-  // What is said for all rows of a request need not hold for another's.
-  const bool has_setting = std::any_of(request.begin(), request.end(),
-                                       [](const Column& column) { return column.dims.empty(); });
-  if ((*runner)->CanBeJoined(rules, outputs) && !has_setting) {
-    profile.group = absl::HashOf(*runner, outputs) | 1;
-  }
-  return profile;
-}
-
-void TensorFlowModel::PredictBatch(const BatchRules& rules,
-                                   std::vector<BatchMember>* members) const {
-  const auto alone = [this](BatchMember* member) {
-    member->status = Predict(*member->request, &member->outputs);
-  };
-  const auto joined = [this](const DecodedRequest& request, RunResult* result) {
-    return RunAny(request, result);
-  };
-  std::map<uint64_t, std::vector<BatchMember*>> groups;
-  for (BatchMember& member : *members) {
-    groups[Profile(*member.request, rules).group].push_back(&member);
-  }
-  for (const auto& [number, group] : groups) {
-    // One alone may have to be filled up to an allowed size.
-    if (number == 0 || (group.size() == 1 && rules.allowed_batch_sizes.empty())) {
-      for (BatchMember* const member : group) alone(member);
-      continue;
-    }
-    const SignatureRunner& runner = **FindRunner(group[0]->request->model_spec().signature_name);
-    std::vector<BatchMember*> left = group;
-    const SignatureRunner* const late = runner.joined_as();
-    const bool as_late = late != nullptr && late->CanBeJoined(rules, late->all_outputs());
-    if (as_late) RunJoinedAs(*late, rules, &left);
-    RunBatch(runner, rules, {alone, joined}, left);
-  }
-}
-
-// Leaves the members that `late` does not take, or that would not run together there.
-void TensorFlowModel::RunJoinedAs(const SignatureRunner& late, const BatchRules& rules,
-                                  std::vector<BatchMember*>* members) const {
-  std::vector<BatchMember*> left;
-  const auto leave = [&left](BatchMember* member) { left.push_back(member); };
-  const auto joined = [&late](const DecodedRequest& request, RunResult* result) {
-    return late.Run(request, result);
-  };
-  RunBatch(late, rules, {leave, joined}, *members);
-  *members = std::move(left);
-}
-
-std::unique_ptr<Pieces> TensorFlowModel::Divide(const DecodedRequest& request,
-                                                const BatchRules& rules,
-                                                int64_t rows_per_piece) const {
-  const auto runner = FindRunner(request.model_spec().signature_name);
-  std::vector<int> outputs;
-  if (!runner.ok() || !(*runner)->SelectOutputs(request.output_filter(), &outputs).ok() ||
-      !(*runner)->CanBeDivided(rules, outputs)) {
-    return nullptr;
-  }
-  return RequestPieces::Create(
-      **runner, request, rules, rows_per_piece,
-      [this](const DecodedRequest& piece, RunResult* result) { return RunAny(piece, result); });
+Status TensorFlowModel::Check(const DecodedRequest& request) const {
+  const absl::StatusOr<const Programs*> programs = Find(request.model_spec().signature_name);
+  return FromAbsl(programs.ok() ? (*programs)->Check(request) : programs.status());
 }
 
 }  // namespace colcast::engine

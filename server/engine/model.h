@@ -12,11 +12,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/engine/engine.h"
-#include "server/engine/known_rows.h"
-#include "server/engine/parts.h"
-#include "server/engine/several_users.h"
-#include "server/engine/signature_runner.h"
-#include "server/engine/transcoding.h"
+#include "server/engine/examples/transcoding.h"
+#include "server/engine/program/make_programs.h"
+#include "server/engine/program/programs.h"
+#include "server/engine/program/staged_program.h"
+#include "server/engine/record/row_record.h"
+#include "server/engine/signature.h"
 #include "tensorflow/cc/saved_model/loader.h"
 
 namespace colcast::engine {
@@ -33,19 +34,21 @@ class TensorFlowModel final : public Model {
       const std::string& directory, const std::vector<std::string>& tags, const Options& options,
       std::shared_ptr<const StateMemories> memories);
 
-  const std::string& signatures() const override { return signatures_; }
+  const std::string& signatures() const override { return declared_; }
   std::vector<StoreStats> stores() const override;
-  std::vector<std::string> notes() const override { return transcoding_.notes(); }
+  std::vector<ProgramStats> programs() const override;
+  std::vector<std::string> notes() const override;
   Status Predict(const DecodedRequest& request, std::unique_ptr<Outputs>* outputs) const override;
   Status PredictTogether(const DecodedRequest& request,
                          std::unique_ptr<Outputs>* outputs) const override;
+  Status Check(const DecodedRequest& request) const override;
   RequestProfile Profile(const DecodedRequest& request, const BatchRules& rules) const override;
-  std::unique_ptr<Pieces> Divide(const DecodedRequest& request, const BatchRules& rules,
-                                 int64_t rows_per_piece) const override;
+  std::unique_ptr<Slices> Split(const DecodedRequest& request,
+                                const BatchRules& rules) const override;
   void PredictBatch(const BatchRules& rules, std::vector<BatchMember>* members) const override;
 
-  // The runner of a signature. FAILED_PRECONDITION if there is none of that name.
-  absl::StatusOr<const SignatureRunner*> FindRunner(std::string_view signature_name) const;
+  // What answers requests to a signature. FAILED_PRECONDITION if there is none of that name.
+  absl::StatusOr<const Programs*> Find(std::string_view signature_name) const;
 
  private:
   explicit TensorFlowModel(std::shared_ptr<const StateMemories> memories)
@@ -53,30 +56,26 @@ class TensorFlowModel final : public Model {
 
   absl::Status Load(const std::string& directory, const std::vector<std::string>& tags,
                     const Options& options, Executor executor);
-  absl::Status AddSignature(const std::string& name, const tensorflow::SignatureDef& signature,
-                            const Options& options);
+  absl::Status AddSignature(const std::string& name, const tensorflow::SignatureDef& declared,
+                            const RowRecord& record, const Options& options);
   // Runs a request as tf.Examples that are read as columns, where it can be, or as it is.
   absl::Status RunAny(const DecodedRequest& request, RunResult* result) const;
   absl::Status RunSignature(std::string_view name, const DecodedRequest& request,
                             RunResult* result) const;
-  void RunJoinedAs(const SignatureRunner& late, const BatchRules& rules,
-                   std::vector<BatchMember*>* members) const;
+  void RunTogetherAs(const Programs& programs, const BatchRules& rules,
+                     std::vector<BatchMember*>* members) const;
   void JoinSignatures(const Options& options);
-  void UseExactSignatures();
-  void UseParts(const std::string& directory, const Options& options);
-  void UseParts(const std::string& directory, const std::string& name, const Options& options);
-  void UseKnownRows(const std::string& directory);
+  void AddNotes(const std::vector<RecordedSignatures>& records);
 
   std::shared_ptr<const StateMemories> memories_;
   std::unique_ptr<tensorflow::SavedModelBundleLite> bundle_;
-  std::string signatures_;
-  std::map<std::string, std::unique_ptr<SignatureRunner>, std::less<>> runners_;
-  // By signature: the runner of all those that share its only input, itself among them.
-  std::map<std::string, std::shared_ptr<SignatureRunner>, std::less<>> joined_;
-  std::map<std::string, std::unique_ptr<Parts>> parts_;           // by the late signature
-  std::map<std::string, std::unique_ptr<KnownRows>> known_rows_;  // by the signature
-  std::vector<std::unique_ptr<SeveralUsers>> several_users_;
+  std::string declared_;  // see signatures()
+  SignaturesByName signatures_;
+  ProgramsByName programs_;
+  // By signature: that of all that share its only input, itself among them.
+  std::map<std::string, std::shared_ptr<Signature>, std::less<>> joined_;
   std::map<std::string, absl::Status, std::less<>> unusable_;  // signatures Predict refuses
+  std::vector<std::string> notes_;
   Transcoding transcoding_;
 };
 

@@ -14,7 +14,31 @@ namespace {
 using tensorflow::Tensor;
 using tensorflow::tstring;
 
+bool CanBeCopied(tensorflow::DataType dtype) {
+  return dtype == tensorflow::DT_STRING || tensorflow::DataTypeCanUseMemcpy(dtype);
+}
+
 }  // namespace
+
+absl::Status CheckRows(absl::Span<const std::string_view> names, absl::Span<const Tensor> tensors,
+                       int64_t rows) {
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const Tensor& tensor = tensors[i];
+    if (tensor.dims() > 0 && tensor.dim_size(0) == rows && CanBeCopied(tensor.dtype())) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat("output \"", names[i], "\" is ", tensorflow::DataTypeString(tensor.dtype()),
+                     " ", tensor.shape().DebugString(), "; expected one row for each of ", rows));
+  }
+  return absl::OkStatus();
+}
+
+bool HaveRowsOfOneShape(const Tensor& a, const Tensor& b) {
+  if (a.dtype() != b.dtype() || a.dims() != b.dims()) return false;
+  for (int d = 1; d < a.dims(); ++d) {
+    if (a.dim_size(d) != b.dim_size(d)) return false;
+  }
+  return true;
+}
 
 int64_t RowElements(const Tensor& tensor) {
   int64_t elements = 1;

@@ -3,12 +3,21 @@
 #define COLCAST_SERVER_ENGINE_ROWS_H_
 
 #include <cstdint>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "tensorflow/core/framework/tensor.h"
 
 namespace colcast::engine {
+
+// FAILED_PRECONDITION, with its name and shape, for an output that has other than `rows` rows, or
+// rows that cannot be copied. To be asked of whatever a graph gave before its rows are touched.
+absl::Status CheckRows(absl::Span<const std::string_view> names,
+                       absl::Span<const tensorflow::Tensor> tensors, int64_t rows);
+
+// Whether rows of one can be copied to the other. REQUIRES rank >= 1 of both.
+bool HaveRowsOfOneShape(const tensorflow::Tensor& a, const tensorflow::Tensor& b);
 
 // The elements of one row. REQUIRES rank >= 1.
 int64_t RowElements(const tensorflow::Tensor& tensor);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "server/engine/engine.h"
-#include "server/engine/signature_runner.h"
+#include "server/engine/signature.h"
 
 namespace colcast::engine {
 

@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "server/engine/engine.h"
-#include "server/engine/signature_runner.h"
+#include "server/engine/program/programs.h"
+#include "server/engine/signature.h"
 #include "server/wire/testing.h"
 #include "tensorflow/cc/framework/scope.h"
 #include "tensorflow/cc/ops/array_ops.h"
@@ -26,15 +27,22 @@ inline std::string FloatInput(const std::string& name, const std::vector<uint64_
   return BytesField(2, BytesField(1, name) + BytesField(2, tensor));
 }
 
+inline std::string Int64Input(const std::string& name, const std::vector<int64_t>& values) {
+  const std::string shape = BytesField(2, VarintField(1, values.size()));
+  const std::string tensor =
+      VarintField(1, DT_INT64) + BytesField(2, shape) + BytesField(4, Raw(values));
+  return BytesField(2, BytesField(1, name) + BytesField(2, tensor));
+}
+
 // The rows of the first output, one float each.
 inline std::vector<float> FirstOutput(const Outputs& outputs) {
   const OutputColumn& column = outputs.columns()[0];
   const auto* const values = static_cast<const float*>(column.data);
-  return {values, values + column.dims[0]};
+  return {values, values + (column.dims.empty() ? 1 : column.dims[0])};
 }
 
-// Inputs user, item [N] and list [N, L]. Outputs: score [N] = 10 * user + item, sum [N] of a row's
-// list, total [1] = the sum of all items.
+// Inputs user, item [N], list [N, L] and list/length. Outputs: score [N] = 10 * user + item, sum
+// and mean [N] of a row's list, padding included, total [1] and whole [] = the sum of all items.
 class ScoreModel {
  public:
   ScoreModel() {
@@ -45,7 +53,10 @@ class ScoreModel {
     const auto list = ops::Placeholder(scope.WithOpName("list"), tensorflow::DT_FLOAT);
     ops::Add(scope.WithOpName("score"), ops::Multiply(scope, user, 10.0f), item);
     ops::Sum(scope.WithOpName("sum"), list, 1);
+    ops::Mean(scope.WithOpName("mean"), list, 1);
+    ops::Placeholder(scope.WithOpName("list/length"), tensorflow::DT_INT64);
     ops::Sum(scope.WithOpName("total"), item, 0, ops::Sum::KeepDims(true));
+    ops::Sum(scope.WithOpName("whole"), item, 0);
     ops::Placeholder(scope.WithOpName("row_to_user"), tensorflow::DT_FLOAT);
     tensorflow::GraphDef graph;
     TF_CHECK_OK(scope.ToGraphDef(&graph));
@@ -56,25 +67,28 @@ class ScoreModel {
 
   // Another signature of the model.
   void Declare(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
-               const Options& options = {}) {
-    tensorflow::SignatureDef signature;
-    for (const std::string& name : inputs) SetInfo(name, &(*signature.mutable_inputs())[name]);
-    for (const std::string& name : outputs) SetInfo(name, &(*signature.mutable_outputs())[name]);
-    runner_ = *SignatureRunner::Create(signature, session_.get(), options);
+               const Options& options = {}, const RowRecord& record = {}) {
+    tensorflow::SignatureDef declared;
+    for (const std::string& name : inputs) SetInfo(name, &(*declared.mutable_inputs())[name]);
+    for (const std::string& name : outputs) SetInfo(name, &(*declared.mutable_outputs())[name]);
+    programs_.reset();
+    signature_ = *Signature::Create(declared, session_.get(), options, record);
+    programs_ = std::make_unique<Programs>("scores", *signature_, Programs::Others());
   }
 
-  const SignatureRunner& runner() const { return *runner_; }
+  const Programs& programs() const { return *programs_; }
 
  private:
   static void SetInfo(const std::string& name, tensorflow::TensorInfo* info) {
     info->set_name(name + ":0");
-    info->set_dtype(tensorflow::DT_FLOAT);
+    info->set_dtype(name == "list/length" ? tensorflow::DT_INT64 : tensorflow::DT_FLOAT);
     info->mutable_tensor_shape()->add_dim()->set_size(-1);
     if (name == "list") info->mutable_tensor_shape()->add_dim()->set_size(-1);
   }
 
   std::unique_ptr<tensorflow::Session> session_;
-  std::unique_ptr<SignatureRunner> runner_;
+  std::unique_ptr<Signature> signature_;
+  std::unique_ptr<Programs> programs_;
 };
 
 }  // namespace colcast::engine

@@ -44,19 +44,42 @@ bool CanBeFilled(const Tensor& tensor, tensorflow::DataType dtype,
   return tensor.dtype() == dtype && tensor.shape() == shape && tensor.RefCountIsOne();
 }
 
-}  // namespace
-
-absl::Status WireColumn::Check() {
-  if (Status status = ElementCount(*column_, &count_); !status.ok()) return ToAbsl(status);
-  return ToAbsl(CheckValues(*column_, count_));
-}
-
-int64_t WireColumn::WireBytes() const {
-  const ColumnValues& values = column_->values;
+int64_t BytesOf(const ColumnValues& values) {
   size_t bytes = values.tensor_content.size() + values.payload.size();
   for (const Bytes& message : values.messages) bytes += message.size();
   for (const Bytes& value : values.strings) bytes += value.size();
   return static_cast<int64_t>(bytes);
+}
+
+// Whether a column has a value for each element, as nearly all have. Sets how many, too. What is
+// right all the same, and what is wrong, others find out.
+bool HasAllValues(const Column& column, int64_t* count) {
+  constexpr size_t kMostDims = 8;
+  constexpr int64_t kMostElements = int64_t{1} << 30;
+  if (column.unknown_rank || column.dims.size() > kMostDims) return false;
+  int64_t elements = 1;
+  for (const int64_t dim : column.dims) {
+    if (dim < 0 || dim > kMostElements) return false;
+    elements *= dim;
+    if (elements > kMostElements) return false;
+  }
+  *count = elements;
+  const ColumnValues& values = column.values;
+  if (values.tensor_content.empty()) {
+    return elements > 0 && values.count == elements &&
+           ValuesPerElement(ValueFieldOf(column.dtype)) == 1;
+  }
+  const size_t element_size = ElementSize(column.dtype);
+  return element_size > 0 && values.tensor_content.size() == elements * element_size;
+}
+
+}  // namespace
+
+absl::Status WireColumn::Check() {
+  wire_bytes_ = BytesOf(column_->values);
+  if (HasAllValues(*column_, &count_)) return absl::OkStatus();
+  if (Status status = ElementCount(*column_, &count_); !status.ok()) return ToAbsl(status);
+  return ToAbsl(CheckValues(*column_, count_));
 }
 
 double WireColumn::ExtraBytes(int64_t copies) const {

@@ -27,7 +27,7 @@ class WireColumn final : public ColumnSource {
   int64_t count() const { return count_; }  // elements
 
   // What the values take in the message, roughly: their field headers may be in it.
-  int64_t WireBytes() const;
+  int64_t WireBytes() const { return wire_bytes_; }
 
   double ExtraBytes(int64_t copies) const override;
 
@@ -41,7 +41,8 @@ class WireColumn final : public ColumnSource {
   const Column* column_;
   absl::Span<const int64_t> dims_;
   tensorflow::DataType dtype_;
-  int64_t count_ = 0;  // elements
+  int64_t count_ = 0;       // elements
+  int64_t wire_bytes_ = 0;  // see WireBytes()
 };
 
 }  // namespace colcast::engine

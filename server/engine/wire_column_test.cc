@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "server/wire/tensor_values.h"
 #include "server/wire/testing.h"
 
 namespace colcast::engine {
@@ -86,6 +87,35 @@ TEST(WireColumnTest, NothingOfTheOldValuesStays) {
   ASSERT_TRUE(Build(Ints({1, 2}), TensorShape({2}), &tensor).ok());
   ASSERT_TRUE(Build(Proto(DT_INT64, 2, ""), TensorShape({2}), &tensor).ok());
   EXPECT_THAT(Values<int64_t>(tensor), ElementsAre(0, 0));
+}
+
+TEST(WireColumnTest, AColumnThatHasAllItsValuesIsOneThatTheRulesAccept) {
+  for (int dtype = 0; dtype <= DT_UINT2 + 1; ++dtype) {
+    for (int64_t rows = 0; rows < 4; ++rows) {
+      for (int values = 0; values < 5; ++values) {
+        std::string varints, strings;
+        for (int i = 0; i < values; ++i) {
+          strings += BytesField(8, "a");
+          for (const int field : {7, 10, 11, 13, 16, 17}) varints += VarintField(field, 1);
+        }
+        const std::string raw(8 * values, '\1');
+        for (const std::string& fields :
+             {BytesField(4, raw), BytesField(4, raw.substr(0, 4 * values)), BytesField(5, raw),
+              BytesField(6, raw), BytesField(9, raw), BytesField(12, raw), varints, strings}) {
+          const std::string proto = Proto(static_cast<DataType>(dtype), rows, fields);
+          const std::string message = BytesField(2, BytesField(1, "x") + BytesField(2, proto));
+          DecodedRequest request;
+          ASSERT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
+          int64_t count = 0;
+          Status expected = ElementCount(request.column(0), &count);
+          if (expected.ok()) expected = CheckValues(request.column(0), count);
+          WireColumn column(request.column(0));
+          EXPECT_EQ(column.Check().ok(), expected.ok()) << dtype << " " << rows << " " << values;
+          if (expected.ok()) EXPECT_EQ(column.count(), count);
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

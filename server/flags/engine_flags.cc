@@ -11,8 +11,8 @@
 #include "tensorflow/core/protobuf/config.pb.h"
 
 ABSL_FLAG(int32_t, tensorflow_session_parallelism, 0,
-          "threads for one operation and for the operations of one request; 0: as the two flags "
-          "below say");
+          "threads for one operation and for the operations of one request; 0: as "
+          "--tensorflow_intra_op_parallelism and --tensorflow_inter_op_parallelism say");
 ABSL_FLAG(int32_t, tensorflow_intra_op_parallelism, 0, "threads one operation may use; 0: one");
 ABSL_FLAG(int32_t, tensorflow_inter_op_parallelism, 0,
           "threads the operations of requests are spread over; 0: each request runs on its "
@@ -30,7 +30,9 @@ ABSL_FLAG(int64_t, max_expanded_bytes, 1 << 30,
 ABSL_FLAG(int64_t, user_state_bytes, 64 << 20,
           "most bytes of user states to keep for the user's next request, all models together; 0: "
           "none (docs/states.md)");
-ABSL_FLAG(int64_t, item_state_bytes, 64 << 20, "the same of items' states");
+ABSL_FLAG(int64_t, item_state_bytes, 64 << 20,
+          "most bytes of item states to keep for later requests, all models together; 0: none "
+          "(docs/states.md)");
 ABSL_FLAG(int64_t, pair_bytes, 0,
           "most bytes of outputs to keep for the same user and item in the same context; 0: none");
 

@@ -37,13 +37,13 @@ Status ParseCommandLine(int argc, char** argv) {
 
 Status ParseFlags(int argc, char** argv, ServerOptions* options) {
   if (Status status = ParseCommandLine(argc, argv); !status.ok()) return status;
-  flags::ReadLoadCheckFlags(&options->load_check, &options->load_check_directory);
   bool num_workers_given = false;
   for (const Status& status : {
            flags::ReadServingFlags(&options->warnings),
            flags::ReadEngineFlags(&options->engine),
            flags::ReadSessionFlags(&options->engine),
-           flags::ReadOpLibraryFlags(&options->op_libraries),
+           flags::ReadLoadCheckFlags(&options->load_check),
+           flags::ReadOpLibraryFlags(&options->op_libraries, &options->load_check.op_library),
            flags::ReadGrpcFlags(&options->grpc),
            flags::ReadOffloadFlags(&options->grpc.offload),
            flags::ReadOperationFlags(&options->log_format, &options->drain,
@@ -53,8 +53,8 @@ Status ParseFlags(int argc, char** argv, ServerOptions* options) {
                                    &options->calls),
            flags::ReadBatchingFlags(&options->workers, num_workers_given,
                                     &options->models.loader.batching, &options->warnings),
-           flags::ReadModelFlags(&options->models),
-           flags::ReadRequestLogFlags(&options->request_logs),
+           flags::ReadRequestLogFlags(&options->request_logs, &options->grpc.reloads.logs),
+           flags::ReadModelFlags(options->grpc.reloads.logs.directory, &options->models),
            flags::ReadRestFlags(&options->http, &options->model_api),
            flags::ReadMonitoringFlags(&options->metrics_path),
        }) {

@@ -20,13 +20,21 @@
 
 namespace colcast {
 
+// What may end a process, or never return, is loaded in a process of its own first.
+struct LoadCheckOptions {
+  bool enabled = true;
+  std::chrono::seconds timeout{1800};
+  // This is such a process, for a version or for a library of ops; empty: it is not.
+  std::string directory;
+  std::string op_library;
+};
+
 struct ServerOptions {
   engine::Options engine;
   std::vector<std::string> op_libraries;  // paths, loaded before any model
   models::ModelManager::Options models;
   request_log::RequestLogs::Options request_logs;
-  bool load_check = true;            // load each version in a process of its own first
-  std::string load_check_directory;  // this is such a process, for this version; empty: it is not
+  LoadCheckOptions load_check;
   scheduling::WorkerPool::Options workers;
   rpc::GrpcServer::Options grpc;
   TensorEncoding encoding = TensorEncoding::kTypedFields;

@@ -51,7 +51,7 @@ std::string GrpcError() {
 }
 std::string ModelError() {
   models::ModelManager::Options options;
-  return ReadModelFlags(&options).message;
+  return ReadModelFlags("", &options).message;
 }
 std::string OperationError() {
   LogFormat format;
@@ -71,6 +71,10 @@ std::string RestError() {
   return ReadRestFlags(&http, &model_api).message;
 }
 
+TEST_F(FlagsTest, AFlagsFileIsNamedFromTheSourcesRootOn) {
+  EXPECT_EQ(absl::FindCommandLineFlag("port")->Filename(), "server/flags/grpc_flags.cc");
+}
+
 TEST_F(FlagsTest, AValueThatCannotBeIsAnErrorThatNamesTheFlag) {
   const struct {
     std::string (*read)();
@@ -85,6 +89,8 @@ TEST_F(FlagsTest, AValueThatCannotBeIsAnErrorThatNamesTheFlag) {
       {GrpcError, "port", "65536", "--port=65536: expected at most 65535"},
       {GrpcError, "grpc_channel_arguments", "grpc.a=1,grpc.b",
        "--grpc_channel_arguments: \"grpc.b\" is not NAME=VALUE"},
+      {GrpcError, "model_service", "yes",
+       "--model_service: expected on, local or off, got \"yes\""},
       {ModelError, "model_base_path", "", "--model_base_path is required"},
       {ModelError, "max_num_load_retries", "-1", "--max_num_load_retries=-1: expected at least 0"},
       {OperationError, "log_format", "xml", "--log_format=xml: expected text or json"},
@@ -165,7 +171,7 @@ TEST_F(FlagsTest, OneModelOrAFileOfThem) {
   models::ModelManager::Options options;
   Set("model_name", "m");
   Set("model_base_path", "/models/m");
-  ASSERT_TRUE(ReadModelFlags(&options).ok());
+  ASSERT_TRUE(ReadModelFlags("", &options).ok());
   ASSERT_EQ(options.models.size(), 1u);
   EXPECT_EQ(options.models[0].name, "m");
   EXPECT_TRUE(options.fail_if_nothing_loads);
@@ -174,7 +180,7 @@ TEST_F(FlagsTest, OneModelOrAFileOfThem) {
   Set("model_config_file", WriteFile(R"(model_config_list {
     config { name: "a" base_path: "/a" model_platform: "tensorflow" }
     config { name: "b" base_path: "/b" model_platform: "tensorflow" } })"));
-  ASSERT_TRUE(ReadModelFlags(&from_file).ok());
+  ASSERT_TRUE(ReadModelFlags("", &from_file).ok());
   ASSERT_EQ(from_file.models.size(), 2u);
   EXPECT_EQ(from_file.models[1].base_path, "/b");
   EXPECT_FALSE(from_file.fail_if_nothing_loads);

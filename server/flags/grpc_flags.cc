@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "server/flags/parts.h"
 #include "server/flags/range.h"
@@ -18,6 +19,9 @@ ABSL_FLAG(
     int64_t, max_unread_response_bytes, 32 << 20,
     "most bytes of gRPC answers that the clients of one host may leave unread; while there are "
     "more, their requests are answered RESOURCE_EXHAUSTED");
+ABSL_FLAG(std::string, model_service, "on",
+          "who may change what is served with ModelService.HandleReloadConfigRequest: on, everyone "
+          "who reaches the server; local, clients on this machine; off, nobody");
 ABSL_FLAG(bool, enable_grpc_healthcheck_service, true, "answer grpc.health.v1.Health");
 
 ABSL_FLAG(std::string, ssl_config_file, "",
@@ -40,6 +44,19 @@ Status ReadChannelArguments(rpc::GrpcServer::Options* options) {
   return OkStatus();
 }
 
+Status ReadReloads(rpc::Reloads::From* from) {
+  using From = rpc::Reloads::From;
+  const std::string text = absl::GetFlag(FLAGS_model_service);
+  for (const auto& [name, value] : {std::pair<const char*, From>("on", From::kAnywhere),
+                                    {"local", From::kThisMachine},
+                                    {"off", From::kNowhere}}) {
+    if (text != name) continue;
+    *from = value;
+    return OkStatus();
+  }
+  return InvalidArgument("--model_service: expected on, local or off, got \"", text, "\"");
+}
+
 }  // namespace
 
 Status ReadGrpcFlags(rpc::GrpcServer::Options* options) {
@@ -52,6 +69,7 @@ Status ReadGrpcFlags(rpc::GrpcServer::Options* options) {
   options->health_service = absl::GetFlag(FLAGS_enable_grpc_healthcheck_service);
   Status status = CheckRanges(
       {{FLAGS_port, 0, 65535}, {FLAGS_max_request_bytes, 1}, {FLAGS_max_unread_response_bytes, 1}});
+  if (status.ok()) status = ReadReloads(&options->reloads.from);
   return status.ok() ? ReadChannelArguments(options) : status;
 }
 

@@ -13,7 +13,7 @@
 ABSL_FLAG(std::string, model_name, "default",
           "name of the model in requests; not looked at with --model_config_file");
 ABSL_FLAG(std::string, model_base_path, "",
-          "directory that holds one directory a version; not looked at with --model_config_file, "
+          "directory that holds one directory per version; not looked at with --model_config_file, "
           "required without");
 ABSL_FLAG(std::string, model_config_file, "",
           "the models to serve: a tensorflow.serving.ModelServerConfig in protobuf's text format");
@@ -28,7 +28,7 @@ ABSL_FLAG(
     "seconds between looks for new versions; 0: once, and after each change of configuration");
 ABSL_FLAG(int32_t, max_num_load_retries, 5, "attempts to load a version after one that failed");
 ABSL_FLAG(int64_t, load_retry_interval_micros, 60'000'000,
-          "microseconds between them; below 0: none");
+          "microseconds between the attempts of --max_num_load_retries; below 0: none");
 ABSL_FLAG(int32_t, num_load_threads, 0,
           "versions that load side by side, once models serve; 0: one");
 ABSL_FLAG(int32_t, num_unload_threads, 0, "versions that are freed side by side; 0: one");
@@ -39,11 +39,13 @@ ABSL_FLAG(
 ABSL_FLAG(bool, load_check, true,
           "a version is first loaded in a process of its own where other models or versions serve: "
           "TensorFlow does not survive every file");
+ABSL_FLAG(int32_t, load_check_timeout_seconds, 1800,
+          "how long the process of a --load_check may take; then the load has failed");
 ABSL_FLAG(std::string, load_check_directory, "",
           "set by the server for the process of a --load_check: the version to load, then to end");
 ABSL_FLAG(bool, enable_model_warmup, true,
           "replay a version's assets.extra/tf_serving_warmup_requests before it serves");
-ABSL_FLAG(int32_t, num_request_iterations_for_warmup, 1, "times each of these requests is run");
+ABSL_FLAG(int32_t, num_request_iterations_for_warmup, 1, "times each warm-up request is run");
 
 namespace colcast::flags {
 namespace {
@@ -55,7 +57,7 @@ std::chrono::milliseconds Milliseconds(double seconds) {
 Status ReadModels(models::ModelManager::Options* options) {
   options->config_file = absl::GetFlag(FLAGS_model_config_file);
   if (!options->config_file.empty()) {
-    return models::ReadModelConfigFile(options->config_file, &options->models);
+    return models::ReadModelConfigFile(options->config_file, options->logs, &options->models);
   }
   models::ModelConfig model;
   model.name = absl::GetFlag(FLAGS_model_name);
@@ -73,12 +75,14 @@ Status ReadModels(models::ModelManager::Options* options) {
 
 }  // namespace
 
-void ReadLoadCheckFlags(bool* load_check, std::string* directory) {
-  *load_check = absl::GetFlag(FLAGS_load_check);
-  *directory = absl::GetFlag(FLAGS_load_check_directory);
+Status ReadLoadCheckFlags(LoadCheckOptions* options) {
+  options->enabled = absl::GetFlag(FLAGS_load_check);
+  options->timeout = std::chrono::seconds(absl::GetFlag(FLAGS_load_check_timeout_seconds));
+  options->directory = absl::GetFlag(FLAGS_load_check_directory);
+  return CheckRanges({{FLAGS_load_check_timeout_seconds, 1}});
 }
 
-Status ReadModelFlags(models::ModelManager::Options* options) {
+Status ReadModelFlags(const std::string& log_directory, models::ModelManager::Options* options) {
   Status status = CheckRanges({{FLAGS_file_system_poll_wait_seconds, 0},
                                {FLAGS_model_config_file_poll_wait_seconds, 0},
                                {FLAGS_max_num_load_retries, 0},
@@ -102,6 +106,7 @@ Status ReadModelFlags(models::ModelManager::Options* options) {
   options->loader.warmup.enabled = absl::GetFlag(FLAGS_enable_model_warmup);
   options->loader.warmup.iterations =
       std::max(1, absl::GetFlag(FLAGS_num_request_iterations_for_warmup));
+  options->logs = {log_directory, /*anywhere=*/true};
   return ReadModels(options);
 }
 

@@ -30,10 +30,13 @@ ABSL_FLAG(colcast::flags::RepeatedPath, op_library, {},
           "path of a library of custom ops to load before any model; may be given several times. "
           "TF Text's and Decision Forests' ops are found by themselves where tensorflow-text and "
           "ydf-tf are installed beside TensorFlow");
+ABSL_FLAG(std::string, op_library_check, "",
+          "set by the server for the process of a --load_check: the library to load, then to end");
 
 namespace colcast::flags {
 
-Status ReadOpLibraryFlags(std::vector<std::string>* paths) {
+Status ReadOpLibraryFlags(std::vector<std::string>* paths, std::string* check) {
+  *check = absl::GetFlag(FLAGS_op_library_check);
   *paths = absl::GetFlag(FLAGS_op_library).paths;
   return OkStatus();
 }

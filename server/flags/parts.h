@@ -20,20 +20,24 @@ Status ReadBatchingFlags(scheduling::WorkerPool::Options* workers, bool num_work
                          inference::BatchingOptions* batching, std::vector<std::string>* warnings);
 Status ReadEngineFlags(engine::Options* options);
 Status ReadGrpcFlags(rpc::GrpcServer::Options* options);
-void ReadLoadCheckFlags(bool* load_check, std::string* directory);
-Status ReadModelFlags(models::ModelManager::Options* options);
+Status ReadLoadCheckFlags(LoadCheckOptions* options);
+// `log_directory`: --request_log_directory.
+Status ReadModelFlags(const std::string& log_directory, models::ModelManager::Options* options);
 Status ReadMonitoringFlags(std::string* metrics_path);  // empty: no page for Prometheus
 Status ReadOperationFlags(LogFormat* log_format, std::chrono::milliseconds* drain,
                           std::chrono::milliseconds* drain_timeout);
 Status ReadRequestFlags(scheduling::WorkerPool::Options* workers, bool* num_workers_given,
                         TensorEncoding* encoding, inference::CallOptions* calls);
 Status ReadOffloadFlags(std::optional<rpc::Offload::Options>* options);  // nullopt: no offload
-Status ReadRequestLogFlags(request_log::RequestLogs::Options* options);
+// `places`: of the logs that a reload over the network may turn on.
+Status ReadRequestLogFlags(request_log::RequestLogs::Options* options,
+                           request_log::LogPlaces* places);
 // For tensorflow_model_server's flags that have no effect here; a line each that was set.
 Status ReadServingFlags(std::vector<std::string>* warnings);
 // After ReadEngineFlags: what the file sets counts where a flag does not.
 Status ReadSessionFlags(engine::Options* options);
-Status ReadOpLibraryFlags(std::vector<std::string>* paths);
+// `check`: LoadCheckOptions has it.
+Status ReadOpLibraryFlags(std::vector<std::string>* paths, std::string* check);
 // nullopt: no HTTP.
 Status ReadRestFlags(std::optional<http::HttpServer::Options>* options,
                      http::ModelApiOptions* model_api);

@@ -1,12 +1,17 @@
 #include <cstdint>
 
 #include "server/base/available_cores.h"
+#include "server/base/available_memory.h"
 #include "server/flags/parts.h"
 #include "server/flags/range.h"
 
 ABSL_FLAG(int32_t, num_workers, 0, "requests that run at the same time; 0: one per core");
 ABSL_FLAG(int32_t, max_queued_requests, 1000,
           "requests that may wait for a worker; one more is answered RESOURCE_EXHAUSTED");
+ABSL_FLAG(int64_t, max_run_bytes, 0,
+          "memory that all runs in flight may take together, as learned from earlier ones; a "
+          "request beyond it runs in pieces or is answered RESOURCE_EXHAUSTED; 0: half of what the "
+          "machine, the control group or the address space has");
 ABSL_FLAG(bool, enable_serialization_as_tensor_content, false,
           "answer with tensor_content in place of typed fields");
 ABSL_FLAG(bool, enable_signature_method_name_check, false,
@@ -24,7 +29,11 @@ Status ReadRequestFlags(scheduling::WorkerPool::Options* workers, bool* num_work
                   ? TensorEncoding::kTensorContent
                   : TensorEncoding::kTypedFields;
   calls->check_method_names = absl::GetFlag(FLAGS_enable_signature_method_name_check);
-  return CheckRanges({{FLAGS_num_workers, 0}, {FLAGS_max_queued_requests, 1}});
+  const int64_t max_run_bytes = absl::GetFlag(FLAGS_max_run_bytes);
+  workers->memory.max_bytes = max_run_bytes > 0 ? max_run_bytes : TotalMemory() / 2;
+  workers->memory.available = [] { return AvailableMemory(); };
+  return CheckRanges(
+      {{FLAGS_num_workers, 0}, {FLAGS_max_queued_requests, 1}, {FLAGS_max_run_bytes, 0}});
 }
 
 }  // namespace colcast::flags

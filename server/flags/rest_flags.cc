@@ -21,6 +21,10 @@ ABSL_FLAG(int32_t, rest_api_timeout_in_ms, 30000,
 ABSL_FLAG(bool, rest_api_enable_cors_support, false,
           "let web pages of any origin use the REST API");
 
+ABSL_FLAG(int64_t, max_rest_bytes, int64_t{2} << 30,
+          "most bytes that the bodies of all REST requests, and the columns read from them, take "
+          "together; a request that finds no room is answered 429");
+
 ABSL_DECLARE_FLAG(std::string, host);
 ABSL_DECLARE_FLAG(int32_t, max_request_bytes);
 
@@ -37,6 +41,7 @@ Status ReadRestFlags(std::optional<http::HttpServer::Options>* options,
     http.host = absl::GetFlag(FLAGS_host);
     http.port = std::max(0, port);
     http.max_body_bytes = absl::GetFlag(FLAGS_max_request_bytes);
+    http.max_memory_bytes = static_cast<size_t>(absl::GetFlag(FLAGS_max_rest_bytes));
     const int threads = absl::GetFlag(FLAGS_rest_api_num_threads);
     http.num_threads = threads > 0 ? threads : AvailableCores();
   }
@@ -45,7 +50,8 @@ Status ReadRestFlags(std::optional<http::HttpServer::Options>* options,
   model_api->cors = absl::GetFlag(FLAGS_rest_api_enable_cors_support);
   return CheckRanges({{FLAGS_rest_api_port, -1, 65535},
                       {FLAGS_rest_api_num_threads, 0},
-                      {FLAGS_rest_api_timeout_in_ms, 0}});
+                      {FLAGS_rest_api_timeout_in_ms, 0},
+                      {FLAGS_max_rest_bytes, 1}});
 }
 
 Status ReadMonitoringFlags(std::string* metrics_path) {

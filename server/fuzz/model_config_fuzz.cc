@@ -22,7 +22,8 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) { return 0; }
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   std::vector<colcast::models::ModelConfig> models;
-  const colcast::Status status = colcast::models::ParseModelConfig(text, "models.config", &models);
+  const colcast::Status status =
+      colcast::models::ParseModelConfig(text, "models.config", {}, &models);
   if (!status.ok()) {
     Check(status.code == colcast::StatusCode::kInvalidArgument && !status.message.empty());
     return 0;

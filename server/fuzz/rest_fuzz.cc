@@ -6,13 +6,14 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "server/http/example_json.h"
 #include "server/http/gzip.h"
-#include "server/http/json_document.h"
 #include "server/http/json_response.h"
 #include "server/http/predict_json.h"
 #include "server/http/rest_path.h"
@@ -63,12 +64,31 @@ std::string_view StringAt(const void* data, int64_t index) {
   return (*static_cast<const std::vector<Bytes>*>(data))[index].view();
 }
 
+struct Collector final : StringVisitor {
+  void Set(int64_t /*index*/, const Bytes& value) override { strings.push_back(value); }
+  void Repeat(int64_t /*begin*/, int64_t /*end*/) override { Fail("all strings are there", ""); }
+  std::vector<Bytes> strings;
+};
+
+struct Elements {
+  std::deque<std::vector<Bytes>> strings;
+  std::deque<std::string> numbers;
+};
+
 // The inputs as if a model had returned them, in the order of their names.
-std::vector<OutputColumn> AsOutputs(const DecodedRequest& request) {
+std::vector<OutputColumn> AsOutputs(const DecodedRequest& request, Elements* elements) {
   std::vector<OutputColumn> outputs;
   for (const Column& column : request) {
-    const void* data = &column.values.strings;
-    if (column.dtype != DT_STRING) data = column.values.tensor_content.data();
+    const void* data = nullptr;
+    if (column.dtype == DT_STRING) {
+      int64_t count = 0;
+      Collector collector;
+      CHECK_THAT(ElementCount(column, &count).ok(), std::string(column.name));
+      CHECK_THAT(VisitStrings(column, count, &collector).ok(), std::string(column.name));
+      data = &elements->strings.emplace_back(std::move(collector.strings));
+    } else {
+      data = elements->numbers.emplace_back(column.values.tensor_content.ToString()).data();
+    }
     outputs.push_back({column.name, column.dtype, column.dims, data, StringAt});
   }
   std::sort(outputs.begin(), outputs.end(),
@@ -86,21 +106,14 @@ void CheckRequest(const DecodedRequest& request) {
   }
 }
 
-// A body that was read, and the columns that point into it.
-struct Parsed {
-  std::string text;
-  rapidjson::Document body;
-  JsonFormat format = JsonFormat::kRows;
-  DecodedRequest request;
-};
-
 Status ReadPredict(const std::string& text, const tensorflow::SignatureDef& signature,
-                   Parsed* parsed) {
-  parsed->text = text;
-  if (Status status = ParseObject(&parsed->text, &parsed->body); !status.ok()) return status;
-  std::string name;
-  if (Status status = ReadSignatureName(parsed->body, &name); !status.ok()) return status;
-  return ReadInputs(parsed->body, signature, &parsed->format, &parsed->request);
+                   PredictJson* parsed) {
+  const auto find = [&](const std::string&, const tensorflow::SignatureDef** found) {
+    *found = &signature;
+    return OkStatus();
+  };
+  const Slice slice = {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+  return parsed->Read({{&slice, 1}}, find);
 }
 
 // The response's JSON as a request: only the outermost name differs.
@@ -112,30 +125,34 @@ std::string AsRequest(const std::string& json, JsonFormat format) {
 }
 
 void RunPredict(const std::string& text, const tensorflow::SignatureDef& signature) {
-  Parsed parsed, again;
+  PredictJson parsed(nullptr), again(nullptr);
+  Elements elements, elements_again;
   const Status status = ReadPredict(text, signature, &parsed);
   if (!status.ok()) return CheckRefusal(status);
-  CheckRequest(parsed.request);
+  CheckRequest(parsed.request());
   // An object without inputs, all of which have defaults, or one of a signature's several inputs,
   // whose name the response leaves out: there is no way back.
-  const size_t columns = parsed.request.column_count();
+  const size_t columns = parsed.request().column_count();
   if (columns != static_cast<size_t>(signature.inputs_size()) && columns < 2) return;
   std::string json, json_again;
-  const Status written = WriteOutputs(AsOutputs(parsed.request), parsed.format, &json);
+  const Status written =
+      WriteOutputs(AsOutputs(parsed.request(), &elements), parsed.format(), &json);
   if (!written.ok()) return CheckRefusal(written);
-  const Status read = ReadPredict(AsRequest(json, parsed.format), signature, &again);
+  const Status read = ReadPredict(AsRequest(json, parsed.format()), signature, &again);
   CHECK_THAT(read.ok(), read.message + " in " + json);
-  CHECK_THAT(WriteOutputs(AsOutputs(again.request), again.format, &json_again).ok(), json);
+  CHECK_THAT(
+      WriteOutputs(AsOutputs(again.request(), &elements_again), again.format(), &json_again).ok(),
+      json);
   CHECK_THAT(json == json_again, json + " became " + json_again);
 }
 
-void RunExamples(std::string text) {
-  rapidjson::Document body;
-  std::string bytes;
-  ExampleInput input;
-  Status status = ParseObject(&text, &body);
-  if (status.ok()) status = ReadExamples(body, 1000, &bytes, &input);
+void RunExamples(const std::string& text) {
+  ExamplesJson parsed(nullptr);
+  const Slice slice = {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+  Status status = parsed.Read({{&slice, 1}}, 1000);
+  if (status.ok()) status = parsed.examples_status();
   if (!status.ok()) return CheckRefusal(status);
+  const ExampleInput& input = parsed.input();
   tensorflow::Example example;
   CHECK_THAT(example.ParseFromString(input.context), "the context");
   for (const Bytes& piece : input.examples) {

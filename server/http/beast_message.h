@@ -7,7 +7,15 @@
 #include <boost/beast.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <utility>
+
+#include "server/base/out_of_memory.h"
+#include "server/base/status.h"
+#include "server/http/message.h"
+#include "server/http/request_memory.h"
+#include "server/http/slice_buffer.h"
 
 namespace colcast::http {
 
@@ -24,9 +32,51 @@ inline std::string HttpTime() {
       text, strftime(text, sizeof(text), "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&now, &parts)));
 }
 
+// A body as it comes: kept, or passed over if nobody wants it or there is no memory for it.
+class IncomingBody {
+ public:
+  // Without it, the body is passed over.
+  void KeepIn(std::unique_ptr<RequestMemory> memory) {
+    memory_ = std::move(memory);
+    bytes_ = SliceBuffer(memory_.get());
+  }
+
+  void Append(const void* data, size_t size) {
+    received_ += size;
+    if (memory_ == nullptr || !refusal_.ok()) return;
+    refusal_ = WithinMemory([&] {
+      try {
+        bytes_.Append(data, size);
+        return OkStatus();
+      } catch (const OverMemoryLimit&) {
+        return memory_->Refusal(&too_large_);
+      }
+    });
+    if (!refusal_.ok()) bytes_.Clear();
+  }
+
+  size_t received() const { return received_; }
+  // Why a body that was to be kept was not; too_large(): and never will be.
+  const Status& refusal() const { return refusal_; }
+  bool too_large() const { return too_large_; }
+
+  void MoveTo(Request* request) {
+    request->has_body = memory_ != nullptr;
+    request->body = std::move(bytes_);
+    request->memory = std::move(memory_);
+  }
+
+ private:
+  std::unique_ptr<RequestMemory> memory_;
+  SliceBuffer bytes_;
+  size_t received_ = 0;
+  Status refusal_;
+  bool too_large_ = false;
+};
+
 // As Beast's string_body, but takes memory for bytes that have come, not for those announced.
 struct Body {
-  using value_type = std::string;
+  using value_type = IncomingBody;
 
   class reader {
    public:
@@ -38,7 +88,7 @@ struct Body {
       error = {};
       size_t size = 0;
       for (const auto buffer : beast::buffers_range_ref(buffers)) {
-        body_.append(static_cast<const char*>(buffer.data()), buffer.size());
+        body_.Append(buffer.data(), buffer.size());
         size += buffer.size();
       }
       return size;

@@ -1,189 +1,188 @@
 #include "server/http/example_json.h"
 
-#include <cmath>
-#include <string>
+#include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "server/base/utf8.h"
+#include "server/http/example_writer.h"
+#include "server/http/json_reader.h"
+#include "server/http/value_reader.h"
 #include "server/wire/describe.h"
-#include "server/wire/name_table.h"
 #include "server/wire/reader.h"
-#include "server/wire/varint.h"
 
 namespace colcast::http {
 namespace {
 
-// tensorflow.Feature's fields, of which each is a list with its values in field 1.
-enum class Kind : uint32_t { kNotSet = 0, kBytes = 1, kFloat = 2, kInt64 = 3 };
-
-void AppendVarint(uint64_t value, std::string* out) {
-  uint8_t buffer[kMaxVarintSize];
-  out->append(reinterpret_cast<const char*>(buffer), WriteVarint(value, buffer) - buffer);
-}
-
-void AppendField(uint32_t number, std::string_view body, std::string* out) {
-  AppendVarint(MakeTag(number, kLengthType), out);
-  AppendVarint(body.size(), out);
-  out->append(body);
-}
-
-// Writes a tensorflow.Feature value by value.
-class FeatureWriter {
+// One tf.Example, or a list of them.
+class ExampleReader : public ValueReader {
  public:
-  void Clear() {
-    kind_ = Kind::kNotSet;
-    values_.clear();
+  // `example_depth`: lists that an Example is in.
+  ExampleReader(RequestMemory* memory, size_t example_depth)
+      : writer_(memory), example_depth_(example_depth) {}
+
+ protected:
+  virtual std::string Here() const = 0;
+  virtual void Keep(const std::string& example) = 0;
+
+  void OnValue(const JsonValue& value) override {
+    if (depth() < example_depth_) return;
+    if (depth() == example_depth_) return BeginExample(value);
+    if (depth() == example_depth_ + 1) {
+      in_list_ = value.kind == JsonValue::Kind::kList;
+      if (in_list_) return;
+    }
+    if (Status status = writer_.Add(value); !status.ok()) {
+      std::string where = Here() + ": feature " + Quoted(writer_.feature());
+      if (in_list_) where += '[' + std::to_string(index_) + ']';
+      return FailAt(where + ": ", value, ' ' + status.message);
+    }
+    if (!in_list_) return writer_.EndFeature();
+    ++index_;
   }
 
-  // The message goes on after the description of the value.
-  Status Add(const rapidjson::Value& value) {
-    const Kind kind = KindOf(value);
-    if (kind == Kind::kNotSet) {
-      return InvalidArgument(
-          "cannot be a value, expected a number, a string or {\"b64\": \"...\"}");
+  void OnKey(std::string_view name) override {
+    if (depth() != example_depth_ + 1) return;
+    index_ = 0;
+    if (Status status = writer_.BeginFeature(name); !status.ok()) {
+      Fail(InvalidArgument(Here(), ": ", status.message));
     }
-    if (kind_ != Kind::kNotSet && kind_ != kind) {
-      return InvalidArgument("is of another kind than the values before it");
-    }
-    kind_ = kind;
-    if (kind == Kind::kFloat) return AddFloat(value.GetDouble());
-    return kind == Kind::kInt64 ? AddInt64(value) : AddBytes(value);
   }
 
-  void AppendTo(std::string* feature) const {
-    if (kind_ == Kind::kNotSet) return;
-    std::string list;
-    if (kind_ != Kind::kBytes) AppendField(1, values_, &list);  // packed
-    AppendField(static_cast<uint32_t>(kind_), kind_ == Kind::kBytes ? values_ : list, feature);
+  void OnEnd(size_t /*count*/) override {
+    if (depth() == example_depth_ + 1) {
+      writer_.EndFeature();
+    } else if (depth() == example_depth_) {
+      Keep(writer_.End());
+    }
   }
 
  private:
-  static Kind KindOf(const rapidjson::Value& value) {
-    if (value.IsBool()) return Kind::kInt64;
-    if (value.IsNumber()) return value.IsDouble() ? Kind::kFloat : Kind::kInt64;
-    return value.IsString() || IsBase64(value) ? Kind::kBytes : Kind::kNotSet;
-  }
-
-  Status AddFloat(double wide) {
-    const float value = static_cast<float>(wide);
-    if (std::isinf(value) && std::isfinite(wide)) {
-      return InvalidArgument("is too large for a float");
+  void BeginExample(const JsonValue& value) {
+    writer_.Begin();
+    if (value.kind == JsonValue::Kind::kObject) return;
+    if (value.kind != JsonValue::Kind::kBase64) {
+      return FailAt(Here() + " is ", value, ", expected an object of features");
     }
-    values_.append(reinterpret_cast<const char*>(&value), sizeof(value));
-    return OkStatus();
-  }
-
-  Status AddInt64(const rapidjson::Value& value) {
-    if (!value.IsBool() && !value.IsInt64()) return InvalidArgument("does not fit an int64");
-    const int64_t number = value.IsBool() ? int64_t{value.GetBool()} : value.GetInt64();
-    AppendVarint(static_cast<uint64_t>(number), &values_);
-    return OkStatus();
-  }
-
-  Status AddBytes(const rapidjson::Value& value) {
-    std::string decoded;
-    if (!value.IsString() && !DecodeBase64(value, &decoded)) {
-      return InvalidArgument("is not base64");
+    // Here it is an object like any other.
+    if (Status status = writer_.BeginFeature("b64"); !status.ok()) return Fail(std::move(status));
+    if (Status status = writer_.Add(JsonString(value.text)); !status.ok()) {
+      return Fail(std::move(status));
     }
-    AppendField(1, value.IsString() ? Text(value) : decoded, &values_);
-    return OkStatus();
+    writer_.EndFeature();
+    Keep(writer_.End());
   }
 
-  Kind kind_ = Kind::kNotSet;
-  std::string values_;  // the body of the packed field, or the records of the bytes
+  ExampleWriter writer_;
+  const size_t example_depth_;
+  bool in_list_ = false;
+  size_t index_ = 0;
 };
 
-Status ReadFeature(const rapidjson::Value& values, FeatureWriter* feature) {
-  if (!values.IsArray()) {
-    const Status status = feature->Add(values);
-    return status.ok() ? status : InvalidArgument(": ", Describe(values), ' ', status.message);
-  }
-  for (rapidjson::SizeType i = 0; i < values.Size(); ++i) {
-    if (Status status = feature->Add(values[i]); !status.ok()) {
-      return InvalidArgument("[", i, "]: ", Describe(values[i]), ' ', status.message);
-    }
-  }
-  return OkStatus();
-}
-
-// Made to write one Example after the other.
-class ExampleReader {
+class ContextReader final : public ExampleReader {
  public:
-  // Appends the Example's bytes.
-  Status Read(const std::string& where, const rapidjson::Value& object, std::string* bytes) {
-    if (!object.IsObject()) {
-      return InvalidArgument(where, " is ", Describe(object), ", expected an object of features");
+  ContextReader(RequestMemory* memory, std::string* context)
+      : ExampleReader(memory, 0), context_(context) {}
+
+ private:
+  std::string Here() const override { return "\"context\""; }
+  void Keep(const std::string& example) override { *context_ = example; }
+
+  std::string* const context_;
+};
+
+class ExamplesReader final : public ExampleReader {
+ public:
+  ExamplesReader(RequestMemory* memory, int64_t max_examples, SliceBuffer* bytes)
+      : ExampleReader(memory, 1), max_examples_(max_examples), bytes_(bytes) {}
+
+  // What is wrong with the list itself; the status is the first Example's that is wrong.
+  Status CheckList() const {
+    if (!is_list_) return status();
+    if (count() == 0) return InvalidArgument("\"examples\" is an empty list");
+    if (count() <= static_cast<size_t>(max_examples_)) return OkStatus();
+    return ResourceExhausted("\"examples\" is a list of ", count(), ", max_request_rows is ",
+                             max_examples_);
+  }
+
+  // Once all has been read.
+  std::vector<Bytes> Examples() const {
+    std::vector<Bytes> examples;
+    examples.reserve(ends_.size());
+    Reader bytes(bytes_->bytes());
+    for (const size_t end : ends_) {
+      const size_t size = end - (bytes_->size() - bytes.left());
+      examples.push_back(bytes.Rest().Sub(0, size));
+      bytes.Skip(size);
     }
-    names_.Clear();
-    features_.clear();
-    for (const auto& member : object.GetObject()) {
-      const std::string_view name = Text(member.name);
-      if (!IsValidUtf8(name)) {
-        return InvalidArgument(where, ": a feature's name is not UTF-8");
-      }
-      if (const size_t known = names_.size(); names_.FindOrAdd(name) < known) {
-        return InvalidArgument(where, ": feature ", Quoted(name), " comes twice");
-      }
-      if (Status status = AddFeature(name, member.value); !status.ok()) {
-        return InvalidArgument(where, ": feature ", Quoted(name), status.message);
-      }
-    }
-    AppendField(1, features_, bytes);
-    return OkStatus();
+    return examples;
   }
 
  private:
-  Status AddFeature(std::string_view name, const rapidjson::Value& values) {
-    writer_.Clear();
-    if (Status status = ReadFeature(values, &writer_); !status.ok()) return status;
-    feature_.clear();
-    writer_.AppendTo(&feature_);
-    entry_.clear();
-    AppendField(1, name, &entry_);
-    AppendField(2, feature_, &entry_);
-    AppendField(1, entry_, &features_);
-    return OkStatus();
+  std::string Here() const override { return "examples[" + std::to_string(ends_.size()) + "]"; }
+
+  void OnValue(const JsonValue& value) override {
+    if (depth() > 0) return ExampleReader::OnValue(value);
+    is_list_ = value.kind == JsonValue::Kind::kList;
+    if (!is_list_) FailAt("\"examples\" is ", value, ", expected a list of objects");
   }
 
-  NameTable names_;
-  FeatureWriter writer_;
-  std::string feature_;   // a tensorflow.Feature
-  std::string entry_;     // of the map from names to features
-  std::string features_;  // a tensorflow.Features
+  void Keep(const std::string& example) override {
+    if (ends_.size() == static_cast<size_t>(max_examples_)) return;  // CheckList refuses them
+    bytes_->Append(example);
+    ends_.push_back(bytes_->size());
+  }
+
+  const int64_t max_examples_;
+  SliceBuffer* const bytes_;
+  bool is_list_ = false;
+  std::vector<size_t> ends_;
+};
+
+// The body's members. Of those that come several times the first one counts.
+class BodyReader final : public MembersReader {
+ public:
+  BodyReader(RequestMemory* memory, int64_t max_examples, SliceBuffer* bytes, std::string* context)
+      : examples_(memory, max_examples, bytes), context_(memory, context) {}
+
+  const StringReader& signature_name() const { return signature_name_; }
+
+  Status Finish(std::vector<Bytes>* examples) const {
+    if (!examples_given_) return InvalidArgument("Missing 'examples' key");
+    if (Status status = examples_.CheckList(); !status.ok()) return status;
+    if (!context_.status().ok()) return context_.status();
+    if (examples_.status().ok()) *examples = examples_.Examples();
+    return examples_.status();
+  }
+
+ private:
+  ValueReader* ReaderOf(std::string_view name) override {
+    if (name == "signature_name") return First(&name_given_, &signature_name_);
+    if (name == "examples") return First(&examples_given_, &examples_);
+    return name == "context" ? First(&context_given_, &context_) : nullptr;
+  }
+
+  static ValueReader* First(bool* given, ValueReader* reader) {
+    return std::exchange(*given, true) ? nullptr : reader;
+  }
+
+  StringReader signature_name_{"signature_name"};
+  ExamplesReader examples_;
+  ContextReader context_;
+  bool name_given_ = false;
+  bool examples_given_ = false;
+  bool context_given_ = false;
 };
 
 }  // namespace
 
-Status ReadExamples(const rapidjson::Value& body, int64_t max_examples, std::string* bytes,
-                    ExampleInput* input) {
-  const rapidjson::Value* examples = FindMember(body, "examples");
-  if (examples == nullptr) return InvalidArgument("Missing 'examples' key");
-  if (!examples->IsArray()) {
-    return InvalidArgument("\"examples\" is ", Describe(*examples), ", expected a list of objects");
-  }
-  if (examples->Empty()) return InvalidArgument("\"examples\" is an empty list");
-  if (examples->Size() > max_examples) {
-    return ResourceExhausted("\"examples\" is ", Describe(*examples), ", max_request_rows is ",
-                             max_examples);
-  }
-  ExampleReader reader;
-  if (const rapidjson::Value* context = FindMember(body, "context"); context != nullptr) {
-    if (Status status = reader.Read("\"context\"", *context, &input->context); !status.ok()) {
-      return status;
-    }
-  }
-  std::vector<size_t> ends;
-  for (rapidjson::SizeType i = 0; i < examples->Size(); ++i) {
-    const std::string where = "examples[" + std::to_string(i) + "]";
-    if (Status status = reader.Read(where, (*examples)[i], bytes); !status.ok()) return status;
-    ends.push_back(bytes->size());
-  }
-  size_t begin = 0;
-  for (const size_t end : ends) {
-    input->examples.emplace_back(bytes->data() + begin, end - begin);
-    begin = end;
-  }
+Status ExamplesJson::Read(const BodyBytes& body, int64_t max_examples) {
+  BodyReader reader(memory_, max_examples, &bytes_, &input_.context);
+  if (Status status = ReadJson(body, memory_, &reader); !status.ok()) return status;
+  if (!reader.status().ok()) return reader.status();
+  if (!reader.signature_name().status().ok()) return reader.signature_name().status();
+  signature_name_ = reader.signature_name().text();
+  examples_status_ = reader.Finish(&input_.examples);
   return OkStatus();
 }
 

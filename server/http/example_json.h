@@ -6,17 +6,37 @@
 #include <string>
 
 #include "server/base/status.h"
-#include "server/http/json_document.h"
+#include "server/http/body_text.h"
+#include "server/http/request_memory.h"
+#include "server/http/slice_buffer.h"
 #include "server/wire/example_request.h"
 
 namespace colcast::http {
 
-// Fills `input`, which is empty, from "examples" and, if there is one, "context"; the examples are
-// views of `bytes`. A feature is a value or a list of values of one kind: whole numbers, true and
-// false are int64, other numbers float, strings and {"b64": ...} bytes. INVALID_ARGUMENT names the
-// example, the feature and the value; RESOURCE_EXHAUSTED for more than `max_examples`.
-Status ReadExamples(const rapidjson::Value& body, int64_t max_examples, std::string* bytes,
-                    ExampleInput* input);
+// What a body asks for, and the memory that its examples lie in.
+class ExamplesJson {
+ public:
+  // `memory` may be null, and outlives this.
+  explicit ExamplesJson(RequestMemory* memory) : memory_(memory), bytes_(memory) {}
+
+  // Reads "signature_name", "examples" and, if there is one, "context"; `body` may go then. A
+  // feature is a value or a list of values of one kind: whole numbers, true and false are int64,
+  // other numbers float, strings and {"b64": ...} bytes. INVALID_ARGUMENT names the example, the
+  // feature and the value; RESOURCE_EXHAUSTED for more than `max_examples`. Of several errors: the
+  // text's own, then the signature's name's; the examples' are told by examples_status().
+  Status Read(const BodyBytes& body, int64_t max_examples);
+  const Status& examples_status() const { return examples_status_; }
+
+  const std::string& signature_name() const { return signature_name_; }  // empty: the body has none
+  const ExampleInput& input() const { return input_; }
+
+ private:
+  RequestMemory* const memory_;
+  SliceBuffer bytes_;
+  std::string signature_name_;
+  Status examples_status_;
+  ExampleInput input_;
+};
 
 }  // namespace colcast::http
 

@@ -16,15 +16,14 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 struct Parsed {
-  explicit Parsed(const std::string& json, int64_t max_examples = 100) : text(json) {
-    status = ParseObject(&text, &document);
-    if (status.ok()) status = ReadExamples(document, max_examples, &bytes, &input);
+  explicit Parsed(const std::string& text, int64_t max_examples = 100) {
+    const Slice slice = {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+    status = json.Read({{&slice, 1}}, max_examples);
+    if (status.ok()) status = json.examples_status();
   }
 
-  std::string text;
-  rapidjson::Document document;
-  std::string bytes;
-  ExampleInput input;
+  ExamplesJson json{nullptr};
+  const ExampleInput& input = json.input();
   Status status;
 };
 
@@ -87,6 +86,29 @@ TEST(ExampleJson, TheContextIsAnExample) {
   EXPECT_EQ(TextOf(parsed.input.context), Feature("int64_list { value: 1 }"));
   EXPECT_EQ(parsed.input.examples.size(), 1u);
   EXPECT_THAT(Parsed(R"({"examples": [{"f": 1}]})").input.context, IsEmpty());
+}
+
+TEST(ExampleJson, AnExampleOfB64AloneIsAnObject) {
+  EXPECT_THAT(TextsOf(R"({"examples": [{"b64": "YQ=="}]})"),
+              ElementsAre("features { feature { key: \"b64\" value { bytes_list { value: "
+                          "\"YQ==\" } } } } "));
+}
+
+TEST(ExampleJson, TheListIsJudgedFirstAndThenTheContext) {
+  const struct {
+    const char* json;
+    const char* error;
+  } kCases[] = {
+      {R"({"examples": [1], "context": 2})",
+       "\"context\" is the number 2, expected an object of features"},
+      {R"({"examples": [[1], {"f": null}]})",
+       "examples[0] is a list of 1, expected an object of features"},
+      {R"({"context": 2, "examples": []})", "\"examples\" is an empty list"},
+      {R"({"examples": [{"f": {"g": 1, "h": [2]}}]})",
+       "examples[0]: feature \"f\": an object of 2 cannot be a value, expected a number, a string "
+       "or {\"b64\": \"...\"}"},
+  };
+  for (const auto& [json, error] : kCases) EXPECT_EQ(Parsed(json).status.message, error);
 }
 
 TEST(ExampleJson, ErrorsNameExampleFeatureAndValue) {

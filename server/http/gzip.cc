@@ -1,7 +1,5 @@
 #include "server/http/gzip.h"
 
-#include <zlib.h>
-
 #include <algorithm>
 #include <new>
 
@@ -9,7 +7,7 @@ namespace colcast::http {
 namespace {
 
 constexpr int kGzip = 16;  // added to the window's bits: gzip's header and trailer, not zlib's
-constexpr size_t kChunk = 64 << 10;
+constexpr size_t kPiece = 64 << 10;
 
 std::string_view Trim(std::string_view text) {
   const size_t begin = text.find_first_not_of(" \t");
@@ -24,32 +22,6 @@ bool HasWeight(std::string_view parameters) {
          parameters.find_first_of("123456789", at) != std::string_view::npos;
 }
 
-class Inflater {
- public:
-  explicit Inflater(std::string_view input) {
-    stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(input.data()));
-    stream_.avail_in = static_cast<uInt>(input.size());
-    if (inflateInit2(&stream_, MAX_WBITS + kGzip) != Z_OK) throw std::bad_alloc();
-  }
-  ~Inflater() { inflateEnd(&stream_); }
-  Inflater(const Inflater&) = delete;
-
-  // The next bytes, written to `out`: zlib's code, and how many they are.
-  int Next(char* out, size_t* size) {
-    stream_.next_out = reinterpret_cast<Bytef*>(out);
-    stream_.avail_out = static_cast<uInt>(*size);
-    const int code = inflate(&stream_, Z_NO_FLUSH);
-    *size -= stream_.avail_out;
-    return code;
-  }
-  bool at_end() const { return stream_.avail_in == 0; }
-  void NextMember() { inflateReset(&stream_); }
-  const char* error() const { return stream_.msg != nullptr ? stream_.msg : "it ends too early"; }
-
- private:
-  z_stream stream_ = {};
-};
-
 }  // namespace
 
 bool AcceptsGzip(std::string_view accept_encoding) {
@@ -63,24 +35,54 @@ bool AcceptsGzip(std::string_view accept_encoding) {
   return false;
 }
 
+Gunzipper::Gunzipper(Span<Slice> compressed, size_t max_bytes)
+    : compressed_(compressed), max_bytes_(max_bytes) {
+  if (inflateInit2(&stream_, MAX_WBITS + kGzip) != Z_OK) throw std::bad_alloc();
+}
+
+Gunzipper::~Gunzipper() { inflateEnd(&stream_); }
+
+void Gunzipper::FeedNextSlice() {
+  while (stream_.avail_in == 0 && next_slice_ < compressed_.size()) {
+    const Slice& slice = compressed_[next_slice_++];
+    stream_.next_in = const_cast<Bytef*>(slice.data);
+    stream_.avail_in = static_cast<uInt>(slice.size);
+  }
+}
+
+Status Gunzipper::Read(char* out, size_t* size) {
+  stream_.next_out = reinterpret_cast<Bytef*>(out);
+  stream_.avail_out = static_cast<uInt>(*size);
+  while (!ended_ && stream_.avail_out > 0) {
+    FeedNextSlice();
+    const int code = inflate(&stream_, Z_NO_FLUSH);
+    if (code == Z_STREAM_END) {
+      FeedNextSlice();
+      ended_ = stream_.avail_in == 0;
+      if (!ended_) inflateReset(&stream_);
+    } else if (code != Z_OK) {
+      return InvalidArgument("the body is not valid gzip: ",
+                             stream_.msg != nullptr ? stream_.msg : "it ends too early");
+    }
+  }
+  *size -= stream_.avail_out;
+  inflated_ += *size;
+  if (inflated_ <= max_bytes_) return OkStatus();
+  return ResourceExhausted(
+      "the gzip body of ", Bytes(compressed_.data(), compressed_.size()).size(),
+      " bytes inflates to over ", max_bytes_, " bytes, the limit of a request");
+}
+
 Status Gunzip(std::string_view compressed, size_t max_bytes, std::string* text) {
   text->clear();
-  Inflater inflater(compressed);
-  char chunk[kChunk];
+  const Slice slice = {reinterpret_cast<const uint8_t*>(compressed.data()), compressed.size()};
+  Gunzipper inflated({&slice, 1}, max_bytes);
+  char piece[kPiece];
   for (;;) {
-    size_t size = sizeof(chunk);
-    const int code = inflater.Next(chunk, &size);
-    if (size > max_bytes - text->size()) {
-      return ResourceExhausted("the gzip body of ", compressed.size(), " bytes inflates to over ",
-                               max_bytes, " bytes, the limit of a request");
-    }
-    text->append(chunk, size);
-    if (code == Z_STREAM_END) {
-      if (inflater.at_end()) return OkStatus();
-      inflater.NextMember();
-    } else if (code != Z_OK) {
-      return InvalidArgument("the body is not valid gzip: ", inflater.error());
-    }
+    size_t size = sizeof(piece);
+    if (Status status = inflated.Read(piece, &size); !status.ok()) return status;
+    if (size == 0) return OkStatus();
+    text->append(piece, size);
   }
 }
 

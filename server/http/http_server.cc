@@ -19,6 +19,7 @@ class Server final : public HttpServer {
       : options_(options),
         router_(std::move(router)),
         connections_(options.max_connections),
+        memory_(options.max_memory_bytes),
         acceptor_(net::make_strand(context_)),
         retry_(acceptor_.get_executor()) {}
 
@@ -112,8 +113,8 @@ class Server final : public HttpServer {
 
   template <typename Stream>
   void Start(Stream stream, std::unique_ptr<Connections::Place> place) {
-    const auto session =
-        std::make_shared<Session<Stream>>(std::move(stream), std::move(place), options_, router_);
+    const auto session = std::make_shared<Session<Stream>>(std::move(stream), std::move(place),
+                                                           options_, router_, &memory_);
     // On the session's strand, as all that follows.
     net::post(session->executor(), [session] { session->Start(); });
   }
@@ -133,6 +134,7 @@ class Server final : public HttpServer {
   const Options options_;
   const Router router_;
   Connections connections_;
+  MemoryLimit memory_;
   net::io_context context_;
   // Requests that are being answered elsewhere are work that the context knows nothing of.
   const net::executor_work_guard<net::io_context::executor_type> work_ =

@@ -71,7 +71,8 @@ class HttpServerTest : public testing::Test {
     });
     router.AddTree("/echo", [](std::shared_ptr<Exchange> exchange) {
       Response response;
-      response.body = exchange->request().method + ' ' + exchange->request().body;
+      response.body =
+          exchange->request().method + ' ' + exchange->request().body.bytes().ToString();
       exchange->Answer(std::move(response));
     });
     router.AddTree("/wait", [this](std::shared_ptr<Exchange> exchange) {
@@ -156,6 +157,45 @@ TEST_F(HttpServerTest, WhatIsNoHttpIsRefused) {
     const std::string answer = Ask(bad);
     EXPECT_NE(answer.find("400 Bad Request"), std::string::npos) << bad << answer;
     EXPECT_NE(answer.find("{ \"error\": \"malformed HTTP: "), std::string::npos) << answer;
+  }
+}
+
+TEST_F(HttpServerTest, ABodyThatFindsNoMemoryIsPassedOverAndTheConnectionGoesOn) {
+  HttpServer::Options options;
+  options.max_memory_bytes = 10'000;
+  Start(options);
+  const auto post = [](size_t size) {
+    return "POST /echo HTTP/1.1\r\nContent-Length: " + std::to_string(size) + "\r\n\r\n" +
+           std::string(size, 'x');
+  };
+  Client client(*server_);
+  client.Send(post(20'000));
+  const std::string alone = client.ReadUntil("}");
+  EXPECT_NE(alone.find("413 "), std::string::npos) << alone;
+  EXPECT_NE(alone.find("10000 bytes"), std::string::npos) << alone;
+  Client holder(*server_);
+  holder.Send("POST /wait HTTP/1.1\r\nContent-Length: 6000\r\n\r\n" + std::string(6000, 'x'));
+  const std::shared_ptr<Exchange> waiting = waiting_.get_future().get();
+  client.Send(post(6000));
+  const std::string beside = client.ReadUntil("}");
+  EXPECT_NE(beside.find("429 "), std::string::npos) << beside;
+  EXPECT_NE(beside.find("try again later"), std::string::npos) << beside;
+  waiting->Answer({});
+  EXPECT_NE(holder.ReadUntil("\r\n\r\n").find("200 OK"), std::string::npos);
+  client.Send(post(6000));
+  EXPECT_NE(client.ReadUntil(std::string(6000, 'x')).find("200 OK"), std::string::npos);
+}
+
+TEST_F(HttpServerTest, ABodyThatNobodyWantsIsPassedOver) {
+  HttpServer::Options options;
+  options.max_memory_bytes = 1;
+  Start(options);
+  Client client(*server_);
+  for (const char* target : {"/long", "/nowhere"}) {
+    client.Send("POST " + std::string(target) + " HTTP/1.1\r\nContent-Length: 20000\r\n\r\n" +
+                std::string(20'000, 'x'));
+    const std::string answer = client.ReadUntil("}");
+    EXPECT_NE(answer.find(" 40"), std::string::npos) << answer;
   }
 }
 

@@ -1,9 +1,11 @@
+#include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "server/base/out_of_memory.h"
+#include "server/base/thread_priority.h"
 #include "server/http/example_json.h"
-#include "server/http/gzip.h"
 #include "server/http/json_response.h"
 #include "server/http/model_api.h"
 #include "server/http/predict_json.h"
@@ -11,6 +13,7 @@
 #include "server/inference/classify.h"
 #include "server/inference/predict_run.h"
 #include "server/inference/regress.h"
+#include "server/inference/run_gate.h"
 #include "server/inference/signature.h"
 #include "server/predict_record.h"
 #include "server/scheduling/worker_pool.h"
@@ -42,42 +45,69 @@ std::string Serialized(const PredictResponse& response) {
   return bytes;
 }
 
+// More of a body, once inflated, would keep a worker for longer than most models do.
+constexpr size_t kMostForWorkers = 512 << 10;
+
+// How fast bodies are read, roughly, to have the shorter ones read first.
+constexpr size_t kBytesPerMicrosecond = 50;
+
 // Owns itself: gone once it has answered.
 //
-// What a body asks for is known when a worker has parsed it. A request to Predict that may run with
-// others and finds some waiting then waits once more, in the place it had.
+// What a body asks for is known when it has been read, by a worker if it is short, otherwise by a
+// parser. A request to Predict that may run with others and finds some waiting then waits once
+// more, in the place it had; and so does one that a parser has read.
 class InferenceCall final : public scheduling::Job, public inference::PredictMember {
  public:
-  InferenceCall(const Backend& backend, const ModelApiOptions& options, RestCall call,
-                std::shared_ptr<Exchange> exchange)
-      : backend_(backend),
-        options_(options),
+  InferenceCall(ModelApi* api, RestCall call, std::shared_ptr<Exchange> exchange)
+      : api_(*api),
+        backend_(api->backend),
         call_(std::move(call)),
         exchange_(std::move(exchange)),
-        received_(Clock::now()) {
+        received_(Clock::now()),
+        memory_(std::move(exchange_->request().memory)),
+        body_(std::move(exchange_->request().body)),
+        predict_(memory_.get()),
+        examples_(memory_.get()) {
     record_.api = ApiName(call_.method);
     record_.entrypoint = "REST";
-    record_.request_bytes = exchange_->request().body.size();
+    record_.request_bytes = body_.size();
   }
 
+  void Start() {
+    if (!exchange_->request().has_body) return AnswerWithoutBody();
+    if (body_.size() > kMostForWorkers) return GiveToParsers();
+    backend_.workers->Submit(this);
+  }
+
+  // Of waiting: how long a parser takes, which gives way to others, does not count.
   Clock::time_point deadline() const override {
-    return options_.timeout.count() > 0 ? received_ + options_.timeout : Clock::time_point::max();
+    const auto timeout = api_.options.timeout;
+    return timeout.count() > 0 ? received_ + parsing_ + timeout : Clock::time_point::max();
   }
   bool cancelled() const override { return exchange_->cancelled(); }
+  uint64_t client() const override { return exchange_->client(); }
 
   void Describe(scheduling::JobProfile* profile) override {
-    if (parsed_) inference::DescribePredict(request_, *servable_, profile);
+    if (stage_ == Stage::kRead)
+      return inference::DescribePredict(predict_.request(), *servable_, profile);
+    if (stage_ == Stage::kForParsers) {
+      profile->cost = std::chrono::microseconds(body_.size() / kBytesPerMicrosecond);
+    }
   }
 
   void Run(Clock::duration waited, std::vector<scheduling::Taken>* companions) override {
-    if (!parsed_) {
+    const bool by_parser = stage_ == Stage::kForParsers;
+    if (stage_ != Stage::kRead) {
       record_.queue_wait = waited;
-      const Status status = WithinMemory([this] { return Parse(); });
-      if (!status.ok()) return Answer(status, "");
-      parsed_ = true;
-      if (call_.method != RestMethod::kPredict) return InferExamples();
-      if (backend_.workers->SubmitAgain(this, waited)) return;
+      const Clock::time_point start = Clock::now();
+      if (!Parse(by_parser)) return;
+      if (by_parser) parsing_ = Clock::now() - start;
+      if (by_parser) return backend_.workers->Submit(this);
+      if (call_.method == RestMethod::kPredict && backend_.workers->SubmitAgain(this, waited)) {
+        return;
+      }
     }
+    if (call_.method != RestMethod::kPredict) return InferExamples(waited);
     inference::RunPredict(this, waited, *companions, backend_.workers);
   }
 
@@ -86,7 +116,7 @@ class InferenceCall final : public scheduling::Job, public inference::PredictMem
   // PredictMember
   scheduling::Job* job() override { return this; }
   Status Read() override { return OkStatus(); }
-  const DecodedRequest& request() const override { return request_; }
+  const DecodedRequest& request() const override { return predict_.request(); }
   const inference::Servable& servable() const override { return *servable_; }
   void Finish(const Status& status, const engine::Outputs* outputs,
               const inference::PredictStats& stats) override {
@@ -95,9 +125,9 @@ class InferenceCall final : public scheduling::Job, public inference::PredictMem
     record_.expansion = outputs->expansion();
     std::string json;
     const Status written =
-        WithinMemory([&] { return WriteOutputs(outputs->columns(), format_, &json); });
+        WithinMemory([&] { return WriteOutputs(outputs->columns(), predict_.format(), &json); });
     if (written.ok() && log_ != nullptr) {
-      Log(ToPredictRequest(request_),
+      Log(ToPredictRequest(predict_.request()),
           Serialized({servable_->name(), record_.signature_name, servable_->version(),
                       outputs->columns(), backend_.encoding}));
     }
@@ -105,46 +135,93 @@ class InferenceCall final : public scheduling::Job, public inference::PredictMem
   }
 
  private:
-  Status Parse() {
-    Request& request = exchange_->request();
-    text_ = std::move(request.body);
-    if (request.gzip) {
-      const std::string compressed = std::move(text_);
-      if (Status status = Gunzip(compressed, options_.max_body_bytes, &text_); !status.ok()) {
-        too_large_ = status.code == StatusCode::kResourceExhausted;
-        return status;
+  enum class Stage { kForWorkers, kForParsers, kRead };
+
+  void GiveToParsers() {
+    stage_ = Stage::kForParsers;
+    api_.parsers.Submit(this);
+  }
+
+  // The model was not served when the request came.
+  void AnswerWithoutBody() {
+    const Status status = backend_.models->Find(call_.model, &servable_);
+    Answer(status.ok() ? Unavailable("the model was not served yet when the request came; send it ",
+                                     "again")
+                       : status,
+           "");
+  }
+
+  // Reads the body and lets it go. False if the call is not this thread's any more.
+  bool Parse(bool by_parser) {
+    if (by_parser) LowerPriorityOnce();
+    BodyBytes body{body_.slices(), exchange_->request().gzip, api_.options.max_body_bytes};
+    const bool may_be_long = body.gzip && !by_parser && body.max_bytes > kMostForWorkers;
+    if (may_be_long) body.max_bytes = kMostForWorkers;
+    const Status status = WithinMemory([&] {
+      try {
+        return ReadBody(body);
+      } catch (const OverMemoryLimit&) {
+        return memory_->Refusal(&too_large_);
       }
+    });
+    if (inflates_too_far_ && may_be_long) {
+      GiveToParsers();
+      return false;
     }
-    if (Status status = ParseObject(&text_, &body_); !status.ok()) return status;
-    std::string& signature_name = call_.model.signature_name;
-    if (Status status = ReadSignatureName(body_, &signature_name); !status.ok()) return status;
+    if (!status.ok()) {
+      Answer(status, "");
+      return false;
+    }
+    body_.Clear();
+    stage_ = Stage::kRead;
+    return true;
+  }
+
+  static void LowerPriorityOnce() {
+    thread_local const bool lowered = [] {
+      LowerThisThreadsPriority();
+      return true;
+    }();
+    static_cast<void>(lowered);
+  }
+
+  Status ReadBody(const BodyBytes& body) {
+    inflates_too_far_ = false;
     if (Status status = backend_.models->Find(call_.model, &servable_); !status.ok()) {
       return status;
     }
     record_.model_name = servable_->name();
-    record_.signature_name = servable_->SignatureLabel(signature_name);
+    const bool predict = call_.method == RestMethod::kPredict;
+    Status status =
+        predict ? predict_.Read(body,
+                                [this](const std::string& name, const auto** signature) {
+                                  return inference::FindSignature(
+                                      *servable_, inference::SignatureNameOf(name), signature);
+                                })
+                : examples_.Read(body, backend_.calls.max_request_rows);
+    inflates_too_far_ = body.gzip && status.code == StatusCode::kResourceExhausted;
+    // Trying again, as 429 would have it, does not make a body smaller.
+    too_large_ = inflates_too_far_;
+    call_.model.signature_name = predict ? predict_.signature_name() : examples_.signature_name();
+    record_.signature_name = servable_->SignatureLabel(call_.model.signature_name);
+    if (!status.ok()) return status;
     log_ = backend_.request_logs->Sample(record_.model_name);
-    if (call_.method != RestMethod::kPredict) return OkStatus();
-    const tensorflow::SignatureDef* signature = nullptr;
-    if (Status status = inference::FindSignature(
-            *servable_, inference::SignatureNameOf(signature_name), &signature);
-        !status.ok()) {
-      return status;
-    }
-    request_.mutable_model_spec()->name = servable_->name();
-    request_.mutable_model_spec()->signature_name = signature_name;
-    return ReadInputs(body_, *signature, &format_, &request_);
+    predict_.request().mutable_model_spec()->name = servable_->name();
+    predict_.request().mutable_model_spec()->signature_name = call_.model.signature_name;
+    return predict ? status : examples_.examples_status();
   }
 
-  void InferExamples() {
+  void InferExamples(Clock::duration waited) {
+    inference::RunGate gate(backend_.workers);
     std::string json;
     const Status status = WithinMemory([&] {
       return call_.method == RestMethod::kClassify
                  ? InferExamples<ClassificationRequest, ClassificationResponse>(inference::Classify,
-                                                                                body_, &json)
-                 : InferExamples<RegressionRequest, RegressionResponse>(inference::Regress, body_,
+                                                                                &gate, &json)
+                 : InferExamples<RegressionRequest, RegressionResponse>(inference::Regress, &gate,
                                                                         &json);
     });
+    if (gate.must_wait()) return gate.Wait(this, waited);
     Answer(status, std::move(json));
   }
 
@@ -152,18 +229,15 @@ class InferenceCall final : public scheduling::Job, public inference::PredictMem
   Status InferExamples(Status (*infer)(const inference::Servable&, const Request&,
                                        const ExampleInput&, const inference::CallOptions&,
                                        Response*, inference::CallStats*),
-                       const rapidjson::Value& body, std::string* json) {
-    std::string bytes;
-    ExampleInput input;
-    if (Status status = ReadExamples(body, backend_.calls.max_request_rows, &bytes, &input);
-        !status.ok()) {
-      return status;
-    }
+                       inference::RunGate* gate, std::string* json) {
+    const ExampleInput& input = examples_.input();
     Request request;
     request.mutable_model_spec()->set_signature_name(call_.model.signature_name);
     Response response;
     inference::CallStats stats;
-    const Status status = infer(*servable_, request, input, backend_.calls, &response, &stats);
+    inference::CallOptions options = backend_.calls;
+    options.gate = gate;
+    const Status status = infer(*servable_, request, input, options, &response, &stats);
     record_.runtime = stats.runtime;
     record_.expansion = stats.expansion;
     if (!status.ok()) return status;
@@ -187,7 +261,6 @@ class InferenceCall final : public scheduling::Job, public inference::PredictMem
     Response response;
     response.body = std::move(json);
     if (!status.ok()) {
-      // Trying again, as 429 would have it, does not make a body smaller.
       response = too_large_ ? ErrorResponse(413, status.message) : ErrorResponse(status);
     }
     record_.code = status.code;
@@ -198,28 +271,28 @@ class InferenceCall final : public scheduling::Job, public inference::PredictMem
     delete this;
   }
 
+  ModelApi& api_;
   const Backend& backend_;
-  const ModelApiOptions options_;
   RestCall call_;
   const std::shared_ptr<Exchange> exchange_;
   const Clock::time_point received_;
+  Clock::duration parsing_{};
   std::shared_ptr<const inference::Servable> servable_;  // the record's names are its
   metrics::RequestRecord record_;
   std::shared_ptr<request_log::RequestLogs::Model> log_;  // null: this one is not logged
+  Stage stage_ = Stage::kForWorkers;
+  bool inflates_too_far_ = false;
   bool too_large_ = false;
-  bool parsed_ = false;
-  std::string text_;  // of the body; what follows points into it
-  rapidjson::Document body_;
-  DecodedRequest request_;
-  JsonFormat format_ = JsonFormat::kRows;
+  const std::unique_ptr<RequestMemory> memory_;  // what follows counts in it
+  SliceBuffer body_;
+  PredictJson predict_;
+  ExamplesJson examples_;
 };
 
 }  // namespace
 
-void RunInference(const Backend& backend, const ModelApiOptions& options, RestCall call,
-                  std::shared_ptr<Exchange> exchange) {
-  backend.workers->Submit(
-      new InferenceCall(backend, options, std::move(call), std::move(exchange)));
+void RunInference(ModelApi* api, RestCall call, std::shared_ptr<Exchange> exchange) {
+  (new InferenceCall(api, std::move(call), std::move(exchange)))->Start();
 }
 
 }  // namespace colcast::http

@@ -5,86 +5,133 @@
 #include <type_traits>
 #include <utility>
 
-#include "server/http/json_document.h"
 #include "server/wire/describe.h"
+#include "server/wire/reader.h"
+#include "server/wire/varint.h"
 
 namespace colcast::http {
 namespace {
 
 constexpr size_t kMaxRank = 254;  // TensorFlow's
 
-// Whatever the value, the lengths of its first list, of that one's first list and so on.
-std::vector<int64_t> ShapeOf(const rapidjson::Value& value) {
-  std::vector<int64_t> shape;
-  for (const rapidjson::Value* list = &value; list->IsArray() && shape.size() <= kMaxRank;
-       list = &(*list)[0]) {
-    shape.push_back(list->Size());
-    if (list->Empty()) break;
-  }
-  return shape;
-}
+using Kind = JsonValue::Kind;
 
 template <typename Integer>
-bool ToInteger(const rapidjson::Value& value, Integer* integer) {
-  if constexpr (std::is_unsigned_v<Integer>) {
-    if (!value.IsUint64() || value.GetUint64() > std::numeric_limits<Integer>::max()) return false;
-    *integer = static_cast<Integer>(value.GetUint64());
-  } else {
-    if (!value.IsInt64() || value.GetInt64() > std::numeric_limits<Integer>::max() ||
-        value.GetInt64() < std::numeric_limits<Integer>::min()) {
-      return false;
-    }
-    *integer = static_cast<Integer>(value.GetInt64());
+bool ToInteger(const JsonValue& value, Integer* integer) {
+  using Limits = std::numeric_limits<Integer>;
+  if (value.kind == Kind::kUint64) {
+    if (!std::is_same_v<Integer, uint64_t>) return false;
+    *integer = static_cast<Integer>(value.large);
+    return true;
   }
+  if (value.kind != Kind::kInt64) return false;
+  if constexpr (std::is_unsigned_v<Integer>) {
+    if (value.whole < 0 || static_cast<uint64_t>(value.whole) > Limits::max()) return false;
+  } else {
+    if (value.whole < Limits::min() || value.whole > Limits::max()) return false;
+  }
+  *integer = static_cast<Integer>(value.whole);
   return true;
 }
 
 }  // namespace
 
-Status JsonColumn::Append(const rapidjson::Value& value) {
-  if (!has_shape_) {
-    shape_ = ShapeOf(value);
-    if (shape_.size() > kMaxRank) {
-      return InvalidArgument("input ", Place(), ": lists nested deeper than ", kMaxRank);
-    }
-    has_shape_ = true;
+void JsonColumn::Value(const JsonValue& value) {
+  const size_t level = depth_;
+  if (value.IsContainer()) ++depth_;
+  if (failed_) return;
+  if (!has_shape_) Shape(value);
+  if (failed_) return;
+  const bool list = value.kind == Kind::kList;
+  bool filled = false;
+  if (level < shape_.size()) {
+    if (list) return place_.push_back(0);
+    MismatchLength(value, level);
+  } else {
+    filled = list ? Mismatch(value, "") : Fill(value);
   }
-  place_.clear();
-  return Fill(value, 0);
+  if (filled) return NextPlace();
+  failed_ = true;
+  culprit_.depth = level;
+  culprit_.open = value.IsContainer();
 }
 
-void JsonColumn::MoveTo(int64_t rows, Column* column) {
+void JsonColumn::End(size_t count) {
+  --depth_;
+  if (failed_) return EndAfterError(count);
+  has_shape_ = true;
+  int64_t& length = shape_[depth_];
+  if (length == kOpen) length = static_cast<int64_t>(count);
+  place_.pop_back();
+  if (length == static_cast<int64_t>(count)) return NextPlace();
+  JsonValue list;
+  list.kind = Kind::kList;
+  list.count = count;
+  MismatchedList(list);
+}
+
+void JsonColumn::EndAfterError(size_t count) {
+  JsonValue ended;
+  ended.kind = culprit_.kind;
+  ended.count = count;
+  if (culprit_.open && depth_ == culprit_.depth) {
+    culprit_.open = false;
+    culprit_.description = Describe(ended);
+  } else if (depth_ < culprit_.depth) {
+    culprit_.depth = depth_;
+    place_.resize(depth_);
+    ended.kind = Kind::kList;
+    int64_t& length = shape_[depth_];
+    if (length == kOpen) length = static_cast<int64_t>(count);
+    if (length != static_cast<int64_t>(count)) MismatchedList(ended);
+  }
+}
+
+Status JsonColumn::Finish() {
+  if (!failed_) return OkStatus();
+  if (!culprit_.status.ok()) return culprit_.status;
+  if (culprit_.expected.empty()) {
+    culprit_.expected = "a value, as the lists before are of shape " + ShapeName(shape_);
+  }
+  return InvalidArgument("input ", culprit_.where, " (", DataTypeName(dtype_),
+                         "): ", culprit_.description, ", expected ", culprit_.expected);
+}
+
+void JsonColumn::MoveTo(int64_t rows, SliceBuffer* content, Column* column) {
+  *content = std::move(content_);
   column->dtype = dtype_;
   if (rows >= 0) column->dims.push_back(rows);
   column->dims.insert(column->dims.end(), shape_.begin(), shape_.end());
-  column->values.tensor_content = request_->Keep(std::move(content_));
-  column->values.strings.reserve(strings_.size());
-  for (const std::string_view value : strings_) column->values.AddString(value);
+  if (dtype_ != DT_STRING) {
+    column->values.tensor_content = content->bytes();
+  } else if (strings_ > 0) {
+    column->values.messages.push_back(content->bytes());
+    column->values.count = strings_;
+  }
 }
 
-Status JsonColumn::Fill(const rapidjson::Value& value, size_t level) {
-  if (level < shape_.size()) return FillList(value, level);
-  if (value.IsArray()) {
-    return Mismatch(value, "a value, as the lists before are of shape " + ShapeName(shape_));
+// The first value's: the lengths of its first list, of that one's first list and so on.
+void JsonColumn::Shape(const JsonValue& value) {
+  if (value.kind != Kind::kList) {
+    has_shape_ = true;
+  } else if (shape_.size() == kMaxRank) {
+    place_.clear();
+    culprit_.status = InvalidArgument("input ", Place(), ": lists nested deeper than ", kMaxRank);
+    culprit_.depth = 0;
+    failed_ = true;
+  } else {
+    shape_.push_back(kOpen);
   }
-  return FillScalar(value);
 }
 
-Status JsonColumn::FillList(const rapidjson::Value& list, size_t level) {
-  if (!list.IsArray() || list.Size() != shape_[level]) {
-    return Mismatch(list,
-                    "a list of " + std::to_string(shape_[level]) + ", as the first one there is");
-  }
-  place_.push_back(0);
-  for (const rapidjson::Value& element : list.GetArray()) {
-    if (Status status = Fill(element, level + 1); !status.ok()) return status;
-    ++place_.back();
-  }
-  place_.pop_back();
-  return OkStatus();
+void JsonColumn::MismatchedList(const JsonValue& list) {
+  failed_ = true;
+  culprit_ = {};
+  culprit_.depth = depth_;
+  MismatchLength(list, depth_);
 }
 
-Status JsonColumn::FillScalar(const rapidjson::Value& value) {
+bool JsonColumn::Fill(const JsonValue& value) {
   switch (dtype_) {
     case DT_FLOAT:
       return FillFloat<float>(value);
@@ -105,31 +152,31 @@ Status JsonColumn::FillScalar(const rapidjson::Value& value) {
     case DT_UINT64:
       return FillInteger<uint64_t>(value);
     case DT_BOOL:
-      return value.IsBool() ? Store(value.GetBool()) : Mismatch(value, "true or false");
+      return value.kind == Kind::kBool ? Store(value.truth) : Mismatch(value, "true or false");
     case DT_STRING:
       return FillString(value);
     default:
-      return Error(StatusCode::kUnimplemented, "input ", Place(), ": ", DataTypeName(dtype_),
-                   " has no form in JSON; send it over gRPC");
+      culprit_.status = Error(StatusCode::kUnimplemented, "input ", Place(), ": ",
+                              DataTypeName(dtype_), " has no form in JSON; send it over gRPC");
+      return false;
   }
 }
 
 template <typename Float>
-Status JsonColumn::FillFloat(const rapidjson::Value& value) {
-  if (!value.IsNumber()) return Mismatch(value, "a number");
+bool JsonColumn::FillFloat(const JsonValue& value) {
   // Integers are rounded once: 2^53 + 1 to a double first would be twice for a float.
-  if (value.IsInt64()) return Store(static_cast<Float>(value.GetInt64()));
-  if (value.IsUint64()) return Store(static_cast<Float>(value.GetUint64()));
-  const double wide = value.GetDouble();
-  const Float element = static_cast<Float>(wide);
-  if (std::isinf(element) && std::isfinite(wide)) {
+  if (value.kind == Kind::kInt64) return Store(static_cast<Float>(value.whole));
+  if (value.kind == Kind::kUint64) return Store(static_cast<Float>(value.large));
+  if (value.kind != Kind::kDouble) return Mismatch(value, "a number");
+  const auto element = static_cast<Float>(value.real);
+  if (std::isinf(element) && std::isfinite(value.real)) {
     return Mismatch(value, "at most 3.4e38 in magnitude");
   }
   return Store(element);
 }
 
 template <typename Integer>
-Status JsonColumn::FillInteger(const rapidjson::Value& value) {
+bool JsonColumn::FillInteger(const JsonValue& value) {
   Integer integer;
   if (ToInteger(value, &integer)) return Store(integer);
   using Limits = std::numeric_limits<Integer>;
@@ -137,30 +184,51 @@ Status JsonColumn::FillInteger(const rapidjson::Value& value) {
                              std::to_string(Limits::max()));
 }
 
-Status JsonColumn::FillString(const rapidjson::Value& value) {
-  if (value.IsString()) {
-    strings_.push_back(Text(value));
-    return OkStatus();
+bool JsonColumn::FillString(const JsonValue& value) {
+  if (value.kind == Kind::kString) {
+    StoreString(value.text);
+    return true;
   }
-  if (!IsBase64(value)) return Mismatch(value, "a string or {\"b64\": \"...\"}");
+  if (value.kind != Kind::kBase64) return Mismatch(value, "a string or {\"b64\": \"...\"}");
   std::string bytes;
   if (!DecodeBase64(value, &bytes)) {
-    return InvalidArgument("input ", Place(), ": ", Describe(value.MemberBegin()->value),
-                           " is not base64");
+    culprit_.status = InvalidArgument("input ", Place(), ": ", Describe(JsonString(value.text)),
+                                      " is not base64");
+    return false;
   }
-  strings_.push_back(request_->Keep(std::move(bytes)));
-  return OkStatus();
+  StoreString(bytes);
+  return true;
 }
 
 template <typename T>
-Status JsonColumn::Store(T element) {
-  content_.append(reinterpret_cast<const char*>(&element), sizeof(element));
-  return OkStatus();
+bool JsonColumn::Store(T element) {
+  content_.AppendValue(element);
+  return true;
 }
 
-Status JsonColumn::Mismatch(const rapidjson::Value& value, std::string_view expected) const {
-  return InvalidArgument("input ", Place(), " (", DataTypeName(dtype_), "): ", Describe(value),
-                         ", expected ", expected);
+void JsonColumn::StoreString(std::string_view text) {
+  constexpr uint32_t kTag = MakeTag(static_cast<uint32_t>(ValueField::kString), kLengthType);
+  uint8_t header[2 * kMaxVarintSize];
+  uint8_t* const end = WriteVarint(text.size(), WriteVarint(kTag, header));
+  content_.Append(header, end - header);
+  content_.Append(text);
+  ++strings_;
+}
+
+bool JsonColumn::Mismatch(const JsonValue& value, const std::string& expected) {
+  culprit_.where = Place();
+  culprit_.kind = value.kind;
+  culprit_.description = Describe(value);
+  culprit_.expected = expected;
+  return false;
+}
+
+void JsonColumn::MismatchLength(const JsonValue& value, size_t level) {
+  Mismatch(value, "a list of " + std::to_string(shape_[level]) + ", as the first one there is");
+}
+
+void JsonColumn::NextPlace() {
+  if (!place_.empty()) ++place_.back();
 }
 
 std::string JsonColumn::Place() const {

@@ -2,60 +2,87 @@
 #ifndef COLCAST_SERVER_HTTP_JSON_COLUMN_H_
 #define COLCAST_SERVER_HTTP_JSON_COLUMN_H_
 
-#include <rapidjson/document.h>
-
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "server/base/status.h"
+#include "server/http/json_value.h"
+#include "server/http/slice_buffer.h"
 #include "server/wire/predict_request.h"
 
 namespace colcast::http {
 
 // One input of a request. Its values come at once (column format) or one row after the other (row
-// format); all rows have the first one's shape.
+// format), each a scalar, or lists of lists of equal lengths; all rows have the first one's shape.
+// Elements are kept as the engine reads them: numbers as in memory, strings as string_val.
 class JsonColumn {
  public:
-  // `request` holds what the column's strings are made of; it and `name` outlive the column.
-  JsonColumn(std::string_view name, DataType dtype, DecodedRequest* request)
-      : name_(name), dtype_(dtype), request_(request) {}
+  // `name` outlives the column, and `memory` what is moved out of it.
+  JsonColumn(std::string_view name, DataType dtype, RequestMemory* memory)
+      : name_(name), dtype_(dtype), content_(memory) {}
 
   std::string_view name() const { return name_; }
 
-  // Appends the elements of `value`: a scalar, or lists of lists of equal lengths. Its strings stay
-  // where they are. INVALID_ARGUMENT names the input, the place in it, what came and what was
-  // expected. UNIMPLEMENTED for a dtype that TF Serving's JSON does not have.
-  Status Append(const rapidjson::Value& value);
+  // The next value: Begin(), then what it is made of, then Finish(). INVALID_ARGUMENT names the
+  // input, the place in it, what came and what was expected; UNIMPLEMENTED is for a dtype that TF
+  // Serving's JSON does not have. Of several errors it is the one whose culprit begins first. No
+  // value may follow one with an error.
+  void Begin() { place_.clear(); }
+  void Value(const JsonValue& value);
+  void End(size_t count);
+  Status Finish();
 
   // Fills `column`, which is empty: of shape [rows, ...shape of a row...], or of the one value's
-  // shape if `rows` is negative. Uses this column up.
-  void MoveTo(int64_t rows, Column* column);
+  // shape if `rows` is negative. Its elements lie in `content`. Uses this column up.
+  void MoveTo(int64_t rows, SliceBuffer* content, Column* column);
 
  private:
-  Status Fill(const rapidjson::Value& value, size_t level);
-  Status FillList(const rapidjson::Value& list, size_t level);
-  Status FillScalar(const rapidjson::Value& value);
+  static constexpr int64_t kOpen = -1;  // the length of a first list that has not ended
+
+  void Shape(const JsonValue& value);
+  // False with the culprit noted.
+  bool Fill(const JsonValue& value);
   template <typename Float>
-  Status FillFloat(const rapidjson::Value& value);
+  bool FillFloat(const JsonValue& value);
   template <typename Integer>
-  Status FillInteger(const rapidjson::Value& value);
-  Status FillString(const rapidjson::Value& value);
+  bool FillInteger(const JsonValue& value);
+  bool FillString(const JsonValue& value);
   template <typename T>
-  Status Store(T element);
-  Status Mismatch(const rapidjson::Value& value, std::string_view expected) const;
+  bool Store(T element);
+  void StoreString(std::string_view text);
+  bool Mismatch(const JsonValue& value, const std::string& expected);
+  void MismatchLength(const JsonValue& value, size_t level);
+  void MismatchedList(const JsonValue& list);
+  void EndAfterError(size_t count);
+  void NextPlace();
   // "age"[3][1]
   std::string Place() const;
 
   const std::string_view name_;
   const DataType dtype_;
-  DecodedRequest* const request_;
   bool has_shape_ = false;
   std::vector<int64_t> shape_;   // of one value
   std::vector<uint32_t> place_;  // of the element being read
-  std::string content_;          // elements of a fixed size
-  std::vector<std::string_view> strings_;
+  SliceBuffer content_;
+  int64_t strings_ = 0;
+
+  // The first error. How many elements its culprit has, and what shape was expected, may be known
+  // later; and a list around it may turn out to be of the wrong length.
+  struct Culprit {
+    size_t depth = 0;  // lists that it is in and that have not ended
+    bool open = false;
+    std::string where;
+    JsonValue::Kind kind = JsonValue::Kind::kNull;
+    std::string description;
+    std::string expected;  // empty: a value, as the lists before are of that shape
+    Status status;         // unless it is OK, all there is to say
+  };
+  bool failed_ = false;
+  Culprit culprit_;
+  size_t depth_ = 0;
 };
 
 }  // namespace colcast::http

@@ -7,35 +7,46 @@
 #include <string>
 #include <vector>
 
-#include "server/http/json_document.h"
+#include "server/http/json_reader.h"
+#include "server/wire/tensor_values.h"
 
 namespace colcast::http {
 namespace {
 
-// A column "x" read from a list of values, one Append for each.
-class Parsed {
+// A column "x" read from a list of values, one after the other.
+class Parsed final : private ValueReader {
  public:
-  Parsed(DataType dtype, const std::string& values) : text_("{\"v\": [" + values + "]}") {
-    status_ = ParseObject(&text_, &document_);
-    if (status_.ok()) status_ = Read(dtype);
+  Parsed(DataType dtype, const std::string& values) : column_("x", dtype, nullptr) {
+    const std::string text = '[' + values + ']';
+    const Slice slice = {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+    status_ = ReadJson({{&slice, 1}}, nullptr, this);
+    if (status_.ok()) status_ = ValueReader::status();
+    if (status_.ok()) {
+      column_.MoveTo(static_cast<int64_t>(count()), &content_, request_.AddColumn("x"));
+    }
   }
 
   const Status& status() const { return status_; }
   const Column& column() const { return request_.column(0); }
 
  private:
-  Status Read(DataType dtype) {
-    JsonColumn column("x", dtype, &request_);
-    const auto list = FindMember(document_, "v")->GetArray();
-    for (const rapidjson::Value& value : list) {
-      if (Status status = column.Append(value); !status.ok()) return status;
-    }
-    column.MoveTo(list.Size(), request_.AddColumn("x"));
-    return OkStatus();
+  void OnValue(const JsonValue& value) override {
+    if (depth() == 0) return;
+    if (depth() == 1) column_.Begin();
+    column_.Value(value);
+    if (depth() == 1 && !value.IsContainer()) Finish();
+  }
+  void OnEnd(size_t count) override {
+    if (depth() == 0) return;
+    column_.End(count);
+    if (depth() == 1) Finish();
+  }
+  void Finish() {
+    if (Status status = column_.Finish(); !status.ok()) Fail(status);
   }
 
-  std::string text_;
-  rapidjson::Document document_;
+  JsonColumn column_;
+  SliceBuffer content_;
   DecodedRequest request_;
   Status status_;
 };
@@ -76,9 +87,9 @@ TEST(JsonColumn, NumbersBecomeTheDoubleNextToThem) {
   EXPECT_EQ(Elements<double>(DT_DOUBLE, "1.00000000000000011102230246251565404236316680908203124"),
             (std::vector<double>{1}));
   EXPECT_EQ(ErrorOf(DT_DOUBLE, "1, -1e999"),
-            "JSON Parse error: Number too big to be stored in double. at offset: 10");
+            "JSON Parse error: Number too big to be stored in double. at offset: 4");
   EXPECT_EQ(ErrorOf(DT_DOUBLE, std::string(400, '9')),
-            "JSON Parse error: Number too big to be stored in double. at offset: 7");
+            "JSON Parse error: Number too big to be stored in double. at offset: 1");
 }
 
 TEST(JsonColumn, IntegersKeepEveryBitOfTheirRange) {
@@ -107,7 +118,8 @@ TEST(JsonColumn, StringsAreTextOrBase64) {
   const Parsed parsed(DT_STRING, R"("caf\u00e9", {"b64": "AP8="}, {"b64": "AP8"}, "")");
   ASSERT_TRUE(parsed.status().ok());
   std::vector<std::string> strings;
-  for (const Bytes& value : parsed.column().values.strings) strings.push_back(value.ToString());
+  ForEachRecord(parsed.column().values, ValueField::kString,
+                [&](const Bytes& value) { strings.push_back(value.ToString()); });
   EXPECT_EQ(strings, (std::vector<std::string>{"caf\xC3\xA9", std::string("\0\xFF", 2),
                                                std::string("\0\xFF", 2), ""}));
   EXPECT_EQ(ErrorOf(DT_STRING, R"({"b64": "?"})"), "input \"x\": the string \"?\" is not base64");

@@ -2,20 +2,26 @@
 #ifndef COLCAST_SERVER_HTTP_MESSAGE_H_
 #define COLCAST_SERVER_HTTP_MESSAGE_H_
 
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "server/base/status.h"
+#include "server/http/request_memory.h"
+#include "server/http/slice_buffer.h"
 
 namespace colcast::http {
 
 struct Request {
   std::string method;
   std::string target;  // as sent: the path, still percent-encoded, and what follows a '?'
-  std::string body;    // as sent: gzip-compressed if `gzip`
+  std::unique_ptr<RequestMemory> memory;  // what the body counts in; may be null
+  SliceBuffer body;                       // as sent: gzip-compressed if `gzip`
   bool gzip = false;
+  bool has_body = true;  // false: nobody wanted it (Router::WantsBody), and it was passed over
 
   std::string_view path() const { return std::string_view(target).substr(0, target.find('?')); }
 };
@@ -40,6 +46,9 @@ class Exchange {
   virtual ~Exchange() = default;
   // The handler's alone until it answers: it may move parts out of it.
   virtual Request& request() = 0;
+  // Whose it is: the same for all of one host. Over HTTP/1 a client has a connection for each of
+  // the requests that it has in flight. 0: not known.
+  virtual uint64_t client() const { return 0; }
   // Whether the client has hung up.
   virtual bool cancelled() const = 0;
   // Must be called exactly once.

@@ -1,9 +1,11 @@
 #include "server/http/model_api.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "server/base/available_cores.h"
 #include "server/http/model_json.h"
 #include "server/http/rest_path.h"
 
@@ -29,6 +31,7 @@ class CorsExchange final : public Exchange {
   explicit CorsExchange(std::shared_ptr<Exchange> exchange) : exchange_(std::move(exchange)) {}
 
   Request& request() override { return exchange_->request(); }
+  uint64_t client() const override { return exchange_->client(); }
   bool cancelled() const override { return exchange_->cancelled(); }
   void Answer(Response response) override {
     AddCors(&response);
@@ -50,28 +53,52 @@ Status Describe(const Backend& backend, const RestCall& call, std::string* json)
   return status.ok() ? WriteMetadata(*servable, json) : status;
 }
 
-void Serve(const Backend& backend, const ModelApiOptions& options,
-           std::shared_ptr<Exchange> exchange) {
+bool RunsModel(const RestCall& call) {
+  return call.method != RestMethod::kStatus && call.method != RestMethod::kMetadata;
+}
+
+// Only a request for a model that is served has a body to be read.
+bool WantsBody(const Backend& backend, const Request& head) {
+  RestCall call;
+  std::shared_ptr<const inference::Servable> servable;
+  return ParseRestPath(head.method, head.target, &call).ok() && RunsModel(call) &&
+         backend.models->Find(call.model, &servable).ok();
+}
+
+void Serve(ModelApi* api, std::shared_ptr<Exchange> exchange) {
   const Request& request = exchange->request();
   RestCall call;
   Status status = ParseRestPath(request.method, request.target, &call);
-  if (status.ok() && call.method != RestMethod::kStatus && call.method != RestMethod::kMetadata) {
-    return RunInference(backend, options, std::move(call), std::move(exchange));
+  if (status.ok() && RunsModel(call)) {
+    return RunInference(api, std::move(call), std::move(exchange));
   }
   Response response;
-  if (status.ok()) status = Describe(backend, call, &response.body);
+  if (status.ok()) status = Describe(api->backend, call, &response.body);
   if (!status.ok()) response = ErrorResponse(status);
   exchange->Answer(std::move(response));
 }
 
+scheduling::WorkerPool::Options ParserOptions() {
+  scheduling::WorkerPool::Options options;
+  options.num_workers = std::max(1, AvailableCores() / 2);
+  options.thread_name = "rest_parser";
+  return options;
+}
+
 }  // namespace
 
+ModelApi::ModelApi(const Backend& backend, const ModelApiOptions& options)
+    : backend(backend), options(options), parsers(ParserOptions()) {}
+
 void AddModelApi(const Backend& backend, const ModelApiOptions& options, Router* router) {
-  router->AddTree("/v1/", [&backend, options](std::shared_ptr<Exchange> exchange) {
-    if (options.cors) exchange = std::make_shared<CorsExchange>(std::move(exchange));
+  const auto api = std::make_shared<ModelApi>(backend, options);
+  const auto handle = [api](std::shared_ptr<Exchange> exchange) {
+    if (api->options.cors) exchange = std::make_shared<CorsExchange>(std::move(exchange));
     if (exchange->request().method == "OPTIONS") return exchange->Answer(AllowedMethods());
-    Serve(backend, options, std::move(exchange));
-  });
+    Serve(api.get(), std::move(exchange));
+  };
+  router->AddTree("/v1/", handle,
+                  [&backend](const Request& head) { return WantsBody(backend, head); });
 }
 
 }  // namespace colcast::http

@@ -10,6 +10,7 @@
 #include "server/http/message.h"
 #include "server/http/rest_path.h"
 #include "server/http/router.h"
+#include "server/scheduling/worker_pool.h"
 
 namespace colcast::http {
 
@@ -20,15 +21,26 @@ struct ModelApiOptions {
 };
 
 // Answers everything under /v1/. Status and metadata are answered at once, requests to run a model
-// by the workers. `backend` outlives the router.
+// by the workers. The body of a request for a model that nobody serves is not kept. `backend`
+// outlives the router.
 void AddModelApi(const Backend& backend, const ModelApiOptions& options, Router* router);
 
 // Implementation details follow (inference_call.cc).
 
-// Answers `exchange` from a worker: the body is inflated, parsed and answered there, so that large
-// bodies keep no I/O thread busy. `call.method` is one that runs a model.
-void RunInference(const Backend& backend, const ModelApiOptions& options, RestCall call,
-                  std::shared_ptr<Exchange> exchange);
+struct ModelApi {
+  ModelApi(const Backend& backend, const ModelApiOptions& options);
+
+  const Backend& backend;
+  const ModelApiOptions options;
+  // Read what would keep a worker for long, at a lower priority: gRPC's requests do not wait for
+  // it. There are half as many as cores, as reading moves much memory, too.
+  scheduling::WorkerPool parsers;
+};
+
+// Answers `exchange`; `call.method` is one that runs a model. A short body is inflated and parsed
+// by the worker that then runs the model, so that bodies keep no I/O thread busy. `api` outlives
+// it.
+void RunInference(ModelApi* api, RestCall call, std::shared_ptr<Exchange> exchange);
 
 }  // namespace colcast::http
 

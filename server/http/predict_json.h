@@ -2,10 +2,14 @@
 #ifndef COLCAST_SERVER_HTTP_PREDICT_JSON_H_
 #define COLCAST_SERVER_HTTP_PREDICT_JSON_H_
 
+#include <deque>
+#include <functional>
 #include <string>
 
 #include "server/base/status.h"
-#include "server/http/json_document.h"
+#include "server/http/body_text.h"
+#include "server/http/request_memory.h"
+#include "server/http/slice_buffer.h"
 #include "server/wire/predict_request.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 
@@ -17,16 +21,40 @@ enum class JsonFormat {
   kColumns,  // "inputs" and "outputs"
 };
 
-// "signature_name"; empty if the body has none. INVALID_ARGUMENT if it is no string.
-Status ReadSignatureName(const rapidjson::Value& body, std::string* name);
+// What a body asks for, and the memory that its columns lie in.
+class PredictJson {
+ public:
+  // The signature of that name, "" for the default one. It outlives this.
+  using FindSignature =
+      std::function<Status(const std::string& name, const tensorflow::SignatureDef** signature)>;
 
-// Fills the columns of `request`, with the dtypes of the signature, from "instances" or "inputs";
-// they point into `body`. An input that the signature has a default for may be absent; in rows it
-// is absent from all or from none. INVALID_ARGUMENT says where and what: which input, which row,
-// which element. UNIMPLEMENTED for a dtype without a form in JSON, in rows INVALID_ARGUMENT: both
-// as in TF Serving.
-Status ReadInputs(const rapidjson::Value& body, const tensorflow::SignatureDef& signature,
-                  JsonFormat* format, DecodedRequest* request);
+  // `memory` may be null, and outlives this.
+  explicit PredictJson(RequestMemory* memory) : memory_(memory) {}
+
+  // Fills columns, with the dtypes of the signature, from "instances" or "inputs"; `body` may go
+  // then. It is read once, or twice if "signature_name" comes behind them. An input that the
+  // signature has a default for may be absent; in rows it is absent from all or from none.
+  // INVALID_ARGUMENT says where and what: which input, which row, which element. UNIMPLEMENTED for
+  // a dtype without a form in JSON, in rows INVALID_ARGUMENT: both as in TF Serving. Of several
+  // errors: the text's own, then the signature's, then the one whose culprit begins first.
+  Status Read(const BodyBytes& body, const FindSignature& find);
+
+  const std::string& signature_name() const { return signature_name_; }  // empty: the body has none
+  JsonFormat format() const { return format_; }
+  DecodedRequest& request() { return request_; }
+  const DecodedRequest& request() const { return request_; }
+
+ private:
+  // *again: the inputs came before another signature's name.
+  Status ReadAs(const std::string& signature_name, const BodyBytes& body, const FindSignature& find,
+                bool* again);
+
+  RequestMemory* const memory_;
+  std::string signature_name_;
+  JsonFormat format_ = JsonFormat::kRows;
+  DecodedRequest request_;
+  std::deque<SliceBuffer> contents_;  // of its columns
+};
 
 }  // namespace colcast::http
 

@@ -4,9 +4,11 @@
 
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "server/base/json_text.h"
 #include "server/wire/describe.h"
+#include "server/wire/tensor_values.h"
 
 namespace colcast::http {
 namespace {
@@ -29,13 +31,22 @@ SignatureDef OneInput(DataType dtype) {
   return signature;
 }
 
+struct Texts final : StringVisitor {
+  void Set(int64_t /*index*/, const Bytes& value) override { joined += value.ToString() + ';'; }
+  void Repeat(int64_t /*begin*/, int64_t /*end*/) override { FAIL() << "a short list"; }
+  std::string joined;
+};
+
 // name:DTYPE[shape]=elements
 std::string Show(const Column& column) {
   std::string text =
       std::string(column.name) + ':' + DataTypeName(column.dtype) + ShapeName(column.dims) + '=';
   if (column.dtype == DT_STRING) {
-    for (const Bytes& value : column.values.strings) text += value.ToString() + ';';
-    return text;
+    int64_t count = 0;
+    EXPECT_TRUE(ElementCount(column, &count).ok());
+    Texts texts;
+    EXPECT_TRUE(VisitStrings(column, count, &texts).ok());
+    return text + texts.joined;
   }
   const std::string content = column.values.tensor_content.ToString();
   for (size_t at = 0; at < content.size(); at += ElementSize(column.dtype)) {
@@ -54,22 +65,26 @@ std::string Show(const Column& column) {
 }
 
 struct Parsed {
-  Parsed(const std::string& json, const SignatureDef& signature) : text(json) {
-    status = ParseObject(&text, &body);
-    if (status.ok()) status = ReadInputs(body, signature, &format, &request);
+  // The signature is the only one and the default.
+  Parsed(const std::string& text, const SignatureDef& signature) {
+    const auto find = [&](const std::string& name, const SignatureDef** found) {
+      asked_for.push_back(name);
+      *found = &signature;
+      return name.empty() || name == "s" ? OkStatus() : InvalidArgument("no signature ", name);
+    };
+    const Slice slice = {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+    status = json.Read({{&slice, 1}}, find);
   }
 
   std::string ToString() const {
     if (!status.ok()) return status.message;
-    std::string shown = format == JsonFormat::kRows ? "rows" : "columns";
-    for (const Column& column : request) shown += ' ' + Show(column);
+    std::string shown = json.format() == JsonFormat::kRows ? "rows" : "columns";
+    for (const Column& column : json.request()) shown += ' ' + Show(column);
     return shown;
   }
 
-  std::string text;
-  rapidjson::Document body;
-  JsonFormat format = JsonFormat::kRows;
-  DecodedRequest request;
+  PredictJson json{nullptr};
+  std::vector<std::string> asked_for;
   Status status;
 };
 
@@ -160,23 +175,104 @@ TEST(ReadInputs, ADtypeWithoutAFormHasTheCodesOfTfServing) {
   }
 }
 
-TEST(ReadSignatureName, IsAStringOrAbsent) {
-  const struct {
-    const char* json;
-    const char* name;
-    const char* error;
-  } kCases[] = {
-      {"{}", "", ""},
-      {R"({"signature_name": "s"})", "s", ""},
-      {R"({"signature_name": 5})", "", "\"signature_name\" is the number 5, expected a string"},
+TEST(ReadInputs, TheFirstErrorOfTheTextIsTheOneTold) {
+  const Case kCases[] = {
+      // Where a list is of the wrong length, what is in it does not matter.
+      {R"({"inputs": {"score": [[1, 2], ["x"]]}})",
+       "input \"score\"[1] (DT_FLOAT): a list of 1, expected a list of 2, as the first one there "
+       "is"},
+      {R"({"inputs": {"score": [[[1], [2]], [[3], [4, "x"], 5]]}})",
+       "input \"score\"[1] (DT_FLOAT): a list of 3, expected a list of 2, as the first one there "
+       "is"},
+      {R"({"inputs": {"score": [[1, 2], [3, null], [4]]}})",
+       "input \"score\"[1][1] (DT_FLOAT): null, expected a number"},
+      {R"({"inputs": {"score": [1, {"a": [1, {}], "b": 2}, "x"]}})",
+       "input \"score\"[1] (DT_FLOAT): an object of 2, expected a number"},
+      {R"({"inputs": {"score": [1, [2, 3], 4]}})",
+       "input \"score\"[1] (DT_FLOAT): a list of 2, expected a value, as the lists before are of "
+       "shape [3]"},
+      {R"({"inputs": {"score": [[], 1]}})",
+       "input \"score\"[1] (DT_FLOAT): the number 1, expected a list of 0, as the first one there "
+       "is"},
+      // What is no JSON comes before what is no request, and that before what it holds.
+      {R"({"inputs": {"age": "x"}, "instances": [1]})",
+       "both \"instances\" and \"inputs\": expected one of them"},
+      {R"({"inputs": {"age": "x"}, "signature_name": 5})",
+       "\"signature_name\" is the number 5, expected a string"},
+      {R"({"inputs": {"age": "x"}, "signature_name": "no"})", "no signature no"},
+      {R"({"inputs": {"age": "x"},})",
+       "JSON Parse error: Missing a name for object member. at offset: 24"},
+      {R"({"instances": [[1, 2], 3], "more": [4]})",
+       "instances[0] is a list of 2, expected an object with the signature's inputs \"age\", "
+       "\"name\", \"score\""},
   };
-  for (const auto& [json, name, error] : kCases) {
-    std::string text = json, read;
-    rapidjson::Document body;
-    ASSERT_TRUE(ParseObject(&text, &body).ok());
-    EXPECT_EQ(ReadSignatureName(body, &read).message, error);
-    EXPECT_EQ(read, name);
+  for (const auto& [json, expected] : kCases) {
+    EXPECT_EQ(Parsed(json, MakeSignature()).ToString(), expected) << json;
   }
+}
+
+TEST(ReadInputs, OfMembersOfOneNameTheFirstCounts) {
+  EXPECT_EQ(Parsed(R"({"inputs": [1], "inputs": "x"})", OneInput(DT_INT64)).ToString(),
+            "columns x:DT_INT64[1]=1;");
+}
+
+TEST(ReadInputs, AnObjectOfB64AloneIsAValue) {
+  SignatureDef signature = OneInput(DT_STRING);
+  signature.mutable_inputs()->clear();
+  (*signature.mutable_inputs())["b64"].set_dtype(tensorflow::DT_STRING);
+  const Case kCases[] = {
+      {R"({"instances": [{"b64": "YQ=="}]})", "rows b64:DT_STRING[1]=a;"},
+      {R"({"instances": [{"b64": ["YQ=="]}]})", "rows b64:DT_STRING[1,1]=YQ==;"},
+      {R"({"inputs": {"b64": {"b64": "YQ=="}}})", "columns b64:DT_STRING[]=a;"},
+      {R"({"instances": [{"b64": "YQ==", "c": 1}]})",
+       "instances[0]: unknown input \"c\"; the signature's are \"b64\""},
+      {R"({"instances": [{"b64": ["a"]}, {"b64": "YQ=="}]})",
+       "instances[1] is an object of 1, expected an object, as the rows before it are"},
+  };
+  for (const auto& [json, expected] : kCases) {
+    EXPECT_EQ(Parsed(json, signature).ToString(), expected) << json;
+  }
+}
+
+TEST(SignatureName, IsAStringOrAbsent) {
+  EXPECT_EQ(Parsed(R"({"inputs": 1})", OneInput(DT_INT64)).json.signature_name(), "");
+  EXPECT_EQ(
+      Parsed(R"({"signature_name": "s", "inputs": 1})", OneInput(DT_INT64)).json.signature_name(),
+      "s");
+  EXPECT_EQ(Parsed(R"({"signature_name": 5, "inputs": 1})", OneInput(DT_INT64)).ToString(),
+            "\"signature_name\" is the number 5, expected a string");
+}
+
+TEST(SignatureName, MayComeBehindTheInputs) {
+  const Parsed parsed(R"({"inputs": [1, 2], "signature_name": "s"})", OneInput(DT_INT64));
+  EXPECT_EQ(parsed.ToString(), "columns x:DT_INT64[2]=1;2;");
+  EXPECT_EQ(parsed.asked_for, (std::vector<std::string>{"", "s"}));
+  EXPECT_EQ(parsed.json.signature_name(), "s");
+}
+
+TEST(Memory, OfColumnsIsCountedAndGivenBack) {
+  MemoryLimit limit(100'000);
+  {
+    RequestMemory memory(&limit);
+    PredictJson json(&memory);
+    const SignatureDef signature = OneInput(DT_INT64);
+    const auto find = [&](const std::string&, const SignatureDef** found) {
+      *found = &signature;
+      return OkStatus();
+    };
+    const auto read = [&](int values) {
+      std::string text = R"({"inputs": [0)";
+      for (int i = 1; i < values; ++i) text += ",0";
+      text += "]}";
+      const Slice slice = {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+      return json.Read({{&slice, 1}}, find);
+    };
+    ASSERT_TRUE(read(5'000).ok());
+    EXPECT_GE(limit.taken(), 5'000 * sizeof(int64_t));
+    EXPECT_LE(limit.taken(), 2 * 5'000 * sizeof(int64_t));
+    EXPECT_THROW(static_cast<void>(read(50'000)), OverMemoryLimit);
+  }
+  EXPECT_EQ(limit.taken(), 0u);
 }
 
 }  // namespace

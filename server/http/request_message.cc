@@ -13,7 +13,9 @@ tensorflow::serving::PredictRequest ToPredictRequest(const DecodedRequest& reque
     tensor.set_dtype(static_cast<tensorflow::DataType>(column.dtype));
     for (const int64_t dim : column.dims) tensor.mutable_tensor_shape()->add_dim()->set_size(dim);
     tensor.set_tensor_content(column.values.tensor_content.ToString());
-    for (const Bytes& value : column.values.strings) tensor.add_string_val(value.ToString());
+    for (const Bytes& records : column.values.messages) {
+      tensor.MergeFromString(records.ToString());
+    }
   }
   return message;
 }

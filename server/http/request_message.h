@@ -9,10 +9,10 @@
 
 namespace colcast::http {
 
-// `request` is one that ReadInputs filled: values are in tensor_content or strings.
+// `request` is one that PredictJson filled: values are in tensor_content or messages.
 tensorflow::serving::PredictRequest ToPredictRequest(const DecodedRequest& request);
 
-// `input` is one that ReadExamples filled: the examples are well-formed.
+// `input` is one that ExamplesJson filled: the examples are well-formed.
 tensorflow::serving::Input ToInput(const ExampleInput& input);
 
 }  // namespace colcast::http

@@ -19,8 +19,14 @@ void Router::AddPage(std::string path, std::function<Response()> page) {
   pages_[std::move(path)] = std::move(page);
 }
 
-void Router::AddTree(std::string prefix, Handler handler) {
-  trees_.push_back({std::move(prefix), std::move(handler)});
+void Router::AddTree(std::string prefix, Handler handler, BodyFilter wants_body) {
+  trees_.push_back({std::move(prefix), std::move(handler), std::move(wants_body)});
+}
+
+bool Router::WantsBody(const Request& head) const {
+  if (pages_.find(head.path()) != pages_.end()) return false;
+  const Tree* const tree = FindTree(head);
+  return tree != nullptr && (!tree->wants_body || tree->wants_body(head));
 }
 
 void Router::Route(std::shared_ptr<Exchange> exchange) const {
@@ -33,12 +39,15 @@ void Router::Route(std::shared_ptr<Exchange> exchange) const {
     refusal.headers.emplace_back("Allow", "GET, HEAD");
     return exchange->Answer(std::move(refusal));
   }
-  for (const Tree& tree : trees_) {
-    if (BeginsWith(request.path(), tree.prefix)) {
-      return tree.handler(std::move(exchange));
-    }
-  }
+  if (const Tree* const tree = FindTree(request)) return tree->handler(std::move(exchange));
   exchange->Answer(ErrorResponse(404, "Not found: " + std::string(request.path())));
+}
+
+const Router::Tree* Router::FindTree(const Request& request) const {
+  for (const Tree& tree : trees_) {
+    if (BeginsWith(request.path(), tree.prefix)) return &tree;
+  }
+  return nullptr;
 }
 
 }  // namespace colcast::http

@@ -15,6 +15,9 @@ namespace colcast::http {
 // Called on an I/O thread; what takes long goes to a thread of its own and answers from there.
 using Handler = std::function<void(std::shared_ptr<Exchange>)>;
 
+// Whether a request's body is worth reading, from all but the body. Called on an I/O thread.
+using BodyFilter = std::function<bool(const Request&)>;
+
 // Made before the server starts, immutable from then on.
 class Router {
  public:
@@ -22,8 +25,11 @@ class Router {
   void AddPage(std::string path, std::function<Response()> page);
 
   // Every method of every path that begins with `prefix`, in upper or lower case, unless it is a
-  // page's.
-  void AddTree(std::string prefix, Handler handler);
+  // page's. Without `wants_body` every body is wanted.
+  void AddTree(std::string prefix, Handler handler, BodyFilter wants_body = nullptr);
+
+  // Pages want none.
+  bool WantsBody(const Request& head) const;
 
   // Hands the exchange to its handler, or answers 404.
   void Route(std::shared_ptr<Exchange> exchange) const;
@@ -32,7 +38,10 @@ class Router {
   struct Tree {
     std::string prefix;
     Handler handler;
+    BodyFilter wants_body;
   };
+
+  const Tree* FindTree(const Request& request) const;
 
   std::map<std::string, std::function<Response()>, std::less<>> pages_;
   std::vector<Tree> trees_;

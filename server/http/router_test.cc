@@ -72,6 +72,29 @@ TEST_F(RouterTest, WhoAnswers) {
   }
 }
 
+TEST_F(RouterTest, WhoWantsABody) {
+  router_.AddTree(
+      "/short/", [](const std::shared_ptr<Exchange>&) {},
+      [](const Request& head) { return head.method == "POST"; });
+  const struct {
+    const char* method;
+    const char* target;
+    bool wanted;
+  } kCases[] = {
+      {"POST", "/v1/models/m:predict", true},
+      {"POST", "/short/x", true},
+      {"GET", "/short/x", false},
+      {"POST", "/v1/page?q", false},
+      {"POST", "/nowhere", false},
+  };
+  for (const auto& one : kCases) {
+    Request head;
+    head.method = one.method;
+    head.target = one.target;
+    EXPECT_EQ(router_.WantsBody(head), one.wanted) << one.method << ' ' << one.target;
+  }
+}
+
 TEST_F(RouterTest, ARefusalSaysWhichMethodsAPageHas) {
   const Response response = Route("PUT", "/");
   ASSERT_EQ(response.headers.size(), 1u);

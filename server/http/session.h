@@ -9,6 +9,8 @@
 #include <boost/asio/ssl.hpp>
 #include <boost/beast.hpp>
 #include <boost/beast/ssl.hpp>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,13 +32,20 @@ class Session final : public Exchange,
                       public Connection,
                       public std::enable_shared_from_this<Session<Stream>> {
  public:
-  // `options` and `router` outlive the session.
+  // `options`, `router` and `memory` outlive the session.
   Session(Stream stream, std::unique_ptr<Connections::Place> place,
-          const HttpServer::Options& options, const Router& router)
-      : place_(std::move(place)), options_(options), router_(router), stream_(std::move(stream)) {}
+          const HttpServer::Options& options, const Router& router, MemoryLimit* memory)
+      : place_(std::move(place)),
+        options_(options),
+        router_(router),
+        memory_(memory),
+        stream_(std::move(stream)) {}
 
   void Start() {
     if (!place_->Hold(this->weak_from_this())) return;
+    Error gone;
+    const auto peer = socket().socket().remote_endpoint(gone);
+    if (!gone) client_ = std::hash<std::string>()("http:" + peer.address().to_string());
     if constexpr (kTls) {
       socket().expires_after(options_.idle_timeout);
       stream_.async_handshake(net::ssl::stream_base::server, [self = Self()](const Error& error) {
@@ -50,6 +59,8 @@ class Session final : public Exchange,
   auto executor() { return stream_.get_executor(); }
 
   Request& request() override { return request_; }
+
+  uint64_t client() const override { return client_; }
 
   bool cancelled() const override {
     pollfd poll_fd = {socket_fd_, POLLRDHUP, 0};
@@ -118,6 +129,11 @@ class Session final : public Exchange,
     request_line_ = head.method_string().to_string() + ' ' +
                     head.target().substr(0, kMaxLoggedTarget).to_string();
     if (const BadFraming bad = FramingOf(head); bad.code != 0) return Refuse(bad.code, bad.why);
+    request_.method = std::string(head.method_string());
+    request_.target = OriginForm(ToStd(head.target()));
+    if (router_.WantsBody(request_)) {
+      parser_->get().body().KeepIn(std::make_unique<RequestMemory>(memory_));
+    }
     if (!parser_->is_done()) buffer_.reserve(kReadBytes);
     socket().expires_after(options_.transfer_timeout);
     if (beast::iequals(parser_->get()[Field::expect], "100-continue")) {
@@ -175,14 +191,17 @@ class Session final : public Exchange,
     head_ = message.method() == beast::http::verb::head;
     accepts_gzip_ = AcceptsGzip(ToStd(message[Field::accept_encoding]));
     const std::string encoding(message[Field::content_encoding]);
-    request_.method = std::string(message.method_string());
-    request_.target = OriginForm(ToStd(message.target()));
-    request_.body = std::move(message.body());
+    const Status refusal = message.body().refusal();
+    const bool too_large = message.body().too_large();
+    message.body().MoveTo(&request_);
     request_.gzip = beast::iequals(encoding, "gzip") || beast::iequals(encoding, "x-gzip");
     socket().expires_never();
     socket_fd_ = socket().socket().native_handle();
     if (!encoding.empty() && !request_.gzip && !beast::iequals(encoding, "identity")) {
       return Answer(ErrorResponse(415, "Content-Encoding " + encoding + ": expected gzip or none"));
+    }
+    if (!refusal.ok()) {
+      return Answer(too_large ? ErrorResponse(413, refusal.message) : ErrorResponse(refusal));
     }
     router_.Route(Self());
   }
@@ -204,7 +223,8 @@ class Session final : public Exchange,
     message.keep_alive(keep_alive_ && !place_->draining());
     message.body() = std::move(response.body);
     message.prepare_payload();
-    request_ = {};
+    request_.body.Clear();
+    request_.memory.reset();
     socket().expires_after(options_.transfer_timeout);
     const auto then = [self = Self()](const Error& error, size_t) { self->OnWritten(error); };
     if (head_) {
@@ -256,7 +276,7 @@ class Session final : public Exchange,
         return text + " before a request";
       case Phase::kReadingBody:
         return text + ": " + request_line_ + ", of whose body " +
-               std::to_string(parser_->get().body().size()) + " bytes have come";
+               std::to_string(parser_->get().body().received()) + " bytes have come";
       case Phase::kAnswering:
         return text + ": " + request_line_ + ", which is being answered";
       case Phase::kWriting:
@@ -270,8 +290,10 @@ class Session final : public Exchange,
   const std::unique_ptr<Connections::Place> place_;  // given back after the socket is closed
   const HttpServer::Options& options_;
   const Router& router_;
+  MemoryLimit* const memory_;
   Stream stream_;
   int socket_fd_ = -1;
+  uint64_t client_ = 0;
   beast::flat_buffer buffer_{kReadBytes};
   std::optional<beast::http::request_parser<Body>> parser_;
   std::optional<beast::http::response<beast::http::string_body>> response_;

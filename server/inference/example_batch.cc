@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "server/inference/input_bytes.h"
 #include "tensorflow/core/example/example.pb.h"
 
 namespace colcast::inference {
@@ -59,6 +60,12 @@ Status ExampleBatch::Fill(const ExampleInput& input, const CallOptions& options)
                                  : Bytes(request_.Keep(WithContext(input.context, example))));
   }
   return OkStatus();
+}
+
+Status ExampleBatch::Enter(const Servable& servable, const std::vector<std::string>& signatures,
+                           const CallOptions& options) const {
+  if (options.gate == nullptr) return OkStatus();
+  return options.gate->Enter(servable, signatures, size(), InputBytes(request_, size()));
 }
 
 Status ExampleBatch::Call(Method method, const Servable& servable,

@@ -10,6 +10,7 @@
 #include "server/base/status.h"
 #include "server/engine/engine.h"
 #include "server/inference/call.h"
+#include "server/inference/run_gate.h"
 #include "server/inference/servable.h"
 #include "server/inference/signature.h"
 #include "server/wire/example_request.h"
@@ -29,6 +30,10 @@ class ExampleBatch {
   Status Fill(const ExampleInput& input, const CallOptions& options);
 
   int64_t size() const { return expansion_.rows; }
+
+  // Reserves what a run of `signatures` needs, as RunGate::Enter() does.
+  Status Enter(const Servable& servable, const std::vector<std::string>& signatures,
+               const CallOptions& options) const;
 
   // Feeds the batch to a signature and fetches `outputs`; may be called again. Errors as Predict's.
   Status Run(const Servable& servable, const std::string& signature_name,
@@ -79,10 +84,12 @@ Status RunExamples(const Servable& servable, const Request& request, const Examp
   if (Status status = check(*signature, options, &fetches); !status.ok()) return status;
   ExampleBatch batch;
   if (Status status = batch.Fill(input, options); !status.ok()) return status;
+  if (Status status = batch.Enter(servable, {name}, options); !status.ok()) return status;
   std::unique_ptr<engine::Outputs> outputs;
   if (Status status = batch.Run(servable, name, fetches, stats, &outputs); !status.ok()) {
     return status;
   }
+  if (options.gate != nullptr) options.gate->Learn();
   SetAnsweringModel(request.model_spec(), servable, response->mutable_model_spec());
   return convert(outputs->columns(), batch.size(), response->mutable_result());
 }

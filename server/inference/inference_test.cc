@@ -4,6 +4,7 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -12,6 +13,8 @@
 #include "server/inference/classify.h"
 #include "server/inference/multi_inference.h"
 #include "server/inference/regress.h"
+#include "server/inference/run_gate.h"
+#include "server/scheduling/worker_pool.h"
 
 namespace colcast::inference {
 namespace {
@@ -161,6 +164,37 @@ class InferenceTest : public testing::Test {
   RegressionResponse regressed_;
   MultiInferenceResponse several_;
 };
+
+TEST_F(InferenceTest, WhatARunNeedsIsReservedBeforeIt) {
+  scheduling::WorkerPool::Options options;
+  options.memory.max_bytes = 10'000;
+  scheduling::WorkerPool workers(options);
+  const auto outcome = [&](const std::function<Status()>& ask) -> std::string {
+    model_->asked.clear();
+    RunGate gate(&workers);
+    options_.gate = &gate;
+    const Status status = ask();
+    EXPECT_EQ(model_->asked.empty(), !status.ok());
+    return gate.must_wait() ? "later" : status.ok() ? "now" : status.message;
+  };
+  const auto expect_of_all = [&](const std::string& expected) {
+    EXPECT_THAT(outcome([&] { return DoClassify("serving_default"); }), HasSubstr(expected));
+    EXPECT_THAT(outcome([&] { return DoRegress("regress"); }), HasSubstr(expected));
+    EXPECT_THAT(outcome([&] {
+                  return DoMultiInference({{"classify", ""}, {"regress", "regress"}});
+                }),
+                HasSubstr(expected));
+  };
+  expect_of_all("now");
+  {
+    scheduling::WorkerPool::Share taken;
+    ASSERT_EQ(workers.Reserve({9'900, {}}, &taken), scheduling::RunMemory::Answer::kYes);
+    expect_of_all("later");
+  }
+  const std::string long_example(10'000, 'X');
+  input_.examples[0] = Bytes(long_example);
+  expect_of_all("--max_run_bytes is 10000");
+}
 
 TEST_F(InferenceTest, ClassifyGivesLabelsAndScoresPerExample) {
   ASSERT_TRUE(DoClassify("").ok());

@@ -165,6 +165,9 @@ Status MultiInference(const Servable& servable, const MultiInferenceRequest& req
   if (Status status = MakePlans(servable, request, options, &plans); !status.ok()) return status;
   ExampleBatch batch;
   if (Status status = batch.Fill(input, options); !status.ok()) return status;
+  std::vector<std::string> signatures;
+  for (const Plan& plan : plans) signatures.push_back(plan.signature_name);
+  if (Status status = batch.Enter(servable, signatures, options); !status.ok()) return status;
   for (const InferenceTask& task : request.tasks()) {
     SetAnsweringModel(task.model_spec(), servable, response->add_results()->mutable_model_spec());
   }

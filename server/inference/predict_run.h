@@ -1,5 +1,5 @@
 // Requests to Predict from when a worker takes them until they are answered: alone, together, or in
-// pieces, whatever protocol they came by.
+// slices, whatever protocol they came by.
 #ifndef COLCAST_SERVER_INFERENCE_PREDICT_RUN_H_
 #define COLCAST_SERVER_INFERENCE_PREDICT_RUN_H_
 
@@ -53,7 +53,7 @@ void DescribePredict(const DecodedRequest& request, const Servable& servable,
 
 // Answers `first`, which has waited for `waited`, and its companions, whose jobs are
 // PredictMembers, too; a short one without companions gets those that have come until it is read. A
-// large request runs in pieces, which `workers` get, and is answered by whichever ends last.
+// large request runs by slices, which `workers` get, and is answered by whichever ends last.
 // Whatever is wrong with one request is its own error only.
 void RunPredict(PredictMember* first, scheduling::Clock::duration waited,
                 std::vector<scheduling::Taken> companions, scheduling::WorkerPool* workers);

@@ -6,8 +6,10 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <string>
 #include <thread>
@@ -46,8 +48,10 @@ class FakeModel final : public engine::Model {
   const std::string& signatures() const override { return signatures_; }
   Status Predict(const DecodedRequest& request,
                  std::unique_ptr<engine::Outputs>* outputs) const override {
-    std::this_thread::sleep_for(time_per_row * Profile(request, {}).rows);
+    std::this_thread::sleep_for(time_per_run + time_per_row * Profile(request, {}).rows);
     ran_on_ = std::this_thread::get_id();
+    ++runs;
+    if (on_run) on_run();
     if (request.Find("bad") != nullptr) return InvalidArgument("a bad input");
     if (request.Find("huge") != nullptr) throw std::bad_alloc();
     *outputs = std::make_unique<NoOutputs>();
@@ -56,17 +60,19 @@ class FakeModel final : public engine::Model {
   Status PredictTogether(const DecodedRequest&, std::unique_ptr<engine::Outputs>*) const override {
     return Internal("not asked for");
   }
+  Status Check(const DecodedRequest& request) const override {
+    return request.Find("bad") != nullptr ? InvalidArgument("a bad input") : OkStatus();
+  }
   engine::RequestProfile Profile(const DecodedRequest& request,
                                  const engine::BatchRules&) const override {
     const int64_t rows = request.column(0).dims.front();
-    return {rows, /*group=*/1, divisible, size_of_row * rows};
+    return {rows, /*group=*/1, can_be_split, size_of_row * rows};
   }
-  std::unique_ptr<engine::Pieces> Divide(const DecodedRequest& request, const engine::BatchRules&,
-                                         int64_t rows_per_piece) const override {
+  std::unique_ptr<engine::Slices> Split(const DecodedRequest& request,
+                                        const engine::BatchRules&) const override {
     ran_on_ = std::this_thread::get_id();
     if (no_memory_in == "Divide") throw std::bad_alloc();
-    const int64_t rows = Profile(request, {}).rows;
-    return std::make_unique<FakePieces>(this, (rows + rows_per_piece - 1) / rows_per_piece);
+    return std::make_unique<FakePieces>(this, Profile(request, {}).rows);
   }
 
   // The last request; once it has been answered.
@@ -74,33 +80,56 @@ class FakeModel final : public engine::Model {
     return ran_on_.load() == std::this_thread::get_id() ? "here" : "elsewhere";
   }
 
+  std::chrono::microseconds time_per_run{0};
   std::chrono::microseconds time_per_row{0};
-  bool divisible = true;
+  bool can_be_split = true;
+  bool joins = true;        // what its pieces gave
   int64_t size_of_row = 0;  // its rows say how large a request is
   std::string no_memory_in;
+  std::function<void()> on_piece;  // what each begins with
+  std::function<void()> on_run;    // the same of a whole request
+  mutable std::atomic<int> runs{0};
   mutable std::atomic<int> pieces_run{0};
 
  private:
-  class FakePieces final : public engine::Pieces {
+  class FakePieces final : public engine::Slices {
    public:
-    FakePieces(const FakeModel* model, int64_t count)
-        : model_(model), count_(static_cast<int>(count)) {}
-    int count() const override { return count_; }
-    int64_t rows(int) const override { return 1; }  // whatever was asked for
-    void Run(int index) override {
+    FakePieces(const FakeModel* model, int64_t rows) : model_(model), left_(rows) {}
+    int64_t rows_left() const override {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      return left_;
+    }
+    int Take(int64_t rows) override {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (left_ == 0) return -1;
+      const int64_t count = (left_ + rows - 1) / rows;
+      rows_.push_back((left_ + count - 1) / count);
+      left_ -= rows_.back();
+      return static_cast<int>(rows_.size()) - 1;
+    }
+    int64_t rows(int piece) const override {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      return rows_[piece];
+    }
+    void Run(int piece) override {
       ++model_->pieces_run;
-      if (model_->no_memory_in == "a piece" && index == 1) throw std::bad_alloc();
-      std::this_thread::sleep_for(model_->time_per_row * rows(index));
+      if (model_->on_piece) model_->on_piece();
+      if (model_->no_memory_in == "a piece" && piece == 1) throw std::bad_alloc();
+      std::this_thread::sleep_for(model_->time_per_run + model_->time_per_row * rows(piece));
     }
     Status Join(std::unique_ptr<engine::Outputs>* outputs) override {
+      EXPECT_EQ(rows_left(), 0);
       if (model_->no_memory_in == "Join") throw std::bad_alloc();
+      if (!model_->joins) return InvalidArgument("a piece has a bad row");
       *outputs = std::make_unique<NoOutputs>();
       return OkStatus();
     }
 
    private:
     const FakeModel* const model_;
-    const int count_;
+    mutable std::mutex mutex_;
+    int64_t left_;
+    std::vector<int64_t> rows_;  // of each piece
   };
 
   std::string signatures_;
@@ -149,6 +178,22 @@ class FakeRequest final : public scheduling::Job, public PredictMember {
   std::promise<Finished> finished_;
 };
 
+// Does what it is told, on a worker.
+class CallingJob final : public scheduling::Job {
+ public:
+  explicit CallingJob(std::function<void()> call) : call_(std::move(call)) {}
+  Clock::time_point deadline() const override { return Clock::time_point::max(); }
+  bool cancelled() const override { return false; }
+  void Run(Clock::duration, std::vector<scheduling::Taken>*) override {
+    call_();
+    delete this;
+  }
+  void Drop(scheduling::DropReason) override { delete this; }
+
+ private:
+  const std::function<void()> call_;
+};
+
 class PredictRunTest : public testing::Test {
  protected:
   PredictRunTest() { Serve({}); }
@@ -160,6 +205,7 @@ class PredictRunTest : public testing::Test {
   }
 
   void Learn(std::chrono::microseconds per_row) {
+    servable_->request_class("late")->NoteRun();
     for (const int64_t rows : {10, 1000}) {
       servable_->request_class("late")->cost().Observe(rows, per_row * rows);
     }
@@ -174,7 +220,18 @@ class PredictRunTest : public testing::Test {
     return options;
   }
 
-  scheduling::WorkerPool workers_{{/*num_workers=*/2}};
+  static scheduling::WorkerPool::Options WithWorkers(int number) {
+    scheduling::WorkerPool::Options options;
+    options.num_workers = number;
+    return options;
+  }
+  static scheduling::WorkerPool::Options WithMemory(int64_t bytes) {
+    scheduling::WorkerPool::Options options = WithWorkers(2);
+    options.memory.max_bytes = bytes;
+    return options;
+  }
+
+  scheduling::WorkerPool workers_{WithWorkers(2)};
 };
 
 TEST_F(PredictRunTest, ARequestAloneIsARunOfOne) {
@@ -239,7 +296,6 @@ TEST_F(PredictRunTest, ARequestInPiecesIsAnsweredOnceWhereverItFindsNoMemory) {
       EXPECT_EQ(finished.stats.run_rows, 10);
     } else {
       EXPECT_EQ(finished.status.code, StatusCode::kResourceExhausted) << where;
-      EXPECT_EQ(finished.stats.piece_waits.size(), 3) << where;
     }
   }
 }
@@ -272,8 +328,8 @@ TEST_F(PredictRunTest, ALargeRequestRunsInPiecesForIdleWorkers) {
   const Finished finished = request.WaitUntilFinished();
   EXPECT_TRUE(finished.status.ok());
   EXPECT_TRUE(finished.stats.long_lane);
-  EXPECT_EQ(finished.stats.piece_waits.size(), 3);  // two idle workers, and the one that has it
-  EXPECT_EQ(model_->pieces_run, 3);
+  EXPECT_GE(finished.stats.piece_waits.size(), 3);  // two idle workers, and the one that has it
+  EXPECT_EQ(model_->pieces_run, finished.stats.piece_waits.size());
   EXPECT_EQ(finished.stats.run_requests, 0);
 }
 
@@ -298,9 +354,9 @@ TEST_F(PredictRunTest, OnceItsClientHungUpWhatIsLeftOfARequestIsDropped) {
 }
 
 TEST_F(PredictRunTest, AShortRequestRunsWithThoseThatCameUntilItWasReadAndALongOneDoesNot) {
-  model_->divisible = false;
+  model_->can_be_split = false;
   Learn(std::chrono::microseconds(10));
-  scheduling::WorkerPool workers{{/*num_workers=*/1}};
+  scheduling::WorkerPool workers(WithWorkers(1));
   std::promise<void> started, release;
   workers.Submit(new scheduling::BlockingJob(&started, release.get_future().share()));
   started.get_future().wait();
@@ -318,7 +374,7 @@ TEST_F(PredictRunTest, AShortRequestRunsWithThoseThatCameUntilItWasReadAndALongO
 }
 
 TEST_F(PredictRunTest, ALongRequestThatIsNotCutGivesWayAsAWhole) {
-  model_->divisible = false;
+  model_->can_be_split = false;
   model_->time_per_row = std::chrono::microseconds(10);
   Learn(std::chrono::microseconds(10));
   scheduling::WorkerPool workers(WithLongRequestsNice());
@@ -346,11 +402,11 @@ TEST_F(PredictRunTest, ALongRequestThatGivesWayIsCutWhereItGivesWay) {
   EXPECT_EQ(model_->WhereItRan(), "elsewhere");
   EXPECT_TRUE(finished.status.ok());
   EXPECT_TRUE(finished.stats.long_lane);
-  EXPECT_EQ(finished.stats.piece_waits.size(), 2);
+  EXPECT_GE(finished.stats.piece_waits.size(), 2);
 }
 
 TEST_F(PredictRunTest, ALongRequestThatGivesWayDoesNotRunWithOthers) {
-  model_->divisible = false;
+  model_->can_be_split = false;
   Learn(std::chrono::microseconds(10));
   scheduling::WorkerPool workers(WithLongRequestsNice());
   workers.NoteShortRequest();
@@ -363,7 +419,7 @@ TEST_F(PredictRunTest, ALongRequestThatGivesWayDoesNotRunWithOthers) {
 }
 
 TEST_F(PredictRunTest, ALongRequestThatGivesWayIsDroppedOnceItsClientHungUp) {
-  model_->divisible = false;
+  model_->can_be_split = false;
   Learn(std::chrono::microseconds(10));
   scheduling::WorkerPool workers(WithLongRequestsNice());
   workers.NoteShortRequest();
@@ -374,7 +430,213 @@ TEST_F(PredictRunTest, ALongRequestThatGivesWayIsDroppedOnceItsClientHungUp) {
   EXPECT_EQ(workers.dropped(scheduling::DropReason::kCancelled), 1);
 }
 
+TEST_F(PredictRunTest, WhatTakesMoreThanTheMemoryThatThereIsIsRefusedBeforeItRuns) {
+  model_->can_be_split = false;
+  scheduling::WorkerPool workers(WithMemory(1 << 20));
+  FakeRequest attack(servable_, 1 << 20);
+  RunPredict(&attack, milliseconds(0), {}, &workers);
+  const Status status = attack.WaitUntilFinished().status;
+  EXPECT_EQ(status.code, StatusCode::kResourceExhausted);
+  EXPECT_THAT(status.message, HasSubstr("1048576 rows, 16 MiB of inputs"));
+  EXPECT_THAT(status.message, HasSubstr("--max_run_bytes is 1048576"));
+  EXPECT_EQ(model_->runs, 0);
+  FakeRequest small(servable_, 20);
+  RunPredict(&small, milliseconds(0), {}, &workers);
+  EXPECT_TRUE(small.WaitUntilFinished().status.ok());
+}
+
+TEST_F(PredictRunTest, WhatIsWrongWithARequestIsSaidBeforeWhatItWouldTake) {
+  model_->can_be_split = false;
+  scheduling::WorkerPool workers(WithMemory(1 << 20));
+  FakeRequest wrong(servable_, int64_t{1} << 60, "bad");
+  RunPredict(&wrong, milliseconds(0), {}, &workers);
+  const Status status = wrong.WaitUntilFinished().status;
+  EXPECT_EQ(status.code, StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message, "a bad input");
+  EXPECT_EQ(model_->runs, 0);
+}
+
+TEST_F(PredictRunTest, LongRequestsThatCannotBeSplitLeaveAWorkerToShortOnes) {
+  model_->can_be_split = false;
+  Learn(milliseconds(1));  // a second for 1000 rows, as estimated
+  FakeRequest before(servable_, 1), first(servable_, 1000), second(servable_, 1000);
+  FakeRequest small(servable_, 1);
+  model_->time_per_row = milliseconds(1);
+  RunPredict(&before, milliseconds(0), {}, &workers_);
+  EXPECT_TRUE(before.WaitUntilFinished().status.ok());
+  model_->time_per_row = milliseconds(0);
+  std::promise<void> started, release;
+  model_->on_run = [&] {
+    if (model_->runs != 2) return;
+    started.set_value();
+    release.get_future().wait();
+  };
+  const auto submit = [&](FakeRequest* request) {
+    workers_.Submit(new CallingJob([=] { RunPredict(request, milliseconds(0), {}, &workers_); }));
+  };
+  submit(&first);
+  started.get_future().wait();
+  submit(&second);
+  submit(&small);
+  EXPECT_TRUE(small.WaitUntilFinished().status.ok());
+  EXPECT_EQ(model_->runs, 3);
+  release.set_value();
+  EXPECT_TRUE(first.WaitUntilFinished().status.ok());
+  EXPECT_TRUE(second.WaitUntilFinished().status.ok());
+}
+
+TEST_F(PredictRunTest, WhereNoShortRequestsComeLongOnesTakeAllWorkers) {
+  model_->can_be_split = false;
+  Learn(milliseconds(1));
+  FakeRequest first(servable_, 1000), second(servable_, 1000);
+  std::promise<void> both;
+  const std::shared_future<void> both_run = both.get_future().share();
+  model_->on_run = [&] {
+    if (model_->runs == 2) both.set_value();
+    both_run.wait();
+  };
+  for (FakeRequest* const request : {&first, &second}) {
+    workers_.Submit(new CallingJob([=] { RunPredict(request, milliseconds(0), {}, &workers_); }));
+  }
+  EXPECT_TRUE(first.WaitUntilFinished().status.ok());
+  EXPECT_TRUE(second.WaitUntilFinished().status.ok());
+}
+
+TEST_F(PredictRunTest, WhatARequestTakesIsLearnedFromSmallOnes) {
+  model_->can_be_split = false;
+  scheduling::WorkerPool workers(WithMemory(64 << 20));
+  FakeRequest first(servable_, 1 << 20), then(servable_, 1 << 20);
+  RunPredict(&first, milliseconds(0), {}, &workers);
+  EXPECT_EQ(first.WaitUntilFinished().status.code, StatusCode::kResourceExhausted);
+  servable_->request_class("late")->memory().Observe(16 * 20, 2 * 16 * 20);
+  RunPredict(&then, milliseconds(0), {}, &workers);
+  EXPECT_TRUE(then.WaitUntilFinished().status.ok());
+}
+
+TEST_F(PredictRunTest, WhereRowsAreIndependentPiecesFitTheMemoryThatThereIs) {
+  Learn(std::chrono::microseconds(0));
+  servable_->request_class("late")->memory().Observe(16 * 20, 16 * 20);
+  scheduling::WorkerPool workers(WithMemory(1 << 20));
+  FakeRequest request(servable_, 1 << 20);
+  workers.Submit(new CallingJob([&] { RunPredict(&request, milliseconds(0), {}, &workers); }));
+  EXPECT_TRUE(request.WaitUntilFinished().status.ok());
+  EXPECT_EQ(model_->runs, 0);
+  EXPECT_GE(model_->pieces_run, 32);  // of the half that each of two workers may take
+}
+
+TEST_F(PredictRunTest, ARequestWhosePiecesDoNotMakeItUpRunsWholeWithinTheMemoryThatThereIs) {
+  for (const bool is_enough : {true, false}) {
+    Batching batching;
+    batching.limits.max_piece_rows = 1000;
+    Serve(batching);
+    servable_->request_class("late")->memory().Observe(16 * 20, 16 * 20);
+    model_->joins = false;
+    scheduling::WorkerPool workers(WithMemory(is_enough ? 1 << 20 : 1 << 16));
+    FakeRequest request(servable_, 10'000);
+    RunPredict(&request, milliseconds(0), {}, &workers);
+    const Status status = request.WaitUntilFinished().status;
+    EXPECT_GE(model_->pieces_run, 10);
+    EXPECT_EQ(model_->runs, is_enough ? 1 : 0);
+    EXPECT_EQ(status.code, is_enough ? StatusCode::kOk : StatusCode::kResourceExhausted);
+  }
+}
+
+TEST_F(PredictRunTest, RequestsInFlightShareTheMemoryAndThoseThatNeedNoneGoOn) {
+  model_->can_be_split = false;
+  servable_->request_class("late")->memory().Observe(16 * 20, 16 * 20);
+  scheduling::WorkerPool workers(WithMemory(1 << 20));
+  std::promise<void> started, release;
+  model_->on_run = [&] {
+    if (model_->runs > 1) return;
+    started.set_value();
+    release.get_future().wait();
+  };
+  FakeRequest first(servable_, 40'000), second(servable_, 40'000), small(servable_, 20);
+  const auto submit = [&](FakeRequest* request) {
+    workers.Submit(
+        new CallingJob([=, &workers] { RunPredict(request, milliseconds(0), {}, &workers); }));
+  };
+  submit(&first);
+  started.get_future().wait();
+  submit(&second);
+  submit(&small);
+  EXPECT_TRUE(small.WaitUntilFinished().status.ok());
+  EXPECT_EQ(model_->runs, 2);
+  release.set_value();
+  EXPECT_TRUE(first.WaitUntilFinished().status.ok());
+  EXPECT_TRUE(second.WaitUntilFinished().status.ok());
+}
+
+TEST_F(PredictRunTest, AColdRunTeachesNothing) {
+  model_->time_per_run = milliseconds(20);
+  FakeRequest first(servable_, 2);
+  RunPredict(&first, milliseconds(0), {}, &workers_);
+  first.WaitUntilFinished();
+  scheduling::CostEstimate& cost = servable_->request_class("late")->cost();
+  EXPECT_EQ(cost.Of(20), milliseconds(0));
+  FakeRequest again(servable_, 2);
+  RunPredict(&again, milliseconds(0), {}, &workers_);
+  again.WaitUntilFinished();
+  EXPECT_GE(cost.Of(2), milliseconds(20));
+}
+
+// Each piece's time was taken for what a row costs, and that by a run that compiled.
+TEST_F(PredictRunTest, AfterOneColdRunAHugeRequestRunsInFewPieces) {
+  model_->time_per_run = milliseconds(50);
+  FakeRequest first(servable_, 1);
+  RunPredict(&first, milliseconds(0), {}, &workers_);
+  first.WaitUntilFinished();
+  model_->time_per_run = std::chrono::microseconds(100);
+  workers_.NoteShortRequest();
+  FakeRequest huge(servable_, 262'144);
+  RunPredict(&huge, milliseconds(0), {}, &workers_);
+  EXPECT_TRUE(huge.WaitUntilFinished().status.ok());
+  EXPECT_LE(model_->pieces_run, 40);
+}
+
+TEST_F(PredictRunTest, AfterAColdRunALargeRequestIsSplitAsSoonAsOneHasShownWhatItCosts) {
+  model_->time_per_run = milliseconds(50);
+  FakeRequest first(servable_, 20), large(servable_, 1000), then(servable_, 1000);
+  RunPredict(&first, milliseconds(0), {}, &workers_);
+  first.WaitUntilFinished();
+  model_->time_per_run = std::chrono::microseconds(0);
+  model_->time_per_row = std::chrono::microseconds(20);
+  RunPredict(&large, milliseconds(0), {}, &workers_);
+  large.WaitUntilFinished();
+  while (workers_.idle_workers() < 2) std::this_thread::yield();
+  RunPredict(&then, milliseconds(0), {}, &workers_);
+  EXPECT_GT(then.WaitUntilFinished().stats.piece_waits.size(), 1);
+}
+
+TEST_F(PredictRunTest, AnAbsurdEstimateIsPutRightWhileARequestRuns) {
+  Learn(milliseconds(50));
+  workers_.NoteShortRequest();
+  FakeRequest huge(servable_, 262'144);
+  RunPredict(&huge, milliseconds(0), {}, &workers_);
+  EXPECT_TRUE(huge.WaitUntilFinished().status.ok());
+  EXPECT_LE(model_->pieces_run, 80);
+}
+
+TEST_F(PredictRunTest, PiecesThatHaveWaitedLongDoNotAllRunBeforeAShortRequest) {
+  Learn(std::chrono::microseconds(50));
+  model_->time_per_row = std::chrono::microseconds(50);
+  scheduling::WorkerPool workers(WithWorkers(1));
+  workers.NoteShortRequest();
+  std::atomic<int> pieces_before_it{0};
+  model_->on_piece = [&] {
+    if (model_->pieces_run > 1) return;
+    workers.Submit(new CallingJob([&] { pieces_before_it = model_->pieces_run.load(); }));
+  };
+  FakeRequest large(servable_, 1000);
+  workers.Submit(new CallingJob(
+      [&] { RunPredict(&large, /*waited=*/std::chrono::minutes(1), {}, &workers); }));
+  EXPECT_TRUE(large.WaitUntilFinished().status.ok());
+  EXPECT_GT(model_->pieces_run, 10);
+  EXPECT_EQ(pieces_before_it, 1);
+}
+
 TEST_F(PredictRunTest, LearnsWhatRequestsCost) {
+  servable_->request_class("late")->NoteRun();
   model_->time_per_row = std::chrono::microseconds(100);
   FakeRequest request(servable_, 20);
   RunPredict(&request, milliseconds(0), {}, &workers_);
@@ -395,6 +657,7 @@ TEST_F(PredictRunTest, AnEstimateIsCorrectedEvenIfNoRequestRunsAlone) {
     for (int i = 0; i < 200; ++i) cost.Observe(20, wrong);
   };
   model_->time_per_row = std::chrono::microseconds(100);
+  servable_->request_class("late")->NoteRun();
   run_together(1);  // of which nothing is known
   EXPECT_GE(cost.Of(20), milliseconds(2));
   estimate(std::chrono::microseconds(20));
@@ -409,14 +672,16 @@ TEST_F(PredictRunTest, LearnsWhatPiecesCostFromTheRowsTheyHave) {
   Batching batching;
   batching.limits.max_piece_rows = 400;
   Serve(batching);
+  servable_->request_class("late")->NoteRun();
   model_->time_per_row = milliseconds(1);
   FakeRequest request(servable_, 1000);
   RunPredict(&request, milliseconds(0), {}, &workers_);
-  EXPECT_EQ(request.WaitUntilFinished().stats.piece_waits.size(), 3);
-  EXPECT_GE(servable_->request_class("late")->cost().Of(1000), milliseconds(1000));
+  EXPECT_GE(request.WaitUntilFinished().stats.piece_waits.size(), 3);
+  EXPECT_GE(servable_->request_class("late")->cost().Of(1000), milliseconds(900));
 }
 
 TEST_F(PredictRunTest, WhatARequestCostsFollowsItsSizeIfItSaysOne) {
+  servable_->request_class("late")->NoteRun();
   model_->size_of_row = 100;
   model_->time_per_row = milliseconds(1);
   FakeRequest request(servable_, 20);
@@ -441,7 +706,7 @@ TEST_F(PredictRunTest, RowsOfAGreatSizeAreCutSmaller) {
 }
 
 TEST_F(PredictRunTest, WhatInterruptsARequestThatGivesWayIsNotItsCost) {
-  model_->divisible = false;
+  model_->can_be_split = false;
   Learn(std::chrono::microseconds(10));
   const auto before = servable_->request_class("late")->cost().Of(1000);
   model_->time_per_row = milliseconds(1);  // asleep

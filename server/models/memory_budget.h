@@ -7,14 +7,10 @@
 #include <mutex>
 #include <string>
 
+#include "server/base/available_memory.h"
 #include "server/base/status.h"
 
 namespace colcast::models {
-
-// Bytes this process can still fill: what the machine has left (MemAvailable) or, if that is less,
-// what the control groups (version 2 or 1) the process runs in allow it, page cache not counted.
-// The largest number if neither can be read. `root` is where /proc and /sys/fs/cgroup are.
-int64_t AvailableMemory(const std::string& root = "");
 
 // The sizes of all files under `directory`, links followed; 0 if there is none.
 int64_t SizeOnDisk(const std::string& directory);

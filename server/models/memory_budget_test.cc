@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <limits>
 #include <string>
 
 #include "server/base/fake_root_testing.h"
@@ -18,52 +17,9 @@ using testing::HasSubstr;
 
 constexpr int64_t kMiB = 1 << 20;
 
-class AvailableMemoryTest : public FakeRootTest {
- protected:
-  AvailableMemoryTest() { Write("proc/meminfo", "MemTotal: 16000000 kB\nMemAvailable: 1024 kB\n"); }
-  int64_t Available() const { return AvailableMemory(root_); }
-};
+class SizeOnDiskTest : public FakeRootTest {};
 
-TEST_F(AvailableMemoryTest, WithoutGroupsItIsTheMachines) { EXPECT_EQ(Available(), kMiB); }
-
-TEST_F(AvailableMemoryTest, WhatCanNotBeReadDoesNotLimit) {
-  fs::remove_all(root_);
-  EXPECT_EQ(Available(), std::numeric_limits<int64_t>::max());
-}
-
-TEST_F(AvailableMemoryTest, AGroupOfVersion2LimitsLessItsDroppablePages) {
-  Write("proc/self/cgroup", "0::/pod/server\n");
-  Write("sys/fs/cgroup/pod/server/memory.max", "1000\n");
-  Write("sys/fs/cgroup/pod/server/memory.current", "700\n");
-  Write("sys/fs/cgroup/pod/server/memory.stat", "anon 500\ninactive_file 200\n");
-  EXPECT_EQ(Available(), 500);
-}
-
-TEST_F(AvailableMemoryTest, AGroupAboveLimitsTooAndMaxDoesNot) {
-  Write("proc/self/cgroup", "0::/pod/server\n");
-  Write("sys/fs/cgroup/pod/memory.max", "900\n");
-  Write("sys/fs/cgroup/pod/memory.current", "100\n");
-  Write("sys/fs/cgroup/pod/server/memory.max", "max\n");
-  Write("sys/fs/cgroup/pod/server/memory.current", "100\n");
-  EXPECT_EQ(Available(), 800);
-}
-
-TEST_F(AvailableMemoryTest, InAContainerTheMountPointIsTheGroup) {
-  Write("proc/self/cgroup", "0::/\n");
-  Write("sys/fs/cgroup/memory.max", "900\n");
-  Write("sys/fs/cgroup/memory.current", "1000\n");
-  EXPECT_EQ(Available(), 0);
-}
-
-TEST_F(AvailableMemoryTest, AGroupOfVersion1Limits) {
-  Write("proc/self/cgroup", "5:cpu,cpuacct:/x\n4:memory:/docker/abc\n");
-  Write("sys/fs/cgroup/memory/docker/abc/memory.limit_in_bytes", "1000");
-  Write("sys/fs/cgroup/memory/docker/abc/memory.usage_in_bytes", "900");
-  Write("sys/fs/cgroup/memory/docker/abc/memory.stat", "total_inactive_file 300\n");
-  EXPECT_EQ(Available(), 400);
-}
-
-TEST_F(AvailableMemoryTest, SizeOnDiskAddsFilesAtAnyDepth) {
+TEST_F(SizeOnDiskTest, AddsFilesAtAnyDepth) {
   Write("model/saved_model.pb", "12345");
   Write("model/variables/variables.data", "123");
   EXPECT_EQ(SizeOnDisk(root_ / "model"), 8);

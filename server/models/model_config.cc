@@ -100,7 +100,7 @@ bool ModelConfig::operator==(const ModelConfig& other) const {
 }
 
 Status CheckModelConfig(const tensorflow::serving::ModelServerConfig& proto,
-                        std::vector<ModelConfig>* models) {
+                        const request_log::LogPlaces& logs, std::vector<ModelConfig>* models) {
   if (!proto.has_model_config_list()) {
     return InvalidArgument("the configuration has no model_config_list, the only kind supported");
   }
@@ -117,8 +117,8 @@ Status CheckModelConfig(const tensorflow::serving::ModelServerConfig& proto,
     if (Status status = CheckPlatform(model); !status.ok()) return status;
     if (Status status = CheckBasePath(model); !status.ok()) return status;
     request_log::LoggingConfig logging;
-    if (Status status = CheckLoggingConfig(model.logging_config(), &logging); !status.ok()) {
-      return InvalidArgument("model \"", model.name(), "\": ", status.message);
+    if (Status status = CheckLoggingConfig(model.logging_config(), logs, &logging); !status.ok()) {
+      return Error(status.code, "model \"", model.name(), "\": ", status.message);
     }
     checked.push_back({model.name(),
                        model.base_path(),
@@ -131,7 +131,7 @@ Status CheckModelConfig(const tensorflow::serving::ModelServerConfig& proto,
 }
 
 Status ParseModelConfig(std::string_view text, const std::string& source,
-                        std::vector<ModelConfig>* models) {
+                        const request_log::LogPlaces& logs, std::vector<ModelConfig>* models) {
   tensorflow::serving::ModelServerConfig proto;
   google::protobuf::io::ArrayInputStream input(text.data(), static_cast<int>(text.size()));
   FirstError error;
@@ -139,16 +139,17 @@ Status ParseModelConfig(std::string_view text, const std::string& source,
   parser.RecordErrorsTo(&error);
   parser.SetRecursionLimit(kMaxNesting);
   if (!parser.Parse(&input, &proto)) return InvalidArgument(source, ":", error.text());
-  Status status = CheckModelConfig(proto, models);
+  Status status = CheckModelConfig(proto, logs, models);
   if (!status.ok()) status.message = source + ": " + status.message;
   return status;
 }
 
-Status ReadModelConfigFile(const std::string& path, std::vector<ModelConfig>* models) {
+Status ReadModelConfigFile(const std::string& path, const request_log::LogPlaces& logs,
+                           std::vector<ModelConfig>* models) {
   std::ifstream file(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   if (!file) return NotFound("the model configuration file ", path, " cannot be read");
-  return ParseModelConfig(text, path, models);
+  return ParseModelConfig(text, path, logs, models);
 }
 
 }  // namespace colcast::models

@@ -29,15 +29,16 @@ struct ModelConfig {
 // twice, a base path that is not absolute, a platform other than "tensorflow",
 // and what CheckLoggingConfig refuses.
 Status CheckModelConfig(const tensorflow::serving::ModelServerConfig& proto,
-                        std::vector<ModelConfig>* models);
+                        const request_log::LogPlaces& logs, std::vector<ModelConfig>* models);
 
 // The same from protobuf's text format. INVALID_ARGUMENT for text that does not parse, as
 // "SOURCE:LINE:COLUMN: what is wrong".
 Status ParseModelConfig(std::string_view text, const std::string& source,
-                        std::vector<ModelConfig>* models);
+                        const request_log::LogPlaces& logs, std::vector<ModelConfig>* models);
 
 // The same from a file. NOT_FOUND if it cannot be read.
-Status ReadModelConfigFile(const std::string& path, std::vector<ModelConfig>* models);
+Status ReadModelConfigFile(const std::string& path, const request_log::LogPlaces& logs,
+                           std::vector<ModelConfig>* models);
 
 }  // namespace colcast::models
 

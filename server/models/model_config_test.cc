@@ -15,16 +15,18 @@ using testing::IsEmpty;
 using testing::Pair;
 using testing::StartsWith;
 
+const request_log::LogPlaces kAnywhere{"", /*anywhere=*/true};
+
 std::vector<ModelConfig> Parse(const std::string& text) {
   std::vector<ModelConfig> models;
-  const Status status = ParseModelConfig(text, "models.config", &models);
+  const Status status = ParseModelConfig(text, "models.config", kAnywhere, &models);
   EXPECT_TRUE(status.ok()) << status.message;
   return models;
 }
 
 std::string ErrorOf(const std::string& text) {
   std::vector<ModelConfig> models;
-  const Status status = ParseModelConfig(text, "models.config", &models);
+  const Status status = ParseModelConfig(text, "models.config", kAnywhere, &models);
   EXPECT_EQ(status.code, StatusCode::kInvalidArgument);
   return status.message;
 }

@@ -29,6 +29,12 @@ std::string Seconds(std::chrono::nanoseconds duration) {
   return text;
 }
 
+std::string WarmupOf(const LoadReport& report) {
+  if (report.warmup_requests == 0) return "not warmed up";
+  return "warmed up with " + std::to_string(report.warmup_requests) + " requests in " +
+         Seconds(report.warmup_time);
+}
+
 // While a model moves to another base path there may be two versions with one number: the one that
 // serves counts, or else the aspired one.
 void AddStatus(const Version& version, std::vector<VersionStatus>* statuses) {
@@ -94,6 +100,12 @@ Status ModelManager::Reload(std::vector<ModelConfig> models, ReloadDone done) {
 Status ModelManager::GetStatus(const ModelSpec& spec, std::vector<VersionStatus>* statuses) const {
   if (spec.name.empty()) return InvalidArgument("model_spec has no name");
   std::lock_guard<std::mutex> lock(mutex_);
+  Status status = FindStatus(spec, statuses);
+  if (status.code == StatusCode::kNotFound && !ready()) return FirstModelsLoad();
+  return status;
+}
+
+Status ModelManager::FindStatus(const ModelSpec& spec, std::vector<VersionStatus>* statuses) const {
   const auto model = models_.find(spec.name);
   if (model == models_.end()) {
     return NotFound("Could not find any versions of model ", spec.name,
@@ -134,8 +146,8 @@ void ModelManager::Run() {
     PollBasePaths();
     std::unique_lock<std::mutex> lock(mutex_);
     UnloadAndLoad();
-    PublishTable();
     NoteReadiness();
+    PublishTable();
     answers = waiters_.TakeSettled(models_);
     if (answers.empty()) {
       changed_.wait_until(lock, NextWake(), [this] { return stopping_ || woken_; });
@@ -159,7 +171,7 @@ void ModelManager::PollConfigFile() {
     next_config_poll_ = Clock::now() + options_.config_file_poll_wait;
   }
   std::vector<ModelConfig> models;
-  Status status = ReadModelConfigFile(options_.config_file, &models);
+  Status status = ReadModelConfigFile(options_.config_file, options_.logs, &models);
   if (status.ok() && (models != file_models_ || !file_applied_)) {
     status = Reload(models, [](const Status& settled) {
       if (!settled.ok()) LogError(settled.message);
@@ -277,8 +289,7 @@ void ModelManager::OnLoaded(const std::string& name, const VersionDirectory& dir
     }));
     PublishTable();
     LogInfo(Name(name, directory.version) + ": serving, loaded in " + Seconds(report.load_time) +
-                ", warmed up with " + std::to_string(report.warmup_requests) + " requests in " +
-                Seconds(report.warmup_time),
+                ", " + WarmupOf(report),
             {name, directory.version});
     for (const std::string& note : report.notes) {
       LogInfo(Name(name, directory.version) + ": " + note, {name, directory.version});
@@ -314,7 +325,7 @@ void ModelManager::PublishTable() {
       if (place == nullptr || version.aspired) place = version.servable;
     }
   }
-  table_.Replace(std::move(serving));
+  table_.Replace(std::move(serving), ready());
 }
 
 void ModelManager::NoteReadiness() {

@@ -37,6 +37,7 @@ class ModelManager {
     std::vector<ModelConfig> models;  // what to serve first
     // Read again every `config_file_poll_wait`, if that is not 0.
     std::string config_file;
+    request_log::LogPlaces logs;  // that it may name
     std::chrono::milliseconds config_file_poll_wait{0};
     // Between looks for versions. 0: once, and again whenever the configuration changes.
     std::chrono::milliseconds poll_wait{1000};
@@ -73,8 +74,8 @@ class ModelManager {
 
   // The version to answer a request with: the one asked for, by number or by label, or the highest
   // that serves. UNAVAILABLE while the model loads its first version, NOT_FOUND for an unknown
-  // model or version, INVALID_ARGUMENT without a model name or for an unknown label. Never waits
-  // for a load; finding one writes no memory but a counter.
+  // model or version (UNAVAILABLE until Start() is through), INVALID_ARGUMENT without a model name
+  // or for an unknown label. Never waits for a load; finding one writes no memory but a counter.
   Status Find(const ModelSpec& spec, std::shared_ptr<const Servable>* servable) const {
     return table_.Find(spec, servable);
   }
@@ -92,6 +93,8 @@ class ModelManager {
   void PollConfigFile();
   void PollBasePaths();
   // These need mutex_.
+  bool ready() const { return started_ && started_->ok(); }
+  Status FindStatus(const ModelSpec& spec, std::vector<VersionStatus>* statuses) const;
   Status MayApply(const std::vector<ModelConfig>& models) const;
   void Apply(std::vector<ModelConfig> models);
   void UnloadAndLoad();

@@ -42,21 +42,10 @@ Status NoSuchVersion(const std::string& name, int64_t version, const ServingMode
                   list, model.versions.size() == 1 ? " is the one that serves" : " serve");
 }
 
-}  // namespace
-
-void ServingTable::Replace(ServingModels models) {
-  {
-    std::unique_lock<std::shared_mutex> lock(mutex_);
-    models_.swap(models);
-  }
-  // What was there is freed here, without the lock.
-}
-
-Status ServingTable::Find(const ModelSpec& spec, std::shared_ptr<const Servable>* servable) const {
-  if (spec.name.empty()) return InvalidArgument("model_spec has no name");
-  std::shared_lock<std::shared_mutex> lock(mutex_);
-  const auto model = models_.find(spec.name);
-  if (model == models_.end()) return NoSuchModel(spec.name, models_);
+Status FindAmong(const ServingModels& models, const ModelSpec& spec,
+                 std::shared_ptr<const Servable>* servable) {
+  const auto model = models.find(spec.name);
+  if (model == models.end()) return NoSuchModel(spec.name, models);
   const ServingModel& serving = model->second;
   int64_t version = 0;
   if (spec.version_label) {
@@ -78,6 +67,29 @@ Status ServingTable::Find(const ModelSpec& spec, std::shared_ptr<const Servable>
   }
   *servable = found->second;
   return OkStatus();
+}
+
+}  // namespace
+
+Status FirstModelsLoad() {
+  return Unavailable("this server is loading its first models; try again or elsewhere");
+}
+
+void ServingTable::Replace(ServingModels models, bool ready) {
+  {
+    std::unique_lock<std::shared_mutex> lock(mutex_);
+    models_.swap(models);
+    ready_ = ready;
+  }
+  // What was there is freed here, without the lock.
+}
+
+Status ServingTable::Find(const ModelSpec& spec, std::shared_ptr<const Servable>* servable) const {
+  if (spec.name.empty()) return InvalidArgument("model_spec has no name");
+  std::shared_lock<std::shared_mutex> lock(mutex_);
+  Status status = FindAmong(models_, spec, servable);
+  if (status.code == StatusCode::kNotFound && !ready_) return FirstModelsLoad();
+  return status;
 }
 
 }  // namespace colcast::models

@@ -24,10 +24,16 @@ struct ServingModel {
 
 using ServingModels = std::unordered_map<std::string, ServingModel>;
 
+// UNAVAILABLE, for what would be NOT_FOUND: the server's first models load, and what it will have
+// is not known. TensorFlow Serving opens its port afterwards, so those who wait for it take
+// NOT_FOUND for a model that is not there as the sign that all others are.
+Status FirstModelsLoad();
+
 class ServingTable {
  public:
   // Puts `models` in place of what was there. Readers wait for no more than a pointer's exchange.
-  void Replace(ServingModels models);
+  // `ready`: the first load of all has ended.
+  void Replace(ServingModels models, bool ready);
 
   // ModelManager::Find.
   Status Find(const ModelSpec& spec, std::shared_ptr<const Servable>* servable) const;
@@ -35,6 +41,7 @@ class ServingTable {
  private:
   mutable std::shared_mutex mutex_;
   ServingModels models_;
+  bool ready_ = false;
 };
 
 }  // namespace colcast::models

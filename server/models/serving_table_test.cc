@@ -42,7 +42,7 @@ class ServingTableTest : public testing::Test {
     models["waiting"];
     models["starting"].loading = true;
     models["starting"].labels = {{"stable", 3}};
-    table_.Replace(std::move(models));
+    table_.Replace(std::move(models), /*ready=*/true);
   }
 
   int64_t Version(const ModelSpec& spec) {
@@ -86,6 +86,18 @@ TEST_F(ServingTableTest, AModelThatStillLoadsIsUnavailable) {
     EXPECT_THAT(ErrorOf(spec).message, HasSubstr("model starting is being loaded"));
   }
   EXPECT_EQ(ErrorOf(Label("starting", "canary")).code, StatusCode::kInvalidArgument);
+}
+
+TEST_F(ServingTableTest, NothingIsNotFoundUntilTheFirstModelsHaveLoaded) {
+  ServingModels models;
+  models["m"].versions = {{3, MakeServable(3)}};
+  models["waiting"];
+  table_.Replace(std::move(models), /*ready=*/false);
+  EXPECT_EQ(Version(Spec("m")), 3);
+  for (const ModelSpec& spec : {Spec("other"), Spec("waiting"), Spec("m", 4)}) {
+    EXPECT_EQ(ErrorOf(spec).code, StatusCode::kUnavailable);
+    EXPECT_THAT(ErrorOf(spec).message, HasSubstr("loading its first models"));
+  }
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ void AddEntry(const fs::path& path, BasePathListing* listing) {
   }
 }
 
-// Leaves one directory a version: the last of those that are neighbours in the sorted list.
+// Leaves one directory per version: the last of those that are neighbours in the sorted list.
 void DropDoubles(BasePathListing* listing) {
   std::vector<VersionDirectory> listed;
   for (VersionDirectory& directory : listing->versions) {
@@ -82,6 +82,7 @@ BasePathListing ListVersions(const std::string& base_path) {
     entry.increment(error);
   }
   listing.readable = !error;
+  listing.is_version = HoldsSavedModel(base_path);
   std::sort(listing.versions.begin(), listing.versions.end(),
             [](const VersionDirectory& a, const VersionDirectory& b) {
               return std::tie(a.version, a.path) < std::tie(b.version, b.path);

@@ -17,6 +17,7 @@ struct VersionDirectory {
 
 struct BasePathListing {
   bool readable = false;                   // false: missing, or for now not there
+  bool is_version = false;                 // it holds a graph itself
   std::vector<VersionDirectory> versions;  // in rising order
   std::vector<std::string> warnings;       // a sentence for each thing that was left out
 };

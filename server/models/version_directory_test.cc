@@ -73,6 +73,13 @@ TEST_F(VersionDirectoryTest, FollowsLinks) {
   EXPECT_THAT(ListVersions(base_).versions, ElementsAre(IsVersion(7, "7")));
 }
 
+TEST_F(VersionDirectoryTest, AVersionIsNoBasePath) {
+  MakeVersion("1");
+  EXPECT_FALSE(ListVersions(base_).is_version);
+  EXPECT_TRUE(ListVersions(base_ / "1").is_version);
+  EXPECT_THAT(ListVersions(base_ / "1").versions, IsEmpty());
+}
+
 TEST_F(VersionDirectoryTest, AMissingBasePathHasNoVersions) {
   EXPECT_THAT(ListVersions(base_ / "missing").versions, IsEmpty());
   EXPECT_FALSE(ListVersions(base_ / "missing").readable);

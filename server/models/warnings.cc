@@ -8,10 +8,12 @@ namespace colcast::models {
 std::vector<std::string> VersionWarnings(const ModelConfig& model, const BasePathListing& listing) {
   std::vector<std::string> warnings = listing.warnings;
   if (listing.versions.empty()) {
-    warnings.push_back("no version under " + model.base_path +
-                       (listing.readable ? "" : ", which is not there,") +
-                       " yet (a version is a directory with a number for a name and a "
-                       "saved_model.pb in it); waiting for one");
+    warnings.push_back(
+        (listing.readable ? "no version under " + model.base_path + " yet"
+                          : model.base_path + " is not a directory that can be read") +
+        " (a version is a directory with a number for a name and a saved_model.pb in it" +
+        (listing.is_version ? "; here is a saved_model.pb: name the directory above" : "") +
+        "); waiting for one");
     return warnings;
   }
   for (const int64_t version : MissingVersions(model.policy, listing.versions)) {

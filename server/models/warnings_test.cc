@@ -31,7 +31,15 @@ TEST(VersionWarningsTest, ABasePathWithoutVersion) {
   EXPECT_THAT(VersionWarnings(kLatest, Listing({})),
               ElementsAre(AllOf(HasSubstr("no version under /m yet"), HasSubstr("waiting"))));
   EXPECT_THAT(VersionWarnings(kLatest, BasePathListing()),
-              ElementsAre(HasSubstr("under /m, which is not there, yet")));
+              ElementsAre(AllOf(HasSubstr("/m is not a directory that can be read"),
+                                HasSubstr("waiting for one"))));
+}
+
+TEST(VersionWarningsTest, AVersionInPlaceOfItsBasePath) {
+  BasePathListing listing = Listing({});
+  listing.is_version = true;
+  EXPECT_THAT(VersionWarnings(kLatest, listing),
+              ElementsAre(HasSubstr("here is a saved_model.pb: name the directory above")));
 }
 
 TEST(VersionWarningsTest, AVersionThatThePolicyNamesIsMissing) {

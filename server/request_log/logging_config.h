@@ -20,9 +20,18 @@ struct LoggingConfig {
   }
 };
 
+// Where the files of a configuration may be.
+struct LogPlaces {
+  std::string directory;  // absolute; they go below it. Empty: there is none
+  bool anywhere = false;  // without a directory: at any absolute path, otherwise nowhere
+};
+
 // INVALID_ARGUMENT for a rate that is not within [0, 1], and, where the rate is not 0, for a
-// collector's type other than "" and "file" and for a prefix that is no absolute path.
-Status CheckLoggingConfig(const tensorflow::serving::LoggingConfig& proto, LoggingConfig* config);
+// collector's type other than "" and "file", for a prefix with a control character or "..", and for
+// one that is not in its place; a relative one is taken from the directory. FAILED_PRECONDITION
+// where the rate is not 0 and there is no place.
+Status CheckLoggingConfig(const tensorflow::serving::LoggingConfig& proto, const LogPlaces& places,
+                          LoggingConfig* config);
 
 }  // namespace colcast::request_log
 

@@ -16,9 +16,18 @@ class LoggingConfigTest : public testing::Test {
   Status Check(const std::string& text) {
     tensorflow::serving::LoggingConfig proto;
     EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &proto)) << text;
-    return CheckLoggingConfig(proto, &config_);
+    return CheckLoggingConfig(proto, places_, &config_);
   }
 
+  // How a configuration names `prefix` that logs all.
+  Status CheckPrefix(const std::string& prefix) {
+    tensorflow::serving::LoggingConfig proto;
+    proto.mutable_sampling_config()->set_sampling_rate(1);
+    proto.mutable_log_collector_config()->set_filename_prefix(prefix);
+    return CheckLoggingConfig(proto, places_, &config_);
+  }
+
+  LogPlaces places_{"", /*anywhere=*/true};
   LoggingConfig config_;
 };
 
@@ -52,6 +61,46 @@ TEST_F(LoggingConfigTest, RefusesWhatCannotBeDone) {
   EXPECT_THAT(Check(all).message, HasSubstr("filename_prefix is \"\""));
   EXPECT_THAT(Check(all + R"(log_collector_config { filename_prefix: "logs/a" })").message,
               HasSubstr("filename_prefix is \"logs/a\""));
+}
+
+TEST_F(LoggingConfigTest, APrefixHasNoControlCharactersAndLeadsNowhereElse) {
+  using std::string_literals::operator""s;
+  for (const LogPlaces& places : {LogPlaces{"", true}, LogPlaces{"/logs", false}}) {
+    places_ = places;
+    for (const std::string& prefix : {"/logs/a\0b"s, "/logs/a\n"s, "/logs/\x7f"s, "/logs/../etc/a"s,
+                                      "/logs/.."s, "/logs/b/../a"s}) {
+      const Status status = CheckPrefix(prefix);
+      EXPECT_EQ(status.code, StatusCode::kInvalidArgument) << prefix;
+      EXPECT_THAT(status.message, HasSubstr("control characters")) << prefix;
+    }
+    EXPECT_TRUE(CheckPrefix("/logs/a..b").ok());
+  }
+}
+
+TEST_F(LoggingConfigTest, WithADirectoryFilesGoBelowIt) {
+  for (const char* directory : {"/logs", "/logs/", "/x/../logs"}) {
+    places_ = {directory, true};
+    EXPECT_TRUE(CheckPrefix("/logs/a").ok());
+    EXPECT_EQ(config_.filename_prefix, "/logs/a");
+    EXPECT_TRUE(CheckPrefix("//logs/./b/a").ok());
+    EXPECT_TRUE(CheckPrefix("b/a").ok());
+    for (const char* prefix : {"/log/a", "/logs", "/logsa", "/a", "/", ""}) {
+      const Status status = CheckPrefix(prefix);
+      EXPECT_EQ(status.code, StatusCode::kInvalidArgument) << prefix;
+      EXPECT_THAT(status.message, HasSubstr("a path below --request_log_directory")) << prefix;
+    }
+  }
+  places_ = {"/logs", false};
+  EXPECT_TRUE(CheckPrefix("a").ok());
+  EXPECT_EQ(config_.filename_prefix, "/logs/a");
+}
+
+TEST_F(LoggingConfigTest, WithoutAPlaceNothingIsLogged) {
+  places_ = {};
+  const Status status = CheckPrefix("/logs/a");
+  EXPECT_EQ(status.code, StatusCode::kFailedPrecondition);
+  EXPECT_THAT(status.message, HasSubstr("--request_log_directory"));
+  EXPECT_TRUE(Check("").ok());
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 
 #include "server/base/available_cores.h"
 #include "server/base/log.h"
-#include "server/rpc/bounded_inflate.h"
 #include "server/rpc/http2_limits.h"
 #include "server/rpc/reflection_service.h"
 
@@ -84,6 +83,7 @@ GrpcServer::GrpcServer(const Options& options, const Backend& backend)
     : backend_(backend),
       max_unread_response_bytes_(options.max_unread_response_bytes),
       offload_(options.offload ? std::make_unique<Offload>(*options.offload, backend_) : nullptr),
+      model_service_(kModelService, ModelMethods(backend.models, options.reloads)),
       health_service_(MakeHealthService(options)),
       reflection_service_(kReflectionMethod, ReflectionOpener(ServiceNames(options))) {}
 
@@ -102,11 +102,11 @@ Status GrpcServer::Start(const Options& options, const Backend& backend,
     builder.AddListeningPort("unix:" + socket.listening_path(), Credentials(options.tls));
   }
   made->Register(&builder);
-  SetMaxInflatedBytes(options.max_request_bytes);
   LimitHttp2(options);
   builder.SetMaxReceiveMessageSize(options.max_request_bytes);
   builder.SetMaxSendMessageSize(-1);
   AddChannelArguments(options, &builder);
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);  // inflate.h
   made->loop_ = std::make_shared<EventLoop>(&builder);
   made->server_ = builder.BuildAndStart();
   if (made->server_ == nullptr || bound_port == 0) {

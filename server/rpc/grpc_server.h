@@ -36,6 +36,7 @@ class GrpcServer {
     size_t max_unread_response_bytes = 32 << 20;  // by the clients of one host
     bool health_service = true;
     std::optional<Offload::Options> offload;  // of large Predict requests
+    Reloads reloads;
     // Passed on to gRPC, as a number where the value is one: "grpc.max_connection_age_ms", "2000".
     std::vector<std::pair<std::string, std::string>> channel_arguments;
   };
@@ -68,7 +69,7 @@ class GrpcServer {
   const size_t max_unread_response_bytes_;
   const std::unique_ptr<Offload> offload_;  // null: all requests run here
   UnaryService prediction_service_{kPredictionService, PredictionMethods(backend_, offload_.get())};
-  UnaryService model_service_{kModelService, ModelMethods(backend_.models)};
+  UnaryService model_service_;
   const std::unique_ptr<HealthService> health_service_;  // null: there is none
   StreamService reflection_service_;
   std::string address_;

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "server/base/status.h"
+#include "server/rpc/inflate.h"
 #include "server/rpc/unary_service.h"
 #include "server/wire/predict_request.h"
 #include "tensorflow_serving/apis/model.pb.h"
@@ -30,6 +31,7 @@ Status ReadMessage(const grpc::ByteBuffer& bytes, Message* message) {
                              " bytes; at most ", kMaxMessageBytes, " are read");
   }
   grpc::ByteBuffer copy(bytes);
+  if (Status status = Inflate(kMaxMessageBytes, &copy); !status.ok()) return status;
   if (grpc::SerializationTraits<Message>::Deserialize(&copy, message).ok()) return OkStatus();
   return InvalidArgument("malformed ", Message::descriptor()->name(),
                          ": protobuf cannot parse its ", bytes.Length(), " bytes");

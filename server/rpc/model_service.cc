@@ -1,11 +1,13 @@
 #include "server/rpc/model_service.h"
 
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "server/models/model_config.h"
 #include "server/rpc/messages.h"
+#include "server/rpc/peer.h"
 #include "tensorflow_serving/apis/model_service.pb.h"
 
 namespace colcast::rpc {
@@ -37,31 +39,47 @@ Status Describe(const models::ModelManager& models, const GetModelStatusRequest&
   return OkStatus();
 }
 
-void Reload(models::ModelManager* manager, UnaryCall* call) {
+Status MayReload(Reloads::From from, const std::string& peer) {
+  switch (from) {
+    case Reloads::From::kAnywhere:
+      return OkStatus();
+    case Reloads::From::kThisMachine:
+      if (IsLocal(peer)) return OkStatus();
+      return Error(StatusCode::kPermissionDenied, "HandleReloadConfigRequest came from ", peer,
+                   "; with --model_service=local it is answered on this machine only");
+    case Reloads::From::kNowhere:
+      break;
+  }
+  return Error(StatusCode::kUnimplemented, "HandleReloadConfigRequest is off (--model_service)");
+}
+
+void Reload(models::ModelManager* manager, const Reloads& reloads, UnaryCall* call) {
   using Call = MessageCall<ReloadConfigRequest, ReloadConfigResponse>;
   const auto reload = std::make_shared<Call>(call);
   std::vector<models::ModelConfig> models;
-  Status status = reload->Read();
+  Status status = MayReload(reloads.from, call->peer());
+  if (status.ok()) status = reload->Read();
   if (!status.ok()) return call->Finish(status);
   const auto answer = [reload](const Status& status) {
     ToProto(status, reload->response()->mutable_status());
     reload->Finish(status);
   };
-  status = models::CheckModelConfig(reload->request().config(), &models);
+  status = models::CheckModelConfig(reload->request().config(), reloads.logs, &models);
   if (status.ok()) status = manager->Reload(std::move(models), answer);
   if (!status.ok()) answer(status);
 }
 
 }  // namespace
 
-std::vector<UnaryService::Method> ModelMethods(models::ModelManager* models) {
+std::vector<UnaryService::Method> ModelMethods(models::ModelManager* models, Reloads reloads) {
   return {
       MessageMethod<GetModelStatusRequest, GetModelStatusResponse>(
           "GetModelStatus",
           [models](const GetModelStatusRequest& request, GetModelStatusResponse* response) {
             return Describe(*models, request, response);
           }),
-      {"HandleReloadConfigRequest", [models](UnaryCall* call) { Reload(models, call); }},
+      {"HandleReloadConfigRequest",
+       [models, reloads = std::move(reloads)](UnaryCall* call) { Reload(models, reloads, call); }},
   };
 }
 

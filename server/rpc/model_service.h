@@ -6,15 +6,24 @@
 #include <vector>
 
 #include "server/models/model_manager.h"
+#include "server/request_log/logging_config.h"
 #include "server/rpc/unary_service.h"
 
 namespace colcast::rpc {
 
 inline constexpr char kModelService[] = "tensorflow.serving.ModelService";
 
+// Who may change what is served, and what that may say of logs.
+struct Reloads {
+  enum class From { kAnywhere, kThisMachine, kNowhere };
+  From from = From::kAnywhere;
+  request_log::LogPlaces logs;
+};
+
 // HandleReloadConfigRequest answers when the models that are new have settled:
-// ModelManager::Reload. `models` must outlive the methods.
-std::vector<UnaryService::Method> ModelMethods(models::ModelManager* models);
+// ModelManager::Reload. PERMISSION_DENIED or UNIMPLEMENTED for those who may not ask for it.
+// `models` must outlive the methods.
+std::vector<UnaryService::Method> ModelMethods(models::ModelManager* models, Reloads reloads);
 
 }  // namespace colcast::rpc
 

@@ -2,26 +2,40 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
+#include <random>
 #include <utility>
 
 #include "server/base/log.h"
 #include "server/inference/servable.h"
 #include "server/metrics/metrics.h"
+#include "server/rpc/inflate.h"
 #include "server/rpc/predict_call.h"
 #include "server/rpc/worker_call.h"
 #include "server/wire/predict_request.h"
+#include "server/wire/schema.h"
 
 namespace colcast::rpc {
 namespace {
 
 constexpr char kPredict[] = "/tensorflow.serving.PredictionService/Predict";
-constexpr std::chrono::seconds kMissingFor{1};
+// In what is sent on: by which server.
+constexpr char kSentOnBy[] = "colcast-sent-on-by";
+constexpr std::chrono::seconds kPause{1};
+constexpr size_t kMaxInflatedBytes = 4 << 20;  // of a compressed request, to see its rows
 
 std::shared_ptr<grpc::Channel> Connect(const std::string& target) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetMaxSendMessageSize(-1);
+  // Answers as they can be passed on.
+  arguments.SetInt(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, 1 << GRPC_COMPRESS_NONE);
   return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
+}
+
+std::string RandomId() {
+  std::random_device random;
+  return std::to_string(random()) + std::to_string(random());
 }
 
 // The largest first dimension of a request's inputs.
@@ -38,8 +52,8 @@ struct Peek {
   ReceivedBytes received;
   DecodedRequest request;
 
-  bool Read(const grpc::ByteBuffer& message, size_t max_columns) {
-    return received.Read(message).ok() &&
+  bool Read(grpc::ByteBuffer message, size_t max_columns) {
+    return Inflate(kMaxInflatedBytes, &message).ok() && received.Read(message).ok() &&
            DecodePredictRequest(received.bytes(), &request, max_columns).ok();
   }
 };
@@ -64,8 +78,10 @@ class OffloadedCall {
     const auto now = std::chrono::system_clock::now();
     const auto longest = now + std::chrono::milliseconds(offload->options_.timeout_ms);
     const auto half = now + (call->deadline() - now) / 2;
-    has_whole_timeout_ = longest <= half;
     context_.set_deadline(std::min(longest, half));
+    const grpc_compression_algorithm compression = CompressionOf(call->request());
+    if (compression != GRPC_COMPRESS_NONE) context_.set_compression_algorithm(compression);
+    context_.AddMetadata(kSentOnBy, offload->id_);
     reader_ = offload->stub_.PrepareUnaryCall(&context_, kPredict, call->request(), call->events());
     reader_->StartCall();
     reader_->Finish(call->response(), &status_, ended_.tag());
@@ -73,9 +89,9 @@ class OffloadedCall {
 
  private:
   void Ended(bool) {
+    if (status_.ok()) CheckAnswer();
     offload_->backend_.metrics->RecordOffload(status_.ok());
-    offload_->Leave(
-        status_, has_whole_timeout_ && status_.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED);
+    offload_->Leave(status_, started_);
     if (status_.ok()) {
       Answer();
     } else {
@@ -85,10 +101,22 @@ class OffloadedCall {
     delete this;
   }
 
+  // One that no client could read counts as none.
+  void CheckAnswer() {
+    ReceivedBytes received;
+    Malformed malformed;
+    const bool is_response =
+        received.Read(*call_->response()).ok() &&
+        CheckMessage(Reader(received.bytes()), kPredictResponse, kMaxDepth, &malformed);
+    if (is_response) return;
+    const Status status = MalformedError("PredictResponse", malformed, received.bytes().size());
+    status_ = grpc::Status(grpc::StatusCode::UNAVAILABLE, status.message);
+  }
+
   void Answer() {
     record_.response_bytes = call_->response()->Length();
     record_.latency = std::chrono::steady_clock::now() - started_;
-    const Status status = call_->CountResponse();
+    const Status status = call_->CountResponse(call_->response()->Length());
     record_.code = status.code;
     offload_->backend_.metrics->Record(record_);
     call_->Finish(status);
@@ -98,7 +126,6 @@ class OffloadedCall {
   UnaryCall* const call_;
   const std::shared_ptr<const inference::Servable> servable_;  // the record's names are its
   const std::chrono::steady_clock::time_point started_;
-  bool has_whole_timeout_ = false;  // the client's deadline left all of timeout_ms
   metrics::RequestRecord record_;
   grpc::ClientContext context_;
   std::unique_ptr<grpc::GenericClientAsyncResponseReader> reader_;
@@ -107,10 +134,14 @@ class OffloadedCall {
 };
 
 Offload::Offload(const Options& options, const Backend& backend)
-    : options_(options), backend_(backend), stub_(Connect(options.target)) {}
+    : options_(options),
+      backend_(backend),
+      id_(RandomId()),
+      stub_(Connect(options.target)),
+      circuit_(std::chrono::milliseconds(options.timeout_ms), kPause) {}
 
 bool Offload::Take(UnaryCall* call) {
-  if (!MayTake()) return false;
+  if (WasSentOn(*call) || !MayTake()) return false;
   thread_local Peek peek;
   std::shared_ptr<const inference::Servable> servable;
   const bool taken = peek.Read(call->request(), backend_.max_request_columns) &&
@@ -125,25 +156,36 @@ bool Offload::Take(UnaryCall* call) {
 }
 
 bool Offload::MayTake() const {
-  const Clock::rep missing_until = missing_until_.load(std::memory_order_relaxed);
-  const bool answers = missing_until == 0;
-  if (in_flight_.load(std::memory_order_relaxed) >= (answers ? options_.max_in_flight : 1)) {
-    return false;
-  }
-  return answers || Clock::now().time_since_epoch().count() >= missing_until;
+  if (leads_here_.load(std::memory_order_relaxed)) return false;
+  const OffloadCircuit::State state = circuit_.At(Clock::now());
+  const int most = state == OffloadCircuit::State::kAnswers     ? options_.max_in_flight
+                   : state == OffloadCircuit::State::kMayAnswer ? 1
+                                                                : 0;
+  return in_flight_.load(std::memory_order_relaxed) < most;
 }
 
-void Offload::Leave(const grpc::Status& status, bool timed_out) {
+bool Offload::WasSentOn(const UnaryCall& call) {
+  const std::optional<std::string> id = call.Metadata(kSentOnBy);
+  if (id == id_ && !leads_here_.exchange(true)) {
+    LogError("--offload_target: " + options_.target +
+             " is this server itself; all requests run here");
+  }
+  return id.has_value();
+}
+
+void Offload::Leave(const grpc::Status& status, Clock::time_point started) {
   in_flight_.fetch_sub(1, std::memory_order_relaxed);
-  const bool missing = status.error_code() == grpc::StatusCode::UNAVAILABLE || timed_out;
-  const Clock::rep until =
-      missing ? (Clock::now() + kMissingFor).time_since_epoch().count() : Clock::rep{0};
-  const bool was_missing = missing_until_.exchange(until, std::memory_order_relaxed) != 0;
-  if (missing && !was_missing) {
+  bool lost = false;
+  if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
+    lost = circuit_.TimedOut(started, Clock::now());
+  } else if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
+    lost = circuit_.Failed(Clock::now());
+  } else if (circuit_.Answered()) {
+    LogInfo("--offload_target: " + options_.target + " answers again");
+  }
+  if (lost) {
     LogWarning("--offload_target: " + options_.target + " does not answer (" +
                status.error_message() + "); its requests run here");
-  } else if (!missing && was_missing) {
-    LogInfo("--offload_target: " + options_.target + " answers again");
   }
 }
 

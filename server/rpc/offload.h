@@ -15,6 +15,7 @@
 #include <string>
 
 #include "server/backend.h"
+#include "server/rpc/offload_circuit.h"
 #include "server/rpc/unary_call.h"
 
 namespace colcast::rpc {
@@ -34,22 +35,28 @@ class Offload {
   // Takes a Predict call if it has the rows and names a model that is served here: the answer goes
   // to the client as it comes, and without one the call is run here. False: it was not taken. A
   // server that was found missing is left alone for a second, and then asked one call at a time
-  // until it answers. Cheap enough for the event loop's thread: only names and shapes are read.
+  // until it answers. A call that another server has sent on goes no further; one that comes from
+  // this server itself ends the offload. Cheap enough for the event loop's thread: only names and
+  // shapes are read.
   bool Take(UnaryCall* call);
 
  private:
   friend class OffloadedCall;
-  using Clock = std::chrono::steady_clock;
+  using Clock = OffloadCircuit::Clock;
 
   bool MayTake() const;
-  // What a call's end says of the other server. `timed_out`: it had all of timeout_ms.
-  void Leave(const grpc::Status& status, bool timed_out);
+  // Whether another server has sent the call on, or this one.
+  bool WasSentOn(const UnaryCall& call);
+  // What a call's end says of the other server.
+  void Leave(const grpc::Status& status, Clock::time_point started);
 
   const Options options_;
   const Backend& backend_;
+  const std::string id_;  // of this server, in what it sends on
   grpc::GenericStub stub_;
-  std::atomic<Clock::rep> missing_until_{0};  // 0: it answers
+  OffloadCircuit circuit_;
   std::atomic<int> in_flight_{0};
+  std::atomic<bool> leads_here_{false};  // the target is this server
 };
 
 }  // namespace colcast::rpc

@@ -9,6 +9,7 @@
 #include "server/base/out_of_memory.h"
 #include "server/inference/signature.h"
 #include "server/predict_record.h"
+#include "server/rpc/inflate.h"
 #include "server/wire/predict_request.h"
 
 namespace colcast::rpc {
@@ -16,8 +17,10 @@ namespace {
 
 using scheduling::Clock;
 
-// Larger messages are not decoded before a worker takes them.
+// Larger messages are not decoded before a worker takes them, nor compressed ones that inflate to
+// more than the second: that takes a millisecond.
 constexpr size_t kMaxDescribedBytes = 4 << 20;
+constexpr size_t kMaxInflatedBytes = 256 << 10;
 
 // What a message of so many bytes and columns decodes to is kept while it waits: at most about a
 // megabyte. Others are decoded again by the worker that takes them.
@@ -36,9 +39,8 @@ grpc::Slice MakeSlice(size_t size) {
   return grpc::Slice(operator new(size), size, [](void* memory) { operator delete(memory); });
 }
 
-// Throws std::bad_alloc if there is no memory for a large answer.
-Status WriteResponse(const ModelSpec& spec, int64_t version, const engine::Outputs& outputs,
-                     TensorEncoding encoding, grpc::ByteBuffer* buffer) {
+PredictResponse MakeResponse(const ModelSpec& spec, int64_t version, const engine::Outputs& outputs,
+                             TensorEncoding encoding) {
   PredictResponse response;
   response.model_name = spec.name;
   response.signature_name =
@@ -46,11 +48,7 @@ Status WriteResponse(const ModelSpec& spec, int64_t version, const engine::Outpu
   response.version = version;
   response.outputs = outputs.columns();
   response.encoding = encoding;
-  if (Status status = CheckPredictResponse(response); !status.ok()) return status;
-  grpc::Slice slice = MakeSlice(PredictResponseSize(response));
-  WritePredictResponse(response, const_cast<uint8_t*>(slice.begin()));
-  grpc::ByteBuffer(&slice, 1).Swap(buffer);
-  return OkStatus();
+  return response;
 }
 
 }  // namespace
@@ -118,6 +116,7 @@ Status PredictCall::Decode() {
 }
 
 void PredictCall::Describe(scheduling::JobProfile* profile) {
+  if (CompressionOf(WorkerCall::request()) != GRPC_COMPRESS_NONE) return DescribeInflated(profile);
   const size_t bytes = WorkerCall::request().Length();
   if (bytes > kMaxDescribedBytes) return;
   const Status status = WithinMemory([&] {
@@ -132,12 +131,21 @@ void PredictCall::Describe(scheduling::JobProfile* profile) {
   if (!is_kept) GiveBack();
 }
 
+void PredictCall::DescribeInflated(scheduling::JobProfile* profile) {
+  const grpc::ByteBuffer as_it_came = WorkerCall::request();
+  grpc::ByteBuffer message = as_it_came;
+  if (!Inflate(kMaxInflatedBytes, &message).ok()) return;
+  set_request(message);
+  Describe(profile);
+  if (scratch_ == nullptr) set_request(as_it_came);  // and waits so
+}
+
 void PredictCall::Run(Clock::duration waited, std::vector<scheduling::Taken>* companions) {
   inference::RunPredict(this, waited, *companions, backend().workers);
 }
 
 Status PredictCall::Read() {
-  if (Status status = CheckClientReads(); !status.ok()) return status;
+  if (Status status = Prepare(); !status.ok()) return status;
   if (scratch_ == nullptr) {
     if (Status status = Decode(); !status.ok()) return status;
   }
@@ -158,10 +166,19 @@ void PredictCall::Finish(const Status& status, const engine::Outputs* outputs,
     return;
   }
   record()->expansion = outputs->expansion();
-  Answer(WithinMemory([&] {
-    return WriteResponse(request().model_spec(), servable().version(), *outputs, backend().encoding,
-                         response());
-  }));
+  Answer(WithinMemory([&] { return Respond(*outputs); }));
+}
+
+Status PredictCall::Respond(const engine::Outputs& outputs) {
+  const PredictResponse message =
+      MakeResponse(request().model_spec(), servable().version(), outputs, backend().encoding);
+  if (Status status = CheckPredictResponse(message); !status.ok()) return status;
+  const size_t bytes = PredictResponseSize(message);
+  if (Status status = CountResponse(bytes); !status.ok()) return status;
+  grpc::Slice slice = MakeSlice(bytes);
+  WritePredictResponse(message, const_cast<uint8_t*>(slice.begin()));
+  grpc::ByteBuffer(&slice, 1).Swap(response());
+  return OkStatus();
 }
 
 }  // namespace colcast::rpc

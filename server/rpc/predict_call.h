@@ -34,6 +34,9 @@ class PredictCall final : public WorkerCall, public inference::PredictMember {
   class Spare;
 
   Status Decode();
+  // Throws std::bad_alloc if there is no memory for a large answer.
+  Status Respond(const engine::Outputs& outputs);
+  void DescribeInflated(scheduling::JobProfile* profile);
   void GiveBack();
 
   std::unique_ptr<Scratch> scratch_;  // null until it is decoded

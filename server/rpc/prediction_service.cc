@@ -8,6 +8,7 @@
 #include "server/inference/classify.h"
 #include "server/inference/multi_inference.h"
 #include "server/inference/regress.h"
+#include "server/inference/run_gate.h"
 #include "server/rpc/messages.h"
 #include "server/rpc/predict_call.h"
 #include "server/rpc/worker_call.h"
@@ -82,14 +83,16 @@ class ExampleCall final : public WorkerCall {
 
   void Run(scheduling::Clock::duration waited, std::vector<scheduling::Taken>*) override {
     record()->queue_wait = waited;
-    Status status = CheckClientReads();
-    if (status.ok()) status = WithinMemory([this] { return Respond(); });
+    inference::RunGate gate(backend().workers);
+    Status status = Prepare();
+    if (status.ok()) status = WithinMemory([&] { return Respond(&gate); });
+    if (gate.must_wait()) return gate.Wait(this, waited);
     Answer(std::move(status));
   }
 
  private:
   // Writes the answer to response(), or says why there is none.
-  Status Respond() {
+  Status Respond(inference::RunGate* gate) {
     ReceivedBytes received;
     if (Status status = received.Read(request()); !status.ok()) return status;
     const std::string& name = Request::descriptor()->name();
@@ -106,7 +109,9 @@ class ExampleCall final : public WorkerCall {
     if (Status status = FindServable(FromProto(ModelSpecOf(parsed))); !status.ok()) return status;
     Response answer;
     inference::CallStats stats;
-    const Status status = infer_(servable(), parsed, parts.input, backend().calls, &answer, &stats);
+    inference::CallOptions options = backend().calls;
+    options.gate = gate;
+    const Status status = infer_(servable(), parsed, parts.input, options, &answer, &stats);
     record()->runtime = stats.runtime;
     record()->expansion = stats.expansion;
     return status.ok() ? WriteMessage(answer, response()) : status;

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "server/rpc/peer.h"
 #include "server/rpc/unary_service.h"
 
 namespace colcast::rpc {
@@ -21,9 +22,7 @@ UnaryCall::UnaryCall(UnaryService* service, int method) : service_(service), met
   service->Request(method, &context_, &request_, &writer_, &arrived_);
 }
 
-UnaryCall::~UnaryCall() {
-  if (unread_) unread_->Remove(host_, counted_bytes_);
-}
+UnaryCall::~UnaryCall() { CountNoResponse(); }
 
 void UnaryCall::Arrived(bool ok) {
   if (!ok) {
@@ -47,27 +46,48 @@ void UnaryCall::Release() {
 
 grpc::CompletionQueue* UnaryCall::events() const { return service_->loop()->arrivals(); }
 
-Status UnaryCall::CheckClientReads() const {
-  const UnreadAnswers& unread = *service_->unread();
-  return unread.MayBeFull() ? unread.Check(HostOf(context_.peer())) : OkStatus();
+std::optional<std::string> UnaryCall::Metadata(const char* name) const {
+  const auto place = context_.client_metadata().find(name);
+  if (place == context_.client_metadata().end()) return std::nullopt;
+  return std::string(place->second.data(), place->second.size());
 }
 
-Status UnaryCall::CountResponse() {
-  const size_t bytes = response_.Length();
+// Answers that have been read count until the ends of their calls are handled, and the client may
+// be quicker.
+template <typename Count>
+Status UnaryCall::OnceEndsAreHandled(const Count& count) const {
+  Status status = count();
+  if (status.ok()) return status;
+  service_->loop()->HandleEndings();
+  return count();
+}
+
+Status UnaryCall::CheckClientReads() const {
+  const UnreadAnswers& unread = *service_->unread();
+  if (!unread.MayBeFull()) return OkStatus();
+  return OnceEndsAreHandled([&] { return unread.Check(HostOf(context_.peer())); });
+}
+
+Status UnaryCall::CountResponse(size_t bytes) {
   if (unread_ || bytes <= UnreadAnswers::kSmallBytes) return OkStatus();
   host_ = HostOf(context_.peer());
-  Status status = service_->unread()->Add(host_, bytes);
+  Status status = OnceEndsAreHandled([&] { return service_->unread()->Add(host_, bytes); });
   if (status.ok()) {
     unread_ = service_->unread();
     counted_bytes_ = bytes;
-  } else {
-    response_.Clear();
   }
   return status;
 }
 
+void UnaryCall::CountNoResponse() {
+  if (unread_) unread_->Remove(host_, counted_bytes_);
+  unread_.reset();
+}
+
 void UnaryCall::Finish(Status status) {
-  if (status.ok()) status = CountResponse();
+  if (status.ok()) status = CountResponse(response_.Length());
+  // One that was counted and then found no memory: the client's next request may be here first.
+  if (!status.ok()) CountNoResponse();
   const std::shared_ptr<EventLoop> loop = service_->loop();
   loop->ExpectEndings(kEndings);
   if (status.ok()) {

@@ -7,7 +7,10 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "server/base/status.h"
@@ -27,9 +30,16 @@ class UnaryCall {
   // Waits for the next call of the service's method number `method`.
   static void Await(UnaryService* service, int method) { new UnaryCall(service, method); }
 
+  // As it came, so perhaps compressed.
   const grpc::ByteBuffer& request() const { return request_; }
+  void set_request(const grpc::ByteBuffer& request) { request_ = request; }
   grpc::ByteBuffer* response() { return &response_; }
   std::chrono::system_clock::time_point deadline() const { return context_.deadline(); }
+  // A header that the client has sent; gRPC has read others itself.
+  std::optional<std::string> Metadata(const char* name) const;
+  std::string peer() const { return context_.peer(); }  // server/rpc/peer.h
+  // The same for all calls of one connection, and of all unix sockets.
+  uint64_t connection() const { return std::hash<std::string>()(context_.peer()); }
   // Where what the call waits for may happen: its loop's threads handle it.
   grpc::CompletionQueue* events() const;
   // Whether the client has gone, as known when endings were last handled: with each Finish(), or a
@@ -39,12 +49,12 @@ class UnaryCall {
   // RESOURCE_EXHAUSTED if the client has not read so many answers that it gets no more.
   Status CheckClientReads() const;
 
-  // Counts response() among what the client has not read; empties it where it gets no more: as
-  // CheckClientReads().
-  Status CountResponse();
+  // Counts a response of so many bytes among what the client has not read, before memory is taken
+  // for it: as CheckClientReads().
+  Status CountResponse(size_t bytes);
 
   // Sends response(), or the status if that is an error. Once, on any thread; the call may be gone
-  // when this returns. A response that was not counted is.
+  // when this returns. A response that was not counted is, and is not sent if that is an error.
   void Finish(Status status);
 
  private:
@@ -56,6 +66,9 @@ class UnaryCall {
   void Ended(bool ok);
   void Sent(bool ok);
   void Release();
+  void CountNoResponse();
+  template <typename Count>
+  Status OnceEndsAreHandled(const Count& count) const;
 
   UnaryService* const service_;
   const int method_;

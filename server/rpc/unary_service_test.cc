@@ -153,7 +153,7 @@ TEST_F(UnaryServiceTest, AnAnswerCountsUntilItHasBeenSent) {
   UnaryCall* const call = held_.get_future().get();
   const grpc::Slice large(2 * kMaxUnreadBytes);
   *call->response() = grpc::ByteBuffer(&large, 1);
-  EXPECT_TRUE(call->CountResponse().ok());
+  EXPECT_TRUE(call->CountResponse(call->response()->Length()).ok());
   EXPECT_EQ(call->CheckClientReads().code, StatusCode::kResourceExhausted);
   EXPECT_TRUE(ClientCall(channel_, "Echo").Wait().ok());  // small
   EXPECT_EQ(ClientCall(channel_, "Large").Wait().error_code(),

@@ -2,11 +2,6 @@
 
 namespace colcast::rpc {
 
-std::string HostOf(const std::string& peer) {
-  const bool has_port = peer.rfind("ipv4:", 0) == 0 || peer.rfind("ipv6:", 0) == 0;
-  return has_port ? peer.substr(0, peer.rfind(':')) : peer;
-}
-
 Status UnreadAnswers::Add(const std::string& host, size_t bytes) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const size_t before = BytesOf(host);

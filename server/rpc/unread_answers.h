@@ -15,9 +15,6 @@
 
 namespace colcast::rpc {
 
-// Where a client is: its host, "ipv4:10.0.0.7", of gRPC's "ipv4:10.0.0.7:51234".
-std::string HostOf(const std::string& peer);
-
 // May be used on any thread.
 class UnreadAnswers {
  public:

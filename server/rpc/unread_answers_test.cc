@@ -8,13 +8,6 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(HostOfTest, LeavesThePortOut) {
-  EXPECT_EQ(HostOf("ipv4:10.0.0.7:51234"), "ipv4:10.0.0.7");
-  EXPECT_EQ(HostOf("ipv6:%5B::1%5D:51234"), "ipv6:%5B::1%5D");
-  EXPECT_EQ(HostOf("unix:/run/s"), "unix:/run/s");
-  EXPECT_EQ(HostOf("unix:"), "unix:");
-}
-
 TEST(UnreadAnswersTest, CountsUpToTheBound) {
   UnreadAnswers answers(100);
   EXPECT_TRUE(answers.Add("a", 60).ok());

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <utility>
 
+#include "server/rpc/inflate.h"
+
 namespace colcast::rpc {
 namespace {
 
@@ -46,7 +48,15 @@ WorkerCall::WorkerCall(const char* api, UnaryCall* call, const Backend& backend)
       deadline_(ToSteady(call->deadline())) {
   record_.api = api;
   record_.entrypoint = "GRPC";
-  record_.request_bytes = request().Length();
+}
+
+Status WorkerCall::Prepare() {
+  if (Status status = call_->CheckClientReads(); !status.ok()) return status;
+  if (CompressionOf(request()) == GRPC_COMPRESS_NONE) return OkStatus();
+  grpc::ByteBuffer message = request();
+  Status status = Inflate(backend_.max_request_bytes, &message);
+  if (status.ok()) set_request(message);
+  return status;
 }
 
 void WorkerCall::Drop(scheduling::DropReason reason) { Answer(scheduling::DropStatus(reason)); }
@@ -68,9 +78,11 @@ void WorkerCall::LogIfSampled() const {
 }
 
 void WorkerCall::Answer(Status status) {
-  if (status.ok()) status = call_->CountResponse();
+  if (status.ok()) status = CountResponse(response()->Length());
+  if (!status.ok()) response()->Clear();
   if (status.ok()) LogIfSampled();
   record_.code = status.code;
+  record_.request_bytes = request().Length();
   record_.latency = Clock::now() - received_;
   record_.response_bytes = response()->Length();
   backend_.metrics->Record(record_);

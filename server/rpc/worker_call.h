@@ -35,14 +35,19 @@ class WorkerCall : public scheduling::Job {
  public:
   scheduling::Clock::time_point deadline() const final { return deadline_; }
   bool cancelled() const final { return call_->cancelled(); }
+  uint64_t client() const final { return call_->connection(); }
   void Drop(scheduling::DropReason reason) final;
 
  protected:
   // `api`, for the metrics, is a literal; `backend` outlives every call.
   WorkerCall(const char* api, UnaryCall* call, const Backend& backend);
 
-  // RESOURCE_EXHAUSTED if the client has not read so many answers that it gets no more.
-  Status CheckClientReads() const { return call_->CheckClientReads(); }
+  // To be called before the request is read by the worker: inflates it if it came compressed.
+  // RESOURCE_EXHAUSTED if that is too long, or if the client has not read so many answers that it
+  // gets no more.
+  Status Prepare();
+  // As UnaryCall has it.
+  Status CountResponse(size_t bytes) { return call_->CountResponse(bytes); }
   // Sends response(), or the status; the call is gone afterwards.
   void Answer(Status status);
 
@@ -50,6 +55,7 @@ class WorkerCall : public scheduling::Job {
   Status FindServable(const ModelSpec& spec);
 
   const grpc::ByteBuffer& request() const { return call_->request(); }
+  void set_request(const grpc::ByteBuffer& request) { call_->set_request(request); }
   grpc::ByteBuffer* response() const { return call_->response(); }
   const Backend& backend() const { return backend_; }
   bool has_servable() const { return servable_ != nullptr; }

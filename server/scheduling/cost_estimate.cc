@@ -19,13 +19,20 @@ int BitsOf(int64_t rows) {
   return bits;
 }
 
+// Sizes whose variance is less, relative to their mean's square, lie too close to tell what does
+// not depend on the rows: of two that are seen as often, the larger less than twice the smaller.
+constexpr double kLeastSpread = 0.115;
+constexpr double kLeastShareOfRows = 0.5;
+
 }  // namespace
 
 void CostEstimate::Observe(int64_t rows, Duration time) {
   if (rows < 1) return;
-  const double nanoseconds = std::chrono::duration<double, std::nano>(time).count();
+  double nanoseconds = std::chrono::duration<double, std::nano>(time).count();
   const int bits = BitsOf(rows);
   std::lock_guard<std::mutex> lock(mutex_);
+  const double expected = At(static_cast<double>(rows));
+  if (expected > 0) nanoseconds = std::min(nanoseconds, kMostTimes * expected);
   highest_ = std::max(highest_, bits);
   for (int i = 0; i <= highest_; ++i) {
     points_[i].weight *= kFading;
@@ -58,7 +65,11 @@ CostEstimate::Line CostEstimate::Fit() const {
   const double prior = kPriorWeight * mean_rows * mean_rows;
   const double variance = xx / w - mean_rows * mean_rows;
   const double covariance = xy / w - mean_rows * mean_time;
-  const double slope = (covariance + prior * mean_time / mean_rows) / (variance + prior);
+  double slope = (covariance + prior * mean_time / mean_rows) / (variance + prior);
+  // Noise would make a request's own cost that of any, which is never cut and so never seen again.
+  if (variance < kLeastSpread * mean_rows * mean_rows) {
+    slope = std::max(slope, kLeastShareOfRows * mean_time / mean_rows);
+  }
   if (slope <= 0) return {mean_time, 0};
   const double fixed = mean_time - slope * mean_rows;
   if (fixed < 0) return {0, xy / xx};

@@ -15,10 +15,16 @@ namespace colcast::scheduling {
 // and times, so that thousands of small requests do not drown out what few large ones say about the
 // slope. Points count by their relative error; those that nothing is observed of any more fade.
 //
+// One observation that is far above the line (a new shape compiled, memory was short, lists were
+// huge) counts as kMostTimes the line, so that one request says little about others; one below
+// counts as it is: what got in the way makes a run longer, never shorter.
+//
 // All methods may be called from any thread.
 class CostEstimate {
  public:
   using Duration = std::chrono::steady_clock::duration;
+
+  static constexpr double kMostTimes = 4;
 
   struct Line {
     double fixed = 0;    // nanoseconds
@@ -44,6 +50,7 @@ class CostEstimate {
   };
 
   Line Fit() const;
+  double At(double rows) const { return line_.fixed + line_.per_row * rows; }
 
   mutable std::mutex mutex_;
   std::array<Point, 64> points_;

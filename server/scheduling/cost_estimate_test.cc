@@ -7,6 +7,7 @@ namespace {
 
 using std::chrono::duration_cast;
 using std::chrono::microseconds;
+using std::chrono::milliseconds;
 
 // In microseconds.
 double Of(const CostEstimate& cost, int64_t rows) {
@@ -40,6 +41,14 @@ TEST(CostEstimateTest, TwoSizesTellTheFixedPart) {
   EXPECT_NEAR(cost.line().per_row, 10e3, 0.2e3);
 }
 
+TEST(CostEstimateTest, SizesThatLieCloseSayLittleOfTheFixedPart) {
+  CostEstimate cost;
+  cost.Observe(500, milliseconds(9));
+  for (int i = 0; i < 20; ++i) cost.Observe(1000, milliseconds(8));
+  EXPECT_GE(cost.line().per_row * 1000, 3.5e6);
+  EXPECT_NEAR(Of(cost, 1000), 8000, 1000);
+}
+
 TEST(CostEstimateTest, AFewLargeRequestsAreNotDrownedOutByManySmallOnes) {
   CostEstimate cost;
   for (int i = 0; i < 1000; ++i) {
@@ -54,6 +63,29 @@ TEST(CostEstimateTest, FollowsWhatChanges) {
   for (int i = 0; i < 100; ++i) cost.Observe(20, microseconds(600));
   for (int i = 0; i < 50; ++i) cost.Observe(20, microseconds(200));
   EXPECT_NEAR(Of(cost, 20), 200, 10);
+}
+
+TEST(CostEstimateTest, OneRequestSaysLittleAboutOthers) {
+  CostEstimate cost;
+  for (int i = 0; i < 10; ++i) cost.Observe(20, microseconds(600));
+  cost.Observe(20, std::chrono::seconds(60));
+  EXPECT_LT(Of(cost, 20), 2 * 600);
+}
+
+TEST(CostEstimateTest, RequestsOfTwoRowsWithHugeListsSayLittleAboutThoseOfTwenty) {
+  CostEstimate after;
+  for (int i = 0; i < 10; ++i) {
+    after.Observe(20, microseconds(500));
+    after.Observe(1000, microseconds(4000));
+  }
+  for (int i = 0; i < 12; ++i) after.Observe(2, std::chrono::seconds(1));
+  EXPECT_NEAR(Of(after, 20), 500, 250);
+  EXPECT_NEAR(Of(after, 1000), 4000, 1000);
+
+  CostEstimate before;
+  for (int i = 0; i < 12; ++i) before.Observe(2, std::chrono::seconds(1));
+  for (int i = 0; i < 3; ++i) before.Observe(20, microseconds(500));
+  EXPECT_NEAR(Of(before, 20), 500, 250);
 }
 
 TEST(CostEstimateTest, WhatIsNoLongerSeenFades) {

@@ -25,6 +25,12 @@ Status DropStatus(DropReason reason);
 class Job;
 class RequestClass;
 
+// What a run has to find free before it begins.
+struct RunNeeds {
+  int64_t bytes = 0;         // of memory, as estimated
+  Clock::duration worker{};  // how long it holds one, as estimated, if that is long
+};
+
 // What the queue knows of a job. Of an empty one it knows nothing: it runs alone, in the order of
 // arrival.
 struct JobProfile {
@@ -35,6 +41,8 @@ struct JobProfile {
   uint64_t group = 0;  // jobs of the same class and group may run together; 0: with none
   int64_t rows = 0;
   Clock::duration cost{};  // the estimated time of a worker; 0: unknown
+  uint64_t client = 0;     // Job::client()
+  RunNeeds needs{};        // what it waits for
 
   bool MayJoin() const;
 };
@@ -53,6 +61,9 @@ class Job {
   // When the client stops waiting; Clock::time_point::max() if it never does.
   virtual Clock::time_point deadline() const = 0;
   virtual bool cancelled() const = 0;
+
+  // Whose it is: jobs of one connection have one number. 0: it is a client's only one.
+  virtual uint64_t client() const { return 0; }
 
   // Says what it is, as far as that is cheap to find out. Called before the job waits, on the
   // thread that submits it.

@@ -15,7 +15,10 @@ constexpr double kShortestForIdle = 2e6;
 int64_t RowsPerPiece(int64_t rows, const CostEstimate::Line& cost, const PieceNeeds& needs) {
   const double all_rows = static_cast<double>(rows) * cost.per_row;
   double pieces = 1;
-  if (all_rows > 0) {
+  const bool someone_gains = needs.idle_workers > 0 || needs.longest != PieceNeeds().longest;
+  if (cost.fixed + cost.per_row == 0) {
+    if (someone_gains) pieces = static_cast<double>(rows) / kRowsToLearnFrom;
+  } else if (all_rows > 0) {
     const double longest = std::chrono::duration<double, std::nano>(needs.longest).count();
     const double for_rows = std::max(longest - cost.fixed, cost.fixed);  // of each piece
     if (cost.fixed + all_rows > longest) pieces = for_rows > 0 ? all_rows / for_rows : 1;

@@ -9,9 +9,9 @@
 
 namespace colcast::scheduling {
 
-// What a request is cut for.
+// What a request, or what is left of it, is cut for.
 struct PieceNeeds {
-  int idle_workers = 0;  // beside the one that has the request
+  int idle_workers = 0;  // that run it, too
   // How long short requests may wait for a piece; the greatest duration if there are none.
   CostEstimate::Duration longest = CostEstimate::Duration::max();
   int64_t max_rows = INT64_MAX;  // of a piece, whatever the others say
@@ -19,7 +19,10 @@ struct PieceNeeds {
 
 // The rows of each piece but the last, which may have fewer; `rows` if it is better not cut. Pieces
 // are about equal. Each repeats what a run costs whatever its rows, so none is cut smaller than
-// what takes as long as that, nor than what is worth waking a worker for.
+// what takes as long as that, nor than what is worth waking a worker for. While nothing is known of
+// the cost, and a worker or short requests gain by it, a piece has kRowsToLearnFrom: it is to be
+// asked again once that has run.
+inline constexpr int64_t kRowsToLearnFrom = 1000;
 int64_t RowsPerPiece(int64_t rows, const CostEstimate::Line& cost, const PieceNeeds& needs);
 
 }  // namespace colcast::scheduling

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "server/scheduling/cost_estimate.h"
+#include "server/scheduling/memory_estimate.h"
 
 namespace colcast::scheduling {
 
@@ -34,6 +35,12 @@ class RequestClass {
 
   const BatchLimits& limits() const { return limits_; }
   CostEstimate& cost() { return cost_; }
+  MemoryEstimate& memory() { return memory_; }
+
+  // False until a run has ended. What began before is no measure of any other: first runs allocate,
+  // compile and read files.
+  bool warm() const { return warm_.load(std::memory_order_relaxed); }
+  void NoteRun() { warm_.store(true, std::memory_order_relaxed); }
 
   // Requests that would have taken `alone`, one after the other, ran together in `together`.
   void ObserveJoined(CostEstimate::Duration alone, CostEstimate::Duration together);
@@ -43,6 +50,8 @@ class RequestClass {
  private:
   const BatchLimits limits_;
   CostEstimate cost_;
+  MemoryEstimate memory_;
+  std::atomic<bool> warm_{false};
   std::atomic<double> joined_share_{1};
 };
 

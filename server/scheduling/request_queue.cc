@@ -1,7 +1,6 @@
 #include "server/scheduling/request_queue.h"
 
 #include <algorithm>
-#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -17,12 +16,6 @@ constexpr int kMaxLooks = 256;
 constexpr double kTimesAlone = 4;
 
 bool HasWaitedTooLong(Time since, Time deadline, Time now) { return now - since > deadline - now; }
-
-// How much later than it did a job arrived as if.
-Clock::duration Handicap(Clock::duration cost) {
-  constexpr Clock::duration kLongest = RequestQueue::kLongestHandicap;
-  return RequestQueue::kAgeing * std::min(cost, kLongest / RequestQueue::kAgeing);
-}
 
 double Nanoseconds(Clock::duration time) {
   return std::chrono::duration<double, std::nano>(time).count();
@@ -71,46 +64,71 @@ std::optional<DropReason> RequestQueue::Add(Job* job, JobProfile profile, Time n
       return DropReason::kBatchQueueFull;
     }
   }
-  Insert({job, profile, now, /*is_piece=*/false});
+  AddAgain(job, profile, now);
   return std::nullopt;
 }
 
 void RequestQueue::AddAgain(Job* job, JobProfile profile, Time since) {
-  Insert({job, profile, since, /*is_piece=*/false});
+  Insert({job, profile, since, since + ClientLine::Handicap(profile.cost)});
 }
 
-void RequestQueue::AddPieces(const std::vector<Job*>& pieces, Time since, Clock::duration cost) {
+void RequestQueue::AddPieces(const std::vector<Job*>& pieces, uint64_t client, Time since,
+                             Clock::duration cost) {
+  JobProfile profile;
+  profile.client = client != 0 ? client : --clients_of_their_own_;
+  profile.cost = cost / static_cast<int>(pieces.size());
   for (Job* const piece : pieces) {
-    PutInLine(since + Handicap(cost), {piece, {}, since, /*is_piece=*/true});
+    PutInLine({piece, profile, since, since + ClientLine::Handicap(cost), /*is_piece=*/true});
   }
 }
 
 void RequestQueue::Insert(Waiting waiting) {
   JobProfile& profile = waiting.profile;
   profile.rows = std::clamp<int64_t>(profile.rows, 0, JobProfile::kMaxRows);
+  if (profile.client == 0) profile.client = --clients_of_their_own_;
   if (profile.request_class != nullptr) {
     ClassCount& count = classes_[profile.request_class];
     ++count.requests;
     count.rows += profile.rows;
   }
-  if (!waiting.is_piece) ++requests_;
-  PutInLine(waiting.since + Handicap(profile.cost), std::move(waiting));
+  ++requests_;
+  PutInLine(std::move(waiting));
 }
 
-void RequestQueue::PutInLine(Time as_if, Waiting waiting) {
-  const Time older = waiting.since - Handicap(waiting.profile.cost);
-  const auto place = line_.emplace(as_if, std::move(waiting));
-  place->second.by_age = by_age_.emplace(older, place);
+void RequestQueue::PutInLine(Waiting waiting) {
+  const uint64_t number = waiting.profile.client;
+  Client& client = clients_[number];
+  client.number = number;
+  if (!client.line.empty()) Leave(&client);
+  client.line.Add(std::move(waiting));
+  Enter(&client);
+}
+
+void RequestQueue::Enter(Client* client) {
+  const ClientLine& line = client->line;
+  client->in_line = line_.emplace(line.as_if(), client);
+  const std::pair<Time, Time::duration> key(line.turn(), -line.newest_age().time_since_epoch());
+  // Of two that are as new, the one that comes now.
+  client->in_newest = newest_.emplace_hint(newest_.lower_bound(key), key, client);
+}
+
+void RequestQueue::Leave(Client* client) {
+  line_.erase(client->in_line);
+  newest_.erase(client->in_newest);
 }
 
 bool RequestQueue::Take(Time now, int takers, Taken* next, std::vector<Taken>* companions) {
   companions->clear();
-  auto place = FirstReady(now);
-  if (place == line_.end()) return false;
-  const bool newest_first =
-      HasWaitedTooLong(place->second.since, place->second.job->deadline(), now);
-  if (newest_first) place = std::prev(by_age_.end())->second;
-  const Waiting leader = Remove(place);
+  Place place = FirstReady(now);
+  if (place.client == nullptr) return false;
+  const Waiting& first = place.job->second.waiting;
+  const bool newest_first = HasWaitedTooLong(first.since, first.job->deadline(), now);
+  if (newest_first) {
+    Client* const client = newest_.begin()->second;
+    const ClientLine::Place newest = client->line.newest();
+    if (ReadyAt(newest->second.waiting) <= now) place = {client, newest};
+  }
+  const Waiting leader = TakeOut(place, now);
   *next = {leader.job, now - leader.since};
   TakeCompanions(leader.profile, newest_first, now, takers, companions);
   return true;
@@ -131,61 +149,103 @@ void RequestQueue::TakeCompanions(const JobProfile& leader, bool newest_first, T
   // This worker's part of them and the leader, rounded up, less the leader.
   if (of.limits().share) left = (left + takers) / takers - 1;
   Room room(leader);
-  auto place = newest_first ? line_.end() : line_.begin();
-  for (int looks = kMaxLooks; looks > 0 && left > 0; --looks) {
-    if (place == (newest_first ? line_.begin() : line_.end())) break;
-    if (newest_first) --place;
-    const auto after = std::next(place);
-    if (room.Take(place->second.profile)) {
-      const Waiting other = Remove(place);
-      companions->push_back({other.job, now - other.since});
+  std::vector<Place> chosen;
+  int looks = kMaxLooks;
+  const auto look = [&](Client* client, ClientLine::Place job) {
+    if (room.Take(job->second.waiting.profile)) {
+      chosen.push_back({client, job});
       --left;
-      place = after;
-    } else if (!newest_first) {
-      place = after;
     }
+    return --looks > 0 && left > 0;
+  };
+  const auto look_at_all_of = [&](Client* client) {
+    ClientLine::ByPlace& jobs = client->line.jobs();
+    for (auto job = jobs.begin(); !newest_first && job != jobs.end(); ++job) {
+      if (!look(client, job)) return false;
+    }
+    for (auto job = jobs.end(); newest_first && job != jobs.begin();) {
+      if (!look(client, --job)) return false;
+    }
+    return true;
+  };
+  if (left == 0) return;
+  if (newest_first) {
+    for (const auto& [key, client] : newest_) {
+      if (!look_at_all_of(client)) break;
+    }
+  } else {
+    for (const auto& [as_if, client] : line_) {
+      if (!look_at_all_of(client)) break;
+    }
+  }
+  for (const Place& place : chosen) {
+    const Waiting other = TakeOut(place, now);
+    companions->push_back({other.job, now - other.since});
   }
 }
 
 std::vector<Job*> RequestQueue::TakeExpired(Time now) {
   std::vector<Job*> expired;
-  while (!line_.empty() && line_.begin()->second.job->deadline() <= now) {
-    expired.push_back(Remove(line_.begin()).job);
+  while (!line_.empty()) {
+    Client* const client = line_.begin()->second;
+    if (client->line.first().job->deadline() > now) break;
+    expired.push_back(Remove({client, client->line.jobs().begin()}).job);
   }
   return expired;
 }
 
 std::vector<Job*> RequestQueue::TakeAll() {
   std::vector<Job*> all;
-  while (!line_.empty()) all.push_back(Remove(line_.begin()).job);
+  while (!line_.empty()) {
+    Client* const client = line_.begin()->second;
+    all.push_back(Remove({client, client->line.jobs().begin()}).job);
+  }
   return all;
 }
 
 Time RequestQueue::ReadyAt(Time now) const {
   Time first = Time::max();
-  for (const auto& [as_if, waiting] : line_) {
-    first = std::min(first, ReadyAt(waiting));
-    if (first <= now) break;
+  for (const auto& [as_if, client] : line_) {
+    for (const auto& [place, entry] : client->line.jobs()) {
+      first = std::min(first, ReadyAt(entry.waiting));
+      if (first <= now) return first;
+    }
   }
   return first;
 }
 
 Time RequestQueue::ReadyAt(const Waiting& waiting) const {
   const RequestClass* const of = waiting.profile.request_class;
+  if (!may_run_(waiting.profile.needs)) return Time::max();
   if (!waiting.profile.MayJoin() || of->limits().timeout.count() == 0) return waiting.since;
   if (classes_.at(of).rows >= of->limits().max_rows) return waiting.since;
   return waiting.since + of->limits().timeout;
 }
 
-RequestQueue::Line::iterator RequestQueue::FirstReady(Time now) {
-  return std::find_if(line_.begin(), line_.end(),
-                      [&](const auto& entry) { return ReadyAt(entry.second) <= now; });
+RequestQueue::Place RequestQueue::FirstReady(Time now) {
+  for (const auto& [as_if, client] : line_) {
+    ClientLine::ByPlace& jobs = client->line.jobs();
+    for (auto job = jobs.begin(); job != jobs.end(); ++job) {
+      if (ReadyAt(job->second.waiting) <= now) return {client, job};
+    }
+  }
+  return {};
 }
 
-RequestQueue::Waiting RequestQueue::Remove(Line::iterator place) {
-  by_age_.erase(place->second.by_age);
-  auto node = line_.extract(place);
-  Waiting waiting = std::move(node.mapped());
+Waiting RequestQueue::TakeOut(const Place& place, Time now) {
+  place.client->line.NoteTurn(now);
+  return Remove(place);
+}
+
+Waiting RequestQueue::Remove(const Place& place) {
+  Client* const client = place.client;
+  Leave(client);
+  Waiting waiting = client->line.Remove(place.job);
+  if (client->line.empty()) {
+    clients_.erase(client->number);
+  } else {
+    Enter(client);
+  }
   if (waiting.profile.request_class != nullptr) {
     const auto count = classes_.find(waiting.profile.request_class);
     count->second.rows -= waiting.profile.rows;

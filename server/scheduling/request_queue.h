@@ -8,10 +8,15 @@
 // it: an estimate may be far off, as that of a signature whose first run compiled. Jobs of one
 // cost, and those of which nothing is known, run in the order of arrival.
 //
+// Clients take turns. Of each client, that is of each connection, only the first in its own line
+// competes with those of others, and once one has been taken the next does as if it had arrived at
+// that moment: so a job of a client that has nothing else in line waits for about one job of each
+// other client, however many they have waiting. A job of no client is one of its own.
+//
 // Once the first in line has waited longer than it has left, the newest runs first, a long one
 // again as if it were older: the old ones are those that would be answered too late anyway, and
 // serving them first would make every answer late (adaptive LIFO; Maurer, "Fail at Scale", ACM
-// Queue 2015).
+// Queue 2015). Clients take turns then, too, those first of whom nothing has been taken yet.
 //
 // Whoever takes a job also takes what waits and may run together with it (batch what waits): as
 // many as the limits of their class allow, but not more than this worker's part of what waits, so
@@ -22,11 +27,14 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "server/scheduling/client_line.h"
 #include "server/scheduling/job.h"
 #include "server/scheduling/request_class.h"
 
@@ -35,10 +43,15 @@ namespace colcast::scheduling {
 class RequestQueue {
  public:
   using Time = Clock::time_point;
-  static constexpr int kAgeing = 8;
-  static constexpr Clock::duration kLongestHandicap = std::chrono::seconds(1);
+  static constexpr int kAgeing = ClientLine::kAgeing;
+  static constexpr Clock::duration kLongestHandicap = ClientLine::kLongestHandicap;
 
-  explicit RequestQueue(int max_requests) : max_requests_(max_requests) {}
+  // Whether what a job needs is free.
+  using MayRun = std::function<bool(const RunNeeds& needs)>;
+
+  explicit RequestQueue(
+      int max_requests, MayRun may_run = [](const RunNeeds&) { return true; })
+      : max_requests_(max_requests), may_run_(std::move(may_run)) {}
 
   // Why the job cannot wait here; nothing if it does now.
   std::optional<DropReason> Add(Job* job, JobProfile profile, Time now);
@@ -48,8 +61,9 @@ class RequestQueue {
   void AddAgain(Job* job, JobProfile profile, Time since);
 
   // Pieces of a request that was taken. They run one by one, in the place of a request that arrived
-  // at `since` and takes `cost`, and there is always room for them.
-  void AddPieces(const std::vector<Job*>& pieces, Time since, Clock::duration cost);
+  // at `since` and takes `cost`, and there is always room for them. `client`: as in JobProfile.
+  void AddPieces(const std::vector<Job*>& pieces, uint64_t client, Time since,
+                 Clock::duration cost);
 
   // Takes the next job and those to run with it. False if none is ready. `takers`: how many workers
   // are free to take jobs, the caller included.
@@ -74,15 +88,19 @@ class RequestQueue {
 
   // Implementation details follow.
  private:
-  struct Waiting;
-  using Line = std::multimap<Time, Waiting>;          // by the time of arrival as if
-  using ByAge = std::multimap<Time, Line::iterator>;  // oldest first, long ones as if older
-  struct Waiting {
-    Job* job;
-    JobProfile profile;
-    Time since;
-    bool is_piece;
-    ByAge::iterator by_age{};
+  struct Client;
+  using Line = std::multimap<Time, Client*>;  // by when its first job arrived as if
+  // By its last turn, then the newest job first.
+  using Newest = std::multimap<std::pair<Time, Time::duration>, Client*>;
+  struct Client {
+    uint64_t number;
+    ClientLine line;
+    Line::iterator in_line;
+    Newest::iterator in_newest;
+  };
+  struct Place {
+    Client* client = nullptr;
+    ClientLine::Place job;
   };
 
   // What waits of one class.
@@ -92,17 +110,23 @@ class RequestQueue {
   };
 
   void Insert(Waiting waiting);
-  void PutInLine(Time as_if, Waiting waiting);
+  void PutInLine(Waiting waiting);
+  void Enter(Client* client);
+  void Leave(Client* client);
   Time ReadyAt(const Waiting& waiting) const;
-  Line::iterator FirstReady(Time now);
-  Waiting Remove(Line::iterator place);
+  Place FirstReady(Time now);
+  Waiting Remove(const Place& place);
+  Waiting TakeOut(const Place& place, Time now);
   // Looks from one end of the line on.
   void TakeCompanions(const JobProfile& leader, bool newest_first, Time now, int takers,
                       std::vector<Taken>* companions);
 
   const int max_requests_;
+  const MayRun may_run_;
+  std::unordered_map<uint64_t, Client> clients_;  // that have something in line
+  uint64_t clients_of_their_own_ = 0;
   Line line_;
-  ByAge by_age_;
+  Newest newest_;
   int requests_ = 0;
   std::unordered_map<const RequestClass*, ClassCount> classes_;
 };

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "server/scheduling/run_memory.h"
+
 namespace colcast::scheduling {
 namespace {
 
@@ -43,7 +45,8 @@ class RequestQueueTest : public testing::Test {
     int64_t rows = 0;
     milliseconds cost{0};
     uint64_t group = 1;
-    int due = 0;  // 0: never
+    int due = 0;          // 0: never
+    uint64_t client = 0;  // 0: nobody else's
   };
 
   static Clock::time_point At(int ms) { return Clock::time_point(milliseconds(ms)); }
@@ -54,9 +57,9 @@ class RequestQueueTest : public testing::Test {
 
   // "" if it is accepted.
   std::string Add(const std::string& name, const Request& request) {
-    const auto refused =
-        queue_.Add(Make(name, request.due), {request.of, request.group, request.rows, request.cost},
-                   At(request.at));
+    const auto refused = queue_.Add(
+        Make(name, request.due),
+        {request.of, request.group, request.rows, request.cost, request.client}, At(request.at));
     return refused ? DropReasonName(*refused) : "";
   }
 
@@ -105,7 +108,7 @@ TEST_F(RequestQueueTest, ALongRequestWaitsForNoneThatArrivesEightTimesItsCostLat
 }
 
 TEST_F(RequestQueueTest, PiecesTakeThePlaceOfTheirRequestAndLetShortRequestsPass) {
-  queue_.AddPieces({Make("1"), Make("2"), Make("3")}, At(0), milliseconds(10));
+  queue_.AddPieces({Make("1"), Make("2"), Make("3")}, /*client=*/1, At(0), milliseconds(10));
   EXPECT_EQ(Take(0), "1");
   Add("short", {/*at=*/5, nullptr, 20, milliseconds(1)});
   EXPECT_THAT(TakeAll(6), ElementsAre("short", "2", "3"));
@@ -115,7 +118,7 @@ TEST_F(RequestQueueTest, PiecesTakeThePlaceOfTheirRequestAndLetShortRequestsPass
 TEST_F(RequestQueueTest, PiecesFindRoomInAFullQueue) {
   RequestQueue queue(/*max_requests=*/1);
   EXPECT_FALSE(queue.Add(Make("a"), {}, At(0)).has_value());
-  queue.AddPieces({Make("piece")}, At(0), milliseconds(10));
+  queue.AddPieces({Make("piece")}, /*client=*/1, At(0), milliseconds(10));
   EXPECT_EQ(queue.Add(Make("b"), {}, At(0)), DropReason::kQueueFull);
   EXPECT_EQ(queue.requests(), 1);
 }
@@ -164,6 +167,58 @@ TEST_F(RequestQueueTest, OverdueRequestsOfAnyCostRunNewestFirst) {
     EXPECT_EQ(taken, expected);
   }
   EXPECT_EQ(Take(now), "");
+}
+
+TEST_F(RequestQueueTest, AClientWithLittleWorkDoesNotWaitForAllOfAnothers) {
+  const auto of_client = [](int at, uint64_t client) {
+    return Request{at, nullptr, 20, milliseconds(1), 1, /*due=*/0, client};
+  };
+  for (int i = 0; i < 900; ++i) Add("busy", of_client(/*at=*/0, 1));
+  EXPECT_EQ(Take(500), "busy");
+  Add("little", of_client(/*at=*/500, 2));
+  const std::vector<std::string> next = {Take(501), Take(502)};
+  EXPECT_THAT(next, testing::Contains("little"));
+}
+
+TEST_F(RequestQueueTest, ClientsThatAreAllBusyTakeTurns) {
+  const auto of_client = [](uint64_t client) {
+    return Request{/*at=*/0, nullptr, 20, milliseconds(1), 1, /*due=*/0, client};
+  };
+  for (int i = 0; i < 30; ++i) Add("a", of_client(1));
+  for (int i = 0; i < 30; ++i) Add("b", of_client(2));
+  std::map<std::string, int> taken;
+  for (int i = 0; i < 20; ++i) ++taken[Take(10 + i)];
+  EXPECT_EQ(taken["a"], 10);
+  EXPECT_EQ(taken["b"], 10);
+}
+
+TEST_F(RequestQueueTest, AClientOfLongRequestsWaitsNoLongerForItsTurnThanOneLongRequestDoes) {
+  Add("long", {/*at=*/0, nullptr, 1000, milliseconds(10), 1, /*due=*/0, 1});
+  Add("long", {/*at=*/0, nullptr, 1000, milliseconds(10), 1, /*due=*/0, 1});
+  EXPECT_EQ(Take(0), "long");
+  for (int at = 1; at <= 72; ++at) {
+    Add("short", {at, nullptr, 20, milliseconds(1), 1, /*due=*/0, 2});
+    EXPECT_EQ(Take(at), at < 72 ? "short" : "long") << at;
+  }
+}
+
+TEST_F(RequestQueueTest, PiecesWaitForTheirTurnsToo) {
+  queue_.AddPieces({Make("1"), Make("2")}, /*client=*/1, At(0), milliseconds(4));
+  EXPECT_EQ(Take(60'000), "1");  // both have waited for a minute
+  Add("short", {/*at=*/60'001, nullptr, 20, milliseconds(1)});
+  EXPECT_THAT(TakeAll(60'002), ElementsAre("short", "2"));
+}
+
+TEST_F(RequestQueueTest, WhenTheNewestRunFirstClientsTakeTurnsToo) {
+  const auto of_client = [](int at, uint64_t client) {
+    return Request{at, nullptr, 0, milliseconds(0), 1, /*due=*/at + 50, client};
+  };
+  for (int at = 0; at < 30; ++at) Add("busy " + std::to_string(at), of_client(at, 1));
+  EXPECT_EQ(Take(30), "busy 29");
+  Add("little", of_client(30, 2));
+  Add("busy 31", of_client(31, 1));
+  EXPECT_EQ(Take(31), "little");
+  EXPECT_EQ(Take(31), "busy 31");
 }
 
 TEST_F(RequestQueueTest, TheExpiredAreTakenFromTheHead) {
@@ -308,6 +363,28 @@ TEST_F(RequestQueueTest, WhatIsAddedAgainHasItsPlaceEvenInAFullQueue) {
   ASSERT_TRUE(queue.Take(At(8), /*takers=*/1, &next, &companions));
   EXPECT_EQ(NameOf(next.job), "parsed");
   EXPECT_EQ(next.waited, milliseconds(8));
+}
+
+TEST_F(RequestQueueTest, WhatThereIsNoMemoryForNowLetsOthersPass) {
+  RunMemory memory({/*max_bytes=*/100});
+  RequestQueue queue(/*max_requests=*/10,
+                     [&](const RunNeeds& needs) { return memory.MayRun(needs.bytes); });
+  JobProfile profile;
+  profile.needs.bytes = 60;
+  queue.AddAgain(Make("large"), profile, At(0));
+  queue.AddAgain(Make("small"), {}, At(1));
+  Taken next;
+  std::vector<Taken> companions;
+  {
+    RunMemory::Share share;
+    ASSERT_EQ(memory.Reserve(50, &share), RunMemory::Answer::kYes);
+    ASSERT_TRUE(queue.Take(At(2), /*takers=*/1, &next, &companions));
+    EXPECT_EQ(NameOf(next.job), "small");
+    EXPECT_FALSE(queue.Take(At(3), /*takers=*/1, &next, &companions));
+    EXPECT_EQ(queue.ReadyAt(At(3)), Clock::time_point::max());
+  }
+  ASSERT_TRUE(queue.Take(At(4), /*takers=*/1, &next, &companions));
+  EXPECT_EQ(NameOf(next.job), "large");
 }
 
 TEST_F(RequestQueueTest, WhateverArrivesIsTakenOnce) {

@@ -14,6 +14,9 @@ namespace {
 // For so long after a short request others are expected.
 constexpr std::chrono::seconds kShortRequestsLast(1);
 
+// For what would hold the last worker: for so many times as long as that.
+constexpr int kShortRequestsLastForLongRuns = 10;
+
 // A piece that gives way to short requests may take so many times as long as one that they wait
 // for: only other long ones wait for it, and what every piece repeats weighs less.
 constexpr int kLongerIfItGivesWay = 4;
@@ -29,8 +32,14 @@ void NameThisThread(const std::string& name) {
 
 WorkerPool::WorkerPool(Options options)
     : options_(std::move(options)),
+      memory_(options_.memory),
+      long_runs_(options_.num_workers),
       long_queue_(options_.max_queued_requests),
-      queue_(options_.max_queued_requests),
+      queue_(options_.max_queued_requests,
+             [this](const RunNeeds& needs) {
+               return memory_.MayRun(needs.bytes) &&
+                      (MayTakeLastWorker(needs.worker) || long_runs_.HasPlace());
+             }),
       last_short_request_(
           (Clock::time_point::min() + 2 * kShortRequestsLast).time_since_epoch().count()) {
   for (int i = 0; i < options_.num_workers; ++i) {
@@ -56,7 +65,10 @@ WorkerPool::~WorkerPool() {
 void WorkerPool::Submit(Job* job) {
   JobProfile profile;
   const bool full = num_queued_.load(std::memory_order_relaxed) >= options_.max_queued_requests;
-  if (!full && (options_.describe_all || idle_workers() == 0)) job->Describe(&profile);
+  if (!full && (options_.describe_all || idle_workers() == 0)) {
+    job->Describe(&profile);
+    profile.client = job->client();
+  }
   std::vector<Job*> expired;
   std::optional<DropReason> refused;
   {
@@ -88,6 +100,7 @@ bool WorkerPool::SubmitAgain(Job* job, Clock::duration waited) {
   job->Describe(&profile);
   if (!profile.MayJoin()) return false;
   if (queued() == 0 && profile.request_class->limits().timeout.count() == 0) return false;
+  profile.client = job->client();
   bool accepted = false;
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -119,6 +132,7 @@ void WorkerPool::SubmitPieces(const std::vector<Job*>& pieces, Clock::time_point
                               Clock::duration cost) {
   bool accepted = false;
   const bool gives_way = GivesWay(cost);
+  const uint64_t client = pieces.front()->client();
   {
     std::lock_guard<std::mutex> lock(mutex_);
     accepted = !stopping_;
@@ -126,12 +140,15 @@ void WorkerPool::SubmitPieces(const std::vector<Job*>& pieces, Clock::time_point
       // Until the first of them runs, the request waits, and counts as one that does.
       JobProfile profile;
       profile.cost = cost;
+      profile.client = client;
       long_queue_.AddAgain(pieces.front(), profile, since);
-      long_queue_.AddPieces({pieces.begin() + 1, pieces.end()}, since, cost);
+      if (pieces.size() > 1) {
+        long_queue_.AddPieces({pieces.begin() + 1, pieces.end()}, client, since, cost);
+      }
       NoteQueued();
       for (size_t i = 0; i < pieces.size(); ++i) long_wakeup_.notify_one();
     } else if (accepted) {
-      queue_.AddPieces(pieces, since, cost);
+      queue_.AddPieces(pieces, client, since, cost);
       // The caller is free for one, if it is a worker.
       for (size_t i = ThisThreadGivesWay() ? 0 : 1; i < pieces.size(); ++i) WakeOne();
     }
@@ -139,14 +156,66 @@ void WorkerPool::SubmitPieces(const std::vector<Job*>& pieces, Clock::time_point
   if (!accepted) DropAll(pieces, DropReason::kShutdown);
 }
 
-bool WorkerPool::ShortRequestsCome() const {
+void WorkerPool::SubmitNextPiece(Job* piece, Clock::duration cost, Clock::duration left) {
+  bool accepted = false;
+  const bool gives_way = GivesWay(left);
+  const uint64_t client = piece->client();
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    accepted = !stopping_;
+    if (accepted) {
+      (gives_way ? long_queue_ : queue_).AddPieces({piece}, client, options_.now(), cost);
+      if (gives_way) {
+        long_wakeup_.notify_one();
+      } else if (ThisThreadGivesWay()) {
+        WakeOne();
+      }
+    }
+  }
+  if (!accepted) Drop(piece, DropReason::kShutdown);
+}
+
+RunMemory::Answer WorkerPool::Reserve(const RunNeeds& needs, Share* share) {
+  const bool holds_worker = needs.worker.count() > 0 && !ThisThreadGivesWay();
+  if (holds_worker && !long_runs_.Begin(MayTakeLastWorker(needs.worker), &share->worker)) {
+    return needs.bytes > memory_.max_bytes() ? RunMemory::Answer::kNever
+                                             : RunMemory::Answer::kLater;
+  }
+  return memory_.Reserve(needs.bytes, &share->memory);
+}
+
+void WorkerPool::SubmitForLater(Job* job, const RunNeeds& needs, Clock::time_point since,
+                                Clock::duration cost) {
+  JobProfile profile;
+  profile.cost = cost;
+  profile.client = job->client();
+  profile.needs = needs;
+  bool accepted = false;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    accepted = !stopping_;
+    if (accepted) {
+      queue_.AddAgain(job, profile, since);
+      NoteQueued();
+      WakeOne();  // it may have been given back a moment ago
+    }
+  }
+  if (!accepted) Drop(job, DropReason::kShutdown);
+}
+
+bool WorkerPool::ShortRequestsCome(Clock::duration within) const {
   const Clock::time_point last{
       Clock::duration(last_short_request_.load(std::memory_order_relaxed))};
-  return last + kShortRequestsLast >= options_.now();
+  return last + within >= options_.now();
 }
 
 bool WorkerPool::GivesWay(Clock::duration cost) const {
-  return options_.long_request_nice > 0 && cost > options_.longest_piece && ShortRequestsCome();
+  return options_.long_request_nice > 0 && cost > options_.longest_piece &&
+         ShortRequestsCome(kShortRequestsLast);
+}
+
+bool WorkerPool::MayTakeLastWorker(Clock::duration time) const {
+  return time.count() == 0 || !ShortRequestsCome(kShortRequestsLastForLongRuns * time);
 }
 
 bool WorkerPool::ThisThreadGivesWay() { return this_thread_gives_way; }
@@ -157,7 +226,7 @@ PieceNeeds WorkerPool::NeedsOf(Clock::duration cost) const {
       std::max(0, idle_workers() - num_long_running_.load(std::memory_order_relaxed));
   if (GivesWay(cost)) {
     needs.longest = kLongerIfItGivesWay * options_.longest_piece;
-  } else if (ShortRequestsCome()) {
+  } else if (ShortRequestsCome(kShortRequestsLast)) {
     needs.longest = options_.longest_piece;
   }
   return needs;
@@ -273,6 +342,7 @@ void WorkerPool::WorkOnLong(int number) {
     RunTaken(next, &none);
     std::lock_guard<std::mutex> lock(mutex_);
     --num_long_running_;
+    WakeOne();  // something may have waited for its memory
   }
 }
 

@@ -30,8 +30,10 @@
 #include <vector>
 
 #include "server/scheduling/job.h"
+#include "server/scheduling/long_runs.h"
 #include "server/scheduling/piece_size.h"
 #include "server/scheduling/request_queue.h"
+#include "server/scheduling/run_memory.h"
 
 namespace colcast::scheduling {
 
@@ -47,6 +49,7 @@ class WorkerPool {
     // How nice (nice(7)) the threads are that run long requests beside short ones. 0: there are
     // none, and a short request may have to wait for a piece of a long one.
     int long_request_nice = 0;
+    RunMemory::Options memory;
     std::string thread_name = "worker";
     std::function<Clock::time_point()> now = Clock::now;
   };
@@ -75,6 +78,28 @@ class WorkerPool {
   // takes `cost`.
   void SubmitPieces(const std::vector<Job*>& pieces, Clock::time_point since, Clock::duration cost);
 
+  // The same, of a request that has run some of its pieces already: one more of them, which takes
+  // `cost`. It waits as if it were a request that arrives now. `left`: what all that is left takes.
+  void SubmitNextPiece(Job* piece, Clock::duration cost, Clock::duration left);
+
+  // What all runs share, held by one of them.
+  struct Share {
+    RunMemory::Share memory;
+    LongRuns::Place worker;
+  };
+
+  // From a worker or where long requests run, before a run begins. kLater also for one that would
+  // hold the last worker for long while short requests come: SubmitForLater() then.
+  RunMemory::Answer Reserve(const RunNeeds& needs, Share* share);
+
+  // A job that was taken, and for which Reserve() answered kLater, waits in its place until what
+  // it needs is free.
+  void SubmitForLater(Job* job, const RunNeeds& needs, Clock::time_point since,
+                      Clock::duration cost);
+
+  // Of all runs together.
+  int64_t max_run_bytes() const { return memory_.max_bytes(); }
+
   // Whether something that takes so long is to run on a thread of lower priority now: short
   // requests ran in the last second.
   bool GivesWay(Clock::duration cost) const;
@@ -87,6 +112,7 @@ class WorkerPool {
   void NoteShortRequest();
 
   int queued() const { return num_queued_.load(std::memory_order_relaxed); }  // requests
+  int num_workers() const { return options_.num_workers; }
   int idle_workers() const { return num_idle_.load(std::memory_order_relaxed); }
   int64_t dropped(DropReason reason) const {
     return dropped_[static_cast<int>(reason)].load(std::memory_order_relaxed);
@@ -106,7 +132,8 @@ class WorkerPool {
   void WorkOnLong(int number);
   void WaitForLongWork(std::unique_lock<std::mutex>* lock);
   Clock::time_point LongMayStartAt(Clock::time_point now) const;
-  bool ShortRequestsCome() const;
+  bool ShortRequestsCome(Clock::duration within) const;
+  bool MayTakeLastWorker(Clock::duration time) const;
   void NoteQueued();
   void NoteIdle();
   // Workers that run nothing, be they idle or about to take something.
@@ -120,6 +147,8 @@ class WorkerPool {
   void DropAll(const std::vector<Job*>& jobs, DropReason reason);
 
   const Options options_;
+  RunMemory memory_;
+  LongRuns long_runs_;
   mutable std::mutex mutex_;
   std::vector<Idle*> idle_;  // the last one became idle last
   std::atomic<int> num_idle_{0};

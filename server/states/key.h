@@ -20,6 +20,11 @@ struct Key {
   friend bool operator!=(const Key& a, const Key& b) { return !(a == b); }
 };
 
+// For tables of the standard library: a key is a hash with a secret already.
+struct LowWord {
+  size_t operator()(const Key& key) const { return key.low; }
+};
+
 // HighwayHash with a secret of its own. Immutable.
 class KeyHash {
  public:

@@ -18,6 +18,31 @@ constexpr size_t kMostKeptBytes = 8 << 20;
 constexpr size_t kStringBytes = 24;
 constexpr size_t kShortString = kStringBytes - sizeof(uint32_t);
 
+// Copies at most kShortString bytes to as many, of which the others become 0. A call of memcpy()
+// for a number of bytes that is not known takes longer than all the rest.
+void CopyShort(const uint8_t* from, size_t size, uint8_t* out) {
+  static_assert(kShortString == 20);
+  std::memset(out, 0, kShortString);
+  const auto copy = [&](auto word, size_t at) {
+    std::memcpy(&word, from + at, sizeof(word));
+    std::memcpy(out + at, &word, sizeof(word));
+  };
+  // Words that overlap where the size is between theirs.
+  if (size >= 16) {
+    copy(uint64_t{}, 0);
+    copy(uint64_t{}, 8);
+    copy(uint32_t{}, size - sizeof(uint32_t));
+  } else if (size >= 8) {
+    copy(uint64_t{}, 0);
+    copy(uint64_t{}, size - sizeof(uint64_t));
+  } else if (size >= 4) {
+    copy(uint32_t{}, 0);
+    copy(uint32_t{}, size - sizeof(uint32_t));
+  } else {
+    for (size_t i = 0; i < size; ++i) out[i] = from[i];
+  }
+}
+
 class StringSlots final : public StringVisitor {
  public:
   StringSlots(const KeyHash& hash, uint8_t* out) : hash_(hash), out_(out) {}
@@ -27,15 +52,11 @@ class StringSlots final : public StringVisitor {
     const auto length = static_cast<uint32_t>(value.size());
     std::memcpy(slot, &length, sizeof(length));
     uint8_t* const rest = slot + sizeof(length);
-    std::memset(rest, 0, kShortString);
-    if (value.size() <= kShortString) {
-      value.CopyTo(rest);
-    } else if (value.contiguous()) {
-      SetKey(hash_(value.data(), value.size()), rest);
-    } else {
+    if (!value.contiguous()) {
       const std::string copy = value.ToString();
-      SetKey(hash_(copy.data(), copy.size()), rest);
+      return SetRest(reinterpret_cast<const uint8_t*>(copy.data()), copy.size(), rest);
     }
+    SetRest(value.data(), value.size(), rest);
   }
 
   void Repeat(int64_t begin, int64_t end) override {
@@ -50,7 +71,10 @@ class StringSlots final : public StringVisitor {
   }
 
  private:
-  static void SetKey(const Key& key, uint8_t* out) {
+  void SetRest(const uint8_t* text, size_t size, uint8_t* out) {
+    if (size <= kShortString) return CopyShort(text, size, out);
+    const Key key = hash_(text, size);
+    std::memset(out, 0, kShortString);
     std::memcpy(out, &key.high, sizeof(key.high));
     std::memcpy(out + sizeof(key.high), &key.low, sizeof(key.low));
   }
@@ -108,10 +132,19 @@ void RowKeys::Begin(int64_t rows, const KeyHash& hash) {
 void RowKeys::AddAbsent() { header_.push_back(kAbsent); }
 
 void RowKeys::AddHeader(uint8_t kind, const Column& column, size_t first_dim) {
-  header_.push_back(kind);
-  AddHeaderBytes(Bytes(&column.dtype, sizeof(column.dtype)));
-  const size_t dims = column.dims.size() - first_dim;
-  AddHeaderBytes(Bytes(column.dims.data() + first_dim, dims * sizeof(int64_t)));
+  const uint32_t dims = static_cast<uint32_t>(column.dims.size() - first_dim);
+  const size_t dims_bytes = dims * sizeof(int64_t);
+  const size_t at = header_.size();
+  header_.resize(at + sizeof(kind) + sizeof(column.dtype) + sizeof(dims) + dims_bytes);
+  uint8_t* out = header_.data() + at;
+  const auto add = [&out](const void* bytes, size_t size) {
+    std::memcpy(out, bytes, size);
+    out += size;
+  };
+  add(&kind, sizeof(kind));
+  add(&column.dtype, sizeof(column.dtype));
+  add(&dims, sizeof(dims));
+  if (dims > 0) add(column.dims.data() + first_dim, dims_bytes);
 }
 
 void RowKeys::AddHeaderBytes(const Bytes& bytes) {

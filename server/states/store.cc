@@ -79,17 +79,19 @@ void Store::Begin(const std::vector<Key>& keys, int64_t num_ended, std::vector<i
   work->own_ = std::make_shared<Work::Progress>();
   awaited->clear();
   size_t left = 0;
+  work->own_->rows = rows->size();
   std::lock_guard<std::mutex> lock(mutex_);
   const bool look_again = this->num_ended() != num_ended;
   for (const int64_t row : *rows) {
     const auto [at, is_new] = work_.try_emplace(keys[row], work->own_);
-    if (!is_new) {
+    const bool takes_long = at->second->rows > kMostTimesOwn * work->own_->rows;
+    if (!is_new && !takes_long) {
       awaited->push_back(row);
       const bool known = !work->others_.empty() && work->others_.back() == at->second;
       if (at->second != work->own_ && !known) work->others_.push_back(at->second);
       continue;
     }
-    work->keys_.push_back(keys[row]);
+    if (is_new) work->keys_.push_back(keys[row]);
     if (look_again && ((*found)[row] = memory_->Find(keys[row]))) {
       counters_.Add(&Counters::found, 1);
     } else {

@@ -79,6 +79,7 @@ class Store {
    private:
     friend class Store;
     struct Progress {
+      size_t rows = 0;
       bool is_over = false;
       std::condition_variable changed;
     };
@@ -88,13 +89,17 @@ class Store {
     std::vector<std::shared_ptr<Progress>> others_;
   };
 
+  // A request waits for rows of a work that has so many times as many as its own.
+  static constexpr size_t kMostTimesOwn = 4;
+
   // To be read before FindAll() by who calls Begin() afterwards.
   int64_t num_ended() const { return num_ended_.load(std::memory_order_acquire); }
 
   // Divides `*rows`, places in `keys` of what FindAll() did not find. Those left are the caller's
   // to compute and to insert before work->End(). Those moved to `*awaited` another request computes
-  // now, or the caller itself at another place. What has been kept since `num_ended` was read is
-  // found after all. `*work` is new.
+  // now, or the caller itself at another place; not what is part of far more (kMostTimesOwn), for
+  // that would take longer to wait for than to compute. What has been kept since `num_ended` was
+  // read is found after all. `*work` is new.
   void Begin(const std::vector<Key>& keys, int64_t num_ended, std::vector<int64_t>* rows,
              std::vector<int64_t>* awaited, std::vector<StateRef>* found, Work* work);
 
@@ -112,9 +117,6 @@ class Store {
     bool is_abandoned = false;
     StateRef state;
     std::condition_variable changed;
-  };
-  struct LowWord {
-    size_t operator()(const Key& key) const { return key.low; }
   };
 
   StateRef Count(const Key& key, StateRef found);

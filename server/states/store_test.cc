@@ -160,6 +160,23 @@ TEST_F(StoreTest, RowsThatAnotherRequestComputesAreWaitedFor) {
   EXPECT_EQ(store_.stats().found, 2);
 }
 
+TEST_F(StoreTest, AFewRowsDoNotWaitForARequestOfMany) {
+  std::vector<Key> many;
+  for (uint64_t i = 0; i < 100; ++i) many.push_back({i, i});
+  Rows large(&store_, many);
+  {
+    Rows few(&store_, {{7, 7}, {8, 8}});
+    EXPECT_EQ(few.mine, (Places{0, 1}));
+    EXPECT_TRUE(few.awaited.empty());
+    store_.Insert({7, 7}, StateOf(7));
+  }
+  // The others' duty is still the large one's.
+  EXPECT_EQ(Rows(&store_, many).awaited.size(), 99);
+  store_.Insert({7, 7}, StateOf(7));
+  large.work.End();
+  EXPECT_EQ(*store_.Find({7, 7})->data(), 7);
+}
+
 TEST_F(StoreTest, ARowThatComesTwiceIsComputedOnce) {
   Rows rows(&store_, {{1, 1}, {1, 1}});
   EXPECT_EQ(rows.mine, (Places{0}));

@@ -24,6 +24,7 @@ uint64_t Mix(uint64_t a, uint64_t b) {
 NameTable::NameTable() : seed_(RandomSeed() | 1), slots_(kInitialSlots) {}
 
 void NameTable::Clear() {
+  if (names_.empty()) return;
   names_.clear();
   std::fill(slots_.begin(), slots_.end(), 0);
 }

@@ -6,6 +6,7 @@
 #include "server/wire/reader.h"
 #include "server/wire/schema.h"
 #include "server/wire/tensor_decoder.h"
+#include "server/wire/usual_entry.h"
 
 namespace colcast {
 namespace {
@@ -26,10 +27,15 @@ class PredictRequestDecoder {
   // Why Decode() stopped, if the message is not to blame.
   bool too_many_columns() const { return too_many_columns_; }
 
+  // To be called after a Decode() that succeeded.
+  void RememberNames();
+
  private:
   bool MergeModelSpec(Reader spec, int depth);
   bool MergeVersion(Reader wrapped, int depth);
-  bool DecodeInput(Reader entry, int depth);
+  bool DecodeInput(const Reader& entry, int depth);
+  bool DecodeEntry(Reader entry, int depth, Column* column);
+  bool AddColumn();
   bool CheckIgnored(Reader* message, const MessageSchema& schema, int depth);
   bool ReadName(Reader* reader, std::string_view* name);
   bool ReadString(Reader* reader, std::string* text);
@@ -37,6 +43,7 @@ class PredictRequestDecoder {
   DecodedRequest* const request_;
   const size_t max_columns_;
   bool too_many_columns_ = false;
+  bool as_before_ = true;  // the names so far are those of the message before
   TensorDecoder tensor_decoder_;
 };
 
@@ -118,14 +125,29 @@ bool PredictRequestDecoder::MergeVersion(Reader wrapped, int depth) {
   return true;
 }
 
-bool PredictRequestDecoder::DecodeInput(Reader entry, int depth) {
+bool PredictRequestDecoder::DecodeInput(const Reader& entry, int depth) {
   // The first column not in use; it stays unused if its name turns out to be known already.
   std::vector<Column>& columns = request_->columns_;
   const size_t scratch = request_->column_count_;
   if (scratch == columns.size()) columns.emplace_back();
   Column& column = columns[scratch];
   column.Clear();
-  tensor_decoder_.Begin(&column);
+  as_before_ = as_before_ && scratch < request_->names_before_.size();
+  if (as_before_ && ReadUsualEntry(entry.Rest(), request_->names_before_[scratch], &column)) {
+    return AddColumn();
+  }
+  column.Clear();
+  if (!DecodeEntry(entry, depth, &column)) return false;
+  as_before_ = as_before_ && column.name == request_->names_before_[scratch];
+  if (as_before_) return AddColumn();
+  const size_t index = request_->AllNames().FindOrAdd(column.name);
+  if (index == scratch) return AddColumn();
+  std::swap(columns[index], column);
+  return true;
+}
+
+bool PredictRequestDecoder::DecodeEntry(Reader entry, int depth, Column* column) {
+  tensor_decoder_.Begin(column);
   while (!entry.done()) {
     uint32_t tag;
     if (!entry.ReadTag(&tag)) return false;
@@ -133,7 +155,7 @@ bool PredictRequestDecoder::DecodeInput(Reader entry, int depth) {
     Reader nested;
     switch (tag) {
       case MakeTag(1, kLengthType):
-        ok = ReadName(&entry, &column.name);
+        ok = ReadName(&entry, &column->name);
         break;
       case MakeTag(2, kLengthType):
         ok = entry.ReadNested(&nested) && tensor_decoder_.Merge(nested, depth - 1);
@@ -144,14 +166,20 @@ bool PredictRequestDecoder::DecodeInput(Reader entry, int depth) {
     if (!ok) return false;
   }
   tensor_decoder_.Finish();
+  return true;
+}
 
-  const size_t index = request_->names_.FindOrAdd(column.name);
-  if (index == scratch) {
-    too_many_columns_ = ++request_->column_count_ > max_columns_;
-  } else {
-    std::swap(columns[index], column);
-  }
+bool PredictRequestDecoder::AddColumn() {
+  too_many_columns_ = ++request_->column_count_ > max_columns_;
   return !too_many_columns_;
+}
+
+void PredictRequestDecoder::RememberNames() {
+  if (as_before_) return;
+  request_->names_before_.resize(request_->column_count_);
+  for (size_t i = 0; i < request_->column_count_; ++i) {
+    request_->names_before_[i] = request_->columns_[i].name;
+  }
 }
 
 bool PredictRequestDecoder::CheckIgnored(Reader* message, const MessageSchema& schema, int depth) {
@@ -190,6 +218,7 @@ void DecodedRequest::Clear() {
   if (column_count_ > kMaxKeptColumns) {
     columns_ = std::vector<Column>();
     names_ = NameTable();
+    names_before_ = std::vector<std::string>();
   }
   column_count_ = 0;
   names_.Clear();
@@ -198,7 +227,7 @@ void DecodedRequest::Clear() {
 }
 
 Column* DecodedRequest::AddColumn(std::string_view name) {
-  if (names_.FindOrAdd(name) < column_count_) return nullptr;
+  if (AllNames().FindOrAdd(name) < column_count_) return nullptr;
   if (column_count_ == columns_.size()) columns_.emplace_back();
   Column* const column = &columns_[column_count_++];
   column->Clear();
@@ -207,14 +236,22 @@ Column* DecodedRequest::AddColumn(std::string_view name) {
 }
 
 const Column* DecodedRequest::Find(std::string_view name) const {
-  const size_t index = names_.Find(name);
-  return index == names_.size() ? nullptr : &columns_[index];
+  const size_t index = AllNames().Find(name);
+  return index == column_count_ ? nullptr : &columns_[index];
+}
+
+NameTable& DecodedRequest::AllNames() const {
+  while (names_.size() < column_count_) names_.FindOrAdd(columns_[names_.size()].name);
+  return names_;
 }
 
 Status DecodePredictRequest(const Bytes& message, DecodedRequest* request, size_t max_columns) {
   request->Clear();
   PredictRequestDecoder decoder(request, max_columns);
-  if (decoder.Decode(Reader(message), kMaxDepth)) return OkStatus();
+  if (decoder.Decode(Reader(message), kMaxDepth)) {
+    decoder.RememberNames();
+    return OkStatus();
+  }
   if (decoder.too_many_columns()) {
     return ResourceExhausted("the request has more than ", max_columns,
                              " inputs (--max_request_columns)");

@@ -57,7 +57,7 @@ class DecodedRequest {
   size_t column_count() const { return column_count_; }
   const Column& column(size_t index) const { return columns_[index]; }
 
-  // Null if no input has that name.
+  // Null if no input has that name. Not from several threads at once.
   const Column* Find(std::string_view name) const;
 
   // As sent: in order, duplicates included.
@@ -81,11 +81,15 @@ class DecodedRequest {
  private:
   friend class PredictRequestDecoder;
 
+  NameTable& AllNames() const;
+
   ModelSpec model_spec_;
   std::vector<Column> columns_;  // the first column_count_ are in use, the others keep memory
   size_t column_count_ = 0;
   std::vector<std::string_view> output_filter_;
-  NameTable names_;               // of columns_, in the same order
+  // Of the message decoded before, which the next one is likely to have, too: all different.
+  std::vector<std::string> names_before_;
+  mutable NameTable names_;       // of columns_, in the same order, as far as was needed
   std::deque<std::string> kept_;  // among them names that crossed a slice border
 };
 

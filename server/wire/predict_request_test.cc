@@ -322,5 +322,100 @@ TEST(PredictRequestTest, HoldsManyColumns) {
   }
 }
 
+// What a request reads the next message into holds the names of the last one.
+class NextMessageTest : public ::testing::Test {
+ protected:
+  // Expects the message to be read as by a request that was never used.
+  void ExpectReadAsByAFreshOne(const std::string& message) {
+    DecodedRequest fresh;
+    const Status expected = DecodePredictRequest(Bytes(message), &fresh);
+    const Status status = DecodePredictRequest(Bytes(message), &request_);
+    ASSERT_EQ(status.code, expected.code);
+    EXPECT_EQ(status.message, expected.message);
+    if (!expected.ok()) return;
+    ASSERT_EQ(request_.column_count(), fresh.column_count());
+    for (size_t i = 0; i < fresh.column_count(); ++i) {
+      ExpectEqual(request_.column(i), fresh.column(i));
+      EXPECT_EQ(request_.Find(fresh.column(i).name), &request_.column(i));
+    }
+    EXPECT_EQ(request_.Find("not there"), nullptr);
+  }
+
+  static void ExpectEqual(const Column& column, const Column& expected) {
+    EXPECT_EQ(column.name, expected.name);
+    EXPECT_EQ(column.dtype, expected.dtype);
+    EXPECT_EQ(column.unknown_rank, expected.unknown_rank);
+    EXPECT_EQ(column.dims, expected.dims);
+    const ColumnValues& values = column.values;
+    EXPECT_EQ(values.count, expected.values.count);
+    EXPECT_EQ(values.packed, expected.values.packed);
+    EXPECT_EQ(values.tensor_content.ToString(), expected.values.tensor_content.ToString());
+    EXPECT_EQ(values.payload.ToString(), expected.values.payload.ToString());
+    ASSERT_EQ(values.messages.size(), expected.values.messages.size());
+    for (size_t i = 0; i < values.messages.size(); ++i) {
+      EXPECT_EQ(values.messages[i].ToString(), expected.values.messages[i].ToString());
+    }
+  }
+
+  static std::string Tensor(DataType dtype, int64_t rows, const std::string& values) {
+    return VarintField(1, dtype) + Shape(Dim(rows)) + values;
+  }
+  const std::string int_ = Tensor(DT_INT64, 2, BytesField(10, Varints({1, 300})));
+  const std::string float_ = Tensor(DT_FLOAT, 1, BytesField(5, Raw(std::vector<float>{2})));
+  const std::string content_ = Tensor(DT_FLOAT, 1, BytesField(4, Raw(std::vector<float>{3})));
+  const std::string text_ = Tensor(DT_STRING, 2, BytesField(8, "x") + BytesField(8, ""));
+  const std::string usual_ =
+      Input("a", int_) + Input("b", float_) + Input("c", content_) + Input("d", text_);
+
+  DecodedRequest request_;
+};
+
+TEST_F(NextMessageTest, WithTheSameNamesInTheSameOrder) {
+  for (int i = 0; i < 3; ++i) ExpectReadAsByAFreshOne(usual_);
+}
+
+TEST_F(NextMessageTest, WithOtherNamesMoreOrFewer) {
+  for (const std::string& message :
+       {usual_, Input("a", int_), usual_, usual_ + Input("e", int_), Input("b", float_) + usual_,
+        Input("a", int_) + Input("x", text_) + Input("b", float_), std::string(), usual_}) {
+    ExpectReadAsByAFreshOne(message);
+  }
+}
+
+TEST_F(NextMessageTest, WithANameThatComesTwice) {
+  for (const std::string& message :
+       {usual_, usual_ + Input("a", text_), Input("a", float_) + Input("a", int_), usual_,
+        Input("d", int_) + Input("d", text_) + Input("a", int_), usual_}) {
+    ExpectReadAsByAFreshOne(message);
+  }
+}
+
+TEST_F(NextMessageTest, WithTensorsOfAnotherKind) {
+  for (const std::string& tensor :
+       {int_, float_, content_, text_, std::string(), VarintField(1, DT_INT64),
+        Tensor(DT_INT64, 0, ""), Tensor(DT_INT64, 1, VarintField(10, 7)),
+        Tensor(DT_INT64, 0, BytesField(10, "")), Tensor(DT_FLOAT, 1, BytesField(5, "abc")),
+        Tensor(DT_FLOAT, 1, BytesField(6, Raw(std::vector<double>{2}))),
+        VarintField(1, DT_FLOAT) + Shape("") + BytesField(5, Raw(std::vector<float>{2})),
+        VarintField(1, DT_FLOAT) + Shape(Dim(-1)) + BytesField(5, Raw(std::vector<float>{2})),
+        VarintField(1, DT_FLOAT) + Shape(BytesField(2, "")) + BytesField(4, ""),
+        BytesField(10, Varints({1, 300})) + int_, int_ + float_, text_ + float_}) {
+    ExpectReadAsByAFreshOne(usual_);
+    ExpectReadAsByAFreshOne(Input("a", tensor) + Input("b", float_));
+  }
+}
+
+TEST_F(NextMessageTest, WithAnyByteChanged) {
+  for (size_t at = 0; at < usual_.size(); ++at) {
+    for (const int change : {1, 2, 8, 64, 128}) {
+      ExpectReadAsByAFreshOne(usual_);
+      std::string message = usual_;
+      message[at] = static_cast<char>(message[at] ^ change);
+      ExpectReadAsByAFreshOne(message);
+      ExpectReadAsByAFreshOne(message.substr(0, at));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace colcast

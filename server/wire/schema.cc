@@ -76,11 +76,11 @@ constexpr FieldSchema kTensorFields[] = {
     {18, Kind::kPlain, "float8_val"},
 };
 
-constexpr FieldSchema kInputsEntryFields[] = {
+constexpr FieldSchema kTensorEntryFields[] = {
     {1, Kind::kString, "key"},
     {2, Kind::kMessage, "value", &kTensorProto},
 };
-constexpr MessageSchema kInputsEntry = Schema(kInputsEntryFields);
+constexpr MessageSchema kTensorEntry = Schema(kTensorEntryFields);
 
 constexpr FieldSchema kSplitDimensionsEntryFields[] = {
     {1, Kind::kString, "key"},
@@ -109,11 +109,16 @@ constexpr FieldSchema kRequestOptionsFields[] = {
 
 constexpr FieldSchema kPredictRequestFields[] = {
     {1, Kind::kMessage, "model_spec", &kModelSpec},
-    {2, Kind::kMapEntry, "inputs", &kInputsEntry},
+    {2, Kind::kMapEntry, "inputs", &kTensorEntry},
     {3, Kind::kString, "output_filter"},
     {5, Kind::kMessage, "predict_streamed_options", &kPredictStreamedOptions},
     {6, Kind::kPlain, "client_id"},
     {7, Kind::kMessage, "request_options", &kRequestOptions},
+};
+
+constexpr FieldSchema kPredictResponseFields[] = {
+    {1, Kind::kMapEntry, "outputs", &kTensorEntry},
+    {2, Kind::kMessage, "model_spec", &kModelSpec},
 };
 
 constexpr FieldSchema kBytesListFields[] = {{1, Kind::kPlain, "value"}};
@@ -177,6 +182,7 @@ constexpr FieldSchema kMultiInferenceRequestFields[] = {
 constexpr MessageSchema kExampleRequest = Schema(kExampleRequestFields);
 constexpr MessageSchema kMultiInferenceRequest = Schema(kMultiInferenceRequestFields);
 constexpr MessageSchema kPredictRequest = Schema(kPredictRequestFields);
+constexpr MessageSchema kPredictResponse = Schema(kPredictResponseFields);
 constexpr MessageSchema kPredictStreamedOptions = Schema(kPredictStreamedOptionsFields);
 constexpr MessageSchema kRequestOptions = Schema(kRequestOptionsFields);
 constexpr MessageSchema kTensorProto = Schema(kTensorFields);

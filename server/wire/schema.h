@@ -1,5 +1,6 @@
-// The messages of requests as tables, for what is not hot: checking sub-messages that the server
-// ignores (protobuf would refuse them too), and saying where a malformed request is broken.
+// The messages of requests, and one of answers, as tables, for what is not hot: checking
+// sub-messages that the server ignores (protobuf would refuse them too), saying where a malformed
+// request is broken, checking what another server has answered.
 #ifndef COLCAST_SERVER_WIRE_SCHEMA_H_
 #define COLCAST_SERVER_WIRE_SCHEMA_H_
 
@@ -41,6 +42,7 @@ struct MessageSchema {
 extern const MessageSchema kExampleRequest;  // ClassificationRequest and RegressionRequest
 extern const MessageSchema kMultiInferenceRequest;
 extern const MessageSchema kPredictRequest;
+extern const MessageSchema kPredictResponse;
 extern const MessageSchema kPredictStreamedOptions;
 extern const MessageSchema kRequestOptions;
 extern const MessageSchema kTensorProto;

@@ -63,7 +63,7 @@ def test_what_needs_no_part_imports_none(args):
     assert modules_after(*args).isdisjoint({"numpy", "grpc", *HEAVY})
 
 
-@pytest.mark.parametrize("name", ["export", "inspect", "loadtest", "bench"])
+@pytest.mark.parametrize("name", ["export", "inspect", "loadtest", "compare", "bench"])
 def test_help_imports_nothing_heavy(name):
     assert modules_after(name, "--help").isdisjoint(HEAVY)
 
@@ -111,7 +111,7 @@ def test_the_formats_named_are_those_there_are(capsys):
         (["export", *FOLDERS, "--warmup", "0"], "colcast export: Invalid value for '--warmup': 0"),
         (
             ["export", *FOLDERS, "--context-features", "position"],
-            "colcast export: --context-features say what the pair part takes: add --late",
+            "colcast export: --context-features say what the last stage takes: add --late",
         ),
         (["inspect"], "colcast inspect: Missing argument 'DIR'"),
         (["inspect", "a", "b"], "colcast inspect: Got unexpected extra argument (b)"),
@@ -136,7 +136,10 @@ def test_a_wrong_command_line_ends_with_2_and_a_readable_line(capsys, args, mess
         (["--items", "a.txt"], "a.txt: expected a file that ends in .jsonl, .json, .csv, .parquet"),
         (["--items", "-", "--user", "-"], "only one of --user and --items can be standard input"),
         (["--items", "-", "--top", "0"], "Invalid value for '--top': 0 is not in the range x>=1"),
-        (["--items", "-", "--target", "fast"], "Invalid value for '--target': 'fast' is not one"),
+        (
+            ["--items", "-", "--target", "fast"],
+            "Invalid value for '--target': 'fast' is not one of 'auto', 'late', 'columnar_late',",
+        ),
     ],
 )
 def test_rank_refuses_what_it_cannot_do(capsys, options, message):

@@ -12,8 +12,10 @@ import pyarrow as pa
 import pytest
 from colcast.cli.main import main
 from colcast.client import ModelSchema, RankingClient
+from colcast.client._files import read_items, read_user
 from colcast.server import ServerProcess
 from pyarrow import parquet
+from tensorflow_serving.apis import predict_pb2
 
 from .conftest import ITEMS, USER
 from .served_model import save
@@ -90,9 +92,14 @@ def test_a_column_to_show_that_is_not_there(
         ("bad.jsonl", '{"movie": 7}\n{"movie":', "bad.jsonl:2: not JSON"),
         ("bad.json", "{}", "expected a JSON list of rows, got dict"),
         ("bad.csv", "movie,year\n7,1\nx,2\n", "feature 'movie', row 1: expected int64, got 'x'"),
-        ("short.csv", "movie,year\n7\n", "row 0: short.csv: more or fewer cells than the header"),
+        ("short.csv", "movie,year\n7\n", "short.csv:2: 1 cells, but the header has 2"),
+        ("long.csv", 'movie,year\n"\n7",8,9\n', "long.csv:3: 3 cells, but the header has 2"),
+        ("twice.csv", "movie,year,movie\n7,1,8\n", "the header names 'movie' more than once"),
+        ("wide.csv", f"movie\n{'7' * 200_000}\n", "wide.csv:2: not CSV: field larger than field"),
+        ("semicolon.csv", "id;when;what\n7;1;2\n", "given and not used: 'id;when;what'"),
         ("bad.parquet", "PAR1", "cannot read"),
-        ("empty.jsonl", "", "items has no rows"),
+        ("empty.jsonl", "", "empty.jsonl: no items, expected one per row"),
+        ("header.csv", "movie,year\n", "header.csv: no items, expected one per row"),
     ],
 )
 def test_one_line_says_what_is_wrong_with_a_file(
@@ -112,6 +119,80 @@ def test_one_line_says_what_is_wrong_with_a_file(
     assert error.count("\n") == 1
 
 
+@pytest.mark.parametrize("ending", ["json", "jsonl", "csv"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"], ids=["plain", "mark"])
+def test_text_holds_every_end_of_a_line_and_a_file_may_begin_with_a_mark(
+    files: Path, ending: str, mark: str, schema: ModelSchema
+) -> None:
+    title = "a\nb\r\nc\u2028d\x85e\x0cf"
+    path = files / f"items.{ending}"
+    if ending == "csv":
+        path.write_bytes(f'{mark}movie,title\r\n7,"{title}"\r\n9,x\r\n'.encode())
+    else:
+        items = [{"movie": 7, "title": title}, {"movie": 9, "title": "x"}]
+        texts = [json.dumps(item, ensure_ascii=False) for item in items]
+        text = "\n".join(texts) if ending == "jsonl" else f"[{','.join(texts)}]"
+        path.write_bytes(f"{mark}{text}".encode())
+    found = read_items(path, schema.signatures["columnar"].features)
+    assert found == [{"movie": 7, "title": title}, {"movie": 9, "title": "x"}]
+
+
+def test_a_user_file_may_begin_with_a_mark(files: Path) -> None:
+    (files / "user.json").write_text(f"\ufeff{json.dumps(USER)}", encoding="utf-8")
+    assert read_user(files / "user.json") == USER
+
+
+def test_a_cell_of_the_table_stays_in_its_line(
+    target: str, files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    items = [{**FULL[0], "title": "a\nb\0c"}]
+    (files / "items.json").write_text(json.dumps(items))
+    assert main(rank(target, files, "items.json", "--show", "title")) == 0
+    _, _, row = capsys.readouterr().out.splitlines()
+    assert row.endswith(r"a\nb\x00c")
+
+
+def two_outputs(request: bytes, _: grpc.ServicerContext) -> bytes:
+    """An answer with two outputs, neither of which has a usual name."""
+    answer = predict_pb2.PredictResponse.FromString(scores(request))
+    for name in ("click", "stay"):
+        answer.outputs[name].CopyFrom(answer.outputs["scores"])
+    del answer.outputs["scores"]
+    return bytes(answer.SerializeToString())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "which of click, stay is the score? Name it with score_output (--score-output"),
+        (["--score-output", "nix"], "no output 'nix'; there are click float32[3], stay"),
+        (["--score-output", "nix", "--json"], "no output 'nix'; there are click float32[3], stay"),
+    ],
+)
+def test_a_model_with_several_outputs_is_told_which_to_choose_from(
+    scripted: Any,
+    schema: ModelSchema,
+    files: Path,
+    options: list[str],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    server = scripted(GetModelMetadata=lambda *_: metadata(schema), Predict=two_outputs)
+    command = ["rank", "--server", server.address, "--model", "movies"]
+    command += ["--user", str(files / "user.json"), "--items", str(files / "items.json")]
+    assert main([*command, *options]) == 1
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    (line,) = shown.err.splitlines()
+    assert line.startswith(f"colcast rank: {message}")
+    assert main([*command, "--score-output", "stay"]) == 0
+
+
+def standard_input(text: str) -> io.TextIOWrapper:
+    """What a shell pipes in."""
+    return io.TextIOWrapper(io.BytesIO(text.encode()))
+
+
 @pytest.mark.parametrize("as_lines", [True, False])
 def test_items_from_standard_input(
     target: str,
@@ -121,7 +202,7 @@ def test_items_from_standard_input(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     text = "\n".join(map(json.dumps, FULL)) if as_lines else json.dumps(FULL)
-    monkeypatch.setattr("sys.stdin", io.StringIO(text))
+    monkeypatch.setattr("sys.stdin", standard_input(text))
     command = rank(target, files, "-", "--json")
     command[command.index("--items") + 1] = "-"
     assert main(command) == 0
@@ -133,12 +214,12 @@ def test_items_from_standard_input(
 def test_the_user_from_standard_input(
     target: str, files: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sys.stdin", io.StringIO("{"))
+    monkeypatch.setattr("sys.stdin", standard_input("{"))
     command = rank(target, files, "items.json")
     command[command.index("--user") + 1] = "-"
     assert main(command) == 1
     assert "standard input: not JSON" in capsys.readouterr().err
-    monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(USER)))
+    monkeypatch.setattr("sys.stdin", standard_input(json.dumps(USER)))
     assert main(command) == 0
 
 

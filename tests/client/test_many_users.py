@@ -192,7 +192,9 @@ def test_no_pairs_and_what_is_no_pair(scripted: Any, parts: ModelSchema) -> None
     server = scripted(GetModelMetadata=lambda *_: metadata(parts), Predict=knows_users)
     with RankingClient(server.address, "movies", timeout_seconds=10) as client:
         assert client.rank_many([]) == []
-        with pytest.raises(InputError, match="expected pairs of user and items, got dict"):
+        with pytest.raises(
+            InputError, match=r"pairs\[0\]: expected a pair of user and items, got dict"
+        ):
             client.rank_many([USER, OTHER])  # type: ignore[list-item]
         with pytest.raises(InputError, match="feature 'city': missing"):
             client.rank_many([(USER, ITEMS), ({"age": 1}, ITEMS)])

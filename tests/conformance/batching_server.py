@@ -7,6 +7,7 @@ order and with the same codes, and runs the SavedModel in TensorFlow's own sessi
 - the rows of several requests are joined, input by input. Where other dimensions differ, that is
   an error, or, with `pad_variable_length_inputs`, shorter rows are filled up with the first value
   of their tensor;
+- with `allowed_batch_sizes`, a batch is filled up to the next of them with its first row;
 - outputs have as many rows as the batch, and each request gets its own.
 """
 
@@ -62,6 +63,11 @@ def join(name: str, parts: Sequence[Any], pad: bool) -> Any:
     return np.concatenate([_padded(part, widest) for part in parts])
 
 
+def fill(column: Any, rows: int) -> Any:
+    """The column with so many rows, the first one repeated behind its own."""
+    return np.concatenate([column, *[column[:1]] * (rows - len(column))])
+
+
 def _padded(part: Any, widest: tuple[int, ...]) -> Any:
     if part.shape[1:] == widest:
         return part
@@ -72,13 +78,13 @@ def _padded(part: Any, widest: tuple[int, ...]) -> Any:
     return padded
 
 
-def split(outputs: Columns, rows: Sequence[int]) -> list[Columns]:
+def split(outputs: Columns, rows: Sequence[int], batch_rows: int) -> list[Columns]:
     """The outputs of a batch by request."""
     for name, output in outputs.items():
-        if np.shape(output)[:1] != (sum(rows),):
+        if np.shape(output)[:1] != (batch_rows,):
             raise RefusedError(
                 PRECONDITION,
-                f"output {name} has shape {np.shape(output)}, the batch {sum(rows)} rows",
+                f"output {name} has shape {np.shape(output)}, the batch {batch_rows} rows",
             )
     ends = np.cumsum(rows)
     return [
@@ -105,7 +111,13 @@ class BatchingSession:
     """
 
     def __init__(
-        self, model: Path, *, max_batch_size: int, batch_timeout_seconds: float, pad: bool
+        self,
+        model: Path,
+        *,
+        max_batch_size: int,
+        batch_timeout_seconds: float,
+        pad: bool,
+        allowed_batch_sizes: Sequence[int] = (),
     ) -> None:
         self._session = v1.Session(graph=tf.Graph())
         with self._session.graph.as_default():
@@ -114,6 +126,7 @@ class BatchingSession:
         self._max_batch_size = max_batch_size
         self._batch_timeout_seconds = batch_timeout_seconds
         self._pad = pad
+        self._allowed_batch_sizes = sorted(allowed_batch_sizes)
         self._open: defaultdict[str, _Batch] = defaultdict(_Batch)
         self._changed = threading.Condition()
         self.batches: list[tuple[str, list[int]]] = []
@@ -124,6 +137,8 @@ class BatchingSession:
         Raises:
             RefusedError: The session refuses it, or the graph did.
         """
+        for name, default in self.signatures[signature].defaults.items():
+            columns.setdefault(name, tf.make_ndarray(default))
         rows = count_rows(columns)
         if rows > self._max_batch_size:
             raise RefusedError(INVALID, f"{rows} rows, a batch has at most {self._max_batch_size}")
@@ -156,12 +171,14 @@ class BatchingSession:
 
     def _run_batch(self, signature: str, batch: _Batch) -> None:
         self.batches.append((signature, batch.rows))
+        rows = sum(batch.rows)
+        rows = next((size for size in self._allowed_batch_sizes if size >= rows), rows)
         try:
             joined = {
-                name: join(name, [r[name] for r in batch.requests], self._pad)
+                name: fill(join(name, [r[name] for r in batch.requests], self._pad), rows)
                 for name in batch.requests[0]
             }
-            batch.answers = split(self._run_unchecked(signature, joined), batch.rows)
+            batch.answers = split(self._run_unchecked(signature, joined), batch.rows, rows)
         except tf.errors.OpError as error:
             codes = {code.value[0]: code for code in grpc.StatusCode}
             batch.refused = RefusedError(codes[error.error_code], error.message)

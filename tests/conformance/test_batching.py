@@ -84,18 +84,23 @@ class Batching:
         )
         self.session = session
 
-    def scores(self, request: Request) -> Any:
-        """The scores, or the RpcError."""
+    def predict(self, signature: str, columns: dict[str, Any]) -> Any:
+        """The outputs by name, or the RpcError."""
         message = predict_pb2.PredictRequest()
         message.model_spec.name = "ranker"
-        message.model_spec.signature_name = request.signature
-        for name, column in request.columns().items():
+        message.model_spec.signature_name = signature
+        for name, column in columns.items():
             message.inputs[name].CopyFrom(tf.make_tensor_proto(column))
         try:
             response = self._stub.Predict(message, timeout=60)
         except grpc.RpcError as error:
             return error
-        return tf.make_ndarray(response.outputs["score"])
+        return {name: tf.make_ndarray(output) for name, output in response.outputs.items()}
+
+    def scores(self, request: Request) -> Any:
+        """The scores, or the RpcError."""
+        answer = self.predict(request.signature, request.columns())
+        return answer if isinstance(answer, grpc.RpcError) else answer["score"]
 
     def together(self, *requests: Request) -> list[Any]:
         """The scores or errors of requests sent at the same time."""
@@ -130,7 +135,7 @@ def start(request: pytest.FixtureRequest, ranker_directory: Path) -> Callable[..
 
     @contextmanager
     def started(
-        max_batch_size: int, timeout_seconds: float = 60, pad: bool = False
+        max_batch_size: int, timeout_seconds: float = 60, pad: bool = False, **options: Any
     ) -> Iterator[Batching]:
         if given:
             yield Batching(given, None)
@@ -140,6 +145,7 @@ def start(request: pytest.FixtureRequest, ranker_directory: Path) -> Callable[..
             max_batch_size=max_batch_size,
             batch_timeout_seconds=timeout_seconds,
             pad=pad,
+            **options,
         )
         with BatchingServer(session) as server:
             yield Batching(server.target, session)

@@ -47,7 +47,9 @@ def converted(trained: Path) -> Path:
             signatures=["predict"],
             examples=trained / name / "recorded",
         )
-        assert report.signatures[0].parity.identical
+        (signature,) = report.signatures
+        assert signature.parity.identical
+        assert signature.independence["columnar"].rows
     return trained
 
 

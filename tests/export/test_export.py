@@ -191,5 +191,5 @@ def test_a_batch_that_may_be_refused_in_front_of_the_parse_is_told(tmp_path):
     tf.saved_model.save(tf.Module(), str(tmp_path / "model"), signatures=serve)
     model = read_saved_model(tmp_path / "model")
     conversion = add_columnar_signature(model.meta_graphs[0], "serving_default", "columnar")
-    report = SignatureReport.of(conversion, Parity())
+    report = SignatureReport.of(conversion, Parity(), {})
     assert "EnsureShape" in report.to_json()["example_transcoding"]

@@ -72,7 +72,7 @@ def test_the_context_is_the_user_and_the_examples_are_the_items(report: Any) -> 
 def test_lists_are_compared_the_recorded_ones_too(report: Any) -> None:
     (signature,) = report.signatures
     assert max(signature.parity.differences.values()) < 1e-6
-    assert signature.parity.rows_independent
+    assert signature.independence["columnar"].rows
     assert signature.parity.recorded_rows == 5 + 1 + 8 + 3
 
 
@@ -80,6 +80,15 @@ def test_three_parts_are_written(report: Any) -> None:
     (signature,) = report.signatures
     assert signature.parts.written
     assert signature.parts.users_per_run in ("many", "one")
+
+
+def test_rows_of_a_pointwise_scorer_are_independent(report: Any) -> None:
+    """All but the last stage's: states of ones and of positions are any numbers to the rule."""
+    (signature,) = report.signatures
+    assert signature.independence.keys() >= {*signature.parts.signatures, "columnar_late"}
+    for name, found in signature.independence.items():
+        if name != "columnar_pair":
+            assert (found.rows, found.own_length) == (True, ()), (name, found.why_not)
 
 
 def test_the_original_signature_pads_and_scores_as_before(trained: Path, report: Any) -> None:

@@ -39,8 +39,8 @@ def literal(name: str, value: str) -> bytes:
     return b"\0" + octets
 
 
-def request_headers(path: str = PREDICT) -> bytes:
-    """The headers of a gRPC call."""
+def request_headers(path: str = PREDICT, **more: str) -> bytes:
+    """The headers of a gRPC call; `more` has names with _ for -."""
     headers = {
         ":method": "POST",
         ":scheme": "http",
@@ -48,13 +48,23 @@ def request_headers(path: str = PREDICT) -> bytes:
         ":authority": "server",
         "te": "trailers",
         "content-type": "application/grpc",
-    }
+    } | {name.replace("_", "-"): value for name, value in more.items()}
     return b"".join(literal(name, value) for name, value in headers.items())
 
 
-def grpc_message(message: bytes) -> bytes:
-    """A message, not compressed, as gRPC puts it into DATA frames."""
-    return b"\0" + struct.pack(">I", len(message)) + message
+def grpc_message(message: bytes, *, compressed: bool = False) -> bytes:
+    """A message as gRPC puts it into DATA frames."""
+    return bytes([compressed]) + struct.pack(">I", len(message)) + message
+
+
+def read_to_end_of_stream(connection: socket.socket) -> None:
+    """Reads frames up to the one that ends a stream; raises OSError if none comes in time."""
+    with connection.makefile("rb") as frames:
+        while header := frames.read(9):
+            frames.read(int.from_bytes(header[:3]))
+            if header[3] == HEADERS and header[4] & END_STREAM:
+                return
+    raise ConnectionError("the connection ended before the stream")
 
 
 def connect(target: str, window: int = 65535, timeout: float = 60) -> socket.socket:

@@ -1,9 +1,9 @@
 """What becomes of the three parts of every model there is: `python -m tests.late.survey_parts`.
 
 A line per model: how much of the op time at 100 candidates late expansion saves, what is kept of a
-user and of an item, how many ops are left to the pair part, whether one run takes several users; or
-why no parts are written. `--models NAME...` for some of them; models of the zoo are made where they
-are not there yet, which takes minutes.
+user and of an item, how many ops are left to the last stage, whether one run takes several users;
+or why no stages are written. `--models NAME...` for some of them; models of the zoo are made where
+they are not there yet, which takes minutes.
 """
 
 import argparse

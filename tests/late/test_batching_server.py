@@ -15,7 +15,7 @@ import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
-from colcast.client import RankingClient
+from colcast.client import RankingClient, ServerError
 from colcast.server import ServerProcess
 from tensorflow_serving.apis import (
     get_model_metadata_pb2,
@@ -45,6 +45,7 @@ class BatchingServicer(prediction_service_pb2_grpc.PredictionServiceServicer):  
             name: queue.Queue() for name in self._signatures
         }
         self.joined: list[tuple[str, int]] = []  # the signature, and how many requests
+        self.smallest = 1  # the first of allowed_batch_sizes
         for name in self._signatures:
             threading.Thread(target=self._join, args=(name,), daemon=True).start()
 
@@ -82,10 +83,11 @@ class BatchingServicer(prediction_service_pb2_grpc.PredictionServiceServicer):  
     def _run(self, signature: str, requests: list[Any]) -> None:
         definition = self._signatures[signature]
         columns = [columns for columns, _ in requests]
-        feeds = {
-            info.name: np.concatenate([one[name] for one in columns])
-            for name, info in definition.inputs.items()
-        }
+        feeds = {}
+        for name, info in definition.inputs.items():
+            rows = np.concatenate([one[name] for one in columns])
+            missing = max(self.smallest - len(rows), 0)
+            feeds[info.name] = np.concatenate([rows, np.repeat(rows[:1], missing, axis=0)])
         fetches = {name: info.name for name, info in definition.outputs.items()}
         try:
             outputs = self._session.run(fetches, feeds)
@@ -141,3 +143,21 @@ def test_every_user_gets_its_own_scores(
     assert max(joined) > 1
     assert candidates > 1 or max(late) > 1  # else the requests were refused before
     assert sum(late) <= len(USERS)  # one round only: then it is known
+
+
+def test_a_lone_row_that_is_filled_up_gets_its_score(
+    batching: tuple[str, BatchingServicer], base_path: Path
+) -> None:
+    address, servicer = batching
+    servicer.smallest = 4
+    model = tf.saved_model.load(str(base_path / "1")).signatures["serving_default"]
+    expected = model(tf.constant([example(USERS[0] | ITEMS[0])]))["score"].numpy()
+    with RankingClient(address, "ranker", timeout_seconds=60) as client:
+        for _ in range(2):
+            scores = client.rank(USERS[0], ITEMS[:1]).scores
+            np.testing.assert_allclose(scores, expected, rtol=1e-5)
+        with pytest.raises(ServerError, match=r"\[4.*is not compatible with expected shape \[1"):
+            client.rank(USERS[0], ITEMS[:1], target="late")
+    assert servicer.joined == [(name, 1) for name in ("columnar_late", "columnar", "columnar")] + [
+        ("columnar_late", 1)
+    ]

@@ -63,7 +63,7 @@ def _monitoring(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 @pytest.fixture(scope="module", name="many")
 def _many(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The base path of a model whose pair part takes several users in one run."""
+    """The base path of a model whose last stage takes several users in one run."""
     folder = tmp_path_factory.mktemp("many")
     save(folder / "model", masked=True)
     report = export_saved_model(

@@ -106,8 +106,11 @@ def test_plain_tensorflow_runs_the_three_parts_one_after_the_other(
         item_id=tf.constant([item["item_id"] for item in ITEMS], tf.int64),
         item_price=tf.constant([item["item_price"] for item in ITEMS], tf.float32),
     )
-    row_to_user = tf.zeros(len(ITEMS), tf.int64)
-    scores = parts["columnar_pair"](**user, **item, row_to_user=row_to_user)["score"]
+    rows = {
+        "row_to_user": tf.zeros(len(ITEMS), tf.int64),
+        "user_state/row": tf.constant([0], tf.int64),
+    }
+    scores = parts["columnar_pair"](**user, **item, **rows)["score"]
     np.testing.assert_allclose(scores, expected, rtol=1e-5)
 
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from colcast.export.late._findings import REPEATS, Finding, RowKind, classify_user
-from colcast.export.late._proof import relative_difference
-from colcast.export.late._requests import Request
+from colcast.export.graph._comparison import relative_difference
+from colcast.export.graph._findings import REPEATS, Finding, RowKind, classify_user
+from colcast.export.graph._requests import Request
 
 
 class _Values:

@@ -21,6 +21,7 @@ COLUMNS = {
 }
 USER = ["age", "word", "clicked"]
 CONTEXT = ["position"]
+ROWS = ("row_to_user", "user_state/row")
 
 
 def _table(name: str, ids: Any, width: int = 6) -> Any:
@@ -98,9 +99,14 @@ class _Parts:
         return outputs
 
     def score(self, columns: Columns, row_to_user: Any) -> Columns:
-        """The outputs of the pair part for the states of every row as a user and as an item."""
+        """The outputs of the last stage for the states of every row as a user and as an item."""
         states = self.run("user", columns) | self.run("item", columns)
-        return self.run("pair", {**columns, **states, "row_to_user": row_to_user})
+        return self.run_pair({**columns, **states}, row_to_user)
+
+    def run_pair(self, columns: Columns, row_to_user: Any) -> Columns:
+        """The outputs of the last stage, the users' rows numbered."""
+        rows = {"user_state/row": np.arange(len(columns["user_state/0"]))}
+        return self.run("pair", {**columns, **rows, "row_to_user": row_to_user})
 
     def late(self, columns: Columns, user: int, rows: Any) -> Columns:
         """The late signature's outputs for one user and some candidates."""
@@ -120,9 +126,7 @@ def test_states_of_users_and_items_score_as_the_late_signature(model: Any, build
     user_keys = list(parts.signatures["columnar_user"].outputs)
     for user in (0, 7, 39):
         own = {name: state[user : user + 1] for name, state in states.items() if name in user_keys}
-        given = parts.run(
-            "pair", {**columns, **states, **own, "row_to_user": np.zeros(1, np.int64)}
-        )
+        given = parts.run_pair({**columns, **states, **own}, np.zeros(1, np.int64))
         expected = parts.late(columns, user, slice(0, 40))
         np.testing.assert_allclose(given["score"], expected["score"], rtol=1e-4, atol=1e-5)
 
@@ -144,14 +148,15 @@ def test_signatures_keep_the_contract(model: Any) -> None:
     user, item, pair = (parts.signatures[f"columnar_{part}"] for part in ("user", "item", "pair"))
     assert set(user.inputs) == {"age", "word", "clicked", "clicked/length"}
     assert set(item.inputs) == {"price", "item"}
-    assert set(pair.inputs) == {*user.outputs, *item.outputs, "row_to_user", "position"}
+    assert set(pair.inputs) == {*user.outputs, *item.outputs, *ROWS, "position"}
     assert set(pair.outputs) == set(parts.signatures["columnar_late"].outputs)
     for info in [*user.inputs.values(), *item.inputs.values(), *pair.inputs.values()]:
         assert info.tensor_shape.dim[0].size == -1
     assert list(user.outputs) == [f"user_state/{k}" for k in range(len(user.outputs))]
     assert list(item.outputs) == [f"item_state/{k}" for k in range(len(item.outputs))]
-    assert tf.make_ndarray(pair.defaults["row_to_user"]).tolist() == [0]
-    assert pair.inputs["row_to_user"].dtype == tf.int64.as_datatype_enum
+    for rows in ROWS:
+        assert tf.make_ndarray(pair.defaults[rows]).tolist() == [0]
+        assert pair.inputs[rows].dtype == tf.int64.as_datatype_enum
 
 
 def test_both_halves_of_a_split_product_are_states(model: Any) -> None:
@@ -247,7 +252,7 @@ def test_an_op_over_all_candidates_runs_with_the_pair(model: Any) -> None:
     columns = parts.built.rows(9)
     states = parts.run("item", columns)
     user = {name: state[:1] for name, state in parts.run("user", columns).items()}
-    given = parts.run("pair", {**states, **user, "row_to_user": np.zeros(1, np.int64)})["score"]
+    given = parts.run_pair({**states, **user}, np.zeros(1, np.int64))["score"]
     np.testing.assert_allclose(given, parts.late(columns, 0, slice(0, 9))["score"], rtol=1e-4)
 
 
@@ -271,7 +276,7 @@ def test_a_state_that_depends_on_its_batch_is_refused_with_the_reason(model: Any
     before.CopyFrom(built.meta_graph)
     report = add_parts(built.meta_graph, built.session, rows=built.rows)
     assert not report.written
-    assert "output 'score', row" in report.reason
+    assert report.reason.endswith("the longest list of all items of its run: clicked")
     why = "depends on how long the lists of its batch are"
     assert report.not_states["columnar_late/item/Mean"] == why
     assert built.meta_graph == before

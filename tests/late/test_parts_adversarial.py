@@ -37,7 +37,8 @@ def test_parts_score_as_the_late_signature_or_are_not_written(
         once = {name: c[:1] if name in user else c for name, c in items.items()}
         states = _run(built, "item", items, rows)
         own = built.run("columnar_user", once)
-        given = built.run("columnar_pair", {**own, **states, "row_to_user": np.zeros(1, np.int64)})
+        first = dict.fromkeys(("row_to_user", "user_state/row"), np.zeros(1, np.int64))
+        given = built.run("columnar_pair", {**own, **states, **first})
         for name, value in built.run("columnar_late", once).items():
             if value.dtype.kind == "f":
                 np.testing.assert_allclose(given[name], value, rtol=1e-4, atol=1e-5)

@@ -89,7 +89,7 @@ class Batching(grpc.GenericRpcHandler):
 
     def _join(self, request: bytes, context: grpc.ServicerContext) -> None:
         self._waiting.append(request)
-        time.sleep(0.005)  # as a batch waits for company
+        time.sleep(0.05)  # as a batch waits for company
         rows = len(self._waiting)
         self._waiting.remove(request)
         if rows > 1:

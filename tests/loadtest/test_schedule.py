@@ -98,6 +98,7 @@ def test_sizes_come_from_a_list_or_a_file(tmp_path: Path):
         ("many", "'many'"),
         ("0", "0 candidates are none"),
         ("10,-2", "-2 candidates"),
+        ("20,99999999", "99,999,999 candidates are more than 1,048,576"),
         ("pareto:20:1", "unpack"),
         ("pareto:20:0:100", "alpha above 0"),
         ("pareto:20:1:10", "smallest <= largest"),

@@ -18,8 +18,8 @@ class Page:
     """One tab.
 
     Attributes:
-      requested: the URLs of everything it fetched.
-      complaints: what it wrote to the console, and exceptions nothing caught.
+      requested: the URLs of everything it fetched since it was opened.
+      complaints: what it wrote to the console since, and exceptions nothing caught.
     """
 
     def __init__(self, to_browser: int, from_browser: int) -> None:
@@ -50,7 +50,11 @@ class Page:
             self._note(answer)
 
     def open(self, url: str) -> None:
-        """Goes to a URL and waits until it is loaded."""
+        """Goes to a URL and waits until it is loaded; what the page before did is forgotten."""
+        self.call("Page.navigate", url="about:blank")
+        assert self.wait_for("location.href === 'about:blank'")
+        self.requested.clear()
+        self.complaints.clear()
         self.call("Page.navigate", url=url)
         assert self.wait_for(
             "document.readyState === 'complete' && location.href !== 'about:blank'"

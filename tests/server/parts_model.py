@@ -4,12 +4,13 @@ Histories of any length, strings among the states, a context feature, and every 
 request usually has. `columnar` and `columnar_late` say the same in one piece.
 """
 
-import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from colcast.zoo.record import independent, with_record
 
 v1 = tf.compat.v1
 
@@ -23,10 +24,26 @@ _ITEM = {
     "tags/length": (tf.int64, []),
 }
 _CONTEXT = {"position": (tf.float32, [])}
+COLUMNS = {"columnar_user": tuple(_USER), "columnar_item": tuple(_ITEM)}
+"""What the stages read."""
 
 
-def save(directory: Path, weight: float = 1.0, users_per_run: str = "many") -> None:
-    """Writes the model; another weight gives other scores to the same request."""
+def save(
+    directory: Path,
+    weight: float = 1.0,
+    users_per_run: str = "many",
+    numbered: bool = True,
+    fails: bool = False,
+    dependent: str = "",
+    own_length: Sequence[str] = (),
+) -> None:
+    """Writes the model; another weight gives other scores to the same request.
+
+    Not `numbered`, it is one exported before users' rows had numbers. If it `fails`, its last stage
+    always does. Of the signatures named in
+    `dependent` the record says that their rows depend on each other, and of all that they depend on
+    the greatest length of the lists `own_length`.
+    """
     with tf.Graph().as_default(), v1.Session() as session:
         model = _Model(weight)
         signatures = {
@@ -34,17 +51,22 @@ def save(directory: Path, weight: float = 1.0, users_per_run: str = "many") -> N
             "columnar_late": model.whole("columnar_late", 1),
             "columnar_user": model.user_part(),
             "columnar_item": model.item_part(),
-            "columnar_pair": model.pair_part(users_per_run),
+            "columnar_pair": model.pair_part(users_per_run, numbered, fails),
         }
         builder = v1.saved_model.Builder(str(directory))
         builder.add_meta_graph_and_variables(session, ["serve"], signatures)
         builder.save()
-    extra = directory / "assets.extra"
-    extra.mkdir()
-    parts = {"written": True, "users_per_run": users_per_run}
-    features = {"tags": {"kind": "var_len"}, "history": {"kind": "fixed_len_sequence"}}
-    record = {"signatures": {"columnar": {"parts": parts, "features": features}}}
-    (extra / "colcast.json").write_text(json.dumps(record))
+    record: dict[str, Any] = {
+        "source_input": None,
+        "late": {"signature": "columnar_late"},
+        "parts": {"written": True, "users_per_run": users_per_run},
+        "features": {"tags": {"kind": "var_len"}, "history": {"kind": "fixed_len_sequence"}},
+        "independence": independent(*signatures),
+    }
+    for name in dependent.split():
+        record["independence"][name] = {"rows": False, "why_not": "the test says so"}
+    record["independence"]["columnar_late"]["own_length"] = list(own_length)
+    with_record(directory, {"columnar": record})
 
 
 def inputs(random: np.random.Generator, users: int, items: int, length: int = 3) -> dict[str, Any]:
@@ -109,9 +131,9 @@ class _Model:
         item = _placeholders("columnar_item", _ITEM)
         return v1.saved_model.predict_signature_def(item, _named("item_state", self._item(**item)))
 
-    def pair_part(self, users_per_run: str) -> Any:
+    def pair_part(self, users_per_run: str, numbered: bool, fails: bool) -> Any:
         """States, row_to_user and context columns to scores."""
-        row_to_user = v1.placeholder(tf.int64, [None], "columnar_pair/row_to_user")
+        rows = {"row_to_user": v1.placeholder(tf.int64, [None], "columnar_pair/row_to_user")}
         states = {
             "user_state/0": v1.placeholder(tf.float32, [None, WIDTH], "columnar_pair/user_0"),
             "user_state/1": v1.placeholder(tf.float32, [None, None, 4], "columnar_pair/user_1"),
@@ -120,12 +142,17 @@ class _Model:
         }
         context = _placeholders("columnar_pair", _CONTEXT)
         users = [states["user_state/0"], states["user_state/1"]]
+        if numbered:
+            rows["user_state/row"] = v1.placeholder(tf.int64, [None], "columnar_pair/user_row")
+            right = tf.equal(rows["user_state/row"], _numbers(users[0]))
+            right = tf.reduce_all(right) & (not fails)
+            with tf.control_dependencies([tf.debugging.Assert(right, [rows["user_state/row"]])]):
+                users = [tf.identity(state) for state in users]
         if users_per_run == "many":
-            users = [tf.gather(state, row_to_user) for state in users]
+            users = [tf.gather(state, rows["row_to_user"]) for state in users]
         items = [states["item_state/0"], states["item_state/1"]]
         outputs = self._pair(*users, *items, **context)
-        fed = states | context | {"row_to_user": row_to_user}
-        return v1.saved_model.predict_signature_def(fed, outputs)
+        return v1.saved_model.predict_signature_def(states | context | rows, outputs)
 
 
 def _placeholders(prefix: str, columns: dict[str, Any], rows: int | None = None) -> dict[str, Any]:
@@ -133,6 +160,11 @@ def _placeholders(prefix: str, columns: dict[str, Any], rows: int | None = None)
         name: v1.placeholder(dtype, [rows, *inner], f"{prefix}/{name}")
         for name, (dtype, inner) in columns.items()
     }
+
+
+def _numbers(states: Any) -> Any:
+    """0 to U - 1."""
+    return tf.range(tf.shape(states, tf.int64)[0])
 
 
 def _named(name: str, states: tuple[Any, ...]) -> dict[str, Any]:

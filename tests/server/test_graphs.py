@@ -81,6 +81,22 @@ def test_every_graph_is_served(tmp_path, connect, save, function, flags):
     np.testing.assert_array_equal(outputs["y"], [8, 20])
 
 
+@pytest.mark.parametrize(
+    "function", [tf.math.reciprocal, lambda x: x / 3, lambda x: x + x], ids=["1/x", "x/3", "x+x"]
+)
+def test_floats_have_the_bits_that_a_session_of_tensorflow_gives_them(tmp_path, connect, function):
+    save_graph(tmp_path / "1", function)
+    x = np.float32([1e-40, -1e-40, 3e-39, -1.2e-38, 0.1, 1.0, 1e38, np.pi])
+    with tf.Graph().as_default(), v1.Session() as session:
+        saved = v1.saved_model.load(session, ["serve"], os.fspath(tmp_path / "1"))
+        signature = saved.signature_def["serving_default"]
+        fed = {signature.inputs["x"].name: x}
+        expected = session.run(signature.outputs["y"].name, fed)
+    with ServerProcess("graph", tmp_path) as server:
+        got = connect(server.target).predict({"x": x}, name="graph")["y"]
+    assert got.tobytes() == expected.tobytes(), (got, expected)
+
+
 def test_regular_expressions_are_tensorflows_own(tmp_path, connect):
     module = tf.Module()
     module.f = tf.function(

@@ -211,15 +211,16 @@ def test_a_new_version_under_load_never_mixes_with_the_old_one(
         inputs = inputs_of(3)
         request = stubs.request(inputs, signature_name="columnar_late", output_filter=["score"])
         expected = {1: stubs.predict(inputs, signature_name="columnar_late")["score"]}
-        answers: list[Any] = []
-        seen: set[int] = set()
+        answers: set[tuple[int, tuple[float, ...]]] = set()
 
         def send() -> bool:
             calls = [stubs.prediction.Predict.future(request, timeout=60) for _ in range(64)]
             got = [call.result() for call in calls]
-            answers.extend(got)
-            seen.update(answer.model_spec.version.value for answer in got)
-            return 2 in seen
+            answers.update(
+                (answer.model_spec.version.value, tuple(answer.outputs["score"].float_val))
+                for answer in got
+            )
+            return 2 in dict(answers)
 
         send()
         parts_model.save(base_path / "2", weight=3.0)
@@ -227,12 +228,9 @@ def test_a_new_version_under_load_never_mixes_with_the_old_one(
         send()
         expected[2] = stubs.predict(inputs, signature_name="columnar_late", version=2)["score"]
         assert not np.allclose(expected[1], expected[2])
-        for answer in answers:
-            scores = answer.outputs["score"].float_val
-            np.testing.assert_allclose(
-                scores, expected[answer.model_spec.version.value], rtol=0, atol=1e-6
-            )
-        assert seen == {1, 2}
+        for version, scores in answers:
+            np.testing.assert_allclose(scores, expected[version], rtol=0, atol=1e-6)
+        assert {version for version, _ in answers} == {1, 2}
         assert joined(server) > 0
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.server import ServerProcess
-from colcast.zoo.record import INDEPENDENT_ROWS, with_record
+from colcast.zoo.record import independent_rows, with_record
 from colcast.zoo.saving import with_defaults
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -94,7 +94,7 @@ def _serve(
         module, str(base / "1"), signatures={"encode": module.encode, "rank": module.rank}
     )
     with_defaults(base / "1", "encode", {"longest": 3})
-    with_record(base / "1", {"encode": INDEPENDENT_ROWS, "rank": INDEPENDENT_ROWS})
+    with_record(base / "1", {name: independent_rows(name) for name in ("encode", "rank")})
     with ExitStack() as servers:
 
         def start(*flags: str) -> Served:

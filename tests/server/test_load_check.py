@@ -1,5 +1,6 @@
 """Versions that end the process that loads them, as single flipped bits did: the server stays."""
 
+import os
 import shutil
 
 import grpc
@@ -68,6 +69,24 @@ def test_a_model_that_kills_leaves_the_others(
         with pytest.raises(grpc.RpcError) as error:
             stubs.predict(ranker_inputs, name="bad")
         assert error.value.code() == grpc.StatusCode.NOT_FOUND
+
+
+def test_a_version_that_never_loads_is_given_up_by_name(
+    tmp_path, ranker_base_path, connect, ranker_inputs, wait_until
+):
+    shutil.copytree(ranker_base_path, tmp_path / "ranker")
+    shutil.copytree(ranker_base_path / "3", tmp_path / "9")
+    (tmp_path / "9" / "assets.extra").mkdir(exist_ok=True)
+    os.mkfifo(tmp_path / "9" / "assets.extra" / "tf_serving_warmup_requests")  # nobody writes to it
+    flags = [*FAST, "--load_check_timeout_seconds=2"]
+    with ServerProcess("ranker", tmp_path / "ranker", flags) as server:
+        stubs = connect(server.target)
+        (tmp_path / "9").rename(tmp_path / "ranker" / "9")
+        wait_until(lambda: stubs.states().get(9, ("",))[0] == "END")
+        message = stubs.states()[9][2]
+        assert 'model "ranker" version 9' in message
+        assert "had not ended after 2 s (--load_check_timeout_seconds)" in message
+        assert stubs.predict(ranker_inputs)["score"][0] == 201
 
 
 def test_an_error_is_reported_by_the_load_itself(tmp_path, ranker_base_path, connect, wait_until):

@@ -7,6 +7,7 @@ import http.client
 import json
 import os
 import shutil
+import socket
 import subprocess
 
 import grpc
@@ -43,6 +44,12 @@ def go_on(pipe):
     os.close(os.open(pipe, os.O_WRONLY))
 
 
+def unused_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
 def code_of(call):
     with pytest.raises(grpc.RpcError) as error:
         call()
@@ -54,6 +61,19 @@ def rest_predict(target, name):
     connection.request("POST", f"/v1/models/{name}:predict", json.dumps({"instances": []}))
     response = connection.getresponse()
     return response.status, response.read().decode()
+
+
+def tensorflow_servings_check(stubs):
+    """Whether TensorFlow Serving's integration test takes the server for ready.
+
+    It asks for a model that is not there: an answer that names a servable comes, from TensorFlow
+    Serving, once all models have loaded. Others look for NOT_FOUND.
+    """
+    with pytest.raises(grpc.RpcError) as error:
+        stubs.predict({}, name="intentionally_missing_model")
+    says_servable = "Servable" in error.value.details()
+    assert says_servable == (error.value.code() == grpc.StatusCode.NOT_FOUND)
+    return says_servable
 
 
 def reload_in_background(stubs, **base_paths):
@@ -114,7 +134,8 @@ def test_from_its_first_answer_on_a_server_is_unavailable_until_its_models_serve
     entries = [ENTRY.format("quick", ranker_base_path), ENTRY.format("slow", base_path)]
     (tmp_path / "models.config").write_text(f"model_config_list {{ {' '.join(entries)} }}")
     command = [find_executable(), "--host=127.0.0.1", "--port=0", "--grpc_socket_path=s"]
-    command += ["--model_config_file=models.config", *FLAGS]
+    port = unused_port()
+    command += ["--model_config_file=models.config", *FLAGS, f"--rest_api_port={port}"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             stubs = connect("unix:s")
@@ -135,10 +156,16 @@ def test_from_its_first_answer_on_a_server_is_unavailable_until_its_models_serve
             wait_until(quick_serves)
             assert codes <= {grpc.StatusCode.UNAVAILABLE}
             assert code_of(lambda: predict("slow")) == grpc.StatusCode.UNAVAILABLE
-            assert code_of(lambda: predict("other")) == grpc.StatusCode.NOT_FOUND
+            assert not tensorflow_servings_check(stubs)
+            assert code_of(lambda: stubs.states("other")) == grpc.StatusCode.UNAVAILABLE
+            assert code_of(lambda: stubs.metadata("other")) == grpc.StatusCode.UNAVAILABLE
+            status, body = rest_predict(f"127.0.0.1:{port}", "other")
+            assert (status, "Servable" in body) == (503, False)
             assert health.Check(check).status == health_pb2.HealthCheckResponse.NOT_SERVING
             go_on(pipe)
             wait_until(lambda: health.Check(check).status == health_pb2.HealthCheckResponse.SERVING)
+            assert tensorflow_servings_check(stubs)
+            assert code_of(lambda: stubs.states("other")) == grpc.StatusCode.NOT_FOUND
             assert predict("slow")["score"][0] == 201
         finally:
             process.terminate()

@@ -93,7 +93,7 @@ def test_good_models_serve_beside_a_broken_and_a_missing_one(
         for name in ("broken", "missing", "unknown"):
             call = lambda name=name: stubs.predict(ranker_inputs, name=name)  # noqa: E731
             assert code_of(call) == grpc.StatusCode.NOT_FOUND
-        assert server.log().count(f"no version under {tmp_path}/missing, which is not there") == 1
+        assert server.log().count(f"{tmp_path}/missing is not a directory that can be read") == 1
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_a_base_path_that_vanishes_takes_nothing_out(
     copy(1, base_path / "1")
     with serve(config(("ranker", base_path, ""))) as server:
         base_path.rename(tmp_path / "away")
-        wait_until(lambda: "which is not there" in server.log())
+        wait_until(lambda: "is not a directory that can be read" in server.log())
         assert connect(server.target).predict(ranker_inputs)["score"][0] == 201
 
 

@@ -26,7 +26,9 @@ class StandIn:
         handler = grpc.unary_unary_rpc_method_handler(
             self._predict,
             request_deserializer=predict_pb2.PredictRequest.FromString,
-            response_serializer=predict_pb2.PredictResponse.SerializeToString,
+            response_serializer=lambda answer: (
+                answer if isinstance(answer, bytes) else answer.SerializeToString()
+            ),
         )
         self._server = grpc.server(futures.ThreadPoolExecutor(4))
         self._server.add_generic_rpc_handlers(
@@ -219,6 +221,69 @@ def test_a_clients_short_deadline_says_nothing_of_the_server(offloading, stand_i
         assert offloaded(server, "answered") == 1
     finally:
         release.set()
+
+
+def test_a_server_that_hangs_is_left_alone_where_deadlines_are_short(offloading, stand_in):
+    release = threading.Event()
+    other = stand_in(lambda *_: (release.wait(60), predict_pb2.PredictResponse())[1])
+    server, stubs = offloading(other.port, "--offload_timeout_ms=5000")
+    try:
+        for _ in range(10):  # each lets the other one wait for two seconds
+            response = stubs.prediction.Predict(stubs.request(inputs(ROWS)), timeout=4)
+            assert response.outputs["score"].tensor_shape.dim[0].size == ROWS
+        assert offloaded(server, "failed") == len(other.requests) < 10
+        assert "does not answer" in server.log()
+    finally:
+        release.set()
+
+
+@pytest.mark.parametrize("answer", [b"\xff" * 40, b"\x0a\x05abc", b"\x0a\x04\x12\x02\x0a\x09"])
+def test_an_answer_that_no_client_could_read_is_not_passed_on(offloading, stand_in, answer):
+    other = stand_in(lambda *_: answer)
+    server, stubs = offloading(other.port)
+    assert len(stubs.predict(inputs(ROWS))["score"]) == ROWS
+    assert len(other.requests) == offloaded(server, "failed") == 1
+    assert "malformed PredictResponse" in server.log()
+
+
+@pytest.mark.parametrize("compression", [grpc.Compression.Gzip, grpc.Compression.Deflate])
+def test_a_compressed_request_goes_on(offloading, stand_in, compression):
+    answer = predict_pb2.PredictResponse()
+    answer.model_spec.name = "of the other server"
+    other = stand_in(lambda *_: answer)
+    _, stubs = offloading(other.port)
+    sent = stubs.request(inputs(ROWS))
+    assert stubs.prediction.Predict(sent, timeout=30, compression=compression) == answer
+    assert other.requests == [sent]
+
+
+def test_a_server_that_is_its_own_target_finds_out(
+    ranker_base_path, monitoring, connect, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)  # a socket's path has to be short
+    flags = ["--grpc_socket_path=s", "--offload_target=unix:s", *monitoring]
+    with ServerProcess("ranker", ranker_base_path, flags) as server:
+        stubs = connect(server.target)
+        for _ in range(5):
+            assert len(stubs.predict(inputs(ROWS))["score"]) == ROWS
+        assert offloaded(server, "answered") == 1
+        assert "--offload_target: unix:s is this server itself" in server.log()
+
+
+def test_two_servers_that_name_each_other_send_nothing_round(
+    ranker_base_path, monitoring, connect, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    to_b = ["--grpc_socket_path=a", "--offload_target=unix:b", *monitoring]
+    to_a = ["--grpc_socket_path=b", "--offload_target=unix:a", *monitoring]
+    with (
+        ServerProcess("ranker", ranker_base_path, to_b) as first,
+        ServerProcess("ranker", ranker_base_path, to_a) as second,
+    ):
+        for _ in range(3):
+            assert len(connect(first.target).predict(inputs(ROWS))["score"]) == ROWS
+        assert offloaded(first, "answered") == 3
+        assert offloaded(second, "answered") == 0
 
 
 def test_wrong_requests_get_this_servers_error(offloading, stand_in):

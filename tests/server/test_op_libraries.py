@@ -1,6 +1,7 @@
 """Models with ops that TensorFlow's wheel does not have."""
 
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -98,10 +99,31 @@ def test_a_library_may_be_named_several_times(tokens, connect):
         assert connect(server.target).predict({"text": ["send"]})["ids"].tolist() == [[1]]
 
 
-def refusal(base, library):
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("abort();", "a process that loaded it ended with signal 6"),
+        ("*(volatile int*)0 = 1;", "a process that loaded it ended with signal 11"),
+        ("for (;;) pause();", "a process that loaded it had not ended after 10 s"),
+    ],
+)
+def test_a_library_that_ends_or_stops_the_process_is_named(tmp_path, tokens, body, words):
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("a C compiler")
+    source, library = tmp_path / "ops.c", tmp_path / "ops.so"
+    source.write_text(
+        "#include <stdlib.h>\n#include <unistd.h>\n"
+        f"__attribute__((constructor)) static void load(void) {{ {body} }}\n"
+    )
+    subprocess.run([compiler, "-shared", "-fPIC", source, "-o", library], check=True)
+    assert words in refusal(tokens[1], library, "--load_check_timeout_seconds=10")
+
+
+def refusal(base, library, *more):
     """What the server says as it refuses to start with that library."""
     flags = ["--host=127.0.0.1", f"--model_base_path={base}", f"--op_library={library}"]
-    command = [find_executable(), *flags]
+    command = [find_executable(), *flags, *more]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1
     assert f"the op library {library} cannot be loaded" in done.stderr

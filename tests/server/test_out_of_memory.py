@@ -1,7 +1,9 @@
 """A server that finds no memory for one request answers so, and goes on with the others."""
 
+import http.client
+import json
 import resource
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.server import ServerProcess
+from colcast.zoo.record import independent_rows, with_record
+from tensorflow_serving.apis import (
+    classification_pb2,
+    inference_pb2,
+    predict_pb2,
+    regression_pb2,
+)
 
 MB = 1 << 20
 
@@ -52,3 +61,199 @@ def test_an_answer_that_finds_no_memory_fails_and_the_server_goes_on(server, con
         assert failed.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
         assert "no memory left for the request" in failed.value.details()
         assert len(ask(10)) == 10
+
+
+class Wide(tf.Module):
+    """A hidden layer of 256 for each row: a kilobyte, from an id of eight bytes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kernel = tf.Variable(tf.ones([8, 256]))
+
+    @tf.function(
+        input_signature=[
+            tf.TensorSpec([None], tf.int64, "id"),
+            tf.TensorSpec([None, 8], tf.float32, "user"),
+        ]
+    )
+    def score(self, id: tf.Tensor, user: tf.Tensor) -> dict[str, tf.Tensor]:
+        hidden = tf.tanh(tf.matmul(user, self.kernel)) + tf.cast(id, tf.float32)[:, tf.newaxis]
+        return {"score": tf.reduce_sum(tf.nn.softmax(hidden, axis=0), axis=1)}
+
+    @tf.function(
+        input_signature=[
+            tf.TensorSpec([None], tf.int64, "id"),
+            tf.TensorSpec([None, 8], tf.float32, "user"),
+        ]
+    )
+    def score_alone(self, id: tf.Tensor, user: tf.Tensor) -> dict[str, tf.Tensor]:
+        hidden = tf.tanh(tf.matmul(user, self.kernel)) + tf.cast(id, tf.float32)[:, tf.newaxis]
+        return {"score": tf.reduce_sum(tf.tanh(hidden), axis=1)}
+
+
+@pytest.fixture(name="wide", scope="module")
+def _wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    base_path = tmp_path_factory.mktemp("wide")
+    model = Wide()
+    tf.saved_model.save(model, str(base_path / "1"), signatures=model.score)
+    return base_path
+
+
+def of_rows(rows: int) -> predict_pb2.PredictRequest:
+    """One id that is declared so many times, and one user: a few hundred bytes."""
+    request = predict_pb2.PredictRequest()
+    request.model_spec.name = "ranker"
+    request.inputs["user"].CopyFrom(tf.make_tensor_proto(np.ones([1, 8], np.float32)))
+    request.inputs["id"].dtype = tf.int64.as_datatype_enum
+    request.inputs["id"].tensor_shape.dim.add().size = rows
+    request.inputs["id"].int64_val.append(1)
+    return request
+
+
+def test_a_small_request_for_more_memory_than_there_is_is_refused_before_it_runs(wide, connect):
+    attack = of_rows(1 << 20)
+    assert attack.ByteSize() < 553
+    with ServerProcess("ranker", wide, [f"--max_run_bytes={64 * MB}"]) as server:
+        stubs = connect(server.target)
+        for rows in (20, 20, 100, 500):  # what a row takes is learned from these
+            stubs.prediction.Predict(of_rows(rows), timeout=60)
+        before = peak_memory(server)
+        for _ in range(3):
+            with pytest.raises(grpc.RpcError) as failed:
+                stubs.prediction.Predict(attack, timeout=60)
+            assert failed.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+            assert "1048576 rows" in failed.value.details()
+            assert f"--max_run_bytes is {64 * MB}" in failed.value.details()
+        assert peak_memory(server) - before < 64 * MB
+        assert len(stubs.prediction.Predict(of_rows(20), timeout=60).outputs["score"].float_val)
+
+
+def test_under_a_limit_of_address_space_attacks_end_with_an_error(wide, connect):
+    with ServerProcess("ranker", wide) as server:
+        stubs = connect(server.target)
+        for rows in (20, 20, 100, 500):
+            stubs.prediction.Predict(of_rows(rows), timeout=60)
+        leave(server, 600)
+        for _ in range(3):
+            with pytest.raises(grpc.RpcError) as failed:
+                stubs.prediction.Predict(of_rows(1 << 20), timeout=60)
+            assert failed.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+            answered = stubs.prediction.Predict(of_rows(1000), timeout=60)
+            assert len(answered.outputs["score"].float_val) == 1000
+
+
+def test_where_rows_are_independent_a_request_runs_in_pieces_that_fit(tmp_path, connect):
+    model = Wide()
+    tf.saved_model.save(model, str(tmp_path / "1"), signatures=model.score_alone)
+    with_record(tmp_path / "1", {"serving_default": independent_rows("serving_default")})
+    with ServerProcess("ranker", tmp_path, [f"--max_run_bytes={64 * MB}"]) as server:
+        stubs = connect(server.target)
+        for rows in (20, 20, 100, 500):
+            stubs.prediction.Predict(of_rows(rows), timeout=60)
+        before = peak_memory(server)
+        answer = stubs.prediction.Predict(of_rows(1 << 19), timeout=120)
+        assert len(answer.outputs["score"].float_val) == 1 << 19
+        assert peak_memory(server) - before < 256 * MB  # in one run half a gigabyte and more
+
+
+def test_compressed_messages_that_find_no_memory_are_refused(wide, connect):
+    rows = 1 << 20
+    bomb = of_rows(rows)
+    bomb.inputs["user"].CopyFrom(tf.make_tensor_proto(np.zeros([rows, 8], np.float32)))
+    with ServerProcess("ranker", wide) as server:
+        stubs = connect(server.target)
+        stubs.prediction.Predict(of_rows(20), timeout=60)
+        leave(server, 100)
+        gzip = {"timeout": 120, "compression": grpc.Compression.Gzip}
+        bombs = [stubs.prediction.Predict.future(bomb, **gzip) for _ in range(13)]
+        for one in bombs:
+            assert one.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        answered = stubs.prediction.Predict(of_rows(20), timeout=60)
+        assert len(answered.outputs["score"].float_val) == 20
+
+
+class OfExamples(tf.Module):
+    """A thousand floats for each tf.Example, whatever it holds, and rows that interact."""
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "inputs")])
+    def score(self, inputs: tf.Tensor) -> dict[str, tf.Tensor]:
+        hidden = tf.tile(tf.cast(tf.strings.length(inputs), tf.float32)[:, None], [1, 1000])
+        return {"scores": tf.reduce_sum(tf.nn.softmax(hidden, axis=0), axis=1, keepdims=True)}
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "inputs")])
+    def value(self, inputs: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"outputs": self.score(inputs)["scores"]}
+
+
+def asks_of_examples(server: ServerProcess, stubs: Any) -> dict[str, Callable[[int], str]]:
+    """Each way to ask for the scores of so many empty tf.Examples; gives the error, "" if none."""
+
+    def over_grpc(method: Any, request: Any, input: Any) -> Callable[[int], str]:
+        def ask(rows: int) -> str:
+            input.example_list.examples.clear()
+            for _ in range(rows):
+                input.example_list.examples.add()
+            answer = method.future(request, timeout=60)
+            if answer.code() is grpc.StatusCode.OK:
+                return ""
+            assert answer.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+            return str(answer.details())
+
+        return ask
+
+    def over_rest(method: str, signature: str) -> Callable[[int], str]:
+        def ask(rows: int) -> str:
+            host, port = server.rest_target.split(":")
+            connection = http.client.HTTPConnection(host, int(port), timeout=60)
+            body = {"signature_name": signature, "examples": [{}] * rows}
+            connection.request("POST", f"/v1/models/ranker:{method}", json.dumps(body))
+            response = connection.getresponse()
+            answer = json.loads(response.read())
+            connection.close()
+            assert response.status in (200, 429)
+            return str(answer.get("error", ""))
+
+        return ask
+
+    classify = classification_pb2.ClassificationRequest()
+    classify.model_spec.name = "ranker"
+    classify.model_spec.signature_name = "classify"
+    regress = regression_pb2.RegressionRequest()
+    regress.model_spec.name = "ranker"
+    regress.model_spec.signature_name = "regress"
+    both = inference_pb2.MultiInferenceRequest()
+    for method, spec in {"classify": classify.model_spec, "regress": regress.model_spec}.items():
+        task = both.tasks.add(method_name=f"tensorflow/serving/{method}")
+        task.model_spec.CopyFrom(spec)
+    grpc_of = stubs.prediction
+    return {
+        "Classify": over_grpc(grpc_of.Classify, classify, classify.input),
+        "Regress": over_grpc(grpc_of.Regress, regress, regress.input),
+        "MultiInference": over_grpc(grpc_of.MultiInference, both, both.input),
+        ":classify": over_rest("classify", "classify"),
+        ":regress": over_rest("regress", "regress"),
+    }
+
+
+def test_tf_examples_share_the_memory_of_all_runs(tmp_path, connect):
+    model = OfExamples()
+    signatures = {"classify": model.score, "regress": model.value}
+    tf.saved_model.save(model, str(tmp_path / "1"), signatures=signatures)
+    flags = ["--rest_api_port=-1", f"--max_run_bytes={32 * MB}"]
+    with ServerProcess("ranker", tmp_path, flags) as server:
+        asks = asks_of_examples(server, connect(server.target))
+        for ask in asks.values():
+            for rows in (20, 20, 200):  # what an Example takes is learned
+                assert ask(rows) == ""
+        before = peak_memory(server)
+        for name, ask in asks.items():
+            assert "100000 rows" in ask(100_000), name
+            assert f"--max_run_bytes is {32 * MB}" in ask(100_000), name
+            assert ask(20) == "", name
+        assert peak_memory(server) - before < 128 * MB  # 400 MB in a run
+
+
+def peak_memory(server: ServerProcess) -> int:
+    """In bytes, since the server began."""
+    status = Path(f"/proc/{server.pid}/status").read_text()
+    return 1024 * next(int(line.split()[1]) for line in status.splitlines() if "VmHWM" in line)

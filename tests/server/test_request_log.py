@@ -188,7 +188,7 @@ def test_requests_that_fail_are_not_logged(serve, connect, logs):
 
 
 def test_a_new_configuration_changes_the_rate(serve, config, connect, logs):
-    with serve(0.0) as server:
+    with serve(0.0, f"--request_log_directory={logs}") as server:
         stubs = connect(server.target)
         for rate in (1.0, 0.0):
             stubs.predict(INPUTS, name="twice")

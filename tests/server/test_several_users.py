@@ -14,7 +14,7 @@ from colcast.server import ServerProcess
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from . import parts_model
+from . import dependent_model, parts_model
 
 USER = ("age", "city", "history")
 SIGNATURES = ("columnar", "columnar_late")
@@ -29,7 +29,8 @@ def _serve(
     def stubs(kind: str) -> Any:
         if kind not in servers:
             base_path = tmp_path_factory.mktemp(f"several_{kind.split()[0]}")
-            parts_model.save(base_path / "1", users_per_run=kind.split()[0])
+            numbered = "unnumbered" not in kind
+            parts_model.save(base_path / "1", users_per_run=kind.split()[0], numbered=numbered)
             off = ["--user_state_bytes=0", "--item_state_bytes=0"] if "off" in kind else []
             servers[kind] = ServerProcess("ranker", base_path, [*monitoring, *off])
             servers[kind].__enter__()
@@ -67,7 +68,7 @@ def one_by_one(stubs: Any, inputs: dict[str, Any], signature: str) -> dict[str, 
     return {name: np.concatenate([answer[name] for answer in answers]) for name in answers[0]}
 
 
-@pytest.mark.parametrize("kind", ["many", "one", "many off"])
+@pytest.mark.parametrize("kind", ["many", "one", "many off", "many unnumbered"])
 @settings(max_examples=15, deadline=None)
 @given(
     seed=st.integers(0, 1000),
@@ -95,6 +96,38 @@ def test_columnar_gathers_to_the_last_bit(stubs):
     }
     several = stubs.predict(inputs, signature_name="columnar")["score"]
     assert several.tolist() == stubs.predict(repeated, signature_name="columnar")["score"].tolist()
+
+
+def test_where_candidates_interact_columnar_is_one_run_and_late_one_for_each_user(
+    tmp_path: Path, connect: Any
+):
+    dependent_model.save(tmp_path / "1")
+    random = np.random.default_rng(1)
+    users, items = random.random(3, np.float32), random.random(20, np.float32)
+    row_to_user = random.integers(0, 3, 20)
+    several = {"user": users, "item": items, "row_to_user": row_to_user}
+    with ServerProcess("ranker", tmp_path) as server:
+        stubs = connect(server.target)
+
+        def share(inputs: dict[str, Any], signature: str) -> Any:
+            return stubs.predict(inputs, signature_name=signature, output_filter=["share"])["share"]
+
+        repeated = stubs.predict(
+            {"user": users[row_to_user], "item": items}, signature_name="columnar"
+        )
+        assert share(several, "columnar").tolist() == repeated["share"].tolist()
+        late = share(several, "columnar_late")
+        for user in range(3):
+            of_user = row_to_user == user
+            alone = share({"user": users[[user]], "item": items[of_user]}, "columnar_late")
+            np.testing.assert_allclose(late[of_user], alone, rtol=1e-6)
+        # An output without rows is the whole request's, and no user's.
+        total = stubs.predict(several, signature_name="columnar")["total"]
+        assert total == repeated["total"]
+        with pytest.raises(grpc.RpcError) as error:
+            stubs.predict(several, signature_name="columnar_late")
+        assert error.value.code() == grpc.StatusCode.FAILED_PRECONDITION
+        assert '"total"' in error.value.details()
 
 
 def test_a_user_without_candidates_is_no_error(stubs):

@@ -47,6 +47,31 @@ class Ranker:
         return Metrics(self.server).value(f":colcast:{what}", store=store, **labels)
 
 
+def test_a_program_that_fails_is_counted_and_logged_once(
+    tmp_path: Path, connect: Any, monitoring: list[str]
+) -> None:
+    """Another one answers: nobody would notice that every request is computed twice."""
+    parts_model.save(tmp_path / "failing" / "1", fails=True)
+    parts_model.save(tmp_path / "right" / "1")
+    inputs = parts_model.inputs(np.random.default_rng(1), 1, 8)
+    scores, counts = [], {}
+    for name in ("failing", "right"):
+        with ServerProcess("ranker", tmp_path / name, monitoring) as server:
+            ranker = Ranker(server, connect(server.target))
+            scores.append([ranker.rank(inputs)["score"] for _ in range(3)])
+            counts[name] = {
+                (sample.labels["program"], sample.labels["outcome"]): sample.value
+                for sample in Metrics(server).samples
+                if sample.name == ":colcast:program_total"
+                and sample.labels["signature_name"] == "columnar_late"
+            }
+            logged = server.log().count('its program "stages" failed for the first time')
+            assert logged == (name == "failing")
+    np.testing.assert_allclose(scores[0], scores[1], rtol=1e-5)
+    assert counts["failing"] == {("stages", "failed"): 3, ("whole", "ok"): 3}
+    assert counts["right"] == {("stages", "ok"): 3}
+
+
 @pytest.fixture(scope="module", name="base_path")
 def _base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     base_path = tmp_path_factory.mktemp("parts")
@@ -212,7 +237,7 @@ class TestPairs:
         assert ranker.count("states_computed", "pair") == 24
 
     def test_rows_that_may_depend_on_each_other_are_not_kept(self, serve, tmp_path):
-        parts_model.save(tmp_path / "1", users_per_run="one")
+        parts_model.save(tmp_path / "1", users_per_run="one", dependent="columnar_pair")
         ranker = serve(tmp_path, "--pair_bytes=1000000")
         for _ in range(2):
             ranker.rank(parts_model.inputs(np.random.default_rng(1), 1, 8))

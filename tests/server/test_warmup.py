@@ -103,7 +103,7 @@ def test_recorded_requests_run_before_the_version_serves(save, connect, flags, r
     base_path = save(1, [predict_log(x=[0.0])] * 3)
     with ServerProcess("counter", base_path, flags) as server:
         assert next_count(connect, server) == runs + 1
-        assert f"warmed up with {3 if runs else 0} requests" in server.log()
+        assert ("warmed up with 3 requests" if runs else "not warmed up") in server.log()
 
 
 def test_classify_regress_and_multi_inference_are_replayed(save, connect):

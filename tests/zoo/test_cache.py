@@ -1,6 +1,8 @@
 """A kept model is made once, again when its code or settings change, and never half."""
 
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -42,3 +44,24 @@ def test_a_run_that_fails_half_way_leaves_nothing_to_serve(tmp_path: Path):
         cached(tmp_path / "m", ME, fail)
     assert not (tmp_path / "m").exists()
     assert cached(tmp_path / "m", ME, maker([])) == {"run": 1}
+
+
+def test_another_program_that_makes_it_is_waited_for(tmp_path: Path):
+    runs: list[Path] = []
+    begun, ended = threading.Event(), threading.Event()
+
+    def slow(folder: Path) -> dict[str, Any]:
+        begun.set()
+        assert not ended.wait(0.2), "the other one went on"
+        return dict(maker(runs)(folder))
+
+    def other() -> None:
+        begun.wait(60)
+        cached(tmp_path / "m", ME, maker(runs))
+        ended.set()
+
+    with ThreadPoolExecutor() as pool:
+        waits = pool.submit(other)
+        assert cached(tmp_path / "m", ME, slow) == {"run": 1}
+        waits.result()
+    assert len(runs) == 1

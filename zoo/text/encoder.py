@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 from colcast.zoo.cache import VERSION, cached
-from colcast.zoo.record import INDEPENDENT_ROWS, with_record
+from colcast.zoo.record import independent_rows, with_record
 from colcast.zoo.saving import with_defaults
 from colcast.zoo.text import bert, guard, packed, weights, words
 from colcast.zoo.text.packed import Segments, segments
@@ -158,7 +158,7 @@ def ensure(work_dir: Path = WORK_DIR, precision: str = "float32") -> Path:
             facts = asdict(guard.check(exact.vectors, encoder.vectors, precision))
         tf.saved_model.save(encoder, str(folder), signatures={"encode": encoder.encode})
         with_defaults(folder, "encode", {"max_seq_len": encoder.default_length})
-        with_record(folder, {"encode": INDEPENDENT_ROWS})
+        with_record(folder, {"encode": independent_rows("encode")})
         return facts
 
     made_by = (bert, packed, weights, words, guard, sys.modules[__name__])

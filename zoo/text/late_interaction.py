@@ -15,7 +15,7 @@ from typing import Any
 
 import tensorflow as tf
 from colcast.zoo.cache import VERSION, cached
-from colcast.zoo.record import with_record
+from colcast.zoo.record import independent, with_record
 from colcast.zoo.text import bert, encoder, packed, weights, words
 from colcast.zoo.text.encoder import WORK_DIR
 
@@ -31,7 +31,6 @@ def save(model: weights.MiniLM, folder: Path) -> None:
     `columnar`, the same with [N] queries; and the parts of both, `columnar_user`,
     `columnar_item` and `columnar_pair`.
     """
-    width = model.width
     with tf.Graph().as_default(), v1.Session() as session:
         once = {name: tf.constant(value) for name, value in bert.values(model).items()}
         read = encoder.Encoder(model, once)
@@ -46,28 +45,25 @@ def save(model: weights.MiniLM, folder: Path) -> None:
             return _signature(fed, {"scores": _scores(asked, *known)})
 
         query, title = strings("query"), strings("title")
-        states = {
-            "user_state/0": v1.placeholder(tf.float32, [None, TOKENS, width]),
-            "item_state/0": v1.placeholder(tf.float32, [None, TOKENS, width]),
-            "item_state/1": v1.placeholder(tf.float32, [None, TOKENS]),
-        }
-        row_to_user = v1.placeholder(tf.int64, [None])
-        user, *items = states.values()
-        scores = _scores(tf.gather(user, row_to_user), *items)
         signatures = {
             "columnar": whole(None),
             "columnar_late": whole(1),
             "columnar_user": _signature({"query": query}, _named("user", _query(read, query))),
             "columnar_item": _signature({"title": title}, _named("item", _title(read, title))),
-            "columnar_pair": _signature({**states, "row_to_user": row_to_user}, {"scores": scores}),
+            "columnar_pair": pair_signature(model.width),
         }
-        pair = signatures["columnar_pair"]
-        pair.defaults["row_to_user"].CopyFrom(tf.make_tensor_proto([0], tf.int64))
         builder = v1.saved_model.Builder(str(folder))
         builder.add_meta_graph_and_variables(session, ["serve"], signatures)
         builder.save()
     parts = {"written": True, "users_per_run": "many"}
-    with_record(folder, {"columnar": {"source_input": None, "parts": parts, "features": {}}})
+    record = {
+        "source_input": None,
+        "late": {"signature": "columnar_late"},
+        "parts": parts,
+        "features": {},
+        "independence": independent(*signatures),
+    }
+    with_record(folder, {"columnar": record})
 
 
 def ensure(work_dir: Path = WORK_DIR) -> Path:
@@ -80,6 +76,38 @@ def ensure(work_dir: Path = WORK_DIR) -> Path:
 
     cached(base_path, (bert, encoder, packed, weights, words, sys.modules[__name__]), make)
     return base_path
+
+
+def pair_signature(width: int) -> Any:
+    """`columnar_pair`, in the default graph: states of that width to scores."""
+    states = {
+        "user_state/0": v1.placeholder(tf.float32, [None, TOKENS, width]),
+        "item_state/0": v1.placeholder(tf.float32, [None, TOKENS, width]),
+        "item_state/1": v1.placeholder(tf.float32, [None, TOKENS]),
+    }
+    rows = {name: v1.placeholder(tf.int64, [None]) for name in ("row_to_user", "user_state/row")}
+    user, *items = states.values()
+    scores = _scores(tf.gather(user, _of_one_request(*rows.values())), *items)
+    signature = _signature({**states, **rows}, {"scores": scores})
+    for name in rows:
+        signature.defaults[name].CopyFrom(tf.make_tensor_proto([0], tf.int64))
+    return signature
+
+
+def _of_one_request(row_to_user: Any, numbers: Any) -> Any:
+    """`row_to_user`, or an error if the users are those of several requests, joined on the way.
+
+    Then their numbers are not 0 to U - 1. The op that refuses them gives zeros that are added, so
+    that no optimizer removes it.
+    """
+    zero = tf.constant(0, tf.int64)
+    zeros = tf.raw_ops.SparseToDense(
+        sparse_indices=numbers,
+        output_shape=tf.shape(numbers, out_type=tf.int64),
+        sparse_values=zero,
+        default_value=zero,
+    )
+    return row_to_user + tf.gather(zeros, row_to_user)
 
 
 def _query(read: encoder.Encoder, query: Any) -> tuple[Any, ...]:

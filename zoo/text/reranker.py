@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 from colcast.zoo.cache import VERSION, cached
-from colcast.zoo.record import INDEPENDENT_ROWS, with_record
+from colcast.zoo.record import independent_rows, with_record
 from colcast.zoo.text import bert, bm25, packed, pairs, reuters, weights, words
 from colcast.zoo.text.encoder import WORK_DIR
 
@@ -72,7 +72,7 @@ class Reranker(tf.Module):  # type: ignore[misc]
 def save(reranker: Reranker, folder: Path) -> None:
     """Writes the SavedModel."""
     tf.saved_model.save(reranker, str(folder), signatures={"rank": reranker.rank})
-    with_record(folder, {"rank": INDEPENDENT_ROWS})
+    with_record(folder, {"rank": independent_rows("rank")})
 
 
 def start(model: weights.MiniLM) -> dict[str, Any]:

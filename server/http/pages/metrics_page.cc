@@ -62,6 +62,7 @@ Response MetricsPage(const Backend& backend, const std::string& server_version) 
   const std::vector<models::ModelSnapshot> models = backend.models->Models();
   WriteVersions(models, &writer);
   WriteStates(models, &writer);
+  WritePrograms(models, &writer);
   WriteLoads(backend.metrics->Loads(), &writer);
   WriteOffloads(*backend.metrics, &writer);
   WriteLaneWaits(*backend.metrics, &writer);

@@ -71,7 +71,7 @@ std::string ShapeText(const tensorflow::TensorShapeProto& shape) {
   return text + "]";
 }
 
-// How many rows a request may send (the expansion rule's words).
+// How many rows of an input a request may have, in the expansion rule's words.
 std::string_view RowsText(const tensorflow::TensorShapeProto& shape) {
   if (shape.unknown_rank()) return "1 or N";
   if (shape.dim_size() == 0) return "one value";

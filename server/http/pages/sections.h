@@ -32,6 +32,7 @@ std::string TrafficSection(const metrics::Metrics& metrics, const metrics::Recen
 std::string StatesSection(const std::vector<models::ModelSnapshot>& models);
 // The same for the metrics page.
 void WriteStates(const std::vector<models::ModelSnapshot>& models, metrics::TextWriter* writer);
+void WritePrograms(const std::vector<models::ModelSnapshot>& models, metrics::TextWriter* writer);
 
 }  // namespace colcast::http
 

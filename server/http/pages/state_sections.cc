@@ -12,17 +12,26 @@ using models::ModelSnapshot;
 using models::VersionSnapshot;
 using states::StoreStats;
 
-// Calls visit(model, version, signature, stats) for every store.
+// Calls visit(name, version, model) for every version that is loaded.
 template <typename Visit>
-void ForEachStore(const std::vector<ModelSnapshot>& models, Visit&& visit) {
+void ForEachLoaded(const std::vector<ModelSnapshot>& models, Visit&& visit) {
   for (const ModelSnapshot& model : models) {
     for (const VersionSnapshot& version : model.versions) {
       if (version.servable == nullptr) continue;
-      for (const engine::StoreStats& store : version.servable->model().stores()) {
-        visit(model.name, std::to_string(version.status.version), store.signature, store.counted);
-      }
+      visit(model.name, std::to_string(version.status.version), version.servable->model());
     }
   }
+}
+
+// Calls visit(model, version, signature, stats) for every store.
+template <typename Visit>
+void ForEachStore(const std::vector<ModelSnapshot>& models, Visit&& visit) {
+  ForEachLoaded(
+      models, [&](const std::string& name, const std::string& version, const engine::Model& model) {
+        for (const engine::StoreStats& store : model.stores()) {
+          visit(name, version, store.signature, store.counted);
+        }
+      });
 }
 
 std::string FoundText(const StoreStats& stats) {
@@ -52,6 +61,23 @@ std::string StatesSection(const std::vector<ModelSnapshot>& models) {
   head.Markup("<th class=\"number\">evicted</th><th class=\"number\">kept</th>");
   head.Markup("<th class=\"number\">memory</th></tr></thead><tbody>\n");
   return head.html() + html.html() + "</tbody></table></div>";
+}
+
+void WritePrograms(const std::vector<ModelSnapshot>& models, metrics::TextWriter* writer) {
+  writer->Metric(
+      ":colcast:program_total", MetricType::kCounter,
+      "Runs of the programs that answer a signature; after one that failed another ran.");
+  ForEachLoaded(
+      models, [&](const std::string& name, const std::string& version, const engine::Model& model) {
+        for (const engine::ProgramStats& ran : model.programs()) {
+          writer->Sample({{"model_name", name},
+                          {"version", version},
+                          {"signature_name", ran.signature},
+                          {"program", ran.program},
+                          {"outcome", ran.outcome}},
+                         ran.count);
+        }
+      });
 }
 
 void WriteStates(const std::vector<ModelSnapshot>& models, metrics::TextWriter* writer) {

@@ -183,7 +183,7 @@ std::string TrafficSection(const metrics::Metrics& metrics, const Recent& recent
       "<div class=\"wide\"><table><thead><tr><th>model</th><th>signature</th><th>API</th>"
       "<th class=\"number\">req/s<br>10 s</th><th class=\"number\">req/s<br>1 min</th>"
       "<th class=\"number\">p50</th><th class=\"number\">p95</th><th class=\"number\">p99</th>"
-      "<th class=\"number\">rows a<br>request</th><th class=\"number\">saved</th>"
+      "<th class=\"number\">rows per<br>request</th><th class=\"number\">saved</th>"
       "<th class=\"number\">answered</th><th class=\"number\">errors</th></tr></thead><tbody>\n");
   for (const RequestSeries& series : all) {
     WriteTrafficRow(series, short_time, long_time, &html);

@@ -25,28 +25,35 @@ def flags(tmp_path_factory):
     return ["--rest_api_port=-1", f"--monitoring_config_file={file}"]
 
 
+@pytest.fixture(scope="module")
+def server(base_path, flags):
+    with ServerProcess("encoder", base_path, flags) as process:
+        yield process
+
+
 def counted(server, store):
     """Texts or pairs that were found, and that were computed."""
     counts = state_counts(f"http://{server.rest_target}/monitoring/prometheus/metrics")
     return [counts[store, f"states_{what}_total"] for what in ("found", "computed")]
 
 
-@pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
+POOLINGS = {"mean": "embeddings", "cls": "embeddings/cls", "max": "embeddings/max"}
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
 @pytest.mark.parametrize("max_seq_len", [None, 8])
-def test_vectors_equal_those_without_stores(base_path, flags, encode, pooling, max_seq_len):
-    output = {"mean": "embeddings", "cls": "embeddings/cls", "max": "embeddings/max"}[pooling]
-    with (
-        ServerProcess("encoder", base_path, flags) as server,
-        TextClient(server.target, "encoder") as client,
-    ):
-        for texts in (TEXTS, [*TEXTS[::-1], NEW], TEXTS[:2], [NEW]):
-            vectors = client.encode(texts, pooling=pooling, max_seq_len=max_seq_len)
-            np.testing.assert_allclose(
-                vectors, encode(texts, max_seq_len or 256)[output], atol=2e-6
-            )
-        assert counted(server, "item") == [9, 7]
-        client.encode(TEXTS, pooling=pooling, max_seq_len=9)  # other vectors
-        assert counted(server, "item") == [9, 13]
+def test_vectors_equal_those_without_stores(server, encode, pooling, max_seq_len):
+    spaces = [*POOLINGS].index(pooling) + (3 if max_seq_len else 0)  # texts of this case's own
+    *texts, new = [spaces * (b" " if isinstance(t, bytes) else " ") + t for t in (*TEXTS, NEW)]
+    before = np.array(counted(server, "item"))
+    with TextClient(server.target, "encoder") as client:
+        for some in (texts, [*texts[::-1], new], texts[:2], [new]):
+            vectors = client.encode(some, pooling=pooling, max_seq_len=max_seq_len)
+            expected = encode(some, max_seq_len or 256)[POOLINGS[pooling]]
+            np.testing.assert_allclose(vectors, expected, atol=2e-6)
+        assert (counted(server, "item") - before).tolist() == [9, 7]
+        client.encode(texts, pooling=pooling, max_seq_len=9)  # other vectors
+        assert (counted(server, "item") - before).tolist() == [9, 13]
 
 
 def test_scores_equal_those_without_stores(minilm, flags, tmp_path):

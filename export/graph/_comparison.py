@@ -1,0 +1,128 @@
+"""How far what was made is from the model, on the same requests."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from colcast.export._errors import ExportError
+from colcast.export._not_finite import told
+from colcast.export.graph._requests import Array, Request
+
+PROOF_ROWS = (1, 2, 7, 64)
+"""Numbers of candidates that are tried."""
+
+PERTURBED = 3
+"""Runs with rounded inputs for each request."""
+
+_NOISE_FACTOR = 4  # sums in another order round more often than inputs
+_CANCELLED = 1e-2  # a relative difference that may be rounding, where large floats cancel out
+_ROUNDING = 2.0**-23  # of a float32: half the distance to its neighbour
+
+Differences = dict[int, dict[str, float]]
+"""Number of candidates, output: the largest relative difference."""
+
+Moderated = dict[str, float]
+"""Output: the largest relative difference of a request that agrees with its floats made small."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One request and what came of it.
+
+    Attributes:
+        rows: its candidates.
+        expected: what the model gives.
+        given: what is to be proven equal.
+        noise: what rounding its inputs would change.
+        moderate: tries the request with its floats made small, if it can be.
+    """
+
+    rows: int
+    expected: Mapping[str, Array]
+    given: Mapping[str, Array]
+    noise: Mapping[str, Array]
+    moderate: "Callable[[], Trial] | None" = None
+
+
+def compare_trials(
+    trials: Sequence[Trial], tolerance: float, moderated: Moderated | None = None
+) -> Differences:
+    """The largest differences; what trials that have to be moderated differ by goes to `moderated`.
+
+    Raises:
+        ExportError: one is larger than the tolerance; names output, row and values.
+    """
+    differences: Differences = {trial.rows: {} for trial in trials}
+    moderated = {} if moderated is None else moderated
+    for output in trials[0].expected:
+        floor = _floor([trial.expected[output] for trial in trials])
+        for trial in trials:
+            worst = _compare(output, trial, floor, tolerance, moderated)
+            seen = differences[trial.rows]
+            seen[output] = max(seen.get(output, 0.0), worst)
+    return differences
+
+
+def relative_difference(expected: Array, given: Array, floor: float, noise: Array | float) -> Array:
+    """How far two arrays are apart beyond `noise`, relative to max(|expected|, floor)."""
+    if expected.dtype.kind not in "fc":
+        return np.where(expected == given, 0.0, np.inf)
+    same = (expected == given) | (np.isnan(expected) & np.isnan(given))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        apart = np.maximum(np.abs(expected - given) - noise, 0.0)
+        relative = apart / np.maximum(np.abs(expected), floor)
+    return np.where(same | (apart == 0.0), 0.0, np.where(np.isnan(relative), np.inf, relative))
+
+
+def rounding_noise(
+    run: Callable[[Request], Mapping[str, Array]],
+    request: Request,
+    expected: Mapping[str, Array],
+    noisy_runs: int,
+) -> dict[str, Array]:
+    """What the outputs change by when the last bits of the float inputs do."""
+    noise = {output: np.zeros(value.shape) for output, value in expected.items()}
+    random = np.random.default_rng(0)
+    for _ in range(noisy_runs):
+        perturbed = run(request.perturbed(_ROUNDING, random))
+        for output, value in expected.items():
+            if value.dtype.kind in "fc" and perturbed[output].shape == value.shape:
+                with np.errstate(invalid="ignore"):
+                    change = np.nan_to_num(np.abs(perturbed[output] - value), nan=0.0, posinf=0.0)
+                noise[output] = np.maximum(noise[output], _NOISE_FACTOR * change)
+    return noise
+
+
+def _floor(values: Sequence[Array]) -> float:
+    whole = np.concatenate([value.reshape(-1) for value in values])
+    if whole.dtype.kind not in "fc":
+        return 0.0
+    finite = np.abs(whole[np.isfinite(whole)])
+    return float(np.median(finite)) if finite.size else 0.0
+
+
+def _compare(
+    output: str, trial: Trial, floor: float, tolerance: float, moderated: Moderated
+) -> float:
+    expected, given = trial.expected[output], trial.given[output]
+    if expected.shape != given.shape or expected.dtype != given.dtype:
+        raise ExportError(
+            f"output {output!r} at {trial.rows} candidates is {given.dtype} {list(given.shape)},"
+            f" expected {expected.dtype} {list(expected.shape)}"
+        )
+    relative = relative_difference(expected, given, floor, trial.noise[output])
+    worst = float(relative.max(initial=0.0))
+    if tolerance < worst < _CANCELLED and trial.moderate:
+        # Large numbers that nearly cancel out leave their rounding: small ones have to agree.
+        again = replace(trial.moderate(), moderate=None)
+        small = _compare(output, again, _floor([again.expected[output]]), tolerance, moderated)
+        moderated[output] = max(moderated.get(output, 0.0), worst)
+        return small
+    if worst > tolerance:
+        at = np.unravel_index(int(relative.argmax()), relative.shape)
+        row = at[0] if at else 0
+        raise ExportError(
+            f"output {output!r}, row {row} of {trial.rows}, is {given[at]}, expected {expected[at]}"
+            f" (relative difference {worst:.2g}, tolerance {tolerance:g}){told(expected, given)}"
+        )
+    return worst

@@ -1,0 +1,165 @@
+"""New nodes for a graph, all under one prefix; what is there already is only referred to."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from colcast.export.graph._flat_graph import GraphDef, NodeDef, producer
+from colcast.export.graph._requests import Array
+
+_NOT_COPIED = ("_class", "_output_shapes")  # colocation; shapes that hold for the original only
+
+
+class Emitter:
+    """Collects NodeDefs.
+
+    Attributes:
+        nodes: the new nodes by name.
+    """
+
+    def __init__(self, prefix: str) -> None:
+        """Takes the prefix of every name, without the slash."""
+        self._prefix = prefix
+        self._constants: dict[tuple[str, bytes, tuple[int, ...]], str] = {}
+        self.nodes: dict[str, NodeDef] = {}
+
+    def name(self, folder: str, name: str) -> str:
+        """The full name of a node."""
+        return f"{self._prefix}/{folder}/{name}"
+
+    def folder(self, name: str) -> str:
+        """The folder that `name` put a node in; "" for a node of the original graph."""
+        return name.removeprefix(f"{self._prefix}/").partition("/")[0] if name in self.nodes else ""
+
+    def copy(
+        self, node: NodeDef, name: str, inputs: Sequence[str], controls: Sequence[str] = ()
+    ) -> NodeDef:
+        """Adds a node that does what `node` does on other inputs."""
+        added = NodeDef(name=name, op=node.op)
+        added.input.extend([*inputs, *(f"^{control}" for control in controls)])
+        for key, value in node.attr.items():
+            if key not in _NOT_COPIED:
+                added.attr[key].CopyFrom(value)
+        if "frame_name" in added.attr:
+            added.attr["frame_name"].s = f"{self._prefix}/".encode() + added.attr["frame_name"].s
+        self.nodes[name] = added
+        return added
+
+    def apply(self, node: NodeDef, name: str, inputs: Sequence[str]) -> NodeDef:
+        """Adds a node like `copy`, under a free name near `name`."""
+        return self.copy(node, self._free(name), inputs)
+
+    def add(self, op: str, name: str, inputs: Sequence[str], **attributes: Any) -> str:
+        """Adds an op under a free name near `name`; returns its first output."""
+        node = NodeDef(name=self._free(name), op=op, input=inputs)
+        for key, value in attributes.items():
+            _set_attribute(node, key, value)
+        self.nodes[node.name] = node
+        return f"{node.name}:0"
+
+    def constant(self, value: Array) -> str:
+        """A constant tensor; equal small ones are one node."""
+        key = (value.dtype.str, value.tobytes(), value.shape) if value.size < 64 else None
+        if key in self._constants:
+            return self._constants[key]
+        dtype = tf.as_dtype(value.dtype)
+        tensor = tf.make_tensor_proto(value)
+        added = self.add("Const", self.name("const", "value"), [], dtype=dtype, value=tensor)
+        if key:
+            self._constants[key] = added
+        return added
+
+    def concat(self, name: str, tensors: Sequence[str], axis: int, dtype: tf.DType) -> str:
+        """Concatenates tensors; one alone is returned as it is."""
+        if len(tensors) == 1:
+            return tensors[0]
+        inputs = [*tensors, self.constant(np.array(axis, np.int32))]
+        kinds = {"T": dtype, "Tidx": tf.int32}
+        return self.add("ConcatV2", name, inputs, N=len(tensors), **kinds)
+
+    def shape(self, name: str, tensor: str, dtype: tf.DType, out_type: tf.DType = tf.int32) -> str:
+        """The shape of a tensor."""
+        return self.add("Shape", name, [tensor], T=dtype, out_type=out_type)
+
+    def section(
+        self,
+        name: str,
+        vector: str,
+        begin: int,
+        end: int | str | None,
+        dtype: tf.DType = tf.int32,
+    ) -> str:
+        """vector[begin:end] of a vector; `end` may be a tensor, int32 [1]."""
+        bounds = [
+            value if isinstance(value, str) else self.constant(np.array([value or 0], np.int32))
+            for value in (begin, end, 1)
+        ]
+        masks = dict.fromkeys(("begin_mask", "ellipsis_mask", "new_axis_mask"), 0)
+        masks["shrink_axis_mask"] = 0
+        masks["end_mask"] = int(end is None)
+        kinds = {"T": dtype, "Index": tf.int32}
+        return self.add("StridedSlice", name, [vector, *bounds], **kinds, **masks)
+
+    def gather(self, name: str, params: str, index: str, dtype: tf.DType, of: tf.DType) -> str:
+        """params[index], by an index of dtype `of`."""
+        kinds = {"Tparams": dtype, "Tindices": of, "Taxis": tf.int32}
+        inputs = [params, index, self.constant(np.array(0, np.int32))]
+        return self.add("GatherV2", name, inputs, batch_dims=0, **kinds)
+
+    def kernel_rows(
+        self,
+        name: str,
+        kernel: str,
+        rows: Sequence[Array],
+        dtype: tf.DType,
+        value: Callable[[], Array] | None,
+    ) -> list[str]:
+        """Several sets of a kernel's rows: slices, or constants made of its value."""
+        if value is not None:
+            whole = value()
+            return [self.constant(np.ascontiguousarray(whole[own])) for own in rows]
+        found = []
+        for own in rows:
+            bounds = ([own[0], 0], [len(own), -1])
+            begin, size = (self.constant(np.array(bound, np.int32)) for bound in bounds)
+            kinds = {"T": dtype, "Index": tf.int32}
+            found.append(self.add("Slice", name, [kernel, begin, size], **kinds))
+        return found
+
+    def needed_for(self, tensors: Sequence[str]) -> GraphDef:
+        """The nodes that those tensors are computed from."""
+        needed: set[str] = set()
+        stack = [producer(tensor) for tensor in tensors]
+        while stack:
+            name = stack.pop()
+            if name in self.nodes and name not in needed:
+                needed.add(name)
+                stack += [producer(source) for source in self.nodes[name].input]
+        return GraphDef(node=[node for name, node in self.nodes.items() if name in needed])
+
+    def _free(self, name: str) -> str:
+        free, count = name, 0
+        while free in self.nodes:
+            count += 1
+            free = f"{name}_{count}"
+        return free
+
+
+def _set_attribute(node: NodeDef, key: str, value: Any) -> None:
+    attribute = node.attr[key]
+    if isinstance(value, tf.DType):
+        attribute.type = value.as_datatype_enum
+    elif isinstance(value, tf.TensorShape):
+        attribute.shape.CopyFrom(value.as_proto())
+    elif isinstance(value, bool):
+        attribute.b = value
+    elif isinstance(value, int):
+        attribute.i = value
+    else:
+        attribute.tensor.CopyFrom(value)
+
+
+def lie_together(columns: Sequence[Array]) -> bool:
+    """Whether each set of ascending numbers has no gap."""
+    return all(own[-1] - own[0] == len(own) - 1 for own in columns)

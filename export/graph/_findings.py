@@ -1,0 +1,226 @@
+"""What running a graph shows about its tensors.
+
+No op's rule is known here. A tensor of the user's side is what it turns out to be when the same
+user row is fed once, twice, three and many times.
+"""
+
+import enum
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+import tensorflow as tf
+from colcast.export._errors import ExportError, TooLongError
+from colcast.export._loops import loops_told
+from colcast.export.graph._requests import Array, Columns, Request
+
+REPEATS = (2, 3, 64)
+"""How often a user row is repeated to see what a tensor does; 64 shows what small counts hide."""
+
+
+class RowKind(enum.Enum):
+    """How a tensor follows the number of rows."""
+
+    ROW = "row-like"  # N times the rows it has at one row, each block like the first
+    CONSTANT = "constant"  # the same whatever the number of rows
+    OTHER = "other"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is known of one tensor.
+
+    Attributes:
+        kind: its kind. For an item tensor ROW says that the first dimension follows N.
+        shape: its shape at one row; None where it differs from request to request.
+        axis: for ROW: the dimension that follows the rows, 0 unless the model has transposed it.
+        reason: for OTHER: what was seen.
+        counts_rows: for OTHER: it is of one size at every number of rows, or made of floats; so it
+            is a number of rows or a statistic over them, and no index.
+    """
+
+    kind: RowKind
+    shape: tuple[int | None, ...] | None = None
+    axis: int = 0
+    reason: str = ""
+    counts_rows: bool = False
+
+    def is_one_row(self, rank: int | None = None) -> bool:
+        """Whether it has exactly one row per candidate (and that rank)."""
+        if self.kind is not RowKind.ROW or self.axis or not self.shape or self.shape[0] != 1:
+            return False
+        return rank is None or rank == len(self.shape)
+
+
+_FIRST_RUN_SECONDS = 60  # TensorFlow prepares the graph in it
+_RUN_SECONDS = 20  # rows that no trial of the model had: a loop may not end with them
+
+Findings = dict[str, Finding]
+
+
+class Probe:
+    """Runs tensors of a signature in a session.
+
+    Raises:
+        ExportError: the signature fails on a request.
+        TooLongError: it does not end with it.
+    """
+
+    def __init__(
+        self, session: tf.compat.v1.Session, inputs: Mapping[str, str], tensors: Mapping[str, str]
+    ) -> None:
+        """Takes the inputs to feed and the tensors to fetch: any name, to the tensor's name."""
+        find = session.graph.get_tensor_by_name
+        self._loops = partial(loops_told, session.graph, dict(inputs), list(tensors.values()))
+        self._seconds: float = _FIRST_RUN_SECONDS
+        self._inputs = list(inputs)
+        self._names = list(tensors)
+        self._run = session.make_callable(
+            [find(tensor) for tensor in tensors.values()],
+            feed_list=[find(tensor) for tensor in inputs.values()],
+        )
+
+    def __call__(self, columns: Columns) -> dict[str, Array]:
+        """The tensors' values on columns, by name."""
+        options = tf.compat.v1.RunOptions(timeout_in_ms=int(1000 * self._seconds))
+        try:
+            values = self._run(*[columns[name] for name in self._inputs], options=options)
+        except tf.errors.DeadlineExceededError as error:
+            done = f"the signature is not done with generated columns within {self._seconds} s"
+            raise TooLongError(f"{done}; {self._loops()}".rstrip("; ")) from error
+        except tf.errors.OpError as error:
+            shapes = {name: list(columns[name].shape) for name in self._inputs}
+            raise ExportError(
+                f"the signature fails on generated columns of shapes {shapes}: {error.message}"
+            ) from error
+        self._seconds = _RUN_SECONDS
+        return dict(zip(self._names, map(_comparable, values), strict=True))
+
+
+def _comparable(value: object) -> Array:
+    array = np.asarray(value)
+    return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
+
+
+def fetchable(graph: tf.Graph, nodes: Iterable[str]) -> dict[str, str]:
+    """The tensors of nodes that a session can return, each under its own name."""
+    return {
+        tensor.name: tensor.name
+        for operation in map(graph.get_operation_by_name, nodes)
+        for tensor in operation.outputs
+        if tensor.dtype.base_dtype not in (tf.resource, tf.variant)
+        and graph.is_fetchable(operation)
+    }
+
+
+def classify_user(probe: Probe, users: Iterable[Request], tolerance: float) -> Findings:
+    """Finds the kind of tensors that depend on user features only.
+
+    Args:
+        probe: runs those tensors.
+        users: users to try; a tensor must be of one kind with all of them.
+        tolerance: difference taken for equal, relative to the tensor's largest value: sums over
+            more rows may be added up in another order.
+    """
+    found: Findings = {}
+    for user in users:
+        single = probe(user.repeated(1))
+        many = {repeats: probe(user.repeated(repeats)) for repeats in REPEATS}
+        for tensor, value in single.items():
+            values = {repeats: run[tensor] for repeats, run in many.items()}
+            finding = _classify(value, values, tolerance)
+            found[tensor] = merged(found[tensor], finding) if tensor in found else finding
+    return {tensor: _settled(finding) for tensor, finding in found.items()}
+
+
+def follow_rows(probe: Probe, requests: Mapping[int, Request]) -> Findings:
+    """Finds which item tensors have a first dimension that follows the number of candidates.
+
+    Args:
+        probe: runs those tensors.
+        requests: requests by their number of candidates, two different numbers at least.
+    """
+    found: Findings = {}
+    for rows, request in requests.items():
+        for tensor, value in probe(request.repeated(rows)).items():
+            scales = value.ndim > 0 and value.shape[0] > 0 and value.shape[0] % rows == 0
+            shape = (value.shape[0] // rows, *value.shape[1:]) if scales else value.shape
+            finding = Finding(RowKind.ROW if scales else RowKind.OTHER, shape)
+            found[tensor] = merged(found[tensor], finding) if tensor in found else finding
+    return found
+
+
+def _classify(single: Array, many: Mapping[int, Array], tolerance: float) -> Finding:
+    if all(equal(single, value, tolerance) for value in many.values()):
+        empty = single.ndim > 0 and single.shape[0] == 0
+        return Finding(RowKind.CONSTANT, single.shape, reason=_EMPTY if empty else "")
+    is_float = single.dtype.kind in "fc"
+    other = Finding(RowKind.OTHER, single.shape, counts_rows=is_float)
+    if all(value.shape == single.shape for value in many.values()):
+        reason = f"changes with the rows{_values(single, many)}"
+        return replace(other, reason=reason, counts_rows=True)
+    axis = _growing_axis(single, many)
+    if axis is None:
+        shapes = ", ".join(f"{list(value.shape)} at {rows}" for rows, value in many.items())
+        return replace(other, reason=f"shape {list(single.shape)} at 1 row, {shapes}")
+    for rows, value in many.items():
+        if not equal(np.concatenate([single] * rows, axis), value, tolerance):
+            seen = _values(single, {rows: value})
+            return replace(other, reason=f"rows differ at {rows} rows{seen}")
+    return Finding(RowKind.ROW, single.shape, axis)
+
+
+def _growing_axis(single: Array, many: Mapping[int, Array]) -> int | None:
+    """The dimension that is as many times as large as there are times the rows."""
+    for axis in range(single.ndim):
+        shapes = {rows: list(single.shape) for rows in many}
+        for rows, shape in shapes.items():
+            shape[axis] *= rows
+        if all(list(value.shape) == shapes[rows] for rows, value in many.items()):
+            return axis
+    return None
+
+
+_EMPTY = "empty on every request tried"  # row-like and constant look the same
+
+
+def merged(one: Finding, other: Finding) -> Finding:
+    """One finding for two requests; a tensor empty in one of them is what the other shows."""
+    shape = None
+    if one.shape is not None and other.shape is not None and len(one.shape) == len(other.shape):
+        pairs = zip(one.shape, other.shape, strict=True)
+        shape = tuple(a if a == b else None for a, b in pairs)
+    if shape is None:
+        return Finding(RowKind.OTHER, reason="its rank differs from request to request")
+    for first, second in ((one, other), (other, one)):
+        if first.kind is RowKind.OTHER or second.reason == _EMPTY:
+            return replace(first, shape=shape)
+    if (one.kind, one.axis) != (other.kind, other.axis):
+        return Finding(RowKind.OTHER, shape, reason="row-like for one user, not for another")
+    return replace(one, shape=shape)
+
+
+def _settled(finding: Finding) -> Finding:
+    if finding.kind is RowKind.CONSTANT and finding.reason == _EMPTY:
+        return replace(finding, kind=RowKind.OTHER)
+    return finding
+
+
+def equal(one: Array, other: Array, tolerance: float) -> bool:
+    """Whether two tensors are, floats within a tolerance relative to the largest."""
+    if one.shape != other.shape:
+        return False
+    if one.dtype.kind not in "fc":
+        return bool(np.array_equal(one, other))
+    scale = np.max(np.abs(one), initial=0.0, where=np.isfinite(one))
+    return bool(np.allclose(one, other, rtol=0, atol=tolerance * scale, equal_nan=True))
+
+
+def _values(single: Array, many: Mapping[int, Array]) -> str:
+    if single.size > 4:
+        return ""
+    shown = [
+        f"{value.tolist()} at {repeats}" for repeats, value in many.items() if value.size <= 12
+    ]
+    return f": {single.tolist()} at 1, {', '.join(shown)}" if shown else ""

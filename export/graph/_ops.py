@@ -1,0 +1,171 @@
+"""What is known of ops by their type: the only lists of ops of late expansion, and what they mean.
+
+Running decides what may be moved. These lists only hold back (control flow, effects, what is
+computed from a number of rows, what may round differently) or choose a cheaper way to write
+(broadcasting, split columns). An op that is on none of them is moved if running shows that it can
+be.
+"""
+
+from collections.abc import Iterator
+
+from colcast.export.graph._flat_graph import FlatGraph, NodeDef
+
+# Held back: control flow, effects, random numbers.
+
+# Their outputs may be dead, or live in the frame of a loop.
+TF1_CONTROL_FLOW = {"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond"}
+TF1_CONTROL_FLOW |= {f"Ref{op}" for op in TF1_CONTROL_FLOW}
+
+_CONTROL_FLOW = {"If", "While", "Case"}
+_CONTROL_FLOW |= {f"Stateless{op}" for op in _CONTROL_FLOW} | {"For"} | TF1_CONTROL_FLOW
+_RANDOM = ("Random", "Multinomial", "TruncatedNormal", "Shuffle", "UniformCandidate", "Dropout")
+# Stateful by their registration, but running them once or N times, now or later, is the same.
+_ONLY_READS = {
+    "Assert", "BoostedTreesEnsembleResourceHandleOp", "BoostedTreesPredict", "HashTable",
+    "HashTableV2", "LookupTableFind", "LookupTableFindV2", "LookupTableSize", "LookupTableSizeV2",
+    "MutableDenseHashTable", "MutableDenseHashTableV2", "MutableHashTable", "MutableHashTableV2",
+    "ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VarHandleOp", "VarIsInitializedOp",
+    "Variable", "VariableShape", "VariableV2",
+}  # fmt: skip
+
+# Distrusted: numbers of rows, and what they may be used for.
+
+# Inputs from which an op takes no more than the shape of its output, by position.
+SHAPE_INPUTS = {
+    "Bincount": (1,), "BroadcastTo": (1,), "DenseBincount": (1,), "Empty": (0,),
+    "EmptyTensorList": (0, 1), "Fill": (0,), "LinSpace": (2,), "OneHot": (1,), "Pad": (1,),
+    "PadV2": (1,), "RaggedTensorToTensor": (0, 3), "Range": (0, 1, 2), "Reshape": (1,),
+    "ScatterNd": (2,), "SegmentSumV2": (2,), "Slice": (1, 2), "SparseFillEmptyRows": (2,),
+    "SparseReduceSum": (2,), "SparseReorder": (2,), "SparseReshape": (1, 2),
+    "SparseSegmentMeanWithNumSegments": (3,), "SparseSegmentSqrtNWithNumSegments": (3,),
+    "SparseSegmentSumWithNumSegments": (3,), "SparseSlice": (2, 3, 4),
+    "SparseTensorDenseMatMul": (2,), "SparseToDense": (1,), "StridedSlice": (1, 2, 3),
+    "TensorListFromTensor": (1,), "TensorListReserve": (0, 1), "TensorListStack": (1,),
+    "Tile": (1,), "UnsortedSegmentMax": (2,), "UnsortedSegmentMin": (2,),
+    "UnsortedSegmentProd": (2,), "UnsortedSegmentSum": (2,),
+}  # fmt: skip
+# They take dense shapes of sparse tensors, at positions that depend on how many there are.
+TAKE_DENSE_SHAPES = {
+    "SparseConcat",
+    "SparseCross",
+    "SparseCrossHashed",
+    "SparseCrossV2",
+    "SparseSplit",
+}
+# What they pick of a shape may be a size that is none of rows.
+PICK_SIZES = {"GatherV2", "Slice", "SplitV", "StridedSlice", "Unpack"}
+
+# Exact: the same bits for a row, whether it comes alone or among N. They copy, look up, hash,
+# compare, or do for each element what IEEE 754 rounds in one way only. What is not here may not: a
+# matrix product or a sum over a row is added up in another order at another shape, and exp, log and
+# their like round differently in a vector register and beside it. Sums over segments are added row
+# by row (TensorFlow's core/kernels/segment_reduction_ops_impl.h).
+
+_EXACT_SHAPES = {
+    "BroadcastTo", "Concat", "ConcatV2", "EnsureShape", "ExpandDims", "Fill", "Identity",
+    "IdentityN", "OnesLike", "Pack", "Pad", "PadV2", "Placeholder", "PlaceholderWithDefault",
+    "PreventGradient", "Range", "Rank", "Reshape", "Reverse", "ReverseV2", "Shape", "ShapeN",
+    "Size", "Slice", "Snapshot", "Split", "SplitV", "Squeeze", "StopGradient", "StridedSlice",
+    "Tile", "Transpose", "Unpack", "ZerosLike",
+}  # fmt: skip
+_EXACT_LOOKUPS = {
+    "Bucketize", "Gather", "GatherNd", "GatherV2", "LookupTableFind", "LookupTableFindV2", "OneHot",
+    "ReadVariableOp", "ResourceGather", "ResourceGatherNd", "Select", "SelectV2", "Unique",
+    "UniqueV2", "Where",
+}  # fmt: skip
+_EXACT_SPARSE = {
+    "RaggedTensorToSparse", "RaggedTensorToTensor", "SparseConcat", "SparseCross",
+    "SparseCrossHashed", "SparseCrossV2", "SparseFillEmptyRows", "SparseReorder", "SparseReshape",
+    "SparseSegmentMean", "SparseSegmentMeanWithNumSegments", "SparseSegmentSqrtN",
+    "SparseSegmentSqrtNWithNumSegments", "SparseSegmentSum", "SparseSegmentSumWithNumSegments",
+    "SparseSlice", "SparseToDense",
+}  # fmt: skip
+_EXACT_STRINGS = {
+    "AsString", "RegexFullMatch", "RegexReplace", "StaticRegexFullMatch", "StaticRegexReplace",
+    "StringJoin", "StringLength", "StringLower", "StringSplitV2", "StringStrip",
+    "StringToHashBucket", "StringToHashBucketFast", "StringToHashBucketStrong", "StringToNumber",
+    "StringUpper", "Substr",
+}  # fmt: skip
+_EXACT_ELEMENTS = {
+    "Abs", "Add", "AddN", "AddV2", "BiasAdd", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Cast",
+    "Ceil", "ClipByValue", "Div", "DivNoNan", "Equal", "Floor", "FloorDiv", "FloorMod", "Greater",
+    "GreaterEqual", "IsFinite", "IsInf", "IsNan", "Less", "LessEqual", "LogicalAnd", "LogicalNot",
+    "LogicalOr", "Maximum", "Minimum", "Mod", "Mul", "MulNoNan", "Neg", "NotEqual", "RealDiv",
+    "Relu", "Relu6", "Round", "Sign", "Square", "SquaredDifference", "Sub", "TruncateDiv",
+    "TruncateMod",
+}  # fmt: skip
+EXACT = frozenset(_EXACT_SHAPES | _EXACT_LOOKUPS | _EXACT_SPARSE | _EXACT_STRINGS | _EXACT_ELEMENTS)
+
+# Repeat a first dimension of 1 by themselves.
+BROADCASTING = {
+    "Add", "AddV2", "Atan2", "BatchMatMulV2", "BatchMatMulV3", "BitwiseAnd", "BitwiseOr",
+    "BitwiseXor", "Div", "DivNoNan", "Equal", "FloorDiv", "FloorMod", "Greater", "GreaterEqual",
+    "Less", "LessEqual", "LogicalAnd", "LogicalOr", "Maximum", "Minimum", "Mod", "Mul", "MulNoNan",
+    "NotEqual", "Pow", "RealDiv", "SelectV2", "SquaredDifference", "Sub", "TruncateDiv",
+    "TruncateMod", "Xdivy", "Xlogy",
+}  # fmt: skip
+
+# Treat each element, so each column, by itself.
+FOR_EACH_ELEMENT = {
+    "Abs", "Cast", "CheckNumerics", "Elu", "Erf", "Exp", "Expm1", "Floor", "Identity", "IsNan",
+    "LeakyRelu", "Log", "Log1p", "Neg", "PreventGradient", "Reciprocal", "Relu", "Relu6", "Round",
+    "Rsqrt", "Selu", "Sigmoid", "Sign", "Snapshot", "Softplus", "Softsign", "Sqrt", "Square",
+    "StopGradient", "Tanh",
+}  # fmt: skip
+OF_TWO_ELEMENTS = {"Add", "AddV2", "BiasAdd", "Div", "Maximum", "Minimum", "Mul", "RealDiv", "Sub"}
+
+
+def why_pinned(node: NodeDef, graph: FlatGraph) -> str | None:
+    """Why an op must run at N rows if it runs at N rows in the model; None if it need not."""
+    for inner in _with_functions(node, graph, set()):
+        if inner.op in _CONTROL_FLOW:
+            return f"control flow ({inner.op})"
+        if _is_random(inner):
+            return f"random op ({inner.op})"
+        if _changes_something(inner, graph):
+            return f"stateful op ({inner.op})"
+    return None
+
+
+def why_inexact(node: NodeDef) -> str | None:
+    """Why an op may give other bits at one row than at N; None if it gives the same."""
+    return None if node.op in EXACT else f"may round differently at one row ({node.op})"
+
+
+def has_effect(node: NodeDef, graph: FlatGraph) -> bool:
+    """Whether it matters when an op runs, apart from an assertion that fails."""
+    return any(
+        _changes_something(inner, graph) and not _is_random(inner)
+        for inner in _with_functions(node, graph, set())
+    )
+
+
+def may_fail(node: NodeDef, graph: FlatGraph) -> bool:
+    """Whether an op is, or calls, an assertion."""
+    return any(inner.op == "Assert" for inner in _with_functions(node, graph, set()))
+
+
+def _changes_something(node: NodeDef, graph: FlatGraph) -> bool:
+    if node.op in _ONLY_READS or _functions(node):
+        return False
+    return bool(graph.op_defs.get(node.op).is_stateful)
+
+
+def _is_random(node: NodeDef) -> bool:
+    return any(word in node.op for word in _RANDOM)
+
+
+def _with_functions(node: NodeDef, graph: FlatGraph, seen: set[str]) -> Iterator[NodeDef]:
+    """A node and the nodes of every function it calls."""
+    yield node
+    for name in (*_functions(node), node.op):
+        if name in graph.library and name not in seen:
+            seen.add(name)
+            for inner in graph.library[name].node_def:
+                yield from _with_functions(inner, graph, seen)
+
+
+def _functions(node: NodeDef) -> list[str]:
+    values = node.attr.values()
+    single = [value.func.name for value in values if value.HasField("func")]
+    return single + [f.name for v in values if v.HasField("list") for f in v.list.func]

@@ -1,0 +1,173 @@
+"""Requests for trying a graph out: one user, some candidates."""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from colcast.export._errors import ExportError, TooLongError
+
+_TRIES = 5
+_FIRST_ROWS = (1, 2, 3)  # a request has to run with only so many of its candidates, too
+_MORE = 5
+_SMALL = 100  # what is below counts as a small number
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Columns = Mapping[str, Array]
+DrawRows = Callable[[int], Columns]
+"""Gives that many rows of every input of the columnar signature, different ones on each call."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """One user and n candidates.
+
+    Attributes:
+        user: user inputs, one row each.
+        items: item inputs, n rows each.
+        shared: inputs without a row dimension, as they are.
+    """
+
+    user: Columns
+    items: Columns
+    shared: Columns
+
+    def once(self) -> Columns:
+        """The columns of a late signature: the user as one row."""
+        return {**self.shared, **self.user, **self.items}
+
+    def repeated(self, rows: int) -> Columns:
+        """The columns of a columnar signature: the user beside each of the first `rows` items."""
+        user = {name: np.repeat(column, rows, axis=0) for name, column in self.user.items()}
+        items = {name: column[:rows] for name, column in self.items.items()}
+        return {**self.shared, **user, **items}
+
+    def moderate(self) -> "Request":
+        """The same request with every float brought between -1 and 1."""
+        sides = (self.user, self.items, self.shared)
+        return Request(*({n: moderate(c) for n, c in side.items()} for side in sides))
+
+    def perturbed(self, relative: float, random: np.random.Generator) -> "Request":
+        """The same request with every float made larger or smaller by a relative amount."""
+
+        def perturb(columns: Columns) -> Columns:
+            factors = (1 - relative, 1 + relative)
+            return {
+                name: (c * random.choice(factors, c.shape)).astype(c.dtype)
+                if c.dtype.kind == "f"
+                else c
+                for name, c in columns.items()
+            }
+
+        return Request(perturb(self.user), perturb(self.items), self.shared)
+
+
+class Requests:
+    """Draws requests from a source of rows: as they come and, in turn, with all numbers made small
+    and floats that are the same in all rows made to differ.
+
+    Large numbers show overflows and unknown ids, but saturate a network, whose answers then prove
+    little. A request that the model fails on is not drawn, nor one that it fails on with the first
+    candidates alone: many models fail, in every format, on a list that is empty in all rows of a
+    request, or on a number of values that only all rows together make even.
+    """
+
+    def __init__(
+        self,
+        source: DrawRows,
+        user: Collection[str],
+        items: Collection[str],
+        run: Callable[[Columns], object],
+    ) -> None:
+        """Takes the names of the user's and of the items' inputs; `run` runs the model."""
+        self._source = source
+        self._user = user
+        self._items = items
+        self._run = run
+        self.random = np.random.default_rng(0)
+        self._drawn = 0
+        self._makes_small = True
+
+    def draw(self, candidates: int) -> Request:
+        """A request with a user and that many candidates, none of them drawn before.
+
+        Raises:
+            ExportError: the model fails on every request of several.
+            TooLongError: it does not end with values that it has been tried with.
+        """
+        for left in reversed(range(_TRIES)):
+            request = self._next(candidates)
+            try:
+                for rows in sorted({min(rows, candidates) for rows in (*_FIRST_ROWS, candidates)}):
+                    self._run(request.repeated(rows))
+            except TooLongError:
+                if not self._makes_small:
+                    raise
+                self._makes_small = False  # such values are new: no trial of the model had them
+            except ExportError:
+                if not left:
+                    raise
+            else:
+                break
+        return request
+
+    def columns(self, rows: int) -> Columns:
+        """That many rows of every input, which the model may refuse."""
+        columns = self._source(rows)
+        self._drawn += 1
+        if self._drawn % 2 and self._makes_small:
+            columns = {name: self._small(name, column) for name, column in columns.items()}
+        return columns
+
+    def _next(self, candidates: int) -> Request:
+        columns = self.columns(candidates + 1)
+        which = int(self.random.integers(candidates + 1))
+        user = {name: columns[name][which : which + 1] for name in self._user}
+        items = {name: np.delete(columns[name], which, axis=0) for name in self._items}
+        shared = {name: c for name, c in columns.items() if name not in {*user, *items}}
+        return Request(trimmed(user), items, shared)
+
+    def _small(self, name: str, column: Array) -> Array:
+        if column.dtype.kind == "f":
+            if column.size > 1 and not np.ptp(column):
+                column = np.asarray(self.random.normal(size=column.shape), column.dtype)
+            return moderate(column)
+        if column.dtype.kind == "i" and not name.endswith("/length"):
+            return np.asarray(column % _SMALL)
+        return column
+
+
+def moderate(column: Array) -> Array:
+    """Floats between -1 and 1, in the same order; other columns as they are."""
+    if column.dtype.kind != "f":
+        return column
+    with np.errstate(invalid="ignore"):  # infinity, where that is a default
+        return np.asarray(column / (1 + np.abs(column)), column.dtype)
+
+
+def draw_rows(requests: Requests, rows: int) -> Columns:
+    """Rows of a larger draw, in any order: a source may give long lists first, or in every draw."""
+    columns = requests.columns(rows + _MORE)
+    chosen = requests.random.permutation(rows + _MORE)[:rows]
+    return {name: column[chosen] for name, column in columns.items()}
+
+
+def without_a_value(requests: Collection[Request]) -> set[str]:
+    """User inputs that are 0 or empty in all those requests, so that nothing shows what they do."""
+    seen = {
+        name
+        for request in requests
+        for name, column in request.user.items()
+        if column.size and (column.dtype.kind not in "ifb" or column.any())
+    }
+    return {name for request in requests for name in request.user} - seen
+
+
+def trimmed(row: Columns) -> Columns:
+    """The row without the padding that longer rows of the draw gave it: as a client sends it."""
+    trimmed = dict(row)
+    for name, lengths in row.items():
+        feature = name.removesuffix("/length")
+        if feature != name and feature in row and row[feature].ndim >= 2:
+            trimmed[feature] = row[feature][:, : int(lengths.max(initial=0))]
+    return trimmed

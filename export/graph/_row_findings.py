@@ -1,0 +1,145 @@
+"""Which tensors of a stage are states: a row each, in which no other row of the batch has a say.
+
+Found by running: different rows together, in another order, repeated and alone.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from colcast.export._errors import ExportError
+from colcast.export._not_finite import told
+from colcast.export.graph._findings import Finding, Findings, Probe, RowKind, equal, merged
+from colcast.export.graph._requests import Array, Columns, trimmed
+
+_ALONE = 3  # rows of a batch that are run alone
+_TRIES = 8  # batches until the model accepts one
+_PADDING = "depends on how long the lists of its batch are"
+
+
+def classify_rows(
+    probe: Probe, draw: Callable[[int], Columns], sizes: Iterable[int], tolerance: float
+) -> Findings:
+    """Finds the kind of a stage's tensors: ROW is one that can be a state.
+
+    A row may be padded behind: a list is as long as the longest of its batch.
+
+    Args:
+        probe: runs the tensors.
+        draw: gives the columns of a batch of so many rows, another one on each call.
+        sizes: of the batches.
+        tolerance: difference taken for equal, relative to the tensor's largest value.
+
+    Raises:
+        ExportError: the stage fails on batch after batch.
+    """
+    found: Findings = {}
+    for rows in sizes:
+        batch = _run(probe, draw, rows)
+        for tensor in batch.whole:
+            finding = batch.finding(tensor, tolerance)
+            found[tensor] = _together(found[tensor], finding) if tensor in found else finding
+    return found
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """The tensors of one batch, run in several ways.
+
+    Attributes:
+        whole: of all rows.
+        mixed: of the rows in `order`, one of them twice.
+        alone: of each of the first rows.
+        trimmed: of the same without the padding that longer rows gave them.
+        order: rows of `mixed`.
+    """
+
+    whole: dict[str, Array]
+    mixed: dict[str, Array]
+    alone: list[dict[str, Array]]
+    trimmed: list[dict[str, Array]]
+    order: Array
+
+    def finding(self, tensor: str, tolerance: float) -> Finding:
+        """What the runs show of a tensor."""
+        whole = self.whole[tensor]
+        ones = [run[tensor] for run in self.alone]
+        finding = _classify(whole, ones, len(self.order) - 1, tolerance)
+        if finding.kind is not RowKind.ROW:
+            return finding
+        other = Finding(RowKind.OTHER, finding.shape, counts_rows=True)
+        if not _same_without_padding(ones, [run[tensor] for run in self.trimmed], tolerance):
+            return replace(other, reason=_PADDING)
+        if not _same_rows(self.mixed[tensor], whole, self.order, tolerance):
+            return replace(other, reason="a row depends on its place")
+        return finding
+
+
+def _run(probe: Probe, draw: Callable[[int], Columns], rows: int) -> _Batch:
+    order = np.random.default_rng(rows).permutation([*range(rows), 0])
+    for left in reversed(range(_TRIES)):
+        columns = draw(rows)
+        alone = [
+            {name: column[row : row + 1] for name, column in columns.items()}
+            for row in range(min(rows, _ALONE))
+        ]
+        try:
+            return _Batch(
+                probe(columns),
+                probe({name: column[order] for name, column in columns.items()}),
+                [probe(row) for row in alone],
+                [probe(trimmed(row)) for row in alone],
+                order,
+            )
+        except ExportError:
+            if not left:
+                raise
+    raise AssertionError
+
+
+def _together(one: Finding, other: Finding) -> Finding:
+    """One finding for two batches; what counts rows does so in every batch."""
+    together = merged(one, other)
+    if one.kind is other.kind is RowKind.OTHER:
+        return replace(together, counts_rows=one.counts_rows and other.counts_rows)
+    return together
+
+
+def _classify(whole: Array, ones: list[Array], rows: int, tolerance: float) -> Finding:
+    shape = ones[0].shape
+    is_float = whole.dtype.kind in "fc"
+    if all(one.shape == whole.shape for one in ones) and rows > 1:
+        if all(equal(one, whole, tolerance) for one in ones):
+            return Finding(RowKind.OTHER, shape, reason="the same in every row")
+        return Finding(
+            RowKind.OTHER, shape, reason="changes with the rows of its batch", counts_rows=True
+        )
+    if whole.ndim and whole.shape[0] == rows and all(_fits(one, whole) for one in ones):
+        for row, one in enumerate(ones):
+            inside = whole[row : row + 1][tuple(slice(0, size) for size in one.shape)]
+            if not equal(one, inside, tolerance):
+                reason = f"row {row} of {rows} is another one alone{told(one, inside)}"
+                return Finding(RowKind.OTHER, shape, reason=reason, counts_rows=is_float)
+        return Finding(RowKind.ROW, (1, *_inner(whole, ones)))
+    reason = f"shape {list(shape)} alone, {list(whole.shape)} at {rows} rows"
+    return Finding(RowKind.OTHER, shape, reason=reason)
+
+
+def _same_without_padding(ones: list[Array], short: list[Array], tolerance: float) -> bool:
+    pairs = zip(ones, short, strict=True)
+    return all(equal(a, b, tolerance) for a, b in pairs if a.shape == b.shape)
+
+
+def _fits(one: Array, whole: Array) -> bool:
+    if one.ndim != whole.ndim or not one.ndim or one.shape[0] != 1:
+        return False
+    return all(a <= b for a, b in zip(one.shape[1:], whole.shape[1:], strict=True))
+
+
+def _inner(whole: Array, ones: list[Array]) -> tuple[int | None, ...]:
+    shapes = {one.shape[1:] for one in ones} | {whole.shape[1:]}
+    return tuple(sizes[0] if len(set(sizes)) == 1 else None for sizes in zip(*shapes, strict=True))
+
+
+def _same_rows(mixed: Array, whole: Array, order: Array, tolerance: float) -> bool:
+    return mixed.shape[:1] == order.shape and equal(mixed, whole[order], tolerance)

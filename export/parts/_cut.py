@@ -1,0 +1,254 @@
+"""One way to cut a late signature into stages: search, writing, the independence rule."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+from colcast.export._errors import ExportError
+from colcast.export.graph._add_nodes import import_nodes, list_ops
+from colcast.export.graph._colours import FREE, ITEM, PAIR, USER, colour
+from colcast.export.graph._findings import Probe
+from colcast.export.graph._flat_graph import FlatGraph, GraphDef
+from colcast.export.graph._requests import Columns, Requests, draw_rows, trimmed
+from colcast.export.late._late_signature import Signature
+from colcast.export.parts._boundary import ROWS, Boundary, find_boundary
+from colcast.export.parts._context_products import split_products
+from colcast.export.parts._gain import why_no_gain
+from colcast.export.parts._pair import PairGraph, rows_keys, rows_of_pair, state_key
+from colcast.export.parts._parts_proof import Runner
+from colcast.export.parts._parts_report import State, one
+from colcast.export.parts._stage import StageGraph
+from colcast.export.rows import CANDIDATE, Independence, find_independence, rows_of
+
+
+@dataclass(frozen=True)
+class Model:
+    """What is cut.
+
+    Attributes:
+        meta_graph: MetaGraphDef with the late signature.
+        session: an initialised session on the same graph.
+        late: the late signature.
+        late_name: its name.
+        columns: names of the columns of each domain; under PAIR, of those of none.
+    """
+
+    meta_graph: Any
+    session: tf.compat.v1.Session
+    late: Signature
+    late_name: str
+    columns: Mapping[str, Collection[str]]
+
+
+class Left(ExportError):
+    """Some domains have to be left to the candidates.
+
+    Attributes:
+        why: the reason, by domain.
+    """
+
+    def __init__(self, why: Mapping[str, str]) -> None:
+        super().__init__("; ".join(f"{domain}: {reason}" for domain, reason in why.items()))
+        self.why = why
+
+
+class Cut:
+    """A late signature cut into the stages of some domains, and the last one.
+
+    It is all in the session's graph until it is published.
+
+    Attributes:
+        domains: those with a stage, the user and the items first.
+        names: of the signatures, by domain; PAIR is the last stage's.
+        candidates: the columns of no stage, to the late signature's placeholders.
+        boundary: where the stages meet.
+        states: by domain.
+    """
+
+    def __init__(self, model: Model, domains: Sequence[str], columnar: str, again: str) -> None:
+        """Copies the stages' nodes.
+
+        Args:
+            model: what is cut.
+            domains: those to have a stage.
+            columnar: the signatures' names begin with this.
+            again: ends the prefix of nodes; "" if it is the first cut in the session's graph.
+        """
+        self._model, self._session, self.domains = model, model.session, tuple(domains)
+        self.names = {domain: f"{columnar}_{domain}" for domain in (*domains, PAIR)}
+        self._prefixes = {domain: f"{name}{again}" for domain, name in self.names.items()}
+        inputs, late = model.late.inputs, model.late
+        self._columns = {d: {name: inputs[name] for name in model.columns[d]} for d in domains}
+        staged = {name for own in self._columns.values() for name in own}
+        self.candidates = {name: t for name, t in late.items.items() if name not in staged}
+        self._graph = FlatGraph(model.meta_graph, [*late.outputs.values(), *inputs.values()])
+        tensors = {domain: own.values() for domain, own in self._columns.items()}
+        tensors[PAIR] = self.candidates.values()
+        colours = colour(self._graph, tensors)
+        split = split_products(self._graph, colours, self._session, f"{self._prefixes[PAIR]}/split")
+        self._split = GraphDef(node=split.nodes.values())
+        import_nodes(self._session.graph, self._split)
+        self._colours = colour(self._graph, tensors)
+        self._stages = {domain: self._stage(domain) for domain in domains}
+        self._tensors: dict[str, tuple[dict[str, str], dict[str, str]]] = {}
+        self._added: list[GraphDef] = []
+        self.boundary = Boundary()
+        self.states: dict[str, tuple[State, ...]] = {}
+
+    def find_states(self, requests: Requests, tolerance: float) -> None:
+        """Runs the stages, and finds where they meet.
+
+        Raises:
+            ExportError: the user's or the items' stage fails on batch after batch.
+            Left: others fail, or gain nothing.
+        """
+        failed = {}
+        for domain, stage in self._stages.items():
+            try:
+                self._look_at(domain, stage, requests, tolerance)
+            except ExportError as error:
+                if domain in (USER, ITEM):
+                    raise
+                failed[domain] = str(error)
+        if failed:
+            raise Left(failed)
+        outputs, rows = list(self._model.late.outputs.values()), f"{self._model.late_name}/{ROWS}"
+        self.boundary = find_boundary(self._graph, self._colours, self._stages, outputs, rows)
+        self.states = {
+            domain: tuple(self._state(domain, tensor) for tensor in tensors)
+            for domain, tensors in self.boundary.states.items()
+        }
+        why = {domain: self._why_no_gain(domain) for domain in self.domains}
+        if why := {d: reason for d, reason in why.items() if reason and d not in (USER, ITEM)}:
+            raise Left(why)
+
+    def write(self) -> None:
+        """Writes the stages' outputs, and the last stage."""
+        for domain, states in self.boundary.states.items():
+            outputs, nodes = self._stages[domain].finish(
+                states, self.boundary.waited_for[domain], self._session
+            )
+            named = {state_key(domain, number): name for number, name in enumerate(outputs)}
+            self._tensors[domain] = (self._stages[domain].inputs, named)
+            self._added.append(nodes)
+        pair = PairGraph(
+            self._graph,
+            self._colours,
+            self.boundary,
+            self._stages,
+            self.candidates,
+            self._model.late,
+            f"{self._model.late_name}/{ROWS}",
+            self._session,
+            self._prefixes[PAIR],
+        )
+        self._tensors[PAIR] = (pair.inputs, pair.outputs)
+        self._added.append(pair.added())
+        for nodes in self._added:
+            present = {operation.name for operation in self._session.graph.get_operations()}
+            new = [node for node in nodes.node if node.name not in present]
+            import_nodes(self._session.graph, GraphDef(node=new))
+
+    def independence(self) -> dict[str, Independence]:
+        """What the independence rule says of each stage.
+
+        Raises:
+            Left: rows of a domain other than the user and the items may meet.
+        """
+        nodes = [node for each in (self._split, *self._added) for node in each.node]
+        found = {}
+        for domain, (inputs, outputs) in self._tensors.items():
+            graph = self._graph.with_nodes(nodes, [*outputs.values(), *inputs.values()])
+            known = self._session.graph
+            if domain == PAIR:
+                given = rows_of_pair(inputs, self.domains, self._prefixes[PAIR], known)
+            else:
+                given = rows_of(domain, inputs, known)
+            of = CANDIDATE if domain == PAIR else domain
+            found[domain], _ = find_independence(graph, self._session, given, outputs, of)
+        why = {domain: self.why_no_stage(domain, found[domain]) for domain in self.domains}
+        if why := {d: reason for d, reason in why.items() if reason and d not in (USER, ITEM)}:
+            raise Left(why)
+        return found
+
+    def why_no_stage(self, domain: str, found: Independence) -> str:
+        """Why a domain's rows cannot be kept; "" if they can.
+
+        Lists without lengths are as wide as the request has them, which is part of what they are
+        kept by; other lists of a request are as long as its longest, whose other rows a state must
+        not see.
+        """
+        if not found.rows:
+            return f"rows of the {domain} may meet: {found.why_not}"
+        lists = [name for name in found.own_length if f"{name}/length" in self._columns[domain]]
+        if lists and domain != USER:
+            of_all = f"the longest list of all {domain}s of its run: {', '.join(lists)}"
+            return f"{one(domain)} depends on {of_all}"
+        return ""
+
+    def runner(self, late: Probe) -> Runner:
+        """Runs what was written, beside the late signature."""
+        probes = {d: Probe(self._session, *tensors) for d, tensors in self._tensors.items()}
+        columns = {domain: list(own) for domain, own in self._columns.items()}
+        pair = probes.pop(PAIR)
+        return Runner(late, probes, pair, {**columns, PAIR: list(self.candidates)})
+
+    def publish(self) -> None:
+        """Adds the nodes and signatures to the MetaGraphDef."""
+        meta_graph = self._model.meta_graph
+        late = meta_graph.signature_def[self._model.late_name]
+        shared = [node for node in self._split.node if self._colours.of[node.name] == FREE]
+        for nodes in (GraphDef(node=shared), *self._added):
+            meta_graph.graph_def.node.extend(nodes.node)
+            list_ops(meta_graph, self._graph, nodes)
+        for domain, (inputs, outputs) in self._tensors.items():
+            signature = meta_graph.signature_def[self.names[domain]]
+            signature.method_name = late.method_name
+            for key, tensor in inputs.items():
+                self._tensor_info(signature.inputs[key], tensor)
+                if key in late.defaults:
+                    signature.defaults[key].CopyFrom(late.defaults[key])
+            for number, (key, tensor) in enumerate(outputs.items()):
+                if domain == PAIR:
+                    signature.outputs[key].CopyFrom(late.outputs[key])
+                    signature.outputs[key].name = tensor
+                else:
+                    shape = (None, *self.states[domain][number].shape[1:])
+                    self._tensor_info(signature.outputs[key], tensor, shape)
+        for key in rows_keys(self.domains):
+            pair = meta_graph.signature_def[self.names[PAIR]]
+            pair.defaults[key].CopyFrom(tf.make_tensor_proto([0], tf.int64))
+
+    def _stage(self, domain: str) -> StageGraph:
+        columns, prefix = self._columns[domain], self._prefixes[domain]
+        stage = StageGraph(self._graph, self._colours, domain, columns, prefix)
+        import_nodes(self._session.graph, stage.every_node())
+        return stage
+
+    def _look_at(
+        self, domain: str, stage: StageGraph, requests: Requests, tolerance: float
+    ) -> None:
+        def draw(rows: int) -> Columns:
+            columns = draw_rows(requests, rows)
+            return trimmed({name: columns[name] for name in self._columns[domain]})
+
+        stage.find_states(self._session, draw, tolerance)
+
+    def _state(self, domain: str, tensor: str) -> State:
+        dtype = self._session.graph.get_tensor_by_name(tensor).dtype.base_dtype
+        return State(tensor, dtype.name, self._stages[domain].finding(tensor).shape or ())
+
+    def _why_no_gain(self, domain: str) -> str:
+        find = self._session.graph.get_tensor_by_name
+        columns = [find(tensor) for tensor in self._columns[domain].values()]
+        return why_no_gain(self._graph, self._colours, self.states[domain], columns)
+
+    def _tensor_info(
+        self, info: Any, tensor: str, shape: tuple[int | None, ...] | None = None
+    ) -> None:
+        known = self._session.graph.get_tensor_by_name(tensor)
+        info.name = tensor
+        info.dtype = known.dtype.base_dtype.as_datatype_enum
+        declared = known.shape if shape is None else tf.TensorShape(shape)
+        info.tensor_shape.CopyFrom(declared.as_proto())

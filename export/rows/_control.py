@@ -1,0 +1,97 @@
+"""Branches, loops and the lists that loops fill."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from colcast.export.rows._facts import Axes, Fact, Kind, fixed, has_rows, join, mixed, sizes
+from colcast.export.rows._op import Mixes, Op, as_value, rule
+
+
+@rule("Switch", "RefSwitch")
+def switch(op: Op) -> list[Fact]:
+    """The tensor, on one of two ways."""
+    lengths = check_condition(op.inputs[1])
+    chosen = replace(op.inputs[0], lengths=op.inputs[0].lengths | lengths)
+    return [chosen, chosen]
+
+
+@rule("Merge", "RefMerge")
+def merge(op: Op) -> list[Fact]:
+    """The tensor of the way that was taken."""
+    made = op.inputs[0]
+    for fact in op.inputs[1:]:
+        made = join(made, fact)
+    return [made, fixed(())]
+
+
+def chosen(name: str, made: Sequence[Fact], conditions: Sequence[Fact]) -> list[Fact]:
+    """What a Merge gives where conditions decide which way it was."""
+    meets = [fact for fact in conditions if fact.kind is Kind.MIXED]
+    if meets:
+        return [meets[0]] * len(made)
+    try:
+        lengths = frozenset[str]().union(*map(check_condition, conditions))
+    except Mixes as error:
+        return [mixed(f"Merge ({name}): {error}")] * len(made)
+    return [replace(fact, lengths=fact.lengths | lengths) for fact in made]
+
+
+def check_condition(fact: Fact) -> frozenset[str]:
+    """The lists on whose length a condition depends; raises Mixes where a row decides for all."""
+    value = as_value(fact)
+    if value.kind is not Kind.FIXED:
+        raise Mixes("a branch on a value of the request")
+    return value.lengths
+
+
+@rule("TensorListReserve", "EmptyTensorList")
+def reserve(op: Op) -> Fact:
+    """A list that nothing is known of but its length."""
+    return fixed(None)
+
+
+@rule("TensorListFromTensor")
+def list_of(op: Op) -> Fact:
+    """The entries of a tensor's first dimension."""
+    if has_rows(op.axes(0)[:1]):
+        raise Mixes("rows are taken one after the other")
+    return op.inputs[0]
+
+
+@rule("TensorListStack")
+def stack(op: Op) -> Fact:
+    """The list as a tensor."""
+    return op.inputs[0] if op.inputs[0].axes is not None else fixed(None)
+
+
+@rule("TensorListGetItem")
+def get_item(op: Op) -> Fact:
+    """One entry of a list."""
+    fact = op.inputs[0]
+    if op.inputs[1].kind is not Kind.FIXED:
+        raise Mixes("an entry is taken by a row's position")
+    return fact.changed(axes=op.axes(0)[1:])
+
+
+@rule("TensorListSetItem")
+def set_item(op: Op) -> Fact:
+    """A list with another entry."""
+    fact, item = op.inputs[0], as_value(op.inputs[2])
+    if op.inputs[1].kind is not Kind.FIXED:
+        raise Mixes("an entry is set by a row's position")
+    if item.axes is None:
+        raise Mixes("the rank of an entry is not known")
+    steps: Axes = ((f"size:{op.name}",),) if fact.axes is None else fact.axes[:1]
+    return join(fact, item.changed(axes=(*steps, *item.axes)))
+
+
+@rule("TensorListLength")
+def list_length(op: Op) -> Fact:
+    """How many entries a list has."""
+    return sizes(op.axes(0)[:1], scalar=True)
+
+
+def with_trips(facts: Sequence[Fact], condition: Fact) -> list[Fact]:
+    """What a loop gives, whose number of rounds depends on what its condition reads."""
+    lengths = check_condition(condition)
+    return [replace(fact, lengths=fact.lengths | lengths) for fact in facts]

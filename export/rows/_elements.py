@@ -1,0 +1,215 @@
+"""Ops that treat each entry by itself, or entries of the same place of several tensors together."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from colcast.export.rows._facts import (
+    LOW,
+    Axes,
+    Fact,
+    Kind,
+    broadcast,
+    fixed,
+    labels,
+    longest,
+)
+from colcast.export.rows._fills import behind, fills_of, is_equal, is_number
+from colcast.export.rows._op import TABLE, Mixes, Op, as_value, rule, together
+from colcast.export.rows._sizes import of_sizes
+
+_UNARY = {
+    "Abs", "Acos", "Acosh", "AsString", "Asin", "Asinh", "Atan", "Atanh", "BesselI0e", "BesselI1e",
+    "Bucketize", "Ceil", "CheckNumerics", "Cos", "Cosh", "DecodeBase64", "Digamma",
+    "Elu", "EncodeBase64", "Erf", "Erfc", "Erfinv", "Exp", "Expm1", "Floor", "Inv", "Invert",
+    "IsFinite", "IsInf", "IsNan", "LeakyRelu", "Lgamma", "Log", "Log1p", "LogicalNot", "Ndtri",
+    "Neg", "PreventGradient", "Reciprocal", "RegexFullMatch", "RegexReplace", "Relu", "Relu6",
+    "Rint", "Round", "Rsqrt", "Selu", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign",
+    "Sqrt", "Square", "StaticRegexFullMatch", "StaticRegexReplace", "StringLength", "StringLower",
+    "StringStrip", "StringToHashBucket", "StringToHashBucketFast", "StringToHashBucketStrong",
+    "StringToNumber", "StringUpper", "Tan", "Tanh", "UnicodeScript", "UnicodeTranscode",
+}  # fmt: skip
+_NARY = {
+    "Add", "AddN", "AddV2", "ApproximateEqual", "Atan2", "BitwiseAnd", "BitwiseOr", "BitwiseXor",
+    "ClipByValue", "Div", "DivNoNan", "Equal", "FloorDiv", "FloorMod", "Greater", "GreaterEqual",
+    "LeftShift", "Less", "LessEqual", "LogicalAnd", "LogicalOr", "Maximum", "Minimum",
+    "Mod", "Mul", "MulNoNan", "NotEqual", "Pow", "RealDiv", "RightShift", "SelectV2",
+    "SquaredDifference", "StringJoin", "Sub", "Substr", "TruncateDiv", "TruncateMod", "Xdivy",
+    "Xlog1py", "Xlogy",
+}  # fmt: skip
+_FORWARD = {"Identity", "StopGradient", "Snapshot", "PlaceholderWithDefault", "DeepCopy"}
+
+
+@rule(*_FORWARD)
+def forward(op: Op) -> Fact:
+    """The tensor itself."""
+    return op.inputs[0]
+
+
+@rule("IdentityN")
+def forward_all(op: Op) -> list[Fact]:
+    """The tensors themselves."""
+    return list(op.inputs)
+
+
+@rule("EnsureShape")
+def ensure_shape(op: Op) -> Fact:
+    """The tensor itself, or an error."""
+    return op.inputs[0]
+
+
+@rule("Cast", "Bitcast")
+def cast(op: Op) -> Fact:
+    """Numbers of another type stay what they stand for."""
+    fact = op.inputs[0]
+    if op.type == "Bitcast":
+        return as_value(fact).changed()
+    if fact.uniform is None and not fact.fills:
+        return fact
+    fills = tuple(
+        fill if fill is None or is_equal(fill, LOW) else op.compute([fill]) for fill in fact.fills
+    )
+    uniform = None if fact.uniform is None else op.compute([fact.uniform])
+    return replace(fact, fills=fills, uniform=uniform)
+
+
+@rule(*_UNARY)
+def unary(op: Op) -> Fact:
+    """One entry from one."""
+    fact = as_value(op.inputs[0])
+    return fact.changed(fills=fills_of(op, [fact], op.axes(0)))
+
+
+@rule("DecodeRaw")
+def decode_raw(op: Op) -> Fact:
+    """The numbers of each string, which are equally many in a run or an error."""
+    return as_value(op.inputs[0]).changed(axes=(*op.axes(0), (f"size:{op.name}",)))
+
+
+@rule(*_NARY)
+def nary(op: Op) -> Fact:
+    """One entry from those of the same place."""
+    return of_sizes(op) or _of_lists(op) or _times_one(op) or elementwise(op, op.inputs)
+
+
+@rule("BiasAdd", "BiasAddV1")
+def bias_add(op: Op) -> Fact:
+    """A number for each entry of the last dimension."""
+    if op.type == "BiasAdd" and op.attribute("data_format").s == b"NCHW":
+        raise Mixes("the bias is along the second dimension")
+    return elementwise(op, op.inputs)
+
+
+@rule("Select")
+def select(op: Op) -> Fact:
+    """Like SelectV2, but a vector of conditions chooses whole rows."""
+    condition, *both = op.inputs
+    axes = [op.axes(index) for index in range(3)]
+    if len(axes[0]) == 1 and len(axes[1]) > 1:
+        spread = (*axes[0], *[()] * (len(axes[1]) - 1))
+        condition = as_value(condition).changed(axes=spread)
+    return elementwise(op, [condition, *both])
+
+
+@rule("LookupTableFind", "LookupTableFindV2")
+def look_up(op: Op) -> Fact:
+    """One entry, or a vector, for each key."""
+    keys, default = map(as_value, op.inputs[1:])
+    width = default.axes or ()
+    fills = (
+        () if width else fills_of(op, [Fact(Kind.FIXED, uniform=TABLE), keys, default], op.axes(1))
+    )
+    return keys.changed(axes=(*(op.axes(1)), *width), fills=fills)
+
+
+@rule("OneHot")
+def one_hot(op: Op) -> Fact:
+    """A vector for each entry."""
+    keys = as_value(op.inputs[0])
+    (depth,) = op.entries(1)
+    if depth is None or labels([depth]):
+        raise Mixes("the depth is a size of the run")
+    number = op.attribute("axis").i
+    at = op.axis_of(0, number, more=1)
+    on, off = map(as_value, op.inputs[2:])
+    fills: list[float | None] = [
+        off.uniform
+        if (fill := keys.fill(n)) is not None and is_number(fill) and fill < 0 and longest([each])
+        else None
+        for n, each in enumerate(op.axes(0))
+    ]
+    fills.insert(at, None)
+    axes = list(op.axes(0))
+    axes.insert(at, depth)
+    known = tuple(fills) if any(fill is not None for fill in fills) else ()
+    lengths = keys.lengths | on.lengths | off.lengths
+    return replace(keys.changed(axes=tuple(axes), fills=known), lengths=lengths)
+
+
+@rule("ZerosLike", "OnesLike")
+def same_everywhere(op: Op) -> Fact:
+    """One number in another's shape."""
+    value = int(op.type == "OnesLike")
+    return Fact(Kind.FIXED, op.inputs[0].axes, uniform=value)
+
+
+@rule("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
+def batch_norm(op: Op) -> list[Fact]:
+    """A factor and an offset for each channel, if it does not train."""
+    if op.attribute("is_training").b:
+        raise Mixes("statistics over the rows of a run")
+    if any(fact.kind is not Kind.FIXED for fact in op.inputs[1:]):
+        raise Mixes("its statistics depend on rows")
+    return [as_value(op.inputs[0]).changed(), *[fixed(None)] * (op.outputs - 1)]
+
+
+def elementwise(op: Op, inputs: Any) -> Fact:
+    """What an op gives that computes each entry from those of the same place."""
+    facts = [as_value(fact) for fact in inputs]
+    axes: Axes = ()
+    ties: frozenset[str] = frozenset()
+    for fact in facts:
+        if fact.axes is None:
+            raise Mixes("the rank of an input is not known")
+        met = broadcast(axes, fact.axes)
+        if met is None:
+            raise Mixes("every row meets every other")
+        axes, tied = met
+        ties |= tied
+    kind, lengths = together(facts)
+    return Fact(kind, axes, lengths | ties, fills=fills_of(op, facts, axes))
+
+
+def _of_lists(op: Op) -> Fact | None:
+    """Lengths, masks and splits stay what they are to the lists of a feature."""
+    if len(op.inputs) != 2:
+        return None
+    marks = [fact.mark or ("", "") for fact in op.inputs]
+    if op.type == "Maximum" and marks[0][0] == "length" and _is_zero(op, 1):
+        return op.inputs[0]
+    lists = marks[0][1]
+    if op.type == "Sub" and lists and marks == [("ends", lists), ("starts", lists)]:
+        return Fact(Kind.ROWS, ((f"rows:{lists.rpartition('@')[2]}",),), mark=("length", lists))
+    first, second = marks[::-1] if op.type == "Greater" else marks
+    if op.type not in ("Less", "Greater") or not lists:
+        return None
+    met = broadcast(op.axes(0), op.axes(1))
+    if met is None or (first, second) != (("position", lists), ("length", lists)):
+        return None
+    return Fact(Kind.ROWS, met[0], fills=behind(met[0], False), mark=("mask", lists))
+
+
+def _times_one(op: Op) -> Fact | None:
+    """Positions that a product with ones repeats; None if it is something else."""
+    if op.type != "Mul" or all(fact.refers is None for fact in op.inputs):
+        return None
+    ones, positions = sorted(op.inputs, key=lambda fact: fact.refers is not None)
+    met = broadcast(ones.axes or (), positions.axes or ())
+    if not is_equal(ones.uniform, 1) or met is None:
+        return None
+    return replace(positions, axes=met[0], mark=None)
+
+
+def _is_zero(op: Op, index: int) -> bool:
+    value = op.value_of(index) if op.inputs[index].kind is Kind.FIXED else None
+    return value is not None and not np.any(value)

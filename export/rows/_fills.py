@@ -1,0 +1,62 @@
+"""What stands behind the ends of lists that are filled up to one length."""
+
+from typing import Any
+
+from colcast.export.rows._facts import LOW, Axes, Fact, longest
+from colcast.export.rows._op import TABLE, Op
+
+_NO_NUMBER = -1e6  # added to a score, nothing is left of it in a softmax
+
+
+def fills_of(op: Op, facts: Any, axes: Axes) -> tuple[Any, ...]:
+    """What stands behind the ends of lists along each dimension of what an op gives."""
+    fills = [
+        _fill(op, [_fill_of(fact, len(axes) - number) for fact in facts])
+        if longest([each])
+        else None
+        for number, each in enumerate(axes)
+    ]
+    return tuple(fills) if any(fill is not None for fill in fills) else ()
+
+
+def _fill_of(fact: Fact, from_behind: int) -> Any:
+    """The same of one of its inputs, whose dimensions are counted from behind."""
+    if fact.uniform is not None:
+        return fact.uniform
+    axes = fact.axes or ()
+    if from_behind > len(axes) or not axes[-from_behind]:
+        return None  # repeated along it
+    return fact.fill(len(axes) - from_behind)
+
+
+def behind(axes: Axes, fill: Any) -> tuple[Any, ...]:
+    """The same entry behind the ends of all lists."""
+    return tuple(fill if longest([each]) else None for each in axes)
+
+
+def _fill(op: Op, fills: Any) -> Any:
+    """What an op makes of some entries, each None if it may be any."""
+    if op.type in ("Mul", "LogicalAnd") and any(is_equal(fill, 0) for fill in fills):
+        return 0.0 if op.type == "Mul" else False
+    if op.type in ("AddV2", "Add") and any(is_low(fill) for fill in fills):
+        return LOW
+    if op.type == "SelectV2":
+        return None if fills[0] is None else fills[1] if fills[0] else fills[2]
+    if any(fill is None or is_equal(fill, LOW) for fill in fills):
+        return None
+    return op.compute(fills)
+
+
+def is_low(fill: Any) -> bool:
+    """Whether nothing is left of a number in a softmax."""
+    return is_number(fill) and bool(fill <= _NO_NUMBER)
+
+
+def is_equal(fill: Any, number: float) -> bool:
+    """Whether a fill is known to be that number."""
+    return is_number(fill) and bool(fill == number)
+
+
+def is_number(fill: Any) -> bool:
+    """Whether a fill is known to be a number."""
+    return fill is not None and fill is not TABLE and not isinstance(fill, bytes | str)

@@ -1,0 +1,153 @@
+"""Whether the rows of a signature may run with others, without others, or come from a cache."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from types import MappingProxyType
+from typing import Any
+
+import tensorflow as tf
+from colcast.export.graph._flat_graph import FlatGraph
+from colcast.export.rows._facts import Fact, Kind, axis, fixed, longest, mixed, without_open
+from colcast.export.rows._walk import Walk
+
+_LENGTH = "/length"
+
+
+@dataclass(frozen=True)
+class Independence:
+    """What may be done with the rows of a signature.
+
+    Attributes:
+        rows: whether every output has a row for each row of the signature's domain that depends on
+            that row alone, so that rows of other runs may stand beside it.
+        why_not: the op that lets rows meet, or what is wrong with an output; "" if nothing.
+        own_length: list features on whose longest list in a run the result depends: rows may share
+            a run only where these are equal. Of a feature without lengths it is the width of its
+            column.
+    """
+
+    rows: bool
+    why_not: str = ""
+    own_length: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """What colcast.json holds."""
+        return {**asdict(self), "own_length": list(self.own_length)}
+
+    def and_run(self, alike: bool | None) -> "Independence":
+        """The same, unless running has shown otherwise or nothing."""
+        if not self.rows or alike:
+            return self
+        shown = "was not tried: the model refuses rows" if alike is None else "failed in a run"
+        return Independence(False, f"scoring rows apart {shown}", self.own_length)
+
+
+def rows_of(
+    domain: str, columns: Mapping[str, str], graph: tf.Graph, *, lists: bool = True
+) -> dict[str, Fact]:
+    """What is known of columns that have a row for each row of a domain, by tensor.
+
+    Args:
+        domain: the domain.
+        columns: tensors by column name; `f/length` beside `f` says how long each row's list is,
+            otherwise all are as long as they came.
+        graph: has the tensors.
+        lists: whether columns of unknown width are lists; states of that kind come together only
+            where they are equally wide.
+    """
+    found = {}
+    for name, tensor in columns.items():
+        rows = (f"rows:{domain}",)
+        shape = graph.get_tensor_by_name(tensor).shape
+        if shape.rank is None:
+            found[tensor] = mixed(f"the rank of {name!r} is not known")
+            continue
+        inner = [
+            (f"size:{name}/{number}",) if size is None else axis(size)
+            for number, size in enumerate(shape[1:])
+        ]
+        mark = None
+        if lists and inner and shape[1] is None:
+            inner[0] = (f"longest:{name}@{domain}",)
+        if name.endswith(_LENGTH) and name.removesuffix(_LENGTH) in columns:
+            mark = ("length", f"{name.removesuffix(_LENGTH)}@{domain}")
+        found[tensor] = Fact(Kind.ROWS, (rows, *inner), mark=mark)
+    return found
+
+
+def once(user: Mapping[str, str], shared: Mapping[str, str], graph: tf.Graph) -> dict[str, Fact]:
+    """The same of a user's columns, one row each, and of columns without rows."""
+    found = {}
+    for name, tensor in {**user, **shared}.items():
+        shape = graph.get_tensor_by_name(tensor).shape
+        if shape.rank is None:
+            found[tensor] = fixed(None)
+            continue
+        axes = [
+            (f"size:{name}/{number}",) if size is None else axis(size)
+            for number, size in enumerate(shape)
+        ]
+        found[tensor] = fixed(((), *axes[1:]) if name in user else tuple(axes))
+    return found
+
+
+def find_independence(
+    graph: FlatGraph,
+    session: tf.compat.v1.Session,
+    given: Mapping[str, Fact],
+    outputs: Mapping[str, str],
+    domain: str,
+    copies: Mapping[str, Fact] = MappingProxyType({}),
+) -> tuple[Independence, set[str]]:
+    """Follows the rows through a signature's graph.
+
+    Args:
+        graph: every node that the outputs are computed from.
+        session: has them, initialised.
+        given: what is known of the inputs (and, if a caller knows better, of other tensors).
+        outputs: tensors by the signature's key.
+        domain: whose rows the outputs have.
+        copies: what is known of tensors that repeat one row of a column for each row.
+
+    Returns:
+        What is found, and the op types that no rule is known of.
+    """
+    walk = Walk(graph, given, copies, session.graph, lambda tensor: _evaluate(session, tensor))
+    lengths: set[str] = set()
+    for key, tensor in outputs.items():
+        fact = walk.facts[tensor]
+        if fact.kind is Kind.MIXED:
+            return Independence(False, fact.why), walk.unknown
+        if not fact.axes or without_open(fact.axes[0]) != (f"rows:{domain}",):
+            shape = _shown(fact)
+            why = f"output {key!r} has no row per {domain}{shape}"
+            return Independence(False, why), walk.unknown
+        if not fact.plain or fact.kind not in (Kind.ROWS, Kind.FIXED):
+            return Independence(False, f"output {key!r} is a position"), walk.unknown
+        lengths |= fact.lengths | longest(fact.axes)
+    lengths -= _longest(copies)  # equal in all rows
+    unknown = sorted(lengths - _longest(given))
+    if unknown:
+        name = unknown[0].removeprefix("?").rpartition("@")[0]
+        why = f"it depends on the longest list that {name} makes of any row"
+        return Independence(False, why), walk.unknown
+    own = tuple(sorted({lists.rpartition("@")[0] for lists in lengths}))
+    return Independence(True, own_length=own), walk.unknown
+
+
+def _longest(facts: Mapping[str, Fact]) -> frozenset[str]:
+    return longest(each for fact in facts.values() for each in fact.axes or ())
+
+
+def _shown(fact: Fact) -> str:
+    if fact.axes is None:
+        return ": its rank is not known"
+    sizes = ["*".join(map(str, each)) or "1" for each in fact.axes]
+    return f": its shape is [{', '.join(sizes)}]"
+
+
+def _evaluate(session: tf.compat.v1.Session, tensor: str) -> Any:
+    try:
+        return session.run(tensor)
+    except (tf.errors.OpError, ValueError, TypeError):
+        return None

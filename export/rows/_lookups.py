@@ -1,0 +1,160 @@
+"""Ops that pick entries by position."""
+
+from dataclasses import replace
+
+from colcast.export.rows._facts import (
+    Axis,
+    Fact,
+    Kind,
+    are_aligned,
+    has_rows,
+    longest,
+    mixed,
+    sizes,
+)
+from colcast.export.rows._op import Mixes, Op, as_value, rule, together
+
+
+@rule("GatherV2", "Gather", "ResourceGather")
+def gather(op: Op) -> Fact:
+    """Entries of one dimension, by their position in it."""
+    params, indices = op.inputs[0], op.inputs[1]
+    batched = op.attribute("batch_dims").i if op.type != "Gather" else 0
+    if op.type == "ResourceGather":
+        return _from_table(op, indices, batched)
+    number = op.number(2) if op.type == "GatherV2" else 0
+    if params.kind is Kind.SIZES:
+        return _of_sizes(op, params, indices)
+    axes, number = op.axes(0), op.axis_of(0, number)
+    if batched:
+        return _of_each(op, params, indices, number, batched % len(op.axes(1)))
+    into = axes[number]
+    if indices.refers is not None:
+        if not are_aligned(indices.refers, into):
+            raise Mixes("positions along one dimension are used along another")
+        index = indices
+    else:
+        index = as_value(indices)
+        if has_rows([into]):
+            raise Mixes("rows are taken by a position that need not be their own")
+    if params.plain or (number == len(axes) - 1 and params.places is not None):
+        params = as_value(params)
+    kind, lengths = together([params, replace(index, refers=None)])
+    made = (*axes[:number], *(index.axes or ()), *axes[number + 1 :])
+    if index.axes is None:
+        raise Mixes("the rank of the positions is not known")
+    if kind is Kind.FIXED and has_rows(made):
+        kind = Kind.ROWS
+    return Fact(kind, made, lengths, refers=params.refers, places=params.places)
+
+
+def _from_table(op: Op, indices: Fact, batched: int) -> Fact:
+    """Rows of a variable."""
+    index = as_value(indices)
+    if batched or index.axes is None:
+        raise Mixes("the rank of the positions is not known")
+    return index.changed(axes=(*index.axes, *op.axes(0)[1:]))
+
+
+def _of_sizes(op: Op, params: Fact, indices: Fact) -> Fact:
+    """Some sizes of a shape."""
+    if indices.kind is not Kind.FIXED or params.sizes is None:
+        raise Mixes("sizes are chosen by values")
+    picked = [params.sizes[number] for number in op.numbers(1)]
+    return sizes(picked, scalar=op.axes(1) == ())
+
+
+def _of_each(op: Op, params: Fact, indices: Fact, number: int, batched: int) -> Fact:
+    """Each row's own entries."""
+    params, index = as_value(params), as_value(indices)
+    axes, at = op.axes(0), op.axes(1)
+    if axes[:batched] != at[:batched]:
+        raise Mixes("positions of different rows")
+    if has_rows([axes[number]]):
+        raise Mixes("rows are taken by a position that need not be their own")
+    kind, lengths = together([params, index])
+    made = (*axes[:number], *at[batched:], *axes[number + 1 :])
+    return Fact(kind, made, lengths)
+
+
+@rule("GatherNd", "ResourceGatherNd")
+def gather_nd(op: Op) -> Fact:
+    """Entries by their position in the first dimensions."""
+    params, indices = op.inputs[0], op.inputs[1]
+    if op.type == "ResourceGatherNd":
+        raise Mixes("the shape of the table is not known")
+    axes, at = op.axes(0), op.axes(1)
+    depth = int(at[-1][0]) if at[-1] else 1
+    if params.plain or (params.places is not None and depth == len(axes)):
+        params = as_value(params)
+    if indices.plain:
+        indices = as_value(indices)
+    places = indices.places or (indices.refers,) * depth
+    if indices.kind is not Kind.FIXED and indices.places is None and indices.refers is None:
+        places = (None,) * depth
+    for each, place in zip(axes[:depth], places, strict=True):
+        if has_rows([each]) and (place is None or not are_aligned(place, each)):
+            raise Mixes("rows are taken by a position that need not be their own")
+    made = (*at[:-1], *axes[depth:])
+    lengths = params.lengths | indices.lengths
+    known = Kind.ROWS if has_rows(made) else together([as_plain(params), as_plain(indices)])[0]
+    return Fact(known, made, lengths, refers=params.refers, places=params.places)
+
+
+def as_plain(fact: Fact) -> Fact:
+    """The same, with nothing said of what it refers to."""
+    return replace(fact, refers=None, places=None)
+
+
+@rule("Where")
+def where(op: Op) -> Fact:
+    """The positions of what is not zero, row by row."""
+    fact = as_value(op.inputs[0])
+    axes = op.axes(0)
+    firsts = [number for number, each in enumerate(axes) if has_rows([each])]
+    if firsts != [0]:
+        raise Mixes("rows are not the first dimension")
+    if fact.mark and fact.mark[0] == "mask":
+        lists = fact.mark[1]
+    else:  # those of a user are alike in all rows, as a feature's are
+        unknown = "" if fact.kind is Kind.FIXED else "?"
+        lists = f"{unknown}{op.sources[0]}@{_domain(axes[0])}"
+    lengths = fact.lengths
+    for number, each in enumerate(axes):
+        if longest([each]) and fact.fill(number) != 0.0 and not _in_merged(fact, number):
+            lengths |= longest([each])
+    places: tuple[Axis | None, ...] = tuple(each if has_rows([each]) else None for each in axes)
+    width = (len(axes),) if len(axes) > 1 else ()
+    return Fact(Kind.ROWS, ((f"elements:{lists}",), width), lengths, places=places)
+
+
+def _in_merged(fact: Fact, number: int) -> bool:
+    """Whether a mask of lists was laid out in one dimension with its rows."""
+    return bool(fact.mark and fact.mark[0] == "mask" and number == 0)
+
+
+def _domain(each: Axis) -> str:
+    """Whose rows a dimension is of."""
+    for factor in each:
+        if isinstance(factor, str) and factor.startswith("rows:"):
+            return factor.removeprefix("rows:")
+        if isinstance(factor, str) and "@" in factor:
+            return factor.rpartition("@")[2]
+    raise Mixes("rows of no domain")
+
+
+@rule("Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2")
+def unique(op: Op) -> list[Fact]:
+    """The distinct values, and for each entry which it is; how many have a value is no row's."""
+    fact = as_value(op.inputs[0])
+    axes = op.axes(0)
+    if len(axes) != 1 or longest(axes):
+        raise Mixes("distinct rows of several dimensions")
+    values = (f"distinct:{op.name}@{_domain(axes[0])}",)
+    counts = mixed(f"{op.type} ({op.name}): rows of equal values are counted")
+    made = [
+        Fact(Kind.ROWS, (values,), fact.lengths),
+        Fact(Kind.ROWS, axes, fact.lengths, refers=values),
+        counts,
+    ]
+    return made[: op.outputs]

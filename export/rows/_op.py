@@ -1,0 +1,134 @@
+"""A node as a rule sees it, and the table of rules."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from colcast.export.rows._facts import Axes, Axis, Fact, Kind, axis, has_rows, longest, mixed
+
+Rule = Callable[["Op"], "Fact | Sequence[Fact]"]
+RULES: dict[str, Rule] = {}
+"""How each op treats rows. An op that is not here mixes them, unless none reaches it."""
+
+TABLE = object()
+"""Stands for a table among the entries that `Op.compute` takes."""
+
+
+class Mixes(Exception):
+    """An op lets rows meet, or nothing is known of how it treats them here."""
+
+
+@dataclass(frozen=True)
+class Op:
+    """One node.
+
+    Attributes:
+        name: its name.
+        type: its op type.
+        inputs: what is known of each tensor that it reads.
+        attributes: by name, AttrValues, the op's own where the node has none.
+        outputs: how many tensors it gives.
+        sources: their names.
+        value_of: gives input i as numbers, if they are known before a run; None if not.
+        compute: gives what the op makes of one entry of each input; None where it cannot be tried.
+        shape_of: gives what the graph says of the shape of output i, a list with None for unknown
+            sizes; None for an unknown rank.
+    """
+
+    name: str
+    type: str
+    inputs: Sequence[Fact]
+    attributes: Any
+    outputs: int
+    sources: Sequence[str]
+    value_of: Callable[[int], Any]
+    compute: Callable[[Sequence[Any]], Any]
+    shape_of: Callable[[int], Sequence[int | None] | None]
+
+    def attribute(self, name: str) -> Any:
+        """An attribute's AttrValue."""
+        return self.attributes[name]
+
+    def number(self, index: int) -> int:
+        """Input `index` as one number known before a run."""
+        value = self.value_of(index)
+        if value is None or np.size(value) != 1:
+            raise Mixes(f"input {index} is not known before a run")
+        return int(np.reshape(value, []))
+
+    def numbers(self, index: int) -> list[int]:
+        """Input `index` as numbers known before a run."""
+        value = self.value_of(index)
+        if value is None:
+            raise Mixes(f"input {index} is not known before a run")
+        return [int(number) for number in np.reshape(value, [-1])]
+
+    def axes(self, index: int) -> Axes:
+        """The dimensions of input `index`."""
+        found = self.inputs[index].axes
+        if found is None:
+            raise Mixes(f"the rank of input {index} is not known")
+        return found
+
+    def axis_of(self, index: int, number: int, more: int = 0) -> int:
+        """A dimension of input `index` that may be counted from behind, counted from the front."""
+        rank = len(self.axes(index)) + more
+        if not -rank <= number < rank:
+            raise Mixes(f"input {index} has no dimension {number}")
+        return number % rank
+
+    def entries(self, index: int) -> list[Axis | None]:
+        """Input `index`, a shape or a part of one, as dimensions; None for one of any size (-1)."""
+        fact = self.inputs[index]
+        if fact.kind is Kind.SIZES and fact.sizes is not None:
+            return list(fact.sizes)
+        if fact.kind is Kind.FIXED and not fact.lengths and self.value_of(index) is None:
+            (count,) = fact.axes or ((),)
+            name = self.sources[index]
+            return [(f"size:{name}/{number}",) for number in range(int(count[0]) if count else 1)]
+        return [None if size < 0 else axis(size) for size in self.numbers(index)]
+
+
+def rule(*types: str) -> Callable[[Rule], Rule]:
+    """Makes a function the rule of some op types."""
+
+    def register(function: Rule) -> Rule:
+        for each in types:
+            if each in RULES:
+                raise ValueError(f"op {each!r} has two rules")
+            RULES[each] = function
+        return function
+
+    return register
+
+
+def as_value(fact: Fact) -> Fact:
+    """A tensor whose entries are computed with: not as positions, not as sizes.
+
+    Raises:
+        Mixes: the number of a row or of all rows would become a value.
+    """
+    if fact.kind is Kind.SIZES:
+        found = fact.sizes or ()
+        if fact.sizes is None or None in found or has_rows(found):
+            raise Mixes("the number of rows is used as a value")
+        return Fact(Kind.FIXED, fact.axes, fact.lengths | longest(found))
+    if fact.kind is Kind.SPLITS:
+        raise Mixes("the number of elements of other rows is used as a value")
+    if not fact.plain:
+        raise Mixes("the position of a row is used as a value")
+    return fact
+
+
+def together(facts: Sequence[Fact]) -> tuple[Kind, frozenset[str]]:
+    """What values computed from all of these depend on."""
+    kind = Kind.ROWS if any(fact.kind is Kind.ROWS for fact in facts) else Kind.FIXED
+    return kind, frozenset().union(*(fact.lengths for fact in facts))
+
+
+def checked(name: str, type_: str, fact: Fact) -> Fact:
+    """The fact, or MIXED where entries of rows are left without a dimension that says whose."""
+    if fact.kind is Kind.ROWS and fact.axes is not None and not has_rows(fact.axes):
+        return mixed(f"{type_} ({name}): what is left of the rows has no row")
+    return fact

@@ -1,0 +1,205 @@
+"""Ops that read or change dimensions, and leave the entries in their order."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+from colcast.export.rows._facts import Axes, Axis, Fact, Kind, axis, fixed, has_open, sizes
+from colcast.export.rows._op import Mixes, Op, as_value, rule
+
+STACKED = ("columns", "one below the other")
+"""The mark of a matrix of positions that has to be transposed before it is one."""
+LAID_OUT = "sizes of the run are laid out in more than one dimension"
+
+
+@rule("Shape", "ShapeN")
+def shape(op: Op) -> list[Fact]:
+    """The dimensions as numbers."""
+    return [sizes(op.axes(index)) for index in range(op.outputs)]
+
+
+@rule("BroadcastArgs")
+def broadcast_args(op: Op) -> Fact:
+    """The dimensions of what is computed from tensors of two shapes."""
+    shapes = [op.entries(index)[::-1] for index in (0, 1)]
+    made = []
+    for one, other in zip_longest(*shapes, fillvalue=()):
+        if one != other and () not in (one, other):
+            raise Mixes("it is not known which of two dimensions is of size 1")
+        made.append(one or other)
+    return sizes(made[::-1])
+
+
+@rule("Size")
+def size(op: Op) -> Fact:
+    """How many entries there are."""
+    return sizes([axis(*(factor for each in op.axes(0) for factor in each))], scalar=True)
+
+
+@rule("Rank")
+def rank(op: Op) -> Fact:
+    """How many dimensions there are."""
+    return fixed((), np.array(len(op.axes(0))))
+
+
+@rule("Reshape")
+def reshape(op: Op) -> Fact:
+    """The same entries in other dimensions, one behind the other as before."""
+    return reshaped(op.inputs[0], op.axes(0), op.entries(1))
+
+
+@rule("ExpandDims")
+def expand_dims(op: Op) -> Fact:
+    """A dimension of size 1 more."""
+    fact, number = op.inputs[0], op.axis_of(0, op.number(1), more=1)
+    if fact.kind is Kind.SIZES:
+        if op.axes(0):
+            raise Mixes(LAID_OUT)
+        return replace(fact, axes=(axis(len(fact.sizes or ())),))
+    return with_axes(fact, number, number, [()])
+
+
+@rule("Squeeze")
+def squeeze(op: Op) -> Fact:
+    """Dimensions of size 1 less."""
+    fact, axes = op.inputs[0], op.axes(0)
+    numbers = [op.axis_of(0, number) for number in op.attribute("squeeze_dims").list.i]
+    numbers = numbers or [number for number, each in enumerate(axes) if not each]
+    if any(axes[number] and not has_open(axes[number]) for number in numbers):
+        raise Mixes("a dimension that need not be of size 1 is dropped")
+    if fact.kind is Kind.SIZES:
+        return sizes(fact.sizes or (), scalar=True)
+    kept = [each for number, each in enumerate(axes) if number not in numbers]
+    of_one = tuple(() if number in numbers else each for number, each in enumerate(axes))
+    return reshaped(fact, of_one, list(kept))
+
+
+@rule("Transpose")
+def transpose(op: Op) -> Fact:
+    """The dimensions in another order."""
+    fact, order = op.inputs[0], op.numbers(1)
+    axes = op.axes(0)
+    if fact.mark == STACKED and order == [1, 0]:
+        return replace(fact, axes=axes[::-1], mark=None)
+    fact = as_value(fact)
+    fills = tuple(fact.fills[number] for number in order) if fact.fills else ()
+    return fact.changed(
+        axes=tuple(axes[number] for number in order), fills=fills, uniform=fact.uniform
+    )
+
+
+def reshaped(fact: Fact, axes: Axes, wanted: Sequence[Axis | None]) -> Fact:
+    """A tensor in other dimensions; None stands for one of any size."""
+    if fact.kind is Kind.SIZES:
+        scalar = len(wanted) == 0
+        return sizes(fact.sizes or (), scalar=scalar)
+    made = _regrouped([factor for each in axes for factor in each], list(wanted))
+    places = fact.places
+    if places is not None:
+        if made and made[-1] == axes[-1]:
+            return replace(fact, axes=made, fills=(), mark=None)
+        if axes[-1]:
+            raise Mixes("positions are laid out anew")
+        return replace(fact, axes=made, places=None, refers=places[0], fills=(), mark=None)
+    return replace(fact, axes=made, fills=_fills_of(fact, axes, made), value=None)
+
+
+def _fills_of(fact: Fact, axes: Axes, made: Axes) -> tuple[float | None, ...]:
+    """What stands behind lists, along those dimensions that are there before and after."""
+    if not fact.fills:
+        return ()
+    alone = {each: number for number, each in enumerate(axes) if axes.count(each) == 1}
+    fills = [
+        fact.fills[alone[each]] if each in alone and made.count(each) == 1 else None
+        for each in made
+    ]
+    return tuple(fills)
+
+
+def _regrouped(factors: list[Any], wanted: list[Axis | None]) -> Axes:
+    """The factors, slowest first, in groups of the sizes wanted.
+
+    Raises:
+        Mixes: an entry would belong to several rows.
+    """
+    if wanted.count(None) > 1:
+        raise Mixes("several sizes are not known before a run")
+    if None not in wanted:
+        factors = _needed(factors, wanted)
+    front: list[Axis] = []
+    for size_ in wanted:
+        if size_ is None:
+            break
+        group, factors = _taken(factors, size_)
+        front.append(group)
+    else:
+        if axis(*factors):
+            raise Mixes("it is not known which rows the entries belong to")
+        return tuple(front)
+    behind: list[Axis] = []
+    for size_ in reversed(wanted[len(front) + 1 :]):
+        assert size_ is not None
+        group, rest = _taken(factors[::-1], size_)
+        factors = rest[::-1]
+        behind.append(group[::-1])
+    return (*front, axis(*factors), *reversed(behind))
+
+
+def _needed(factors: list[Any], wanted: Sequence[Axis | None]) -> list[Any]:
+    """The factors without sizes that are the same in all runs and that nobody wants: they are 1.
+
+    With any other size there would be more entries than wanted, and no result.
+    """
+    named = [factor for each in wanted for factor in each or ()]
+    return [factor for factor in factors if factor in named or not has_open((factor,))]
+
+
+def _taken(factors: list[Any], size_: Axis) -> tuple[Axis, list[Any]]:
+    """The first factors whose product is a size, and the rest."""
+    left, rest, group = list(size_), list(factors), []
+    while left:
+        if not rest:
+            raise Mixes("it is not known which rows the entries belong to")
+        factor = rest.pop(0)
+        if factor in left:
+            left.remove(factor)
+            group.append(factor)
+            continue
+        numbers = [f for f in left if isinstance(f, int)]
+        if not isinstance(factor, int) or not numbers:
+            raise Mixes("rows and other dimensions change places")
+        number = numbers[0]
+        left.remove(number)
+        if number % factor == 0:
+            group.append(factor)
+            left += [number // factor]
+        elif factor % number == 0:
+            group.append(number)
+            rest.insert(0, factor // number)
+        else:
+            raise Mixes("entries of a row are divided among others")
+    return axis(*group), rest
+
+
+def with_axes(fact: Fact, begin: int, end: int, axes: Sequence[Axis]) -> Fact:
+    """A tensor with other dimensions in place of those from `begin` to `end`, at no other entries.
+
+    The numbers behind lists move along.
+    """
+    old = fact.axes or ()
+    fills = fact.fills
+    if fills:
+        fills = (*fills[:begin], *[None] * len(axes), *fills[end:])
+    places, refers = fact.places, fact.refers
+    if places is not None and (begin >= len(old) or end == len(old) > begin):
+        raise Mixes("positions are laid out anew")
+    return replace(
+        fact,
+        axes=(*old[:begin], *axes, *old[end:]),
+        fills=fills,
+        places=places,
+        refers=refers,
+        value=None,
+    )

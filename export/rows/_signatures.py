@@ -1,0 +1,97 @@
+"""The independence of each signature that an export writes."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from colcast.export._errors import ExportError
+from colcast.export._rows import Rows
+from colcast.export.graph._flat_graph import FlatGraph, producer
+from colcast.export.late._late_signature import Signature
+from colcast.export.rows._facts import Fact
+from colcast.export.rows._independence import Independence, find_independence, once, rows_of
+
+CANDIDATE = "candidate"
+
+Run = Callable[[Rows], Mapping[str, Any]]
+
+
+def candidates(
+    meta_graph: Any, session: tf.compat.v1.Session, signature: Signature
+) -> Independence:
+    """What the rule says of the candidates of a signature.
+
+    Its user inputs have one row in every run that candidates may share; a columnar signature has
+    none, since all its columns have a row per candidate.
+    """
+    tensors = [*signature.outputs.values(), *signature.inputs.values()]
+    given = {
+        **rows_of(CANDIDATE, signature.items, session.graph),
+        **once(signature.user, signature.shared, session.graph),
+    }
+    graph = FlatGraph(meta_graph, tensors)
+    copies = _copies(graph, rows_of(CANDIDATE, signature.user, session.graph))
+    found, _ = find_independence(graph, session, given, signature.outputs, CANDIDATE, copies)
+    return found
+
+
+def _copies(graph: FlatGraph, columns: Mapping[str, Fact]) -> dict[str, Fact]:
+    """What is known of tensors that repeat columns as they came, each row having its own."""
+    facts = {producer(tensor): fact for tensor, fact in columns.items()}
+    found = {}
+    for node in graph.nodes.values():
+        if node.op != "Tile":
+            continue
+        source = producer(node.input[0])
+        while _is_as_it_came(graph, source):
+            source = producer(graph.nodes[source].input[0])
+        if source in facts:
+            found[f"{node.name}:0"] = facts[source]
+    return found
+
+
+def _is_as_it_came(graph: FlatGraph, name: str) -> bool:
+    """Whether an op gives what it reads; a length below 0 is one of 0."""
+    node = graph.nodes[name]
+    if node.op != "Maximum":
+        return bool(node.op == "EnsureShape")
+    least = graph.nodes[producer(node.input[1])]
+    return least.op == "Const" and not np.any(tf.make_ndarray(least.attr["value"].tensor))
+
+
+def scored_alike(run: Run, rows: Rows, tolerance: float) -> bool | None:
+    """Whether candidates score the same together, alone, in another order and in pieces.
+
+    Args:
+        run: runs the signature on rows of one request.
+        rows: such rows, which the model accepts.
+        tolerance: largest difference of floats, relative to an output's largest value or 1: small
+            ones may be what large ones leave of each other.
+
+    Returns:
+        None where the model refuses some of the candidates.
+    """
+    count = len(rows)
+    order = np.random.default_rng(count).permutation(count)
+    pieces = [*np.array_split(order, min(count, 3)), order[:1]]
+    try:
+        together = run(rows)
+        apart = [run(rows.take(own.tolist())) for own in pieces]
+    except (ExportError, tf.errors.OpError):
+        return None
+    for own, piece in zip(pieces, apart, strict=True):
+        for output, whole in together.items():
+            given, expected = np.asarray(piece[output]), np.asarray(whole)
+            if expected.shape[:1] != (count,) or given.shape != expected[own].shape:
+                return False
+            if not _alike(given, expected[own], tolerance):
+                return False
+    return True
+
+
+def _alike(given: Any, expected: Any, tolerance: float) -> bool:
+    if expected.dtype.kind not in "fc":
+        return bool(np.array_equal(given, expected))
+    scale = np.max(np.abs(expected), initial=1.0, where=np.isfinite(expected))
+    return bool(np.allclose(given, expected, rtol=0, atol=tolerance * scale, equal_nan=True))

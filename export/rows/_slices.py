@@ -1,0 +1,247 @@
+"""Ops that take pieces of tensors."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from colcast.export.rows._facts import Axis, Fact, Kind, axis, count, has_rows, longest, sizes
+from colcast.export.rows._op import Mixes, Op, as_value, rule
+from colcast.export.rows._shapes import LAID_OUT, with_axes
+
+
+@rule("Unpack")
+def unpack(op: Op) -> list[Fact]:
+    """Entries of one dimension apart."""
+    fact, number = op.inputs[0], op.axis_of(0, op.attribute("axis").i)
+    if fact.kind is Kind.SIZES:
+        return [sizes([entry], scalar=True) for entry in fact.sizes or ()]
+    if has_rows([op.axes(0)[number]]):
+        raise Mixes("rows are taken apart")
+    return [
+        with_axes(_column(fact, number, index), number, number + 1, [])
+        for index in range(op.outputs)
+    ]
+
+
+@rule("Split", "SplitV")
+def split(op: Op) -> list[Fact]:
+    """Pieces of one dimension."""
+    data, by = (1, 0) if op.type == "Split" else (0, 2)
+    fact, number = as_value(op.inputs[data]), op.axis_of(data, op.number(by))
+    (whole,) = [op.axes(data)[number]]
+    if whole and not isinstance(whole[0], int):
+        raise Mixes("rows are taken apart" if has_rows([whole]) else "lists are taken apart")
+    total = count(whole)
+    pieces = op.numbers(1) if op.type == "SplitV" else [total // op.outputs] * op.outputs
+    pieces = [total - sum(p for p in pieces if p >= 0) if p < 0 else p for p in pieces]
+    return [
+        with_axes(fact.changed(uniform=fact.uniform), number, number + 1, [axis(piece)])
+        for piece in pieces
+    ]
+
+
+@rule("Slice")
+def slice_(op: Op) -> Fact:
+    """A piece of each dimension."""
+    fact, begin = op.inputs[0], op.numbers(1)
+    if fact.kind is Kind.SIZES:
+        end = op.numbers(2)[0]
+        entries = list(fact.sizes or ())[begin[0] :]
+        return sizes(entries if end < 0 else entries[:end])
+    made = []
+    for number, (each, start, wanted) in enumerate(
+        zip(op.axes(0), begin, op.entries(2), strict=True)
+    ):
+        if start == 0 and (wanted is None or wanted == each):
+            made.append(each)
+        else:
+            made.append(_piece(op, number, each, start, wanted))
+    return as_value(fact).changed(axes=tuple(made), uniform=fact.uniform)
+
+
+def _piece(op: Op, number: int, each: Axis, start: int, wanted: Axis | None) -> Axis:
+    if has_rows([each]) or longest([each]):
+        raise Mixes("a piece of the rows is taken" if has_rows([each]) else "lists are cut")
+    if wanted is None:
+        if len(each) != 1 or not isinstance(each[0], int):
+            raise Mixes(f"a piece of dimension {number} is of unknown size")
+        return axis(each[0] - start)
+    return wanted
+
+
+@rule("Reverse", "ReverseV2")
+def reverse(op: Op) -> Fact:
+    """A dimension backwards."""
+    fact, lengths = as_value(op.inputs[0]), frozenset[str]()
+    numbers = op.numbers(1)
+    if op.type == "Reverse":
+        numbers = [number for number, turned in enumerate(numbers) if turned]
+    for number in numbers:
+        each = op.axes(0)[op.axis_of(0, number)]
+        if has_rows([each]):
+            raise Mixes("the order of the rows is turned round")
+        lengths |= longest([each])
+    return fact.changed(lengths=fact.lengths | lengths)
+
+
+@rule("StridedSlice")
+def strided_slice(op: Op) -> Fact:
+    """Single entries or pieces of dimensions, and new ones of size 1."""
+    fact = op.inputs[0]
+    if fact.kind is Kind.SIZES:
+        return _some_sizes(op, fact)
+    if fact.kind is Kind.SPLITS:
+        return _some_splits(op, fact)
+    picked, axes = fact, op.axes(0)
+    made: list[Axis] = []
+    fills: list[Any] = []
+    lengths = frozenset[str]()
+    number = 0
+    for spec in _specs(op):
+        if spec.taken == "new":
+            made.append(())
+            fills.append(None)
+            continue
+        each, places = axes[number], fact.places if number == len(axes) - 1 else None
+        if spec.taken == "one":
+            lengths |= _single(each, spec.begin)
+            if places is not None:
+                picked = replace(fact, places=None, refers=places[spec.begin or 0])
+        elif spec.taken == "all":
+            made.append(each)
+            fills.append(fact.fill(number))
+        else:
+            found, tied = _stretch(each, spec)
+            made.append(found)
+            fills.append(None)
+            lengths |= tied
+            if places is not None:
+                picked = replace(fact, places=places[spec.begin : spec.end : spec.step])
+        number += 1
+    if picked.refers is None and picked.places is None:
+        picked = as_value(picked)
+    known = tuple(fills) if any(fill is not None for fill in fills) else ()
+    changed = picked.changed(axes=tuple(made), fills=known, uniform=fact.uniform)
+    return replace(changed, lengths=changed.lengths | lengths)
+
+
+_MASKS = ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
+
+
+@dataclass(frozen=True)
+class _Spec:
+    """What is taken of one dimension.
+
+    Attributes:
+        taken: "one" entry, "some", "all"; "new" for a dimension that there was not.
+        begin: the first; None: there is no beginning.
+        end: behind the last; None: not known, or open.
+        step: from one to the next; None: not known.
+        open_end: whether there is no end.
+    """
+
+    taken: str
+    begin: int | None = None
+    end: int | None = None
+    step: int | None = None
+    open_end: bool = False
+
+
+def _specs(op: Op) -> list[_Spec]:
+    """What a StridedSlice takes of each dimension, those left out too."""
+    masks = _masks(op)
+    begins, ends, steps = (op.value_of(index) for index in (1, 2, 3))
+    (width,) = op.axes(1)
+    found = []
+    behind = len(op.axes(0))  # dimensions that no spec has named yet
+    count_ = count(width)
+    for place in range(count_):
+        bit = 1 << place
+        if masks["ellipsis"] & bit:
+            later = sum(not masks["new_axis"] & (1 << s) for s in range(place + 1, count_))
+            found += [_Spec("all")] * (behind - later)
+            behind = later
+            continue
+        if masks["new_axis"] & bit:
+            found.append(_Spec("new"))
+            continue
+        behind -= 1
+        if begins is None and not masks["begin"] & bit:
+            raise Mixes("it is not known which entries are taken")
+        begin = None if masks["begin"] & bit else int(begins[place])
+        end = None if masks["end"] & bit or ends is None else int(ends[place])
+        step = None if steps is None else int(steps[place])
+        from_the_front = begin == 0 or masks["begin"] & bit
+        if masks["shrink_axis"] & bit:
+            found.append(_Spec("one", begin))
+        elif from_the_front and masks["end"] & bit and step == 1:
+            found.append(_Spec("all"))
+        else:
+            found.append(_Spec("some", begin, end, step, bool(masks["end"] & bit)))
+    return found + [_Spec("all")] * behind
+
+
+def _masks(op: Op) -> dict[str, int]:
+    return {name: op.attribute(f"{name}_mask").i for name in _MASKS}
+
+
+def _single(each: Axis, begin: int | None) -> frozenset[str]:
+    """Checks that one entry of a dimension may be taken; the lists whose length that depends on."""
+    if has_rows([each]):
+        raise Mixes("a row is taken by its position")
+    if begin is None:
+        raise Mixes("it is not known which entry is taken")
+    return longest([each]) if begin < 0 else frozenset()
+
+
+def _stretch(each: Axis, spec: _Spec) -> tuple[Axis, frozenset[str]]:
+    """A stretch of a dimension, and the lists on whose length it depends."""
+    if has_rows([each]):
+        raise Mixes("rows are taken by their position")
+    begin, end, step = spec.begin, spec.end, spec.step
+    if each and not isinstance(each[0], int):
+        from_the_front = step == 1 and (begin is None or begin >= 0)
+        if longest([each]) and from_the_front and end is not None and end >= 0:
+            return axis(f"size:the first {end}"), longest([each])
+        raise Mixes("lists are cut")
+    if step is None or (end is None and not spec.open_end):
+        raise Mixes("it is not known which entries are taken")
+    return axis(len(range(count(each))[slice(begin, end, step)])), frozenset()
+
+
+def _some_sizes(op: Op, fact: Fact) -> Fact:
+    masks = _masks(op)
+    if masks["ellipsis"] or masks["new_axis"]:
+        raise Mixes(LAID_OUT)
+    begin = None if masks["begin"] else op.number(1)
+    entries = list(fact.sizes or ())
+    if masks["shrink_axis"]:
+        return sizes([entries[op.number(1)]], scalar=True)
+    end = None if masks["end"] else op.number(2)
+    return sizes(entries[begin : end : op.number(3)])
+
+
+def _some_splits(op: Op, fact: Fact) -> Fact:
+    """Where lists end, where they begin, how many elements there are in all."""
+    masks = _masks(op)
+    if fact.mark is None or fact.mark[0] != "splits" or op.number(3) != 1:
+        raise Mixes("splits are taken by their position")
+    lists = fact.mark[1]
+    rows = (f"rows:{lists.rpartition('@')[2]}",)
+    begin = 0 if masks["begin"] else op.number(1)
+    if masks["shrink_axis"]:
+        if begin == -1:
+            return sizes([(f"elements:{lists}",)], scalar=True)
+    elif begin == 1 and masks["end"]:
+        return Fact(Kind.SPLITS, (rows,), mark=("ends", lists))
+    elif begin == 0 and not masks["end"] and op.number(2) == -1:
+        return Fact(Kind.SPLITS, (rows,), mark=("starts", lists))
+    elif begin == 0 and masks["end"]:
+        return fact
+    raise Mixes("splits are taken by their position")
+
+
+def _column(fact: Fact, number: int, index: int) -> Fact:
+    """What one entry of a dimension refers to."""
+    if fact.places is not None and fact.axes and number == len(fact.axes) - 1:
+        return replace(fact, places=None, refers=fact.places[index])
+    return fact

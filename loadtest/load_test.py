@@ -1,0 +1,183 @@
+"""A whole load test: what would a team gain on its own model, traffic and server?"""
+
+import json
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from types import SimpleNamespace
+
+from colcast.cli.console import report_console
+from colcast.loadtest.figures import figures_of
+from colcast.loadtest.gate import Thresholds, junit
+from colcast.loadtest.headline import headline
+from colcast.loadtest.metrics import MetricsMeter
+from colcast.loadtest.output import make_folder, write
+from colcast.loadtest.page import render
+from colcast.loadtest.process import Meter, ProcessMeter, listening_process
+from colcast.loadtest.recording import Recording
+from colcast.loadtest.report import Report
+from colcast.loadtest.result import Result
+from colcast.loadtest.run import Options, at_rate, searching, with_clients
+from colcast.loadtest.search import Sla, Window
+from colcast.loadtest.series import Series, Target, prepare
+from colcast.loadtest.tables import figures_table
+from colcast.loadtest.traffic import requested
+from rich.console import Console
+from rich.live import Live
+
+STANDARD_OUTPUT = Path("-")
+_LOOKUP_TIMEOUT_SECONDS = 10.0
+
+
+def load_test(args: SimpleNamespace, typed: str) -> int:
+    """Runs a load test, prints what came out and writes its report.
+
+    Args:
+      args: the options of `colcast loadtest`.
+      typed: the command line, for the report.
+
+    Returns:
+      0; 1 if answers were wrong, refused or missing, if a threshold was missed, or if a search
+      confirmed no rate.
+
+    Raises:
+      ValueError: options that do not fit each other, the model or the machine.
+      RuntimeError: no format could be tested, or a server ended.
+      LookupError: a process or a page to measure is not there.
+      OSError: a file that cannot be read or written.
+      colcast.client.ColcastError: a server is not there, or refused.
+    """
+    # What is printed for a program is not mixed with what is printed for people.
+    console = report_console(stderr=args.json or args.junit == STANDARD_OUTPUT)
+    targets, sla = args.targets, latency_target(args)
+    meters = _meters(args, targets)
+    make_folder(args.output)
+    data = requested(args).load(lambda: targets[0].client(args.model, _LOOKUP_TIMEOUT_SECONDS))
+    series, left_out = prepare(targets, args.model, args.formats, data, args.signature)
+    for one in left_out:
+        console.print(str(one), highlight=False, markup=False)
+    console.print(f"{len(data)} requests prepared in {len(args.formats)} formats", highlight=False)
+    report = Report(
+        settings=_settings(args, typed),
+        results=_measure(args, series, meters, console),
+        sizes=[request.rows for request in data],
+        sla=sla,
+        left_out=left_out,
+        thresholds=thresholds(args),
+    )
+    rows = [(result.series.label, figures_of(result.recording)) for result in report.results]
+    console.print(figures_table(rows))
+    for result in report.results:
+        if result.found and result.found.confirmed:
+            bound = "at most" if result.found.settled else "at least"
+            console.print(
+                f"{result.series.label}: {bound} {result.found.rate:,.0f} per second with {sla}",
+                highlight=False,
+            )
+    if best := headline(report.results):
+        console.print(str(best), highlight=False)
+    for verdict in report.verdicts:
+        console.print(str(verdict), highlight=False)
+    values = report.as_json()
+    for path in write(args.output, values, render(values)):
+        console.print(path, highlight=False)
+    for note in report.notes:
+        console.print(note, highlight=False, markup=False)
+    if args.json:
+        print(json.dumps(values, indent=1, allow_nan=False))
+    if args.junit == STANDARD_OUTPUT:
+        print(junit(report.verdicts, report.problems))
+    elif args.junit:
+        args.junit.write_text(junit(report.verdicts, report.problems), encoding="utf-8")
+        console.print(str(args.junit), highlight=False)
+    for problem in report.problems:
+        print(problem, file=sys.stderr)
+    return 0 if report.passed else 1
+
+
+def latency_target(args: SimpleNamespace) -> Sla | None:
+    """What --find-max searches for; None without it."""
+    return _slas(args)[0] if args.find_max else None
+
+
+def thresholds(args: SimpleNamespace) -> Thresholds:
+    """What the run has to keep; a search has a target in place of latency thresholds."""
+    return Thresholds(() if args.find_max else _slas(args), args.max_errors)
+
+
+def _slas(args: SimpleNamespace) -> tuple[Sla, ...]:
+    targets = ((95, args.sla_p95), (99, args.sla_p99))
+    return tuple(Sla(percentile, value) for percentile, value in targets if value is not None)
+
+
+def _measure(
+    args: SimpleNamespace,
+    series: Sequence[Series],
+    meters: dict[str, Meter],
+    console: Console,
+) -> list[Result]:
+    options = Options(
+        seed=args.seed,
+        windows=args.windows,
+        window_seconds=args.seconds,
+        timeout_seconds=args.timeout,
+        keep_every=args.check_every,
+        tolerance=args.tolerance,
+    )
+    sla = latency_target(args)
+    if sla is not None:
+
+        def tried(one: Series, window: Window) -> None:
+            console.print(
+                f"{one.label}: {window.rate:,.0f} per second, p{sla.percentile:g} "
+                f"{window.milliseconds:.1f} ms: {window.verdict.value}",
+                highlight=False,
+            )
+
+        return searching(series, sla, meters, options, tried)
+
+    # A refresh of its own would delay sends; between windows it does no harm.
+    with Live(console=console, auto_refresh=False, transient=True) as live:
+        so_far: dict[str, Recording] = {}
+
+        def measured(one: Series, recording: Recording) -> None:
+            so_far.setdefault(one.label, Recording()).extend(recording)
+            rows = [(s.label, figures_of(so_far[s.label])) for s in series if s.label in so_far]
+            live.update(figures_table(rows), refresh=True)
+
+        if args.clients is not None:
+            return with_clients(series, args.clients, meters, options, measured)
+        return at_rate(series, args.rate, meters, options, measured)
+
+
+def _meters(args: SimpleNamespace, targets: Sequence[Target]) -> dict[str, Meter]:
+    for flag, given in (("--pid", args.pid), ("--metrics", args.metrics)):
+        if given and len(given) != len(targets):
+            raise ValueError(f"{flag} is given {len(given)} times for {len(targets)} targets")
+    meters: dict[str, Meter] = {}
+    for place, target in enumerate(targets):
+        if args.metrics:
+            meters[target.address] = MetricsMeter(args.metrics[place])
+            continue
+        pid = args.pid[place] if args.pid else listening_process(target.address)
+        if pid is not None:
+            meters[target.address] = ProcessMeter(pid, target.address)
+    return meters
+
+
+def _settings(args: SimpleNamespace, typed: str) -> dict[str, str]:
+    if args.find_max:
+        load = f"search of the highest rate with {latency_target(args)}, open loop"
+    elif args.clients is not None:
+        load = f"{args.clients} clients that wait for their answers"
+    else:
+        load = f"{args.rate:g} requests per second, open loop with exponential gaps"
+    return {
+        "command": typed,
+        "model": args.model,
+        "load": load,
+        "windows": f"{args.windows} of {args.seconds:g} s of each format, in turn",
+        "traffic": f"{args.traffic}, {args.distinct} different requests, seed {args.seed}",
+        "finished": datetime.now().astimezone().isoformat(timespec="seconds"),
+    }

@@ -1,0 +1,284 @@
+#include "server/engine/batch/batch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "server/engine/status.h"
+#include "server/engine/tensor_outputs.h"
+#include "server/engine/testing.h"
+
+namespace colcast::engine {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string Request(float user, const std::vector<float>& items) {
+  return FloatInput("user", {1}, {user}) + FloatInput("item", {items.size()}, items);
+}
+
+class BatchTest : public ::testing::Test {
+ protected:
+  void SetUp() override { rules_.any_signature = true; }
+
+  void Run(const std::vector<std::string>& messages) {
+    messages_ = messages;
+    requests_.clear();
+    members_ = std::vector<BatchMember>(messages_.size());
+    rows_of_joined_.clear();
+    num_alone_ = 0;
+    std::vector<BatchMember*> members;
+    for (size_t i = 0; i < messages_.size(); ++i) {
+      ASSERT_TRUE(DecodePredictRequest(Bytes(messages_[i]), &requests_.emplace_back()).ok());
+      members_[i].request = &requests_.back();
+      members.push_back(&members_[i]);
+    }
+    RunBatch(model_.programs(), rules_,
+             {[this](BatchMember* member) { RunAlone(member); },
+              [this](const DecodedRequest& request, RunResult* result) {
+                const auto status = model_.programs().Run(request, result);
+                rows_of_joined_.push_back(result->expansion.rows);
+                return status;
+              }},
+             members);
+  }
+
+  void RunAlone(BatchMember* member) {
+    ++num_alone_;
+    RunResult result;
+    member->status = FromAbsl(model_.programs().Run(*member->request, &result));
+    if (member->status.ok()) member->outputs = std::make_unique<TensorOutputs>(std::move(result));
+  }
+
+  std::vector<float> Answer(size_t member) const {
+    EXPECT_TRUE(members_[member].status.ok()) << members_[member].status.message;
+    if (members_[member].outputs == nullptr) return {};
+    return FirstOutput(*members_[member].outputs);
+  }
+
+  BatchRules rules_;
+  ScoreModel model_;
+  std::vector<std::string> messages_;
+  std::deque<DecodedRequest> requests_;
+  std::vector<BatchMember> members_;
+  std::vector<int64_t> rows_of_joined_;
+  int num_alone_ = 0;
+};
+
+TEST_F(BatchTest, MembersRunTogetherAndEachGetsItsRows) {
+  Run({Request(1, {1, 2}), Request(2, {3}), Request(3, {4, 5, 6})});
+  EXPECT_THAT(rows_of_joined_, ElementsAre(6));
+  EXPECT_EQ(num_alone_, 0);
+  EXPECT_THAT(Answer(0), ElementsAre(11, 12));
+  EXPECT_THAT(Answer(1), ElementsAre(23));
+  EXPECT_THAT(Answer(2), ElementsAre(34, 35, 36));
+  EXPECT_EQ(members_[2].outputs->expansion().rows, 3);
+  EXPECT_EQ(members_[2].outputs->expansion().columns_sent_once, 1);
+}
+
+TEST_F(BatchTest, AWrongMemberFailsAloneWithTheErrorItGetsAlone) {
+  const std::string wrong = FloatInput("user", {2}, {1, 2}) + FloatInput("item", {3}, {1, 2, 3});
+  Run({Request(1, {1}), wrong, Request(2, {2}), FloatInput("item", {1}, {1})});
+  EXPECT_THAT(rows_of_joined_, ElementsAre(2));
+  EXPECT_THAT(Answer(0), ElementsAre(11));
+  EXPECT_THAT(Answer(2), ElementsAre(22));
+  EXPECT_EQ(members_[1].status.code, StatusCode::kInvalidArgument);
+  EXPECT_THAT(members_[1].status.message, HasSubstr("input \"user\" has 2 rows"));
+  EXPECT_THAT(members_[3].status.message, HasSubstr("input \"user\" is missing"));
+}
+
+TEST_F(BatchTest, AnOutputThatIsNotThereIsItsMembersError) {
+  Run({Request(1, {1}), Request(1, {1}) + BytesField(3, "other")});
+  EXPECT_THAT(Answer(0), ElementsAre(11));
+  EXPECT_THAT(members_[1].status.message, HasSubstr("not found in signature: other"));
+}
+
+TEST_F(BatchTest, AnErrorOfTheJoinedRunLeavesEachToItself) {
+  Options small;
+  small.max_request_rows = 3;
+  model_.Declare({"user", "item"}, {"score"}, small);
+  Run({Request(1, {1, 2}), Request(2, {3, 4}), Request(2, {1, 2, 3, 4})});
+  EXPECT_EQ(num_alone_, 3);
+  EXPECT_THAT(Answer(0), ElementsAre(11, 12));
+  EXPECT_THAT(Answer(1), ElementsAre(23, 24));
+  EXPECT_EQ(members_[2].status.code, StatusCode::kResourceExhausted);
+}
+
+TEST_F(BatchTest, ListsOfOtherLengthsRunApartUnlessTheyMayBePadded) {
+  model_.Declare({"list"}, {"sum"});
+  const std::vector<std::string> requests = {FloatInput("list", {1, 2}, {1, 2}),
+                                             FloatInput("list", {2, 1}, {5, 6}),
+                                             FloatInput("list", {1, 2}, {3, 4})};
+  Run(requests);
+  EXPECT_THAT(rows_of_joined_, ElementsAre(2));
+  EXPECT_THAT(Answer(0), ElementsAre(3));
+  EXPECT_THAT(Answer(1), ElementsAre(5, 6));
+  EXPECT_THAT(Answer(2), ElementsAre(7));
+  rules_.pad_variable_length_inputs = true;
+  Run(requests);
+  EXPECT_THAT(rows_of_joined_, ElementsAre(4));
+  // With the tensor's first value, as TF Serving pads.
+  EXPECT_THAT(Answer(1), ElementsAre(10, 11));
+}
+
+TEST_F(BatchTest, WhatWouldTakeTooMuchMemoryTogetherRunsApart) {
+  rules_.pad_variable_length_inputs = true;
+  const std::vector<std::string> requests = {
+      FloatInput("list", {1, 500}, std::vector<float>(500, 1)),
+      FloatInput("list", {499, 1}, std::vector<float>(499, 2))};
+  Options options;
+  options.max_expanded_bytes = 990 * 1000;  // the joined list is of [500, 500] floats
+  model_.Declare({"list"}, {"sum"}, options);
+  Run(requests);
+  EXPECT_THAT(rows_of_joined_, ElementsAre());
+  EXPECT_EQ(num_alone_, 2);
+  EXPECT_THAT(Answer(0), ElementsAre(500));
+  options.max_expanded_bytes = 1000 * 1000;
+  model_.Declare({"list"}, {"sum"}, options);
+  Run(requests);
+  EXPECT_THAT(rows_of_joined_, ElementsAre(500));
+}
+
+TEST_F(BatchTest, RowsAreAddedUpToTheNextAllowedSize) {
+  rules_.allowed_batch_sizes = {2, 8};
+  Run({Request(1, {1, 2}), Request(2, {3})});
+  EXPECT_THAT(rows_of_joined_, ElementsAre(8));
+  EXPECT_THAT(Answer(0), ElementsAre(11, 12));
+  EXPECT_THAT(Answer(1), ElementsAre(23));
+  rules_.allowed_batch_sizes = {2};
+  Run({Request(1, {1, 2}), Request(2, {3})});
+  EXPECT_THAT(rows_of_joined_, ElementsAre(3));
+}
+
+TEST_F(BatchTest, RowsAreAddedToOneMemberToo) {
+  rules_.allowed_batch_sizes = {2, 8};
+  Run({Request(1, {1, 2, 3})});
+  EXPECT_THAT(rows_of_joined_, ElementsAre(8));
+  EXPECT_THAT(Answer(0), ElementsAre(11, 12, 13));
+  Run({Request(1, {1, 2})});
+  EXPECT_THAT(rows_of_joined_, ElementsAre());
+  EXPECT_THAT(Answer(0), ElementsAre(11, 12));
+}
+
+TEST_F(BatchTest, ASignatureWhoseOutputsHaveOtherRowsIsNotJoinedAgain) {
+  model_.Declare({"item"}, {"total"});
+  const std::vector<std::string> requests = {FloatInput("item", {2}, {1, 2}),
+                                             FloatInput("item", {1}, {3})};
+  Run(requests);
+  EXPECT_THAT(Answer(0), ElementsAre(3));
+  EXPECT_THAT(Answer(1), ElementsAre(3));
+  EXPECT_FALSE(model_.programs().CanBeJoined(rules_, model_.programs().signature().all_outputs()));
+}
+
+// As an export records a signature with the input `list`.
+RowRecord Lists(const std::vector<std::string>& own_length) {
+  RowRecord record;
+  record.recorded = record.independent = true;
+  record.lists = {"list"};
+  record.own_length = own_length;
+  return record;
+}
+
+std::string List(const std::vector<float>& values, int64_t length) {
+  return FloatInput("list", {1, values.size()}, values) + Int64Input("list/length", {length});
+}
+
+TEST_F(BatchTest, AListIsPaddedToOthersOnlyIfItIsRecordedToHaveLengths) {
+  const std::vector<std::string> requests = {List({1, 2}, 2), List({5}, 1)};
+  model_.Declare({"list", "list/length"}, {"sum"});
+  Run(requests);
+  EXPECT_EQ(num_alone_, 2);
+  model_.Declare({"list", "list/length"}, {"sum"}, {}, Lists({}));
+  Run(requests);
+  EXPECT_THAT(rows_of_joined_, ElementsAre(2));
+  EXPECT_THAT(Answer(0), ElementsAre(3));
+  EXPECT_THAT(Answer(1), ElementsAre(5));
+}
+
+TEST_F(BatchTest, WhatDependsOnTheGreatestLengthRunsWithListsThatHaveTheSame) {
+  model_.Declare({"list", "list/length"}, {"sum"}, {}, Lists({"list"}));
+  rules_.pad_variable_length_inputs = true;
+  Run({List({1, 2}, 2), List({5}, 1), List({3, 4, 0}, 2), List({7, 0}, 1), List({0}, 0)});
+  EXPECT_THAT(rows_of_joined_, ElementsAre(2, 2));  // of two, however they were padded, and of one
+  EXPECT_EQ(num_alone_, 1);
+  EXPECT_THAT(Answer(2), ElementsAre(7));
+  EXPECT_THAT(Answer(3), ElementsAre(7));
+}
+
+TEST_F(BatchTest, AListThatSaysItIsLongerThanItIsGoesAlone) {
+  model_.Declare({"list", "list/length"}, {"sum"}, {}, Lists({}));
+  Run({List({1, 2}, 2), List({5}, 2), List({3, 4}, 1)});
+  EXPECT_THAT(rows_of_joined_, ElementsAre(2));
+  EXPECT_EQ(num_alone_, 1);
+}
+
+TEST_F(BatchTest, OutputsWithoutARowForEachCandidateAreThoseOfEachRequestAlone) {
+  for (const char* output : {"whole", "total"}) {
+    model_.Declare({"item"}, {output});
+    Run({FloatInput("item", {1}, {2}), FloatInput("item", {1}, {3})});
+    EXPECT_EQ(num_alone_, 2) << output;
+    for (int i = 0; i < 2; ++i) {
+      const OutputColumn& column = members_[i].outputs->columns()[0];
+      EXPECT_EQ(*static_cast<const float*>(column.data), 2 + i) << output;
+    }
+  }
+}
+
+TEST_F(BatchTest, WhatIsRecordedAsDependentIsNotJoinedThoughAllSignaturesAreAskedFor) {
+  RowRecord record;
+  record.recorded = true;
+  model_.Declare({"user", "item"}, {"score"}, {}, record);
+  EXPECT_FALSE(model_.programs().CanBeJoined(rules_, {0}));
+  EXPECT_FALSE(model_.programs().CanBeSplit(rules_, {0}));
+}
+
+TEST_F(BatchTest, NothingIsJoinedUnasked) {
+  EXPECT_TRUE(model_.programs().CanBeJoined(rules_, model_.programs().signature().all_outputs()));
+  EXPECT_FALSE(
+      model_.programs().CanBeJoined(BatchRules(), model_.programs().signature().all_outputs()));
+}
+
+TEST_F(BatchTest, RowsThatNameTheirUserAreNotJoined) {
+  model_.Declare({"user", "item", "row_to_user"}, {"score"});
+  EXPECT_FALSE(model_.programs().CanBeJoined(rules_, model_.programs().signature().all_outputs()));
+}
+
+TEST_F(BatchTest, WhateverIsJoinedEachIsAnsweredAsAlone) {
+  std::mt19937 random(1);
+  const auto below = [&](int n) { return std::uniform_int_distribution<int>(0, n - 1)(random); };
+  for (int round = 0; round < 200; ++round) {
+    std::vector<std::string> messages;
+    for (int i = below(6); i >= 0; --i) {
+      std::vector<float> items(below(8));
+      for (float& item : items) item = below(100);
+      std::string message = below(4) == 0 ? FloatInput("user", {items.size()}, items)
+                                          : FloatInput("user", {1}, {float(below(9))});
+      if (below(8) != 0) message += FloatInput("item", {items.size()}, items);
+      if (below(12) == 0) message += FloatInput("item", {items.size(), 1}, items);
+      if (below(12) == 0) message += FloatInput("other", {1}, {1});
+      if (below(6) == 0) message += BytesField(3, below(2) == 0 ? "score" : "scores");
+      messages.push_back(message);
+    }
+    Run(messages);
+    for (size_t i = 0; i < messages.size(); ++i) {
+      BatchMember alone;
+      alone.request = members_[i].request;
+      RunAlone(&alone);
+      ASSERT_EQ(members_[i].status.code, alone.status.code);
+      EXPECT_EQ(members_[i].status.message, alone.status.message);
+      if (!alone.status.ok()) continue;
+      const std::vector<float> joined = Answer(i);
+      members_[i].outputs = std::move(alone.outputs);
+      EXPECT_EQ(joined, Answer(i));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace colcast::engine

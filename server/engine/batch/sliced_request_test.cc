@@ -1,0 +1,135 @@
+#include "server/engine/batch/sliced_request.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/engine/testing.h"
+
+namespace colcast::engine {
+namespace {
+
+using ::testing::ElementsAre;
+
+// score = 10 * user + item
+class SlicedRequestTest : public ::testing::Test {
+ protected:
+  // The score of each row, and `rows_` that each run had.
+  std::vector<float> RunBySlices(const std::string& message, int64_t rows_per_slice) {
+    DecodedRequest request;
+    EXPECT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
+    const auto run = [this](const DecodedRequest& slice, RunResult* result) {
+      const absl::Status status = model_.programs().Run(slice, result);
+      rows_.push_back(result->expansion.rows);
+      return fail_.ok() ? status : fail_;
+    };
+    const auto slices = SlicedRequest::Create(model_.programs(), request, rules_, run);
+    if (slices == nullptr) return {};
+    std::vector<int> taken;
+    while (slices->rows_left() > 0) taken.push_back(slices->Take(rows_per_slice));
+    EXPECT_EQ(slices->Take(rows_per_slice), -1);
+    for (auto slice = taken.rbegin(); slice != taken.rend(); ++slice) {
+      slices->Run(*slice);
+      EXPECT_EQ(slices->rows(*slice), rows_.back());
+    }
+    std::unique_ptr<Outputs> outputs;
+    status_ = slices->Join(&outputs);
+    return status_.ok() ? FirstOutput(*outputs) : std::vector<float>();
+  }
+
+  ScoreModel model_;
+  BatchRules rules_;
+  std::vector<int64_t> rows_;
+  absl::Status fail_;
+  Status status_;
+};
+
+TEST_F(SlicedRequestTest, SlicesAreAsEqualAsCanBeAndJoinedInOrder) {
+  const std::string request =
+      FloatInput("user", {1}, {1}) + FloatInput("item", {5}, {1, 2, 3, 4, 5});
+  EXPECT_THAT(RunBySlices(request, 2), ElementsAre(11, 12, 13, 14, 15));
+  EXPECT_THAT(rows_, ElementsAre(1, 2, 2));  // the last one runs first
+}
+
+TEST_F(SlicedRequestTest, SlicesAreFilledUpToAllowedSizes) {
+  rules_.allowed_batch_sizes = {2, 4};
+  const std::string user = FloatInput("user", {1}, {1});
+  EXPECT_THAT(RunBySlices(user + FloatInput("item", {5}, {1, 2, 3, 4, 5}), 3),
+              ElementsAre(11, 12, 13, 14, 15));
+  EXPECT_THAT(rows_, ElementsAre(2, 4));
+  rows_.clear();
+  EXPECT_THAT(RunBySlices(user + FloatInput("item", {7}, {1, 2, 3, 4, 5, 6, 7}), 4),
+              ElementsAre(11, 12, 13, 14, 15, 16, 17));
+  EXPECT_THAT(rows_, ElementsAre(4, 4));
+}
+
+TEST_F(SlicedRequestTest, ColumnsOfAllRowsAreSplit) {
+  const std::string request =
+      FloatInput("user", {3}, {1, 2, 3}) + FloatInput("item", {3}, {1, 2, 3});
+  EXPECT_THAT(RunBySlices(request, 1), ElementsAre(11, 22, 33));
+}
+
+TEST_F(SlicedRequestTest, OneRowOrWhatIsWrongIsNotSplit) {
+  const std::string user = FloatInput("user", {1}, {1});
+  EXPECT_THAT(RunBySlices(user + FloatInput("item", {1}, {1}), 1), ElementsAre());
+  EXPECT_THAT(RunBySlices(FloatInput("user", {2}, {1, 2}) + FloatInput("item", {3}, {1, 2, 3}), 1),
+              ElementsAre());
+  EXPECT_THAT(rows_, ElementsAre());
+}
+
+TEST_F(SlicedRequestTest, ASliceHasAsManyRowsAsItIsTakenWith) {
+  DecodedRequest request;
+  const std::string message =
+      FloatInput("user", {1}, {1}) + FloatInput("item", {6}, {1, 2, 3, 4, 5, 6});
+  ASSERT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
+  const auto run = [this](const DecodedRequest& slice, RunResult* result) {
+    return model_.programs().Run(slice, result);
+  };
+  const auto slices = SlicedRequest::Create(model_.programs(), request, rules_, run);
+  ASSERT_NE(slices, nullptr);
+  for (const int64_t rows : {1, 2, 3}) {
+    const int slice = slices->Take(rows);
+    EXPECT_EQ(slices->rows(slice), rows);
+    slices->Run(slice);
+  }
+  EXPECT_EQ(slices->rows_left(), 0);
+  std::unique_ptr<Outputs> outputs;
+  ASSERT_TRUE(slices->Join(&outputs).ok());
+  EXPECT_THAT(FirstOutput(*outputs), ElementsAre(11, 12, 13, 14, 15, 16));
+}
+
+TEST_F(SlicedRequestTest, ListsOfSeveralLengthsAreNotSplitWhereTheResultDependsOnTheGreatest) {
+  RowRecord record;
+  record.recorded = record.independent = true;
+  record.lists = record.own_length = {"list"};
+  model_.Declare({"list", "list/length"}, {"mean"}, {}, record);
+  const std::string lists = FloatInput("list", {3, 2}, {1, 3, 2, 4, 4, 6});
+  EXPECT_THAT(RunBySlices(lists + Int64Input("list/length", {2, 1, 2}), 1), ElementsAre());
+  EXPECT_THAT(RunBySlices(lists + Int64Input("list/length", {2, 2, 2}), 1), ElementsAre(2, 3, 5));
+}
+
+TEST_F(SlicedRequestTest, OutputsWithoutARowForEachOfARequestAreNotJoined) {
+  BatchRules any;
+  any.any_signature = true;
+  for (const char* output : {"whole", "total"}) {
+    model_.Declare({"item"}, {output});
+    EXPECT_TRUE(model_.programs().CanBeSplit(any, {0}));
+    RunBySlices(FloatInput("item", {4}, {1, 2, 3, 4}), 2);
+    EXPECT_EQ(status_.code, StatusCode::kFailedPrecondition) << output;
+    EXPECT_THAT(status_.message, testing::HasSubstr(output));
+    EXPECT_FALSE(model_.programs().CanBeSplit(any, {0}));
+  }
+}
+
+TEST_F(SlicedRequestTest, ASliceThatFailsIsNoReasonToRunTheWholeHere) {
+  fail_ = absl::InvalidArgumentError("a bad row");
+  RunBySlices(FloatInput("user", {1}, {1}) + FloatInput("item", {4}, {1, 2, 3, 4}), 2);
+  EXPECT_EQ(status_.code, StatusCode::kInvalidArgument);
+  EXPECT_THAT(rows_, ElementsAre(2, 2));
+}
+
+}  // namespace
+}  // namespace colcast::engine

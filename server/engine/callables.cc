@@ -1,0 +1,139 @@
+#include "server/engine/callables.h"
+
+#include <algorithm>
+#include <cfenv>
+#include <numeric>
+#include <utility>
+
+#include "tensorflow/core/protobuf/config.pb.h"
+#include "tsl/platform/denormal.h"
+#include "tsl/platform/setround.h"
+
+namespace colcast::engine {
+namespace {
+
+using tensorflow::Session;
+using tensorflow::Tensor;
+
+// RunOptions.inter_op_thread_pool: run on the caller's thread.
+constexpr int kCallerThread = -1;
+
+std::vector<int> FirstNumbers(size_t count) {
+  std::vector<int> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return numbers;
+}
+
+}  // namespace
+
+class Callables::Callable {
+ public:
+  Callable(Session* session, std::vector<int> outputs)
+      : outputs(std::move(outputs)), session_(session) {}
+  Callable(const Callable&) = delete;
+  ~Callable() {
+    if (is_made) session_->ReleaseCallable(handle).IgnoreError();
+  }
+
+  const std::vector<int> outputs;
+  std::atomic<int64_t> last_use{0};
+
+  // Held while it is made; what follows is not changed afterwards.
+  std::mutex mutex;
+  std::atomic<bool> is_made{false};
+  Session::CallableHandle handle = 0;
+  std::vector<int> fetches;  // outputs[i] is fetched tensor number fetches[i]
+
+ private:
+  Session* const session_;
+};
+
+Callables::Callables(std::vector<std::string> feeds, std::vector<std::string> fetches,
+                     Session* session, bool on_callers_thread)
+    : feeds_(std::move(feeds)),
+      fetches_(std::move(fetches)),
+      session_(session),
+      on_callers_thread_(on_callers_thread),
+      all_(std::make_shared<Callable>(session, FirstNumbers(fetches_.size()))) {}
+
+absl::Status Callables::Prepare(const std::vector<int>& outputs) {
+  return Make(FindOrAdd(outputs).get());
+}
+
+absl::Status Callables::Run(const std::vector<Tensor>& feeds, const std::vector<int>& outputs,
+                            std::vector<Tensor>* tensors) {
+  const std::shared_ptr<Callable> callable = FindOrAdd(outputs);
+  if (absl::Status status = Make(callable.get()); !status.ok()) return status;
+  std::vector<Tensor> fetched;
+  {
+    // As the threads of TensorFlow's own pools have them.
+    const tsl::port::ScopedFlushDenormal flush;
+    const tsl::port::ScopedSetRound round(FE_TONEAREST);
+    absl::Status status = session_->RunCallable(callable->handle, feeds, &fetched, nullptr);
+    if (!status.ok()) return status;
+  }
+  tensors->clear();
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const size_t place = callable == all_ ? outputs[i] : i;
+    tensors->push_back(fetched[callable->fetches[place]]);
+  }
+  return absl::OkStatus();
+}
+
+std::shared_ptr<Callables::Callable> Callables::FindOrAdd(const std::vector<int>& outputs) {
+  if (outputs.size() == fetches_.size()) return all_;
+  const int64_t use = uses_.fetch_add(1, std::memory_order_relaxed);
+  {
+    const std::shared_lock<std::shared_mutex> lock(mutex_);
+    const auto found = some_.find(outputs);
+    if (found != some_.end()) {
+      found->second->last_use.store(use, std::memory_order_relaxed);
+      return found->second;
+    }
+  }
+  std::shared_ptr<Callable> dropped;  // released without the lock
+  const std::unique_lock<std::shared_mutex> lock(mutex_);
+  const auto found = some_.find(outputs);
+  if (found != some_.end()) return found->second;
+  if (some_.size() == kMost) {
+    dropped = TakeStale(use);
+    if (dropped == nullptr) return all_;
+  }
+  auto added = std::make_shared<Callable>(session_, outputs);
+  added->last_use = use;
+  some_[outputs] = added;
+  return added;
+}
+
+// Null if all have been used lately.
+std::shared_ptr<Callables::Callable> Callables::TakeStale(int64_t use) {
+  const auto oldest = std::min_element(
+      some_.begin(), some_.end(),
+      [](const auto& a, const auto& b) { return a.second->last_use < b.second->last_use; });
+  if (use - oldest->second->last_use < kStale) return nullptr;
+  std::shared_ptr<Callable> taken = std::move(oldest->second);
+  some_.erase(oldest);
+  return taken;
+}
+
+absl::Status Callables::Make(Callable* callable) const {
+  if (callable->is_made.load(std::memory_order_acquire)) return absl::OkStatus();
+  const std::lock_guard<std::mutex> lock(callable->mutex);
+  if (callable->is_made.load(std::memory_order_relaxed)) return absl::OkStatus();
+  tensorflow::CallableOptions options;
+  for (const std::string& feed : feeds_) options.add_feed(feed);
+  callable->fetches.clear();
+  for (const int output : callable->outputs) {
+    const std::string& tensor = fetches_[output];
+    const auto& fetches = options.fetch();
+    const int position = std::find(fetches.begin(), fetches.end(), tensor) - fetches.begin();
+    if (position == fetches.size()) options.add_fetch(tensor);
+    callable->fetches.push_back(position);
+  }
+  if (on_callers_thread_) options.mutable_run_options()->set_inter_op_thread_pool(kCallerThread);
+  absl::Status status = session_->MakeCallable(options, &callable->handle);
+  callable->is_made.store(status.ok(), std::memory_order_release);
+  return status;
+}
+
+}  // namespace colcast::engine

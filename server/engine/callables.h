@@ -1,0 +1,63 @@
+// A signature's prepared callables: one for each set of outputs that requests ask for.
+#ifndef COLCAST_SERVER_ENGINE_CALLABLES_H_
+#define COLCAST_SERVER_ENGINE_CALLABLES_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "tensorflow/core/framework/tensor.h"
+#include "tensorflow/core/public/session.h"
+
+namespace colcast::engine {
+
+// All methods may be called from any thread. To make a callable takes as long as hundreds of runs:
+// nobody waits for it but who asks for the same outputs, and those who ask for ever other ones
+// have few made.
+class Callables {
+ public:
+  // Sets of outputs, all outputs aside, that have a callable of their own. For one more, all are
+  // run, until one of these has not been asked for in the last kStale runs: that one is dropped.
+  static constexpr size_t kMost = 8;
+  static constexpr int64_t kStale = 1000;
+
+  // `feeds` and `fetches` are the graph's names. `session` must outlive the callables.
+  Callables(std::vector<std::string> feeds, std::vector<std::string> fetches,
+            tensorflow::Session* session, bool on_callers_thread);
+
+  // Makes the callable of these outputs, positions in `fetches`, unless it is there.
+  absl::Status Prepare(const std::vector<int>& outputs);
+
+  // Runs the graph with TensorFlow's floating point settings. `(*tensors)[i]` becomes the value of
+  // `outputs[i]`.
+  absl::Status Run(const std::vector<tensorflow::Tensor>& feeds, const std::vector<int>& outputs,
+                   std::vector<tensorflow::Tensor>* tensors);
+
+  // Implementation details follow.
+ private:
+  class Callable;
+
+  std::shared_ptr<Callable> FindOrAdd(const std::vector<int>& outputs);
+  std::shared_ptr<Callable> TakeStale(int64_t use);
+  absl::Status Make(Callable* callable) const;
+
+  const std::vector<std::string> feeds_;
+  const std::vector<std::string> fetches_;
+  tensorflow::Session* const session_;
+  const bool on_callers_thread_;
+  const std::shared_ptr<Callable> all_;
+  std::atomic<int64_t> uses_{0};
+  std::shared_mutex mutex_;  // of the map, not of what it holds
+  std::map<std::vector<int>, std::shared_ptr<Callable>> some_;
+};
+
+}  // namespace colcast::engine
+
+#endif  // COLCAST_SERVER_ENGINE_CALLABLES_H_

@@ -1,0 +1,197 @@
+#include "server/engine/callables.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cfenv>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/synchronization/notification.h"
+#include "tensorflow/cc/framework/scope.h"
+#include "tensorflow/cc/ops/array_ops.h"
+#include "tensorflow/cc/ops/math_ops.h"
+#include "tensorflow/core/protobuf/config.pb.h"
+
+namespace colcast::engine {
+namespace {
+
+using tensorflow::Tensor;
+using ::testing::ElementsAre;
+using ::testing::SizeIs;
+
+// Fetches are numbers, each its own value. What is asked for with "wait" is made once `go` is
+// given.
+class FakeSession final : public tensorflow::Session {
+ public:
+  absl::Status Create(const tensorflow::GraphDef&) override { return absl::OkStatus(); }
+  absl::Status Extend(const tensorflow::GraphDef&) override { return absl::OkStatus(); }
+  absl::Status Close() override { return absl::OkStatus(); }
+  absl::Status Run(const std::vector<std::pair<std::string, Tensor>>&,
+                   const std::vector<std::string>&, const std::vector<std::string>&,
+                   std::vector<Tensor>*) override {
+    return absl::UnimplementedError("");
+  }
+  absl::Status ListDevices(std::vector<tensorflow::DeviceAttributes>*) override {
+    return absl::UnimplementedError("");
+  }
+  absl::Status LocalDeviceManager(const tensorflow::DeviceMgr**) override {
+    return absl::UnimplementedError("");
+  }
+  absl::Status MakeCallable(const tensorflow::CallableOptions& options,
+                            CallableHandle* handle) override {
+    for (const std::string& fetch : options.fetch()) {
+      if (fetch == "wait") {
+        waits.Notify();
+        go.WaitForNotification();
+      }
+    }
+    *handle = num_made++;
+    made.push_back(options);
+    open.insert(*handle);
+    return absl::OkStatus();
+  }
+  absl::Status RunCallable(CallableHandle handle, const std::vector<Tensor>&,
+                           std::vector<Tensor>* fetched, tensorflow::RunMetadata*) override {
+    EXPECT_EQ(open.count(handle), 1u);
+    if (in_run) in_run();
+    EXPECT_EQ(open.count(handle), 1u);
+    for (const std::string& fetch : made[handle].fetch()) {
+      fetched->push_back(Tensor(static_cast<int64_t>(std::atoi(fetch.c_str()))));
+    }
+    return absl::OkStatus();
+  }
+  absl::Status ReleaseCallable(CallableHandle handle) override {
+    open.erase(handle);
+    return absl::OkStatus();
+  }
+
+  CallableHandle num_made = 0;
+  std::vector<tensorflow::CallableOptions> made;
+  std::set<CallableHandle> open;
+  std::function<void()> in_run;
+  absl::Notification waits;
+  absl::Notification go;
+};
+
+std::vector<std::string> Numbers(int count) {
+  std::vector<std::string> numbers;
+  for (int i = 0; i < count; ++i) numbers.push_back(std::to_string(i));
+  return numbers;
+}
+
+std::vector<int64_t> ValuesOf(Callables* callables, const std::vector<int>& outputs) {
+  std::vector<Tensor> tensors;
+  EXPECT_TRUE(callables->Run({}, outputs, &tensors).ok());
+  std::vector<int64_t> values;
+  for (const Tensor& tensor : tensors) values.push_back(tensor.scalar<int64_t>()());
+  return values;
+}
+
+TEST(Callables, OutputsOfOneTensorShareAFetch) {
+  FakeSession session;
+  Callables callables({}, {"3", "4", "3"}, &session, true);
+  EXPECT_THAT(ValuesOf(&callables, {0, 1, 2}), ElementsAre(3, 4, 3));
+  EXPECT_EQ(session.made[0].fetch_size(), 2);
+}
+
+TEST(Callables, AreMadeOnceWhileTheyAreUsed) {
+  FakeSession session;
+  Callables callables({}, Numbers(3), &session, true);
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_THAT(ValuesOf(&callables, {0}), ElementsAre(0));
+    EXPECT_THAT(ValuesOf(&callables, {1, 2}), ElementsAre(1, 2));
+  }
+  EXPECT_EQ(session.num_made, 2);
+}
+
+TEST(Callables, FewAreMadeForThoseWhoAskForEverOtherOutputs) {
+  FakeSession session;
+  constexpr int kSets = 100;
+  Callables callables({}, Numbers(kSets), &session, true);
+  for (int i = 0; i < kSets; ++i) EXPECT_THAT(ValuesOf(&callables, {i}), ElementsAre(i));
+  EXPECT_EQ(session.num_made, Callables::kMost + 1);  // all outputs, for the others
+  EXPECT_THAT(ValuesOf(&callables, {5, 90}), ElementsAre(5, 90));
+  EXPECT_EQ(session.num_made, Callables::kMost + 1);
+}
+
+TEST(Callables, OneThatWasNotAskedForInAThousandRunsMakesRoomForAnother) {
+  FakeSession session;
+  constexpr int kSets = Callables::kMost + 2;
+  Callables callables({}, Numbers(kSets), &session, true);
+  for (int i = 0; i < kSets; ++i) ValuesOf(&callables, {i});
+  const auto made = session.num_made;
+  for (int64_t run = 0; run < Callables::kStale; ++run) {
+    for (int i = 1; i < kSets - 2; ++i) ValuesOf(&callables, {i});  // all but the first
+  }
+  EXPECT_EQ(session.num_made, made);
+  EXPECT_THAT(ValuesOf(&callables, {kSets - 1}), ElementsAre(kSets - 1));
+  EXPECT_EQ(session.num_made, made + 1);
+  EXPECT_THAT(session.open, SizeIs(Callables::kMost + 1));
+  EXPECT_THAT(ValuesOf(&callables, {0}), ElementsAre(0));
+  EXPECT_EQ(session.num_made, made + 1);
+}
+
+TEST(Callables, OneThatRunsIsNotReleased) {
+  FakeSession session;
+  constexpr int kSets = Callables::kMost + 1;
+  Callables callables({}, Numbers(kSets), &session, true);
+  session.in_run = [&] {
+    session.in_run = nullptr;
+    for (int64_t run = 0; run < Callables::kStale; ++run) {
+      for (int i = 1; i < kSets; ++i) ValuesOf(&callables, {i});
+    }
+    EXPECT_THAT(session.open, SizeIs(Callables::kMost + 2));  // all, and the one that runs
+  };
+  EXPECT_THAT(ValuesOf(&callables, {0}), ElementsAre(0));
+  EXPECT_THAT(session.open, SizeIs(Callables::kMost + 1));
+}
+
+TEST(Callables, OthersRunWhileOneIsMade) {
+  FakeSession session;
+  Callables callables({}, {"1", "wait"}, &session, true);
+  ASSERT_TRUE(callables.Prepare({0}).ok());
+  std::thread making([&] { ValuesOf(&callables, {1}); });
+  session.waits.WaitForNotification();
+  std::thread other([&] { EXPECT_THAT(ValuesOf(&callables, {0}), ElementsAre(1)); });
+  other.join();
+  session.go.Notify();
+  making.join();
+}
+
+// 1 / x and x * third, on the caller's thread or on one of the session's own.
+std::vector<float> Quotients(float x, bool on_callers_thread) {
+  namespace ops = tensorflow::ops;
+  const tensorflow::Scope scope = tensorflow::Scope::NewRootScope();
+  const auto fed = ops::Placeholder(scope.WithOpName("x"), tensorflow::DT_FLOAT);
+  ops::Reciprocal(scope.WithOpName("inverse"), fed);
+  ops::Div(scope.WithOpName("third"), fed, 3.0f);
+  tensorflow::GraphDef graph;
+  TF_CHECK_OK(scope.ToGraphDef(&graph));
+  const std::unique_ptr<tensorflow::Session> session(
+      tensorflow::NewSession(tensorflow::SessionOptions()));
+  TF_CHECK_OK(session->Create(graph));
+  Callables callables({"x:0"}, {"inverse:0", "third:0"}, session.get(), on_callers_thread);
+  std::vector<Tensor> tensors;
+  TF_CHECK_OK(callables.Run({Tensor(x)}, {0, 1}, &tensors));
+  return {tensors[0].scalar<float>()(), tensors[1].scalar<float>()()};
+}
+
+TEST(Callables, GiveTheBitsThatTensorFlowsOwnThreadsGive) {
+  const std::vector<float> of_denormal = Quotients(-1e-40f, false);
+  EXPECT_EQ(Quotients(-1e-40f, true), of_denormal);
+  const std::vector<float> of_normal = Quotients(1.0f, false);
+  ASSERT_EQ(std::fesetround(FE_UPWARD), 0);
+  EXPECT_EQ(Quotients(1.0f, true), of_normal);
+  EXPECT_EQ(std::fegetround(), FE_UPWARD);
+  std::fesetround(FE_TONEAREST);
+  EXPECT_EQ(Quotients(-1e-40f, true), of_denormal);
+}
+
+}  // namespace
+}  // namespace colcast::engine

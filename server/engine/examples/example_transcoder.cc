@@ -1,0 +1,179 @@
+#include "server/engine/examples/example_transcoder.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/engine/status.h"
+#include "server/wire/tensor_values.h"
+
+namespace colcast::engine {
+namespace {
+
+using tensorflow::SignatureDef;
+using tensorflow::TensorInfo;
+
+constexpr char kDefault[] = "serving_default";
+constexpr char kFormerDefault[] =
+    "serving_examples";  // where a columnar one has become the default
+
+template <typename... StagedProgram>
+absl::Status Unfit(const StagedProgram&... parts) {
+  return absl::FailedPreconditionError(absl::StrCat(parts...));
+}
+
+const SignatureDef* Find(const SignatureDefs& signatures, const std::string& name) {
+  const auto found = signatures.find(name);
+  return found == signatures.end() ? nullptr : &found->second;
+}
+
+bool TakesExamples(const SignatureDef* signature, const std::string& input) {
+  if (signature == nullptr || signature->inputs().size() != 1) return false;
+  const auto& [alias, info] = *signature->inputs().begin();
+  const auto& shape = info.tensor_shape();
+  return alias == input && info.dtype() == tensorflow::DT_STRING &&
+         info.encoding_case() == TensorInfo::kName &&
+         (shape.unknown_rank() || (shape.dim_size() == 1 && shape.dim(0).size() == -1));
+}
+
+bool SameOutputs(const SignatureDef& a, const SignatureDef& b) {
+  if (a.outputs().size() != b.outputs().size()) return false;
+  for (const auto& [alias, info] : a.outputs()) {
+    const auto other = b.outputs().find(alias);
+    if (other == b.outputs().end() || other->second.dtype() != info.dtype() ||
+        other->second.encoding_case() != TensorInfo::kName ||
+        other->second.tensor_shape().SerializeAsString() !=
+            info.tensor_shape().SerializeAsString()) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// One column as the exporter declares it; sizes that are the request's are -1.
+struct Declared {
+  std::string name;
+  DataType dtype;
+  std::vector<int64_t> dims;
+};
+
+std::vector<Declared> ColumnsOf(const ExampleFeatures& features) {
+  std::vector<Declared> columns;
+  for (size_t i = 0; i < features.size(); ++i) {
+    const ExampleFeature& feature = features[i].feature;
+    Declared& column = columns.emplace_back(Declared{feature.name, feature.dtype, {-1}});
+    if (feature.kind != FeatureKind::kFixedLen) column.dims.push_back(-1);
+    column.dims.insert(column.dims.end(), feature.shape.begin(), feature.shape.end());
+    if (features[i].length_name.empty()) continue;
+    columns.push_back({features[i].length_name, DT_INT64, {-1}});
+  }
+  return columns;
+}
+
+// Whether the signature takes these columns, apart from how many rows; `once` says of which one.
+bool TakesColumns(const SignatureDef* signature, const std::vector<Declared>& columns,
+                  std::vector<bool>* once) {
+  if (signature == nullptr || signature->inputs().size() != columns.size()) return false;
+  once->clear();
+  for (const Declared& column : columns) {
+    const auto input = signature->inputs().find(column.name);
+    if (input == signature->inputs().end()) return false;
+    const auto& shape = input->second.tensor_shape();
+    if (static_cast<int>(input->second.dtype()) != column.dtype || shape.unknown_rank() ||
+        shape.dim_size() != static_cast<int>(column.dims.size())) {
+      return false;
+    }
+    for (int i = 1; i < shape.dim_size(); ++i) {
+      if (shape.dim(i).size() != column.dims[i]) return false;
+    }
+    const int64_t rows = shape.dim(0).size();
+    if (rows != -1 && rows != 1) return false;
+    once->push_back(rows == 1);
+  }
+  return true;
+}
+
+class ExampleList final : public StringVisitor {
+ public:
+  explicit ExampleList(std::vector<Bytes>* examples) : examples_(examples) {}
+  void Set(int64_t, const Bytes& value) override { examples_->push_back(value); }
+  void Repeat(int64_t, int64_t) override { repeated = true; }
+  bool repeated = false;
+
+ private:
+  std::vector<Bytes>* const examples_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<const ExampleTranscoder>> ExampleTranscoder::Create(
+    const ConvertedSignature& converted, const SignatureDefs& signatures) {
+  if (!converted.not_transcoded.empty()) return Unfit(converted.not_transcoded);
+  std::unique_ptr<ExampleTranscoder> made(new ExampleTranscoder);
+  made->source_ = converted.source;
+  made->source_input_ = converted.source_input;
+  made->columnar_ = converted.columnar;
+  if (!TakesExamples(Find(signatures, made->source_), made->source_input_)) {
+    if (made->source_ == kDefault) made->source_ = kFormerDefault;
+    if (!TakesExamples(Find(signatures, made->source_), made->source_input_)) {
+      return Unfit("the model has no signature \"", converted.source, "\" with a vector of strings",
+                   " \"", converted.source_input, "\" as its only input");
+    }
+  }
+  if (Status status = ExampleFeatures::Create(converted.features, &made->features_); !status.ok()) {
+    return Unfit(status.message);
+  }
+  const std::vector<Declared> columns = ColumnsOf(*made->features_);
+  const SignatureDef* const columnar = Find(signatures, made->columnar_);
+  if (!TakesColumns(columnar, columns, &made->once_)) {
+    return Unfit("signature \"", made->columnar_, "\" does not take the recorded columns");
+  }
+  const SignatureDef& source = *Find(signatures, made->source_);
+  if (!SameOutputs(source, *columnar)) {
+    return Unfit("signature \"", made->columnar_, "\" has other outputs than \"", made->source_,
+                 "\"");
+  }
+  const SignatureDef* const late = Find(signatures, converted.late);
+  if (TakesColumns(late, columns, &made->once_) && SameOutputs(source, *late)) {
+    made->late_ = converted.late;
+  }
+  return made;
+}
+
+bool ExampleTranscoder::Transcode(const DecodedRequest& request, Scratch* scratch) const {
+  if (!TakeExamples(request, &scratch->examples)) return false;
+  if (!scratch->decoder.Decode(*features_, scratch->examples)) return false;
+  const Span<Column> columns = scratch->decoder.columns();
+  scratch->columns.Clear();
+  for (const Column& column : columns) {
+    Column* const added = scratch->columns.AddColumn(column.name);
+    if (added == nullptr) return false;
+    *added = column;
+  }
+  *scratch->columns.mutable_output_filter() = request.output_filter();
+  scratch->user_once = FitsLate(columns);
+  return true;
+}
+
+bool ExampleTranscoder::TakeExamples(const DecodedRequest& request,
+                                     std::vector<Bytes>* examples) const {
+  examples->clear();
+  if (request.column_count() != 1) return false;
+  const Column& column = request.column(0);
+  if (column.name != source_input_ || column.dtype != DT_STRING || column.dims.size() != 1) {
+    return false;
+  }
+  int64_t count = 0;
+  if (!ElementCount(column, &count).ok() || !CheckValues(column, count).ok()) return false;
+  ExampleList list(examples);
+  return VisitStrings(column, count, &list).ok() && !list.repeated;
+}
+
+bool ExampleTranscoder::FitsLate(Span<Column> columns) const {
+  if (late_.empty()) return false;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    if (once_[i] && columns[i].dims[0] != 1) return false;
+  }
+  return true;
+}
+
+}  // namespace colcast::engine

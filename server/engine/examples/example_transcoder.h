@@ -1,0 +1,74 @@
+// A signature of tf.Examples that a columnar signature of the same model can answer for: reads a
+// request's Examples into columns, in the place of the graph's parse (docs/tf_examples.md).
+#ifndef COLCAST_SERVER_ENGINE_EXAMPLES_EXAMPLE_TRANSCODER_H_
+#define COLCAST_SERVER_ENGINE_EXAMPLES_EXAMPLE_TRANSCODER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "google/protobuf/map.h"
+#include "server/engine/examples/distinct_users.h"
+#include "server/engine/record/export_record.h"
+#include "server/wire/example_decoder.h"
+#include "server/wire/example_features.h"
+#include "server/wire/predict_request.h"
+#include "tensorflow/core/protobuf/meta_graph.pb.h"
+
+namespace colcast::engine {
+
+using SignatureDefs = google::protobuf::Map<std::string, tensorflow::SignatureDef>;
+
+class ExampleTranscoder {
+ public:
+  // What a request became; a thread keeps one and uses it again.
+  struct Scratch {
+    std::vector<Bytes> examples;
+    ExampleDecoder decoder;
+    DecodedRequest columns;
+    DistinctUsers users;
+    bool user_once = false;  // the columns fit the late signature
+  };
+
+  // FAILED_PRECONDITION, saying why, unless the signatures are as the exporter leaves them: the
+  // source has one vector of strings as its input, the columnar one the columns of the recorded
+  // features, and both have the same outputs.
+  static absl::StatusOr<std::unique_ptr<const ExampleTranscoder>> Create(
+      const ConvertedSignature& converted, const SignatureDefs& signatures);
+
+  // The names of signatures. The late one is empty if there is none that fits.
+  const std::string& source() const { return source_; }
+  const std::string& columnar() const { return columnar_; }
+  const std::string& late() const { return late_; }
+
+  // Reads a request to the source into `scratch->columns`, which has its output_filter too. False
+  // if it is left to the parse: it is no vector of strings, or ExampleDecoder refuses it.
+  bool Transcode(const DecodedRequest& request, Scratch* scratch) const;
+
+  // Gives the late signature's user columns of a transcoded request one row per user, and adds
+  // row_to_user. False, and nothing changed, if that gains nothing. REQUIRES late().
+  bool KeepUsersOnce(Scratch* scratch) const {
+    const auto rows = static_cast<int64_t>(scratch->examples.size());
+    return scratch->users.KeepOnce(once_, rows, &scratch->columns);
+  }
+
+ private:
+  ExampleTranscoder() = default;
+
+  bool TakeExamples(const DecodedRequest& request, std::vector<Bytes>* examples) const;
+  bool FitsLate(Span<Column> columns) const;
+
+  std::string source_;
+  std::string source_input_;
+  std::string columnar_;
+  std::string late_;
+  std::vector<bool> once_;  // by column: the late signature takes one row
+  std::unique_ptr<const ExampleFeatures> features_;
+};
+
+}  // namespace colcast::engine
+
+#endif  // COLCAST_SERVER_ENGINE_EXAMPLES_EXAMPLE_TRANSCODER_H_

@@ -1,0 +1,46 @@
+#include "server/engine/list_columns.h"
+
+#include <algorithm>
+#include <functional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "server/wire/tensor_values.h"
+
+namespace colcast::engine {
+
+ListColumns::ListColumns(const SignatureInputs& inputs, const RowRecord& record)
+    : lengths_(inputs.inputs().size(), -1), never_padded_(inputs.inputs().size(), false) {
+  const auto lengths_of = [&inputs](const std::string& list) {
+    const int lengths = inputs.Find(absl::StrCat(list, "/length"));
+    const bool are_numbers = lengths >= 0 && inputs.inputs()[lengths].dtype == tensorflow::DT_INT64;
+    return are_numbers ? lengths : -1;
+  };
+  for (const std::string& list : record.lists) {
+    const int position = inputs.Find(list);
+    if (position >= 0) lengths_[position] = lengths_of(list);
+  }
+  for (const std::string& list : record.own_length) {
+    const int position = inputs.Find(list);
+    if (lengths_of(list) >= 0) {
+      own_lengths_.push_back(lengths_of(list));
+    } else if (position >= 0) {
+      never_padded_[position] = true;
+    }
+  }
+}
+
+bool ReadLengths(const WireColumn& column, std::vector<int64_t>* lengths) {
+  if (column.dtype() != tensorflow::DT_INT64) return false;
+  lengths->resize(column.count());
+  return CopyValues(column.column(), column.count(), lengths->data()).ok();
+}
+
+bool HaveOneLength(const WireColumn* column) {
+  if (column == nullptr) return true;
+  std::vector<int64_t> lengths;
+  if (!ReadLengths(*column, &lengths)) return false;
+  return std::adjacent_find(lengths.begin(), lengths.end(), std::not_equal_to<>()) == lengths.end();
+}
+
+}  // namespace colcast::engine

@@ -1,0 +1,121 @@
+// What of a loaded model's requests may run together, and by slices.
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/hash/hash.h"
+#include "server/engine/batch/batch.h"
+#include "server/engine/batch/sliced_request.h"
+#include "server/engine/model.h"
+#include "server/engine/row_index.h"
+
+namespace colcast::engine {
+namespace {
+
+int64_t BytesOfStrings(const ColumnValues& values) {
+  int64_t bytes = 0;
+  for (const std::vector<Bytes>* const parts : {&values.messages, &values.strings}) {
+    for (const Bytes& part : *parts) bytes += static_cast<int64_t>(part.size());
+  }
+  return bytes;
+}
+
+// What reading the texts of a request is in proportion to. A text that is sent once, such as a
+// query, is read with every row; each text has a beginning and an end besides its own tokens.
+int64_t SizeOfTexts(const DecodedRequest& request, int64_t rows) {
+  constexpr double kMarks = 8;
+  constexpr double kMost = 1e15;
+  double size = 0;
+  for (const Column& column : request) {
+    if (column.dtype != DT_STRING || column.dims.empty()) continue;
+    const double times = column.dims[0] == 1 ? static_cast<double>(rows) : 1;
+    size += times * static_cast<double>(BytesOfStrings(column.values));
+  }
+  return size == 0 ? 0 : static_cast<int64_t>(std::min(size + kMarks * rows, kMost));
+}
+
+}  // namespace
+
+RequestProfile TensorFlowModel::Profile(const DecodedRequest& request,
+                                        const BatchRules& rules) const {
+  RequestProfile profile;
+  for (const Column& column : request) {
+    if (!column.dims.empty()) profile.rows = std::max(profile.rows, column.dims[0]);
+  }
+  const std::string_view name = request.model_spec().signature_name;
+  const absl::StatusOr<const Programs*> programs = Find(name);
+  thread_local std::vector<int> outputs;
+  // Requests with an index have one of their own.
+  if (!programs.ok() ||
+      !(*programs)->signature().SelectOutputs(request.output_filter(), &outputs).ok() ||
+      HasRowIndex(request)) {
+    return profile;
+  }
+  if ((*programs)->has_row_cache()) profile.size = SizeOfTexts(request, profile.rows);
+  profile.can_be_split = profile.rows > 1 && (*programs)->CanBeSplit(rules, outputs);
+  // What is said for all rows of a request need not hold for another's.
+  const bool has_setting = std::any_of(request.begin(), request.end(),
+                                       [](const Column& column) { return column.dims.empty(); });
+  if ((*programs)->CanBeJoined(rules, outputs) && !has_setting) {
+    profile.group = absl::HashOf(*programs, outputs) | 1;
+  }
+  return profile;
+}
+
+void TensorFlowModel::PredictBatch(const BatchRules& rules,
+                                   std::vector<BatchMember>* members) const {
+  const auto alone = [this](BatchMember* member) {
+    member->status = Predict(*member->request, &member->outputs);
+  };
+  const auto joined = [this](const DecodedRequest& request, RunResult* result) {
+    return RunAny(request, result);
+  };
+  std::map<uint64_t, std::vector<BatchMember*>> groups;
+  for (BatchMember& member : *members) {
+    groups[Profile(*member.request, rules).group].push_back(&member);
+  }
+  for (const auto& [number, group] : groups) {
+    // One alone may have to be filled up to an allowed size.
+    if (number == 0 || (group.size() == 1 && rules.allowed_batch_sizes.empty())) {
+      for (BatchMember* const member : group) alone(member);
+      continue;
+    }
+    const Programs& programs = **Find(group[0]->request->model_spec().signature_name);
+    std::vector<BatchMember*> left = group;
+    const Programs* const together = programs.joined();
+    if (together != nullptr && together->CanBeJoined(rules, together->signature().all_outputs())) {
+      RunTogetherAs(*together, rules, &left);
+    }
+    RunBatch(programs, rules, {alone, joined}, left);
+  }
+}
+
+// Leaves the members that `programs` does not take, or that would not run together there.
+void TensorFlowModel::RunTogetherAs(const Programs& programs, const BatchRules& rules,
+                                    std::vector<BatchMember*>* members) const {
+  std::vector<BatchMember*> left;
+  const auto leave = [&left](BatchMember* member) { left.push_back(member); };
+  const auto joined = [&programs](const DecodedRequest& request, RunResult* result) {
+    return programs.Run(request, result);
+  };
+  RunBatch(programs, rules, {leave, joined}, *members);
+  *members = std::move(left);
+}
+
+std::unique_ptr<Slices> TensorFlowModel::Split(const DecodedRequest& request,
+                                               const BatchRules& rules) const {
+  const auto programs = Find(request.model_spec().signature_name);
+  std::vector<int> outputs;
+  if (!programs.ok() ||
+      !(*programs)->signature().SelectOutputs(request.output_filter(), &outputs).ok() ||
+      !(*programs)->CanBeSplit(rules, outputs)) {
+    return nullptr;
+  }
+  return SlicedRequest::Create(
+      **programs, request, rules,
+      [this](const DecodedRequest& slice, RunResult* result) { return RunAny(slice, result); });
+}
+
+}  // namespace colcast::engine

@@ -1,0 +1,126 @@
+#include "server/engine/program/last_stage.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/engine/program/by_user.h"
+#include "server/engine/row_index.h"
+#include "server/engine/rows.h"
+
+namespace colcast::engine {
+namespace {
+
+using tensorflow::Tensor;
+
+int PositionOf(const std::vector<std::string>& aliases, const std::string& alias) {
+  const auto found = std::lower_bound(aliases.begin(), aliases.end(), alias);
+  const bool is_there = found != aliases.end() && *found == alias;
+  return is_there ? static_cast<int>(found - aliases.begin()) : -1;
+}
+
+}  // namespace
+
+bool LastStage::Connect(absl::Span<const Domain> domains, const SignatureInputs& late,
+                        std::vector<int>* context) {
+  has_index_.assign(domains.size(), false);
+  size_t num_states = 0;
+  for (const DeclaredInput& declared : signature_->inputs().inputs()) {
+    Input input;
+    const int column = late.Find(declared.alias);
+    if (column >= 0) {
+      input = {Source::kContext, 0, static_cast<int>(context->size())};
+      context->push_back(column);
+    } else if (!FindSource(declared.alias, domains, &input)) {
+      return false;
+    }
+    num_states += input.source == Source::kState;
+    if (input.source == Source::kIndex) has_index_[input.domain] = true;
+    inputs_.push_back(input);
+  }
+  size_t made = 0;
+  for (const Domain& domain : domains) made += domain.states.size();
+  return num_states == made;
+}
+
+bool LastStage::FindSource(const std::string& alias, absl::Span<const Domain> domains,
+                           Input* input) {
+  for (size_t i = 0; i < domains.size(); ++i) {
+    const int state = PositionOf(domains[i].states, alias);
+    if (state >= 0) {
+      *input = {Source::kState, i, state};
+    } else if (alias == RowTo(domains[i].name)) {
+      *input = {Source::kIndex, i, 0};
+    } else if (alias == absl::StrCat(domains[i].name, "_state/row")) {
+      *input = {Source::kStateRow, i, 0};
+    } else {
+      continue;
+    }
+    return true;
+  }
+  return false;
+}
+
+Tensor LastStage::FirstRow(int64_t rows) {
+  Tensor zeros(tensorflow::DT_INT64, tensorflow::TensorShape({rows}));
+  if (rows > 0) std::memset(zeros.data(), 0, rows * sizeof(int64_t));
+  return zeros;
+}
+
+absl::Status LastStage::Run(const Feeds& feeds, const std::vector<int>& outputs,
+                            RunResult* result) const {
+  std::vector<Tensor> tensors;
+  tensors.reserve(inputs_.size());
+  for (const Input& input : inputs_) {
+    switch (input.source) {
+      case Source::kState:
+        tensors.push_back(feeds.states[input.domain][input.index]);
+        break;
+      case Source::kStateRow:
+        tensors.push_back(EachRow(feeds.states[input.domain][0].dim_size(0)));
+        break;
+      case Source::kIndex:
+        tensors.push_back(feeds.indices[input.domain]);
+        break;
+      case Source::kContext:
+        tensors.push_back(feeds.context[input.index]);
+    }
+  }
+  return signature_->RunRows(tensors, outputs, feeds.candidates, result);
+}
+
+absl::Status LastStage::RunByUser(const Feeds& feeds, const std::vector<int>& outputs,
+                                  RunResult* result) const {
+  const int64_t users = feeds.states[0][0].dim_size(0);
+  const auto run = [&](int64_t user, absl::Span<const int64_t> rows, RunResult* of_user) {
+    Feeds one = feeds;
+    absl::Status status = Pick(rows, &one);
+    for (Tensor& state : one.states[0]) status.Update(GatherRows(state, {user}, &state));
+    one.indices[0] = FirstRow(one.candidates);
+    return status.ok() ? Run(one, outputs, of_user) : status;
+  };
+  return colcast::engine::RunByUser(RowsIn(feeds.indices[0]), users, run, result);
+}
+
+// Leaves some of the candidates.
+absl::Status LastStage::Pick(absl::Span<const int64_t> rows, Feeds* feeds) const {
+  absl::Status status = absl::OkStatus();
+  feeds->candidates = static_cast<int64_t>(rows.size());
+  for (size_t domain = 0; domain < feeds->states.size(); ++domain) {
+    if (has_index_[domain]) {
+      Tensor& index = feeds->indices[domain];
+      status.Update(GatherRows(index, rows, &index));
+      continue;
+    }
+    for (Tensor& state : feeds->states[domain]) status.Update(GatherRows(state, rows, &state));
+  }
+  for (size_t place = 0; place < inputs_.size(); ++place) {
+    if (inputs_[place].source != Source::kContext) continue;
+    Tensor& column = feeds->context[inputs_[place].index];
+    status.Update(PickRows(signature_->inputs().inputs()[place], column, rows, &column));
+  }
+  return status;
+}
+
+}  // namespace colcast::engine

@@ -1,0 +1,99 @@
+#include "server/engine/program/last_stage.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tensorflow/cc/framework/scope.h"
+#include "tensorflow/cc/ops/array_ops.h"
+
+namespace colcast::engine {
+namespace {
+
+using tensorflow::Tensor;
+using ::testing::ElementsAre;
+
+Tensor Numbers(const std::vector<int64_t>& values) {
+  Tensor tensor(tensorflow::DT_INT64,
+                tensorflow::TensorShape({static_cast<int64_t>(values.size())}));
+  std::copy(values.begin(), values.end(), tensor.flat<int64_t>().data());
+  return tensor;
+}
+
+std::vector<int64_t> Values(const RunResult& result) {
+  const auto values = result.tensors[0].flat<int64_t>();
+  return {values.data(), values.data() + values.size()};
+}
+
+// A part whose output is a column of the candidate's user: that called `output`.
+class LastStageTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    namespace ops = tensorflow::ops;
+    const tensorflow::Scope scope = tensorflow::Scope::NewRootScope();
+    const auto number = [&](const std::string& name) {
+      return ops::Placeholder(scope.WithOpName(name), tensorflow::DT_INT64);
+    };
+    const auto state = number("state");
+    const auto row = number("row");
+    number("item");
+    const auto row_to_user = number("row_to_user");
+    ops::GatherV2(scope.WithOpName("state_of_user"), state, row_to_user, 0);
+    ops::GatherV2(scope.WithOpName("row_of_user"), row, row_to_user, 0);
+    tensorflow::GraphDef graph;
+    TF_CHECK_OK(scope.ToGraphDef(&graph));
+    session_.reset(tensorflow::NewSession(tensorflow::SessionOptions()));
+    TF_CHECK_OK(session_->Create(graph));
+  }
+
+  LastStage Stage(bool numbered) {
+    tensorflow::SignatureDef signature;
+    const auto declare = [](const std::string& name, tensorflow::TensorInfo* info) {
+      info->set_name(name + ":0");
+      info->set_dtype(tensorflow::DT_INT64);
+      info->mutable_tensor_shape()->add_dim()->set_size(-1);
+    };
+    auto& inputs = *signature.mutable_inputs();
+    declare("item", &inputs["item_state/0"]);
+    declare("row_to_user", &inputs["row_to_user"]);
+    declare("state", &inputs["user_state/0"]);
+    if (numbered) declare("row", &inputs["user_state/row"]);
+    declare(numbered ? "row_of_user" : "state_of_user", &(*signature.mutable_outputs())["out"]);
+    runner_ = *Signature::Create(signature, session_.get(), {});
+    LastStage part(runner_.get());
+    const SignatureInputs late = *SignatureInputs::Create(tensorflow::SignatureDef());
+    std::vector<int> context;
+    EXPECT_TRUE(
+        part.Connect({{"user", {"user_state/0"}}, {"item", {"item_state/0"}}}, late, &context));
+    return part;
+  }
+
+  const LastStage::Feeds feeds_{
+      {{Numbers({70, 80, 90})}, {Numbers({1, 2, 3, 4})}}, {Numbers({2, 0, 2, 1}), Tensor()}, {}, 4};
+  RunResult result_;
+
+ private:
+  std::unique_ptr<tensorflow::Session> session_;
+  std::unique_ptr<Signature> runner_;
+};
+
+TEST_F(LastStageTest, UsersAreNumbered) {
+  ASSERT_TRUE(Stage(true).Run(feeds_, {0}, &result_).ok());
+  EXPECT_THAT(Values(result_), ElementsAre(2, 0, 2, 1));
+}
+
+TEST_F(LastStageTest, AUserAloneHasNumber0) {
+  ASSERT_TRUE(Stage(true).RunByUser(feeds_, {0}, &result_).ok());
+  EXPECT_THAT(Values(result_), ElementsAre(0, 0, 0, 0));
+}
+
+TEST_F(LastStageTest, APartWithoutNumbersDoesWithout) {
+  ASSERT_TRUE(Stage(false).Run(feeds_, {0}, &result_).ok());
+  EXPECT_THAT(Values(result_), ElementsAre(90, 70, 90, 80));
+}
+
+}  // namespace
+}  // namespace colcast::engine

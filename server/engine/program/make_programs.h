@@ -1,0 +1,30 @@
+// The programs of every signature that a loaded model has, from what its export recorded.
+#ifndef COLCAST_SERVER_ENGINE_PROGRAM_MAKE_PROGRAMS_H_
+#define COLCAST_SERVER_ENGINE_PROGRAM_MAKE_PROGRAMS_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/engine/engine.h"
+#include "server/engine/program/programs.h"
+#include "server/engine/program/staged_program.h"
+#include "server/engine/record/records_by_name.h"
+#include "server/engine/record/row_record.h"
+#include "server/engine/signature.h"
+
+namespace colcast::engine {
+
+using SignaturesByName = std::map<std::string, std::unique_ptr<Signature>, std::less<>>;
+using ProgramsByName = std::map<std::string, std::unique_ptr<Programs>, std::less<>>;
+
+// `signatures` are those of `declared` that can be run. All arguments but the records must outlive
+// the programs.
+ProgramsByName MakePrograms(const SignaturesByName& signatures, const SignatureMap& declared,
+                            const std::vector<RecordedSignatures>& records,
+                            const StateMemories& memories, const Options& options);
+
+}  // namespace colcast::engine
+
+#endif  // COLCAST_SERVER_ENGINE_PROGRAM_MAKE_PROGRAMS_H_

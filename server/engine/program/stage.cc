@@ -1,0 +1,232 @@
+#include "server/engine/program/stage.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "server/engine/picked_column.h"
+#include "server/states/distinct_rows.h"
+
+namespace colcast::engine {
+namespace {
+
+using states::StateRef;
+using states::Store;
+using tensorflow::Tensor;
+
+// One of so many rows at least is to repeat another, or too little is saved.
+constexpr int64_t kFewestRepeated = 4;
+
+// Beyond it a thread keeps no tensors from one request to the next.
+constexpr int64_t kMostKeptRows = 1;
+
+}  // namespace
+
+Stage::Stage(const Signature* signature, std::string name, states::Memory* memory, int64_t stretch)
+    : signature_(signature),
+      name_(std::move(name)),
+      store_(name_, memory, stretch),
+      rows_have_one_shape_(signature->RowsHaveOneShape(signature->all_outputs())) {}
+
+void Stage::Begin(int64_t count, Rows* rows) const {
+  rows->count = count;
+  rows->columns.assign(signature_->inputs().inputs().size(), nullptr);
+  rows->wanted.clear();
+  rows->outputs = nullptr;
+  rows->keys.clear();
+  rows->found.clear();
+}
+
+bool Stage::MakeKeys(Rows* rows) const {
+  const std::vector<int>& own = signature_->lists().own_lengths();
+  if (!std::all_of(own.begin(), own.end(),
+                   [rows](int input) { return HaveOneLength(rows->columns[input]); })) {
+    return false;
+  }
+  rows->row_keys.Begin(rows->count, store_.hash());
+  rows->row_columns.assign(rows->columns.size(), -1);
+  int next = 0;
+  for (size_t i = 0; i < rows->columns.size(); ++i) {
+    const WireColumn* const column = rows->columns[i];
+    if (column == nullptr) {
+      rows->row_keys.AddAbsent();
+    } else if (signature_->inputs().inputs()[i].batched() && !column->dims().empty() &&
+               column->dims()[0] == rows->count) {
+      rows->row_columns[i] = next++;
+      const int64_t* const lengths = LengthsOf(i, rows);
+      if (!rows->row_keys.AddRows(column->column(), column->count(), lengths).ok()) return false;
+    } else {
+      rows->row_keys.AddShared(column->column());
+    }
+  }
+  rows->row_keys.Finish(&rows->keys);
+  if (rows->outputs != nullptr && *rows->outputs != signature_->all_outputs()) AddOutputs(rows);
+  return true;
+}
+
+// Makes the keys those of the states of these outputs.
+void Stage::AddOutputs(Rows* rows) const {
+  const std::vector<int>& outputs = *rows->outputs;
+  std::vector<uint8_t> bytes(sizeof(states::Key));
+  const auto* const numbers = reinterpret_cast<const uint8_t*>(outputs.data());
+  bytes.insert(bytes.end(), numbers, numbers + outputs.size() * sizeof(int));
+  for (states::Key& key : rows->keys) {
+    std::memcpy(bytes.data(), &key, sizeof(key));
+    key = store_.hash()(bytes.data(), bytes.size());
+  }
+}
+
+// Null where the column has none, or none that fit it, so that every value counts. So it does where
+// a state has the padding's shape: rows that are padded differently cannot be laid out together.
+const int64_t* Stage::LengthsOf(size_t input, Rows* rows) const {
+  const int place = rows_have_one_shape_ ? signature_->lists().LengthsOf(input) : -1;
+  const WireColumn* const lengths = place < 0 ? nullptr : rows->columns[place];
+  const absl::Span<const int64_t> dims = rows->columns[input]->dims();
+  if (lengths == nullptr || lengths->dims() != dims.first(1) || dims.size() < 2) return nullptr;
+  if (!ReadLengths(*lengths, &rows->lengths)) return nullptr;
+  for (const int64_t length : rows->lengths) {
+    if (length < 0 || length > dims[1]) return nullptr;
+  }
+  return rows->lengths.data();
+}
+
+bool Stage::Find(Rows* rows, size_t* num_found) {
+  *num_found = 0;
+  if (rows->keys.empty() && !MakeKeys(rows)) return false;
+  rows->num_ended = store_.num_ended();
+  *num_found = store_.FindAll(rows->keys, &rows->found);
+  return true;
+}
+
+bool Stage::LookFor(Rows* rows, bool* gain) {
+  if (!store_.on() || !store_.prospects().Look()) {
+    rows->keys.clear();
+    store_.counters().Add(&states::Counters::not_looked, rows->count);
+    return true;
+  }
+  size_t num_found = 0;
+  if (!Find(rows, &num_found)) return false;
+  const bool good = store_.prospects().good();
+  *gain |= num_found > 0 || good;
+  if (!good) rows->keys.clear();  // without a key nothing is kept
+  return true;
+}
+
+bool Stage::MergeRepeated(Rows* rows, std::vector<int64_t>* index) {
+  std::vector<int64_t> first;
+  const int64_t most = rows->count - rows->count / kFewestRepeated;
+  if (!states::FindDistinctRows(rows->keys, most, &first, index)) return false;
+  rows->wanted = std::move(first);
+  return true;
+}
+
+bool Stage::FindOne(Rows* rows, Store::Claim* claim) {
+  if (rows->keys.empty() && !MakeKeys(rows)) return false;
+  rows->num_ended = store_.num_ended();
+  rows->found.resize(1);
+  rows->found[0] =
+      claim == nullptr ? store_.Find(rows->keys[0]) : store_.FindOrClaim(rows->keys[0], claim);
+  return true;
+}
+
+absl::Status Stage::Complete(Rows* rows, Store::Claim* claim, std::vector<Tensor>* states) {
+  rows->found.resize(rows->count);
+  CollectMissing(rows);
+  rows->awaited.clear();
+  std::vector<Tensor> made;
+  Store::Work work;
+  const bool claimed = claim != nullptr && claim->held();
+  if (!rows->missing.empty() && !rows->keys.empty() && !claimed) {
+    store_.Begin(rows->keys, rows->num_ended, &rows->missing, &rows->awaited, &rows->found, &work);
+  }
+  absl::Status status = ComputeAndKeep(rows, claim, &made);
+  work.End();
+  if (status.ok() && !rows->awaited.empty()) {
+    store_.Await(rows->keys, rows->awaited, &rows->found, work);
+    rows->awaited.clear();
+    CollectMissing(rows);  // where nobody could keep them
+    status = ComputeAndKeep(rows, claim, &made);
+  }
+  if (!status.ok()) return status;
+  const size_t wanted = rows->wanted.empty() ? rows->count : rows->wanted.size();
+  if (rows->missing.size() == wanted) {
+    *states = std::move(made);
+    return absl::OkStatus();
+  }
+  return LayOutStates(layouts_, rows->found, rows->wanted, made, states);
+}
+
+void Stage::CollectMissing(Rows* rows) const {
+  rows->missing.clear();
+  const auto collect = [rows](int64_t row) {
+    if (!rows->found[row]) rows->missing.push_back(row);
+  };
+  if (rows->wanted.empty()) {
+    for (int64_t row = 0; row < rows->count; ++row) collect(row);
+  } else {
+    for (const int64_t row : rows->wanted) collect(row);
+  }
+}
+
+absl::Status Stage::ComputeAndKeep(Rows* rows, Store::Claim* claim, std::vector<Tensor>* made) {
+  made->clear();
+  if (rows->missing.empty()) return absl::OkStatus();
+  absl::Status status = Compute(rows, made);
+  if (status.ok()) Keep(*made, claim, rows);
+  return status;
+}
+
+absl::Status Stage::Compute(Rows* rows, std::vector<Tensor>* made) {
+  const auto num_missing = static_cast<int64_t>(rows->missing.size());
+  const bool all = num_missing == rows->count;
+  rows->places.assign(all ? 0 : rows->count, -1);
+  if (!all) {
+    for (int64_t i = 0; i < num_missing; ++i) rows->places[rows->missing[i]] = i;
+  }
+  std::vector<PickedColumn> picked;
+  picked.reserve(rows->columns.size());
+  std::vector<ReceivedInput> received;
+  std::vector<int> positions;
+  for (size_t i = 0; i < rows->columns.size(); ++i) {
+    const WireColumn* const column = rows->columns[i];
+    if (column == nullptr) continue;
+    const ColumnSource* source = column;
+    if (!all && rows->row_columns[i] >= 0) {
+      source = &picked.emplace_back(*column, rows->row_keys, rows->row_columns[i], rows->missing,
+                                    rows->places);
+    }
+    received.push_back({signature_->inputs().inputs()[i].alias, source});
+    positions.push_back(static_cast<int>(i));
+  }
+  absl::Status status =
+      signature_->inputs().Build(received, positions, &rows->inputs, &rows->feeds);
+  RunResult result;
+  const std::vector<int>& outputs =
+      rows->outputs == nullptr ? signature_->all_outputs() : *rows->outputs;
+  if (status.ok()) status = signature_->RunRows(rows->feeds, outputs, num_missing, &result);
+  if (num_missing > kMostKeptRows) rows->feeds.clear();
+  if (status.ok()) *made = std::move(result.tensors);
+  return status;
+}
+
+void Stage::Keep(const std::vector<Tensor>& made, Store::Claim* claim, Rows* rows) {
+  const std::optional<uint32_t> layout =
+      rows->keys.empty() ? std::nullopt : layouts_.NumberOf(made);
+  if (!layout) {
+    store_.counters().Add(&states::Counters::computed, static_cast<int64_t>(rows->missing.size()));
+    return;
+  }
+  for (size_t i = 0; i < rows->missing.size(); ++i) {
+    const int64_t row = rows->missing[i];
+    StateRef state = MakeState(layouts_.at(*layout), *layout, made, static_cast<int64_t>(i));
+    // `made` is of these rows only: with those awaited all are laid out from what was kept.
+    if (!rows->awaited.empty()) rows->found[row] = state;
+    if (claim != nullptr && claim->held()) {
+      claim->Fulfil(std::move(state));
+    } else {
+      store_.Insert(rows->keys[row], std::move(state));
+    }
+  }
+}
+
+}  // namespace colcast::engine

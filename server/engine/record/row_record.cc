@@ -1,0 +1,121 @@
+#include "server/engine/record/row_record.h"
+
+#include <set>
+#include <utility>
+
+#include "server/engine/record/recorded_json.h"
+
+namespace colcast::engine {
+namespace {
+
+using rapidjson::Value;
+
+bool IsTrue(const Value* value) { return value != nullptr && value->IsTrue(); }
+
+// Calls visit(name, feature) for each feature of a signature.
+template <typename Visit>
+void ForEachFeature(const Value& signature, Visit&& visit) {
+  const Value* const features = Member(signature, "features");
+  if (features == nullptr || !features->IsObject()) return;
+  for (const auto& member : features->GetObject()) {
+    visit(std::string(Text(member.name)), member.value);
+  }
+}
+
+std::vector<std::string> ReadLists(const Value& signature) {
+  std::vector<std::string> lists;
+  ForEachFeature(signature, [&](const std::string& name, const Value& feature) {
+    FeatureKind kind;
+    if (!ReadKind(feature, &kind)) return;
+    if (kind == FeatureKind::kVarLen || kind == FeatureKind::kRagged) lists.push_back(name);
+  });
+  return lists;
+}
+
+std::vector<std::string> ReadStrings(const Value& object, const char* name) {
+  std::vector<std::string> read;
+  const Value* const list = Member(object, name);
+  if (list == nullptr || !list->IsArray()) return read;
+  for (const Value& value : list->GetArray()) {
+    if (value.IsString()) read.emplace_back(Text(value));
+  }
+  return read;
+}
+
+void ReadStages(const Value& recorded, RecordedSignatures* read) {
+  ForEachFeature(recorded, [&](const std::string& name, const Value& feature) {
+    std::string domain;
+    if (!ReadText(feature, "side", &domain)) return;
+    std::set<std::string>& columns = read->columns[domain];
+    columns.insert(name);
+    columns.insert(name + "/length");
+  });
+  read->columns.erase("candidate");
+  const Value* const parts = Member(recorded, "parts");
+  if (parts == nullptr) return;
+  std::string users;
+  read->many_users_per_run = ReadText(*parts, "users_per_run", &users) && users == "many";
+  const std::vector<std::string> domains = ReadStrings(*parts, "domains");
+  if (!domains.empty()) read->stages = domains;
+  for (const std::string& column : ReadStrings(*parts, "context_features")) {
+    for (auto& [domain, columns] : read->columns) columns.erase(column);
+  }
+}
+
+RowRecord ReadRows(const Value& entry, std::set<std::string>* own_length) {
+  RowRecord rows;
+  rows.recorded = true;
+  rows.independent = IsTrue(Member(entry, "rows"));
+  ReadText(entry, "why_not", &rows.why_not);
+  for (std::string& feature : ReadStrings(entry, "own_length")) {
+    own_length->insert(std::move(feature));
+  }
+  return rows;
+}
+
+RecordedSignatures ReadSignatures(std::string_view name, const Value& recorded) {
+  RecordedSignatures read;
+  read.columnar = std::string(name);
+  ReadText(recorded, "source", &read.source);
+  ReadStages(recorded, &read);
+  const Value* const independence = Member(recorded, "independence");
+  if (independence == nullptr || !independence->IsObject()) return read;
+  // What one stage needs, all that run together need.
+  std::set<std::string> own_length;
+  for (const auto& entry : independence->GetObject()) {
+    read.rows[std::string(Text(entry.name))] = ReadRows(entry.value, &own_length);
+  }
+  std::string late;
+  if (const Value* const member = Member(recorded, "late"); member != nullptr) {
+    ReadText(*member, "signature", &late);
+  }
+  for (auto& [signature, rows] : read.rows) {
+    rows.late = signature == late;
+    rows.any_rounding = rows.late || IsTrue(Member(recorded, "any_rounding"));
+    rows.lists = ReadLists(recorded);
+    rows.own_length.assign(own_length.begin(), own_length.end());
+  }
+  return read;
+}
+
+}  // namespace
+
+std::vector<RecordedSignatures> ReadRowRecords(std::string_view json) {
+  rapidjson::Document document;
+  if (!ParseRecord(json, &document)) return {};
+  const Value* const signatures = Member(document, "signatures");
+  if (signatures == nullptr || !signatures->IsObject()) return {};
+  std::vector<RecordedSignatures> read;
+  for (const auto& member : signatures->GetObject()) {
+    read.push_back(ReadSignatures(Text(member.name), member.value));
+  }
+  return read;
+}
+
+std::vector<RecordedSignatures> ReadRowRecordsOf(const std::string& directory) {
+  std::string text;
+  return ReadRecordFile(directory, &text) ? ReadRowRecords(text)
+                                          : std::vector<RecordedSignatures>();
+}
+
+}  // namespace colcast::engine

@@ -1,0 +1,48 @@
+// How a request says which row of a domain each candidate reads: its input row_to_<domain>.
+#ifndef COLCAST_SERVER_ENGINE_ROW_INDEX_H_
+#define COLCAST_SERVER_ENGINE_ROW_INDEX_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "server/wire/predict_request.h"
+#include "tensorflow/core/framework/tensor.h"
+
+namespace colcast::engine {
+
+// int64 [N], each in [0, rows of the domain).
+constexpr std::string_view kRowTo = "row_to_";
+constexpr std::string_view kRowToUser = "row_to_user";
+
+inline std::string RowTo(std::string_view domain) { return absl::StrCat(kRowTo, domain); }
+
+// Whether an input is one by its name.
+inline bool IsRowIndex(std::string_view input) { return input.substr(0, kRowTo.size()) == kRowTo; }
+
+// Whether a request has such an input of any domain.
+inline bool HasRowIndex(const DecodedRequest& request) {
+  return std::any_of(request.begin(), request.end(),
+                     [](const Column& column) { return IsRowIndex(column.name); });
+}
+
+// The index of candidates that read row 0, 1, 2 and so on.
+inline tensorflow::Tensor EachRow(int64_t rows) {
+  tensorflow::Tensor index(tensorflow::DT_INT64, tensorflow::TensorShape({rows}));
+  auto* const begin = static_cast<int64_t*>(index.data());
+  std::iota(begin, begin + rows, 0);
+  return index;
+}
+
+// The values of an index.
+inline absl::Span<const int64_t> RowsIn(const tensorflow::Tensor& index) {
+  return {static_cast<const int64_t*>(index.data()), static_cast<size_t>(index.NumElements())};
+}
+
+}  // namespace colcast::engine
+
+#endif  // COLCAST_SERVER_ENGINE_ROW_INDEX_H_

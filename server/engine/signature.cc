@@ -1,0 +1,166 @@
+#include "server/engine/signature.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/engine/row_index.h"
+#include "server/engine/rows.h"
+
+namespace colcast::engine {
+namespace {
+
+using tensorflow::Tensor;
+
+// What an output is without candidates: its declared shape with every unknown dimension 0.
+Tensor WithoutRows(const tensorflow::TensorInfo& info) {
+  tensorflow::TensorShape shape;
+  for (const auto& dim : info.tensor_shape().dim()) shape.AddDim(std::max<int64_t>(0, dim.size()));
+  if (shape.dims() == 0) shape.AddDim(0);
+  shape.set_dim(0, 0);
+  return Tensor(info.dtype(), shape);
+}
+
+bool HasRowsOfOneShape(const tensorflow::TensorInfo& info) {
+  const auto& dims = info.tensor_shape().dim();
+  return !info.tensor_shape().unknown_rank() && !dims.empty() &&
+         std::all_of(dims.begin() + 1, dims.end(), [](const auto& dim) { return dim.size() >= 0; });
+}
+
+Signature::Takes TakesOf(absl::Span<const DeclaredInput> inputs) {
+  const auto all = [inputs](auto&& is) { return std::all_of(inputs.begin(), inputs.end(), is); };
+  Signature::Takes takes;
+  takes.rows = all([](const DeclaredInput& input) { return input.batched(); });
+  takes.rows_or_settings =
+      all([](const DeclaredInput& input) { return input.batched() || input.dims.empty(); });
+  takes.rows_or_one_row = all([](const DeclaredInput& input) {
+    return input.batched() || (!input.dims.empty() && input.dims[0] == 1);
+  });
+  takes.row_index = !all([](const DeclaredInput& input) { return !IsRowIndex(input.alias); });
+  return takes;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Signature>> Signature::Create(
+    const tensorflow::SignatureDef& declared, tensorflow::Session* session, const Options& options,
+    const RowRecord& record) {
+  absl::StatusOr<SignatureInputs> inputs =
+      SignatureInputs::Create(declared, {options.max_request_rows, options.max_expanded_bytes});
+  if (!inputs.ok()) return inputs.status();
+  std::unique_ptr<Signature> made(new Signature(*std::move(inputs), options, record));
+  made->takes_ = TakesOf(made->inputs_.inputs());
+  const std::map<std::string, tensorflow::TensorInfo> sorted(declared.outputs().begin(),
+                                                             declared.outputs().end());
+  std::vector<std::string> output_tensors;
+  for (const auto& [alias, info] : sorted) {
+    made->AddOutput(alias, info);
+    output_tensors.push_back(info.name());
+  }
+  made->callables_ =
+      std::make_unique<Callables>(made->inputs_.feed_names(), std::move(output_tensors), session,
+                                  /*on_callers_thread=*/options.inter_op_parallelism == 0);
+  return made;
+}
+
+void Signature::AddOutput(const std::string& alias, const tensorflow::TensorInfo& info) {
+  if (info.encoding_case() != tensorflow::TensorInfo::kName) {
+    unfetchable_ = absl::InvalidArgumentError(absl::StrCat(
+        "output \"", alias, "\" of the signature is no dense tensor and cannot be returned"));
+  }
+  all_outputs_.push_back(static_cast<int>(output_aliases_.size()));
+  output_aliases_.push_back(alias);
+  no_rows_.push_back(WithoutRows(info));
+  rows_have_one_shape_.push_back(HasRowsOfOneShape(info));
+}
+
+bool Signature::RowsHaveOneShape(const std::vector<int>& outputs) const {
+  return std::all_of(outputs.begin(), outputs.end(),
+                     [this](int output) { return rows_have_one_shape_[output]; });
+}
+
+absl::Status Signature::Receive(const DecodedRequest& request, PlannedRequest* planned) const {
+  planned->request = &request;
+  if (absl::Status status = SelectOutputs(request.output_filter(), &planned->outputs);
+      !status.ok()) {
+    return status;
+  }
+  const auto columns = static_cast<int64_t>(request.column_count());
+  if (columns > options_.max_request_columns) {
+    return absl::ResourceExhaustedError(absl::StrCat("the request has ", columns,
+                                                     " inputs; max_request_columns is ",
+                                                     options_.max_request_columns));
+  }
+  planned->columns.clear();
+  planned->inputs.clear();
+  for (const Column& column : request) {
+    planned->columns.emplace_back(column);
+    if (absl::Status status = planned->columns.back().Check(); !status.ok()) return status;
+  }
+  for (const WireColumn& column : planned->columns) {
+    planned->inputs.push_back({column.column().name, &column});
+  }
+  inputs_.FindAll(planned->inputs, &planned->plan.positions);
+  return absl::OkStatus();
+}
+
+absl::Status Signature::Run(const DecodedRequest& request, RunResult* result) const {
+  PlannedRequest planned;
+  std::vector<Tensor> feeds;
+  absl::Status status = Receive(request, &planned);
+  if (status.ok()) status = Plan(&planned);
+  if (status.ok()) status = BuildFeeds(planned, &feeds);
+  if (status.ok()) status = RunFeeds(feeds, planned.outputs, result);
+  if (status.ok()) result->expansion = planned.Expansion();
+  return status;
+}
+
+absl::Status Signature::RunFeeds(const std::vector<Tensor>& feeds, const std::vector<int>& outputs,
+                                 RunResult* result) const {
+  absl::Status status = callables_->Run(feeds, outputs, &result->tensors);
+  if (!status.ok()) return status;
+  for (const int output : outputs) result->aliases.push_back(output_aliases_[output]);
+  return absl::OkStatus();
+}
+
+absl::Status Signature::RunRows(const std::vector<Tensor>& feeds, const std::vector<int>& outputs,
+                                int64_t rows, RunResult* result) const {
+  absl::Status status = RunFeeds(feeds, outputs, result);
+  return status.ok() ? CheckRows(result->aliases, result->tensors, rows) : status;
+}
+
+void Signature::NoRows(const std::vector<int>& outputs, RunResult* result) const {
+  for (const int output : outputs) {
+    result->aliases.push_back(output_aliases_[output]);
+    result->tensors.push_back(no_rows_[output]);
+  }
+}
+
+absl::Status Signature::SelectOutputs(const std::vector<std::string_view>& filter,
+                                      std::vector<int>* outputs) const {
+  if (filter.empty()) {
+    *outputs = all_outputs_;
+    return unfetchable_;
+  }
+  outputs->clear();
+  for (std::string_view alias : filter) {
+    const auto found = std::lower_bound(output_aliases_.begin(), output_aliases_.end(), alias);
+    if (found == output_aliases_.end() || *found != alias) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "output tensor alias not found in signature: ", alias,
+          "; outputs expected to be in the set {", absl::StrJoin(output_aliases_, ", "), "}"));
+    }
+    outputs->push_back(static_cast<int>(found - output_aliases_.begin()));
+  }
+  std::sort(outputs->begin(), outputs->end());
+  const auto twice = std::adjacent_find(outputs->begin(), outputs->end());
+  if (twice != outputs->end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("duplicate output tensor alias: ", output_aliases_[*twice]));
+  }
+  return unfetchable_;
+}
+
+}  // namespace colcast::engine

@@ -1,0 +1,107 @@
+// "instances" and "inputs" -> columns. For predict_json.cc only.
+#ifndef COLCAST_SERVER_HTTP_INPUTS_READER_H_
+#define COLCAST_SERVER_HTTP_INPUTS_READER_H_
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "server/http/json_column.h"
+#include "server/http/request_memory.h"
+#include "server/http/slice_buffer.h"
+#include "server/http/value_reader.h"
+#include "server/wire/predict_request.h"
+#include "tensorflow/core/protobuf/meta_graph.pb.h"
+
+namespace colcast::http {
+
+// What both have in common: the column whose value is being read.
+class InputsReader : public ValueReader {
+ public:
+  // Columns are added to `request` and lie in `contents`; both, `signature` and `memory` outlive
+  // this.
+  InputsReader(const tensorflow::SignatureDef& signature, RequestMemory* memory,
+               DecodedRequest* request, std::deque<SliceBuffer>* contents)
+      : signature_(signature), memory_(memory), request_(request), contents_(contents) {}
+
+ protected:
+  const tensorflow::SignatureDef& signature() const { return signature_; }
+  DecodedRequest* request() { return request_; }
+  JsonColumn MakeColumn(std::string_view name, const tensorflow::TensorInfo& input) const;
+  void MoveColumn(JsonColumn* column, int64_t rows, size_t index);
+
+  // The next value, which is to come at this depth, is the column's.
+  void BeginColumn(JsonColumn* column) {
+    column_ = column;
+    column->Begin();
+  }
+  // Hands it on to the column; true if the column's value has ended.
+  bool ToColumn(const JsonValue& value, size_t column_depth);
+  bool EndInColumn(size_t count, size_t column_depth);
+  Status FinishColumn() { return column_->Finish(); }
+
+  std::string InputNames() const;
+  Status UnknownInput(const std::string& where, std::string_view name) const;
+
+ private:
+  const tensorflow::SignatureDef& signature_;
+  RequestMemory* const memory_;
+  DecodedRequest* const request_;
+  std::deque<SliceBuffer>* const contents_;
+  JsonColumn* column_ = nullptr;
+};
+
+// "instances": one object per row with the same inputs in each, or values of the one input.
+class RowsReader final : public InputsReader {
+ public:
+  using InputsReader::InputsReader;
+
+  // Once all has been read without an error.
+  void FillColumns();
+
+ private:
+  struct Named {
+    JsonColumn column;
+    int64_t next_row = 0;
+  };
+
+  void OnValue(const JsonValue& value) override;
+  void OnKey(std::string_view name) override;
+  void OnEnd(size_t count) override;
+  void BeginRow(const JsonValue& row);
+  void EndRow();
+  void EndColumn();
+  size_t ColumnDepth() const { return objects_ ? 2 : 1; }
+  std::string Here() const { return "instances[" + std::to_string(rows_) + "]"; }
+  Status FindColumn(std::string_view name, size_t position, size_t* index);
+  Status AddColumn(std::string_view name, size_t* index);
+  Status CheckComplete() const;
+  std::string_view MissingInput() const;
+
+  bool objects_ = false;
+  std::deque<Named> columns_;  // in the order of the request's
+  size_t position_ = 0;        // of the next input in its row
+  int64_t rows_ = 0;           // that have ended
+};
+
+// "inputs": an object of columns, or the one input's value.
+class ColumnsReader final : public InputsReader {
+ public:
+  using InputsReader::InputsReader;
+
+ private:
+  void OnValue(const JsonValue& value) override;
+  void OnKey(std::string_view name) override;
+  void OnEnd(size_t count) override;
+  void AddColumn(std::string_view name, const tensorflow::TensorInfo& input);
+  void EndColumn();
+
+  bool object_ = false;
+  std::optional<JsonColumn> filled_;
+};
+
+}  // namespace colcast::http
+
+#endif  // COLCAST_SERVER_HTTP_INPUTS_READER_H_

@@ -1,0 +1,55 @@
+// A request's JSON, parsed as TF Serving parses it: with the same library, and with the tokens NaN,
+// Infinity and -Infinity that JSON itself does not have. Nothing is kept of it but what readers
+// keep.
+#ifndef COLCAST_SERVER_HTTP_JSON_READER_H_
+#define COLCAST_SERVER_HTTP_JSON_READER_H_
+
+#include <string>
+#include <string_view>
+
+#include "server/base/status.h"
+#include "server/http/body_text.h"
+#include "server/http/request_memory.h"
+#include "server/http/value_reader.h"
+
+namespace colcast::http {
+
+// Has `reader` read the body, without recursion. The longest string, twice that of a {"b64": ...},
+// is in memory meanwhile, and counted in `memory`, which may be null. The status is the text's own:
+// INVALID_ARGUMENT, with the byte, for what is not JSON, and what BodyText::Finish says. It comes
+// before that of `reader`, which may then have any.
+Status ReadJson(const BodyBytes& body, RequestMemory* memory, ValueReader* reader);
+
+// Reads an object, each member with the reader for its name.
+class MembersReader : public ValueReader {
+ protected:
+  // The reader of a member's value, which outlives it; null to pass over it. Members may come
+  // several times.
+  virtual ValueReader* ReaderOf(std::string_view name) = 0;
+
+ private:
+  void OnValue(const JsonValue& value) final;
+  void OnKey(std::string_view name) final;
+  void OnEnd(size_t count) final;
+
+  ValueReader* member_ = nullptr;
+};
+
+// Reads a string.
+class StringReader final : public ValueReader {
+ public:
+  // INVALID_ARGUMENT, with its name, for what is none.
+  explicit StringReader(std::string name) : name_(std::move(name)) {}
+
+  const std::string& text() const { return text_; }
+
+ private:
+  void OnValue(const JsonValue& value) override;
+
+  const std::string name_;
+  std::string text_;
+};
+
+}  // namespace colcast::http
+
+#endif  // COLCAST_SERVER_HTTP_JSON_READER_H_

@@ -1,0 +1,54 @@
+// One value of a request's JSON, as readers are handed it while the text is read.
+#ifndef COLCAST_SERVER_HTTP_JSON_VALUE_H_
+#define COLCAST_SERVER_HTTP_JSON_VALUE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace colcast::http {
+
+struct JsonValue {
+  enum class Kind : uint8_t {
+    kNull,
+    kBool,
+    kInt64,   // every whole number that fits
+    kUint64,  // the larger ones
+    kDouble,  // the others
+    kString,
+    kBase64,  // {"b64": "..."} with nothing else in it; `text` is what is encoded
+    kList,
+    kObject,
+  };
+
+  bool IsContainer() const { return kind == Kind::kList || kind == Kind::kObject; }
+  bool IsNumber() const { return kind >= Kind::kInt64 && kind <= Kind::kDouble; }
+
+  Kind kind = Kind::kNull;
+  union {
+    bool truth;
+    int64_t whole = 0;
+    uint64_t large;
+    double real;
+    size_t count;  // of a list's or an object's elements; known when it has ended
+  };
+  std::string_view text;  // of a string; gone when the reader returns
+};
+
+inline JsonValue JsonString(std::string_view text) {
+  JsonValue value;
+  value.kind = JsonValue::Kind::kString;
+  value.text = text;
+  return value;
+}
+
+// As error messages show it, never longer than a line: the string "x", a list of 3.
+std::string Describe(const JsonValue& value);
+
+// Requires kBase64. False if it is not base64; padding may be left out.
+bool DecodeBase64(const JsonValue& value, std::string* bytes);
+
+}  // namespace colcast::http
+
+#endif  // COLCAST_SERVER_HTTP_JSON_VALUE_H_

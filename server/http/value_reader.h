@@ -1,0 +1,91 @@
+// What reads a value of a request's JSON while the text is parsed, without a tree in between.
+#ifndef COLCAST_SERVER_HTTP_VALUE_READER_H_
+#define COLCAST_SERVER_HTTP_VALUE_READER_H_
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "server/base/status.h"
+#include "server/http/json_value.h"
+
+namespace colcast::http {
+
+// Is handed one value: a scalar, or the beginning of a list or object, what is in it, and its end.
+// After the first error it hears no more.
+class ValueReader {
+ public:
+  virtual ~ValueReader() = default;
+
+  void Value(const JsonValue& value) {
+    if (!failed_) OnValue(value);
+    if (value.IsContainer()) ++depth_;
+  }
+  void Key(std::string_view name) {
+    if (!failed_) OnKey(name);
+  }
+  void End(size_t count) {
+    --depth_;
+    if (depth_ == 0) count_ = count;
+    if (!failed_) return OnEnd(count);
+    if (culprit_open_ && depth_ == culprit_depth_) Complete(count);
+  }
+
+  // Whether a scalar or the end of a list or object was the value's own.
+  bool done() const { return depth_ == 0; }
+  // How many elements it has, if it is a list or an object, and has ended.
+  size_t count() const { return count_; }
+  const Status& status() const { return status_; }
+
+ protected:
+  // depth() is how many lists and objects the value is in, or the key, or that which ends was in.
+  virtual void OnValue(const JsonValue& value) = 0;
+  virtual void OnKey(std::string_view /*name*/) {}
+  virtual void OnEnd(size_t /*count*/) {}
+
+  size_t depth() const { return depth_; }
+  bool failed() const { return failed_; }
+
+  void Fail(Status status) {
+    failed_ = true;
+    status_ = std::move(status);
+  }
+
+  // From OnValue: INVALID_ARGUMENT, with the description of `culprit` between the two. How much is
+  // in a list or object is known at its end only.
+  void FailAt(std::string before, const JsonValue& culprit, std::string after) {
+    failed_ = true;
+    before_ = std::move(before);
+    after_ = std::move(after);
+    culprit_ = culprit;
+    culprit_open_ = culprit.IsContainer();
+    culprit_depth_ = depth_;
+    if (!culprit_open_) status_ = InvalidArgument(before_, Describe(culprit_), after_);
+  }
+
+ private:
+  void Complete(size_t count) {
+    culprit_open_ = false;
+    culprit_.count = count;
+    status_ = InvalidArgument(before_, Describe(culprit_), after_);
+  }
+
+  size_t depth_ = 0;
+  size_t count_ = 0;
+  bool failed_ = false;
+  Status status_;
+  std::string before_, after_;
+  JsonValue culprit_;
+  bool culprit_open_ = false;
+  size_t culprit_depth_ = 0;
+};
+
+// Any value, of which nothing is wanted.
+class IgnoringReader final : public ValueReader {
+  void OnValue(const JsonValue& /*value*/) override {}
+};
+
+}  // namespace colcast::http
+
+#endif  // COLCAST_SERVER_HTTP_VALUE_READER_H_

@@ -1,0 +1,84 @@
+#include "server/inference/input_bytes.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace colcast::inference {
+namespace {
+
+constexpr double kMost = 1e15;
+constexpr double kStringObject = 24;  // TensorFlow's, beside its bytes
+constexpr double kOfARow = 16;        // whatever its columns
+
+double BytesOfStrings(const ColumnValues& values) {
+  double bytes = static_cast<double>(values.tensor_content.size());
+  for (const std::vector<Bytes>* const parts : {&values.messages, &values.strings}) {
+    for (const Bytes& part : *parts) bytes += static_cast<double>(part.size());
+  }
+  return bytes;
+}
+
+double BytesOfElement(const Column& column) {
+  return column.dtype == DT_STRING ? kStringObject : static_cast<double>(ElementSize(column.dtype));
+}
+
+int64_t AtMost(double bytes) { return static_cast<int64_t>(std::min(bytes, kMost)); }
+
+bool IsRepeated(const Column& column) { return !column.dims.empty() && column.dims[0] == 1; }
+
+double ElementsOfRow(const Column& column) {
+  double elements = 1;
+  for (size_t i = 1; i < column.dims.size(); ++i) {
+    elements *= static_cast<double>(std::max<int64_t>(0, column.dims[i]));
+  }
+  return elements;
+}
+
+// Columns mostly come in the same order.
+const Column* FindColumn(const DecodedRequest& request, size_t place, std::string_view name) {
+  if (place < request.column_count() && request.column(place).name == name) {
+    return &request.column(place);
+  }
+  return request.Find(name);
+}
+
+// Of the column at `place` in the first of them.
+double PaddingOfColumn(const std::vector<RequestOfRows>& requests, size_t place) {
+  const Column& first = requests[0].request->column(place);
+  double longest = 0, rows = 0, elements = 0;
+  for (const RequestOfRows& one : requests) {
+    const Column* const column = FindColumn(*one.request, place, first.name);
+    if (column == nullptr || column->dims.empty()) continue;
+    const auto its_rows =
+        static_cast<double>(IsRepeated(*column) ? one.rows : std::max<int64_t>(0, column->dims[0]));
+    const double of_row = ElementsOfRow(*column);
+    longest = std::max(longest, of_row);
+    rows += its_rows;
+    elements += its_rows * of_row;
+  }
+  return (rows * longest - elements) * BytesOfElement(first);
+}
+
+}  // namespace
+
+int64_t InputBytes(const DecodedRequest& request, int64_t rows) {
+  double all = kOfARow * static_cast<double>(rows);
+  for (const Column& column : request) {
+    double bytes = ElementsOfRow(column) * BytesOfElement(column);
+    if (!column.dims.empty()) bytes *= static_cast<double>(std::max<int64_t>(0, column.dims[0]));
+    if (column.dtype == DT_STRING) bytes += BytesOfStrings(column.values);
+    all += IsRepeated(column) ? bytes * static_cast<double>(rows) : bytes;
+  }
+  return AtMost(all);
+}
+
+int64_t PaddingBytes(const std::vector<RequestOfRows>& requests) {
+  double all = 0;
+  for (size_t place = 0; place < requests[0].request->column_count(); ++place) {
+    if (requests[0].request->column(place).dims.size() < 2) continue;
+    all += PaddingOfColumn(requests, place);
+  }
+  return AtMost(all);
+}
+
+}  // namespace colcast::inference

@@ -1,0 +1,49 @@
+#include "server/inference/measured_run.h"
+
+#include <time.h>
+
+#include <chrono>
+
+#include "server/scheduling/worker_pool.h"
+
+namespace colcast::inference {
+namespace {
+
+using scheduling::Clock;
+
+// A run that holds its worker for so long counts as long: to short requests other ones are as if
+// they were soon over.
+constexpr Clock::duration kLong =
+    scheduling::RequestQueue::kLongestHandicap / scheduling::RequestQueue::kAgeing;
+
+// One of which nothing is known but that so much goes in.
+constexpr int64_t kMuchInput = 1 << 20;
+constexpr std::chrono::seconds kUnknown(6);
+
+}  // namespace
+
+Clock::duration BusyTime::Now() {
+  if (!scheduling::WorkerPool::ThisThreadGivesWay()) return Clock::now().time_since_epoch();
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+scheduling::RunNeeds NeedsOfRun(scheduling::RequestClass& of, Clock::duration cost,
+                                int64_t input_bytes) {
+  scheduling::RunNeeds needs;
+  needs.bytes = of.memory().Of(input_bytes);
+  if (cost.count() == 0 && input_bytes >= kMuchInput) cost = kUnknown;
+  if (cost >= kLong) needs.worker = cost;
+  return needs;
+}
+
+Status TooMuchMemory(int64_t rows, int64_t input_bytes, int64_t bytes, int64_t max_bytes) {
+  constexpr int64_t kMiB = 1 << 20;
+  return ResourceExhausted("the request's ", rows, " rows, ", input_bytes / kMiB,
+                           " MiB of inputs as tensors, are estimated to take ", bytes / kMiB,
+                           " MiB in one run; --max_run_bytes is ", max_bytes, " (",
+                           max_bytes / kMiB, " MiB), and the server may have less left");
+}
+
+}  // namespace colcast::inference

@@ -1,0 +1,238 @@
+#include "server/inference/sliced_predict.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "server/base/out_of_memory.h"
+#include "server/inference/measured_run.h"
+#include "server/scheduling/piece_size.h"
+#include "server/scheduling/run_memory.h"
+
+namespace colcast::inference {
+namespace {
+
+using scheduling::Clock;
+using scheduling::CostEstimate;
+using scheduling::RunMemory;
+using scheduling::WorkerPool;
+
+// The line of a request, of which rows may be of any size.
+CostEstimate::Line LineOf(const Reading& reading) {
+  CostEstimate::Line line = reading.of->cost().line();
+  line.per_row *= static_cast<double>(reading.profile.size) / reading.profile.rows;
+  return line;
+}
+
+// Of a slice: every worker can run one within the memory that there is for all.
+int64_t MostRows(const Reading& reading, WorkerPool* workers) {
+  const int64_t most = reading.of->limits().max_piece_rows;
+  const int64_t bytes = NeedsOf(reading).bytes;
+  const int64_t share = workers->max_run_bytes() / workers->num_workers();
+  if (bytes <= share) return most;
+  const double part = static_cast<double>(share) / static_cast<double>(bytes);
+  return std::clamp<int64_t>(static_cast<int64_t>(part * reading.profile.rows), 1, most);
+}
+
+// A request while it runs by slices. So many of them as workers can run at once are taken, and
+// wait; whoever has run one takes the next, as large as is right by then.
+class SlicedPredict {
+ public:
+  SlicedPredict(Reading reading, std::unique_ptr<engine::Slices> slices, WorkerPool* workers,
+                RunWhole run_whole)
+      : reading_(std::move(reading)),
+        slices_(std::move(slices)),
+        workers_(workers),
+        run_whole_(run_whole) {}
+
+  scheduling::Job* job() const { return reading_.member->job(); }
+  uint64_t client() const { return client_; }
+  bool has_ended() const { return ended_.load(std::memory_order_relaxed); }
+
+  // Before anything runs: the first slices.
+  std::vector<int> TakeFirst(int64_t rows) {
+    std::vector<int> taken;
+    while (static_cast<int>(taken.size()) < workers_->num_workers() && slices_->rows_left() > 0) {
+      taken.push_back(slices_->Take(rows));
+    }
+    running_ = at_once_ = static_cast<int>(taken.size());
+    return taken;
+  }
+
+  // Runs a slice and takes the next; -1 if there is none for the caller.
+  int Run(int slice, Clock::duration waited) {
+    MeasuredRun run(reading_.of);
+    const Status status = WithinMemory([&] {
+      slices_->Run(slice);
+      return OkStatus();
+    });
+    if (status.ok()) run.Learn(SizeOf(slices_->rows(slice)), InputBytesOf(slice));
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      reading_.stats.piece_waits.push_back(waited);
+    }
+    if (!status.ok()) Fail(status);
+    return has_ended() ? -1 : TakeNext();
+  }
+
+  RunMemory::Answer Reserve(int slice, WorkerPool::Share* share) {
+    const RunMemory::Answer answer = workers_->Reserve(NeedsOf(slice), share);
+    if (answer == RunMemory::Answer::kNever) Fail(Refusal(reading_, *workers_));
+    return answer;
+  }
+  scheduling::RunNeeds NeedsOf(int slice) const {
+    return {reading_.of->memory().Of(InputBytesOf(slice)), {}};
+  }
+
+  // What a slice takes, and what is left of the request with it, as estimated.
+  Clock::duration CostOf(int slice) const { return CostOfRows(slices_->rows(slice)); }
+  Clock::duration CostWhatIsLeft(int slice) const {
+    return CostOfRows(slices_->rows(slice) + slices_->rows_left());
+  }
+
+  bool CountsAsDropped() { return !counted_.exchange(true, std::memory_order_relaxed); }
+
+  void Drop(scheduling::DropReason reason) {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (!dropped_) dropped_ = reason;
+    }
+    ended_ = true;
+    End();
+  }
+
+  // Once for each slice that was taken first: it, and those that followed it, have run.
+  void End() {
+    if (running_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+    std::unique_ptr<engine::Outputs> outputs;
+    Status status = failed_;
+    if (dropped_) {
+      status = DropStatus(*dropped_);
+    } else if (status.ok()) {
+      status = WithinMemory([&] { return slices_->Join(&outputs); });
+    }
+    slices_.reset();
+    if (!has_ended() && !status.ok() && status.code != StatusCode::kResourceExhausted) {
+      reading_.whole = true;
+      return run_whole_(std::move(reading_), workers_);
+    }
+    reading_.stats.runtime = Clock::now() - start_;
+    reading_.member->Finish(status, outputs.get(), reading_.stats);
+  }
+
+ private:
+  void Fail(const Status& status) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    failed_ = status;
+    ended_ = true;
+  }
+  // The part of so many rows.
+  int64_t PartOf(int64_t whole, int64_t rows) const {
+    return std::llround(static_cast<double>(whole) * rows / reading_.profile.rows);
+  }
+  int64_t SizeOf(int64_t rows) const { return PartOf(reading_.profile.size, rows); }
+  int64_t InputBytesOf(int slice) const {
+    return PartOf(reading_.input_bytes, slices_->rows(slice));
+  }
+  Clock::duration CostOfRows(int64_t rows) const { return reading_.of->cost().Of(SizeOf(rows)); }
+
+  int TakeNext() {
+    const int64_t left = slices_->rows_left();
+    scheduling::PieceNeeds needs = workers_->NeedsOf(CostOfRows(left));
+    needs.idle_workers = at_once_ - 1;  // nobody else takes one
+    needs.max_rows = MostRows(reading_, workers_);
+    return slices_->Take(RowsPerPiece(left, LineOf(reading_), needs));
+  }
+
+  Reading reading_;
+  std::unique_ptr<engine::Slices> slices_;
+  WorkerPool* const workers_;
+  const RunWhole run_whole_;
+  const uint64_t client_ = job()->client();
+  const Clock::time_point start_ = Clock::now();
+  int at_once_ = 0;
+  std::atomic<int> running_{0};
+  std::atomic<bool> ended_{false};
+  std::atomic<bool> counted_{false};
+  std::mutex mutex_;
+  std::optional<scheduling::DropReason> dropped_;
+  Status failed_;  // a slice that found no memory
+};
+
+// One slice after the other.
+class SliceJob final : public scheduling::Job {
+ public:
+  SliceJob(std::shared_ptr<SlicedPredict> whole, int slice, WorkerPool* workers)
+      : whole_(std::move(whole)),
+        slice_(slice),
+        workers_(workers),
+        deadline_(whole_->job()->deadline()) {}
+
+  Clock::time_point deadline() const override { return deadline_; }
+  bool cancelled() const override { return whole_->job()->cancelled(); }
+  uint64_t client() const override { return whole_->client(); }
+  void Run(Clock::duration waited, std::vector<scheduling::Taken>*) override {
+    if (!whole_->has_ended()) {
+      WorkerPool::Share share;
+      const RunMemory::Answer answer = whole_->Reserve(slice_, &share);
+      if (answer == RunMemory::Answer::kLater) {
+        workers_->SubmitForLater(this, whole_->NeedsOf(slice_), Clock::now() - waited,
+                                 whole_->CostOf(slice_));
+        return;
+      }
+      if (answer == RunMemory::Answer::kYes) slice_ = whole_->Run(slice_, waited);
+    }
+    if (whole_->has_ended() || slice_ < 0) {
+      whole_->End();
+      delete this;
+    } else {
+      workers_->SubmitNextPiece(this, whole_->CostOf(slice_), whole_->CostWhatIsLeft(slice_));
+    }
+  }
+  void Drop(scheduling::DropReason reason) override {
+    whole_->Drop(reason);
+    delete this;
+  }
+  bool CountsAsDropped() override { return whole_->CountsAsDropped(); }
+
+ private:
+  const std::shared_ptr<SlicedPredict> whole_;
+  int slice_;
+  WorkerPool* const workers_;
+  const Clock::time_point deadline_;
+};
+
+}  // namespace
+
+bool RunBySlices(Reading* reading, WorkerPool* workers, RunWhole run_whole) {
+  const Clock::duration cost = reading->cost;
+  const int64_t rows = reading->profile.rows;
+  scheduling::PieceNeeds needs = workers->NeedsOf(cost);
+  needs.max_rows = MostRows(*reading, workers);
+  const int64_t slice = RowsPerPiece(rows, LineOf(*reading), needs);
+  if (slice >= rows) return false;
+  const Clock::time_point since = Clock::now() - reading->stats.waited;
+  const Servable& servable = reading->member->servable();
+  std::unique_ptr<engine::Slices> slices;
+  const Status divided = WithinMemory([&] {
+    slices = servable.model().Split(reading->member->request(), servable.batch_rules());
+    return OkStatus();
+  });
+  if (!divided.ok() || slices == nullptr) return false;
+  const auto whole =
+      std::make_shared<SlicedPredict>(std::move(*reading), std::move(slices), workers, run_whole);
+  std::vector<scheduling::Job*> jobs;
+  for (const int first : whole->TakeFirst(slice)) {
+    jobs.push_back(new SliceJob(whole, first, workers));
+  }
+  workers->SubmitPieces(jobs, since, cost);
+  return true;
+}
+
+}  // namespace colcast::inference

@@ -1,0 +1,50 @@
+// Long runs that cannot be split: while short requests come, they leave one worker to those.
+#ifndef COLCAST_SERVER_SCHEDULING_LONG_RUNS_H_
+#define COLCAST_SERVER_SCHEDULING_LONG_RUNS_H_
+
+#include <atomic>
+#include <utility>
+
+namespace colcast::scheduling {
+
+// All methods may be called from any thread.
+class LongRuns {
+ public:
+  // What a run holds, given back when it is done.
+  class Place {
+   public:
+    Place() = default;
+    ~Place() {
+      if (of_ != nullptr) of_->running_.fetch_sub(1, std::memory_order_relaxed);
+    }
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+
+   private:
+    friend class LongRuns;
+    LongRuns* of_ = nullptr;
+  };
+
+  // Where there is one worker only, nothing can be left.
+  explicit LongRuns(int num_workers) : most_(num_workers > 1 ? num_workers - 1 : 1) {}
+
+  bool HasPlace() const { return running_.load(std::memory_order_relaxed) < most_; }
+
+  // Counts a run. False, and nothing has happened, if it may not take the last worker and would.
+  bool Begin(bool may_take_last, Place* place) {
+    int running = running_.load(std::memory_order_relaxed);
+    do {
+      if (!may_take_last && running >= most_) return false;
+    } while (!running_.compare_exchange_weak(running, running + 1, std::memory_order_relaxed));
+    place->of_ = this;
+    return true;
+  }
+
+ private:
+  const int most_;
+  std::atomic<int> running_{0};
+};
+
+}  // namespace colcast::scheduling
+
+#endif  // COLCAST_SERVER_SCHEDULING_LONG_RUNS_H_

@@ -1,0 +1,50 @@
+// How much memory a run takes for so many bytes of input, learnt from those that ran.
+#ifndef COLCAST_SERVER_SCHEDULING_MEMORY_ESTIMATE_H_
+#define COLCAST_SERVER_SCHEDULING_MEMORY_ESTIMATE_H_
+
+#include <array>
+#include <cstdint>
+#include <mutex>
+
+namespace colcast::scheduling {
+
+// A bound rather than a mean: what the smallest runs take, and for each byte more the most that
+// larger ones took; by the byte while there are none. Runs of about the same size (between two
+// powers of two) count as one, the largest of the last hundred or so. A single one counts as at
+// most kMostTimes what was expected, so that one request says little about others. Before the
+// first, kFirstBytesPerByte holds.
+//
+// `input_bytes` are those of the tensors that go in, with one-row columns repeated: for one
+// signature the sizes of all others are about in proportion to them.
+//
+// All methods may be called from any thread.
+class MemoryEstimate {
+ public:
+  static constexpr double kFirstBytesPerByte = 16;
+  static constexpr double kMostTimes = 4;
+
+  // A run took `bytes` at once.
+  void Observe(int64_t input_bytes, int64_t bytes);
+
+  int64_t Of(int64_t input_bytes) const;
+
+  // Implementation details follow.
+ private:
+  struct Point {
+    double input = 0;
+    double bytes = 0;  // 0: there is none
+  };
+
+  void Fit();
+  double At(double input_bytes) const;
+
+  mutable std::mutex mutex_;
+  std::array<Point, 64> points_;
+  // Of the line: at the smallest input, and for each byte more.
+  Point smallest_;
+  double slope_ = 0;
+};
+
+}  // namespace colcast::scheduling
+
+#endif  // COLCAST_SERVER_SCHEDULING_MEMORY_ESTIMATE_H_

@@ -1,0 +1,376 @@
+"""Each distinct row of a domain is sent once, where that makes the request smaller."""
+
+from typing import Any
+
+import grpc
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import tensorflow as tf
+from colcast.client import InputError, ModelSchema, RankingClient, _distinct
+from colcast.client._columns import Column
+from colcast.client._distinct import distinct_rows
+from colcast.client._dtypes import BY_NAME
+from colcast.client._inputs import Rows
+from colcast.client._request import PreparedItems, build_request
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tensorflow_serving.apis import predict_pb2
+
+from .conftest import request_options, signature, spec
+from .test_targets import arrays
+from .test_transport import metadata
+
+# Rows that hold the same bits, found.
+
+DTYPES = sorted(BY_NAME.values(), key=str)
+
+
+def bits(column: Column) -> list[bytes]:
+    """Each row's bits, and its length."""
+    lengths = np.zeros(column.rows) if column.lengths is None else column.lengths
+    rows = [column.values[row : row + 1] for row in range(column.rows)]
+    return [
+        repr((row.tolist() if row.dtype == object else row.tobytes(), int(length))).encode()
+        for row, length in zip(rows, lengths, strict=True)
+    ]
+
+
+@st.composite
+def columns_of_few_rows(draw: st.DrawFn) -> list[Column]:
+    """Columns of the same number of rows, in any dtype, whose rows are drawn from a few."""
+    few, rows = draw(st.integers(1, 4)), draw(st.integers(1, 60))
+    picked = np.array(draw(st.lists(st.integers(0, few - 1), min_size=rows, max_size=rows)))
+    made = []
+    for dtype in draw(st.lists(st.sampled_from(DTYPES), min_size=1, max_size=7)):
+        shape = (few, *draw(st.sampled_from([(), (1,), (3,), (2, 2), (0,)])))
+        if dtype.kind == "O":
+            words = draw(st.lists(st.sampled_from([b"", b"\0", b"a", b"a\0", b"b" * 300])))
+            values = np.array([*words, b"", b"z"], object)
+            values = np.resize(values, shape)
+        else:
+            size = int(np.prod(shape)) * dtype.storage.itemsize
+            raw = draw(st.binary(min_size=size, max_size=size))
+            values = np.frombuffer(raw, np.uint8)
+            values = values & 1 if dtype.storage == np.bool_ else values
+            values = values.view(dtype.storage).reshape(shape)
+            if dtype.kind == "f" and dtype.storage.kind == "f" and values.size:
+                special = np.array([0.0, -0.0, np.nan, -np.nan, np.inf], dtype.storage)
+                values = np.where(draw(st.booleans()), np.resize(special, shape), values)
+        ragged = len(shape) == 2 and draw(st.booleans())
+        lengths = np.arange(few) % (shape[1] + 1) if ragged else None
+        made.append(Column(values, lengths).take(picked))
+    return made
+
+
+@settings(max_examples=300, deadline=None)
+@given(columns_of_few_rows())
+def test_rows_picked_by_the_index_are_those_that_came(columns: list[Column]) -> None:
+    found = distinct_rows(columns)
+    if found is None:
+        return
+    for column, distinct in zip(columns, found.columns, strict=True):
+        assert distinct.values.dtype == column.values.dtype
+        assert bits(distinct.take(found.rows)) == bits(column)
+    rows = list(zip(*map(bits, found.columns), strict=True))
+    assert len(set(rows)) == len(rows)
+    assert found.saved > 0
+
+
+def lists(*rows: list[int]) -> Column:
+    """A multi-valued column."""
+    width = max(map(len, rows))
+    padded = [[*row, *[0] * (width - len(row))] for row in rows]
+    return Column(np.array(padded), np.array(list(map(len, rows))))
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        Column(np.array([0.0, -0.0], np.float32)),
+        Column(np.array([0x7FC00000, 0x7FC00001], np.uint32).view(np.float32)),
+        Column(np.array([b"", b"\0"], object)),
+        Column(np.array([b"a\0", b"a"], object)),
+        Column(np.array([True, False])),
+        lists([0], []),
+        lists([1, 0], [1]),
+    ],
+    ids=str,
+)
+def test_other_bits_are_another_row(column: Column) -> None:
+    rows = np.arange(100) % 2
+    wide = Column(np.zeros((100, 9)))  # so that sending two rows is less
+    found = distinct_rows([column.take(rows), wide])
+    assert found is not None
+    assert found.rows.tolist() == rows.tolist()
+    assert bits(found.columns[0]) == bits(column)
+
+
+def test_nan_of_the_same_bits_is_one_row() -> None:
+    found = distinct_rows([Column(np.full((50, 3), np.nan))])
+    assert found is not None
+    assert found.columns[0].rows == 1
+
+
+def test_rows_stand_in_the_order_in_which_they_came() -> None:
+    words = Column(np.array([b"b" * 20, b"a" * 20, b"b" * 20, b"c" * 20] * 9, object))
+    found = distinct_rows([words])
+    assert found is not None
+    assert [value[:1] for value in found.columns[0].values] == [b"b", b"a", b"c"]
+    assert found.rows.tolist() == [0, 1, 0, 2] * 9
+
+
+@pytest.mark.parametrize(
+    ("columns", "why"),
+    [
+        ([], "no column"),
+        ([Column(np.empty((9, 0)))], "no byte"),
+        ([Column(np.arange(100))], "all differ"),
+        ([Column(np.arange(100) % 80), Column(np.zeros((100, 9)))], "most differ"),
+        ([Column(np.arange(100) % 2)], "the index is as large"),
+        ([Column(np.zeros(100, np.int8)), Column(np.arange(100) % 10)], "and so beside a byte"),
+        ([Column(np.arange(9) % 2), Column(np.arange(9) // 2), Column(np.arange(9))], "all three"),
+    ],
+)
+def test_columns_are_sent_as_they_are_where_that_is_no_more(
+    columns: list[Column], why: str
+) -> None:
+    assert distinct_rows(columns) is None, why
+
+
+# What the client makes of it.
+
+USER = {"user_age": 31}
+N, SHOPS = 3000, 20
+
+
+def _schema(*more: str) -> ModelSchema:
+    """A model whose items, shops and queries have a stage."""
+    columns = [
+        spec("user_age", "int64", None),
+        spec("item_id", "int64", None),
+        spec("shop_name", "string", None),
+        spec("shop_place", "float32", None, 4),
+        spec("shop_tags", "int64", None, None),
+        spec("shop_tags/length", "int64", None),
+        spec("position", "int64", None),  # of no domain
+    ]
+    late = [spec("user_age", "int64", 1), *columns[1:]]
+    pair = [spec(f"row_to_{name}", "int64", None) for name in ("user", *more)]
+    stages = {"user": columns[:1], "item": columns[1:2], "shop": columns[2:6]}
+    signatures = [
+        signature("columnar", *columns),
+        signature("columnar_late", *late),
+        signature("columnar_pair", *pair),
+        *(signature(f"columnar_{name}", *own) for name, own in stages.items()),
+    ]
+    return ModelSchema("shops", 1, {each.name: each for each in signatures})
+
+
+SCHEMA = _schema("shop")
+SHOP = np.random.default_rng(1).integers(0, SHOPS, N)
+ITEMS: dict[str, Any] = {
+    "item_id": np.arange(N),
+    "shop_name": [f"shop {shop}" for shop in SHOP],
+    "shop_place": np.outer(SHOP, np.ones(4, np.float32)).astype(np.float32),
+    "shop_tags": [[int(shop)] * (shop % 5) for shop in SHOP],
+    "position": np.arange(N) % 10,
+}
+FORMS = {
+    "columns": ITEMS,
+    "rows": [dict(zip(ITEMS, row, strict=True)) for row in zip(*ITEMS.values(), strict=True)],
+    "pandas": pd.DataFrame({**ITEMS, "shop_place": ITEMS["shop_place"].tolist()}),
+    "arrow": pa.table({**ITEMS, "shop_place": ITEMS["shop_place"].tolist()}),
+}
+FORMS["categories"] = FORMS["pandas"].astype({"shop_name": "category"})
+FORMS["dictionaries"] = pa.table(
+    {
+        name: column.dictionary_encode() if name == "shop_name" else column
+        for name, column in zip(FORMS["arrow"].column_names, FORMS["arrow"].columns, strict=True)
+    }
+)
+
+
+def inputs(items: Any, schema: ModelSchema = SCHEMA, target: Any = "auto", **more: Any) -> Any:
+    """The request's inputs as arrays."""
+    options = request_options("shops", target, **more)
+    message = build_request(schema, Rows(items, USER), options).message
+    return arrays(predict_pb2.PredictRequest.FromString(message))
+
+
+def repeated(sent: dict[str, Any]) -> dict[str, Any]:
+    """The same inputs with a row for each candidate in every domain's columns."""
+    made = {}
+    for name, values in sent.items():
+        index = sent.get(f"row_to_{name.partition('_')[0]}")
+        if not name.startswith("row_to_"):
+            made[name] = values if index is None else values[index]
+    return made
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("target", ["auto", "late", "columnar"])
+@pytest.mark.parametrize("prepared", [False, True])
+def test_each_shop_is_sent_once(form: str, target: Any, prepared: bool) -> None:
+    items = PreparedItems(FORMS[form]) if prepared else FORMS[form]
+    sent = inputs(items, target=target)
+    plain = inputs(FORMS[form], target=target, dedupe="off")
+    assert "row_to_shop" not in plain
+    assert {name for name in sent if name.startswith("row_to_")} == {"row_to_shop"}
+    assert len(sent["shop_name"]) == len(sent["shop_tags/length"]) == SHOPS
+    assert len(sent["item_id"]) == len(sent["position"]) == N
+    found = repeated(sent)
+    assert found.keys() == plain.keys()
+    for name, values in plain.items():
+        np.testing.assert_array_equal(found[name], values)
+
+
+@pytest.mark.parametrize("target", ["stock", "repeated", "example"])
+def test_targets_for_other_servers_have_no_index(target: Any) -> None:
+    columns = dict(SCHEMA.signatures)
+    columns["serving_default"] = signature("serving_default", spec("examples", "string", None))
+    sent = inputs(ITEMS, ModelSchema("shops", 1, columns), target)
+    assert not any(name.startswith("row_to_") for name in sent)
+
+
+def test_what_is_of_no_stage_has_no_index() -> None:
+    """The exporter left shops to the candidates."""
+    assert "row_to_shop" not in inputs(ITEMS, _schema())
+
+
+def test_little_is_not_worth_an_index() -> None:
+    """128 KiB are: requests without one run together."""
+    items = {name: values[: N // 6] for name, values in ITEMS.items()}
+    assert "row_to_shop" not in inputs(items)
+
+
+def test_users_of_mixed_rows_are_sent_once() -> None:
+    rows = {**ITEMS, "user_age": np.arange(N) % 3}
+    message = build_request(SCHEMA, Rows(rows), request_options("shops")).message
+    sent = predict_pb2.PredictRequest.FromString(message)
+    assert sent.model_spec.signature_name == "columnar"
+    assert len(arrays(sent)["user_age"]) == N  # of 8 bytes, as the index
+
+
+NUMBERS = [3.0, 3.0, 1.0, 4.5, 4.5]
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        pd.DataFrame({"item_id": pd.Categorical(NUMBERS)}),
+        pa.table({"item_id": pa.array(NUMBERS).dictionary_encode()}),
+    ],
+    ids=["pandas", "pyarrow"],
+)
+def test_a_mistake_in_an_entry_names_the_first_row_that_has_it(items: Any) -> None:
+    schema = ModelSchema(
+        "m", 1, {"columnar": signature("columnar", spec("item_id", "int64", None))}
+    )
+    with pytest.raises(InputError, match=r"feature 'item_id', row 3: .*got 4\.5"):
+        build_request(schema, Rows(items), request_options("m"))
+
+
+@pytest.mark.parametrize("library", ["pandas", "pyarrow"])
+def test_gaps_among_categories_take_the_default(library: str) -> None:
+    words = ["b", None, "a", "b", None]
+    items: Any = pd.DataFrame({"word": pd.Categorical(words, categories=["unused", "a", "b"])})
+    if library == "pyarrow":
+        items = pa.table({"word": pa.array(words).dictionary_encode()})
+    columnar = signature("columnar", spec("word", "string", None), word=np.array([b"none"], object))
+    schema = ModelSchema("m", 1, {"columnar": columnar})
+    options = request_options("m")
+    message = build_request(schema, Rows(items), options).message
+    sent = arrays(predict_pb2.PredictRequest.FromString(message))
+    assert sent["word"].tolist() == [b"b", b"none", b"a", b"b", b"none"]
+
+
+# Servers that know no index.
+
+
+def _answer(sent: dict[str, Any]) -> bytes:
+    response = predict_pb2.PredictResponse()
+    found = repeated(sent)
+    scores = found["item_id"] + found["shop_place"].sum(1) + found["user_age"]
+    response.outputs["scores"].CopyFrom(tf.make_tensor_proto(scores.astype(np.float32)))
+    return response.SerializeToString()
+
+
+def _server(takes: set[str]) -> Any:
+    """Predict of a server that takes these indices."""
+
+    def predict(request: bytes, context: grpc.ServicerContext) -> bytes:
+        sent = arrays(predict_pb2.PredictRequest.FromString(request))
+        if extra := {name for name in sent if name.startswith("row_to_")} - takes:
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, f'input "{extra.pop()}" is not in the')
+        return _answer(sent)
+
+    return predict
+
+
+ALL = {"row_to_user", "row_to_item", "row_to_shop"}
+
+
+@pytest.mark.parametrize("target", ["auto", "late", "columnar"])
+@pytest.mark.parametrize(("takes", "requests"), [(ALL, 1), ({"row_to_user"}, 2), (set(), 2)])
+def test_a_refused_index_is_left_out(
+    scripted: Any, takes: set[str], requests: int, target: Any
+) -> None:
+    server = scripted(GetModelMetadata=lambda *_: metadata(SCHEMA), Predict=_server(takes))
+    with RankingClient(server.address, "shops", timeout_seconds=30, target=target) as client:
+        expected = np.arange(N) + 4 * SHOP + 31
+        for count in (requests, requests + 1):  # it is refused once
+            np.testing.assert_array_equal(client.rank(USER, ITEMS).scores, expected)
+            assert server.count("Predict") == count
+        # Whoever sends a request that is only encoded cannot ask in another way.
+        assert (b"row_to_shop" in client.encode(USER, ITEMS)) == (takes == ALL)
+
+
+def test_what_fails_otherwise_teaches_nothing(scripted: Any) -> None:
+    failing = iter([grpc.StatusCode.RESOURCE_EXHAUSTED, *[grpc.StatusCode.INVALID_ARGUMENT] * 2])
+    takes = _server(ALL)
+
+    def predict(request: bytes, context: grpc.ServicerContext) -> bytes:
+        if (code := next(failing, None)) is not None:
+            context.abort(code, "something else")
+        return takes(request, context)
+
+    server = scripted(GetModelMetadata=lambda *_: metadata(SCHEMA), Predict=predict)
+    with RankingClient(server.address, "shops", timeout_seconds=30) as client:
+        for _ in range(2):
+            with pytest.raises(Exception, match="something else"):
+                client.rank(USER, ITEMS)
+        client.rank(USER, ITEMS)
+    assert b"row_to_shop" in server.requests[-1][1]
+
+
+@pytest.mark.parametrize("prepare", [False, True])
+@pytest.mark.parametrize(
+    ("takes", "requests"), [(ALL, [1, 1]), ({"row_to_user"}, [2, 1]), (set(), [5, 3])]
+)
+def test_shared_candidates_are_sent_once(
+    scripted: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    takes: set[str],
+    requests: list[int],
+    prepare: bool,
+) -> None:
+    monkeypatch.setattr(_distinct, "_LEAST_SAVED", 0)
+    server = scripted(GetModelMetadata=lambda *_: metadata(_schema("shop")), Predict=_server(takes))
+    few: Any = {name: values[:50] for name, values in ITEMS.items()}
+    with RankingClient(server.address, "shops", timeout_seconds=30) as client:
+        few = client.prepare(few) if prepare else few
+        for count in requests:
+            before = server.count("Predict")
+            found = client.rank_many([({"user_age": age}, few) for age in (1, 2, 3)])
+            for age, ranking in zip((1, 2, 3), found, strict=True):
+                expected = np.arange(50) + 4 * SHOP[:50] + age
+                np.testing.assert_array_equal(ranking.scores, expected)
+            assert server.count("Predict") - before == count
+    sent = arrays(predict_pb2.PredictRequest.FromString(server.requests[-1][1]))
+    if takes == ALL:
+        assert sent["row_to_user"].tolist() == [0] * 50 + [1] * 50 + [2] * 50
+        assert len(sent["user_age"]) == 3
+        assert len(sent["shop_name"]) == len(set(SHOP[:50].tolist()))
+        assert len(sent["position"]) == 150

@@ -1,0 +1,140 @@
+"""Requests to a model in every format, and what the original answers to each."""
+
+import base64
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from colcast.client import encode_predict_request
+
+from ..models import Expected
+from ..models._model import Row
+from .exported import Columns, Exported, Original, Outputs, examples_of
+
+EXACT_FORMATS = ("examples", "examples of users", "columnar", "repeated", "columnar of users")
+SIZES = (1, 1, 2, 2, 5, 5, 20, 20, 150, 1500)
+USERS, ITEMS = 6, 200  # few, so that they come again
+
+
+@dataclass(frozen=True)
+class Case:
+    """One request.
+
+    Attributes:
+      format: how it is written.
+      message: a PredictRequest; of format "rest" a JSON body.
+      signature: that is asked.
+      expected: what is to be answered.
+    """
+
+    format: str
+    message: bytes
+    signature: str
+    expected: Outputs
+
+    @property
+    def exact(self) -> bool:
+        """Whether the answer has the original's bits, if its requests run alone."""
+        return self.format in EXACT_FORMATS
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Who is asked about: users, items, and whose each item is."""
+
+    users: Sequence[Row]
+    items: Sequence[Row]
+    row_to_user: Sequence[int]
+
+    @property
+    def rows(self) -> list[Row]:
+        """A row per candidate, with its user's features."""
+        pairs = zip(self.row_to_user, self.items, strict=True)
+        return [self.users[user] | item for user, item in pairs]
+
+
+def cases_of(exported: Exported, sizes: Sequence[int] = SIZES, seed: int = 0) -> list[Case]:
+    """Requests of those sizes in every format; every other size again with several users."""
+    original = exported.original()
+    return [
+        case
+        for asked in _asked(exported, sizes, seed)
+        for case in _cases(exported, original, asked)
+    ]
+
+
+def _asked(exported: Exported, sizes: Sequence[int], seed: int) -> Iterator[Asked]:
+    random = np.random.default_rng(seed)
+    names = exported.user_features()
+    drawn = [exported.model.draw(random) for _ in range(ITEMS)]
+    users = [{n: v for n, v in row.items() if n in names} for row in drawn[:USERS]]
+    items = [{n: v for n, v in row.items() if n not in names} for row in drawn]
+    for number, size in enumerate(sizes):
+        chosen = [items[i] for i in random.integers(0, ITEMS, size)]
+        yield Asked([users[random.integers(USERS)]], chosen, [0] * size)
+        together = min(3, size)
+        if number % 2 and together > 1:  # each has a candidate: a list of nobody's pads no other
+            some = [users[i] for i in random.integers(0, USERS, together)]
+            more = random.integers(0, together, size - together).tolist()
+            yield Asked(some, chosen, [*range(together), *more])
+
+
+def _cases(exported: Exported, original: Original, asked: Asked) -> Iterator[Case]:
+    """The request in every format; those of several users ask for each row's user."""
+    whole = original.score(asked.rows)
+    by_user = _by_user(exported, original, asked, whole)
+    names = exported.user_features()
+    of_items = exported.columns(asked.items, set(exported.record["features"]) - names)
+    once = exported.columns(asked.users, names) | of_items
+    several = " of users" if len(asked.users) > 1 else ""
+    if several:
+        once["row_to_user"] = np.array(asked.row_to_user, np.int64)
+
+    def case(kind: str, signature: str, inputs: Columns, expected: Outputs) -> Case:
+        message = encode_predict_request(exported.model.name, signature, inputs)
+        return Case(kind, message, signature, expected)
+
+    if exported.model.parses:
+        examples = {exported.record["source_input"]: examples_of(asked.rows)}
+        yield case(f"examples{several}", exported.model.signature, examples, whole)
+    yield case(f"columnar{several}", "columnar", once, whole)
+    yield case(f"late{several}", "columnar_late", once, by_user)
+    if not several:
+        yield case("repeated", "columnar", exported.columns(asked.rows), whole)
+    if not several and len(asked.items) <= 20:
+        yield Case("rest", _json("columnar_late", once), "columnar_late", whole)
+
+
+def _by_user(exported: Exported, original: Original, asked: Asked, whole: Outputs) -> Outputs:
+    """What a request per user gives, with lists as wide as they were sent.
+
+    All of it at once where an output has no rows: it is to be refused.
+    """
+    kinds = {feature["kind"] for feature in exported.record["features"].values()}
+    as_sent = exported.model.expected is Expected.LENGTH and not kinds & {"var_len", "ragged"}
+    if len(asked.users) == 1 or exported.model.expected is Expected.INDEPENDENT or as_sent:
+        return whole
+    rows, row_to_user = asked.rows, np.array(asked.row_to_user)
+    joined: Outputs = {}
+    for user in range(len(asked.users)):
+        places = np.flatnonzero(row_to_user == user)
+        if not len(places):
+            continue
+        for name, values in original.score([rows[i] for i in places]).items():
+            if np.shape(values)[:1] != (len(places),):
+                return whole
+            empty = np.zeros((len(rows), *values.shape[1:]), values.dtype)
+            joined.setdefault(name, empty)[places] = values
+    return joined
+
+
+def _json(signature: str, columns: Columns) -> bytes:
+    def plain(value: Any) -> Any:
+        if isinstance(value, list):
+            return [plain(one) for one in value]
+        return {"b64": base64.b64encode(value).decode()} if isinstance(value, bytes) else value
+
+    inputs = {name: plain(column.tolist()) for name, column in columns.items()}
+    return json.dumps({"signature_name": signature, "inputs": inputs}).encode()

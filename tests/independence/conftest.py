@@ -1,0 +1,71 @@
+"""Models of the registry behind servers, in a short form and, asked for, in a long one.
+
+COLCAST_HAMMER_ANSWERS=100000 asks for all models, and so many answers of all of them together.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+
+import pytest
+import tensorflow as tf
+from colcast.server import ServerProcess
+
+from ..models import REGISTRY
+from .cases import SIZES, Case, cases_of
+from .exported import Exported
+from .servers import VARIANTS, serve
+
+# The worst of every kind, and what most models are made of: a minute of CPU, exports above all.
+SHORT = (
+    *("softmax", "keep_best", "keep_cheapest", "branch_on_country", "unique_counts"),
+    *("scalar_output", "one_row_output", "unmasked_mean", "unmasked_tags", "plain_functional"),
+    *("pointwise", "masked_attention", "sparse_lookups", "ragged_layers"),
+)
+SHORT_VARIANTS = ("one worker", "split", "pairs", "batching, split")
+SHORT_SIZES = (1, 2, 5, 20, 150, 1500)
+SHORT_ANSWERS = 64
+
+ANSWERS = int(os.environ.get("COLCAST_HAMMER_ANSWERS", "0"))
+GROUPS: Sequence[tuple[str, ...]] = [(name,) for name in REGISTRY] if ANSWERS else [SHORT]
+NAMES = [name for group in GROUPS for name in group]
+USED = tuple(VARIANTS) if ANSWERS else SHORT_VARIANTS
+if ANSWERS:  # as servers do; in the short form nothing is large enough for two threads
+    tf.config.threading.set_intra_op_parallelism_threads(1)
+EACH = -(-ANSWERS // (len(NAMES) * len(USED))) if ANSWERS else SHORT_ANSWERS
+
+Models = dict[str, Exported]
+
+
+@pytest.fixture(scope="session")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Exported]:
+    """A model of the registry, exported once."""
+    folder = tmp_path_factory.mktemp("models")
+    return cache(lambda name: Exported(REGISTRY[name], folder / name))
+
+
+@pytest.fixture(scope="session", params=GROUPS, ids=lambda g: g[0] if g[1:] == () else "all")
+def group(request: pytest.FixtureRequest, exported: Callable[[str], Exported]) -> Models:
+    """Some models by name; they share servers."""
+    return {name: exported(name) for name in request.param}
+
+
+@pytest.fixture(scope="session")
+def cases(group: Models) -> Callable[[str], list[Case]]:
+    """The requests to a model of the group."""
+    return cache(lambda name: cases_of(group[name], SIZES if ANSWERS else SHORT_SIZES))
+
+
+@pytest.fixture(scope="session", params=USED)
+def variant(request: pytest.FixtureRequest) -> str:
+    """How the server runs."""
+    return str(request.param)
+
+
+@pytest.fixture(scope="session")
+def server(
+    group: Models, variant: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ServerProcess]:
+    """A server of the group."""
+    with serve(list(group.values()), variant, tmp_path_factory.mktemp("config")) as process:
+        yield process

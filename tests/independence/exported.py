@@ -1,0 +1,161 @@
+"""A model of the registry, exported, and the original to compare with."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from colcast.export import ExportReport, export_saved_model
+from colcast.export._variables import fill_variables
+from tensorflow.core.protobuf import saved_model_pb2
+
+from ..export.models import serialized
+from ..models import RankingModel
+from ..models._model import Row
+
+v1 = tf.compat.v1
+Columns = dict[str, Any]
+Outputs = dict[str, Any]
+
+
+class Exported:
+    """A model that a server can be given.
+
+    Attributes:
+      model: of the registry.
+      base_path: with version 1.
+      report: the export's.
+      record: what colcast.json says of its one columnar signature.
+    """
+
+    def __init__(self, model: RankingModel, folder: Path) -> None:
+        """Saves and exports it below a folder, which is its own."""
+        self.model = model
+        self.base_path = folder / model.name
+        self._original = folder / "model"
+        folder.mkdir(parents=True, exist_ok=True)
+        model.build(self._original)
+        self.report: ExportReport = export_saved_model(
+            self._original,
+            self.base_path / "1",
+            signatures=[model.signature],
+            user_features=model.user,
+            late=True,
+            exact="always",  # "auto" would depend on what else the machine does
+        )
+        written = json.loads((self.base_path / "1/assets.extra/colcast.json").read_text())
+        self.record: dict[str, Any] = written["signatures"]["columnar"]
+
+    def user_features(self) -> set[str]:
+        """Names of the user's features."""
+        return {name for name, f in self.record["features"].items() if f["side"] == "user"}
+
+    def columns(self, rows: Sequence[Row], names: set[str] | None = None) -> Columns:
+        """Rows as inputs of a columnar signature: all features, or those named."""
+        columns: Columns = {}
+        for name, feature in self.record["features"].items():
+            if names is None or name in names:
+                columns |= _columns_of(name, feature, [row.get(name) for row in rows])
+        return columns
+
+    def original(self) -> "Original":
+        """The model as it was, loaded."""
+        return Original(self, self._original)
+
+
+class Original:
+    """Scores rows as the model did before it was exported.
+
+    In a session, as TensorFlow Serving does: a function called from Python does not know the
+    model's constants, and divides by them where a session multiplies with their reciprocals. And by
+    the executor that the server prefers: it runs loops as functions, whose products oneDNN's
+    rewriting does not reach.
+    """
+
+    def __init__(self, exported: Exported, folder: Path) -> None:
+        self._exported = exported
+        self._folder = folder
+        _mend(folder / "saved_model.pb")
+        self._load("SINGLE_THREADED_EXECUTOR")
+
+    def score(self, rows: Sequence[Row]) -> Outputs:
+        """Outputs by name."""
+        inputs = self._signature.inputs
+        if self._exported.model.parses:
+            (name,) = inputs
+            columns: Columns = {name: examples_of(rows)}
+        else:
+            columns = self._exported.columns(rows)
+        try:
+            return self._run(columns)
+        except tf.errors.OpError as error:
+            if "Single-threaded executor does not support" not in error.message:
+                raise
+            self._load("DEFAULT")
+            return self._run(columns)
+
+    def _load(self, executor: str) -> None:
+        config = v1.ConfigProto(experimental={"executor_type": executor})
+        self._session = v1.Session(graph=tf.Graph(), config=config)
+        with self._session.graph.as_default():
+            meta_graph = v1.saved_model.load(self._session, ["serve"], str(self._folder))
+        self._signature = meta_graph.signature_def[self._exported.model.signature]
+
+    def _run(self, columns: Columns) -> Outputs:
+        outputs: Outputs = self._session.run(
+            {name: info.name for name, info in self._signature.outputs.items()},
+            {info.name: columns[name] for name, info in self._signature.inputs.items()},
+        )
+        return outputs
+
+
+def _mend(path: Path) -> None:
+    """Has every variable restored that a signature reads: those of Keras 3 are not otherwise."""
+    model = saved_model_pb2.SavedModel.FromString(path.read_bytes())
+    fill_variables(model.meta_graphs[0])
+    path.write_bytes(model.SerializeToString())
+
+
+def examples_of(rows: Sequence[Row]) -> Any:
+    """The rows as serialized tf.Examples."""
+    examples = np.empty(len(rows), object)
+    examples[:] = [serialized({name: _bytes(v) for name, v in row.items()}) for row in rows]
+    return examples
+
+
+def _bytes(values: Sequence[Any]) -> list[Any]:
+    return [value.encode() if isinstance(value, str) else value for value in values]
+
+
+def _columns_of(name: str, feature: dict[str, Any], values: Sequence[Any]) -> Columns:
+    """The columns of a feature: lists padded at their ends, with a length if it has one."""
+    is_text = feature["dtype"] == "string"
+    shape, dtype = feature["shape"], np.dtype(object if is_text else feature["dtype"])
+    empty = b"" if is_text else dtype.type(0).item()
+    default = [_value(v) for v in feature["default"] or ()]
+    if feature["kind"] == "fixed_len":
+        filled = [_bytes(default if row is None else row) for row in values]
+        return {name: _array(filled, dtype).reshape(len(values), *shape)}
+    lists = [_bytes(row or ()) for row in values]
+    longest = max(map(len, lists), default=0)
+    padding = default[0] if default else empty
+    padded = [[*row, *[padding] * (longest - len(row))] for row in lists]
+    size = int(np.prod(shape, dtype=int))
+    columns = {name: _array(padded, dtype, longest).reshape(len(values), longest // size, *shape)}
+    if feature["kind"] in ("var_len", "ragged"):
+        columns[f"{name}/length"] = np.array([len(row) for row in lists], np.int64)
+    return columns
+
+
+def _array(rows: Sequence[Sequence[Any]], dtype: Any, width: int | None = None) -> Any:
+    width = len(rows[0]) if width is None else width
+    array = np.empty((len(rows), width), dtype)
+    for number, row in enumerate(rows):
+        array[number] = row
+    return array
+
+
+def _value(value: Any) -> Any:
+    return bytes.fromhex(value["hex"]) if isinstance(value, dict) else value

@@ -1,0 +1,182 @@
+"""Sixteen threads that send a model's requests again and again, and compare every answer."""
+
+import json
+import random
+import re
+import threading
+import urllib.error
+import urllib.request
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import grpc
+import numpy as np
+from colcast.client import decode_predict_response
+from colcast.server import ServerProcess
+
+from .cases import Case
+from .exported import Outputs
+
+THREADS = 16
+IN_FLIGHT = 16  # requests of each thread, so that some always wait
+_WEIGHTS = {"late": 6, "rest": 2}  # of formats: these run together and in stages by default
+TOLERANCE = 1e-4  # relative to an output's largest value; a wrong answer is far off
+METHOD = "/tensorflow.serving.PredictionService/Predict"
+_OPTIONS = [("grpc.use_local_subchannel_pool", 1), ("grpc.max_receive_message_length", -1)]
+_KEEP_BUSY = 32  # requests that take milliseconds each
+
+
+@dataclass
+class Tally:
+    """What came of one format's requests.
+
+    Attributes:
+      answers: how many were answered.
+      wrong: of them, those that are not the original's; `inexact` those that differ in last bits
+        where the format promises them.
+      refused: how many got an error, by code and message.
+      largest: the largest relative difference of a wrong one.
+      shown: the first wrong one.
+    """
+
+    answers: int = 0
+    wrong: int = 0
+    inexact: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    largest: float = 0.0
+    shown: str = ""
+
+    def add(self, case: Case, given: Outputs) -> None:
+        """Counts an answer."""
+        self.answers += 1
+        apart = difference(case.expected, given)
+        if apart > TOLERANCE:
+            self.wrong += 1
+            self.largest = max(self.largest, apart)
+            self.shown = self.shown or f"{_brief(given)}, expected {_brief(case.expected)}"
+        elif case.exact and not _same_bits(case.expected, given):
+            self.inexact += 1
+
+    def merge(self, other: "Tally") -> None:
+        """Adds another thread's."""
+        self.answers += other.answers
+        self.wrong += other.wrong
+        self.inexact += other.inexact
+        self.refused += other.refused
+        self.largest = max(self.largest, other.largest)
+        self.shown = self.shown or other.shown
+
+
+Tallies = dict[str, Tally]  # by format
+
+
+def hammer(
+    server: ServerProcess, name: str, cases: Sequence[Case], answers: int, seed: int = 0
+) -> Tallies:
+    """Sends about so many requests to a model, drawn from `cases`, from 16 connections at once."""
+    each = -(-answers // THREADS)
+    weights = [_WEIGHTS.get(case.format, 1) for case in cases]
+    ready = threading.Barrier(THREADS)
+
+    def run(thread: int) -> Tallies:
+        draw = random.Random(1000 * seed + thread)
+        ready.wait()
+        return _send(server, name, draw.choices(cases, weights, k=each))
+
+    found: Tallies = {}
+    with ThreadPoolExecutor(THREADS) as pool:
+        for tallies in pool.map(run, range(THREADS)):
+            for kind, tally in tallies.items():
+                found.setdefault(kind, Tally()).merge(tally)
+    return found
+
+
+@contextmanager
+def busy(server: ServerProcess, case: Case) -> Iterator[None]:
+    """Keeps the workers busy, so that what is sent meanwhile waits."""
+    with grpc.insecure_channel(server.target, _OPTIONS) as channel:
+        predict = channel.unary_unary(METHOD)
+        calls = [predict.future(case.message, timeout=120) for _ in range(_KEEP_BUSY)]
+        yield
+        assert {call.code() for call in calls} == {grpc.StatusCode.OK}
+
+
+def difference(expected: Outputs, given: Outputs) -> float:
+    """The largest difference of any output, relative to its largest value; inf: another form."""
+    if expected.keys() != given.keys():
+        return float("inf")
+    return max((_difference(expected[name], given[name]) for name in expected), default=0.0)
+
+
+def _send(server: ServerProcess, name: str, chosen: Sequence[Case]) -> Tallies:
+    tallies: Tallies = {}
+    with grpc.insecure_channel(server.target, _OPTIONS) as channel:
+        predict = channel.unary_unary(METHOD)
+        for start in range(0, len(chosen), IN_FLIGHT):
+            some = chosen[start : start + IN_FLIGHT]
+            calls = [
+                (case, predict.future(case.message, timeout=120))
+                for case in some
+                if case.format != "rest"
+            ]
+            for case in some:
+                if case.format == "rest":
+                    _rest(server, name, case, tallies.setdefault(case.format, Tally()))
+            for case, call in calls:
+                tally = tallies.setdefault(case.format, Tally())
+                if call.code() is grpc.StatusCode.OK:
+                    tally.add(case, decode_predict_response(call.result()).outputs)
+                else:
+                    tally.refused[_without_address(f"{call.code().name}: {call.details()}")] += 1
+    return tallies
+
+
+def _rest(server: ServerProcess, name: str, case: Case, tally: Tally) -> None:
+    url = f"http://{server.rest_target}/v1/models/{name}:predict"
+    try:
+        with urllib.request.urlopen(url, case.message, timeout=120) as answer:
+            outputs = json.load(answer)["outputs"]
+    except OSError as error:
+        said = error.read().decode() if isinstance(error, urllib.error.HTTPError) else str(error)
+        tally.refused[_without_address(said)] += 1
+        return
+    expected = case.expected
+    if not isinstance(outputs, dict) or outputs.keys() != expected.keys():
+        outputs = dict.fromkeys(expected, outputs)  # one output has no name in JSON
+    tally.add(case, {n: np.array(v).astype(expected[n].dtype) for n, v in outputs.items()})
+
+
+def _without_address(said: str) -> str:
+    return re.sub(r"\b127\.0\.0\.1:\d+", "the server", said)[:300]
+
+
+def _difference(expected: Any, given: Any) -> float:
+    expected, given = np.asarray(expected), np.asarray(given)
+    if expected.shape != given.shape or expected.dtype != given.dtype:
+        return float("inf")
+    if expected.dtype.kind != "f":
+        return 0.0 if np.array_equal(expected, given) else float("inf")
+    same = (expected == given) | (np.isnan(expected) & np.isnan(given))
+    with np.errstate(invalid="ignore"):
+        apart = np.where(same, 0.0, np.abs(expected.astype(float) - given))
+    largest = np.abs(expected[np.isfinite(expected)]).max(initial=1e-6)
+    return float(np.nan_to_num(apart, nan=np.inf).max(initial=0.0) / largest)
+
+
+def _same_bits(expected: Outputs, given: Outputs) -> bool:
+    return all(
+        value.tobytes() == given[name].tobytes() if value.dtype != object else True
+        for name, value in expected.items()
+    )
+
+
+def _brief(outputs: Outputs) -> str:
+    shown = (
+        f"{name} {list(np.shape(v))} {np.array2string(np.asarray(v).ravel()[:3], precision=5)}"
+        for name, v in outputs.items()
+    )
+    return "; ".join(shown)

@@ -1,0 +1,287 @@
+"""Stages of domains that a model's owner names: each row of a shop computed once."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from colcast.export import ExportError
+from colcast.export.parts import PartsReport, add_parts
+
+from .conftest import Columns, variable
+
+COLUMNS = {
+    "age": (tf.float32, [6]),
+    "price": (tf.float32, [6]),
+    "item": (tf.int64, []),
+    "shop": (tf.int64, []),
+    "size": (tf.float32, [12]),
+    "tags": (tf.int64, [None]),
+    "tags/length": (tf.int64, []),
+    "budget": (tf.float32, [12]),
+    "position": (tf.float32, [1]),
+}
+USER = ["age"]
+DOMAINS = {"campaign": ["budget"], "shop": ["shop", "size", "tags"]}
+OF_SHOP = ["shop", "size", "tags", "tags/length"]
+Build = Callable[[Columns], Columns]
+
+
+def _table(name: str, ids: Any) -> Any:
+    return tf.gather(variable(name, 20, 6), tf.math.floormod(ids, 20))
+
+
+def _dense(name: str, x: Any, units: int = 8) -> Any:
+    return tf.nn.relu(
+        tf.matmul(x, variable(name, x.shape[-1], units)) + variable(f"{name}b", units)
+    )
+
+
+def _tags(c: Columns) -> Any:
+    mask = tf.sequence_mask(c["tags/length"], tf.shape(c["tags"])[1], tf.float32)
+    return tf.reduce_sum(_table("tags", c["tags"]) * mask[:, :, None], 1)
+
+
+def _score(*of: Any) -> Columns:
+    return {"score": tf.matmul(_dense("top", tf.concat(of, 1)), variable("last", 8, 1))}
+
+
+def _shop(c: Columns) -> Any:
+    return _dense("shop", tf.concat([_table("id", c["shop"]), c["size"], _tags(c)], 1))
+
+
+def _towers(c: Columns) -> Columns:
+    return _score(c["age"], c["price"], _shop(c), _dense("campaign", c["budget"]), c["position"])
+
+
+def _one_product(c: Columns) -> Columns:
+    return _score(_table("item", c["item"]), c["price"], c["age"], c["size"], _tags(c), c["budget"])
+
+
+def _rows_between_each_other(c: Columns) -> Columns:
+    return _score(c["size"], c["price"], _tags(c), c["age"], c["budget"], _table("i", c["item"]))
+
+
+def _normalised(c: Columns) -> Columns:
+    x = tf.concat([c["position"], c["size"], c["price"], _table("i", c["item"]), c["budget"]], 1)
+    x = x * (variable("gamma", 37) + 1.0) + variable("beta", 37)
+    return _score(_dense("all", x), c["age"])
+
+
+def _softmax_over_candidates(c: Columns) -> Columns:
+    alike = tf.nn.softmax(_shop(c), axis=0)
+    return _score(c["age"], c["price"], alike, _dense("campaign", c["budget"]))
+
+
+def _counts_candidates(c: Columns) -> Columns:
+    many = tf.cast(tf.shape(c["size"])[0], tf.float32)
+    of_shop = _dense("shop", c["size"] - tf.reduce_mean(c["size"], 0, keepdims=True) / many)
+    return _score(c["age"], c["price"], of_shop, _dense("campaign", c["budget"]))
+
+
+MODELS = [
+    _towers, _one_product, _rows_between_each_other, _normalised, _softmax_over_candidates,
+    _counts_candidates,
+]  # fmt: skip
+
+
+class _Stages:
+    """A model with its stages, `position` left to the candidates."""
+
+    def __init__(
+        self,
+        model: Any,
+        build: Build,
+        domains: Mapping[str, Sequence[str]] = DOMAINS,
+        user: Sequence[str] = USER,
+    ) -> None:
+        self.built = model(build, COLUMNS, list(user))
+        self.report: PartsReport = add_parts(
+            self.built.meta_graph,
+            self.built.session,
+            rows=self.built.rows,
+            domains=domains,
+            context_features=["position"],
+        )
+        assert self.report.written, self.report.reason
+        self.signatures = self.built.meta_graph.signature_def
+
+    def run(self, stage: str, columns: Columns) -> Columns:
+        """The outputs of a stage for those of the columns that it takes."""
+        signature = self.signatures[f"columnar_{stage}"]
+        feeds = {
+            info.name: columns[key] if key in columns else tf.make_ndarray(signature.defaults[key])
+            for key, info in signature.inputs.items()
+        }
+        fetches = {key: info.name for key, info in signature.outputs.items()}
+        outputs: Columns = self.built.session.run(fetches, feeds)
+        return outputs
+
+    def columns_of(self, domain: str) -> set[str]:
+        """The columns that a stage takes."""
+        return set(self.signatures[f"columnar_{domain}"].inputs)
+
+    def check(self, candidates: int, counts: Mapping[str, int], columns: Columns) -> None:
+        """Compares with the model itself, `counts` rows of each domain repeated at random."""
+        random = np.random.default_rng(candidates)
+        given, repeated = dict[str, Any](), dict(columns)
+        domains = [d for d in self.report.domains if d != "item"]
+        for domain in domains:
+            count = counts.get(domain, 1)
+            own = {name: columns[name][:count] for name in self.columns_of(domain)}
+            index = random.integers(0, count, candidates)
+            given |= self.run(domain, own)
+            given |= {f"row_to_{domain}": index, f"{domain}_state/row": np.arange(count)}
+            repeated |= {name: column[index] for name, column in own.items()}
+        given |= self.run("item", columns) | {
+            name: columns[name] for name in self.report.context_features
+        }
+        expected = self.built.run("columnar", repeated)
+        for name, value in self.run("pair", given).items():
+            np.testing.assert_allclose(value, expected[name], rtol=2e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("build", MODELS)
+def test_rows_that_candidates_share_score_as_the_model_itself(model: Any, build: Build) -> None:
+    stages = _Stages(model, build)
+    assert "shop" in stages.report.domains or build is _counts_candidates
+    assert "campaign" in stages.report.domains
+    for candidates, shops_, campaigns in ((1, 1, 1), (17, 5, 2), (40, 40, 1), (150, 3, 7)):
+        counts = {"shop": shops_, "campaign": campaigns}
+        stages.check(candidates, counts, stages.built.rows(candidates))
+
+
+def test_signatures_keep_the_contract(model: Any) -> None:
+    stages = _Stages(model, _towers)
+    report, pair = stages.report, stages.signatures["columnar_pair"]
+    assert report.domains == ("user", "item", "campaign", "shop")
+    assert report.signatures == tuple(f"columnar_{s}" for s in (*report.domains, "pair"))
+    assert set(report.independence) == set(report.signatures)
+    assert all(found.rows for found in report.independence.values())
+    assert report.users_per_run == "many"
+    assert stages.columns_of("shop") == set(OF_SHOP)
+    assert [state.shape for state in report.states["shop"]] == [(1, 8)]
+    states = {f"{d}_state/0" for d in ("user", "item", "campaign", "shop")}
+    rows = {key for d in ("user", "campaign", "shop") for key in (f"row_to_{d}", f"{d}_state/row")}
+    assert set(pair.inputs) == states | rows | {"position"}
+    for key in rows:
+        assert tf.make_ndarray(pair.defaults[key]).tolist() == [0]
+        assert pair.inputs[key].dtype == tf.int64.as_datatype_enum
+    for info in pair.inputs.values():
+        assert info.tensor_shape.dim[0].size == -1
+    assert set(stages.signatures["columnar_late"].inputs) == set(COLUMNS)
+
+
+@pytest.mark.parametrize("build", [_one_product, _rows_between_each_other, _normalised])
+def test_each_domains_columns_of_a_product_are_multiplied_apart(model: Any, build: Build) -> None:
+    states = _Stages(model, build).report.states
+    assert [s.shape for domain in ("item", "shop", "campaign") for s in states[domain]] == [
+        (1, 8)
+    ] * 3
+
+
+def test_one_shop_needs_no_index(model: Any) -> None:
+    stages = _Stages(model, _towers)
+    columns = stages.built.rows(6)
+    of_one = {name: columns[name][:1] for name in [*OF_SHOP, "age", "budget"]}
+    given = stages.run("item", columns) | {"position": columns["position"]}
+    for domain in ("user", "shop", "campaign"):
+        given |= stages.run(domain, of_one)
+    repeated = columns | {name: column.repeat(6, 0) for name, column in of_one.items()}
+    expected = stages.built.run("columnar", repeated)["score"]
+    np.testing.assert_allclose(stages.run("pair", given)["score"], expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("row_to_shop", "numbers", "error"),
+    [
+        ([0, 1, 2, 3], [0, 1, 2], r"(?s)row_to_shop_must_be_0_to_R_minus_1.*3 is not in \[0, 3\)"),
+        ([0, 1, -1, 0], [0, 1, 2], "row_to_shop_must_be_0_to_R_minus_1"),
+        ([0, 1, 2, 0], [0, 1, 0], "shop_state_row_must_be_0_to_R_minus_1_of_one_request"),
+    ],
+)
+def test_rows_that_are_none_and_those_of_joined_requests_are_refused(
+    model: Any, row_to_shop: list[int], numbers: list[int], error: str
+) -> None:
+    stages = _Stages(model, _towers)
+    columns = stages.built.rows(4)
+    given = {**columns, **stages.run("item", columns)}
+    for domain, count in (("user", 1), ("shop", 3), ("campaign", 1)):
+        given |= stages.run(domain, {name: column[:count] for name, column in columns.items()})
+    given |= {"row_to_shop": np.array(row_to_shop), "shop_state/row": np.array(numbers)}
+    with pytest.raises(tf.errors.InvalidArgumentError, match=error):
+        stages.run("pair", given)
+
+
+def test_columns_that_are_no_numbers_stay_so(model: Any) -> None:
+    stages = _Stages(model, _towers)
+    columns = stages.built.rows(20)
+    columns["size"][1, 3], columns["size"][2] = np.nan, np.inf
+    stages.check(20, {"shop": 4, "campaign": 2}, columns)
+
+
+def test_a_domain_that_is_only_an_id_is_left_to_the_candidates(model: Any) -> None:
+    def build(c: Columns) -> Columns:
+        return _score(c["age"], c["price"], _table("id", c["shop"]), _dense("b", c["budget"]))
+
+    stages = _Stages(model, build, {"shop": ["shop"], "campaign": ["budget"]})
+    assert stages.report.domains == ("user", "item", "campaign")
+    why = "its states take 24 bytes per row, its columns 8, and save no product"
+    assert stages.report.left_out == {"shop": why}
+    assert set(stages.report.context_features) == {*OF_SHOP, "position"} - {"size", "tags"} - {
+        "tags/length"
+    }
+    assert any("shop is left to the candidates" in line for line in stages.report.lines())
+    stages.check(12, {"campaign": 3}, stages.built.rows(12))
+
+
+def test_a_domain_that_is_only_read_is_left_to_the_candidates(model: Any) -> None:
+    def build(c: Columns) -> Columns:
+        return {"score": tf.reduce_sum(c["price"] * c["size"][:, :6] * c["age"], 1)}
+
+    stages = _Stages(
+        model, lambda c: build(c | {"size": tf.identity(c["size"])}), {"shop": ["size"]}
+    )
+    assert stages.report.domains == ("user", "item")
+    assert list(stages.report.left_out) == ["shop"]
+    stages.check(9, {}, stages.built.rows(9))
+
+
+def test_a_list_without_a_mask_leaves_its_domain_to_the_candidates(model: Any) -> None:
+    def build(c: Columns) -> Columns:
+        tags = _dense("tags", tf.reduce_mean(_table("t", c["tags"]), 1))
+        return _score(c["age"], c["price"], tags, _dense("campaign", c["budget"]))
+
+    stages = _Stages(model, build)
+    assert stages.report.domains == ("user", "item", "campaign")
+    assert list(stages.report.left_out) == ["shop"]
+    stages.check(12, {"campaign": 3}, stages.built.rows(12))
+
+
+def test_a_domain_that_fails_the_proof_leaves_the_others_theirs(
+    model: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from colcast.export.parts import _add_parts
+
+    def prove_one(runner: Any, *rest: Any) -> Any:
+        if "shop" in runner.stages:
+            raise ExportError("output 'score' is another")
+        return real(runner, *rest)
+
+    real = _add_parts.prove_one
+    monkeypatch.setattr(_add_parts, "prove_one", prove_one)
+    stages = _Stages(model, _towers)
+    assert stages.report.domains == ("user", "item", "campaign")
+    assert "output 'score' is another" in stages.report.left_out["shop"]
+    stages.check(12, {"campaign": 3}, stages.built.rows(12))
+
+
+def test_constants_that_wait_for_an_assertion_are_in_the_stage(model: Any) -> None:
+    def build(c: Columns) -> Columns:
+        with tf.control_dependencies([tf.debugging.Assert(c["size"][0, 0] < 1e9, ["large"])]):
+            shop = tf.identity(c["size"]) * tf.constant(np.arange(12, dtype=np.float32))
+        return _score(c["age"], c["price"], _dense("shop", shop), _dense("b", c["budget"]))
+
+    stages = _Stages(model, build)
+    stages.check(12, {"shop": 3, "campaign": 2}, stages.built.rows(12))

@@ -1,0 +1,119 @@
+"""The last stage takes the users of one request: it refuses those of several that were joined."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorflow.core.protobuf import rewriter_config_pb2
+
+from .conftest import Columns
+from .ranker import ITEMS
+
+v1 = tf.compat.v1
+Run = Callable[[str, Columns], Columns]
+JOINED = "user_state_row_must_be_0_to_U_minus_1_of_one_request"
+NO_USER = "row_to_user_must_be_0_to_U_minus_1"
+AGES = np.arange(5) * 13
+Rewrites = rewriter_config_pb2.RewriterConfig
+ALL_ON = {  # but for those that compute with fewer bits
+    field.name: Rewrites.AGGRESSIVE if field.name == "constant_folding" else Rewrites.ON
+    for field in Rewrites.DESCRIPTOR.fields
+    if field.enum_type is not None
+    and field.enum_type.name == "Toggle"
+    and "mixed_precision" not in field.name
+}
+
+
+@pytest.fixture(scope="module", params=["default", "all on"])
+def run(request: pytest.FixtureRequest, base_path: Path) -> Iterator[Run]:
+    """Runs a signature in TensorFlow, its optimizers as they are or all of them on."""
+    config = v1.ConfigProto()
+    if request.param == "all on":
+        rewrites = Rewrites(min_graph_nodes=-1, meta_optimizer_iterations=Rewrites.TWO, **ALL_ON)
+        config.graph_options.rewrite_options.CopyFrom(rewrites)
+    with v1.Session(graph=tf.Graph(), config=config) as session:
+        signatures = v1.saved_model.loader.load(
+            session, ["serve"], str(base_path / "1")
+        ).signature_def
+
+        def run_signature(name: str, columns: Columns) -> Columns:
+            signature = signatures[name]
+            feeds = {
+                info.name: columns[key]
+                if key in columns
+                else tf.make_ndarray(signature.defaults[key])
+                for key, info in signature.inputs.items()
+            }
+            fetches = {key: info.name for key, info in signature.outputs.items()}
+            outputs: Columns = session.run(fetches, feeds)
+            return outputs
+
+        yield run_signature
+
+
+def _user(ages: Sequence[int]) -> Columns:
+    words = np.array([[b"red", b"blue"]] * len(ages), object)
+    columns = {"user_age": np.array(ages, np.int64), "user_words": words}
+    return columns | {"user_words/length": np.full(len(ages), 2)}
+
+
+def _items(count: int) -> Columns:
+    items = ITEMS[:count]
+    return {
+        "item_id": np.array([item["item_id"] for item in items]),
+        "item_price": np.array([item["item_price"] for item in items], np.float32),
+    }
+
+
+def _score(run: Run, users: int, items: int, **rows: Sequence[int]) -> Any:
+    """The scores of the first items for the first users."""
+    states = run("columnar_user", _user(AGES[:users])) | run("columnar_item", _items(items))
+    given = {key.replace("__", "/"): np.array(row, np.int64) for key, row in rows.items()}
+    return run("columnar_pair", states | given)["score"]
+
+
+@pytest.mark.parametrize(
+    ("users", "rows"),
+    [
+        (1, [0]),
+        (3, [0, 1, 2]),
+        (3, [0]),  # the default: such a request cannot have been joined
+        (5, [0, 1, 2, 3, 4]),
+        (5, [0]),
+    ],
+)
+@pytest.mark.parametrize("items", [1, 5])
+def test_users_of_one_request_are_scored(run: Run, users: int, rows: list[int], items: int) -> None:
+    whose = [(3 * row + 1) % users for row in range(items)]
+    given = _score(run, users, items, user_state__row=rows, row_to_user=whose)
+    for row, user in enumerate(whose):
+        late = run("columnar_late", _user(AGES[[user]]) | _items(items))["score"]
+        np.testing.assert_allclose(given[row], late[row], rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [0, 0],  # two requests of one user
+        [0, 0, 0, 0, 0],  # one, filled up, or its state repeated
+        [0, 1, 0, 1, 2],  # several users each
+        [0, 1, 2, 0, 0],  # filled up
+        [3, 4],  # the end of a request that was split
+        [1],  # alone, but numbered beside another
+        [1, 0],
+    ],
+)
+def test_users_of_several_requests_are_refused(run: Run, rows: list[int]) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match=JOINED):
+        _score(run, len(rows), len(rows), user_state__row=rows, row_to_user=[0] * len(rows))
+
+
+@pytest.mark.parametrize("users", [1, 3])
+@pytest.mark.parametrize("wrong", [-1, 3, 2**40])
+def test_a_row_that_names_no_user_is_refused(run: Run, users: int, wrong: int) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match=NO_USER) as error:
+        _score(run, users, 4, row_to_user=[0, 0, wrong, 0])
+    assert f"indices[2] = {wrong} is not in [0, {users})" in error.value.message

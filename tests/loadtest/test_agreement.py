@@ -1,0 +1,142 @@
+"""How far answers are apart: differences and where, what ranks otherwise, who refuses what."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from colcast.loadtest.agreement import Agreement, OutputAgreement, agreement
+from colcast.loadtest.connection import Answer, Request
+from colcast.loadtest.ranking import correlation, overlap
+
+from .test_correctness import response
+
+REQUEST = (Request(b"", rows=1), Request(b"", rows=1))
+
+
+def answer(**outputs: Any) -> Answer:
+    return Answer("OK", response(**outputs), "", 0.0, 0.0)
+
+
+def refused(code: str, message: str = "") -> Answer:
+    return Answer(code, b"", message, 0.0, 0.0)
+
+
+def found(*answers: tuple[Answer, Answer]) -> Agreement:
+    return agreement([REQUEST] * len(answers), answers)
+
+
+def scores(*pairs: tuple[Any, Any]) -> OutputAgreement:
+    """What is found of an output with these values in A and in B."""
+    (output,) = found(*((answer(score=a), answer(score=b)) for a, b in pairs)).outputs
+    return output
+
+
+def test_equal_answers_differ_nowhere():
+    output = scores(([0.25, 0.5], [0.25, 0.5]))
+    assert (output.values, output.differing) == (2, 0)
+    assert output.absolute.difference == output.relative.difference == 0
+    assert output.correlation
+    assert output.correlation.mean == 1
+
+
+def test_the_largest_difference_is_found_with_both_values():
+    output = scores(([1.0, 2.0], [1.0, 2.0]), ([3.0, 4.0, 8.0], [3.0, 4.5, 8.25]))
+    largest = output.absolute
+    assert (largest.difference, largest.request, largest.candidate) == (0.5, 1, 1)
+    assert (largest.a, largest.b) == (4.0, 4.5)
+    assert output.relative.difference == pytest.approx(0.5 / 4.5)
+    assert (output.values, output.differing) == (5, 2)
+
+
+def test_the_largest_relative_difference_may_be_elsewhere():
+    output = scores(([1e-3, 100.0], [2e-3, 101.0]))
+    assert (output.absolute.candidate, output.relative.candidate) == (1, 0)
+    assert output.relative.difference == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("lost", [np.nan, np.inf])
+def test_a_number_against_none_is_infinitely_apart_and_counted(lost: float):
+    output = scores(([1.0, lost, 3.0], [1.0, lost, lost]))
+    assert output.absolute.difference == output.relative.difference == np.inf
+    assert output.absolute.candidate == 2
+    assert output.differing == 1
+    assert (output.nan if np.isnan(lost) else output.infinite) == (1, 2)
+    assert output.histogram
+    assert (sum(output.histogram.a), sum(output.histogram.b)) == (2, 1)
+
+
+def test_strings_differ_or_do_not():
+    output = scores(([b"a", b"b"], [b"a", b"c"]))
+    assert (output.absolute.difference, output.absolute.candidate) == (np.inf, 1)
+    assert output.correlation is output.top10 is output.histogram is None
+
+
+def test_a_value_for_the_whole_request_has_no_candidate():
+    output = scores((1.0, 3.0))
+    assert (output.absolute.difference, output.absolute.candidate) == (2.0, None)
+    assert output.correlation is None
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, 1e30, -7.5])
+def test_a_histogram_of_one_value_has_it_once(value: float):
+    histogram = scores(([value], [value])).histogram
+    assert histogram
+    assert sum(histogram.a) == sum(histogram.b) == 1
+    assert list(histogram.edges) == sorted(histogram.edges)
+
+
+def test_top_candidates_are_of_requests_with_more():
+    few, many = np.arange(10.0), np.arange(20.0)
+    output = scores((few, -few), (many, many), (many, -many))
+    assert output.top100 is None
+    assert output.top10
+    assert (output.top10.mean, output.top10.lowest, output.top10.request) == (0.5, 0.0, 2)
+    assert output.correlation
+    assert output.correlation.lowest == pytest.approx(-1)
+    assert output.correlation.request == 0
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "expected"),
+    [
+        ([1, 2, 3], [10, 20, 30], 1.0),
+        ([1, 2, 3], [30, 20, 10], -1.0),
+        ([1, 2, 3, 4], [1, 2, 4, 3], 0.8),
+        ([1, 1, 2], [5, 5, 9], 1.0),
+        ([1, 1, 1], [1, 1, 1], 1.0),
+        ([1, 1, 1], [1, 2, 3], 0.0),
+        ([np.nan, 1, 2], [0, 1, 2], 1.0),
+    ],
+)
+def test_rank_correlation(one: list, two: list, expected: float):
+    assert correlation(np.array(one), np.array(two)) == pytest.approx(expected)
+
+
+def test_what_is_not_a_number_is_never_on_top():
+    assert overlap(np.array([np.nan, 3.0, 2.0, 1.0]), np.array([0.0, 3.0, 2.0, 1.0]), 2) == 1
+
+
+def test_requests_that_one_refuses_are_told_from_those_that_both_do():
+    ok, bad = answer(score=[1.0]), refused("INVALID_ARGUMENT", "no")
+    it = found((ok, ok), (ok, bad), (bad, bad), (refused("INTERNAL"), bad))
+    assert (it.requests, it.answered) == (4, 1)
+    assert it.codes[0] == {"OK": 2, "INVALID_ARGUMENT": 1, "INTERNAL": 1}
+    assert [(one.request, one.codes) for one in it.refusals] == [
+        (1, ("OK", "INVALID_ARGUMENT")),
+        (3, ("INTERNAL", "INVALID_ARGUMENT")),
+    ]
+    assert [one.request for one in it.alike] == [2]
+
+
+def test_outputs_of_another_form_are_named_and_not_compared():
+    same = answer(score=[1.0], name=[b"x"])
+    it = found(
+        (same, same),
+        (same, answer(score=[[1.0]])),
+        (same, answer(score=np.array([1.0], np.float16), name=[b"x"])),
+    )
+    assert [(one.name, one.requests, one.first, one.form) for one in it.other_forms] == [
+        ("name", 1, 1, "string [1] in A, missing in B"),
+        ("score", 2, 1, "float32 [1] in A, float32 [1, 1] in B"),
+    ]
+    assert {one.name: one.values for one in it.outputs} == {"name": 2, "score": 1}

@@ -1,0 +1,257 @@
+"""`colcast compare` against the native server: what it finds, writes and refuses."""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tensorflow as tf
+from colcast.cli.main import main
+from colcast.server import ServerProcess
+from colcast.zoo import wide
+from colcast.zoo.examples import serialize_request
+from tensorflow.io import TFRecordWriter
+from tensorflow_serving.apis import predict_pb2
+
+from ..waiting import wait_until
+from .conftest import SMALL
+
+SIZES = (4, 12, 3)  # candidates of the recorded requests; the second has a top 10
+BUCKET = "item_000"  # an int64 feature, hashed by its remainder
+ALL_VERSIONS = """model_config_list {{ config {{ name: "small" model_platform: "tensorflow"
+  base_path: "{}" model_version_policy {{ all {{}} }} }} }}"""
+
+
+def traffic() -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
+    for seed, size in enumerate(SIZES):
+        yield from islice(wide.requests(SMALL, size, seed), 1)
+
+
+def changed_bucket() -> int:
+    """That of candidate 7 of request 1."""
+    _, items = list(traffic())[1]
+    return int(items[7][BUCKET]) % SMALL.buckets
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Requests to another model, of a version that is nowhere."""
+    log = tmp_path_factory.mktemp("recorded") / "log.tfrecord"
+    with TFRecordWriter(str(log)) as writer:
+        for user, items in traffic():
+            request = predict_pb2.PredictRequest()
+            request.model_spec.name = "live"
+            request.model_spec.version.value = 77
+            request.inputs["examples"].CopyFrom(
+                tf.make_tensor_proto(serialize_request(user, items))
+            )
+            writer.write(request.SerializeToString())
+    return f"requests:{log}"
+
+
+def write(folder: Path, make: Callable[[wide.WideModule], Callable[..., Any]]) -> None:
+    """The model `small` with the signature that `make` gives it."""
+    module = wide.WideModule(SMALL)
+    tf.saved_model.save(module, str(folder), signatures={"serving_default": make(module)})
+
+
+@pytest.fixture(scope="module")
+def versions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """Version 1, 2 with a changed weight, 3 with another output, 4 that refuses five rows."""
+    folder = tmp_path_factory.mktemp("versions")
+    examples = tf.TensorSpec([None], tf.string, name="examples")
+
+    def changed(module: wide.WideModule) -> Any:
+        module.tables[BUCKET][changed_bucket(), 0].assign(9.0)
+        return module.serve
+
+    def renamed(module: wide.WideModule) -> Any:
+        return tf.function(
+            lambda examples: {"other": module.serve(examples)["score"]}, input_signature=[examples]
+        )
+
+    def refusing(module: wide.WideModule) -> Any:
+        def serve(examples: Any) -> Any:
+            few = tf.debugging.assert_less(tf.shape(examples)[0], 5, "too many rows")
+            with tf.control_dependencies([few]):
+                return module.serve(tf.identity(examples))
+
+        return tf.function(serve, input_signature=[examples])
+
+    makers = (lambda module: module.serve, changed, renamed, refusing)
+    for version, make in enumerate(makers, 1):
+        write(folder / "small" / str(version), make)
+    config = folder / "models.config"
+    config.write_text(ALL_VERSIONS.format(folder / "small"))
+    with ServerProcess(flags=[f"--model_config_file={config}"]) as server:
+        # It is ready with the first version.
+        wait_until(lambda: server.log().count(": serving, loaded in") == len(makers))
+        yield server
+
+
+def compare(folder: Path, *args: str, code: int = 0) -> dict[str, Any]:
+    """Runs it with little to measure; its report."""
+    assert main(["compare", "--rounds", "1", "--output", str(folder), *args]) == code
+    assert "<h1>" in (folder / "report.html").read_text()
+    report: dict[str, Any] = json.loads((folder / "report.json").read_text())
+    return report
+
+
+@pytest.fixture
+def between(versions: ServerProcess, recorded: str, tmp_path: Path) -> Callable[..., Any]:
+    """Compares two versions on the recorded requests."""
+
+    def run(a: int, b: int, *options: str, code: int = 0) -> dict[str, Any]:
+        sides = [f"{versions.target}@{version}" for version in (a, b)]
+        given = ["--model", "small", "--traffic", recorded, *options]
+        return compare(tmp_path, *sides, *given, code=code)
+
+    return run
+
+
+def test_a_version_is_equal_to_itself(between: Callable[..., Any]):
+    limits = ["--max-difference", "0", "--max-relative-difference", "0"]
+    limits += ["--min-top10-overlap", "1", "--min-correlation", "1"]
+    report = between(1, 1, *limits)
+    assert report["answered_by_both"] == report["requests"] == len(SIZES)
+    assert report["codes"] == {"A": {"OK": 3}, "B": {"OK": 3}}
+    (score,) = report["outputs"]
+    assert (score["values"], score["differing"]) == (sum(SIZES), 0)
+    assert score["largest_difference"]["difference"] == 0
+    assert [one["passed"] for one in report["thresholds"]] == [True] * 4
+    assert report["problems"] == []
+
+
+def test_a_changed_weight_is_found_with_where(between: Callable[..., Any]):
+    touched = [
+        (number, row)
+        for number, (_, items) in enumerate(traffic())
+        for row, item in enumerate(items)
+        if item[BUCKET] % SMALL.buckets == changed_bucket()
+    ]
+    report = between(1, 2)
+    (score,) = report["outputs"]
+    assert score["differing"] == len(touched)
+    largest = score["largest_difference"]
+    assert (largest["request"], largest["candidate"]) in touched
+    assert largest["difference"] == pytest.approx(abs(largest["a"] - largest["b"]))
+    assert sum(score["histogram"]["a"]) == sum(score["histogram"]["b"]) == sum(SIZES)
+
+
+def test_a_missed_threshold_fails_and_says_what_was_measured(
+    between: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+):
+    limits = ["--max-difference", "1e-9", "--min-top10-overlap", "0", "--min-top100-overlap", "0"]
+    report = between(1, 2, *limits, code=1)
+    verdicts = {one["threshold"]: one for one in report["thresholds"]}
+    assert [one["passed"] for one in verdicts.values()] == [False, True, False]
+    assert "request " in verdicts["difference <= 1e-09"]["measured"]
+    assert verdicts["top-100 overlap >= 0"]["measured"].startswith("no request has enough")
+    assert report["problems"] == []
+    assert "score: difference <= 1e-09: failed" in capsys.readouterr().out
+
+
+def test_an_output_that_is_gone_fails(
+    between: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+):
+    report = between(1, 3, code=1)
+    assert [one["name"] for one in report["other_forms"]] == ["other", "score"]
+    assert (
+        "score: another form in 3 of 3 answers, first in request 0: float32 [4] in A, missing"
+        in (capsys.readouterr().err)
+    )
+
+
+@pytest.mark.parametrize(("a", "b", "refusing"), [(1, 4, "B"), (4, 1, "A")])
+def test_a_request_that_one_refuses_fails(
+    between: Callable[..., Any], a: int, b: int, refusing: str
+):
+    report = between(a, b, "--max-difference", "1e-5", code=1)
+    assert report["answered_by_both"] == 2
+    assert report["codes"][refusing] == {"OK": 2, "INVALID_ARGUMENT": 1}
+    (problem,) = report["problems"]
+    other = "B" if refusing == "A" else "A"
+    told = f"{refusing} refuses 1 of 3 requests that {other} answers, first request 1: INVALID_ARG"
+    assert problem.startswith(told)
+    assert "too many rows" in problem
+    (verdict,) = report["thresholds"]
+    assert verdict["passed"]
+
+
+def test_what_both_refuse_is_no_difference(between: Callable[..., Any]):
+    report = between(4, 4)
+    assert len(report["refused_alike"]) == 1
+    assert report["notes"][0].startswith("1 of 3 requests are refused by both, first request 1:")
+
+
+def test_folders_are_served_with_their_flags_and_timed(
+    exported: Path, recorded: str, tmp_path: Path
+):
+    """Stock-like against the server's default: a SavedModel against a base path."""
+    version = shutil.copytree(exported / "1", tmp_path / "export")
+    report = compare(
+        *(tmp_path, str(version), str(exported), "--flag-a=--example_transcoding=off"),
+        *("--traffic", recorded, "--max-difference", "1e-5", "--min-correlation", "0.999"),
+    )
+    for side in "AB":
+        assert report["figures"][side]["server_cpu_ms"] > 0
+        assert report["figures"][side]["codes"] == {"OK": len(SIZES)}
+    assert report["settings"]["flags of A"] == "--example_transcoding=off"
+
+
+def test_formats_of_a_and_b_may_differ(
+    served: ServerProcess, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    formats = ["--format", "example", "--format-b", "late", "--sizes", "12", "--distinct", "3"]
+    sides = [served.target, served.target, "--model", "small"]
+    report = compare(tmp_path, *sides, *formats, "--max-difference", "1e-5", "--json")
+    assert report["sides"] == {"A": f"{served.target}, example", "B": f"{served.target}, late"}
+    sent = [report["figures"][side]["request_bytes"] for side in "AB"]
+    assert sent[1] < sent[0]
+    assert json.loads(capsys.readouterr().out) == report
+
+
+def test_a_format_that_a_side_does_not_have_is_named(
+    versions: ServerProcess, recorded: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    command = ["compare", f"{versions.target}@1", f"{versions.target}@2", "--model", "small"]
+    command += ["--traffic", recorded, "--format", "example", "--format-b", "late"]
+    assert main([*command, "--output", str(tmp_path)]) == 1
+    assert capsys.readouterr().err.startswith("colcast compare: B: late: ")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["h:1"], "Missing argument 'B'"),
+        (
+            ["h:1", "nowhere", "--model", "m"],
+            "'nowhere': wanted is HOST:PORT, HOST:PORT@VERSION or",
+        ),
+        (["h:1@new", "h:1", "--model", "m"], "'h:1@new': wanted is HOST:PORT"),
+        (["h:1", ".", "--model", "m"], "'.' has neither saved_model.pb nor a version that has it"),
+        (["h:1", "h:2"], "--model says what to ask A, the server h:1"),
+        (["h:1", "h:2", "--model", "m", "--flag-b=--x"], "--flag-b: B is h:2, which runs"),
+        (["h:1", "h:2", "--format", "example,late"], "'example,late': wanted is one format"),
+        (["h:1", "h:2", "--format-b", "parquet"], "no format 'parquet'; there are example"),
+        (["h:1", "h:2", "--min-top10-overlap", "2"], "'--min-top10-overlap': 2.0 is not in"),
+        (["h:1", "h:2", "--max-difference", "nan"], "'--max-difference': nan is not a number"),
+        (["h:1", "h:2", "--rounds", "-1"], "'--rounds': -1 is not in the range"),
+    ],
+)
+def test_a_wrong_command_line_names_the_culprit(
+    options: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    monkeypatch.chdir(tmp_path)
+    assert main(["compare", *options]) == 2
+    first, *others = capsys.readouterr().err.splitlines()
+    assert first.startswith("colcast compare: ")
+    assert message in first
+    assert others == ["Try 'colcast compare --help'."]

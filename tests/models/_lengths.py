@@ -1,0 +1,97 @@
+"""Models whose result depends on how far the lists of a request are padded."""
+
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from ._exact import Build, Exact, Features, saver, spec_of
+from ._model import Expected, Random, RankingModel, Row
+
+v1 = tf.compat.v1
+Outputs = dict[str, Any]
+
+
+def _mean(m: Exact, table: Any, ids: Any) -> Any:
+    """The mean, padding included; of no ids, zeros."""
+    embedded = m.embedded(table, ids)
+    steps = tf.cast(tf.maximum(tf.shape(ids)[1], 1), tf.float32)
+    return tf.reduce_sum(embedded, 1) / steps
+
+
+def unmasked_mean(m: Exact, f: Features) -> Outputs:
+    history = tf.sparse.to_dense(f["user_history"])
+    return {"score": m.score(f, _mean(m, m.users, history))}
+
+
+def unmasked_tags(m: Exact, f: Features) -> Outputs:
+    tags = _mean(m, m.items, tf.sparse.to_dense(f["item_tags"]))
+    return {"score": m.score(f) + tf.reduce_sum(tags, 1)}
+
+
+def unmasked_clicks(m: Exact, f: Features) -> Outputs:
+    return {"score": m.score(f, _mean(m, m.users, f["user_clicks"]))}
+
+
+def positions_from_the_end(m: Exact, f: Features) -> Outputs:
+    history = tf.sparse.to_dense(f["user_history"], -1)
+    position = tf.cast(tf.range(tf.shape(history)[1], 0, -1), tf.float32)
+    embedded = m.embedded(m.users, history) * position[None, :, None]
+    there = tf.cast(history >= 0, tf.float32)[:, :, None]
+    return {"score": m.score(f, tf.reduce_sum(embedded * there, 1))}
+
+
+def last_column(m: Exact, f: Features) -> Outputs:
+    history = tf.pad(tf.sparse.to_dense(f["user_history"]), [[0, 0], [1, 0]])
+    return {"score": m.score(f, m.embedded(m.users, history[:, -1]))}
+
+
+def longest_list(m: Exact, f: Features) -> Outputs:
+    longest = tf.cast(f["user_history"].dense_shape[1], tf.float32)
+    return {"score": m.score(f) + longest}
+
+
+def _model(build: Build, why: str, feature: str) -> RankingModel:
+    spec = spec_of(feature)
+    return RankingModel(build.__name__, saver(build, spec), spec, Expected.LENGTH, why)
+
+
+def _save_named_length(folder: Path) -> None:
+    """Takes tensors; `user_seen/length` is a number like any other, and no length."""
+    with tf.Graph().as_default(), v1.Session() as session:
+        seen = v1.placeholder(tf.float32, [None, None], "seen")
+        length = v1.placeholder(tf.int64, [None], "length")
+        price = v1.placeholder(tf.float32, [None], "price")
+        mean = tf.reduce_mean(seen, axis=1) + tf.cast(length, tf.float32)
+        inputs = {"user_seen": seen, "user_seen/length": length, "item_price": price}
+        signature = v1.saved_model.predict_signature_def(inputs, {"score": tf.tanh(mean) * price})
+        builder = v1.saved_model.Builder(str(folder))
+        builder.add_meta_graph_and_variables(session, ["serve"], {"serving_default": signature})
+        builder.save()
+
+
+def _named_length_row(random: Random) -> Row:
+    return {
+        "user_seen": random.normal(size=random.integers(1, 7)).tolist(),
+        "user_seen/length": random.integers(0, 2, 1).tolist(),
+        "item_price": random.normal(size=1).tolist(),
+    }
+
+
+MODELS = [
+    RankingModel(
+        "named_length",
+        _save_named_length,
+        {},
+        Expected.LENGTH,
+        "a mean over a list beside an input that is called its length",
+        row=_named_length_row,
+        parses=False,
+    ),
+    _model(unmasked_mean, "a mean over a user's padded list", "user_history"),
+    _model(unmasked_tags, "a mean over items' padded lists", "item_tags"),
+    _model(unmasked_clicks, "a mean over a sequence that has no length", "user_clicks"),
+    _model(positions_from_the_end, "positions counted from the longest list", "user_history"),
+    _model(last_column, "the last column of a padded list", "user_history"),
+    _model(longest_list, "the longest list as a value", "user_history"),
+]

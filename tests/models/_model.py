@@ -1,0 +1,87 @@
+"""What a model of the registry is, and how its rows are drawn."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+Row = dict[str, Any]  # feature -> list of values; a feature may be missing
+Spec = Mapping[str, Any]  # feature -> how tf.io.parse_example reads it
+Random = np.random.Generator
+
+
+class Expected(StrEnum):
+    """Whether a candidate's outputs may depend on more than its user and itself."""
+
+    INDEPENDENT = "independent"
+    INTERACTING = "interacting"
+    LENGTH = "length"  # on how far the lists of a request are padded
+
+
+@dataclass(frozen=True)
+class RankingModel:
+    """A model, and requests to it.
+
+    Attributes:
+      name: in the registry and on a server.
+      build: saves it into a folder.
+      spec: its features; of a model that takes tensors, what parsing would make of them.
+      expected: what the export has to find.
+      why: which of its ops make it so.
+      user: the user's features, or patterns of them.
+      row: draws a row of all features.
+      signature: the one to export.
+      parses: whether it takes tf.Examples; otherwise it takes tensors.
+      users_per_run: of an independent one: "one" where gathering its states would cost more.
+      own_length: of an independent one, lists of the user whose state has an entry for each value:
+        states of one run are equally long.
+      slow: whether saving and exporting it takes more than five seconds.
+    """
+
+    name: str
+    build: Callable[[Path], None]
+    spec: Spec
+    expected: Expected
+    why: str
+    user: Sequence[str] = ("user_*",)
+    row: Callable[[Random], Mapping[str, Any]] | None = None
+    signature: str = "serving_default"
+    parses: bool = True
+    users_per_run: str = "many"
+    own_length: Sequence[str] = ()
+    slow: bool = False
+
+    def draw(self, random: Random) -> Row:
+        """A random row."""
+        return dict(self.row(random) if self.row else row_of(self.spec, random))
+
+
+def row_of(spec: Spec, random: Random) -> Row:
+    """Random values as a spec asks for them: small ids, and floats whose sums are exact."""
+    row: Row = {}
+    for name, feature in spec.items():
+        if isinstance(feature, tf.io.FixedLenFeature):
+            count = int(np.prod(feature.shape, dtype=int))
+        else:
+            count = int(random.integers(0, 7))
+        row[name] = values(name, feature.dtype, count, random)
+    return row
+
+
+COUNTRIES = [b"DE", b"FR", b"IT", b"LI", b"US"]
+RARE_COUNTRY, RARE_LEVEL = b"LI", 777.25  # no trial of an export has them
+
+
+def values(name: str, dtype: Any, count: int, random: Random) -> list[Any]:
+    """That many values of a feature."""
+    if dtype == tf.int64:
+        return random.integers(1, 64, count).tolist()
+    if dtype == tf.string:
+        return [COUNTRIES[i] for i in random.integers(0, len(COUNTRIES), count)]
+    if name == "user_level" and random.random() < 0.3:
+        return [RARE_LEVEL] * count
+    return (random.integers(-16, 17, count) / 4).tolist()

@@ -1,0 +1,570 @@
+"""Each op's rule against TensorFlow: what it calls independent is, what mixes rows is refused."""
+
+from collections.abc import Mapping
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from colcast.export.rows import RULES
+
+from .graphs import Build, Graph, ragged, sparse
+
+raw = tf.raw_ops
+C = Mapping[str, Any]
+
+
+def table(*shape: int) -> Any:
+    """Weights."""
+    return tf.constant(np.random.default_rng(1).normal(size=shape).astype(np.float32))
+
+
+def rows(c: C) -> Any:
+    """The number of rows."""
+    return tf.shape(c["f"])[0]
+
+
+def dense(c: C, fill: Any = 0) -> Any:
+    """A list feature filled up behind its values."""
+    return tf.sparse.to_dense(sparse(c, "ids"), default_value=fill)
+
+
+def mask(c: C) -> Any:
+    """1 where a list has a value; its ids are 0 to 5."""
+    return tf.cast(tf.not_equal(dense(c, -1), -1), tf.float32)
+
+
+def embedded(c: C) -> Any:
+    """Vectors of a list, [rows, longest, 3]."""
+    return tf.gather(table(7, 3), dense(c, -1) + 1)
+
+
+def static_table(values: Any) -> Any:
+    """A lookup table over the first ids."""
+    keys = tf.constant([0, 1, 2], tf.int64)
+    return tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(keys, values), -1)
+
+
+_FLOAT = [
+    "Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Cos", "Cosh", "Digamma",
+    "Elu", "Erf", "Erfc", "Erfinv", "Exp", "Expm1", "Floor", "Inv", "IsFinite", "IsInf", "IsNan",
+    "LeakyRelu", "Lgamma", "Log", "Log1p", "Ndtri", "Neg", "Reciprocal", "Relu", "Relu6", "Rint",
+    "Round", "Rsqrt", "Selu", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt",
+    "Square", "Tan", "Tanh",
+]  # fmt: skip
+_FLOAT_PAIRS = [
+    "Add", "AddV2", "ApproximateEqual", "Atan2", "Div", "DivNoNan", "Equal", "FloorDiv", "FloorMod",
+    "Greater", "GreaterEqual", "Less", "LessEqual", "Maximum", "Minimum", "Mod", "Mul", "MulNoNan",
+    "NotEqual", "Pow", "RealDiv", "SquaredDifference", "Sub", "Xdivy", "Xlog1py", "Xlogy",
+]  # fmt: skip
+_INT_PAIRS = [
+    "BitwiseAnd", "BitwiseOr", "BitwiseXor", "LeftShift", "RightShift", "TruncateDiv",
+    "TruncateMod",
+]  # fmt: skip
+
+
+def _unary(op: str) -> Build:
+    return lambda c: getattr(raw, op)(**{_argument(op): c["x"]})
+
+
+def _argument(op: str) -> str:
+    return "features" if op in _FEATURES else "x"
+
+
+_FEATURES = {"Elu", "LeakyRelu", "Relu", "Relu6", "Selu", "Softplus", "Softsign"}
+
+ELEMENTS: dict[str, Build] = {
+    **{op: _unary(op) for op in _FLOAT},
+    **{op: (lambda c, op=op: getattr(raw, op)(x=c["x"], y=c["y"])) for op in _FLOAT_PAIRS},  # type: ignore[misc]
+    **{  # type: ignore[misc]
+        op: (lambda c, op=op: getattr(raw, op)(x=c["i"], y=tf.constant(3, tf.int64)))
+        for op in _INT_PAIRS
+    },
+    "AddN": lambda c: tf.add_n([c["x"], c["y"], c["x"]]),
+    "AsString": lambda c: tf.strings.as_string(c["i"]),
+    "BesselI0e": lambda c: tf.math.bessel_i0e(c["x"]),
+    "BesselI1e": lambda c: tf.math.bessel_i1e(c["x"]),
+    "BiasAdd": lambda c: tf.nn.bias_add(c["x"], table(4)),
+    "Bitcast": lambda c: tf.bitcast(c["x"], tf.int32),
+    "Bucketize": lambda c: raw.Bucketize(input=c["x"], boundaries=[-1.0, 0.0, 1.0]),
+    "Cast": lambda c: tf.cast(c["x"], tf.int32),
+    "CheckNumerics": lambda c: tf.debugging.check_numerics(c["x"], "wrong"),
+    "ClipByValue": lambda c: raw.ClipByValue(t=c["x"], clip_value_min=-1.0, clip_value_max=1.0),
+    "DecodeBase64": lambda c: tf.io.decode_base64(tf.io.encode_base64(c["s"])),
+    "EnsureShape": lambda c: tf.ensure_shape(c["x"], [None, 4]),
+    "FusedBatchNormV3": lambda c: raw.FusedBatchNormV3(
+        x=c["image"], scale=[1.0, 2.0], offset=[0.0, 1.0], mean=[0.5, 0.25],
+        variance=[1.0, 4.0], is_training=False,
+    ).y,
+    "IdentityN": lambda c: raw.IdentityN(input=[c["x"], c["i"]])[0],
+    "Invert": lambda c: tf.bitwise.invert(c["i"]),
+    "LogicalAnd": lambda c: (c["x"] > 0) & (c["y"] > 0),
+    "LogicalNot": lambda c: ~(c["x"] > 0),
+    "LogicalOr": lambda c: (c["x"] > 0) | (c["y"] > 0),
+    "LookupTableFindV2": lambda c: static_table(tf.constant([5, 6, 7], tf.int64)).lookup(c["i"]),
+    "OneHot": lambda c: tf.one_hot(c["i"], 5),
+    "OnesLike": lambda c: tf.ones_like(c["x"]) * c["x"],
+    "PreventGradient": lambda c: raw.PreventGradient(input=c["x"]),
+    "RegexFullMatch": lambda c: raw.RegexFullMatch(input=c["s"], pattern="a.*"),
+    "RegexReplace": lambda c: raw.RegexReplace(input=c["s"], pattern="a", rewrite="b"),
+    "Select": lambda c: raw.Select(condition=c["f"] > 0, x=c["x"], y=c["y"]),
+    "SelectV2": lambda c: tf.where(c["x"] > 0, c["y"], 0.0),
+    "Snapshot": lambda c: raw.Snapshot(input=c["x"]),
+    "StaticRegexFullMatch": lambda c: tf.strings.regex_full_match(c["s"], "a.*"),
+    "StaticRegexReplace": lambda c: tf.strings.regex_replace(c["s"], "a", "b"),
+    "StopGradient": lambda c: tf.stop_gradient(c["x"]),
+    "StringJoin": lambda c: tf.strings.join([c["s"], "-", c["s"]]),
+    "StringLength": lambda c: tf.strings.length(c["s"]),
+    "StringLower": lambda c: tf.strings.lower(c["s"]),
+    "StringStrip": lambda c: tf.strings.strip(c["s"]),
+    "StringToHashBucket": lambda c: raw.StringToHashBucket(string_tensor=c["s"], num_buckets=9),
+    "StringToHashBucketFast": lambda c: tf.strings.to_hash_bucket_fast(c["s"], 9),
+    "StringToHashBucketStrong": lambda c: tf.strings.to_hash_bucket_strong(c["s"], 9, [1, 2]),
+    "StringToNumber": lambda c: tf.strings.to_number(tf.strings.as_string(c["i"])),
+    "StringUpper": lambda c: tf.strings.upper(c["s"]),
+    "Substr": lambda c: tf.strings.substr(tf.strings.join([c["s"], "abc"]), 1, 2),
+    "UnicodeTranscode": lambda c: tf.strings.unicode_transcode(c["s"], "UTF-8", "UTF-16-BE"),
+    "ZerosLike": lambda c: tf.zeros_like(c["x"]) + c["x"],
+}  # fmt: skip
+
+SHAPES: dict[str, Build] = {
+    "BroadcastTo": lambda c: tf.broadcast_to(c["f"][:, None], [rows(c), 5]),
+    "BroadcastArgs": lambda c: tf.broadcast_to(
+        c["f"][:, None], tf.broadcast_dynamic_shape(tf.shape(c["x"]), tf.shape(c["f"][:, None]))
+    ),
+    "Concat": lambda c: raw.Concat(concat_dim=1, values=[c["x"], c["y"]]),
+    "ConcatV2": lambda c: tf.concat([c["x"], c["f"][:, None]], -1),
+    "ExpandDims": lambda c: tf.expand_dims(c["x"], 1),
+    "Fill": lambda c: tf.fill([rows(c), 3], 2.0) * c["f"][:, None],
+    "MirrorPad": lambda c: tf.pad(c["x"], [[0, 0], [1, 1]], "REFLECT"),
+    "Pack": lambda c: tf.stack([c["x"], c["y"]], axis=1),
+    "Pad": lambda c: tf.pad(c["x"], [[0, 0], [1, 2]]),
+    "PadV2": lambda c: tf.pad(c["x"], [[0, 0], [1, 2]], constant_values=3.0),
+    "Range": lambda c: tf.gather(c["x"], tf.range(rows(c))),
+    "Rank": lambda c: c["x"] * tf.cast(tf.rank(c["x"]), tf.float32),
+    "Reshape": lambda c: tf.reshape(tf.reshape(c["image"], [-1, 2]) @ table(2, 3), [-1, 90]),
+    "Reshape of a shape": lambda c: tf.reshape(c["image"], [rows(c), 5, -1]),
+    "Reshape without a dimension of size 1": lambda c: (
+        c["f"]
+        * tf.reshape(
+            tf.tile(tf.gather(table(3), tf.where([False, True])[:, 0])[None], [rows(c), 1]),
+            [rows(c)],
+        )
+    ),
+    "Reverse": lambda c: raw.Reverse(tensor=c["x"], dims=[False, True]),
+    "ReverseV2": lambda c: tf.reverse(c["x"], [1]),
+    "ShapeN": lambda c: tf.reshape(c["x"], raw.ShapeN(input=[c["x"], c["y"]])[1]),
+    "Size": lambda c: tf.reshape(c["x"], [tf.size(c["x"]) // 4, 4]),
+    "Slice": lambda c: tf.slice(c["x"], [0, 1], [-1, 2]),
+    "Split": lambda c: tf.split(c["x"], 2, axis=1)[1],
+    "SplitV": lambda c: tf.split(c["x"], [1, 3], axis=1)[1],
+    "Squeeze": lambda c: tf.squeeze(c["x"][:, None], 1),
+    "StridedSlice": lambda c: c["x"][:, 1:3] * c["x"][:, 0, tf.newaxis] + c["x"][..., -2:],
+    "Tile": lambda c: tf.tile(c["x"][:, None], [1, 3, 2]),
+    "Transpose": lambda c: tf.transpose(tf.transpose(c["image"], [1, 0, 2, 3]), [1, 2, 3, 0]),
+    "Unpack": lambda c: tf.unstack(c["x"], axis=1)[2],
+}
+
+SUMS: dict[str, Build] = {
+    "All": lambda c: tf.reduce_all(c["x"] > -1, 1),
+    "Any": lambda c: tf.reduce_any(c["x"] > 1, 1),
+    "ArgMax": lambda c: tf.argmax(c["x"], 1),
+    "ArgMin": lambda c: tf.argmin(c["x"], 1),
+    "AvgPool": lambda c: tf.nn.avg_pool2d(c["image"], 2, 1, "VALID"),
+    "BatchMatMulV2": lambda c: tf.matmul(c["x"][:, None], c["y"][:, :, None]),
+    "Conv2D": lambda c: tf.nn.conv2d(c["image"], table(2, 2, 2, 3), 1, "SAME"),
+    "Cumprod": lambda c: tf.math.cumprod(c["x"], 1),
+    "Cumsum": lambda c: tf.cumsum(c["x"], 1, reverse=True),
+    "DenseBincount": lambda c: raw.DenseBincount(
+        input=tf.stack([c["i"], c["i"]], 1), size=tf.constant(5, tf.int64), weights=table(0)
+    ),
+    "DepthwiseConv2dNative": lambda c: tf.nn.depthwise_conv2d(
+        c["image"], table(2, 2, 2, 1), [1, 1, 1, 1], "VALID"
+    ),
+    "Einsum": lambda c: tf.einsum("nhwc,cd,nd->nhw", c["image"], table(2, 4), c["x"]),
+    "EuclideanNorm": lambda c: tf.math.reduce_euclidean_norm(c["x"], 1),
+    "LogSoftmax": lambda c: tf.nn.log_softmax(c["x"]),
+    "MatMul": lambda c: tf.matmul(c["x"], table(3, 4), transpose_b=True),
+    "MatrixBandPart": lambda c: tf.linalg.band_part(c["image"][..., 0], 1, 0),
+    "Max": lambda c: tf.reduce_max(c["x"], 1, keepdims=True),
+    "MaxPool": lambda c: tf.nn.max_pool2d(c["image"], 2, 2, "SAME"),
+    "Mean": lambda c: tf.reduce_mean(c["image"], [1, -2]),
+    "Min": lambda c: tf.reduce_min(c["x"], -1),
+    "Prod": lambda c: tf.reduce_prod(c["x"], 1),
+    "Softmax": lambda c: tf.nn.softmax(c["x"]),
+    "Sum": lambda c: tf.reduce_sum(c["x"], 1),
+    "TopKV2": lambda c: tf.math.top_k(c["x"], 2).values,
+}
+
+LOOKUPS: dict[str, Build] = {
+    "Gather": lambda c: raw.Gather(params=table(6, 3), indices=c["i"]),
+    "GatherV2": lambda c: tf.gather(table(6, 3), c["i"]),
+    "GatherV2 along columns": lambda c: tf.gather(c["x"], [2, 0], axis=1),
+    "GatherV2 of each row": lambda c: tf.gather(c["x"], c["i"][:, None], batch_dims=1),
+    "GatherNd": lambda c: tf.gather_nd(
+        c["x"], tf.stack([tf.range(rows(c), dtype=tf.int32), tf.cast(c["i"], tf.int32)], 1)
+    ),
+    "ResourceGather": lambda c: tf.compat.v1.get_variable(
+        "v", [6, 3], use_resource=True
+    ).sparse_read(c["i"]),
+    "Unique": lambda c: _through_unique(c),
+}
+
+
+def _through_unique(c: C) -> Any:
+    values, index = tf.unique(c["i"])
+    return tf.gather(tf.gather(table(6, 3), values) * 2, index)
+
+
+LISTS: dict[str, Build] = {
+    "SparseToDense": lambda c: tf.reduce_sum(embedded(c) * mask(c)[..., None], 1),
+    "RaggedTensorToTensor": lambda c: tf.reduce_sum(ragged(c, "weights").to_tensor(), 1),
+    "RaggedTensorToSparse": lambda c: tf.sparse.reduce_sum(ragged(c, "weights").to_sparse(), 1),
+    "SparseFillEmptyRows": lambda c: tf.nn.safe_embedding_lookup_sparse(
+        table(6, 3), sparse(c, "ids")
+    ),
+    "SparseReorder": lambda c: _sum(tf.sparse.reorder(sparse(c, "weights"))),
+    "SparseReshape": lambda c: _sum(tf.sparse.reshape(sparse(c, "weights"), [rows(c), -1])),
+    "SparseReduceSum": lambda c: raw.SparseReduceSum(
+        input_indices=sparse(c, "weights").indices, input_values=sparse(c, "weights").values,
+        input_shape=sparse(c, "weights").dense_shape, reduction_axes=[1],
+    ),
+    "SparseTensorDenseMatMul": lambda c: _weights_times_table(c),
+    "SparseSegmentSumWithNumSegments": lambda c: _segments("Sum", c),
+    "SparseSegmentMeanWithNumSegments": lambda c: _segments("Mean", c),
+    "SparseSegmentSqrtNWithNumSegments": lambda c: _segments("SqrtN", c),
+    "UnsortedSegmentSum": lambda c: tf.math.unsorted_segment_sum(
+        tf.gather(table(6, 3), sparse(c, "ids").values), sparse(c, "ids").indices[:, 0], rows(c)
+    ),
+    "UnsortedSegmentSum of no rows": lambda c: c["x"] * tf.math.unsorted_segment_sum(
+        table(3, 4), hidden([0, 0, 0]), 1
+    ),
+    "UnsortedSegmentMax": lambda c: tf.reduce_max(ragged(c, "weights"), 1),
+    "weighted mean": lambda c: tf.nn.safe_embedding_lookup_sparse(
+        table(6, 3), sparse(c, "ids"), sparse(c, "weights"), combiner="mean"
+    ),
+    "mean of ragged": lambda c: tf.reduce_mean(tf.gather(table(6, 3), ragged(c, "ids")), 1),
+    "masked softmax": lambda c: tf.reduce_sum(
+        tf.nn.softmax(tf.reduce_sum(embedded(c), 2) + (1 - mask(c)) * -1e9) * mask(c) ** 2, 1
+    ),
+    "masked mean": lambda c: tf.reduce_sum(embedded(c) * mask(c)[..., None], 1)
+    / (tf.reduce_sum(mask(c), 1, keepdims=True) + 1),
+    "masked product": lambda c: tf.matmul(mask(c)[:, None], embedded(c))[:, 0],
+    "StringSplitV2": lambda c: tf.strings.split(c["s"]).to_tensor(shape=[None, 2]),
+    "SparseCross": lambda c: tf.reshape(
+        tf.sparse.to_dense(tf.sparse.cross_hashed([c["s"][:, None], c["i"][:, None]], 9)), [-1]
+    ),
+    "Where": lambda c: tf.math.unsorted_segment_sum(
+        *(lambda where: (tf.gather_nd(c["f"], where), where[:, 0]))(tf.where(c["f"] > 0)), rows(c)
+    ),
+}  # fmt: skip
+
+
+def _sum(lists: Any) -> Any:
+    return tf.reduce_sum(tf.sparse.to_dense(lists), 1)
+
+
+def _weights_times_table(c: C) -> Any:
+    hot = tf.SparseTensor(
+        tf.stack([sparse(c, "ids").indices[:, 0], sparse(c, "ids").values], 1),
+        tf.ones_like(sparse(c, "ids").values, tf.float32),
+        tf.stack([tf.cast(rows(c), tf.int64), tf.constant(6, tf.int64)]),
+    )
+    return tf.sparse.sparse_dense_matmul(hot, table(6, 3))
+
+
+def _segments(combiner: str, c: C) -> Any:
+    op = getattr(raw, f"SparseSegment{combiner}WithNumSegments")
+    ids = sparse(c, "ids")
+    return op(
+        data=table(6, 3), indices=ids.values, segment_ids=ids.indices[:, 0], num_segments=rows(c)
+    )
+
+
+def _checked(x: Any) -> Any:
+    with tf.control_dependencies([tf.debugging.assert_less(x, 99.0)]):
+        return x * 2
+
+
+CONTROL: dict[str, Build] = {
+    "While": lambda c: tf.while_loop(
+        lambda step, _: step < 3, lambda step, x: (step + 1, x * 2 + c["y"]), [0, c["x"]]
+    )[1],
+    "Assert": lambda c: _checked(c["x"]),
+    "If": lambda c: tf.cond(tf.reduce_sum(table(3)) > 0, lambda: c["x"] * 2, lambda: c["y"]),
+    "TensorListStack": lambda c: tf.transpose(
+        tf.scan(lambda a, b: a * 0.5 + b, tf.transpose(c["x"]), tf.zeros([rows(c)]))
+    ),
+}
+
+
+def _filled(c: C, name: str) -> Any:
+    """A list feature with a value in every row."""
+    return tf.sparse.fill_empty_rows(sparse(c, name), tf.constant(0, c[name].dtype))[0]
+
+
+def _by_row(op: str, c: C) -> Any:
+    """A row's weights combined; every row has one, or the last ones would be missing."""
+    lists = _filled(c, "weights")
+    return getattr(raw, op)(data=lists.values, segment_ids=lists.indices[:, 0])
+
+
+def _by_number(op: str, c: C) -> Any:
+    lists = _filled(c, "weights")
+    return getattr(raw, op)(
+        data=lists.values, segment_ids=lists.indices[:, 0], num_segments=rows(c)
+    )
+
+
+def _vectors_by_row(op: str, c: C) -> Any:
+    lists = _filled(c, "ids")
+    return getattr(raw, op)(data=table(6, 3), indices=lists.values, segment_ids=lists.indices[:, 0])
+
+
+def _norm(op: str, c: C) -> Any:
+    return getattr(raw, op)(
+        x=c["image"], scale=[1.0, 2.0], offset=[0.0, 1.0], mean=[0.5, 0.25], variance=[1.0, 4.0],
+        is_training=False,
+    ).y  # fmt: skip
+
+
+_COMBINERS = ("Sum", "Max", "Min", "Prod")
+
+VARIANTS: dict[str, Build] = {  # of ops above: older and newer ones, other combiners
+    **{op: partial(_by_row, op) for op in (f"Segment{each}" for each in (*_COMBINERS, "Mean"))},
+    **{op: partial(_by_number, op) for op in ("UnsortedSegmentMin", "UnsortedSegmentProd")},
+    **{
+        op: partial(_vectors_by_row, op)
+        for op in ("SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN")
+    },
+    **{op: partial(_norm, op) for op in ("FusedBatchNorm", "FusedBatchNormV2")},
+    "BatchMatMul": lambda c: raw.BatchMatMul(x=c["x"][:, None], y=c["y"][:, :, None]),
+    "BatchMatMulV3": lambda c: raw.BatchMatMulV3(
+        x=c["x"][:, None], y=c["y"][:, :, None], Tout=tf.float32
+    ),
+    "BiasAddV1": lambda c: raw.BiasAddV1(value=c["x"], bias=table(4)),
+    "DecodeRaw": lambda c: tf.reduce_sum(
+        tf.io.decode_raw(tf.strings.substr(tf.strings.join([c["s"], "abcd"]), 0, 4), tf.uint8), 1
+    ),
+    "DeepCopy": lambda c: raw.DeepCopy(x=c["x"]),
+    "L2Loss": lambda c: c["x"] * tf.nn.l2_loss(table(3)),
+    "PlaceholderWithDefault": lambda c: hidden(c["x"]),
+    "Rank": lambda c: c["x"] * tf.cast(raw.Rank(input=c["x"]), tf.float32),
+    "SparseCrossHashed": lambda c: tf.reshape(
+        raw.SparseCrossHashed(
+            indices=[], values=[], shapes=[], dense_inputs=[c["i"][:, None], c["i"][:, None]],
+            num_buckets=tf.constant(9, tf.int64), strong_hash=False, salt=[1, 2],
+        ).output_values, [rows(c)],
+    ),
+    "SparseCrossV2": lambda c: tf.reshape(
+        raw.SparseCrossV2(
+            indices=[], values=[], shapes=[], dense_inputs=[c["s"][:, None], c["s"][:, None]],
+            sep="_",
+        ).output_values, [rows(c)],
+    ),
+    "SparseReduceMax": lambda c: raw.SparseReduceMax(
+        input_indices=_filled(c, "weights").indices, input_values=_filled(c, "weights").values,
+        input_shape=_filled(c, "weights").dense_shape, reduction_axes=[1],
+    ),
+    "StringSplit": lambda c: tf.math.unsorted_segment_sum(
+        *(lambda words: (tf.strings.length(words.values), words.indices[:, 0]))(
+            raw_sparse(raw.StringSplit(input=c["s"], delimiter=" "))
+        ), rows(c),
+    ),
+    "UnicodeScript": lambda c: raw.UnicodeScript(input=tf.cast(c["i"], tf.int32)),
+    "UniqueV2": lambda c: tf.gather(
+        *(lambda distinct: (distinct.y, distinct.idx))(raw.UniqueV2(x=c["i"], axis=[0]))
+    ),
+    "UniqueWithCountsV2": lambda c: tf.gather(
+        *(lambda distinct: (distinct.y, distinct.idx))(raw.UniqueWithCountsV2(x=c["i"], axis=[0]))
+    ),
+    "UniqueWithCounts": lambda c: tf.gather(
+        *(lambda distinct: (distinct.y, distinct.idx))(tf.unique_with_counts(c["i"]))
+    ),
+}  # fmt: skip
+
+
+def hidden(tensor: Any) -> Any:
+    """The same, with its dimensions kept from TensorFlow."""
+    return raw.PlaceholderWithDefault(input=tensor, shape=tf.TensorShape(None))
+
+
+def raw_sparse(words: Any) -> Any:
+    """What raw ops give, as one."""
+    return tf.SparseTensor(*words)
+
+
+INDEPENDENT = {**ELEMENTS, **SHAPES, **SUMS, **LOOKUPS, **LISTS, **CONTROL, **VARIANTS}
+
+LENGTHS: dict[str, Build] = {
+    "mean over padding": lambda c: tf.reduce_mean(embedded(c), 1),
+    "softmax over padding": lambda c: tf.nn.softmax(tf.reduce_sum(embedded(c), 2)),
+    "maximum over padding": lambda c: tf.reduce_max(tf.cast(dense(c), tf.float32), 1),
+    "last column": lambda c: tf.pad(dense(c, 3), [[0, 0], [0, 1]], constant_values=4)[:, -1],
+    "backwards": lambda c: tf.reverse(dense(c, 3), [1]),
+    "the longest as a value": lambda c: (
+        c["f"] * tf.cast(sparse(c, "ids").dense_shape[1], tf.float32)
+    ),
+    "mask of another fill": lambda c: tf.reduce_sum(
+        tf.cast(tf.not_equal(dense(c, 1), 0), tf.float32), 1
+    ),
+    "attention of both sides": lambda c: tf.reduce_sum(
+        tf.matmul(embedded(c), embedded(c), transpose_b=True) * mask(c)[:, None], [1, 2]
+    ),
+    "key of a table": lambda c: c["i"] + static_table(tf.constant([5, 6, 7], tf.int64)).lookup(
+        longest(c)
+    ),
+    "value behind the ends": lambda c: tf.pad(
+        c["x"], [[0, 0], [0, 1]], constant_values=tf.cast(longest(c), tf.float32)
+    ),
+    "value of a hit": lambda c: tf.one_hot(c["i"], 5, on_value=longest(c)),
+    "filter": lambda c: tf.nn.conv2d(
+        c["image"], tf.fill([1, 1, 2, 1], tf.cast(longest(c), tf.float32)), 1, "SAME"
+    ),
+    "Switch": lambda c: _switched(c["x"], longest(c) > 3),
+}  # fmt: skip
+
+
+def longest(c: C) -> Any:
+    """How many values the longest list has."""
+    return sparse(c, "ids").dense_shape[1]
+
+
+def _switched(x: Any, condition: Any) -> Any:
+    other, this = raw.Switch(data=x, pred=condition)
+    return raw.Merge(inputs=[other, this * 2]).output
+
+
+MIXING: dict[str, Build] = {
+    "softmax": lambda c: tf.nn.softmax(c["f"]),
+    "softmax, turned": lambda c: tf.transpose(tf.nn.softmax(tf.transpose(c["x"]))),
+    "sum": lambda c: c["f"] / tf.reduce_sum(c["f"]),
+    "mean of all": lambda c: c["x"] - tf.reduce_mean(c["x"]),
+    "top 100": lambda c: tf.where(
+        c["f"] >= tf.math.top_k(c["f"], tf.minimum(100, rows(c))).values[-1], c["f"], -9.0
+    ),
+    "sort": lambda c: tf.sort(c["f"]),
+    "cumulative sum": lambda c: tf.cumsum(c["f"]),
+    "ranks": lambda c: tf.reduce_sum(tf.cast(c["f"][:, None] > c["f"], tf.float32), 1),
+    "many rows": lambda c: tf.where(rows(c) > 100, c["f"], -c["f"]),
+    "share of the rows": lambda c: c["f"] / tf.cast(rows(c), tf.float32),
+    "row number": lambda c: c["f"] * tf.cast(tf.range(rows(c)), tf.float32),
+    "first row": lambda c: c["x"] - c["x"][0],
+    "last row": lambda c: c["x"] - c["x"][-1:],
+    "reversed": lambda c: c["x"][::-1],
+    "rolled": lambda c: tf.roll(c["x"], 1, 0),
+    "row by a value": lambda c: tf.gather(c["x"], tf.minimum(c["i"], 0)),
+    "neighbours": lambda c: tf.nn.conv1d(c["x"][None], table(3, 4, 4), 1, "SAME")[0],
+    "training": lambda c: raw.FusedBatchNormV3(
+        x=c["image"], scale=[1.0, 2.0], offset=[0.0, 1.0], mean=[], variance=[], is_training=True
+    ).y,
+    "counts": lambda c: tf.gather(*(lambda u: (u.count, u.idx))(tf.unique_with_counts(c["i"]))),
+    "sum by a value": lambda c: tf.gather(
+        tf.math.unsorted_segment_sum(c["f"], c["i"], 4), c["i"]
+    ),
+    "reshaped": lambda c: tf.reshape(c["x"], [4, -1])[:, :1] * tf.ones([4, 1]),
+    "splits of a request": lambda c: tf.reduce_sum(
+        tf.RaggedTensor.from_row_splits(c["f"], tf.concat([[0], c["i"]], 0), validate=False), 1
+    ),
+    "attention": lambda c: tf.matmul(c["x"], tf.matmul(c["x"], c["x"], transpose_a=True)),
+    "loop over rows": lambda c: tf.scan(lambda a, b: a * 0.5 + b, c["f"]),
+    "branch on any": lambda c: tf.cond(
+        tf.reduce_any(c["i"] > 7), lambda: tf.nn.softmax(c["f"]), lambda: c["f"]
+    ),
+    "loop to a value": lambda c: tf.while_loop(
+        lambda step, _: step < tf.reduce_max(c["i"]),
+        lambda step, x: (step + 1, x * 2),
+        [tf.constant(0, tf.int64), c["x"]],
+    )[1],
+    "random": lambda c: c["f"] + tf.random.stateless_uniform([rows(c)], [1, 2]),
+    "scalar": lambda c: tf.reduce_max(c["f"]),
+    "constant": lambda c: tf.constant([1.0]),
+    "rows behind the last list": lambda c: tf.nn.embedding_lookup_sparse(
+        table(6, 3), sparse(c, "ids"), None, combiner="sum"
+    ),
+    "number of all elements": lambda c: (
+        c["f"] * tf.cast(tf.size(sparse(c, "ids").values), tf.float32)
+    ),
+    "maximum of a value": lambda c: c["i"] + tf.reduce_max(c["i"]),
+    "columns from that number on": lambda c: tf.reduce_sum(c["x"][:, rows(c):], 1),
+    "value of a hit": lambda c: tf.one_hot(c["i"], 5, on_value=rows(c)),
+    "value of no hit": lambda c: tf.one_hot(c["i"], 5, off_value=rows(c)),
+    "value put around": lambda c: tf.pad(
+        c["x"], [[0, 0], [1, 0]], constant_values=tf.cast(rows(c), tf.float32)
+    ),
+    "default of a table": lambda c: raw.LookupTableFindV2(
+        table_handle=static_table(tf.constant([5, 6, 7], tf.int64)).resource_handle,
+        keys=c["i"], default_value=tf.cast(rows(c), tf.int64),
+    ),
+    "diagonals": lambda c: tf.linalg.band_part(c["image"][..., 0], rows(c), 0),
+    "number of buckets": lambda c: tf.reshape(
+        raw.SparseCrossHashed(
+            indices=[], values=[], shapes=[], dense_inputs=[c["i"][:, None], c["i"][:, None]],
+            num_buckets=tf.cast(rows(c), tf.int64), strong_hash=False, salt=[1, 2],
+        ).output_values, [rows(c)],
+    ),
+    "position in a table": lambda c: c["f"] * tf.gather_nd(table(9), [rows(c)]),
+    "length of a list": lambda c: c["i"] * tf.cast(
+        raw.TensorListLength(
+            input_handle=raw.TensorListReserve(
+                element_shape=[1], num_elements=rows(c), element_dtype=tf.int64
+            )
+        ), tf.int64,
+    ),
+}  # fmt: skip
+
+
+@cache
+def _graph(name: str) -> Graph:
+    return Graph({**INDEPENDENT, **LENGTHS}[name])
+
+
+@pytest.mark.parametrize("name", INDEPENDENT)
+def test_what_is_called_independent_scores_rows_alike(name: str) -> None:
+    graph = _graph(name)
+    assert graph.found.why_not == ""
+    assert graph.found.rows
+    assert graph.found.own_length == ()
+    assert all(graph.scores_rows_alike(seed) for seed in range(3))
+
+
+@pytest.mark.parametrize("name", LENGTHS)
+def test_what_depends_on_the_longest_list_is_told_and_alike_at_one_length(name: str) -> None:
+    graph = _graph(name)
+    assert graph.found.rows, graph.found.why_not
+    assert graph.found.own_length == ("ids",)
+    assert all(graph.scores_rows_alike(seed, equal_lengths=True) for seed in range(3))
+
+
+@pytest.mark.parametrize("name", MIXING)
+def test_what_mixes_rows_is_refused_with_the_reason(name: str) -> None:
+    found = Graph(MIXING[name]).found
+    assert not found.rows
+    assert found.why_not
+
+
+def test_an_op_without_a_rule_is_named() -> None:
+    graph = Graph(lambda c: tf.linalg.qr(c["image"][..., 0]).r)
+    assert not graph.found.rows
+    assert graph.found.why_not.startswith("Qr (")
+    assert graph.unknown == {"Qr"}
+
+
+_NO_CASE = {
+    "Bincount": "counts the values of all rows: it is always refused",
+    "EmptyTensorList": "what is pushed to it has no rule",
+    "LookupTableFind": "takes a reference, of TensorFlow 1; the kernel is LookupTableFindV2's",
+    "RefMerge": "takes references, of TensorFlow 1; the kernel is Merge's",
+    "RefSwitch": "takes references, of TensorFlow 1; the kernel is Switch's",
+    "ResourceGatherNd": "nothing is known of the table's dimensions: it is always refused",
+    "_FusedMatMul": "written by optimizers only, which refuse to load it from a file",
+}  # fmt: skip
+
+
+def test_every_rule_has_a_case() -> None:
+    seen = set[str]()
+    for name in [*INDEPENDENT, *LENGTHS]:
+        seen |= _graph(name).ops
+    inside_loops = {op for op in RULES if op.startswith("TensorList")}
+    assert RULES.keys() - seen - inside_loops == _NO_CASE.keys()

@@ -1,0 +1,155 @@
+"""Candidates of few shops and campaigns: their columns repeated, and sent as distinct rows.
+
+    python -m tests.server.bench_domains
+    python -m tests.server.bench_domains --baseline PATH/colcast_model_server
+
+The model of tests/late/shops.py with 20 features and a layer of 64 for each domain. With
+--baseline another server answers the repeated columns, too, from an export without domains. Server
+CPU per request and bytes; servers and ways take turns. "zipf": which shop and campaign a candidate
+has is drawn by Zipf's law (exponent 1.1), and so is which of 2,000 items it is, anew per request.
+"""
+
+import argparse
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from colcast.client import encode_predict_request
+from colcast.export import export_saved_model
+from colcast.loadtest.connection import Connection, Request
+from colcast.loadtest.process import ProcessMeter
+from colcast.loadtest.turns import in_turn
+from colcast.server import ServerProcess
+
+from ..late import shops
+
+OF_A_KIND, CALLS = 5, 40
+SIZES = ((500, 50, 5), (500, 150, 20), (100, 30, 5))
+NOTHING_KEPT = ("--user_state_bytes=0", "--item_state_bytes=0")
+Columns = dict[str, Any]
+
+
+class Pool:
+    """Rows of every domain that requests draw from."""
+
+    def __init__(self, candidates: int, rows: int, campaigns: int, zipf: bool) -> None:
+        self._random = np.random.default_rng(7)
+        self._zipf, self._candidates = zipf, candidates
+        self._counts = {"item": 2000 if zipf else candidates, "shop": rows, "campaign": campaigns}
+        self._rows = {
+            domain: shops.rows(domain, count, self._random, OF_A_KIND)
+            for domain, count in {**self._counts, "user": 1}.items()
+        }
+
+    def request(self) -> tuple[Columns, dict[str, Any]]:
+        """Columns with a row for each candidate, and which row of its domain each has."""
+        index = {domain: self._draw(domain) for domain in self._counts}
+        columns = dict(self._rows["user"])
+        for domain, of in index.items():
+            columns |= {name: column[of] for name, column in self._rows[domain].items()}
+        return columns, index
+
+    def _draw(self, domain: str) -> Any:
+        count = self._counts[domain]
+        if domain == "item" and not self._zipf:
+            return np.arange(self._candidates)
+        shares = 1 / np.arange(1, count + 1) ** (1.1 if self._zipf else 0.0)
+        return self._random.choice(count, self._candidates, p=shares / shares.sum())
+
+
+def distinct(columns: Columns, index: dict[str, Any]) -> Columns:
+    """The same with distinct rows of shops and campaigns."""
+    made = dict(columns)
+    for domain in ("shop", "campaign"):
+        _, first, row_to = np.unique(index[domain], return_index=True, return_inverse=True)
+        own = [name for name in columns if name.startswith(f"{domain}_")]
+        made |= {name: columns[name][first] for name in own} | {f"row_to_{domain}": row_to}
+    return made
+
+
+@contextmanager
+def started(folder: Path, flags: tuple[str, ...], executable: str | None) -> Iterator[Any]:
+    """A server of its own."""
+    if executable is not None:
+        os.environ["COLCAST_MODEL_SERVER"] = executable
+    try:
+        server = ServerProcess("shops", folder, ["--rest_api_port=-1", *flags])
+    finally:
+        os.environ.pop("COLCAST_MODEL_SERVER", None)
+    with server:
+        yield server
+
+
+def ways_of(stack: ExitStack, folder: Path, flags: tuple[str, ...], baseline: str | None) -> Any:
+    """What is compared: a name, a server, whether distinct rows are sent."""
+    with_domains = stack.enter_context(started(folder / "domains", flags, None))
+    ways = [("repeated", with_domains, False), ("distinct", with_domains, True)]
+    if baseline is not None:
+        other = stack.enter_context(started(folder / "plain", flags, baseline))
+        ways.insert(0, ("baseline, repeated", other, False))
+    return ways
+
+
+def measure(ways: Any, requests: list[tuple[Columns, dict[str, Any]]], rounds: int) -> Any:
+    """Milliseconds of server CPU and bytes per request, of each way."""
+
+    def one(way: Any, _: int) -> tuple[float, float]:
+        _, server, once = way
+        meter = ProcessMeter(server.pid)
+        payloads = [
+            encode_predict_request("shops", "columnar_late", distinct(*r) if once else r[0])
+            for r in requests
+        ]
+        with Connection(server.target) as connection:
+            before = meter.cpu_seconds()
+            for payload in payloads:
+                answer = connection.call(Request(payload, len(requests[0][1]["shop"])))
+                assert answer.code == "OK", answer.message
+            spent = meter.cpu_seconds() - before
+        return 1000 * spent / len(payloads), sum(map(len, payloads)) / len(payloads)
+
+    found = in_turn(ways, one, rounds + 1)
+    return [np.median(np.array(each[1:]), axis=0) for each in found]
+
+
+def main() -> None:
+    """Prints a line for each way and size."""
+    parser = argparse.ArgumentParser(description="Distinct rows of shops and campaigns.")
+    parser.add_argument("--baseline", help="a colcast_model_server to compare with")
+    parser.add_argument("--rounds", type=int, default=9)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        shops.save(folder / "model", OF_A_KIND)
+        late = {"user_features": ["user_*"], "late": True}
+        export_saved_model(folder / "model", folder / "plain" / "1", **late)
+        export_saved_model(
+            folder / "model", folder / "domains" / "1", **late, domains=shops.PATTERNS
+        )
+        for flags in (NOTHING_KEPT, ()):
+            with ExitStack() as stack:
+                ways = ways_of(stack, folder, flags, options.baseline)
+                for size in SIZES:
+                    for zipf in (False, True):
+                        report(size, zipf, flags, ways, options.rounds)
+
+
+def report(
+    size: tuple[int, int, int], zipf: bool, flags: tuple[str, ...], ways: Any, rounds: int
+) -> None:
+    """Measures one size."""
+    pool = Pool(*size, zipf)
+    requests = [pool.request() for _ in range(CALLS)] if zipf else [pool.request()] * CALLS
+    found = measure(ways, requests, rounds)
+    kept = "nothing kept" if flags else "states kept"
+    print(f"N = {size[0]}, {size[1]} shops, {size[2]} campaigns{', zipf' * zipf}; {kept}")
+    for (title, _, _), (cpu, sent) in zip(ways, found, strict=True):
+        print(f"  {title:<20}{cpu:8.2f} ms {cpu / found[0][0]:6.2f} {sent:12,.0f} bytes")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,170 @@
+"""What one client asks, others do not wait for: each case holds a run where a pipe is read."""
+
+import http.client
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from colcast.server import ServerProcess
+
+from . import gates
+from .gates import Gate, many
+from .metrics_page import Metrics
+
+
+@pytest.fixture(scope="module", name="config")
+def _config(tmp_path_factory: pytest.TempPathFactory, ranker_versions: Any) -> Path:
+    folder = tmp_path_factory.mktemp("models")
+    ranker_versions(folder / "ranker" / "1")
+    gates.save_gated(folder / "gated" / "1")
+    gates.save_gated_items(folder / "items" / "1")
+    folders = {"ranker": "ranker", "gated": "gated", "items": "items", "cold": "items"}
+    lines = [
+        f'config {{ name: "{name}" base_path: "{folder / of}" model_platform: "tensorflow" }}'
+        for name, of in folders.items()
+    ]
+    (folder / "config").write_text("model_config_list { " + " ".join(lines) + " }")
+    (folder / "empty").write_text("")
+    return folder / "config"
+
+
+@pytest.fixture(scope="module", name="server")
+def _server(config: Path, monitoring: list[str]) -> Iterator[ServerProcess]:
+    # Of a request that takes up to a second nobody says that it is long: the machine may be busy.
+    flags = ["--num_workers=2", "--max_piece_milliseconds=1000"]
+    with ServerProcess(flags=[*monitoring, f"--model_config_file={config}", *flags]) as server:
+        yield server
+
+
+def test_long_requests_that_cannot_be_split_leave_a_worker_to_others(
+    server, connect, config, tmp_path, ranker_inputs, wait_until
+):
+    attacker, victim = (connect(server.target, own_connection=True) for _ in range(2))
+    for _ in range(5):  # its requests are known to be short
+        victim.predict(ranker_inputs)
+    held = [Gate(tmp_path / "first"), Gate(tmp_path / "second")]
+    answers = []
+    for gate in held:
+        inputs = {"path": str(gate.path), "x": many(100_000)}  # of unknown cost, and large
+        request = attacker.request(inputs, name="gated")
+        answers.append(attacker.prediction.Predict.future(request, timeout=120))
+    wait_until(lambda: any(gate.is_reached() for gate in held))
+    first, second = held if held[0].is_reached() else reversed(held)
+    for _ in range(5):
+        assert len(victim.predict(ranker_inputs)["score"]) == 3
+    assert not second.is_reached()
+    first.open()
+    second.open()
+    for answer in answers:
+        assert "Illegal seek" in answer.details()  # a pipe is no file
+
+
+def test_a_few_rows_do_not_wait_for_a_request_that_computes_them_among_many(
+    server, connect, config, tmp_path, wait_until
+):
+    stubs = connect(server.target)
+    gate, ids = Gate(tmp_path / "gate"), many(400)
+    paths = np.full(400, str(config.with_name("empty")), object)
+    paths[0] = str(gate.path)
+
+    def inputs(rows: slice) -> dict[str, Any]:
+        return {"age": np.float32([3]), "id": ids[rows], "path": paths[rows]}
+
+    spec = {"name": "items", "signature_name": "columnar_late"}
+    large = stubs.prediction.Predict.future(
+        stubs.request(inputs(slice(0, 400)), **spec), timeout=120
+    )
+    wait_until(gate.is_reached)
+    scores = stubs.predict(inputs(slice(5, 25)), **spec)["score"]
+    assert scores.tolist() == (300 + ids[5:25]).tolist()
+    gate.open()
+    assert len(large.result().outputs["score"].float_val) == 400
+
+
+def rest_predict(server: ServerProcess, name: str, inputs: dict[str, Any], source: str) -> int:
+    host, port = server.rest_target.split(":")
+    connection = http.client.HTTPConnection(
+        host, int(port), timeout=120, source_address=(source, 0)
+    )
+    connection.request("POST", f"/v1/models/{name}:predict", json.dumps({"inputs": inputs}))
+    status = connection.getresponse().status
+    connection.close()
+    return status
+
+
+@pytest.fixture(name="place_of_another_clients")
+def _place_of_another_clients(
+    config: Path, monitoring: list[str], tmp_path: Path, wait_until: Any
+) -> Any:
+    """Where in the order of runs another client's request is, of 41 that wait for one worker."""
+
+    def place(ask: Any) -> int:
+        flags = [*monitoring, f"--model_config_file={config}", "--num_workers=1"]
+        with ServerProcess(flags=flags) as server:
+            held, *gates = [Gate(tmp_path / str(number)) for number in range(42)]
+            clients = []
+            for number, gate in enumerate([held, *gates]):
+                args = (server, str(gate.path), number == len(gates))
+                clients.append(threading.Thread(target=ask, args=args))
+                clients[-1].start()
+                if gate is held:
+                    wait_until(held.is_reached)
+                wait_until(lambda n=number: Metrics(server).value(":colcast:queue_length") == n)
+            held.open()
+            order: list[Gate] = []
+
+            def reached() -> list[Gate]:
+                return [gate for gate in gates if gate.is_reached() and gate not in order]
+
+            while len(order) < len(gates):
+                wait_until(reached)
+                order.extend(reached())
+                order[-1].open()
+            for client in clients:
+                client.join()
+        return order.index(gates[-1])
+
+    return place
+
+
+def test_a_host_does_not_wait_for_all_requests_of_another_one_over_http(place_of_another_clients):
+    def ask(server: ServerProcess, path: str, is_another: bool) -> None:
+        source = "127.0.0.2" if is_another else "127.0.0.1"
+        rest_predict(server, "gated", {"path": path, "x": [1.0]}, source)
+
+    assert place_of_another_clients(ask) < 3
+
+
+def test_a_connection_does_not_wait_for_all_requests_of_another_one(
+    connect, place_of_another_clients
+):
+    connections: dict[bool, Any] = {}
+
+    def ask(server: ServerProcess, path: str, is_another: bool) -> None:
+        if is_another not in connections:
+            connections[is_another] = connect(server.target, own_connection=True)
+        stubs = connections[is_another]
+        request = stubs.request({"path": path, "x": [1.0]}, name="gated")
+        assert "Illegal seek" in stubs.prediction.Predict.future(request, timeout=120).details()
+
+    assert place_of_another_clients(ask) < 3
+
+
+def test_a_huge_request_after_one_cold_run_runs_in_few_pieces(server, connect, config):
+    stubs = connect(server.target)
+
+    def ask(rows: int) -> None:
+        paths = np.full(rows, str(config.with_name("empty")), object)
+        inputs = {"age": np.float32([3]), "id": many(rows), "path": paths}
+        scores = stubs.predict(inputs, name="cold", signature_name="columnar_late")["score"]
+        assert scores.tolist() == (300 + many(rows)).tolist()
+
+    ask(2)  # cold: slow, and no measure of any other
+    ask(50_000)
+    of_request = {"signature_name": "columnar_late", "API": "Predict", "entrypoint": "GRPC"}
+    pieces = Metrics(server).value(":colcast:pieces", model_name="cold", **of_request)
+    assert 2 <= pieces < 200

@@ -1,0 +1,291 @@
+"""Shops and campaigns beside users and items: each distinct row sent once and computed once."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import grpc
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import tensorflow as tf
+from colcast.client import RankingClient
+from colcast.export import export_saved_model
+from colcast.server import ServerProcess
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ..late import shops
+from .metrics_page import Metrics
+
+v1 = tf.compat.v1
+Columns = dict[str, Any]
+INDEXED = ("user", "item", "shop", "campaign")
+SIGNATURES = ("columnar", "columnar_late")
+
+
+@pytest.fixture(scope="module", name="folder")
+def _folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("shops")
+    shops.save(folder / "model")
+    options = {"user_features": ["user_*"], "domains": shops.PATTERNS, "late": True}
+    export_saved_model(folder / "model", folder / "served" / "1", **options)
+    return folder / "served"
+
+
+@pytest.fixture(scope="module", name="score")
+def _score(folder: Path) -> Iterator[Any]:
+    """TensorFlow's scores of candidates whose columns all have a row for each of them."""
+    with v1.Session(graph=tf.Graph()) as session:
+        loaded = v1.saved_model.loader.load(session, ["serve"], str(folder / "1"))
+        signature = loaded.signature_def["columnar"]
+
+        def run(columns: Mapping[str, Any]) -> Any:
+            feeds = {signature.inputs[name].name: value for name, value in columns.items()}
+            return session.run(signature.outputs["score"].name, feeds)
+
+        yield run
+
+
+@pytest.fixture(scope="module", params=["kept", "nothing kept"], name="stubs")
+def _stubs(
+    request: pytest.FixtureRequest, folder: Path, connect: Any, monitoring: list[str]
+) -> Iterator[Any]:
+    off = ["--user_state_bytes=0", "--item_state_bytes=0"] if request.param != "kept" else []
+    with ServerProcess("ranker", folder, [*monitoring, *off]) as server:
+        stubs = connect(server.target)
+        stubs.server = server
+        yield stubs
+
+
+def request_of(random: np.random.Generator, rows: Mapping[str, int], count: int) -> Columns:
+    """A request of `count` candidates: with an index of each domain that `rows` names."""
+    columns: Columns = {}
+    for domain in INDEXED:
+        own = rows.get(domain, 1 if domain == "user" else count)
+        columns |= shops.rows(domain, own, random)
+        if domain in rows:
+            columns[f"row_to_{domain}"] = random.integers(0, own, count)
+    return columns
+
+
+def taken(columns: Columns, domain: str, rows: Any) -> Columns:
+    """The columns of a domain, at the given rows."""
+    return {name: c[rows] for name, c in columns.items() if name.startswith(f"{domain}_")}
+
+
+def repeated(columns: Columns, count: int) -> Columns:
+    """The same with a row for each candidate in every column."""
+    made = {}
+    for name, column in columns.items():
+        if name.startswith("row_to_"):
+            continue
+        index = columns.get(f"row_to_{name.partition('_')[0]}")
+        if index is None:
+            index = np.zeros(count, int) if len(column) == 1 else np.arange(count)
+        made[name] = column[index]
+    return made
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    rows=st.dictionaries(st.sampled_from(INDEXED), st.integers(1, 9)),
+    count=st.integers(1, 40),
+    items=st.integers(1, 40),
+)
+def test_scores_are_those_of_repeated_rows(
+    stubs: Any, score: Any, seed: int, rows: dict[str, int], count: int, items: int
+) -> None:
+    random = np.random.default_rng(seed)
+    columns = request_of(random, rows, count)
+    if "item" not in rows:  # nor does the server know that an item comes again
+        columns |= taken(columns, "item", random.integers(0, min(items, count), count))
+    expected = score(repeated(columns, count))
+    for signature in SIGNATURES:
+        got = stubs.predict(columns, signature_name=signature)["score"]
+        np.testing.assert_allclose(got, expected, rtol=2e-5, err_msg=signature)
+
+
+@pytest.mark.parametrize("signature", SIGNATURES)
+@pytest.mark.parametrize("of", [{"shop": 3}, {"shop": 3, "user": 2}, {"item": 2, "campaign": 1}])
+def test_an_index_beyond_its_domain_is_refused(stubs: Any, signature: str, of: Any) -> None:
+    columns = request_of(np.random.default_rng(1), of, 5)
+    for domain, rows in of.items():
+        wrong = columns | {f"row_to_{domain}": np.array([0, 0, rows, 0, 0])}
+        with pytest.raises(grpc.RpcError) as error:
+            stubs.predict(wrong, signature_name=signature)
+        assert error.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+        message = error.value.details()
+        assert f'"row_to_{domain}": row 2 is {rows}, expected 0 to {rows - 1}' in message
+        assert f"a row of the {domain} columns" in message
+    assert len(stubs.predict(columns, signature_name=signature)["score"]) == 5
+
+
+def test_an_index_of_no_domain_is_refused(stubs: Any) -> None:
+    columns = request_of(np.random.default_rng(1), {}, 4)
+    with pytest.raises(grpc.RpcError) as error:
+        stubs.predict(columns | {"row_to_author": [0] * 4}, signature_name="columnar_late")
+    assert 'input "row_to_author" is not in the signature' in error.value.details()
+
+
+def test_rows_of_another_number_are_refused(stubs: Any) -> None:
+    columns = request_of(np.random.default_rng(1), {"shop": 3}, 4)
+    with pytest.raises(grpc.RpcError) as error:
+        stubs.predict(columns | {"shop_id_0": np.array([1, 2])}, signature_name="columnar_late")
+    assert error.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert '"shop_id_0" has 2 rows' in error.value.details()
+
+
+def computed(server: ServerProcess) -> dict[str, float]:
+    """How many rows of each domain a server has computed."""
+    metrics = Metrics(server)
+    labels = {"model_name": "ranker", "version": "1", "signature_name": "columnar_late"}
+    name = ":colcast:states_computed_total"
+    return {store: metrics.value(name, store=store, **labels) for store in INDEXED}
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+def test_each_distinct_row_is_computed_once(folder: Path, connect: Any, monitoring: Any, indexed):
+    """Whether the client says which rows are the same, or the server finds it."""
+    random = np.random.default_rng(3)
+    columns = request_of(random, {"shop": 5, "campaign": 2}, 60)
+    if not indexed:
+        columns = repeated(columns, 60)
+        columns |= {name: c[:1] for name, c in columns.items() if name.startswith("user_")}
+    with ServerProcess("ranker", folder, monitoring) as server:
+        connect(server.target).predict(columns, signature_name="columnar_late")
+        assert computed(server) == {"user": 1, "item": 60, "shop": 5, "campaign": 2}
+
+
+@pytest.mark.parametrize("flags", [[], ["--user_state_bytes=0", "--item_state_bytes=0"]])
+def test_items_that_users_share_are_computed_once(
+    folder: Path, connect: Any, monitoring: list[str], score: Any, flags: list[str]
+) -> None:
+    """Though a row comes for each user's candidate, and whether or not states are kept."""
+    random = np.random.default_rng(4)
+    columns = request_of(random, {"user": 3, "shop": 5, "campaign": 2}, 60)
+    columns |= taken(columns, "item", np.tile(np.arange(20), 3))
+    columns["row_to_user"] = np.repeat(np.arange(3), 20)
+    with ServerProcess("ranker", folder, [*monitoring, *flags]) as server:
+        got = connect(server.target).predict(columns, signature_name="columnar_late")["score"]
+        assert computed(server) == {"user": 3, "item": 20, "shop": 5, "campaign": 2}
+    np.testing.assert_allclose(got, score(repeated(columns, 60)), rtol=2e-5)
+
+
+# What the client makes of it.
+
+CANDIDATES = 1600
+
+
+def user_of(random: np.random.Generator) -> Columns:
+    """A user's features, as a client has them."""
+    columns = shops.rows("user", 1, random)
+    return {
+        name: values[0][: columns[f"{name}/length"][0]]
+        if f"{name}/length" in columns
+        else values[0]
+        for name, values in columns.items()
+        if not name.endswith("/length")
+    }
+
+
+def candidates(random: np.random.Generator) -> dict[str, list[Any]]:
+    """Candidates of few shops and campaigns, entry by entry."""
+    columns: Columns = shops.rows("item", CANDIDATES, random)
+    for domain, rows in (("shop", 40), ("campaign", 5)):
+        picked = random.integers(0, rows, CANDIDATES)
+        columns |= {name: c[picked] for name, c in shops.rows(domain, rows, random).items()}
+    lists = {name for name in columns if f"{name}/length" in columns}
+    return {
+        name: [row[:length] for row, length in zip(c, columns[f"{name}/length"], strict=True)]
+        if name in lists
+        else list(c)
+        for name, c in columns.items()
+        if not name.endswith("/length")
+    }
+
+
+def in_form(form: str, items: dict[str, list[Any]], rows: int = CANDIDATES) -> Any:
+    """The first candidates, as the client may be given them."""
+    items = {name: column[:rows] for name, column in items.items()}
+    if form == "rows":
+        return [dict(zip(items, row, strict=True)) for row in zip(*items.values(), strict=True)]
+    if form == "DataFrame":
+        names = dict.fromkeys([name for name in items if "_name_" in name], "category")
+        return pd.DataFrame(items).astype(names)
+    if form == "columns":
+        return items
+    table = pa.table({name: [np.asarray(v).tolist() for v in c] for name, c in items.items()})
+    for place, name in enumerate(table.column_names):
+        if "_name_" in name:
+            table = table.set_column(place, name, table[name].dictionary_encode())
+    return table
+
+
+@pytest.fixture(scope="module", name="clients")
+def _clients(stubs: Any) -> Iterator[tuple[RankingClient, RankingClient]]:
+    """One that sends distinct rows once, and one that does not."""
+    options = {"timeout_seconds": 60}
+    with (
+        RankingClient(stubs.server.target, "ranker", **options) as once,
+        RankingClient(stubs.server.target, "ranker", dedupe="off", **options) as each,
+    ):
+        yield once, each
+
+
+def same(signature: str, got: Any, expected: Any) -> None:
+    """The same bits of columnar, which is exact; of the late one within its tolerance."""
+    tolerance = 0 if signature == "columnar" else 2e-5
+    np.testing.assert_allclose(got, expected, rtol=tolerance, err_msg=signature)
+
+
+@pytest.mark.parametrize("form", ["rows", "columns", "DataFrame", "Arrow"])
+@pytest.mark.parametrize("signature", SIGNATURES)
+def test_a_client_that_sends_rows_once_gets_the_same_scores(
+    clients: Any, signature: str, form: str
+) -> None:
+    random = np.random.default_rng(5)
+    user, items = user_of(random), in_form(form, candidates(random))
+    once, each = clients
+    same(signature, *(c.rank(user, items, target=signature).scores for c in clients))
+    prepared = once.prepare(items, target=signature)
+    expected = each.rank(user, items, target=signature).scores
+    same(signature, once.rank(user, prepared, target=signature).scores, expected)
+    sent = once.encode(user, items, target=signature)
+    assert b"row_to_shop" in sent
+    assert b"row_to_campaign" in sent
+    assert len(sent) < 0.6 * len(each.encode(user, items, target=signature))
+
+
+@pytest.mark.parametrize("form", ["rows", "DataFrame", "Arrow"])
+@pytest.mark.parametrize("signature", SIGNATURES)
+def test_users_who_share_candidates_get_the_scores_of_requests_alone(
+    clients: Any, signature: str, form: str
+) -> None:
+    random = np.random.default_rng(6)
+    made, users = candidates(random), [user_of(random) for _ in range(4)]
+    pairs = [(user, in_form(form, made, 30 + place)) for place, user in enumerate(users)]
+    once, each = clients
+    together = once.rank_many(pairs, target=signature)
+    for (user, items), ranking in zip(pairs, together, strict=True):
+        alone = each.rank(user, items, target=signature)
+        np.testing.assert_allclose(ranking.scores, alone.scores, rtol=2e-5)
+    same_requests = each.rank_many(pairs, target=signature)
+    for ranking, other in zip(together, same_requests, strict=True):
+        same(signature, ranking.scores, other.scores)
+
+
+def test_candidates_of_several_users_are_computed_once(
+    folder: Path, connect: Any, monitoring: Any
+) -> None:
+    random = np.random.default_rng(7)
+    items = in_form("DataFrame", candidates(random), 70)
+    with (
+        ServerProcess("ranker", folder, monitoring) as server,
+        RankingClient(server.target, "ranker", timeout_seconds=60) as client,
+    ):
+        client.rank_many([(user_of(random), items) for _ in range(15)])
+        counts = computed(server)
+    assert (counts["user"], counts["item"]) == (15, 70)

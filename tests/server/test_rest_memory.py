@@ -1,0 +1,154 @@
+"""What a REST body takes in memory: a small multiple of itself, and nothing if nobody wants it."""
+
+import http.client
+import json
+import resource
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import tensorflow as tf
+from colcast.loadtest.process import ProcessMeter
+from colcast.server import ServerProcess
+
+MB = 1_000_000
+WIDTH = 1000  # values per row
+FLAGS = ["--rest_api_port=-1", "--rest_api_timeout_in_ms=0"]
+
+
+class Totals(tf.Module):
+    """Adds up rows of each family; answers are much smaller than requests."""
+
+    @tf.function(input_signature=[tf.TensorSpec([None, WIDTH], tf.float32, "x")])
+    def floats(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"total": tf.reduce_sum(x, axis=1)}
+
+    @tf.function(input_signature=[tf.TensorSpec([None, WIDTH], tf.int64, "x")])
+    def integers(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"total": tf.reduce_sum(x, axis=1)}
+
+    @tf.function(input_signature=[tf.TensorSpec([None, WIDTH], tf.string, "x")])
+    def texts(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"total": tf.strings.length(x[:, 0])}
+
+
+@pytest.fixture(name="base_path", scope="module")
+def _base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("totals")
+    module = Totals()
+    signatures = {name: getattr(module, name) for name in ("floats", "integers", "texts")}
+    tf.saved_model.save(module, str(path / "1"), signatures=signatures)
+    return path
+
+
+@pytest.fixture(name="server", scope="module")
+def _server(base_path: Path) -> Iterator[ServerProcess]:
+    with pytest.MonkeyPatch.context() as environment:
+        # What is freed goes back at once: the peak is of what was held at the same time.
+        environment.setenv("MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0")
+        with ServerProcess("totals", base_path, FLAGS) as server:
+            for signature, value in (("floats", b"0.5"), ("integers", b"7"), ("texts", b'"a"')):
+                assert ask(server, "totals", body_of(signature, value, 1, "inputs"))[0] == 200
+            yield server
+
+
+def body_of(signature: str, value: bytes, size: int, key: str) -> bytes:
+    """A request of about `size` bytes, all of one value."""
+    row = b"[" + b",".join([value] * WIDTH) + b"]"
+    rows = b",".join([row] * max(1, size // (len(row) + 1)))
+    return b'{"signature_name": "%s", "%s": [%s]}' % (signature.encode(), key.encode(), rows)
+
+
+def ask(server: ServerProcess, model: str, body: bytes) -> tuple[int, dict]:
+    """The code and the answer."""
+    connection = http.client.HTTPConnection(server.rest_target, timeout=300)
+    connection.request("POST", f"/v1/models/{model}:predict", body)
+    response = connection.getresponse()
+    content = json.loads(response.read())
+    connection.close()
+    return response.status, content
+
+
+def growth_while(server: ServerProcess, model: str, body: bytes) -> tuple[int, int]:
+    """The answer's code, and how many bytes the server took beyond what it had before."""
+    meter = ProcessMeter(server.pid)
+    before = meter.memory_bytes()
+    Path(f"/proc/{server.pid}/clear_refs").write_text("5")  # the peak counts from here
+    code, _ = ask(server, model, body)
+    return code, meter.peak_memory_bytes() - before
+
+
+def test_a_body_that_no_model_wants_is_not_kept(server: ServerProcess) -> None:
+    body = body_of("floats", b"0.25", 16 * MB, "inputs")
+    code, grown = growth_while(server, "nobody", body)
+    assert code == 404
+    assert grown < 4 * MB, f"{grown / len(body):.1f} times the body"
+
+
+@pytest.mark.parametrize("key", ["inputs", "instances"])
+@pytest.mark.parametrize(
+    ("signature", "value", "factor"),
+    [
+        ("floats", b"0.25", 2.2),
+        ("floats", b"0", 4.4),  # 4 bytes for 2, in the column and in the tensor
+        ("integers", b"1234567", 2.4),
+        ("integers", b"7", 8.4),  # 8 bytes for 2, twice
+        ("texts", b'"some text"', 3.4),  # a string of the tensor takes 24 bytes
+    ],
+)
+def test_a_body_takes_a_small_multiple_of_itself(
+    server: ServerProcess, key: str, signature: str, value: bytes, factor: float
+) -> None:
+    body = body_of(signature, value, 48 * MB, key)
+    code, grown = growth_while(server, "totals", body)
+    assert code == 200
+    assert grown < factor * len(body), f"{grown / len(body):.2f} times the body"
+
+
+def test_the_largest_body_takes_the_same_multiple(server: ServerProcess) -> None:
+    body = body_of("floats", b"0.25", 255 * MB, "inputs")
+    code, grown = growth_while(server, "totals", body)
+    assert code == 200
+    assert grown < 2.2 * len(body), f"{grown / len(body):.2f} times the body"
+
+
+def test_all_bodies_together_have_a_limit(
+    base_path: Path, wait_until: Callable[[Callable[[], bool]], None]
+) -> None:
+    flags = [*FLAGS, f"--max_rest_bytes={20 * MB}"]
+    short = body_of("floats", b"0.25", 8 * MB, "inputs")
+    with ServerProcess("totals", base_path, flags) as server:
+        code, answer = ask(server, "totals", body_of("floats", b"0.25", 30 * MB, "inputs"))
+        assert code == 413
+        assert f"over {20 * MB} bytes" in answer["error"]
+        assert ask(server, "totals", short)[0] == 200
+        host, port = server.rest_target.split(":")
+        with socket.create_connection((host, int(port)), timeout=60) as holder:
+            length = 15 * MB
+            holder.sendall(
+                b"POST /v1/models/totals:predict HTTP/1.1\r\nContent-Length: %d" % length
+            )
+            holder.sendall(b"\r\n\r\n" + b" " * (length - 1))  # all but the last byte
+            wait_until(
+                lambda: "--max_rest_bytes" in ask(server, "totals", short)[1].get("error", "")
+            )
+            assert ask(server, "totals", short)[0] == 429
+            assert ask(server, "nobody", short)[0] == 404
+        wait_until(lambda: ask(server, "totals", short)[0] == 200)
+
+
+def test_a_body_that_finds_no_memory_is_refused_and_the_server_goes_on(base_path: Path) -> None:
+    with ServerProcess("totals", base_path, FLAGS) as server:
+        short = body_of("floats", b"0.25", 1, "inputs")
+        assert ask(server, "totals", short)[0] == 200
+        status = Path(f"/proc/{server.pid}/status").read_text()
+        used = next(int(line.split()[1]) for line in status.splitlines() if "VmSize" in line)
+        limit = used * 1024 + 150 * MB
+        resource.prlimit(server.pid, resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
+        for value in (b"0.25", b"0"):  # too large as it comes, and as it is read
+            for size in (250 * MB, 90 * MB):
+                code, answer = ask(server, "totals", body_of("floats", value, size, "inputs"))
+                assert code in (200, 429), answer
+                assert code == 429 or size < 150 * MB
+                assert ask(server, "totals", short)[0] == 200
