@@ -3,6 +3,8 @@
 #include <absl/strings/numbers.h>
 
 #include <algorithm>
+#include <map>
+#include <string>
 
 #include "server/base/available_cores.h"
 #include "server/base/log.h"
@@ -12,8 +14,12 @@
 namespace colcast::rpc {
 namespace {
 
-// Of one connection: more wait in the client.
-constexpr int kMaxConcurrentStreams = 2048;
+// Of one connection: more wait in the client, where they cost nothing if their deadline passes.
+int MaxConcurrentStreams() {
+  constexpr int kLeast = 100;  // what RFC 9113 asks for
+  constexpr int kPerCore = 16;
+  return std::max(kLeast, kPerCore * AvailableCores());
+}
 
 std::shared_ptr<grpc::ServerCredentials> Credentials(const std::optional<TlsConfig>& tls) {
   if (!tls) return grpc::InsecureServerCredentials();
@@ -26,14 +32,18 @@ std::shared_ptr<grpc::ServerCredentials> Credentials(const std::optional<TlsConf
 }
 
 void AddChannelArguments(const GrpcServer::Options& options, grpc::ServerBuilder* builder) {
-  // Two servers on one port would share its connections silently.
-  builder->AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  // Clients may keep idle connections alive; gRPC would hang up on those that ping more often than
-  // every five minutes.
-  builder->AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5000);
-  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-  builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxConcurrentStreams);
-  for (const auto& [name, value] : options.channel_arguments) {
+  // gRPC takes the first value that it is given for a name: each is given once.
+  std::map<std::string, std::string> arguments = {
+      // Two servers on one port would share its connections silently.
+      {GRPC_ARG_ALLOW_REUSEPORT, "0"},
+      // Clients may keep idle connections alive; gRPC would hang up on those that ping more often
+      // than every five minutes.
+      {GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, "5000"},
+      {GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, "1"},
+      {GRPC_ARG_MAX_CONCURRENT_STREAMS, std::to_string(MaxConcurrentStreams())},
+  };
+  for (const auto& [name, value] : options.channel_arguments) arguments[name] = value;
+  for (const auto& [name, value] : arguments) {
     int number = 0;
     if (absl::SimpleAtoi(value, &number)) {
       builder->AddChannelArgument(name, number);

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 HEADERS, RST_STREAM, SETTINGS, WINDOW_UPDATE, CONTINUATION, DATA = 1, 3, 4, 8, 9, 0
 END_STREAM, END_HEADERS = 1, 4
-INITIAL_WINDOW_SIZE = 4
+MAX_CONCURRENT_STREAMS, INITIAL_WINDOW_SIZE = 3, 4
 CANCEL = struct.pack(">I", 8)
 PREDICT = "/tensorflow.serving.PredictionService/Predict"
 
@@ -65,6 +65,14 @@ def read_to_end_of_stream(connection: socket.socket) -> None:
             if header[3] == HEADERS and header[4] & END_STREAM:
                 return
     raise ConnectionError("the connection ended before the stream")
+
+
+def settings_of(connection: socket.socket) -> dict[int, int]:
+    """What the server's first frame says of the connection, by number."""
+    with connection.makefile("rb") as frames:
+        header = frames.read(9)
+        assert header[3] == SETTINGS
+        return dict(struct.iter_unpack(">HI", frames.read(int.from_bytes(header[:3]))))
 
 
 def connect(target: str, window: int = 65535, timeout: float = 60) -> socket.socket:

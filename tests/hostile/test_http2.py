@@ -1,7 +1,9 @@
 """HTTP/2 that asks for memory or time without end: it gets neither, and others are answered."""
 
 import itertools
+import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import grpc
 import pytest
@@ -134,3 +136,22 @@ def test_answers_that_nobody_reads_are_bounded(target, memory_stays, others_are_
             assert "have not read" in call.details()
             assert "--max_unread_response_bytes" in call.details()
             assert predict(request_for_zeros(100), timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("flags", "least", "most"),
+    [
+        ([], 100, 16 * (os.cpu_count() or 1) + 100),
+        (["--grpc_channel_arguments=grpc.max_concurrent_streams=7"], 7, 7),
+    ],
+    ids=["default", "flag"],
+)
+def test_a_connection_may_have_so_many_calls_in_flight(
+    tmp_path: Path, flags: list[str], least: int, most: int
+) -> None:
+    config = tmp_path / "config.txt"
+    config.write_text("model_config_list {}")
+    with ServerProcess(flags=[f"--model_config_file={config}", *flags]) as server:
+        with http2.connect(server.target) as connection:
+            allowed = http2.settings_of(connection)[http2.MAX_CONCURRENT_STREAMS]
+    assert least <= allowed <= most
