@@ -5,8 +5,11 @@ import json
 import resource
 import socket
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.loadtest.process import ProcessMeter
@@ -152,3 +155,19 @@ def test_a_body_that_finds_no_memory_is_refused_and_the_server_goes_on(base_path
                 assert code in (200, 429), answer
                 assert code == 429 or size < 150 * MB
                 assert ask(server, "totals", short)[0] == 200
+
+
+def test_grpc_clients_are_answered_while_long_bodies_are_read(
+    server: ServerProcess, connect: Any
+) -> None:
+    stubs = connect(server.target)
+    bodies = [body_of("floats", b"0.25", 48 * MB, "instances")] * 3
+    row = {"x": np.zeros([1, WIDTH], np.float32)}
+    answered = 0
+    with ThreadPoolExecutor(len(bodies)) as senders:
+        answers = [senders.submit(ask, server, "totals", body) for body in bodies]
+        while not all(answer.done() for answer in answers):
+            stubs.predict(row, name="totals", signature_name="floats")
+            answered += 1
+    assert [answer.result()[0] for answer in answers] == [200] * len(bodies)
+    assert answered > 10
