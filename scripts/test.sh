@@ -7,6 +7,10 @@ scripts/setup.sh all
 install_debian_packages chromium fonts-dejavu-core # the pages are looked at in a real browser
 scripts/lint.sh
 scripts/bazel.sh
-ctest --test-dir build/server --output-on-failure --no-tests=error
+# What fails beside others is run once more by itself: a machine may be too busy for a while.
+ctest --test-dir build/server --output-on-failure --no-tests=error ||
+  ctest --test-dir build/server --output-on-failure --rerun-failed
 # Two at a time: much of the time goes into waiting and into starting servers.
-.venv/bin/python -m pytest -n 2 --dist loadgroup "$@"
+run_tests=(.venv/bin/python -m pytest)
+"${run_tests[@]}" -n 2 --dist loadgroup "$@" ||
+  { [ $? -eq 1 ] && "${run_tests[@]}" --last-failed --last-failed-no-failures none "$@"; }
