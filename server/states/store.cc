@@ -32,45 +32,9 @@ size_t Store::FindAll(const std::vector<Key>& keys, std::vector<StateRef>* found
   return num_found;
 }
 
-StateRef Store::Find(const Key& key) { return Count(key, memory_->Find(key)); }
-
-StateRef Store::Count(const Key& key, StateRef found) {
-  counters_.Add(&Counters::found, found ? 1 : 0);
-  prospects_.Note(&key, 1);
-  return found;
-}
-
 void Store::Insert(const Key& key, StateRef state) {
   counters_.Add(&Counters::computed, 1);
   memory_->Insert(key, std::move(state), &counters_);
-}
-
-StateRef Store::FindOrClaim(const Key& key, Claim* claim) {
-  StateRef found = memory_->Find(key);
-  if (!found) {
-    std::unique_lock<std::mutex> lock(mutex_);
-    auto [at, is_first] = flights_.try_emplace(key);
-    // Whoever flew before may have landed since.
-    if (is_first && (found = memory_->Find(key))) {
-      flights_.erase(at);
-    } else if (is_first) {
-      at->second = std::make_shared<Flight>();
-      claim->store_ = this;
-      claim->key_ = key;
-    } else {
-      const std::shared_ptr<Flight> flight = at->second;
-      waiting_.fetch_add(1, std::memory_order_relaxed);
-      flight->changed.wait(lock, [&] { return flight->is_over || flight->is_abandoned; });
-      waiting_.fetch_sub(1, std::memory_order_relaxed);
-      found = flight->state;
-      if (!flight->is_over) {
-        flight->is_abandoned = false;
-        claim->store_ = this;
-        claim->key_ = key;
-      }
-    }
-  }
-  return Count(key, std::move(found));
 }
 
 void Store::Begin(const std::vector<Key>& keys, int64_t num_ended, std::vector<int64_t>* rows,
@@ -124,30 +88,6 @@ void Store::Await(const std::vector<Key>& keys, const std::vector<int64_t>& awai
   for (const int64_t row : awaited) {
     (*found)[row] = memory_->Find(keys[row]);
     counters_.Add(&Counters::found, (*found)[row] ? 1 : 0);
-  }
-}
-
-void Store::Claim::Fulfil(StateRef state) {
-  Store* const store = std::exchange(store_, nullptr);
-  store->Insert(key_, state);
-  std::lock_guard<std::mutex> lock(store->mutex_);
-  const auto flight = store->flights_.find(key_);
-  flight->second->state = std::move(state);
-  flight->second->is_over = true;
-  flight->second->changed.notify_all();
-  store->flights_.erase(flight);
-}
-
-Store::Claim::~Claim() {
-  if (store_ == nullptr) return;
-  std::lock_guard<std::mutex> lock(store_->mutex_);
-  const auto flight = store_->flights_.find(key_);
-  flight->second->is_abandoned = true;
-  // Nobody waits who does not hold a reference.
-  if (flight->second.use_count() == 1) {
-    store_->flights_.erase(flight);
-  } else {
-    flight->second->changed.notify_one();
   }
 }
 

@@ -36,35 +36,11 @@ class Store {
 
   // The rest REQUIRES on().
 
-  // Null if it is not there. Counts it if it is, and notes the row.
-  StateRef Find(const Key& key);
-
   // `found[i]` becomes the state of keys[i], or null. Counts those found, and notes the rows.
   size_t FindAll(const std::vector<Key>& keys, std::vector<StateRef>* found);
 
   // Keeps what was computed and counts it.
   void Insert(const Key& key, StateRef state);
-
-  // The duty to compute a state that others may wait for.
-  class Claim {
-   public:
-    Claim() = default;
-    Claim(const Claim&) = delete;
-    // Without Fulfil(): one of those who wait takes the duty over.
-    ~Claim();
-    bool held() const { return store_ != nullptr; }
-    // Keeps the state and hands it to those who wait.
-    void Fulfil(StateRef state);
-
-   private:
-    friend class Store;
-    Store* store_ = nullptr;
-    Key key_;
-  };
-
-  // The state, if it is there or as soon as another thread has computed it. Otherwise null, and
-  // `claim` is held. Hold no other claim meanwhile.
-  StateRef FindOrClaim(const Key& key, Claim* claim);
 
   // Rows that one request computes while others wait for them.
   class Work {
@@ -108,26 +84,16 @@ class Store {
   void Await(const std::vector<Key>& keys, const std::vector<int64_t>& awaited,
              std::vector<StateRef>* found, const Work& work);
 
-  // How many threads wait for a state now.
+  // How many threads wait for states now.
   int64_t waiting() const { return waiting_.load(std::memory_order_relaxed); }
 
  private:
-  struct Flight {
-    bool is_over = false;
-    bool is_abandoned = false;
-    StateRef state;
-    std::condition_variable changed;
-  };
-
-  StateRef Count(const Key& key, StateRef found);
-
   const std::string_view name_;
   Memory* const memory_;
   const KeyHash hash_;
   Prospects prospects_;
   Counters counters_;
   std::mutex mutex_;  // of what follows
-  std::unordered_map<Key, std::shared_ptr<Flight>, LowWord> flights_;
   std::unordered_map<Key, std::shared_ptr<Work::Progress>, LowWord> work_;
   std::atomic<int64_t> num_ended_{0};
   std::atomic<int64_t> waiting_{0};

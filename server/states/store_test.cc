@@ -54,74 +54,6 @@ TEST_F(StoreTest, ForgetsEverythingWithTheVersion) {
   EXPECT_FALSE(memory_.Find(kKey));
 }
 
-TEST_F(StoreTest, OneOfManyComputesAndTheOthersGetWhatItMade) {
-  std::atomic<int> computed{0};
-  Store::Claim first;
-  ASSERT_FALSE(store_.FindOrClaim(kKey, &first));
-  ASSERT_TRUE(first.held());
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 10; ++i) {
-    threads.emplace_back([&] {
-      Store::Claim claim;
-      const StateRef state = store_.FindOrClaim(kKey, &claim);
-      computed += claim.held();
-      EXPECT_EQ(*state->data(), 7);
-    });
-  }
-  WaitUntilWaiting(10);
-  first.Fulfil(StateOf(7));
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(computed, 0);
-  EXPECT_EQ(store_.stats().computed, 1);
-  EXPECT_EQ(store_.stats().found, 10);
-}
-
-TEST_F(StoreTest, ThoseWhoWaitGetAStateTooLargeToBeKept) {
-  Store::Claim first;
-  ASSERT_FALSE(store_.FindOrClaim(kKey, &first));
-  std::thread waiter([&] {
-    Store::Claim claim;
-    EXPECT_EQ(store_.FindOrClaim(kKey, &claim)->size(), size_t{2} << 20);
-  });
-  WaitUntilWaiting(1);
-  first.Fulfil(State::Make(2 << 20, 0));
-  waiter.join();
-  EXPECT_FALSE(store_.Find(kKey));
-}
-
-TEST_F(StoreTest, WhenOneGivesUpTheNextTakesOver) {
-  std::atomic<int> claims{0};
-  std::atomic<int> found{0};
-  std::vector<std::thread> threads;
-  {
-    Store::Claim first;
-    ASSERT_FALSE(store_.FindOrClaim(kKey, &first));
-    for (int i = 0; i < 5; ++i) {
-      threads.emplace_back([&] {
-        Store::Claim claim;
-        const StateRef state = store_.FindOrClaim(kKey, &claim);
-        found += static_cast<bool>(state);
-        // The first two to take over fail as well.
-        if (claim.held() && ++claims == 3) claim.Fulfil(StateOf(7));
-      });
-    }
-    WaitUntilWaiting(5);
-  }
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(claims, 3);
-  EXPECT_EQ(found, 2);
-}
-
-TEST_F(StoreTest, AFailureWithoutWaitersLeavesNothingBehind) {
-  {
-    Store::Claim failed;
-    store_.FindOrClaim(kKey, &failed);
-  }
-  Store::Claim claim;
-  EXPECT_FALSE(store_.FindOrClaim(kKey, &claim));
-  EXPECT_TRUE(claim.held());
-}
-
 // A request's rows: those of `keys` that are not there, computed unless another request does.
 struct Rows {
   Rows(Store* store, std::vector<Key> all) : keys(std::move(all)) {
@@ -160,6 +92,27 @@ TEST_F(StoreTest, RowsThatAnotherRequestComputesAreWaitedFor) {
   EXPECT_EQ(store_.stats().found, 2);
 }
 
+TEST_F(StoreTest, OneOfManyComputesAndTheOthersGetWhatItMade) {
+  Rows first(&store_, {kKey});
+  ASSERT_EQ(first.mine, (Places{0}));
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 10; ++i) {
+    threads.emplace_back([&] {
+      Rows other(&store_, {kKey});
+      EXPECT_TRUE(other.mine.empty());
+      other.work.End();
+      store_.Await(other.keys, other.awaited, &other.found, other.work);
+      EXPECT_EQ(*other.found[0]->data(), 7);
+    });
+  }
+  WaitUntilWaiting(10);
+  store_.Insert(kKey, StateOf(7));
+  first.work.End();
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(store_.stats().computed, 1);
+  EXPECT_EQ(store_.stats().found, 10);
+}
+
 TEST_F(StoreTest, AFewRowsDoNotWaitForARequestOfMany) {
   std::vector<Key> many;
   for (uint64_t i = 0; i < 100; ++i) many.push_back({i, i});
@@ -174,7 +127,7 @@ TEST_F(StoreTest, AFewRowsDoNotWaitForARequestOfMany) {
   EXPECT_EQ(Rows(&store_, many).awaited.size(), 99);
   store_.Insert({7, 7}, StateOf(7));
   large.work.End();
-  EXPECT_EQ(*store_.Find({7, 7})->data(), 7);
+  EXPECT_EQ(*memory_.Find({7, 7})->data(), 7);
 }
 
 TEST_F(StoreTest, ARowThatComesTwiceIsComputedOnce) {
@@ -241,25 +194,6 @@ TEST_F(StoreTest, RequestsWithTheSameRowsInAnyOrderNeverWaitForEachOther) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-}
-
-TEST_F(StoreTest, ManyThreadsAndKeysNeverMixStatesUp) {
-  std::vector<std::thread> threads;
-  for (int t = 0; t < 4; ++t) {
-    threads.emplace_back([&, t] {
-      for (uint64_t i = 0; i < 500; ++i) {
-        const auto number = static_cast<uint8_t>((i * 7 + t) % 50);
-        Store::Claim claim;
-        StateRef state = store_.FindOrClaim({number, number}, &claim);
-        if (claim.held() && i % 11 != 0) claim.Fulfil(StateOf(number));
-        if (state) {
-          EXPECT_EQ(*state->data(), number);
-        }
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_LE(store_.stats().computed, 50);
 }
 
 }  // namespace

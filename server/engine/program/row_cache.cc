@@ -44,7 +44,7 @@ absl::StatusOr<bool> RowCache::Run(const PlannedRequest& planned, RunResult* res
   std::vector<tensorflow::Tensor> tensors;
   const bool look = stage_.LookFor(&rows, &gain) && gain;
   absl::Status status = absl::OkStatus();
-  if (look) status = stage_.Complete(&rows, /*claim=*/nullptr, &tensors);
+  if (look) status = stage_.Complete(&rows, &tensors);
   rows.columns.clear();  // neither the message nor what was found outlives the request
   rows.found.clear();
   if (!status.ok()) return status;

@@ -120,32 +120,22 @@ bool Stage::MergeRepeated(Rows* rows, std::vector<int64_t>* index) {
   return true;
 }
 
-bool Stage::FindOne(Rows* rows, Store::Claim* claim) {
-  if (rows->keys.empty() && !MakeKeys(rows)) return false;
-  rows->num_ended = store_.num_ended();
-  rows->found.resize(1);
-  rows->found[0] =
-      claim == nullptr ? store_.Find(rows->keys[0]) : store_.FindOrClaim(rows->keys[0], claim);
-  return true;
-}
-
-absl::Status Stage::Complete(Rows* rows, Store::Claim* claim, std::vector<Tensor>* states) {
+absl::Status Stage::Complete(Rows* rows, std::vector<Tensor>* states) {
   rows->found.resize(rows->count);
   CollectMissing(rows);
   rows->awaited.clear();
   std::vector<Tensor> made;
   Store::Work work;
-  const bool claimed = claim != nullptr && claim->held();
-  if (!rows->missing.empty() && !rows->keys.empty() && !claimed) {
+  if (!rows->missing.empty() && !rows->keys.empty()) {
     store_.Begin(rows->keys, rows->num_ended, &rows->missing, &rows->awaited, &rows->found, &work);
   }
-  absl::Status status = ComputeAndKeep(rows, claim, &made);
+  absl::Status status = ComputeAndKeep(rows, &made);
   work.End();
   if (status.ok() && !rows->awaited.empty()) {
     store_.Await(rows->keys, rows->awaited, &rows->found, work);
     rows->awaited.clear();
     CollectMissing(rows);  // where nobody could keep them
-    status = ComputeAndKeep(rows, claim, &made);
+    status = ComputeAndKeep(rows, &made);
   }
   if (!status.ok()) return status;
   const size_t wanted = rows->wanted.empty() ? rows->count : rows->wanted.size();
@@ -168,11 +158,11 @@ void Stage::CollectMissing(Rows* rows) const {
   }
 }
 
-absl::Status Stage::ComputeAndKeep(Rows* rows, Store::Claim* claim, std::vector<Tensor>* made) {
+absl::Status Stage::ComputeAndKeep(Rows* rows, std::vector<Tensor>* made) {
   made->clear();
   if (rows->missing.empty()) return absl::OkStatus();
   absl::Status status = Compute(rows, made);
-  if (status.ok()) Keep(*made, claim, rows);
+  if (status.ok()) Keep(*made, rows);
   return status;
 }
 
@@ -209,7 +199,7 @@ absl::Status Stage::Compute(Rows* rows, std::vector<Tensor>* made) {
   return status;
 }
 
-void Stage::Keep(const std::vector<Tensor>& made, Store::Claim* claim, Rows* rows) {
+void Stage::Keep(const std::vector<Tensor>& made, Rows* rows) {
   const std::optional<uint32_t> layout =
       rows->keys.empty() ? std::nullopt : layouts_.NumberOf(made);
   if (!layout) {
@@ -221,11 +211,7 @@ void Stage::Keep(const std::vector<Tensor>& made, Store::Claim* claim, Rows* row
     StateRef state = MakeState(layouts_.at(*layout), *layout, made, static_cast<int64_t>(i));
     // `made` is of these rows only: with those awaited all are laid out from what was kept.
     if (!rows->awaited.empty()) rows->found[row] = state;
-    if (claim != nullptr && claim->held()) {
-      claim->Fulfil(std::move(state));
-    } else {
-      store_.Insert(rows->keys[row], std::move(state));
-    }
+    store_.Insert(rows->keys[row], std::move(state));
   }
 }
 

@@ -32,7 +32,7 @@ class Stage {
     // The outputs that make a state, rising; null: all. What was computed for others is not found.
     const std::vector<int>* outputs = nullptr;
 
-    // Filled by Find() and FindOne(). The states of rows without keys are computed and not kept.
+    // Filled by Find(). The states of rows without keys are computed and not kept.
     std::vector<states::Key> keys;
     std::vector<states::StateRef> found;  // by row; none: not there
 
@@ -79,25 +79,19 @@ class Stage {
   // for each row. False, and nothing is changed, where too few repeat. REQUIRES keys.
   static bool MergeRepeated(Rows* rows, std::vector<int64_t>* index);
 
-  // As Find() for a single row, which `claim` may be held for afterwards; null: it is not wanted.
-  bool FindOne(Rows* rows, states::Store::Claim* claim);
-
   // Sets `*states` to the domain's states, a row for each row wanted: those found, and those of the
   // others, which are computed in one run and kept under their keys. What another request computes
-  // just now is waited for. `claim` is fulfilled if it is held. An error where the signature fails,
-  // and FAILED_PRECONDITION where states do not fit together; whoever asks runs the whole model
-  // then.
-  absl::Status Complete(Rows* rows, states::Store::Claim* claim,
-                        std::vector<tensorflow::Tensor>* states);
+  // just now is waited for. An error where the signature fails, and FAILED_PRECONDITION where
+  // states do not fit together; whoever asks runs the whole model then.
+  absl::Status Complete(Rows* rows, std::vector<tensorflow::Tensor>* states);
 
  private:
   void CollectMissing(Rows* rows) const;
   void AddOutputs(Rows* rows) const;
   const int64_t* LengthsOf(size_t input, Rows* rows) const;
   absl::Status Compute(Rows* rows, std::vector<tensorflow::Tensor>* made);
-  absl::Status ComputeAndKeep(Rows* rows, states::Store::Claim* claim,
-                              std::vector<tensorflow::Tensor>* made);
-  void Keep(const std::vector<tensorflow::Tensor>& made, states::Store::Claim* claim, Rows* rows);
+  absl::Status ComputeAndKeep(Rows* rows, std::vector<tensorflow::Tensor>* made);
+  void Keep(const std::vector<tensorflow::Tensor>& made, Rows* rows);
 
   const Signature* const signature_;
   const std::string name_;

@@ -166,13 +166,12 @@ absl::StatusOr<bool> StagedProgram::Run(const PlannedRequest& planned, RunResult
     late_->NoRows(outputs, result);  // their names
     result->tensors.clear();
   } else {
-    Store::Claim claim;
     bool gain = keep_pairs && pairs_.store().prospects().good();
     const auto context = [&](int input, Tensor* feed) {
       return late_->inputs().BuildFeed(input, planned.plan, feed);
     };
-    done = Look(batch, scratch, &claim, &gain) && gain;
-    if (done) status = Score(batch, scratch, &claim, outputs, context, result);
+    done = Look(batch, scratch, &gain) && gain;
+    if (done) status = Score(batch, scratch, outputs, context, result);
   }
   if (done && status.ok() && keep_pairs) status = pairs_.Join(pairs, &result->tensors);
   if (!done || !status.ok()) {
@@ -237,15 +236,15 @@ bool StagedProgram::MakeContextKeys(const PlannedRequest& planned,
 
 // Looks for all states. `*gain` becomes true if stages are worth running, now or for the next
 // request. False if a value is malformed: it has no keys.
-bool StagedProgram::Look(const Batch& batch, Scratch* scratch, Store::Claim* claim, bool* gain) {
-  bool found = batch.user_states != nullptr || LookForUsers(&scratch->rows[kUser], claim, gain);
+bool StagedProgram::Look(const Batch& batch, Scratch* scratch, bool* gain) {
+  bool found = batch.user_states != nullptr || LookForUsers(&scratch->rows[kUser], gain);
   for (size_t i = kItem; i < domains_.size() && batch.candidates > 0; ++i) {
     found &= LookForRows(i, batch, scratch, gain);
   }
   return found;
 }
 
-bool StagedProgram::LookForUsers(Stage::Rows* rows, Store::Claim* claim, bool* gain) {
+bool StagedProgram::LookForUsers(Stage::Rows* rows, bool* gain) {
   Stage& stage = domains_[kUser].stage;
   Store& users = stage.store();
   if (!users.on()) {
@@ -255,12 +254,7 @@ bool StagedProgram::LookForUsers(Stage::Rows* rows, Store::Claim* claim, bool* g
   // Users are few rows: they are always looked for.
   const bool keep = users.prospects().good();
   size_t num_found = 0;
-  if (rows->count == 1) {
-    if (!stage.FindOne(rows, keep ? claim : nullptr)) return false;
-    num_found = rows->found[0] ? 1 : 0;
-  } else if (!stage.Find(rows, &num_found)) {
-    return false;
-  }
+  if (!stage.Find(rows, &num_found)) return false;
   if (!keep) rows->keys.clear();
   *gain |= keep || num_found > 0;
   return true;
@@ -285,7 +279,7 @@ bool StagedProgram::LookForRows(size_t domain, const Batch& batch, Scratch* scra
 }
 
 // The outputs of the candidates to be scored, whose states have been looked for.
-absl::Status StagedProgram::Score(const Batch& batch, Scratch* scratch, Store::Claim* claim,
+absl::Status StagedProgram::Score(const Batch& batch, Scratch* scratch,
                                   const std::vector<int>& outputs, MakeContext context,
                                   RunResult* result) {
   const std::vector<int64_t>& wanted = scratch->candidates;
@@ -298,8 +292,7 @@ absl::Status StagedProgram::Score(const Batch& batch, Scratch* scratch, Store::C
       feeds.states[i] = *batch.user_states;
       continue;
     }
-    absl::Status status = domains_[i].stage.Complete(
-        &scratch->rows[i], i == kUser ? claim : nullptr, &feeds.states[i]);
+    absl::Status status = domains_[i].stage.Complete(&scratch->rows[i], &feeds.states[i]);
     if (!status.ok()) return status;
   }
   absl::Status status = SetIndices(batch, *scratch, &feeds);
@@ -390,11 +383,11 @@ absl::Status StagedProgram::Prefetch(const PlannedRequest& received, RunResult* 
         absl::StrCat("a request without candidates has ", plan.plan.rows, " users; expected 1"));
   }
   if (status.ok() && stage.store().on()) {
-    Store::Claim claim;
+    size_t num_found = 0;
     std::vector<Tensor> states;
     // Where a value is malformed, the run says so.
-    stage.FindOne(&user, &claim);
-    status = stage.Complete(&user, &claim, &states);
+    stage.Find(&user, &num_found);
+    status = stage.Complete(&user, &states);
   }
   End(scratch);
   result->expansion.rows = 0;
@@ -406,11 +399,10 @@ absl::Status StagedProgram::UserStates(const Batch& batch, std::vector<Tensor>* 
   Scratch* const scratch = ThreadScratch();
   Begin(batch, scratch);
   Stage::Rows& rows = scratch->rows[kUser];
-  Store::Claim claim;
   bool gain = false;
   // What is malformed has no keys; the run says what it is.
-  LookForUsers(&rows, &claim, &gain);
-  absl::Status status = domains_[kUser].stage.Complete(&rows, &claim, states);
+  LookForUsers(&rows, &gain);
+  absl::Status status = domains_[kUser].stage.Complete(&rows, states);
   End(scratch);
   return status;
 }
@@ -425,11 +417,10 @@ absl::Status StagedProgram::RunBatch(const Batch& batch, const std::vector<int>&
   }
   Scratch* const scratch = ThreadScratch();
   Begin(batch, scratch);
-  Store::Claim claim;
   bool gain = false;
   // What is malformed has no keys; the run says what it is.
-  Look(batch, scratch, &claim, &gain);
-  absl::Status status = Score(batch, scratch, &claim, outputs, context, result);
+  Look(batch, scratch, &gain);
+  absl::Status status = Score(batch, scratch, outputs, context, result);
   End(scratch);
   return status;
 }

@@ -126,13 +126,13 @@ class StagedProgram {
   void Begin(const Batch& batch, Scratch* scratch) const;
   void End(Scratch* scratch) const;
   Batch BatchOf(const PlannedRequest& planned) const;
-  bool Look(const Batch& batch, Scratch* scratch, states::Store::Claim* claim, bool* gain);
-  bool LookForUsers(Stage::Rows* rows, states::Store::Claim* claim, bool* gain);
+  bool Look(const Batch& batch, Scratch* scratch, bool* gain);
+  bool LookForUsers(Stage::Rows* rows, bool* gain);
   bool LookForRows(size_t domain, const Batch& batch, Scratch* scratch, bool* gain);
   bool FindPairs(const PlannedRequest& planned, const Batch& batch, Scratch* scratch);
   bool MakeContextKeys(const PlannedRequest& planned, std::vector<states::Key>* keys) const;
-  absl::Status Score(const Batch& batch, Scratch* scratch, states::Store::Claim* claim,
-                     const std::vector<int>& outputs, MakeContext context, RunResult* result);
+  absl::Status Score(const Batch& batch, Scratch* scratch, const std::vector<int>& outputs,
+                     MakeContext context, RunResult* result);
   absl::Status SetIndices(const Batch& batch, const Scratch& scratch, LastStage::Feeds* feeds);
 
   const Signature* const late_;
