@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 
-def wait_until(condition: Callable[[], bool], timeout_seconds: float = 60) -> None:
+def wait_until(condition: Callable[[], bool], timeout_seconds: float = 240) -> None:
     """Returns once condition() is true."""
     deadline = time.monotonic() + timeout_seconds
     while not condition():

@@ -33,7 +33,7 @@ async def test_many_calls_at_once(scripted: Any, schema: ModelSchema) -> None:
     server = scripted(
         GetModelMetadata=lambda *_: metadata(schema), Predict=lambda request, _: scores(request)
     )
-    async with AsyncRankingClient(server.address, "movies", timeout_seconds=10) as client:
+    async with AsyncRankingClient(server.address, "movies", timeout_seconds=120) as client:
         calls = [client.rank(USER, ITEMS[: 1 + n % 3]) for n in range(30)]
         answers = await asyncio.gather(*calls)
     assert [len(answer.scores) for answer in answers] == [1 + n % 3 for n in range(30)]
@@ -44,7 +44,7 @@ async def test_unavailable_is_tried_again(scripted: Any, schema: ModelSchema) ->
         GetModelMetadata=lambda *_: metadata(schema),
         Predict=unavailable_until(3, lambda request, _: scores(request)),
     )
-    async with AsyncRankingClient(server.address, "movies", timeout_seconds=10) as client:
+    async with AsyncRankingClient(server.address, "movies", timeout_seconds=120) as client:
         await client.rank(USER, ITEMS)
     assert server.count("Predict") == 3
 
@@ -68,7 +68,7 @@ def test_one_client_for_several_event_loops(scripted: Any, schema: ModelSchema) 
     server = scripted(
         GetModelMetadata=lambda *_: metadata(schema), Predict=lambda request, _: scores(request)
     )
-    client = AsyncRankingClient(server.address, "movies", timeout_seconds=10)
+    client = AsyncRankingClient(server.address, "movies", timeout_seconds=120)
     for _ in range(2):
         assert asyncio.run(client.rank(USER, ITEMS)).order.tolist() == [2, 1, 0]
 
@@ -106,7 +106,7 @@ async def test_many_candidates_are_encoded_beside_the_loop(
         return build_request(*args)
 
     monkeypatch.setattr("colcast.client._flow.build_request", waits_for_the_loop)
-    async with AsyncRankingClient(server.address, "movies", timeout_seconds=10) as client:
+    async with AsyncRankingClient(server.address, "movies", timeout_seconds=120) as client:
         call = asyncio.ensure_future(client.rank(USER, ITEMS * 400))
         while not server.count("GetModelMetadata"):
             await asyncio.sleep(0.01)

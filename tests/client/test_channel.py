@@ -65,7 +65,7 @@ def test_mutual_tls(scripted: Any, schema: ModelSchema, tmp_path: Path) -> None:
     ours = Tls(tmp_path / "authority.pem", tmp_path / "client.key", tmp_path / "client.pem")
     named = replace(ours, server_name="localhost")
     with RankingClient(
-        server.address, "movies", channel=ChannelOptions(tls=named), timeout_seconds=10
+        server.address, "movies", channel=ChannelOptions(tls=named), timeout_seconds=120
     ) as client:
         assert client.schema().version == 3
     unknown = ChannelOptions(tls=Tls(tmp_path / "authority.pem", server_name="localhost"))

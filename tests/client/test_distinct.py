@@ -318,7 +318,7 @@ def test_a_refused_index_is_left_out(
     scripted: Any, takes: set[str], requests: int, target: Any
 ) -> None:
     server = scripted(GetModelMetadata=lambda *_: metadata(SCHEMA), Predict=_server(takes))
-    with RankingClient(server.address, "shops", timeout_seconds=30, target=target) as client:
+    with RankingClient(server.address, "shops", timeout_seconds=120, target=target) as client:
         expected = np.arange(N) + 4 * SHOP + 31
         for count in (requests, requests + 1):  # it is refused once
             np.testing.assert_array_equal(client.rank(USER, ITEMS).scores, expected)
@@ -337,7 +337,7 @@ def test_what_fails_otherwise_teaches_nothing(scripted: Any) -> None:
         return takes(request, context)
 
     server = scripted(GetModelMetadata=lambda *_: metadata(SCHEMA), Predict=predict)
-    with RankingClient(server.address, "shops", timeout_seconds=30) as client:
+    with RankingClient(server.address, "shops", timeout_seconds=120) as client:
         for _ in range(2):
             with pytest.raises(Exception, match="something else"):
                 client.rank(USER, ITEMS)
@@ -359,7 +359,7 @@ def test_shared_candidates_are_sent_once(
     monkeypatch.setattr(_distinct, "_LEAST_SAVED", 0)
     server = scripted(GetModelMetadata=lambda *_: metadata(_schema("shop")), Predict=_server(takes))
     few: Any = {name: values[:50] for name, values in ITEMS.items()}
-    with RankingClient(server.address, "shops", timeout_seconds=30) as client:
+    with RankingClient(server.address, "shops", timeout_seconds=120) as client:
         few = client.prepare(few) if prepare else few
         for count in requests:
             before = server.count("Predict")

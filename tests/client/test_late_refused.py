@@ -46,7 +46,7 @@ def test_auto_repeats_the_user_where_late_is_refused(
     scripted: Any, schema: ModelSchema, words: str
 ) -> None:
     server = scripted(GetModelMetadata=lambda *_: metadata(schema), Predict=joins(words))
-    with RankingClient(server.address, "movies", timeout_seconds=10) as client:
+    with RankingClient(server.address, "movies", timeout_seconds=120) as client:
         for _ in range(3):
             assert client.rank(USER, ITEMS).order.tolist() == [2, 1, 0]
         assert signatures(server) == ["columnar_late"] + ["columnar"] * 4  # once, stock, ...
@@ -61,7 +61,7 @@ def test_late_is_tried_again_after_ten_minutes(
     monkeypatch.setattr(_permission.time, "monotonic", lambda: now[0])
     predict = joins(BY_GRAPH, lambda: passes[0])
     server = scripted(GetModelMetadata=lambda *_: metadata(schema), Predict=predict)
-    with RankingClient(server.address, "movies", timeout_seconds=10) as client:
+    with RankingClient(server.address, "movies", timeout_seconds=120) as client:
 
         def late_calls() -> int:
             before = signatures(server).count("columnar_late")
@@ -90,7 +90,7 @@ def test_other_mistakes_are_reported_as_they_are(
     scripted: Any, schema: ModelSchema, words: str
 ) -> None:
     server = scripted(GetModelMetadata=lambda *_: metadata(schema), Predict=joins(words))
-    with RankingClient(server.address, "movies", timeout_seconds=10) as client:
+    with RankingClient(server.address, "movies", timeout_seconds=120) as client:
         for _ in range(2):
             with pytest.raises(ServerError) as refused:
                 client.rank(USER, ITEMS)
@@ -106,7 +106,7 @@ def test_what_repeated_columns_are_refused_for_too_is_the_callers(
         raise AssertionError
 
     server = scripted(GetModelMetadata=lambda *_: metadata(schema), Predict=refuses)
-    with RankingClient(server.address, "movies", timeout_seconds=10) as client:
+    with RankingClient(server.address, "movies", timeout_seconds=120) as client:
         for _ in range(2):
             with pytest.raises(ServerError, match="columnar_late/inputs/age"):
                 client.rank(USER, ITEMS)

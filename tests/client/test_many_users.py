@@ -75,7 +75,7 @@ def test_mistakes_in_prepared_items_are_found_when_they_are_prepared(
     scripted: Any, schema: ModelSchema
 ) -> None:
     server = scripted(GetModelMetadata=lambda *_: metadata(schema))
-    with RankingClient(server.address, "movies", timeout_seconds=10) as client:
+    with RankingClient(server.address, "movies", timeout_seconds=120) as client:
         with pytest.raises(InputError, match="feature 'movie', row 1: expected int64, got 'nine'"):
             client.prepare([{**ITEMS[0]}, {**ITEMS[1], "movie": "nine"}])
         prepared = client.prepare(ITEMS)
@@ -112,7 +112,7 @@ def stock(request: bytes, context: grpc.ServicerContext) -> bytes:
 def test_a_ranking_per_user(scripted: Any, parts: ModelSchema, predict: Any, requests: int) -> None:
     server = scripted(GetModelMetadata=lambda *_: metadata(parts), Predict=predict)
     with RankingClient(
-        server.address, "movies", timeout_seconds=10, score_output="scores"
+        server.address, "movies", timeout_seconds=120, score_output="scores"
     ) as client:
         found = client.rank_many(PAIRS)
         assert server.count("Predict") == requests
@@ -129,7 +129,7 @@ def test_a_ranking_per_user(scripted: Any, parts: ModelSchema, predict: Any, req
 @pytest.mark.parametrize("target", ["late", "columnar"])
 def test_one_request_to_either_signature(scripted: Any, parts: ModelSchema, target: Target) -> None:
     server = scripted(GetModelMetadata=lambda *_: metadata(parts), Predict=knows_users)
-    with RankingClient(server.address, "movies", timeout_seconds=10, target=target) as client:
+    with RankingClient(server.address, "movies", timeout_seconds=120, target=target) as client:
         client.rank_many(PAIRS)
     (sent,) = (body for name, body, _ in server.requests if name == "Predict")
     signature = predict_pb2.PredictRequest.FromString(sent).model_spec.signature_name
@@ -143,7 +143,7 @@ def test_rows_in_which_the_user_varies_are_asked_for_alone(
         GetModelMetadata=lambda *_: metadata(parts), Predict=lambda request, _: scores(request)
     )
     rows = [{**USER, "age": 30 + i, **item} for i, item in enumerate(ITEMS)]
-    with RankingClient(server.address, "movies", timeout_seconds=10) as client:
+    with RankingClient(server.address, "movies", timeout_seconds=120) as client:
         found = client.rank_many([(None, rows), (USER, ITEMS)])
     assert [len(one.scores) for one in found] == [3, 3]
     assert server.count("Predict") == 2
@@ -152,7 +152,7 @@ def test_rows_in_which_the_user_varies_are_asked_for_alone(
 async def test_a_ranking_per_user_awaited(scripted: Any, parts: ModelSchema) -> None:
     server = scripted(GetModelMetadata=lambda *_: metadata(parts), Predict=knows_users)
     async with AsyncRankingClient(
-        server.address, "movies", timeout_seconds=10, score_output="scores"
+        server.address, "movies", timeout_seconds=120, score_output="scores"
     ) as client:
         prepared = await client.prepare(ITEMS)
         found = await client.rank_many([(USER, prepared), (OTHER, prepared)])
@@ -163,7 +163,7 @@ async def test_a_ranking_per_user_awaited(scripted: Any, parts: ModelSchema) -> 
 
 def test_users_columns_have_a_row_per_user(scripted: Any, parts: ModelSchema) -> None:
     server = scripted(GetModelMetadata=lambda *_: metadata(parts), Predict=knows_users)
-    with RankingClient(server.address, "movies", timeout_seconds=10) as client:
+    with RankingClient(server.address, "movies", timeout_seconds=120) as client:
         client.rank_many(PAIRS)
     sent = arrays(predict_pb2.PredictRequest.FromString(server.requests[-1][1]))
     assert sent["row_to_user"].tolist() == [0, 0, 0, 1, 2, 2]
@@ -181,7 +181,7 @@ def test_many_candidates_are_asked_for_in_several_requests(
     items = {name: (values * 1000)[:1500] for name, values in COLUMNS.items()}
     pairs = [(USER, items), (OTHER, items), (USER, items), (OTHER, ITEMS)]
     with RankingClient(
-        server.address, "movies", timeout_seconds=10, score_output="scores"
+        server.address, "movies", timeout_seconds=120, score_output="scores"
     ) as client:
         found = client.rank_many(pairs)
     assert server.count("Predict") == 2
@@ -190,7 +190,7 @@ def test_many_candidates_are_asked_for_in_several_requests(
 
 def test_no_pairs_and_what_is_no_pair(scripted: Any, parts: ModelSchema) -> None:
     server = scripted(GetModelMetadata=lambda *_: metadata(parts), Predict=knows_users)
-    with RankingClient(server.address, "movies", timeout_seconds=10) as client:
+    with RankingClient(server.address, "movies", timeout_seconds=120) as client:
         assert client.rank_many([]) == []
         with pytest.raises(
             InputError, match=r"pairs\[0\]: expected a pair of user and items, got dict"
@@ -209,7 +209,7 @@ def test_lists_of_different_widths_meet_only_where_the_model_does_not_see_it(
     )
     users = [{**OTHER, "history": [n] * length} for n, length in enumerate([3, 1, 3, 2, 1, 0])]
     with RankingClient(
-        server.address, "movies", timeout_seconds=10, score_output="scores"
+        server.address, "movies", timeout_seconds=120, score_output="scores"
     ) as client:
         found = client.rank_many([(user, ITEMS[n % 2 :]) for n, user in enumerate(users)])
         assert server.count("Predict") == requests
@@ -242,7 +242,7 @@ def test_prefetch_sends_the_user_and_no_candidate(scripted: Any, schema: ModelSc
     server = scripted(
         GetModelMetadata=lambda *_: metadata(schema), Predict=lambda request, _: scores(request)
     )
-    with RankingClient(server.address, "movies", timeout_seconds=10) as client:
+    with RankingClient(server.address, "movies", timeout_seconds=120) as client:
         assert client.prefetch(pd.Series(USER))
         sent = predict_pb2.PredictRequest.FromString(server.requests[-1][1])
         ranked = predict_pb2.PredictRequest.FromString(client.encode(USER, ITEMS))
@@ -267,7 +267,7 @@ async def test_prefetch_where_it_is_of_no_use(scripted: Any, schema: ModelSchema
     late = scripted(GetModelMetadata=lambda *_: metadata(schema), Predict=refuses)
     plain = scripted(GetModelMetadata=lambda *_: metadata(without_late(schema)), Predict=refuses)
     for server, requests in ((late, 1), (plain, 0)):
-        async with AsyncRankingClient(server.address, "movies", timeout_seconds=10) as client:
+        async with AsyncRankingClient(server.address, "movies", timeout_seconds=120) as client:
             assert not await client.prefetch(USER)
             assert not await client.prefetch(USER)
         assert server.count("Predict") == requests

@@ -60,7 +60,7 @@ def test_what_fails_in_place_of_late_is_reported_and_late_is_known_to_be_refused
 ) -> None:
     predict = answers(late=REFUSES_LATE, once=[(code, "not now"), None])
     server = scripted(GetModelMetadata=lambda *_: metadata(schema), Predict=predict)
-    with RankingClient(server.address, "movies", timeout_seconds=10) as client:
+    with RankingClient(server.address, "movies", timeout_seconds=120) as client:
         with pytest.raises(ServerError) as failed:
             client.rank(USER, ITEMS)
         assert (failed.value.code, failed.value.details) == (code.name, "not now")
@@ -75,7 +75,7 @@ def test_late_is_known_to_be_refused_where_rows_in_full_fail(
     exhausted = (grpc.StatusCode.RESOURCE_EXHAUSTED, "not now")
     predict = answers(late=REFUSES_LATE, once=EXPANDS_NOTHING, full=[exhausted, None])
     server = scripted(GetModelMetadata=lambda *_: metadata(schema), Predict=predict)
-    with RankingClient(server.address, "movies", timeout_seconds=10) as client:
+    with RankingClient(server.address, "movies", timeout_seconds=120) as client:
         with pytest.raises(ServerError, match="RESOURCE_EXHAUSTED"):
             client.rank(USER, ITEMS)
         for _ in range(2):
@@ -89,7 +89,7 @@ def test_what_is_retried_is_retried_in_place_of_late_too(
 ) -> None:
     predict = answers(late=REFUSES_LATE, once=[(code, "restarting"), None])
     server = scripted(GetModelMetadata=lambda *_: metadata(schema), Predict=predict)
-    with RankingClient(server.address, "movies", timeout_seconds=10) as client:
+    with RankingClient(server.address, "movies", timeout_seconds=120) as client:
         assert client.rank(USER, ITEMS).order.tolist() == [2, 1, 0]
         assert client.rank(USER, ITEMS).order.tolist() == [2, 1, 0]
     assert kinds(server) == ["late", "once", "once", "once"]
@@ -102,7 +102,7 @@ def test_what_fails_in_full_is_reported_and_teaches_nothing(
     predict = answers(once=EXPANDS_NOTHING, full=[(code, "not now"), None])
     without = without_late(schema)
     server = scripted(GetModelMetadata=lambda *_: metadata(without), Predict=predict)
-    with RankingClient(server.address, "movies", timeout_seconds=10) as client:
+    with RankingClient(server.address, "movies", timeout_seconds=120) as client:
         with pytest.raises(ServerError) as failed:
             client.rank(USER, ITEMS)
         assert (failed.value.code, failed.value.details) == (code.name, "not now")
@@ -118,7 +118,7 @@ def test_a_precondition_that_failed_once_leaves_expansion_on(
     predict = answers(once=[of_company, None])
     without = without_late(schema)
     server = scripted(GetModelMetadata=lambda *_: metadata(without), Predict=predict)
-    with RankingClient(server.address, "movies", timeout_seconds=10) as client:
+    with RankingClient(server.address, "movies", timeout_seconds=120) as client:
         with pytest.raises(ServerError, match="padding is turned off"):
             client.rank(USER, ITEMS)
         assert client.rank(USER, ITEMS).order.tolist() == [2, 1, 0]
@@ -133,7 +133,7 @@ def test_expansion_is_tried_again_after_ten_minutes(
     predict = answers(once=[*EXPANDS_NOTHING, None])
     without = without_late(schema)
     server = scripted(GetModelMetadata=lambda *_: metadata(without), Predict=predict)
-    with RankingClient(server.address, "movies", timeout_seconds=10) as client:
+    with RankingClient(server.address, "movies", timeout_seconds=120) as client:
         for _ in range(2):
             client.rank(USER, ITEMS)
         now[0] += 601
@@ -150,7 +150,7 @@ def test_late_is_tried_again_soon_where_its_second_chance_came_to_nothing(
     exhausted = (grpc.StatusCode.RESOURCE_EXHAUSTED, "not now")
     predict = answers(late=[*REFUSES_LATE, exhausted, None])
     server = scripted(GetModelMetadata=lambda *_: metadata(schema), Predict=predict)
-    with RankingClient(server.address, "movies", timeout_seconds=10) as client:
+    with RankingClient(server.address, "movies", timeout_seconds=120) as client:
         client.rank(USER, ITEMS)
         now[0] += 601
         with pytest.raises(ServerError, match="RESOURCE_EXHAUSTED"):
@@ -170,7 +170,7 @@ def test_the_log_says_once_why_late_is_refused(
     )
     with (
         caplog.at_level(logging.WARNING, "colcast.client"),
-        RankingClient(server.address, "movies", timeout_seconds=10, target=target) as client,
+        RankingClient(server.address, "movies", timeout_seconds=120, target=target) as client,
     ):
         for _ in range(2):
             try:

@@ -233,7 +233,7 @@ def test_a_child_process_opens_its_own_channel(server: ServerProcess, used_befor
     code = f"""
 import os, sys
 from colcast.client import RankingClient
-client = RankingClient({server.target!r}, "movies", timeout_seconds=30)
+client = RankingClient({server.target!r}, "movies", timeout_seconds=120)
 if {used_before}:
     client.schema()
 child = os.fork()

@@ -106,7 +106,7 @@ def test_unavailable_is_tried_again_within_the_deadline(scripted: Any, schema: M
         GetModelMetadata=lambda *_: metadata(schema),
         Predict=unavailable_until(4, lambda request, _: scores(request)),
     )
-    with RankingClient(server.address, "movies", timeout_seconds=10) as client:
+    with RankingClient(server.address, "movies", timeout_seconds=120) as client:
         assert client.rank(USER, ITEMS).order.tolist() == [2, 1, 0]
     assert server.count("Predict") == 4
 
@@ -212,7 +212,7 @@ def test_auto_finds_out_that_a_server_does_not_expand(scripted: Any, schema: Mod
     server = scripted(
         GetModelMetadata=lambda *_: metadata(without_late(schema)), Predict=expands_nothing
     )
-    with RankingClient(server.address, "movies", timeout_seconds=10) as client:
+    with RankingClient(server.address, "movies", timeout_seconds=120) as client:
         assert client.rank(USER, ITEMS).order.tolist() == [2, 1, 0]
         assert server.count("Predict") == 2
         client.rank(USER, ITEMS)
@@ -227,7 +227,7 @@ def test_a_request_that_any_server_answers_proves_nothing(
     server = scripted(
         GetModelMetadata=lambda *_: metadata(without_late(schema)), Predict=expands_nothing
     )
-    with RankingClient(server.address, "movies", timeout_seconds=10, dedupe="off") as client:
+    with RankingClient(server.address, "movies", timeout_seconds=120, dedupe="off") as client:
         rows = [{**USER, "age": 30 + i, **item} for i, item in enumerate(ITEMS)]
         client.rank(items=[{"year": 1.0, **row} for row in rows])
         assert server.count("Predict") == 1
@@ -244,7 +244,7 @@ def test_a_server_that_expands_is_believed(scripted: Any, schema: ModelSchema) -
         return scores(request)
 
     server = scripted(GetModelMetadata=lambda *_: metadata(without_late(schema)), Predict=predict)
-    with RankingClient(server.address, "movies", timeout_seconds=10) as client:
+    with RankingClient(server.address, "movies", timeout_seconds=120) as client:
         client.rank(USER, ITEMS)
         assert client.rank(items=[{**USER, **item} for item in ITEMS]).model_version == 3
         refused[0] = True
@@ -270,7 +270,7 @@ def test_several_addresses_share_the_calls(scripted: Any, schema: ModelSchema) -
         for _ in range(2)
     ]
     addresses = [f"localhost:{server.port}" for server in servers]
-    with RankingClient(addresses, "movies", timeout_seconds=10) as client:
+    with RankingClient(addresses, "movies", timeout_seconds=120) as client:
         while not all(server.count("Predict") for server in servers):
             client.rank(USER, ITEMS)
         before = [server.count("Predict") for server in servers]

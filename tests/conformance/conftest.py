@@ -156,7 +156,7 @@ def predict(stub: prediction_service_pb2_grpc.PredictionServiceStub) -> Predict:
             )
             request.inputs[name].CopyFrom(proto)
         try:
-            response = stub.Predict(request, timeout=30)
+            response = stub.Predict(request, timeout=120)
         except grpc.RpcError as error:
             return Answer(None, error.code(), error.details() or "")
         return Answer(response, grpc.StatusCode.OK, "")

@@ -75,7 +75,7 @@ def make_call(target: str) -> Call:
 
     def run(method: str, text: str) -> Message:
         stub, request_type, _ = METHODS[method]
-        return getattr(stub(channel), method)(text_format.Parse(text, request_type()), timeout=30)
+        return getattr(stub(channel), method)(text_format.Parse(text, request_type()), timeout=120)
 
     return run
 

@@ -65,7 +65,7 @@ def test_metadata_declares_the_signatures_as_they_were_saved(stub: Any) -> None:
     request = get_model_metadata_pb2.GetModelMetadataRequest(metadata_field=["signature_def"])
     request.model_spec.name = "conformance"
     signatures = get_model_metadata_pb2.SignatureDefMap()
-    stub.GetModelMetadata(request, timeout=30).metadata["signature_def"].Unpack(signatures)
+    stub.GetModelMetadata(request, timeout=120).metadata["signature_def"].Unpack(signatures)
     late = signatures.signature_def["late"].inputs
     assert [dim.size for dim in late["user"].tensor_shape.dim] == [1]
     assert [dim.size for dim in late["item"].tensor_shape.dim] == [-1]

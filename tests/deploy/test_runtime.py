@@ -121,7 +121,7 @@ def test_it_has_the_ops_of_tf_text_and_decision_forests(root):
     flags = ("--port=0", "--rest_api_port=-1", "--model_name=liked")
     with (
         started(executable, *flags, f"--model_base_path={root}/models/liked") as (pid, target, _),
-        RankingClient(target, "liked", timeout_seconds=20) as client,
+        RankingClient(target, "liked", timeout_seconds=120) as client,
     ):
         items = {"text": ["two words", "now there are four"], "price": np.float32([3, 5])}
         scores = client.rank(items=items).scores
@@ -152,7 +152,7 @@ def test_all_other_libraries_are_in_every_debian(root):
 
 def test_it_serves_as_nobody_without_an_environment(served):
     _, target, _ = served
-    with RankingClient(target, "model", timeout_seconds=20) as client:
+    with RankingClient(target, "model", timeout_seconds=120) as client:
         scores = client.rank(items=[{"x": np.float32(3)}, {"x": np.float32(5)}]).scores
     np.testing.assert_array_equal(scores, [1.5, 2.5])
 
@@ -162,10 +162,10 @@ def test_the_environment_of_tensorflow_servings_image_says_what_is_served(root):
     entry_point = root / "usr/bin/tf_serving_entrypoint.sh"
     with (
         started("env", *environment, entry_point) as (_, target, http_target),
-        RankingClient(target, "model", timeout_seconds=20) as client,
+        RankingClient(target, "model", timeout_seconds=120) as client,
     ):
         np.testing.assert_array_equal(client.rank(items=[{"x": np.float32(3)}]).scores, [1.5])
-        with urllib.request.urlopen(f"http://{http_target}/v1/models/model", timeout=20) as answer:
+        with urllib.request.urlopen(f"http://{http_target}/v1/models/model", timeout=120) as answer:
             assert answer.status == 200
 
 
@@ -176,7 +176,7 @@ def test_flags_given_to_the_image_win_over_its_environment(root):
     entry_point = root / "usr/bin/tf_serving_entrypoint.sh"
     with (
         started("env", *environment, entry_point, *flags, path) as (_, target, _),
-        RankingClient(target, "other", timeout_seconds=20) as client,
+        RankingClient(target, "other", timeout_seconds=120) as client,
     ):
         np.testing.assert_array_equal(client.rank(items=[{"x": np.float32(5)}]).scores, [2.5])
 
@@ -206,8 +206,8 @@ def test_the_health_check_tells_alive_from_dead(root, served):
     _, _, http_target = served
     check = root / "opt/colcast/bin/healthcheck"
     port = http_target.rpartition(":")[2]
-    assert subprocess.run(["env", "-i", check, port], timeout=30).returncode == 0
-    with urllib.request.urlopen(f"http://{http_target}/", timeout=20) as answer:
+    assert subprocess.run(["env", "-i", check, port], timeout=120).returncode == 0
+    with urllib.request.urlopen(f"http://{http_target}/", timeout=120) as answer:
         assert answer.status == 200
-    dead = subprocess.run(["env", "-i", check, "1"], timeout=30, capture_output=True)
+    dead = subprocess.run(["env", "-i", check, "1"], timeout=120, capture_output=True)
     assert dead.returncode != 0

@@ -30,7 +30,7 @@ def server(trained):
 @pytest.fixture(scope="module")
 def client(server):
     """A client of that server."""
-    with RankingClient(server.target, MODEL, timeout_seconds=30) as connected:
+    with RankingClient(server.target, MODEL, timeout_seconds=120) as connected:
         yield connected
 
 

@@ -130,7 +130,7 @@ def test_workers_send_and_the_master_adds_up(served: ServerProcess, tmp_path: Pa
     try:
         ran = subprocess.run(command, capture_output=True, text=True, timeout=40)
         assert ran.returncode == 0, ran.stderr
-        assert [worker.wait(timeout=30) for worker in workers] == [0, 0]
+        assert [worker.wait(timeout=120) for worker in workers] == [0, 0]
     finally:
         for worker in workers:
             worker.kill()

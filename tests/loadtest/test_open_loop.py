@@ -21,7 +21,7 @@ def test_calls_do_not_wait_for_each_other(serve: Any):
     together = threading.Barrier(5)
 
     def meet(request: bytes, context: grpc.ServicerContext) -> bytes:
-        together.wait(timeout=20)  # passes only if all five are here at once
+        together.wait(timeout=120)  # passes only if all five are here at once
         return b""
 
     recording = OpenLoop(serve(meet, workers=8), connections=2).run(REQUESTS, at(*[0.0] * 5))
@@ -47,7 +47,7 @@ def test_an_overload_piles_up_where_clients_that_wait_hide_it(serve: Any):
     everybody = threading.Barrier(len(schedule.due))
 
     def answer_together(request: bytes, context: grpc.ServicerContext) -> bytes:
-        everybody.wait(timeout=20)
+        everybody.wait(timeout=120)
         return b""
 
     recording = OpenLoop(serve(answer_together, workers=40)).run(requests, schedule)

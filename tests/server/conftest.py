@@ -48,14 +48,14 @@ class Stubs:
 
     def predict(self, inputs: dict[str, Any], **spec: Any) -> dict[str, Any]:
         """The outputs as arrays; raises grpc.RpcError."""
-        response = self.prediction.Predict(self.request(inputs, **spec), timeout=30)
+        response = self.prediction.Predict(self.request(inputs, **spec), timeout=120)
         return {name: tf.make_ndarray(proto) for name, proto in response.outputs.items()}
 
     def states(self, name: str = "ranker") -> dict[int, tuple[str, int, str]]:
         """Of each version the state, the error's code and its message."""
         request = get_model_status_pb2.GetModelStatusRequest()
         request.model_spec.name = name
-        response = self.models.GetModelStatus(request, timeout=30)
+        response = self.models.GetModelStatus(request, timeout=120)
         return {
             entry.version: (
                 get_model_status_pb2.ModelVersionStatus.State.Name(entry.state),
@@ -69,7 +69,7 @@ class Stubs:
         """The model's signatures."""
         request = get_model_metadata_pb2.GetModelMetadataRequest(metadata_field=["signature_def"])
         request.model_spec.name = name
-        response = self.prediction.GetModelMetadata(request, timeout=30)
+        response = self.prediction.GetModelMetadata(request, timeout=120)
         signatures = get_model_metadata_pb2.SignatureDefMap()
         response.metadata["signature_def"].Unpack(signatures)
         return signatures

@@ -13,7 +13,7 @@ class Metrics:
 
     def __init__(self, server: ServerProcess, path: str = PATH) -> None:
         url = f"http://{server.rest_target}{path}"
-        with urllib.request.urlopen(url, timeout=30) as page:
+        with urllib.request.urlopen(url, timeout=120) as page:
             assert page.headers["Content-Type"].startswith("text/plain; version=0.0.4")
             self.families = list(text_string_to_metric_families(page.read().decode()))
         self.samples = [sample for family in self.families for sample in family.samples]

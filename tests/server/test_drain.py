@@ -31,12 +31,12 @@ def draining(ranker_base_path, wait_until):
 def test_health_turns_first_while_grpc_still_answers(draining, connect, ranker_inputs):
     stubs = connect(draining.target)
     health = health_pb2_grpc.HealthStub(stubs.channel)
-    assert health.Check(health_pb2.HealthCheckRequest(), timeout=20).status == NOT_SERVING
+    assert health.Check(health_pb2.HealthCheckRequest(), timeout=120).status == NOT_SERVING
     assert stubs.predict(ranker_inputs)["score"].tolist() == [201, 202, 203]
 
 
 def test_http_answers_and_asks_to_close(draining):
-    connection = http.client.HTTPConnection(draining.rest_target, timeout=20)
+    connection = http.client.HTTPConnection(draining.rest_target, timeout=120)
     connection.request("GET", "/v1/models/ranker")
     answer = connection.getresponse()
     assert answer.status == 200
@@ -61,9 +61,9 @@ def test_requests_during_the_drain_are_all_answered_and_the_exit_is_clean(
 
         def ask():
             while "stopping" not in server.log():
-                codes.append(stubs.prediction.Predict.future(request, timeout=20).code())
+                codes.append(stubs.prediction.Predict.future(request, timeout=120).code())
                 asked_to_stop.set()
-            codes.append(stubs.prediction.Predict.future(request, timeout=20).code())
+            codes.append(stubs.prediction.Predict.future(request, timeout=120).code())
             draining.set()
 
         thread = threading.Thread(target=ask)

@@ -68,7 +68,7 @@ def test_an_item_feature_sent_once_beside_users_is_expanded_as_ever(ranker):
 
 def test_the_answer_names_the_signature_that_was_asked_for(ranker):
     request = ranker.request(USER_ONCE, signature_name="columnar")
-    response = ranker.prediction.Predict(request, timeout=30)
+    response = ranker.prediction.Predict(request, timeout=120)
     assert response.model_spec.signature_name == "columnar"
 
 

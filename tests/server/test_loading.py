@@ -57,7 +57,7 @@ def code_of(call):
 
 
 def rest_predict(target, name):
-    connection = http.client.HTTPConnection(target, timeout=30)
+    connection = http.client.HTTPConnection(target, timeout=120)
     connection.request("POST", f"/v1/models/{name}:predict", json.dumps({"instances": []}))
     response = connection.getresponse()
     return response.status, response.read().decode()
@@ -169,5 +169,5 @@ def test_from_its_first_answer_on_a_server_is_unavailable_until_its_models_serve
             assert predict("slow")["score"][0] == 201
         finally:
             process.terminate()
-            process.communicate(timeout=30)
+            process.communicate(timeout=120)
     assert process.returncode == 0

@@ -81,7 +81,7 @@ def test_rest_requests_are_told_from_grpc(monitored, growth):
     ]
     body = json.dumps({"instances": rows}).encode()
     url = f"http://{monitored.server.rest_target}/v1/models/ranker:predict"
-    with urllib.request.urlopen(url, data=body, timeout=30) as response:
+    with urllib.request.urlopen(url, data=body, timeout=120) as response:
         answer = response.read()
     ours = OURS | {"entrypoint": "REST"}
     assert growth(":colcast:requests_total", **ours, status="OK") == 1
@@ -112,7 +112,7 @@ def test_latencies_are_of_the_requests_that_were_answered(monitored, growth, ran
 
 def test_bytes_are_those_of_the_messages(monitored, growth, ranker_inputs):
     request = monitored.stubs.request(ranker_inputs)
-    response = monitored.stubs.prediction.Predict(request, timeout=30)
+    response = monitored.stubs.prediction.Predict(request, timeout=120)
     assert growth(":colcast:request_bytes_sum", **OURS) == request.ByteSize()
     assert growth(":colcast:response_bytes_sum", **OURS) == response.ByteSize()
 
@@ -127,7 +127,7 @@ def test_bytes_saved_are_what_repeating_the_row_would_have_added(monitored, grow
         proto.ClearField("float_val")
         proto.tensor_shape.CopyFrom(tf.TensorShape(array.shape).as_proto())
         proto.tensor_content = array.tobytes()
-    monitored.stubs.prediction.Predict(request, timeout=30)
+    monitored.stubs.prediction.Predict(request, timeout=120)
     assert growth(":colcast:rows_sum", **OURS) == rows
     assert growth(":colcast:columns_sent_once_total", **OURS) == 1
     assert growth(":colcast:bytes_saved_total", **OURS) == (rows - 1) * 4  # bytes of a float

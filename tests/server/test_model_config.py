@@ -231,7 +231,7 @@ def test_a_model_that_moves_to_a_base_path_without_a_version_is_reported(
         refused(stubs, config(ranker=(moved, [1], {})))
         status = get_model_status_pb2.GetModelStatusRequest()
         status.model_spec.name = "ranker"
-        versions = stubs.models.GetModelStatus(status, timeout=30).model_version_status
+        versions = stubs.models.GetModelStatus(status, timeout=120).model_version_status
         assert [each.version for each in versions] == [1]
         assert versions[0].state == versions[0].AVAILABLE
         code, details = refused(stubs, config(ranker=(str(rankers) + "\0/x", [1], {})))

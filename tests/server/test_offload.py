@@ -147,7 +147,7 @@ def test_the_request_goes_on_as_it_came(offloading, stand_in):
     other = stand_in(lambda *_: answer)
     _, stubs = offloading(other.port)
     sent = stubs.request(inputs(ROWS), output_filter=["score"])
-    assert stubs.prediction.Predict(sent, timeout=30) == answer
+    assert stubs.prediction.Predict(sent, timeout=120) == answer
     assert other.requests == [sent]
 
 
@@ -253,7 +253,7 @@ def test_a_compressed_request_goes_on(offloading, stand_in, compression):
     other = stand_in(lambda *_: answer)
     _, stubs = offloading(other.port)
     sent = stubs.request(inputs(ROWS))
-    assert stubs.prediction.Predict(sent, timeout=30, compression=compression) == answer
+    assert stubs.prediction.Predict(sent, timeout=120, compression=compression) == answer
     assert other.requests == [sent]
 
 
@@ -296,11 +296,11 @@ def test_wrong_requests_get_this_servers_error(offloading, stand_in):
     assert '"user" has 7' in error.value.details()
     malformed = stubs.channel.unary_unary("/tensorflow.serving.PredictionService/Predict")
     with pytest.raises(grpc.RpcError) as error:
-        malformed(b"\xff" * 40, timeout=30)
+        malformed(b"\xff" * 40, timeout=120)
     assert error.value.code() == grpc.StatusCode.INVALID_ARGUMENT
     unknown = stubs.request(inputs(ROWS), name="nobody")
     with pytest.raises(grpc.RpcError) as error:
-        stubs.prediction.Predict(unknown, timeout=30)
+        stubs.prediction.Predict(unknown, timeout=120)
     assert error.value.code() == grpc.StatusCode.NOT_FOUND
     assert len(other.requests) == 1  # the other two had no model to run here
 

@@ -42,7 +42,7 @@ def reflection(server):
 def answers(reflection, *questions):
     """What a stream answers; a question is a dict of the request's fields."""
     requests = [reflection_pb2.ServerReflectionRequest(**question) for question in questions]
-    responses = list(reflection.ServerReflectionInfo(iter(requests), timeout=20))
+    responses = list(reflection.ServerReflectionInfo(iter(requests), timeout=120))
     assert [response.original_request for response in responses] == requests
     return responses
 
@@ -87,7 +87,7 @@ def test_a_call_made_of_nothing_but_reflection_is_answered(reflected, server):
             request_serializer=lambda message: message.SerializeToString(),
             response_deserializer=GetMessageClass(method.output_type).FromString,
         )
-        (status,) = call(request, timeout=30).model_version_status
+        (status,) = call(request, timeout=120).model_version_status
     assert status.version == 3
 
 
@@ -167,7 +167,7 @@ def test_bytes_that_are_no_question_end_the_stream(server, reflection, message):
     good = reflection_pb2.ServerReflectionRequest(file_by_filename=MODEL_FILES[0])
     with grpc.insecure_channel(server.target) as channel:
         stream = channel.stream_stream(f"/{REFLECTION}/ServerReflectionInfo")
-        call = stream(iter([good.SerializeToString(), message]), timeout=20)
+        call = stream(iter([good.SerializeToString(), message]), timeout=120)
         assert next(call)
         with pytest.raises(grpc.RpcError) as raised:
             next(call)

@@ -106,7 +106,7 @@ def example() -> tf.train.Example:
 
 def post(server: ServerProcess, method: str, body: object) -> dict:
     url = f"http://{server.rest_target}/v1/models/twice:{method}"
-    with urllib.request.urlopen(url, json.dumps(body).encode(), timeout=30) as answer:
+    with urllib.request.urlopen(url, json.dumps(body).encode(), timeout=120) as answer:
         return json.load(answer)
 
 
@@ -114,7 +114,7 @@ def test_a_request_is_logged_as_it_came_with_its_response(serve, connect, logs):
     with serve(1.0) as server:
         stubs = connect(server.target)
         request = stubs.request(INPUTS, name="twice")
-        response = stubs.prediction.Predict(request, timeout=30)
+        response = stubs.prediction.Predict(request, timeout=120)
     (log,) = read(logs)
     assert log.predict_log.request == request
     assert log.predict_log.response == response
@@ -139,9 +139,9 @@ def test_each_api_has_its_log(serve, connect, logs):
         task = multi.tasks.add(method_name="tensorflow/serving/regress")
         task.model_spec.CopyFrom(regress.model_spec)
         answers = [
-            stubs.prediction.Classify(classify, timeout=30),
-            stubs.prediction.Regress(regress, timeout=30),
-            stubs.prediction.MultiInference(multi, timeout=30),
+            stubs.prediction.Classify(classify, timeout=120),
+            stubs.prediction.Regress(regress, timeout=120),
+            stubs.prediction.MultiInference(multi, timeout=120),
         ]
     first, second, third = read(logs)
     assert (first.classify_log.request, first.classify_log.response) == (classify, answers[0])

@@ -183,7 +183,7 @@ class TestRest:
         plain = {name: np.asarray(value).tolist() for name, value in inputs.items()}
         body = json.dumps({"signature_name": signature, "inputs": plain}).encode()
         url = f"http://{stubs.server.rest_target}/v1/models/ranker:predict"
-        with urllib.request.urlopen(urllib.request.Request(url, body), timeout=30) as response:
+        with urllib.request.urlopen(urllib.request.Request(url, body), timeout=120) as response:
             return json.load(response)["outputs"]
 
     @pytest.mark.parametrize("signature", SIGNATURES)

@@ -180,7 +180,7 @@ def test_a_string_sent_once_over_rest_is_not_anothers(serve, base_path, flags):
         columns = {name: value.tolist() for name, value in inputs.items()} | {"title": [title]}
         body = {"signature_name": "columnar_late", "inputs": columns}
         url = f"http://{ranker.server.rest_target}/v1/models/ranker:predict"
-        with urllib.request.urlopen(url, json.dumps(body).encode(), timeout=30) as response:
+        with urllib.request.urlopen(url, json.dumps(body).encode(), timeout=120) as response:
             answer = json.load(response)["outputs"]
         assert answer["tag"] == 3 * [title.upper()]
 
@@ -265,7 +265,7 @@ def test_ten_requests_with_the_same_new_items_compute_them_once(serve, base_path
 
 def test_the_status_page_shows_the_stores(with_states):
     with_states.rank(parts_model.inputs(np.random.default_rng(1), 1, 8))
-    with urllib.request.urlopen(f"http://{with_states.server.rest_target}/", timeout=30) as page:
+    with urllib.request.urlopen(f"http://{with_states.server.rest_target}/", timeout=120) as page:
         text = page.read().decode()
     for store in ("user", "item"):
         assert f"<td>columnar_late</td><td>{store}</td>" in text
@@ -313,7 +313,7 @@ def test_a_new_version_under_load_never_answers_from_the_old_ones_states(
         while not stop.is_set():
             request = ranker.stubs.request(inputs, signature_name="columnar_late")
             try:
-                response = ranker.stubs.prediction.Predict(request, timeout=30)
+                response = ranker.stubs.prediction.Predict(request, timeout=120)
             except grpc.RpcError as error:
                 wrong.append(error)
                 return

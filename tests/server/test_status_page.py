@@ -143,7 +143,7 @@ def test_nothing_comes_from_elsewhere(page, served):
     page.open(served.url)
     assert len(page.requested) >= 3
     assert all(url.startswith((served.url, "data:")) for url in page.requested)
-    with urllib.request.urlopen(served.url, timeout=30) as answer:
+    with urllib.request.urlopen(served.url, timeout=120) as answer:
         policy = answer.headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
@@ -160,7 +160,7 @@ def test_a_server_that_is_gone_is_told_from_an_idle_one(page, served):
 
 def test_without_scripts_it_reloads_itself(page, served):
     served.predict()
-    with urllib.request.urlopen(served.url, timeout=30) as answer:
+    with urllib.request.urlopen(served.url, timeout=120) as answer:
         html = answer.read().decode()
     assert '<noscript><meta http-equiv="refresh"' in html
     assert "<td>late</td><td>Predict</td>" in html

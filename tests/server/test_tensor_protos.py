@@ -165,10 +165,10 @@ def test_the_server_understands_what_tensorflow_understands(stubs_by_encoding, e
     expected = understood_by_tensorflow(proto)
     if expected is None or more_is_sent_than_fits(proto):
         with pytest.raises(grpc.RpcError) as raised:
-            stubs_by_encoding[encoding].Predict(request, timeout=30)
+            stubs_by_encoding[encoding].Predict(request, timeout=120)
         assert raised.value.code() == grpc.StatusCode.INVALID_ARGUMENT
         assert '"x"' in raised.value.details()
         return
-    answer = stubs_by_encoding[encoding].Predict(request, timeout=30).outputs["y"]
+    answer = stubs_by_encoding[encoding].Predict(request, timeout=120).outputs["y"]
     assert_same(understood_by_tensorflow(answer), expected)
     assert bool(answer.tensor_content) == (encoding == "tensor_content" and expected.size > 0)

@@ -37,7 +37,7 @@ def columnar(candidates: Candidates, tmp_path_factory: pytest.TempPathFactory) -
 def client(columnar: Path) -> Iterator[RankingClient]:
     with (
         ServerProcess("movielens", columnar) as server,
-        RankingClient(server.target, "movielens", timeout_seconds=30) as client,
+        RankingClient(server.target, "movielens", timeout_seconds=120) as client,
     ):
         yield client
 

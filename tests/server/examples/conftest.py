@@ -154,14 +154,14 @@ class Judge:
     ) -> classification_pb2.ClassificationResponse:
         request = classification_pb2.ClassificationRequest(input=given)
         self._fill(request.model_spec, signature_name, **spec)
-        return self.stub.Classify(request, timeout=30)
+        return self.stub.Classify(request, timeout=120)
 
     def regress(
         self, given: input_pb2.Input, signature_name: str = "regress", **spec: Any
     ) -> regression_pb2.RegressionResponse:
         request = regression_pb2.RegressionRequest(input=given)
         self._fill(request.model_spec, signature_name, **spec)
-        return self.stub.Regress(request, timeout=30)
+        return self.stub.Regress(request, timeout=120)
 
     def predict(
         self, given: Sequence[tf.train.Example], signature_name: str
@@ -170,7 +170,7 @@ class Judge:
         self._fill(request.model_spec, signature_name)
         serialized = [one.SerializeToString() for one in given]
         request.inputs["inputs"].CopyFrom(tf.make_tensor_proto(serialized))
-        return self.stub.Predict(request, timeout=30)
+        return self.stub.Predict(request, timeout=120)
 
     def infer(
         self, given: input_pb2.Input, *tasks: tuple[str, str, str]
@@ -180,7 +180,7 @@ class Judge:
         for method_name, signature_name, model_name in tasks:
             task = request.tasks.add(method_name=method_name)
             self._fill(task.model_spec, signature_name, model_name)
-        return self.stub.MultiInference(request, timeout=30)
+        return self.stub.MultiInference(request, timeout=120)
 
     @staticmethod
     def _fill(
