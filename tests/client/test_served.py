@@ -279,10 +279,12 @@ def test_a_refusal_for_want_of_room_is_reported_and_leaves_expansion_on(models: 
     kib = 1024
     limits = [f"--max_expanded_bytes={100 * kib}", f"--max_request_bytes={32 * kib}"]
     user = {**USER, "city": "x" * 10 * kib}
-    with ServerProcess("movies", models, limits) as server:
-        with RankingClient(server.target, "movies", timeout_seconds=60) as client:
-            with pytest.raises(ServerError, match="max_expanded_bytes") as refused:
-                client.rank(user, ITEMS * 10, target="columnar")
-            assert refused.value.code == "RESOURCE_EXHAUSTED"
-            # In full this request would be too long to be received.
-            assert len(client.rank(user, ITEMS * 2, target="columnar").scores) == 6
+    with (
+        ServerProcess("movies", models, limits) as server,
+        RankingClient(server.target, "movies", timeout_seconds=60) as client,
+    ):
+        with pytest.raises(ServerError, match="max_expanded_bytes") as refused:
+            client.rank(user, ITEMS * 10, target="columnar")
+        assert refused.value.code == "RESOURCE_EXHAUSTED"
+        # In full this request would be too long to be received.
+        assert len(client.rank(user, ITEMS * 2, target="columnar").scores) == 6

@@ -151,7 +151,9 @@ def test_a_connection_may_have_so_many_calls_in_flight(
 ) -> None:
     config = tmp_path / "config.txt"
     config.write_text("model_config_list {}")
-    with ServerProcess(flags=[f"--model_config_file={config}", *flags]) as server:
-        with http2.connect(server.target) as connection:
-            allowed = http2.settings_of(connection)[http2.MAX_CONCURRENT_STREAMS]
+    with (
+        ServerProcess(flags=[f"--model_config_file={config}", *flags]) as server,
+        http2.connect(server.target) as connection,
+    ):
+        allowed = http2.settings_of(connection)[http2.MAX_CONCURRENT_STREAMS]
     assert least <= allowed <= most
