@@ -30,6 +30,7 @@ SUBCOMMANDS = {
     "inspect": Subcommand(
         "colcast.export.inspect_cli", "export", "show what an export did, or would do"
     ),
+    "items": Subcommand("colcast.items.cli", "items", "build and inspect tables of items by key"),
     "serve": Subcommand("colcast.server.cli", None, "start the native server"),
     "rank": Subcommand("colcast.client.cli", None, "rank items from a file for one user"),
     "encode": Subcommand("colcast.client.encode_cli", None, "write the vectors of a file's lines"),

@@ -100,7 +100,7 @@ def with_user(
             raise InputError("given in user and in items", feature=min(both))
         batch = replace(batch, unused=items.unused | user.unused)
         _add_columns(batch, features, user, policies, of_user=True)
-    _check_absent(features, batch.columns.keys() | batch.whole.keys(), batch.unused, policies)
+    _check_names(features, batch, policies)
     return batch
 
 
@@ -135,6 +135,24 @@ def repeat_to(column: Column, rows: int) -> Column:
     if column.rows == rows:
         return column
     return column.take(np.zeros(rows, np.intp))
+
+
+def check_absent(features: Mapping[str, Feature], given: Set[str], unused: frozenset[str]) -> None:
+    """Raises InputError if a feature is missing that has no default."""
+    needed = sorted(
+        name
+        for name, feature in features.items()
+        if name not in given and default_column(feature) is None
+    )
+    if needed:
+        raise _missing(needed, unused)
+
+
+def misspelled(
+    features: Mapping[str, Feature], given: Set[str], unused: frozenset[str]
+) -> dict[str, str]:
+    """Features that are absent, each with the unused name that looks like it."""
+    return _misspelled(tuple(name for name in features if name not in given), unused, 0.8)
 
 
 # Implementation details follow.
@@ -185,22 +203,16 @@ def _column(source: Source, values: Any) -> Column:
     return convert(source, values)
 
 
-def _check_absent(
-    features: Mapping[str, Feature],
-    given: Set[str],
-    unused: frozenset[str],
-    policies: Policies,
-) -> None:
+def _check_names(features: Mapping[str, Feature], batch: Batch, policies: Policies) -> None:
+    """Raises InputError for what is missing, and for unused names that the policy forbids."""
+    unused, given = batch.unused, batch.columns.keys() | batch.whole.keys()
     if unused and policies.unused == "error":
         raise InputError("the signature has no such feature", feature=min(unused))
-    absent = [feature for name, feature in features.items() if name not in given]
-    needed = sorted(feature.name for feature in absent if default_column(feature) is None)
-    if needed:
-        raise _missing(needed, unused)
-    suspects = () if policies.unused == "drop" else tuple(feature.name for feature in absent)
-    for name, near in _misspelled(suspects, unused, 0.8).items():
-        message = f"absent; misspelled as {near!r}? (unused='drop' sends neither)"
-        raise InputError(message, feature=name)
+    check_absent(features, given, unused)
+    if policies.unused != "drop":
+        for name, near in misspelled(features, given, unused).items():
+            message = f"absent; misspelled as {near!r}? (unused='drop' sends neither)"
+            raise InputError(message, feature=name)
     if not unused <= _logged:
         _log_unused(unused)
 

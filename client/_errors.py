@@ -26,11 +26,20 @@ class InputError(ColcastError, ValueError):
         row: int | None = None,
         of_user: bool = False,
     ) -> None:
+        self._message, self._of_user = message, of_user
         where = "" if feature is None else f"{'user ' if of_user else ''}feature {feature!r}"
         where += "" if row is None else f", row {row}" if where else f"row {row}"
         super().__init__(f"{where}: {message}" if where else message)
         self.feature = feature
         self.row = row
+
+    def below(self, rows: int) -> "InputError":
+        """The same error, in data that has so many rows above those that were looked at."""
+        if self.row is None:
+            return self
+        return InputError(
+            self._message, feature=self.feature, row=self.row + rows, of_user=self._of_user
+        )
 
 
 class SchemaError(ColcastError):

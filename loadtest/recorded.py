@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from colcast.client import DecodeError, decode_tensor
+from colcast.client.tfrecord import read_records
 from colcast.client.wire import fields, map_entry, message
 from colcast.loadtest.formats import RequestData
-from colcast.loadtest.tfrecord import read_records
 
 _ROW_TO_USER = "row_to_user"  # whose candidate each row is, in a request of several users
 _LENGTH = "/length"  # behind a feature's name: the column that counts the values of each row

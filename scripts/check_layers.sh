@@ -30,13 +30,14 @@ includes serving_patches tf_patches
 includes server/base server/protos
 includes server/wire server/base
 includes server/states server/base server/wire
+includes server/items server/base server/wire
 includes server/scheduling server/base
 includes server/engine server/base server/states server/wire serving_patches tf_patches
-includes server/inference server/base server/engine server/protos server/scheduling server/wire
+includes server/inference server/base server/engine server/items server/protos server/scheduling server/wire
 includes server/metrics server/base server/engine server/wire
 includes server/request_log server/base server/inference server/wire
-includes server/models server/base server/engine server/inference server/request_log server/wire shared
-includes server/http server/base server/inference server/metrics server/models server/request_log server/scheduling server/wire shared
+includes server/models server/base server/engine server/inference server/items server/request_log server/wire shared
+includes server/http server/base server/inference server/items server/metrics server/models server/request_log server/scheduling server/wire shared
 includes server/rpc server/base server/inference server/metrics server/models server/request_log server/scheduling server/wire shared
 for folder in server/*/; do
   folder=${folder%/}
@@ -51,8 +52,8 @@ generated='\.pb\.h"'  # of TensorFlow's protos, made for the server's own protob
 forbid 'only server/engine, tf_patches and serving_patches include TensorFlow headers' \
   '#include [<"](tensorflow|tsl|xla)/' "$generated" \
   '*.h' '*.cc' ':!server/engine/' ':!tf_patches/' ':!serving_patches/'
-forbid 'server/base, server/wire and server/states include neither TensorFlow nor gRPC' \
-  '#include [<"](tensorflow|grpc|grpcpp)/' "$none" 'server/base/*' 'server/wire/*' 'server/states/*'
+forbid 'server/base, server/wire, server/states and server/items include neither TensorFlow nor gRPC' \
+  '#include [<"](tensorflow|grpc|grpcpp)/' "$none" 'server/base/*' 'server/wire/*' 'server/states/*' 'server/items/*'
 
 # Python: a package, then those it may import besides itself.
 imports() {
@@ -66,9 +67,10 @@ imports() {
 imports client
 imports cli
 imports export cli
+imports items cli client
 imports server cli
 imports zoo export
-imports loadtest cli client export server zoo
+imports loadtest cli client export items server zoo
 imports fork
 forbid 'the client imports no TensorFlow' '^ *(import|from) tensorflow' "$none" 'client/'
 exit $failed

@@ -1,0 +1,58 @@
+"""Rows of a data set, converted by the rules of `rank`; for what is built before requests come.
+
+`columns_of` converts rows in any form that `rank` takes, `entries_of_examples` makes tf.Examples
+such rows, `check_absent` and `misspelled` say what a data set lacks, and `default_column` what
+stands for that.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from colcast.client._batch import check_absent, item_batch, misspelled
+from colcast.client._columns import Column, default_column
+from colcast.client._inputs import table_of_items
+from colcast.client._inputs_examples import tables_of_examples
+from colcast.client._schema import LENGTH_SUFFIX, Feature, Kind
+from colcast.client._settings import Policies
+
+__all__ = [
+    "Column",
+    "check_absent",
+    "columns_of",
+    "default_column",
+    "entries_of_examples",
+    "misspelled",
+    "names_of",
+]
+
+
+def names_of(features: Mapping[str, Feature]) -> frozenset[str]:
+    """The names a row may hold: features, and the lengths of multi-valued ones."""
+    lengths = (name + LENGTH_SUFFIX for name, one in features.items() if one.kind is Kind.MULTI)
+    return frozenset(features).union(lengths)
+
+
+def columns_of(features: Mapping[str, Feature], rows: Any) -> dict[str, Column]:
+    """The columns of some features; what the rows lack altogether is left out.
+
+    Args:
+        features: others that the rows hold are left out, too.
+        rows: candidates as for `RankingClient.rank`, at least one.
+
+    Raises:
+        InputError: a value that does not fit, with its feature and row.
+    """
+    return item_batch(features, table_of_items(rows, names_of(features)), Policies()).columns
+
+
+def entries_of_examples(
+    features: Mapping[str, Feature], examples: Sequence[bytes]
+) -> dict[str, Sequence[Any]]:
+    """Serialized tf.Examples as rows for `columns_of`: feature -> an entry per example.
+
+    Raises:
+        InputError: bytes that are no tf.Example, or values of a number that does not fit.
+    """
+    shared, varying = tables_of_examples(examples, features)
+    once = {name: list(values) * len(examples) for name, values in shared.columns.items()}
+    return once | varying.columns

@@ -1,0 +1,164 @@
+"""The safetensors format: named tensors in one file, behind a header that says where each is.
+
+https://github.com/huggingface/safetensors: the header's length (8 bytes, little endian), the header
+(JSON), the tensors one behind the other.
+"""
+
+import json
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import xxhash
+from colcast.items._errors import ItemTableError
+
+Array = npt.NDArray[Any]
+
+DTYPES = {
+    "bool": "BOOL",
+    "int8": "I8",
+    "uint8": "U8",
+    "int16": "I16",
+    "uint16": "U16",
+    "float16": "F16",
+    "bfloat16": "BF16",
+    "int32": "I32",
+    "uint32": "U32",
+    "float32": "F32",
+    "int64": "I64",
+    "uint64": "U64",
+    "float64": "F64",
+}
+"""TensorFlow's name of a dtype -> safetensors' name."""
+
+_STORAGE = {
+    short: np.dtype("<u2" if name == "bfloat16" else name) for name, short in DTYPES.items()
+}
+_ALIGNMENT = 8
+_CHUNK_BYTES = 1 << 22
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor to be written.
+
+    Attributes:
+        name: within the file.
+        dtype: safetensors' name of it.
+        shape: of the whole tensor.
+        data: its bytes, or the file that has nothing but them.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    data: bytes | memoryview | Path
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return math.prod(self.shape) * _STORAGE[self.dtype].itemsize
+
+
+def write_container(path: Path, metadata: Mapping[str, str], tensors: Iterable[Tensor]) -> str:
+    """Writes a new file to the disk, with its checksum in the metadata.
+
+    Returns:
+        The checksum: 16 hex digits, XXH3-64 of all that follows the header.
+    """
+    ordered = sorted(tensors, key=lambda one: (-_STORAGE[one.dtype].itemsize, one.name))
+    checksum = xxhash.xxh3_64()
+    with path.open("xb") as file:
+        file.write(_header(metadata, "0" * 16, ordered))
+        for tensor in ordered:
+            for chunk in _chunks(tensor.data):
+                checksum.update(chunk)
+                file.write(chunk)
+        file.seek(0)
+        file.write(_header(metadata, checksum.hexdigest(), ordered))
+        file.flush()
+        os.fsync(file.fileno())
+    return checksum.hexdigest()
+
+
+class Container:
+    """A file, mapped into memory.
+
+    Attributes:
+        path: the file.
+        metadata: text by name.
+        tensors: arrays that read the file when they are looked at; bfloat16 as its 16 bits.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Reads the header.
+
+        Raises:
+            ItemTableError: not such a file; the message says where it is wrong.
+        """
+        self.path = path
+        try:
+            self._bytes: Array = np.memmap(path, np.uint8, "r")
+        except (OSError, ValueError) as error:  # ValueError: an empty file
+            raise ItemTableError(f"cannot read {path}: {error}") from None
+        self._data_at, header = self._read_header()
+        self.metadata: Mapping[str, str] = header.pop("__metadata__", {})
+        self.tensors = {name: self._tensor(name, told) for name, told in header.items()}
+
+    def checksum(self) -> str:
+        """Of all that follows the header, read anew."""
+        digest = xxhash.xxh3_64()
+        for chunk in _chunks(self._bytes[self._data_at :].data):
+            digest.update(chunk)
+        return digest.hexdigest()
+
+    def _read_header(self) -> tuple[int, dict[str, Any]]:
+        size = int.from_bytes(self._bytes[:8].tobytes(), "little")
+        if size > len(self._bytes) - 8:
+            message = f"the header at byte 0 wants {size} bytes, the file has {len(self._bytes)}"
+            raise ItemTableError(f"{self.path}: {message}")
+        try:
+            header = json.loads(self._bytes[8 : 8 + size].tobytes())
+            return 8 + size, dict(header)
+        except (ValueError, TypeError) as error:
+            raise ItemTableError(f"{self.path}: the header is no JSON object: {error}") from None
+
+    def _tensor(self, name: str, told: Any) -> Array:
+        try:
+            storage, shape = _STORAGE[told["dtype"]], tuple(told["shape"])
+            start, end = told["data_offsets"]
+            data = self._bytes[self._data_at + start : self._data_at + end]
+            return data.view(storage).reshape(shape)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ItemTableError(f"{self.path}: tensor {name!r}, {told}: {error}") from None
+
+
+# Implementation details follow.
+
+
+def _header(metadata: Mapping[str, str], checksum: str, tensors: Iterable[Tensor]) -> bytes:
+    told: dict[str, Any] = {"__metadata__": {**metadata, "checksum": checksum}}
+    at = 0
+    for one in tensors:
+        offsets = [at, at + one.size]
+        told[one.name] = {"dtype": one.dtype, "shape": one.shape, "data_offsets": offsets}
+        at += one.size
+    text = json.dumps(told, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % _ALIGNMENT)
+    return len(text).to_bytes(8, "little") + text
+
+
+def _chunks(data: bytes | memoryview | Path) -> Iterator[bytes | memoryview]:
+    if isinstance(data, Path):
+        with data.open("rb") as file:
+            while chunk := file.read(_CHUNK_BYTES):
+                yield chunk
+        data.unlink()
+        return
+    for at in range(0, len(data), _CHUNK_BYTES):
+        yield data[at : at + _CHUNK_BYTES]

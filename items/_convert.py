@@ -1,0 +1,69 @@
+"""A batch of rows -> its values by feature, as a table's file has them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from colcast.client import InputError
+from colcast.client.data_set import (
+    check_absent,
+    columns_of,
+    default_column,
+    misspelled,
+    names_of,
+)
+from colcast.items._features import ItemFeature
+from colcast.items._values import Values, filled, values_of_arrow, values_of_column
+
+Columns = Mapping[str, Any]
+"""Some rows: name -> a list, an array or a series with one entry per row."""
+
+
+def convert(features: Sequence[ItemFeature], batch: Columns, rows: int) -> Iterator[Values]:
+    """Every feature's values; where the batch has no such column, the model's default.
+
+    Raises:
+        InputError: a value that does not fit, with its feature and row.
+    """
+    for feature in features:
+        yield _given(feature, batch) or _absent(feature, rows)
+
+
+def check_columns(features: Sequence[ItemFeature], batch: Columns, key: str) -> None:
+    """Checks that what a batch has no column for may be absent.
+
+    Raises:
+        InputError: the key is no column, a feature is missing that has no default, or a column
+            looks like a feature that is misspelled.
+    """
+    if key not in batch:
+        there = ", ".join(sorted(map(repr, batch)))
+        raise InputError(f"the key is no column; there are {there}", feature=key)
+    wanted = {one.name: one.feature for one in features}
+    unused = frozenset(batch) - names_of(wanted) - {key}
+    check_absent(wanted, batch.keys(), unused)
+    for name, near in misspelled(wanted, batch.keys(), unused).items():
+        message = f"absent; misspelled as {near!r}? If it is not, leave that column out"
+        raise InputError(message, feature=name)
+
+
+# Implementation details follow.
+
+
+def _given(feature: ItemFeature, batch: Columns) -> Values | None:
+    wanted = {feature.name: feature.feature}
+    own = {name: batch[name] for name in names_of(wanted) & batch.keys()}
+    if feature.name not in own:
+        return None
+    values, array = None, own[feature.name]
+    if len(own) == 1 and isinstance(array, pa.Array):
+        own[feature.name] = array = filled(feature, array)
+        values = values_of_arrow(feature, array)
+    return values or values_of_column(feature, columns_of(wanted, own)[feature.name])
+
+
+def _absent(feature: ItemFeature, rows: int) -> Values:
+    default = default_column(feature.feature)
+    assert default is not None, feature.name  # `check_columns` has seen to that
+    return values_of_column(feature, default.take(np.zeros(rows, np.intp)))

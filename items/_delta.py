@@ -1,0 +1,100 @@
+"""Items that changed -> a delta of a table's newest version."""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from colcast.client import InputError
+from colcast.items._container import Tensor, write_container
+from colcast.items._index import Keys
+from colcast.items._publish import publish, work_folder
+from colcast.items._rows import Progress, Rows, keys_of, shown_key, take_rows, values_of
+from colcast.items._schema import Schema
+from colcast.items._sources import LIST_SEPARATOR, batches_of
+from colcast.items._table import ItemTable
+
+
+def build_delta(
+    table: str | Path,
+    source: Any = (),
+    *,
+    delete: Sequence[int | str | bytes] = (),
+    list_separator: str = LIST_SEPARATOR,
+    progress: Progress = lambda rows: None,
+) -> Path:
+    """Publishes rows that are new or changed, and keys that are gone, over the newest version.
+
+    A row takes the place of all that the key had before: the source has every column that the
+    table was built with.
+
+    Args:
+        table: the table's folder.
+        source: the rows, as for `build_table`.
+        delete: the keys of rows that are gone; one that has no row may be among them.
+        list_separator: between the values of lists and vectors in a CSV cell.
+        progress: is told how many rows have been read.
+
+    Returns:
+        The delta's file.
+
+    Raises:
+        InputError: as `build_table`; a key that is in the source and in `delete`, or nothing in
+            either.
+        ItemTableError: the table is not what it should be, or another delta was published
+            meanwhile.
+    """
+    now = ItemTable(table)
+    schema = now.schema
+    by_name = {feature.name: feature for feature in schema.features}
+    batches = batches_of(source, by_name, schema.key, list_separator)
+    with work_folder(now.folder) as work:
+        rows = take_rows(schema, batches, work / "columns", progress)
+        gone = _keys(schema, delete)
+        _check(now, rows, gone)
+        number, target = now.next_delta()
+        metadata = {
+            **schema.to_metadata(),
+            "kind": "delta",
+            "rows": str(rows.keys.rows),
+            "created": str(int(time.time())),
+            "sequence": str(number),
+            "table_checksum": now.checksum,
+        }
+        write_container(work / target.name, metadata, [*rows.tensors, *_deleted(gone)])
+        publish(work / target.name, target)
+    return target
+
+
+# Implementation details follow.
+
+
+def _keys(schema: Schema, delete: Sequence[int | str | bytes]) -> Keys:
+    batch = {schema.key: list(dict.fromkeys(delete))} if delete else None
+    return keys_of(next(values_of([schema.key_feature], batch, 0)))
+
+
+def _check(table: ItemTable, rows: Rows, gone: Keys) -> None:
+    """Raises InputError if it is no delta that anybody means."""
+    if not rows.keys.rows and not gone.rows:
+        raise InputError("no rows and no keys to delete: the delta would change nothing")
+    missing = sorted(set(rows.absent) - set(table.absent)) if rows.keys.rows else []
+    if missing:
+        message = "missing, and the table was built with it: a delta has whole rows"
+        raise InputError(message, feature=missing[0])
+    for place in range(gone.rows):
+        row = rows.index.find(rows.keys, gone.at(place))
+        if row is not None:
+            message = f"key {shown_key(gone.at(place))} is deleted, too"
+            raise InputError(message, feature=table.schema.key, row=row)
+
+
+def _deleted(gone: Keys) -> list[Tensor]:
+    if gone.offsets is None:
+        return [_tensor("values", "I64", gone.values)]
+    return [_tensor("offsets", "I64", gone.offsets), _tensor("bytes", "U8", gone.values)]
+
+
+def _tensor(name: str, dtype: str, array: np.ndarray[Any, Any]) -> Tensor:
+    return Tensor(f"deleted/{name}", dtype, array.shape, array.view(np.uint8).data)

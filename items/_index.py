@@ -1,0 +1,121 @@
+"""Rows found by their key: buckets of rows by the hash of it."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import xxhash
+
+Array = npt.NDArray[Any]
+Hashes = npt.NDArray[np.uint64]
+Key = int | bytes
+
+_HASH_BITS = 64
+
+
+class Keys(NamedTuple):
+    """The keys of some rows.
+
+    Attributes:
+        values: int64 [rows]; of strings all their bytes.
+        offsets: int64 [rows + 1], of strings: where each begins and ends.
+    """
+
+    values: Array
+    offsets: Array | None = None
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        return len(self.values) if self.offsets is None else len(self.offsets) - 1
+
+    def at(self, row: int) -> Key:
+        """The key of a row."""
+        if self.offsets is None:
+            return int(self.values[row])
+        return self.values[self.offsets[row] : self.offsets[row + 1]].tobytes()
+
+    def all(self) -> set[Key]:
+        """Every key."""
+        return {self.at(row) for row in range(self.rows)}
+
+
+class Index(NamedTuple):
+    """The table's index.
+
+    Attributes:
+        starts: uint32 [2^b + 1]; bucket k is rows[starts[k] : starts[k + 1]].
+        rows: uint32 [rows], by the top b bits of their key's hash.
+    """
+
+    starts: Array
+    rows: Array
+
+    def find(self, keys: Keys, key: Key) -> int | None:
+        """The row that has this key; None if there is none."""
+        bits = (len(self.starts) - 1).bit_length() - 1
+        bucket = hash_of(key) >> (_HASH_BITS - bits)
+        for row in self.rows[self.starts[bucket] : self.starts[bucket + 1]].tolist():
+            if keys.at(row) == key:
+                return int(row)
+        return None
+
+
+def hash_of(key: Key) -> int:
+    """XXH3-64 of the key's bytes; an integer has 8, little endian."""
+    data = key.to_bytes(8, "little", signed=True) if isinstance(key, int) else key
+    return xxhash.xxh3_64_intdigest(data)
+
+
+def hashes_of(keys: Keys) -> Hashes:
+    """The hash of every key, uint64 [rows]."""
+    return np.fromiter(map(xxhash.xxh3_64_intdigest, _bytes(keys)), np.uint64, keys.rows)
+
+
+def make_index(hashes: Hashes) -> Index:
+    """The index of keys with these hashes: two to four rows for each bucket."""
+    rows = len(hashes)
+    bits = (max(rows - 1, 0) // 2).bit_length()
+    order = np.argsort(hashes, kind="stable")
+    buckets = _buckets(hashes, bits)
+    starts = np.concatenate(([0], np.cumsum(np.bincount(buckets, minlength=1 << bits))))
+    return Index(starts.astype(np.uint32), order.astype(np.uint32))
+
+
+def first_twice(keys: Keys, hashes: Hashes, index: Index) -> tuple[int, int] | None:
+    """Two rows with one key, the first by the second's place; None if all keys differ."""
+    ordered = hashes[index.rows]
+    twice = [
+        (one, other)
+        for place in np.flatnonzero(ordered[1:] == ordered[:-1]).tolist()
+        for one, other in _same_hash(ordered, index.rows, place)
+        if keys.at(one) == keys.at(other)
+    ]
+    return min(twice, key=lambda pair: pair[::-1], default=None)
+
+
+# Implementation details follow.
+
+
+def _bytes(keys: Keys) -> Iterator[memoryview]:
+    """Every key's bytes."""
+    data = np.ascontiguousarray(keys.values).view(np.uint8).data
+    if keys.offsets is None:
+        return (data[at : at + 8] for at in range(0, len(data), 8))
+    return (data[start:end] for start, end in pairwise(keys.offsets.tolist()))
+
+
+def _buckets(hashes: Hashes, bits: int) -> Array:
+    if not bits:  # a shift by all 64 bits is not defined
+        return np.zeros(len(hashes), np.int64)
+    return (hashes >> np.uint64(_HASH_BITS - bits)).astype(np.int64)
+
+
+def _same_hash(ordered: Hashes, rows: Array, place: int) -> Iterator[tuple[int, int]]:
+    """The row at a place and each behind it with the same hash."""
+    other = place + 1
+    while other < len(ordered) and ordered[other] == ordered[place]:
+        yield int(rows[place]), int(rows[other])
+        other += 1

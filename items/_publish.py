@@ -1,0 +1,105 @@
+"""Files and folders that appear whole or not at all, whenever their builder is killed."""
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from colcast.items._errors import ItemTableError
+
+_WORK = ".tmp-"  # readers ignore names that begin with a dot
+
+
+def versions(folder: Path) -> list[int]:
+    """The numbers of the versions in a table's folder, in order."""
+    if not folder.is_dir():
+        return []
+    return sorted(int(one.name) for one in folder.iterdir() if _is_version(one))
+
+
+def newest(folder: Path) -> Path:
+    """The folder of the newest version; ItemTableError if there is none."""
+    found = versions(folder)
+    if not found:
+        raise ItemTableError(f"{folder} has no table: expected a folder named by a number in it")
+    return folder / str(found[-1])
+
+
+@contextmanager
+def work_folder(parent: Path) -> Iterator[Path]:
+    """A folder in `parent` that no reader looks at, and that is gone in the end.
+
+    What a killed builder left behind is removed by the next; one that lives has it locked.
+    """
+    parent.mkdir(parents=True, exist_ok=True)
+    with _locked(parent):
+        _remove_abandoned(parent)
+        folder = Path(tempfile.mkdtemp(prefix=_WORK, dir=parent))
+        lock = _lock(folder)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
+
+def publish(finished: Path, target: Path) -> None:
+    """Gives a file, or a folder of files, its name; the files are on the disk already.
+
+    Raises:
+        ItemTableError: there is one of this name.
+    """
+    if finished.is_dir():
+        _sync(finished)
+    with _locked(target.parent):
+        if target.exists():
+            raise ItemTableError(f"{target} exists already")
+        finished.rename(target)
+    _sync(target.parent)
+
+
+# Implementation details follow.
+
+
+def _is_version(folder: Path) -> bool:
+    return folder.name.isascii() and folder.name.isdecimal() and folder.is_dir()
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    handle = _lock(folder)
+    try:
+        yield
+    finally:
+        os.close(handle)
+
+
+def _lock(folder: Path) -> int:
+    """A handle that holds the lock until it is closed; some network file systems have no locks."""
+    handle = os.open(folder, os.O_RDONLY)
+    with suppress(OSError):
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    return handle
+
+
+def _remove_abandoned(parent: Path) -> None:
+    for folder in parent.glob(f"{_WORK}*"):
+        with suppress(OSError):
+            handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder)
+            finally:
+                os.close(handle)
+
+
+def _sync(folder: Path) -> None:
+    """Has the folder's names on the disk."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

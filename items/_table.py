@@ -1,0 +1,91 @@
+"""A table as it is now: the file of its newest version, and the deltas over it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from colcast.items._errors import ItemTableError
+from colcast.items._index import Key
+from colcast.items._part import Part
+from colcast.items._publish import newest
+from colcast.items._schema import Schema
+
+TABLE_FILE = "table.safetensors"
+_DELTA = "delta-{:06}.safetensors"
+
+
+class ItemTable:
+    """The rows of a table by key.
+
+    Attributes:
+        folder: of the version.
+        table: the file that was built.
+        deltas: of this version; a later one wins.
+    """
+
+    def __init__(self, folder: str | Path, version: int | None = None) -> None:
+        """Opens a version of the table in a folder; None is the newest.
+
+        Raises:
+            ItemTableError: there is none, or a file of it is not what it should be.
+        """
+        self.folder = newest(Path(folder)) if version is None else Path(folder, str(version))
+        self.table = Part(self.folder / TABLE_FILE)
+        paths = sorted(self.folder.glob("delta-*.safetensors"))
+        self.deltas = [self._delta(number, path) for number, path in enumerate(paths, 1)]
+
+    @property
+    def schema(self) -> Schema:
+        """What its rows have."""
+        return self.table.schema
+
+    @property
+    def checksum(self) -> str:
+        """Of the table's file, as that says."""
+        return self.table.container.metadata["checksum"]
+
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """The features that it was built without: every row had their default."""
+        return tuple(json.loads(self.table.container.metadata["absent"]))
+
+    def get(self, key: int | str | bytes) -> dict[str, Any] | None:
+        """A key's values by feature, as `Part.row` has them; None if it has no row."""
+        wanted: Key = key.encode() if isinstance(key, str) else key
+        for part in (*reversed(self.deltas), self.table):
+            row = part.find(wanted)
+            if row is not None:
+                return part.row(row)
+            if part is not self.table and wanted in part.deleted:
+                return None
+        return None
+
+    def __len__(self) -> int:
+        """How many keys have a row."""
+        changed: set[Key] = set()
+        for delta in self.deltas:
+            changed |= delta.keys.all() | delta.deleted
+        known = sum(self.table.find(key) is not None for key in changed)
+        return self.table.rows - known + sum(self.get(key) is not None for key in changed)
+
+    def verify(self) -> None:
+        """Reads all of the files; ItemTableError if one is not as it was written."""
+        for part in (self.table, *self.deltas):
+            told, found = part.container.metadata.get("checksum"), part.container.checksum()
+            if told != found:
+                message = f"checksum {found}, its header says {told}: it was changed or cut"
+                raise ItemTableError(f"{part.container.path}: {message}")
+
+    def next_delta(self) -> tuple[int, Path]:
+        """The number of the delta that comes next, and its file."""
+        number = len(self.deltas) + 1
+        return number, self.folder / _DELTA.format(number)
+
+    def _delta(self, number: int, path: Path) -> Part:
+        if path.name != _DELTA.format(number):
+            raise ItemTableError(f"{path}: expected {_DELTA.format(number)} before it")
+        delta = Part(path)
+        of = delta.container.metadata.get("table_checksum")
+        if (of, delta.schema) != (self.checksum, self.schema):
+            raise ItemTableError(f"{path}: not a delta of {self.table.container.path}")
+        return delta

@@ -1,0 +1,139 @@
+"""A column of some rows -> its values as a table's file has them."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from colcast.client import DTYPES, DType
+from colcast.client.data_set import Column
+from colcast.items._features import ItemFeature
+
+Array = npt.NDArray[Any]
+Lengths = npt.NDArray[np.int64]
+
+_STRING = DTYPES["string"]
+
+
+class Strings(NamedTuple):
+    """Strings, one behind the other.
+
+    Attributes:
+        lengths: int64 [strings], in bytes.
+        data: all their bytes.
+    """
+
+    lengths: Lengths
+    data: Any
+
+
+class Values(NamedTuple):
+    """The values of some rows.
+
+    Attributes:
+        content: [values, *shape], in the dtype's storage; of strings all that they are made of.
+        lengths: int64 [rows], how many values each row has; None where each has one.
+    """
+
+    content: Array | Strings
+    lengths: Lengths | None = None
+
+
+def values_of_column(feature: ItemFeature, column: Column) -> Values:
+    """What the client converted, without what pads it."""
+    content, lengths = column.values, column.lengths
+    if lengths is not None:
+        content = content[np.arange(content.shape[1]) < lengths[:, np.newaxis]]
+    if feature.feature.dtype is _STRING:
+        return Values(_strings(content.reshape(-1).tolist()), lengths)
+    return Values(content.reshape(-1, *feature.shape), lengths)
+
+
+def no_values(feature: ItemFeature) -> Values:
+    """Those of no rows."""
+    none = np.zeros(0, np.int64)
+    lengths = none if feature.is_list else None
+    if feature.feature.dtype is _STRING:
+        return Values(Strings(none, b""), lengths)
+    return Values(np.empty((0, *feature.shape), feature.feature.dtype.storage), lengths)
+
+
+def filled(feature: ItemFeature, array: Any) -> Any:
+    """An Arrow array with the default where a row has no value, if its type can hold that."""
+    default = _default(feature, array.type) if array.null_count else None
+    return array if default is None else pc.fill_null(array, default)
+
+
+def values_of_arrow(feature: ItemFeature, array: Any) -> Values | None:
+    """An Arrow array's values where none has to be converted; else None."""
+    kind = array.type
+    nested = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+    nested = nested or pa.types.is_fixed_size_list(kind)
+    if nested != (feature.is_list or feature.shape != ()) or (feature.is_list and feature.shape):
+        return None
+    if array.null_count:
+        return None
+    content = _content(feature.feature.dtype, array.flatten() if nested else array)
+    if content is None or not nested:
+        return None if content is None else Values(content)
+    lengths = _lengths(array)
+    if feature.is_list:
+        return Values(content, lengths)
+    if (lengths != np.prod(feature.shape)).any():
+        return None
+    return Values(content if isinstance(content, Strings) else content.reshape(-1, *feature.shape))
+
+
+# Implementation details follow.
+
+
+def _strings(values: list[bytes]) -> Strings:
+    return Strings(np.fromiter(map(len, values), np.int64, len(values)), b"".join(values))
+
+
+def _default(feature: ItemFeature, kind: Any) -> Any:
+    """What stands for a missing row, as an Arrow scalar; None if no scalar is just that."""
+    default = feature.feature.default
+    if default is None and not feature.is_list:
+        return None
+    values = [] if default is None else default.reshape(-1).tolist()
+    value = values if feature.is_list or feature.shape else values[0]
+    try:
+        scalar = pa.scalar(value, kind)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return scalar
+    return scalar if scalar.as_py() == value else None
+
+
+def _content(dtype: DType, array: Any) -> Array | Strings | None:
+    """Values without gaps in the very type, or text; else None."""
+    types = pa.types
+    if array.null_count:
+        return None
+    if dtype is _STRING:
+        text = types.is_string(array.type) or types.is_large_string(array.type)
+        if not text and not types.is_binary(array.type) and not types.is_large_binary(array.type):
+            return None
+        return _arrow_strings(array.cast(pa.large_binary()))
+    if dtype.name == "bfloat16" or array.type != pa.from_numpy_dtype(dtype.storage):
+        return None
+    values: Array = array.to_numpy(zero_copy_only=False)
+    return values
+
+
+def _arrow_strings(array: Any) -> Strings:
+    _, ends, data = array.buffers()
+    bounds = np.frombuffer(ends, np.int64)[array.offset : array.offset + len(array) + 1]
+    if not len(array) or data is None:
+        return Strings(np.zeros(len(array), np.int64), b"")
+    return Strings(np.diff(bounds), memoryview(data)[bounds[0] : bounds[-1]])
+
+
+def _lengths(array: Any) -> Lengths:
+    if pa.types.is_fixed_size_list(array.type):
+        return np.full(len(array), array.type.list_size, np.int64)
+    lengths: Lengths = array.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64)
+    return lengths

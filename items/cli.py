@@ -1,0 +1,163 @@
+"""`colcast items`: builds tables of items by key, and shows what is in them."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+from colcast.cli.console import report_console, showing_progress
+
+_FOLDER = click.Path(file_okay=False, path_type=Path)
+_SOURCE_HELP = "The items, one per row: .parquet, .csv, .tfrecord (tf.Examples), or a folder."
+
+_separator = click.option(
+    "--list-separator",
+    default="|",
+    metavar="TEXT",
+    help="Between the values of lists and vectors in a CSV cell.",
+)
+
+
+@click.group(subcommand_metavar="COMMAND ...")
+def command() -> None:
+    """Builds tables of items, by which a server knows features by key (docs/items.md)."""
+
+
+@command.command()
+@click.option(
+    "--model",
+    type=_FOLDER,
+    required=True,
+    metavar="DIR",
+    help="What colcast export wrote: the SavedModel, or its base path.",
+)
+@click.option(
+    "--from",
+    "source",
+    type=click.Path(exists=True, path_type=Path),
+    required=True,
+    metavar="PATH",
+    help=_SOURCE_HELP,
+)
+@click.option("--key", required=True, metavar="NAME", help="The column that tells items apart.")
+@click.option(
+    "--output",
+    type=_FOLDER,
+    required=True,
+    metavar="DIR",
+    help="The table's folder; each version is a folder in it.",
+)
+@click.option("--domain", default="item", metavar="NAME", help="Whose features they are.")
+@click.option(
+    "--version",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="The number of the version. [default: one more than the newest]",
+)
+@_separator
+def build(source: Path, **given: Any) -> None:
+    """Builds a new version of a table."""
+    from colcast.items import ItemTable, build_table
+
+    with _telling("build") as progress:
+        folder = build_table(given.pop("model"), source, progress=progress, **given)
+        table = ItemTable(folder.parent, int(folder.name))
+        rows = len(table)
+    absent = ", ".join(table.absent)
+    click.echo(f"{folder}: {rows:,} items" + f"; the model's defaults for {absent}" * bool(absent))
+
+
+@command.command()
+@click.option("--table", type=_FOLDER, required=True, metavar="DIR", help="The table's folder.")
+@click.option(
+    "--from",
+    "source",
+    type=click.Path(exists=True, path_type=Path),
+    metavar="PATH",
+    help=f"{_SOURCE_HELP} Each takes the place of the whole row that it had.",
+)
+@click.option(
+    "--delete",
+    "deleted",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Keys of items that are gone, one per line.",
+)
+@_separator
+def delta(table: Path, source: Path | None, deleted: Path | None, list_separator: str) -> None:
+    """Adds, replaces and deletes items of a table's newest version, while it is served."""
+    from colcast.items import ItemTable, build_delta
+
+    with _telling("delta") as progress:
+        keys = [] if deleted is None else _keys(deleted, ItemTable(table).schema.key_dtype)
+        file = build_delta(
+            table, source or (), delete=keys, list_separator=list_separator, progress=progress
+        )
+    click.echo(f"{file}: written")
+
+
+@command.command()
+@click.argument("folder", type=_FOLDER, metavar="DIR")
+@click.argument("key", required=False, metavar="[KEY]")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON in place of tables.")
+def inspect(folder: Path, key: str | None, as_json: bool) -> None:
+    """Shows what a table holds, or the row of KEY as it is now, deltas applied.
+
+    All of the files is read, and compared with their checksums, unless a KEY is given.
+    """
+    from colcast.items import ItemTable
+    from colcast.items._inspect import facts, print_facts, print_row, row_of
+
+    console = report_console()
+    with _errors():
+        table = ItemTable(folder)
+        if key is None:
+            found = facts(table)
+            table.verify()
+        else:
+            found = row_of(table, _key(key, table.schema.key_dtype))
+    if as_json:
+        click.echo(json.dumps(found, indent=2, ensure_ascii=False))
+    elif key is None:
+        print_facts(console, found)
+    else:
+        print_row(console, found)
+
+
+# Implementation details follow.
+
+
+@contextmanager
+def _errors() -> Iterator[None]:
+    """What the user can mend, in one line."""
+    from colcast.client import InputError
+    from colcast.items import ItemTableError
+
+    try:
+        yield
+    except (InputError, ItemTableError, OSError) as error:
+        raise click.ClickException(str(error)) from error
+
+
+@contextmanager
+def _telling(name: str) -> Iterator[Callable[[int], None]]:
+    """Gives a function that shows how many rows there are so far."""
+    with _errors(), showing_progress(f"colcast items {name}") as show:
+        yield lambda rows: show(f"{rows:,} rows")
+
+
+def _keys(file: Path, dtype: str) -> list[int | str]:
+    """The keys of a file, one per line."""
+    lines = file.read_text().splitlines()
+    return [_key(line.strip(), dtype) for line in lines if line.strip()]
+
+
+def _key(text: str, dtype: str) -> int | str:
+    if dtype == "string":
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        raise click.ClickException(f"key {text!r}: the table's keys are integers") from None

@@ -1,0 +1,1 @@
+"""Item tables: built, read back, changed and served."""

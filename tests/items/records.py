@@ -1,0 +1,33 @@
+"""What an export records of a model, without the model: all that a builder reads of it."""
+
+from pathlib import Path
+from typing import Any
+
+from colcast.zoo.record import with_record
+
+
+def declared(
+    kind: str = "fixed_len",
+    dtype: str = "int64",
+    shape: tuple[int, ...] = (),
+    default: Any = None,
+    side: str = "item",
+) -> dict[str, Any]:
+    """A feature as colcast.json has it."""
+    return {"kind": kind, "dtype": dtype, "shape": list(shape), "default": default, "side": side}
+
+
+def model(folder: Path, **features: dict[str, Any]) -> Path:
+    """A model's folder with the record of one signature."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with_record(folder, {"columnar": {"features": features}})
+    return folder
+
+
+MOVIES = {
+    "user_age": declared(side="user"),
+    "year": declared(dtype="float32", default=[1990.0]),
+    "title": declared(dtype="string"),
+    "genres": declared("var_len", "string"),
+    "vector": declared(dtype="float32", shape=(2,)),
+}

@@ -1,0 +1,360 @@
+"""Requests by key to a real server: the same answers as with the features sent."""
+
+import json
+import shutil
+import threading
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import numpy as np
+import pandas as pd
+import pytest
+from colcast.export import export_saved_model
+from colcast.items import build_delta, build_table
+from colcast.server import ServerProcess
+
+from ..late import shops
+from ..server.conftest import Stubs
+from ..server.metrics_page import Metrics
+from ..waiting import wait_until
+
+Columns = dict[str, Any]
+ITEMS, SHOPS = 200, 30
+POLL = "poll_wait_seconds: 0.05"
+
+
+@pytest.fixture(scope="module", name="base")
+def _base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model with domains, and a folder for its tables."""
+    folder = tmp_path_factory.mktemp("by_key")
+    shops.save(folder / "model")
+    options = {"user_features": ["user_*"], "domains": shops.PATTERNS, "late": True}
+    export_saved_model(folder / "model", folder / "served" / "1", **options)
+    return folder
+
+
+class Items:
+    """Rows of one domain by key, as columns and as a table is built from them."""
+
+    def __init__(self, domain: str, count: int, seed: int) -> None:
+        random = np.random.default_rng(seed)
+        self.columns = shops.rows(domain, count, random)
+        self.key = f"{domain}_key"
+        self.keys = random.permutation(10 * count)[:count] - count
+
+    def of(self, rows: Any) -> Columns:
+        """The columns at these rows, lists padded no further than a client pads them."""
+        columns = {name: column[rows] for name, column in self.columns.items()}
+        for name in [name for name in columns if f"{name}/length" in columns]:
+            longest = int(columns[f"{name}/length"].max(initial=0))
+            columns[name] = columns[name][:, :longest]
+        return columns
+
+    def frame(self, rows: Any = slice(None)) -> pd.DataFrame:
+        """A frame of these rows."""
+        columns: Columns = {self.key: self.keys[rows]}
+        for name, column in self.columns.items():
+            if name.endswith("/length"):
+                continue
+            lengths = self.columns.get(f"{name}/length")
+            values = list(column[rows])
+            if lengths is not None:
+                values = [v[:n] for v, n in zip(values, lengths[rows], strict=True)]
+            columns[name] = values
+        return pd.DataFrame(columns)
+
+
+@pytest.fixture(name="tables")
+def _tables(base: Path, tmp_path: Path) -> Path:
+    """Tables of items and of shops."""
+    for items in (Items("item", ITEMS, 1), Items("shop", SHOPS, 2)):
+        domain = items.key.removesuffix("_key")
+        build_table(
+            base / "served", items.frame(), key=items.key, output=tmp_path / domain, domain=domain
+        )
+    return tmp_path
+
+
+def config_of(tables: Path, unknown: str = "REFUSE") -> list[str]:
+    """Flags for both tables."""
+    entries = [
+        f'table {{ model: "ranker" domain: "{domain}" key: "{domain}_key" '
+        f'base_path: "{tables / domain}" unknown_keys: {unknown} {POLL} }}'
+        for domain in ("item", "shop")
+    ]
+    file = tables / "tables.config"
+    file.write_text("\n".join(entries))
+    return [f"--item_table_config_file={file}"]
+
+
+@pytest.fixture(name="server")
+def _server(base: Path, tables: Path, monitoring: list[str]) -> Iterator[ServerProcess]:
+    with ServerProcess("ranker", base / "served", [*monitoring, *config_of(tables)]) as server:
+        yield server
+
+
+def request_of(random: np.random.Generator, rows: Any, shop_rows: Any) -> tuple[Columns, Columns]:
+    """A request with features, and the same by key."""
+    common = shops.rows("user", 1, random) | shops.rows("campaign", 1, random)
+    items, shop = Items("item", ITEMS, 1), Items("shop", SHOPS, 2)
+    features = common | items.of(rows) | shop.of(shop_rows)
+    keys = common | {items.key: items.keys[rows], shop.key: shop.keys[shop_rows]}
+    return features, keys
+
+
+def score(stubs: Stubs, columns: Columns, signature: str) -> Any:
+    """The scores of a request."""
+    return stubs.predict(columns, signature_name=signature)["score"]
+
+
+def refusal(stubs: Stubs, columns: Columns, signature: str = "columnar_late") -> tuple[str, str]:
+    """The code and the message of a request that is refused."""
+    with pytest.raises(grpc.RpcError) as error:
+        score(stubs, columns, signature)
+    return error.value.code().name, error.value.details()
+
+
+@pytest.mark.parametrize("signature", ["columnar", "columnar_late"])
+def test_by_key_answers_as_with_features(server: ServerProcess, signature: str) -> None:
+    random = np.random.default_rng(7)
+    stubs = Stubs(server.target)
+    for count in (1, 2, 20, 100, 20, 100):
+        rows, shop_rows = random.integers(0, ITEMS, count), random.integers(0, SHOPS, count)
+        features, keys = request_of(random, rows, shop_rows)
+        expected = score(stubs, features, signature)
+        found = score(stubs, keys, signature)
+        if signature == "columnar":
+            np.testing.assert_array_equal(found, expected)
+        else:
+            np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_states_are_the_same_by_key_and_by_features(server: ServerProcess) -> None:
+    """What was computed for a key is found by its features, and the other way round."""
+    random = np.random.default_rng(8)
+    stubs = Stubs(server.target)
+    labels = {"model_name": "ranker", "version": "1", "signature_name": "columnar_late"}
+
+    def computed() -> float:
+        return Metrics(server).value(":colcast:states_computed", store="item", **labels)
+
+    features, keys = request_of(random, np.arange(100), np.zeros(1, np.int64))
+    for first, second in ((features, keys), (keys, features)):
+        for _ in range(3):
+            score(stubs, first, "columnar_late")
+        before = computed()
+        score(stubs, second, "columnar_late")
+        assert computed() == before
+
+
+def test_what_is_sent_wins(server: ServerProcess) -> None:
+    random = np.random.default_rng(9)
+    stubs = Stubs(server.target)
+    features, keys = request_of(random, np.arange(20), np.zeros(1, np.int64))
+    price = random.normal(size=(20, 2)).astype(np.float32)
+    for signature in ("columnar", "columnar_late"):
+        expected = score(stubs, features | {"item_number_0": price}, signature)
+        found = score(stubs, keys | {"item_number_0": price}, signature)
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+        assert not np.allclose(found, score(stubs, keys, signature))
+
+
+def test_several_users_by_key(server: ServerProcess) -> None:
+    random = np.random.default_rng(10)
+    stubs = Stubs(server.target)
+    features, keys = request_of(random, np.arange(30), np.arange(30))
+    users = shops.rows("user", 3, random) | {"row_to_user": np.arange(30) % 3}
+    expected = score(stubs, features | users, "columnar_late")
+    found = score(stubs, keys | users, "columnar_late")
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_unknown_keys_are_refused_by_name(server: ServerProcess) -> None:
+    stubs = Stubs(server.target)
+    _, keys = request_of(np.random.default_rng(11), np.arange(20), np.zeros(1, np.int64))
+    keys["item_key"] = keys["item_key"].copy()
+    keys["item_key"][3:15] = 1_000_000 + np.arange(12)
+    code, message = refusal(stubs, keys)
+    assert code == "INVALID_ARGUMENT"
+    assert '"item_key": 12 of 20 keys' in message
+    assert "1000000, 1000001" in message and "1000009, ..." in message
+    assert "1000010" not in message
+
+
+@pytest.mark.parametrize(
+    ("keys", "what"),
+    [
+        (np.zeros(20, np.float32), "DT_FLOAT[20], expected DT_INT64[rows]"),
+        (np.zeros((20, 2), np.int64), "DT_INT64[20,2], expected DT_INT64[rows]"),
+        (np.array([b"a"] * 20, object), "DT_STRING[20], expected DT_INT64[rows]"),
+    ],
+)
+def test_a_key_of_another_kind_is_refused(server: ServerProcess, keys: Any, what: str) -> None:
+    _, by_key = request_of(np.random.default_rng(12), np.arange(20), np.zeros(1, np.int64))
+    code, message = refusal(Stubs(server.target), by_key | {"item_key": keys})
+    assert code == "INVALID_ARGUMENT"
+    assert '"item_key"' in message and what in message
+
+
+def test_rest_by_key(server: ServerProcess) -> None:
+    features, keys = request_of(np.random.default_rng(13), np.arange(5), np.zeros(1, np.int64))
+
+    def ask(columns: Columns) -> Any:
+        inputs = {
+            name: [v.decode() for v in c] if c.dtype == object else c.tolist()
+            for name, c in columns.items()
+        }
+        body = json.dumps({"signature_name": "columnar_late", "inputs": inputs}).encode()
+        url = f"http://{server.rest_target}/v1/models/ranker:predict"
+        with urllib.request.urlopen(urllib.request.Request(url, body), timeout=30) as answer:
+            return json.load(answer)["outputs"]
+
+    np.testing.assert_allclose(ask(keys), ask(features), rtol=1e-5, atol=1e-6)
+
+
+def test_metrics_tell_of_the_table(server: ServerProcess) -> None:
+    _, keys = request_of(np.random.default_rng(14), np.arange(20), np.zeros(1, np.int64))
+    score(Stubs(server.target), keys, "columnar_late")
+    metrics, of = Metrics(server), {"model_name": "ranker", "key": "item_key"}
+    assert metrics.value(":colcast:item_table_rows", **of) == ITEMS
+    assert metrics.value(":colcast:item_table_version", **of) == 1
+    assert metrics.value(":colcast:item_lookups", **of) == 20
+    with urllib.request.urlopen(f"http://{server.rest_target}/", timeout=30) as page:
+        assert "item_key" in page.read().decode()
+
+
+class Load:
+    """Requests by key, one after the other, until it is left; none may fail."""
+
+    def __init__(self, server: ServerProcess) -> None:
+        self._stubs = Stubs(server.target, own_connection=True)
+        _, self._keys = request_of(np.random.default_rng(15), np.arange(50), np.zeros(1, np.int64))
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self.answered = 0
+        self.errors: list[str] = []
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            try:
+                score(self._stubs, self._keys, "columnar_late")
+                self.answered += 1
+            except grpc.RpcError as error:
+                self.errors.append(str(error))
+
+    def __enter__(self) -> "Load":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+        assert self.answered > 0
+        assert not self.errors
+
+
+def test_a_delta_under_load(server: ServerProcess, tables: Path) -> None:
+    stubs = Stubs(server.target)
+    items, others = Items("item", ITEMS, 1), Items("item", ITEMS, 99)
+    others.keys = items.keys
+    features, keys = request_of(np.random.default_rng(16), np.arange(20), np.zeros(1, np.int64))
+    before = score(stubs, keys, "columnar")
+    with Load(server):
+        build_delta(tables / "item", others.frame(slice(0, 10)), delete=[int(items.keys[30])])
+        wait_until(lambda: not np.array_equal(score(stubs, keys, "columnar"), before))
+    rows = np.arange(20)
+    columns = {
+        name: np.concatenate([others.of(rows[:10])[name], items.of(rows[10:])[name]])
+        for name in ("item_id_0", "item_name_0", "item_number_0")
+    }
+    by_both = {**keys, **columns}
+    np.testing.assert_array_equal(
+        score(stubs, keys, "columnar"), score(stubs, by_both, "columnar")
+    )
+    assert not np.array_equal(score(stubs, features, "columnar"), score(stubs, keys, "columnar"))
+    code, _ = refusal(stubs, keys | {"item_key": items.keys[[30]]})
+    assert code == "INVALID_ARGUMENT"
+
+
+def test_a_switch_of_versions_under_load(base: Path, server: ServerProcess, tables: Path) -> None:
+    stubs = Stubs(server.target)
+    items, others = Items("item", ITEMS, 1), Items("item", ITEMS, 99)
+    others.keys = items.keys
+    _, keys = request_of(np.random.default_rng(17), np.arange(20), np.zeros(1, np.int64))
+    expected = score(stubs, keys | others.of(np.arange(20)), "columnar")
+    with Load(server):
+        build_table(base / "served", others.frame(), key="item_key", output=tables / "item")
+        wait_until(lambda: np.array_equal(score(stubs, keys, "columnar"), expected))
+    np.testing.assert_allclose(
+        score(stubs, keys, "columnar_late"), expected, rtol=1e-4, atol=1e-5
+    )
+
+
+def test_a_malformed_version_leaves_the_old_one(server: ServerProcess, tables: Path) -> None:
+    stubs = Stubs(server.target)
+    _, keys = request_of(np.random.default_rng(18), np.arange(20), np.zeros(1, np.int64))
+    before = score(stubs, keys, "columnar")
+    table = (tables / "item" / "1" / "table.safetensors").read_bytes()
+    work = tables / "item" / ".work"
+    work.mkdir()
+    (work / "table.safetensors").write_bytes(table[: len(table) // 2])
+    work.rename(tables / "item" / "7")
+    of = {"model_name": "ranker", "key": "item_key"}
+    wait_until(lambda: Metrics(server).value(":colcast:item_table_refused", **of) == 1)
+    np.testing.assert_array_equal(score(stubs, keys, "columnar"), before)
+    assert Metrics(server).value(":colcast:item_table_version", **of) == 1
+    assert any("item/7/table.safetensors" in line for line in server.log.splitlines())
+
+
+def test_a_folder_that_goes_while_it_serves(server: ServerProcess, tables: Path) -> None:
+    stubs = Stubs(server.target)
+    _, keys = request_of(np.random.default_rng(19), np.arange(20), np.zeros(1, np.int64))
+    before = score(stubs, keys, "columnar")
+    shutil.rmtree(tables / "item")
+    of = {"model_name": "ranker", "key": "item_key"}
+    wait_until(lambda: Metrics(server).value(":colcast:item_table_refused", **of) == 1)
+    np.testing.assert_array_equal(score(stubs, keys, "columnar"), before)
+
+
+def test_unknown_keys_with_defaults(base: Path, tables: Path, tmp_path: Path) -> None:
+    """Features without a default cannot be had: items have one, `item_id_0`."""
+    flags = config_of(tables, "DEFAULTS")
+    with ServerProcess("ranker", base / "served", flags) as server:
+        stubs = Stubs(server.target)
+        _, keys = request_of(np.random.default_rng(20), np.arange(20), np.zeros(1, np.int64))
+        keys["item_key"] = np.full(20, 1_000_000)
+        code, message = refusal(stubs, keys)
+        assert code == "INVALID_ARGUMENT"
+        assert 'no default for feature "item_id_0"' in message
+
+
+def test_without_a_table_a_request_by_key_is_refused(base: Path, tmp_path: Path) -> None:
+    (tmp_path / "none").mkdir()
+    flags = [f"--item_table=ranker:item_key:{tmp_path / 'none'}"]
+    with ServerProcess("ranker", base / "served", flags) as server:
+        stubs = Stubs(server.target)
+        features, keys = request_of(np.random.default_rng(21), np.arange(5), np.zeros(1, np.int64))
+        code, message = refusal(stubs, keys)
+        assert code == "FAILED_PRECONDITION"
+        assert str(tmp_path / "none") in message
+        assert len(score(stubs, features, "columnar_late")) == 5
+
+
+def test_a_table_of_another_schema_is_refused_by_name(
+    base: Path, tables: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other" / "1"
+    shutil.copytree(base / "served" / "1", other)
+    record = other / "assets.extra" / "colcast.json"
+    written = json.loads(record.read_text())
+    written["signatures"]["columnar"]["features"]["item_number_0"]["default"] = [0.0, 2.0]
+    record.write_text(json.dumps(written))
+    flags = [f"--item_table=ranker:item_key:{tables / 'item'}"]
+    with ServerProcess("ranker", other.parent, flags) as server:
+        _, keys = request_of(np.random.default_rng(22), np.arange(5), np.zeros(1, np.int64))
+        code, message = refusal(Stubs(server.target), keys | shops.rows("shop", 1, np.random))
+    assert code == "FAILED_PRECONDITION"
+    assert '"item_number_0" has another default' in message
