@@ -18,6 +18,7 @@ from colcast.client._columns import (
     whole_array,
 )
 from colcast.client._dtypes import Array
+from colcast.client._encode import Tensor
 from colcast.client._errors import InputError
 from colcast.client._inputs import Dictionary, Table
 from colcast.client._lists import given_lengths, list_column
@@ -40,6 +41,8 @@ class Batch:
         encoded: feature -> its column as it travels, where that was done before.
         indices: domain -> int64 [N], for each candidate its row of that domain, whose columns
             then have R rows in place of N.
+        keys: inputs by which the server finds the items' features, [N, ...]; the features that
+            are absent are then its business.
     """
 
     rows: int
@@ -48,6 +51,7 @@ class Batch:
     unused: frozenset[str] = frozenset()
     encoded: Mapping[str, bytes] = field(default_factory=dict)
     indices: Mapping[str, Array] = field(default_factory=dict)
+    keys: Mapping[str, Tensor] = field(default_factory=dict)
 
 
 def batch_of(
@@ -96,7 +100,8 @@ def with_user(
     """
     batch = replace(items, columns=dict(items.columns), whole=dict(items.whole))
     if user is not None:
-        if both := user.columns.keys() & (batch.columns.keys() | batch.whole.keys()):
+        of_items = batch.columns.keys() | batch.whole.keys() | batch.keys.keys()
+        if both := user.columns.keys() & of_items:
             raise InputError("given in user and in items", feature=min(both))
         batch = replace(batch, unused=items.unused | user.unused)
         _add_columns(batch, features, user, policies, of_user=True)
@@ -118,7 +123,7 @@ def send_equal_rows_once(batch: Batch) -> Batch:
 def with_all_rows_in_one(batch: Batch, features: Mapping[str, Feature]) -> Batch:
     """The same request with at least one column of N rows, as nothing else says what N is."""
     columns = batch.columns
-    if batch.rows == 1 or any(column.rows > 1 for column in columns.values()):
+    if batch.rows == 1 or batch.keys or any(column.rows > 1 for column in columns.values()):
         return batch
     if not columns:
         absent = ((name, default_column(feature)) for name, feature in features.items())
@@ -206,6 +211,8 @@ def _column(source: Source, values: Any) -> Column:
 def _check_names(features: Mapping[str, Feature], batch: Batch, policies: Policies) -> None:
     """Raises InputError for what is missing, and for unused names that the policy forbids."""
     unused, given = batch.unused, batch.columns.keys() | batch.whole.keys()
+    if batch.keys:
+        features = {name: feature for name, feature in features.items() if feature.one_row}
     if unused and policies.unused == "error":
         raise InputError("the signature has no such feature", feature=min(unused))
     check_absent(features, given, unused)

@@ -39,6 +39,7 @@ class RankingClient(ClientSettings):
         user: Any = None,
         items: Any = (),
         *,
+        item_keys: Any = None,
         target: Target | None = None,
         outputs: Sequence[str] = (),
         timeout_seconds: float | None = None,
@@ -51,6 +52,9 @@ class RankingClient(ClientSettings):
                 those equal on all rows are found and sent once.
             items: a list of N dicts, a dict of N-row lists or arrays, a pandas or Polars
                 DataFrame, or a pyarrow Table.
+            item_keys: N keys, integers or strings, of candidates whose features a table in the
+                server has; `items` then has only what takes the place of the table's, if
+                anything. A list, for the client's `item_key`, or {name of the key: list}.
             target: in place of the client's.
             outputs: the outputs wanted; empty is all.
             timeout_seconds: in place of the client's.
@@ -61,7 +65,7 @@ class RankingClient(ClientSettings):
             SchemaError: the model has no signature for the target.
             ServerError: the server refused, or did not answer in time.
         """
-        steps = self._flow.rank(user, items, target, outputs)
+        steps = self._flow.rank(user, items, item_keys, target, outputs)
         return self._run("rank", steps, timeout_seconds, metadata)
 
     def prepare(self, items: Any, *, target: Target | None = None) -> PreparedItems:
@@ -83,7 +87,7 @@ class RankingClient(ClientSettings):
 
     def rank_many(
         self,
-        pairs: Sequence[tuple[Any, Any]],
+        pairs: Sequence[tuple[Any, ...]],
         *,
         target: Target | None = None,
         outputs: Sequence[str] = (),
@@ -97,7 +101,7 @@ class RankingClient(ClientSettings):
         more has a request alone. At most 8 requests are in flight at a time.
 
         Args:
-            pairs: (user, items) for each, as for `rank`.
+            pairs: (user, items) or (user, items, item_keys) for each, as for `rank`.
             target: in place of the client's.
             outputs: the outputs wanted; empty is all.
             timeout_seconds: deadline of each request, in place of the client's.
@@ -184,12 +188,13 @@ class RankingClient(ClientSettings):
         user: Any = None,
         items: Any = (),
         *,
+        item_keys: Any = None,
         examples: Any = None,
         target: Target | None = None,
         outputs: Sequence[str] = (),
     ) -> bytes:
         """The PredictRequest that `rank` (or `predict_examples`) would send, unsent."""
-        steps = self._flow.encode(user, items, examples, target, outputs)
+        steps = self._flow.encode(user, items, item_keys, examples, target, outputs)
         return self._run("encode", steps)
 
     def send(

@@ -37,13 +37,14 @@ class AsyncRankingClient(ClientSettings):
         user: Any = None,
         items: Any = (),
         *,
+        item_keys: Any = None,
         target: Target | None = None,
         outputs: Sequence[str] = (),
         timeout_seconds: float | None = None,
         metadata: Metadata = (),
     ) -> Ranking:
         """Scores N candidates for one user; see `RankingClient.rank`."""
-        steps = self._flow.rank(user, items, target, outputs)
+        steps = self._flow.rank(user, items, item_keys, target, outputs)
         large = _is_large(items)
         return await self._run("rank", steps, timeout_seconds, metadata, large=large)
 
@@ -53,7 +54,7 @@ class AsyncRankingClient(ClientSettings):
 
     async def rank_many(
         self,
-        pairs: Sequence[tuple[Any, Any]],
+        pairs: Sequence[tuple[Any, ...]],
         *,
         target: Target | None = None,
         outputs: Sequence[str] = (),
@@ -108,12 +109,13 @@ class AsyncRankingClient(ClientSettings):
         user: Any = None,
         items: Any = (),
         *,
+        item_keys: Any = None,
         examples: Any = None,
         target: Target | None = None,
         outputs: Sequence[str] = (),
     ) -> bytes:
         """The PredictRequest that `rank` (or `predict_examples`) would send, unsent."""
-        steps = self._flow.encode(user, items, examples, target, outputs)
+        steps = self._flow.encode(user, items, item_keys, examples, target, outputs)
         return await self._run("encode", steps)
 
     async def send(

@@ -34,7 +34,7 @@ def send_distinct_rows(plan: Plan, batch: Batch) -> Batch:
     What all candidates share stays one row, and so does a late signature's user. A server neither
     joins requests with an index nor splits them, so the first index must save 128 KiB.
     """
-    if not plan.domains:
+    if not plan.domains or batch.keys:
         return batch
     least = 0 if batch.indices else _LEAST_SAVED
     columns, found = dict(batch.columns), dict[str, Distinct]()

@@ -16,7 +16,8 @@ from colcast.client._decode import decode_predict_response
 from colcast.client._errors import InputError, SchemaError, ServerError
 from colcast.client._inputs import Rows
 from colcast.client._inputs_examples import Examples, examples_of_any
-from colcast.client._many_users import Group, build_joined, grouped
+from colcast.client._item_keys import ItemsByKey, by_key
+from colcast.client._many_users import Group, build_joined, grouped, read_pairs
 from colcast.client._metadata import decode_metadata_response, encode_metadata_request
 from colcast.client._outputs import Ranking
 from colcast.client._permission import Permission
@@ -91,10 +92,16 @@ class Flow:
             return current
 
     def rank(
-        self, user: Any, items: Any, target: Target | None, outputs: Sequence[str]
+        self,
+        user: Any,
+        items: Any,
+        item_keys: Any,
+        target: Target | None,
+        outputs: Sequence[str],
     ) -> Steps[Ranking]:
         """Scores items."""
-        return self._ask(Rows(items, user), self._options(target, outputs))
+        rows = Rows(by_key(items, item_keys, self._settings), user)
+        return self._ask(rows, self._options(target, outputs))
 
     def examples(
         self, examples: Any, target: Target | None, outputs: Sequence[str]
@@ -103,10 +110,17 @@ class Flow:
         return self._ask(examples_of_any(examples), self._options(target, outputs))
 
     def encode(
-        self, user: Any, items: Any, examples: Any, target: Target | None, outputs: Sequence[str]
+        self,
+        user: Any,
+        items: Any,
+        item_keys: Any,
+        examples: Any,
+        target: Target | None,
+        outputs: Sequence[str],
     ) -> Steps[bytes]:
         """Builds a request and leaves it unsent."""
-        inputs = Rows(items, user) if examples is None else examples_of_any(examples)
+        rows = Rows(by_key(items, item_keys, self._settings), user)
+        inputs = rows if examples is None else examples_of_any(examples)
         options = self._options(target, outputs)
         # Whoever sends it cannot ask in another way.
         options = replace(options, indexed=options.indexed and self._indices.was_granted)
@@ -120,14 +134,14 @@ class Flow:
         return prepared
 
     def group(
-        self, pairs: Sequence[tuple[Any, Any]], target: Target | None, outputs: Sequence[str]
+        self, pairs: Sequence[tuple[Any, ...]], target: Target | None, outputs: Sequence[str]
     ) -> Steps[list[Group]]:
         """Divides users into groups that share a request."""
         options = self._options(target, outputs)
         schema = yield from self.schema()
         together = self._several.ask()  # what takes no index of users takes none
         options = replace(options, indexed=options.indexed and together)
-        return grouped(schema, pairs, options, together)
+        return grouped(schema, read_pairs(pairs, self._settings), options, together)
 
     def rank_group(self, group: Group) -> Steps[list[Ranking]]:
         """Scores the items of a group's users in one request, or else in one per user."""
@@ -139,9 +153,12 @@ class Flow:
                     raise
             else:
                 self._several.granted()
-                return self._answered(reply).split([batch.rows for batch in group.batches])
-        rankings = []
-        options = group.options
+                rankings = self._answered(reply).split([batch.rows for batch in group.batches])
+                return [
+                    _with_keys(ranking, items)
+                    for ranking, (_, items) in zip(rankings, group.pairs, strict=True)
+                ]
+        rankings, options = list[Ranking](), group.options
         if group.plan is not None:
             options = replace(options, indexed=False)
         for user, items in group.pairs:
@@ -212,7 +229,8 @@ class Flow:
 
     def _ask(self, inputs: Rows | Examples, options: RequestOptions) -> Steps[Ranking]:
         """Asks and decodes the reply."""
-        return self._answered((yield from self._reply(inputs, options)))
+        ranking = self._answered((yield from self._reply(inputs, options)))
+        return _with_keys(ranking, inputs.items) if isinstance(inputs, Rows) else ranking
 
     def _reply(self, inputs: Rows | Examples, options: RequestOptions) -> Steps[Reply]:
         """Builds and sends one request; another one if the server refuses this way."""
@@ -336,6 +354,10 @@ class Flow:
         self._fetched_at = time.monotonic()
         self._answering = None
         return schema
+
+
+def _with_keys(ranking: Ranking, items: Any) -> Ranking:
+    return replace(ranking, keys=items.keys) if isinstance(items, ItemsByKey) else ranking
 
 
 def _predict(built: Built) -> Call:

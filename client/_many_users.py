@@ -8,8 +8,10 @@ import numpy as np
 from colcast.client._batch import Batch, repeat_to, with_user
 from colcast.client._columns import default_column, stacked
 from colcast.client._distinct import send_distinct_rows
+from colcast.client._encode import Tensor
 from colcast.client._errors import InputError
 from colcast.client._inputs import table_of_user
+from colcast.client._item_keys import by_key
 from colcast.client._request import (
     Built,
     RequestOptions,
@@ -19,6 +21,7 @@ from colcast.client._request import (
     user_varies,
 )
 from colcast.client._schema import COLUMNAR_LATE, COLUMNAR_PAIR, USER, Kind, ModelSchema
+from colcast.client._settings import ClientSettings
 from colcast.client._targets import Plan, only_row, tensors_of
 
 MANY_IN_FLIGHT = 8
@@ -44,6 +47,22 @@ class Group:
     batches: Sequence[Batch] = ()
 
 
+def read_pairs(pairs: Sequence[Sequence[Any]], settings: ClientSettings) -> list[tuple[Any, Any]]:
+    """(user, items) or (user, items, item_keys) for each -> (user, items) for each.
+
+    Raises:
+        InputError: one of them is neither.
+    """
+    read = []
+    for place, pair in enumerate(pairs):
+        if not isinstance(pair, tuple | list) or len(pair) not in (2, 3):
+            came = type(pair).__name__
+            raise InputError(f"pairs[{place}]: expected a pair of user and items, got {came}")
+        user, items, item_keys = (*pair, None)[:3]
+        read.append((user, by_key(items, item_keys, settings)))
+    return read
+
+
 def grouped(
     schema: ModelSchema,
     pairs: Sequence[tuple[Any, Any]],
@@ -66,10 +85,6 @@ def grouped(
         InputError: a pair's data does not fit the signature.
         SchemaError: the model has no signature for the target.
     """
-    for place, pair in enumerate(pairs):
-        if not isinstance(pair, tuple | list) or len(pair) != 2:
-            came = type(pair).__name__
-            raise InputError(f"pairs[{place}]: expected a pair of user and items, got {came}")
     plan = plan_of(schema, options)
     alone = [Group([place], [pair], options) for place, pair in enumerate(pairs)]
     joint = _for_several_users(schema, plan) if together else None
@@ -141,7 +156,8 @@ def _joinable(schema: ModelSchema, joint: Plan, batches: Sequence[Batch]) -> lis
     for place, batch in enumerate(batches):
         columns = [batch.columns.get(one.name) or default_column(one) for one in lists]
         widths = tuple(column.longest for column in columns if column is not None)
-        alike = groups.setdefault(widths, [[]])
+        named = frozenset(batch.columns) if batch.keys else None  # what is absent has no default
+        alike = groups.setdefault((widths, frozenset(batch.keys), named), [[]])
         if sum(batches[i].rows for i in alike[-1]) + batch.rows > _ROWS_TOGETHER and alike[-1]:
             alike.append([])
         alike[-1].append(place)
@@ -166,6 +182,8 @@ def _joined(plan: Plan, batches: Sequence[Batch]) -> Batch:
     rows = [batch.rows for batch in batches]
     columns = {}
     for name, feature in plan.features.items():
+        if batches[0].keys and not feature.one_row and name not in batches[0].columns:
+            continue
         found = [batch.columns.get(name) or default_column(feature) for batch in batches]
         own = [column for column in found if column is not None]
         if feature.one_row:
@@ -173,4 +191,8 @@ def _joined(plan: Plan, batches: Sequence[Batch]) -> Batch:
         else:
             columns[name] = stacked([repeat_to(c, n) for c, n in zip(own, rows, strict=True)])
     whose = np.repeat(np.arange(len(batches)), rows)
-    return Batch(sum(rows), columns, {}, indices={USER: whose})
+    keys = {
+        name: Tensor(one.dtype, np.concatenate([batch.keys[name].values for batch in batches]))
+        for name, one in batches[0].keys.items()
+    }
+    return Batch(sum(rows), columns, {}, indices={USER: whose}, keys=keys)

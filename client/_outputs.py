@@ -30,12 +30,14 @@ class Ranking:
         model_version: the version that answered; None if the server did not say.
         metadata: the server's response metadata (initial and trailing).
         score_output: the output that ranks, if the caller named one.
+        keys: the keys that were ranked, by their name, [N] each; empty unless items came by key.
     """
 
     outputs: dict[str, Array]
     model_version: int | None = None
     metadata: Mapping[str, str | bytes] = field(default_factory=dict)
     score_output: str | None = None
+    keys: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
     @cached_property
     def _score_name(self) -> str:
@@ -89,6 +91,18 @@ class Ranking:
         """The k best candidates (all, if there are fewer), best first."""
         return [Ranked(int(row), float(self.scores[row])) for row in self.order[:k]]
 
+    def top_keys(self, k: int) -> list[Any]:
+        """The keys of the k best candidates, best first.
+
+        Raises:
+            InputError: the candidates did not come by key, or by several.
+        """
+        if len(self.keys) != 1:
+            names = ", ".join(self.keys) or "none"
+            raise InputError(f"which keys? The candidates came by {names}; expected one")
+        (keys,) = self.keys.values()
+        return [keys[row] for row in self.order[:k]]
+
     def to_pandas(self, items: Any = None) -> Any:
         """A DataFrame of the candidates, best first.
 
@@ -98,7 +112,8 @@ class Ranking:
 
         Returns:
             The candidates' rows as the index (with `items`: its index), and the columns `score`
-            and, by their names, the other outputs with one value per candidate. A column of
+            and, by their names, the other outputs with one value per candidate; without `items`
+            their keys, if they came by key. A column of
             `items` of the same name comes first and keeps its name; ours is then `name_output`.
 
         Raises:
@@ -109,7 +124,7 @@ class Ranking:
 
         columns = {"score": self.scores, **self._other_outputs()}
         if items is None:
-            return pd.DataFrame(columns).iloc[self.order].rename_axis("row")
+            return pd.DataFrame({**self.keys, **columns}).iloc[self.order].rename_axis("row")
         if not isinstance(items, pd.DataFrame):
             items = items.to_pandas() if hasattr(items, "to_pandas") else _frame(pd, items)
         if len(items) != len(self.scores):

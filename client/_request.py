@@ -21,6 +21,7 @@ from colcast.client._errors import InputError
 from colcast.client._examples import as_lists, infer_features
 from colcast.client._inputs import Rows, table_of_items, table_of_user
 from colcast.client._inputs_examples import Examples, tables_of_examples
+from colcast.client._item_keys import ItemsByKey, batch_by_key
 from colcast.client._schema import Kind, ModelSchema
 from colcast.client._settings import ClientSettings, Target
 from colcast.client._targets import (
@@ -202,7 +203,7 @@ def batch_for(plan: Plan, inputs: Rows | Examples, options: RequestOptions) -> t
     wanted = None if inferred else plan.inputs
     given = None if inputs.user is None else table_of_user(inputs.user, wanted)
     prepared = isinstance(inputs.items, PreparedItems)
-    if prepared and plan.target != "example":
+    if isinstance(inputs.items, ItemsByKey) or (prepared and plan.target != "example"):
         ready = items_for(plan, inputs.items, options)
         return plan, with_user(plan.features, given, ready, options.settings.policies)
     items = table_of_items(inputs.items.items if prepared else inputs.items, wanted)
@@ -224,6 +225,8 @@ def items_for(plan: Plan, items: Any, options: RequestOptions) -> Batch:
     """
     if isinstance(items, PreparedItems):
         return items.batch(plan, options.settings)
+    if isinstance(items, ItemsByKey):
+        return batch_by_key(plan, items, options.settings.policies)
     return item_batch(plan.features, table_of_items(items, plan.inputs), options.settings.policies)
 
 
@@ -288,6 +291,13 @@ def _plan(schema: ModelSchema, inputs: Rows | Examples, options: RequestOptions)
     input by its name are text, as with any signature of plain tensors.
     """
     plan = plan_of(schema, options)
+    if (
+        plan.target == "example"
+        and isinstance(inputs, Rows)
+        and isinstance(inputs.items, ItemsByKey)
+    ):
+        message = "item_keys need a signature that takes columns; this request is of tf.Examples"
+        raise InputError(message)
     if options.target != "auto" or plan.target != "example" or isinstance(inputs, Examples):
         return plan
     if not schema.takes_text(plan.signature) or _names(inputs) != plan.signature.inputs.keys():

@@ -119,6 +119,7 @@ class ClientSettings:
         version: the model version; None is the server's choice.
         version_label: the label of the version, in place of its number.
         score_output: the output that ranks; None finds it (see `Ranking.scores`).
+        item_key: the name of the key where `item_keys` is a plain list.
         timeout_seconds: deadline of a call, with its retries and what it has to look up.
         dedupe: "auto" sends columns that are equal on every row once, and each distinct row of a
             domain where that is much smaller; "off" does not look.
@@ -137,6 +138,7 @@ class ClientSettings:
     version: int | None = None
     version_label: str | None = None
     score_output: str | None = None
+    item_key: str = "item_id"
     timeout_seconds: float = 1.0
     dedupe: Dedupe = "auto"
     policies: Policies = field(default_factory=Policies)

@@ -105,14 +105,14 @@ def tensors_of(plan: Plan, batch: Batch) -> dict[str, Tensor]:
         examples = object_array(examples_of(batch.columns, plan.features, batch.rows))
         return {next(iter(plan.signature.inputs)): Tensor(STRING, examples)}
     plan = plan_of_columns(plan, batch)
-    tensors = index_tensors(batch)
+    tensors = {**index_tensors(batch), **batch.keys}
     for name, value in batch.whole.items():
         tensors[name] = Tensor(plan.features[name].dtype, value)
     for name, feature in plan.features.items():
-        if name in batch.encoded:
+        if name in batch.encoded or name in batch.keys:
             continue
         column = batch.columns.get(name)
-        if column is None:
+        if column is None and (feature.one_row or not batch.keys):
             column = _stand_in(plan, feature)
         if column is not None:
             tensors |= column_tensors(plan, feature, column, batch.rows)

@@ -1,0 +1,78 @@
+"""Candidates by key: a server with a table of them knows their features (docs/items.md)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from colcast.client._batch import Batch, item_batch
+from colcast.client._columns import Source, fixed_column
+from colcast.client._dtypes import INT64, STRING
+from colcast.client._encode import Tensor
+from colcast.client._errors import InputError
+from colcast.client._inputs import table_of_columns, table_of_items
+from colcast.client._schema import Feature, Kind
+from colcast.client._settings import ClientSettings, Policies
+from colcast.client._targets import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class ItemsByKey:
+    """N candidates in place of their features.
+
+    Attributes:
+        keys: the name of the key -> [N] keys; another for each domain that is told by key.
+        items: N rows of what is sent all the same, and wins; empty where nothing is.
+    """
+
+    keys: Mapping[str, Any]
+    items: Any = ()
+
+
+def by_key(items: Any, item_keys: Any, settings: ClientSettings) -> Any:
+    """What `rank` was given as one: items by key, or the items as they are.
+
+    Raises:
+        InputError: `item_keys` is neither a list nor a dict of one.
+    """
+    if item_keys is None:
+        return items
+    keys = item_keys if isinstance(item_keys, Mapping) else {settings.item_key: item_keys}
+    if not keys:
+        raise InputError("item_keys is empty: expected keys, or the name of the key and its keys")
+    return ItemsByKey(table_of_columns(keys, None).columns, items)
+
+
+def batch_by_key(plan: Plan, given: ItemsByKey, policies: Policies) -> Batch:
+    """The columns of the items alone, their keys among them.
+
+    Raises:
+        InputError: no keys, keys that are neither integers nor strings, or another number of rows.
+    """
+    keys = {name: _tensor(plan, name, keys) for name, keys in given.keys.items()}
+    rows = len(next(iter(given.keys.values())))
+    if not rows:
+        raise InputError("item_keys has no rows: there is nothing to rank")
+    table = table_of_items(given.items, plan.inputs.difference(keys))
+    if not table.columns and not table.unused:
+        return Batch(rows, {}, {}, keys=keys)
+    if table.rows != rows:
+        raise InputError(f"items has {table.rows} rows, item_keys has {rows}")
+    batch = item_batch(plan.features, table, policies)
+    return replace(batch, unused=batch.unused.difference(keys), keys=keys)
+
+
+# Implementation details follow.
+
+_TEXT = (str, bytes)
+
+
+def _tensor(plan: Plan, name: str, keys: Sequence[Any]) -> Tensor:
+    """The input of a key: as the model declares it if it is a feature, too."""
+    text = len(keys) > 0 and isinstance(keys[0], _TEXT)
+    feature = plan.features.get(name)
+    if feature is None:
+        feature = Feature(name, STRING if text else INT64, Kind.SINGLE, ())
+    elif feature.kind is not Kind.SINGLE or feature.one_row:
+        raise InputError(f"it is no key of items: the model reads {feature}", feature=name)
+    column = fixed_column(Source(replace(feature, default=None), Policies()), keys)
+    return Tensor(feature.dtype, column.values)

@@ -1,0 +1,191 @@
+"""Candidates by key: what is sent, what is left to the server, and what comes back."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import tensorflow as tf
+from colcast.client import AsyncRankingClient, InputError, ModelSchema, RankingClient
+from colcast.client._inputs import Rows
+from colcast.client._item_keys import by_key
+from colcast.client._request import build_request
+from tensorflow_serving.apis import predict_pb2
+
+from .conftest import ITEMS, USER, request_options, signature, spec
+from .test_many_users import parts  # noqa: F401  a fixture
+from .test_targets import arrays
+from .test_transport import metadata
+
+OTHER = {"age": 47, "city": "Gdańsk", "history": [5]}
+USER_INPUTS = {"age", "city", "history", "history/length"}
+FORMS = {
+    "list": [70, 90, 70],
+    "tuple": (70, 90, 70),
+    "numpy": np.array([70, 90, 70], np.int32),
+    "pandas": pd.Series([70, 90, 70]),
+}
+
+
+def answers(schema: ModelSchema) -> dict[str, Any]:
+    """A server whose scores are 0.1, 0.9, 0.5, for as many rows as come."""
+
+    def predict(request: bytes, _: Any) -> bytes:
+        rows = max(len(values) for values in arrays_of(request).values())
+        response = predict_pb2.PredictResponse()
+        response.model_spec.version.value = 3
+        score = np.array([0.1, 0.9, 0.5], np.float32)[:rows]
+        response.outputs["scores"].CopyFrom(tf.make_tensor_proto(score))
+        return response.SerializeToString()
+
+    return {"GetModelMetadata": lambda *_: metadata(schema), "Predict": predict}
+
+
+def arrays_of(request: bytes) -> dict[str, Any]:
+    """The inputs of a serialized request."""
+    return arrays(predict_pb2.PredictRequest.FromString(request))
+
+
+def sent(
+    schema: ModelSchema, keys: Any, items: Any = (), target: Any = "auto", **settings: Any
+) -> dict[str, Any]:
+    """The inputs of the request for USER."""
+    options = request_options("movies", target, **settings)
+    inputs = Rows(by_key(items, keys, options.settings), USER)
+    built = build_request(schema, inputs, options)
+    return arrays_of(built.message)
+
+
+@pytest.mark.parametrize("target", ["auto", "late", "columnar", "repeated"])
+def test_the_user_and_the_keys_are_sent_and_nothing_else(schema: ModelSchema, target: str) -> None:
+    found = sent(schema, [70, 90, 70], target=target)
+    assert found.keys() == USER_INPUTS | {"item_id"}
+    assert found["item_id"].dtype == np.int64
+    assert found["item_id"].tolist() == [70, 90, 70]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_keys_come_in_any_form(schema: ModelSchema, form: str) -> None:
+    assert sent(schema, FORMS[form])["item_id"].tolist() == [70, 90, 70]
+
+
+def test_strings_are_keys_too(schema: ModelSchema) -> None:
+    assert sent(schema, ["a", "ż"])["item_id"].tolist() == [b"a", "ż".encode()]
+
+
+def test_the_key_has_the_name_that_comes_with_it_or_else_the_clients(schema: ModelSchema) -> None:
+    assert sent(schema, {"sku": [7]}).keys() == USER_INPUTS | {"sku"}
+    assert sent(schema, [7], item_key="movie_id").keys() == USER_INPUTS | {"movie_id"}
+
+
+def test_each_domain_may_have_keys(schema: ModelSchema) -> None:
+    found = sent(schema, {"item_id": [7, 9], "shop_id": ["a", "a"]})
+    assert found["item_id"].tolist() == [7, 9]
+    assert found["shop_id"].tolist() == [b"a", b"a"]
+
+
+def test_a_key_that_the_model_reads_is_sent_as_it_declares_it(schema: ModelSchema) -> None:
+    late = signature("columnar_late", spec("age", "int64", 1), spec("movie", "int32", None, 1))
+    other = ModelSchema("movies", 3, {"columnar_late": late})
+    options = request_options("movies", "auto")
+    inputs = Rows(by_key((), {"movie": [7, 9]}, options.settings), {"age": 3})
+    built = build_request(other, inputs, options)
+    found = arrays_of(built.message)["movie"]
+    assert (found.dtype, found.tolist()) == (np.int32, [[7], [9]])
+
+
+def test_equal_keys_stay_a_column_of_all_rows(schema: ModelSchema) -> None:
+    assert sent(schema, [7, 7, 7])["item_id"].tolist() == [7, 7, 7]
+    assert sent(schema, {"movie": [7, 7]})["movie"].tolist() == [7, 7]
+
+
+def test_rows_beside_keys_are_sent_and_absent_features_have_no_default(schema: ModelSchema) -> None:
+    found = sent(schema, [70, 90], [{"genres": ["War"]}, {"genres": []}])
+    assert found.keys() == USER_INPUTS | {"item_id", "genres", "genres/length"}
+    assert found["genres/length"].tolist() == [1, 0]
+
+
+def test_a_users_feature_is_still_missed(schema: ModelSchema) -> None:
+    options = request_options("movies", "late")
+    with pytest.raises(InputError, match="feature 'age': missing, and the model has no default"):
+        build_request(schema, Rows(by_key((), [7], options.settings), {"city": "x"}), options)
+
+
+@pytest.mark.parametrize(
+    ("keys", "items", "said"),
+    [
+        ([], (), "item_keys has no rows"),
+        ({}, (), "item_keys is empty"),
+        ([1.5], (), "feature 'item_id', row 0: expected int64, got 1.5"),
+        ([7, "a"], (), "feature 'item_id', row 1: expected int64, got 'a'"),
+        ([7, None], (), "feature 'item_id', row 1: expected int64, got None"),
+        ("abc", (), "feature 'item_id': expected a list or an array"),
+        ([7], ITEMS[:2], "items has 2 rows, item_keys has 1"),
+        ({"age": [7]}, (), "user feature 'age'|feature 'age': it is no key of items"),
+        ({"genres": [7]}, (), "feature 'genres': it is no key of items"),
+        ({"a": [1], "b": [1, 2]}, (), "feature 'b': 2 rows, but 'a' has 1"),
+    ],
+)
+def test_what_is_no_key_is_named(schema: ModelSchema, keys: Any, items: Any, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        sent(schema, keys, items)
+
+
+def test_tf_examples_have_no_keys(schema: ModelSchema) -> None:
+    with pytest.raises(InputError, match="item_keys need a signature that takes columns"):
+        sent(schema, [7], target="example")
+
+
+def test_the_ranking_keeps_the_keys(schema: ModelSchema, scripted: Any) -> None:
+    server = scripted(**answers(schema))
+    with RankingClient(server.address, "movies", timeout_seconds=30) as client:
+        ranking = client.rank(USER, item_keys={"sku": ["a", "b", "c"]})
+    assert ranking.keys == {"sku": ["a", "b", "c"]}
+    assert ranking.top_keys(2) == ["b", "c"]
+    assert ranking.to_pandas()["sku"].tolist() == ["b", "c", "a"]
+
+
+async def test_the_asyncio_client_takes_keys(schema: ModelSchema, scripted: Any) -> None:
+    server = scripted(**answers(schema))
+    async with AsyncRankingClient(server.address, "movies", timeout_seconds=30) as client:
+        ranking = await client.rank(USER, item_keys=[70, 90])
+    assert ranking.top_keys(1) == [90]
+
+
+def test_a_ranking_of_rows_has_no_keys(schema: ModelSchema, scripted: Any) -> None:
+    server = scripted(**answers(schema))
+    with RankingClient(server.address, "movies", timeout_seconds=30) as client:
+        ranking = client.rank(USER, ITEMS)
+    assert ranking.keys == {}
+    with pytest.raises(InputError, match="which keys"):
+        ranking.top_keys(1)
+
+
+def requests_of(server: Any) -> Sequence[dict[str, Any]]:
+    """The inputs of every Predict."""
+    return [arrays_of(request) for name, request, _ in server.requests if name == "Predict"]
+
+
+def test_users_share_a_request_by_key(parts: ModelSchema, scripted: Any) -> None:  # noqa: F811
+    server = scripted(**answers(parts))
+    with RankingClient(server.address, "movies", timeout_seconds=30) as client:
+        pairs = [(USER, (), [70, 90]), (OTHER, (), [70])]
+        one, other = client.rank_many(pairs)
+    (found,) = requests_of(server)
+    assert found.keys() == USER_INPUTS | {"item_id", "row_to_user"}
+    assert found["item_id"].tolist() == [70, 90, 70]
+    assert found["row_to_user"].tolist() == [0, 0, 1]
+    assert (one.keys, other.keys) == ({"item_id": [70, 90]}, {"item_id": [70]})
+    assert one.top_keys(1) == [90]
+
+
+def test_users_with_other_overrides_have_requests_apart(
+    parts: ModelSchema,  # noqa: F811
+    scripted: Any,
+) -> None:
+    server = scripted(**answers(parts))
+    with RankingClient(server.address, "movies", timeout_seconds=30) as client:
+        client.rank_many([(USER, [{"year": 1.0}], [70]), (OTHER, (), [70])])
+    found = requests_of(server)
+    assert sorted("year" in each for each in found) == [False, True]
