@@ -1,1 +1,0 @@
-"""Item tables: built, read back, changed and served."""

@@ -1,0 +1,186 @@
+"""What cannot be a table is refused by name: the feature, the row and the value."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from colcast.client import InputError
+from colcast.items import ItemTable, ItemTableError, build_delta, build_table
+from colcast.items._frames import BATCH_ROWS
+
+from .records import MOVIES, declared, model
+
+ROWS = {
+    "item_id": [7, 9, 11],
+    "year": [2001.0, 1984.0, 1999.0],
+    "title": ["Alien", "Brazil", "Cube"],
+    "genres": [["War"], [], ["Noir", "War"]],
+    "vector": [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]],
+}
+
+
+@pytest.fixture
+def movies(tmp_path):
+    """A model's folder."""
+    return model(tmp_path / "model", **MOVIES)
+
+
+@pytest.fixture
+def table(tmp_path, movies):
+    """A table's folder, with its version 1."""
+    build_table(movies, pd.DataFrame(ROWS), key="item_id", output=tmp_path / "table")
+    return tmp_path / "table"
+
+
+def refused(tmp_path, movies, frame, error=InputError, **more):
+    """What a build of the frame says, which leaves nothing behind."""
+    with pytest.raises(error) as told:
+        build_table(movies, frame, **{"key": "item_id", "output": tmp_path / "t", **more})
+    output = tmp_path / "t"
+    assert not output.exists() or not list(output.iterdir())
+    return str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "said"),
+    [
+        ("year", [1, "x", 3], "feature 'year', row 1: expected float32, got 'x' (str)"),
+        ("year", [1.0, 1e300, 3], "feature 'year', row 1: 1e+300 (float) is too large for float32"),
+        ("title", ["a", None, "c"], "feature 'title', row 1: expected string, got"),
+        ("title", ["a", 5, "c"], "feature 'title', row 1: expected string, got 5 (int)"),
+        ("genres", [[], "War", []], "feature 'genres', row 1: expected a list of string"),
+        ("genres", [[], [1], []], "feature 'genres', row 1: expected string, got 1 (int)"),
+        ("vector", [[1, 2], [1], [1, 2]], "feature 'vector', row 1: expected float32 of shape [2]"),
+        ("item_id", [7, None, 9], "feature 'item_id', row 1: expected int64, got"),
+        ("item_id", [7, 1.5, 9], "feature 'item_id', row 1: expected int64, got 1.5"),
+        ("item_id", [7, 9, 7], "feature 'item_id', row 2: key 7 is in row 0, too"),
+        ("item_id", ["ż", "b", "ż"], "feature 'item_id', row 2: key 'ż' is in row 0, too"),
+    ],
+)
+def test_a_value_that_does_not_fit(tmp_path, movies, column, values, said):
+    frame = pd.DataFrame(ROWS | {column: pd.Series(values, dtype=object)})
+    assert said in refused(tmp_path, movies, frame)
+
+
+def test_rows_are_counted_over_batches(tmp_path, movies):
+    rows = BATCH_ROWS + 2
+    titles = np.array(["a"] * rows, object)
+    titles[rows - 1] = 5
+    columns = {"item_id": range(rows), "title": titles, "vector": [[1.0, 2.0]] * rows}
+    said = refused(tmp_path, movies, pd.DataFrame(columns))
+    assert f"feature 'title', row {rows - 1}: expected string, got 5 (int)" in said
+
+
+@pytest.mark.parametrize(
+    ("dropped", "added", "said"),
+    [
+        ("title", "x", "feature 'title': missing, and the model has no default for it"),
+        ("title", "titel", "misspelled as 'titel'?"),
+        ("year", "years", "feature 'year': absent; misspelled as 'years'?"),
+        ("item_id", "id", "feature 'item_id': the key is no column; there are 'genres', 'id'"),
+    ],
+)
+def test_a_column_that_is_missing(tmp_path, movies, dropped, added, said):
+    frame = pd.DataFrame(ROWS).rename(columns={dropped: added})
+    assert said in refused(tmp_path, movies, frame)
+
+
+def test_a_missing_column_with_a_default_takes_it(tmp_path, movies):
+    frame = pd.DataFrame(ROWS).drop(columns=["year", "genres"])
+    build_table(movies, frame, key="item_id", output=tmp_path / "t")
+    table = ItemTable(tmp_path / "t")
+    assert table.absent == ("genres", "year")
+    assert table.get(9) == {"genres": [], "title": b"Brazil", "vector": [3.0, 4.0], "year": 1990.0}
+
+
+def test_a_source_without_rows(tmp_path, movies):
+    assert "the source has no rows" in refused(tmp_path, movies, pd.DataFrame(ROWS).iloc[:0])
+
+
+def test_two_columns_of_one_name(tmp_path, movies):
+    names = ["item_id", "title", "title"]
+    twice = pa.Table.from_arrays([pa.array([1]), pa.array(["a"]), pa.array(["b"])], names)
+    said = "feature 'title': the frame has two columns of this name"
+    assert said in refused(tmp_path, movies, twice)
+
+
+@pytest.mark.parametrize(("name", "said"), [("title", ""), ("year", "float32"), ("genres", "list")])
+def test_what_can_be_a_key(tmp_path, movies, name, said):
+    frame = pd.DataFrame(ROWS)
+    if said:
+        assert said in refused(tmp_path, movies, frame, key=name)
+    else:
+        build_table(movies, frame, key=name, output=tmp_path / "t")
+        assert ItemTable(tmp_path / "t").get("Brazil")["title"] == b"Brazil"
+
+
+def test_a_domain_that_the_model_does_not_have(tmp_path, movies):
+    said = refused(tmp_path, movies, pd.DataFrame(ROWS), ItemTableError, domain="shop")
+    assert "no feature of domain 'shop'; it has those of item, user" in said
+
+
+def test_a_model_that_was_not_exported(tmp_path):
+    said = refused(tmp_path, tmp_path, pd.DataFrame(ROWS), ItemTableError)
+    assert "expected a model that colcast export wrote" in said
+
+
+def test_signatures_that_do_not_agree(tmp_path):
+    from colcast.zoo.record import with_record
+
+    one, other = {"year": declared()}, {"year": declared(dtype="float32")}
+    with_record(tmp_path, {"a": {"features": one}, "b": {"features": other}})
+    said = refused(tmp_path, tmp_path, pd.DataFrame(ROWS), ItemTableError)
+    assert "two signatures declare feature 'year' differently" in said
+
+
+def test_a_version_that_there_is(table, movies):
+    with pytest.raises(ItemTableError, match="table/1 exists already"):
+        build_table(movies, pd.DataFrame(ROWS), key="item_id", output=table, version=1)
+    assert build_table(movies, pd.DataFrame(ROWS), key="item_id", output=table) == table / "2"
+
+
+def test_a_delta_lacks_a_column_that_the_table_was_built_with(table):
+    with pytest.raises(InputError, match="feature 'year': missing, and the table was built with"):
+        build_delta(table, pd.DataFrame(ROWS).drop(columns="year"))
+
+
+def test_a_key_that_a_delta_writes_and_deletes(table):
+    with pytest.raises(InputError, match="feature 'item_id', row 1: key 9 is deleted, too"):
+        build_delta(table, pd.DataFrame(ROWS), delete=[1, 9])
+
+
+def test_a_delta_of_nothing(table):
+    with pytest.raises(InputError, match="no rows and no keys to delete"):
+        build_delta(table)
+
+
+def test_a_folder_without_a_table(tmp_path):
+    with pytest.raises(ItemTableError, match="has no table"):
+        build_delta(tmp_path, pd.DataFrame(ROWS))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda data: data[:-1], "table.safetensors"),
+        (lambda data: data[:3], "the header at byte 0"),
+        (lambda data: b"", "cannot read"),
+        (lambda data: data[:8] + b"x" + data[9:], "the header is no JSON object"),
+        (lambda data: data.replace(b"colcast-items", b"colcast-itemz"), "expected format"),
+        (lambda data: data.replace(b'"U32"', b'"U99"'), "tensor 'index/rows'"),
+        (lambda data: data[:-1] + bytes([data[-1] ^ 1]), "it was changed or cut"),
+    ],
+)
+def test_a_file_that_was_changed(table, change, said):
+    file = table / "1" / "table.safetensors"
+    file.write_bytes(change(file.read_bytes()))
+    with pytest.raises(ItemTableError, match=said):
+        ItemTable(table).verify()
+
+
+def test_a_delta_of_another_version(table, movies):
+    delta = build_delta(table, delete=[7])
+    build_table(movies, pd.DataFrame(ROWS).iloc[:2], key="item_id", output=table)
+    delta.rename(table / "2" / delta.name)
+    with pytest.raises(ItemTableError, match="not a delta of"):
+        ItemTable(table)
