@@ -14,7 +14,7 @@ from colcast.client.data_set import (
     names_of,
 )
 from colcast.items._features import ItemFeature
-from colcast.items._values import Values, filled, values_of_arrow, values_of_column
+from colcast.items._values import Values, filled, shaped, values_of_arrow, values_of_column
 
 Columns = Mapping[str, Any]
 """Some rows: name -> a list, an array or a series with one entry per row."""
@@ -60,6 +60,8 @@ def _given(feature: ItemFeature, batch: Columns) -> Values | None:
     if len(own) == 1 and isinstance(array, pa.Array):
         own[feature.name] = array = filled(feature, array)
         values = values_of_arrow(feature, array)
+        if values is None:
+            own[feature.name] = shaped(feature, array)
     return values or values_of_column(feature, columns_of(wanted, own)[feature.name])
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from colcast.client import DTYPES, DType
+from colcast.client import DTYPES, DType, InputError
 from colcast.client.data_set import Column
 from colcast.items._features import ItemFeature
 
@@ -65,11 +65,30 @@ def filled(feature: ItemFeature, array: Any) -> Any:
     return array if default is None else pc.fill_null(array, default)
 
 
+def shaped(feature: ItemFeature, array: Any) -> Any:
+    """An Arrow array of flat lists as one of the feature's two or more dimensions.
+
+    Raises:
+        InputError: a row with another number of values, or none at all.
+    """
+    if len(feature.shape) < 2 or not _nested(array.type) or _nested(array.type.value_type):
+        return array
+    if array.null_count:
+        wrong = np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))
+    else:
+        wrong = np.flatnonzero(_lengths(array) != np.prod(feature.shape))
+    if wrong.size:
+        row = int(wrong[0])
+        wanted = f"{feature.feature.dtype} of shape {list(feature.shape)}"
+        message = f"expected {wanted}, got {array[row].as_py()}"
+        raise InputError(message, feature=feature.name, row=row)
+    return array.flatten().to_numpy(zero_copy_only=False).reshape(len(array), *feature.shape)
+
+
 def values_of_arrow(feature: ItemFeature, array: Any) -> Values | None:
     """An Arrow array's values where none has to be converted; else None."""
     kind = array.type
-    nested = pa.types.is_list(kind) or pa.types.is_large_list(kind)
-    nested = nested or pa.types.is_fixed_size_list(kind)
+    nested = _nested(kind)
     if nested != (feature.is_list or feature.shape != ()) or (feature.is_list and feature.shape):
         return None
     if array.null_count:
@@ -86,6 +105,11 @@ def values_of_arrow(feature: ItemFeature, array: Any) -> Values | None:
 
 
 # Implementation details follow.
+
+
+def _nested(kind: Any) -> bool:
+    types = pa.types
+    return any(of(kind) for of in (types.is_list, types.is_large_list, types.is_fixed_size_list))
 
 
 def _strings(values: list[bytes]) -> Strings:
