@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "server/inference/call.h"
+#include "server/items/item_tables.h"
 #include "server/metrics/metrics.h"
 #include "server/models/model_manager.h"
 #include "server/request_log/request_logs.h"
@@ -20,6 +21,7 @@ struct Backend {
   scheduling::WorkerPool* workers = nullptr;
   metrics::Metrics* metrics = nullptr;
   request_log::RequestLogs* request_logs = nullptr;
+  const items::ItemTables* item_tables = nullptr;
   TensorEncoding encoding = TensorEncoding::kTypedFields;
   inference::CallOptions calls;
   size_t max_request_bytes = std::numeric_limits<size_t>::max();  // over gRPC, inflated

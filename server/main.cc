@@ -19,6 +19,7 @@
 #include "server/engine_library.h"
 #include "server/flags/flags.h"
 #include "server/http_endpoint.h"
+#include "server/items/item_tables.h"
 #include "server/load_check.h"
 #include "server/metrics/metrics.h"
 #include "server/models/model_manager.h"
@@ -124,12 +125,15 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
   options.models.loader.on_load = RecordLoads(&metrics);
   request_log::RequestLogs request_logs(options.request_logs);
   options.models.on_configured = LogRequests(&request_logs);
+  const items::ItemTables item_tables(options.item_tables);
+  options.models.loader.item_tables = &item_tables;
   models::ModelManager models(options.models, engine.get());
   scheduling::WorkerPool workers(options.workers);
   const Backend backend{&models,
                         &workers,
                         &metrics,
                         &request_logs,
+                        &item_tables,
                         options.encoding,
                         options.calls,
                         static_cast<size_t>(options.grpc.max_request_bytes),

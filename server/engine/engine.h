@@ -174,6 +174,11 @@ class Model {
     for (BatchMember& member : *members) member.status = Predict(*member.request, &member.outputs);
   }
 
+  // Computes and keeps the states of rows of one domain, whose columns the request has and no other,
+  // as far as there is room; their keys in any case, if the columns are stored. For whatever
+  // signatures have a stage for them; false if none has.
+  virtual bool FillStates(const DecodedRequest&) const { return false; }
+
   // Makes a request ready to run by slices. What all of them share, the user above all, is computed
   // here, once. Null where it is not to be split, because that is not sound, there is nothing to
   // split or something is wrong with it: Predict() runs it and says what. Request and rules must

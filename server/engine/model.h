@@ -45,6 +45,7 @@ class TensorFlowModel final : public Model {
   RequestProfile Profile(const DecodedRequest& request, const BatchRules& rules) const override;
   std::unique_ptr<Slices> Split(const DecodedRequest& request,
                                 const BatchRules& rules) const override;
+  bool FillStates(const DecodedRequest& rows) const override;
   void PredictBatch(const BatchRules& rules, std::vector<BatchMember>* members) const override;
 
   // What answers requests to a signature. FAILED_PRECONDITION if there is none of that name.

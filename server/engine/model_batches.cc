@@ -64,6 +64,12 @@ RequestProfile TensorFlowModel::Profile(const DecodedRequest& request,
   return profile;
 }
 
+bool TensorFlowModel::FillStates(const DecodedRequest& rows) const {
+  bool any = false;
+  for (const auto& [name, programs] : programs_) any |= programs->FillStates(rows);
+  return any;
+}
+
 void TensorFlowModel::PredictBatch(const BatchRules& rules,
                                    std::vector<BatchMember>* members) const {
   const auto alone = [this](BatchMember* member) {

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/status.h"
+#include "server/engine/string_filler.h"
 #include "server/wire/tensor_values.h"
 #include "tensorflow/core/framework/allocator.h"
 #include "tensorflow/core/platform/tstring.h"
@@ -55,6 +56,10 @@ absl::Status PickedColumn::BuildTensor(const tensorflow::TensorShape& target, Te
   }
   *out = std::move(tensor);
   if (target.num_elements() == 0) return absl::OkStatus();
+  if (const StoredValues* const stored = column_->column().values.stored; stored != nullptr) {
+    CopyStored(*stored, out);
+    return absl::OkStatus();
+  }
   const int64_t row_elements = target.num_elements() / target.dim_size(0);
   if (dtype() == tensorflow::DT_STRING) {
     StringPicker picker(*places_, row_elements, static_cast<tstring*>(out->data()));
@@ -67,6 +72,15 @@ absl::Status PickedColumn::BuildTensor(const tensorflow::TensorShape& target, Te
     at += row_bytes;
   }
   return absl::OkStatus();
+}
+
+void PickedColumn::CopyStored(const StoredValues& stored, Tensor* out) const {
+  if (dtype() == tensorflow::DT_STRING) {
+    StringFiller filler(static_cast<tstring*>(out->data()));
+    stored.Visit(*rows_, &filler);
+  } else {
+    stored.Copy(*rows_, out->data());
+  }
 }
 
 }  // namespace colcast::engine

@@ -14,8 +14,8 @@ namespace colcast::engine {
 // Numbers are not decoded again: they are taken from where they were read for the rows' keys.
 class PickedColumn final : public ColumnSource {
  public:
-  // `column` is the `index`th that was added to `row_keys`; `rows` are its rows to pick, rising,
-  // and `places[row]` the place of a row among them, or -1. All must outlive this object.
+  // `column` is the `index`th that was added to `row_keys`, or stored; `rows` are its rows to pick,
+  // rising, and `places[row]` the place of a row among them, or -1. All must outlive this object.
   PickedColumn(const WireColumn& column, const states::RowKeys& row_keys, size_t index,
                const std::vector<int64_t>& rows, const std::vector<int32_t>& places)
       : column_(&column),
@@ -37,6 +37,8 @@ class PickedColumn final : public ColumnSource {
                            tensorflow::Tensor* out) const override;
 
  private:
+  void CopyStored(const StoredValues& stored, tensorflow::Tensor* out) const;
+
   const WireColumn* column_;
   const states::RowKeys* row_keys_;
   size_t index_;

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/status.h"
+#include "server/engine/string_filler.h"
 #include "server/wire/tensor_values.h"
 #include "tensorflow/core/framework/allocator.h"
 #include "tensorflow/core/platform/tstring.h"
@@ -16,28 +17,6 @@ namespace {
 
 using tensorflow::Tensor;
 using tensorflow::tstring;
-
-class StringFiller final : public StringVisitor {
- public:
-  explicit StringFiller(tstring* out) : out_(out) {}
-
-  void Set(int64_t index, const Bytes& value) override {
-    if (value.contiguous()) {
-      out_[index].assign(value.view().data(), value.size());
-    } else {
-      out_[index].resize_uninitialized(value.size());
-      value.CopyTo(out_[index].mdata());
-    }
-  }
-
-  void Repeat(int64_t begin, int64_t end) override {
-    const tstring last = begin == 0 ? tstring() : out_[begin - 1];
-    for (int64_t i = begin; i < end; ++i) out_[i] = last;
-  }
-
- private:
-  tstring* const out_;
-};
 
 bool CanBeFilled(const Tensor& tensor, tensorflow::DataType dtype,
                  const tensorflow::TensorShape& shape) {
@@ -65,6 +44,7 @@ bool HasAllValues(const Column& column, int64_t* count) {
   }
   *count = elements;
   const ColumnValues& values = column.values;
+  if (values.stored != nullptr) return true;
   if (values.tensor_content.empty()) {
     return elements > 0 && values.count == elements &&
            ValuesPerElement(ValueFieldOf(column.dtype)) == 1;

@@ -13,6 +13,7 @@
 #include "server/http/http_server.h"
 #include "server/http/model_api.h"
 #include "server/inference/call.h"
+#include "server/items/item_tables.h"
 #include "server/models/model_manager.h"
 #include "server/request_log/request_logs.h"
 #include "server/rpc/grpc_server.h"
@@ -33,6 +34,7 @@ struct ServerOptions {
   engine::Options engine;
   std::vector<std::string> op_libraries;  // paths, loaded before any model
   models::ModelManager::Options models;
+  std::vector<items::ItemTableConfig> item_tables;
   request_log::RequestLogs::Options request_logs;
   LoadCheckOptions load_check;
   scheduling::WorkerPool::Options workers;

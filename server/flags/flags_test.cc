@@ -160,6 +160,37 @@ TEST_F(FlagsTest, PrometheusHasAPathOnceItIsEnabled) {
   EXPECT_THAT(ReadMonitoringFlags(&path).message, HasSubstr("path \"/\" has to begin with a /"));
 }
 
+TEST_F(FlagsTest, ItemTablesHaveAModelAKeyAndAFolder) {
+  std::vector<items::ItemTableConfig> tables;
+  Set("item_table", "m:item_id:/items,m:shop_id:/a:b");
+  ASSERT_TRUE(ReadItemFlags(&tables).ok());
+  ASSERT_EQ(tables.size(), 2);
+  EXPECT_EQ(tables[0].model, "m");
+  EXPECT_EQ(tables[0].key, "item_id");
+  EXPECT_EQ(tables[0].base_path, "/items");
+  EXPECT_FALSE(tables[0].defaults_for_unknown);
+  EXPECT_EQ(tables[1].base_path, "/a:b");
+  for (const char* const wrong : {"m:item_id", "m::/items", "m:a:/x,m:a:/y"}) {
+    Set("item_table", wrong);
+    tables.clear();
+    EXPECT_THAT(ReadItemFlags(&tables).message, HasSubstr("--item_table: ")) << wrong;
+  }
+}
+
+TEST_F(FlagsTest, AFileSaysMoreOfItemTables) {
+  std::vector<items::ItemTableConfig> tables;
+  Set("item_table_config_file",
+      WriteFile("table { model: 'm' domain: 'shop' key: 'shop_id' base_path: '/shops' "
+                "poll_wait_seconds: 0.5 unknown_keys: DEFAULTS }"));
+  ASSERT_TRUE(ReadItemFlags(&tables).ok());
+  ASSERT_EQ(tables.size(), 1);
+  EXPECT_EQ(tables[0].domain, "shop");
+  EXPECT_EQ(tables[0].poll_wait, milliseconds(500));
+  EXPECT_TRUE(tables[0].defaults_for_unknown);
+  Set("item_table_config_file", WriteFile("table { model: 'm' key: 'shop_id' }"));
+  EXPECT_THAT(ReadItemFlags(&tables).message, HasSubstr("--item_table_config_file: "));
+}
+
 TEST_F(FlagsTest, ChannelArgumentsAreNamesWithValues) {
   Set("grpc_channel_arguments", "grpc.a=1,,grpc.b=x=y");
   rpc::GrpcServer::Options options;

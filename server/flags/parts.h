@@ -20,6 +20,7 @@ Status ReadBatchingFlags(scheduling::WorkerPool::Options* workers, bool num_work
                          inference::BatchingOptions* batching, std::vector<std::string>* warnings);
 Status ReadEngineFlags(engine::Options* options);
 Status ReadGrpcFlags(rpc::GrpcServer::Options* options);
+Status ReadItemFlags(std::vector<items::ItemTableConfig>* tables);
 Status ReadLoadCheckFlags(LoadCheckOptions* options);
 // `log_directory`: --request_log_directory.
 Status ReadModelFlags(const std::string& log_directory, models::ModelManager::Options* options);

@@ -117,6 +117,7 @@ class InferenceCall final : public scheduling::Job, public inference::PredictMem
   scheduling::Job* job() override { return this; }
   Status Read() override { return OkStatus(); }
   const DecodedRequest& request() const override { return predict_.request(); }
+  DecodedRequest* mutable_request() override { return &predict_.request(); }
   const inference::Servable& servable() const override { return *servable_; }
   void Finish(const Status& status, const engine::Outputs* outputs,
               const inference::PredictStats& stats) override {
@@ -192,13 +193,12 @@ class InferenceCall final : public scheduling::Job, public inference::PredictMem
     }
     record_.model_name = servable_->name();
     const bool predict = call_.method == RestMethod::kPredict;
-    Status status =
-        predict ? predict_.Read(body,
-                                [this](const std::string& name, const auto** signature) {
-                                  return inference::FindSignature(
-                                      *servable_, inference::SignatureNameOf(name), signature);
-                                })
-                : examples_.Read(body, backend_.calls.max_request_rows);
+    Status status = predict
+                        ? predict_.Read(body,
+                                        [this](const std::string& name, const auto** signature) {
+                                          return FindSignature(name, signature);
+                                        })
+                        : examples_.Read(body, backend_.calls.max_request_rows);
     inflates_too_far_ = body.gzip && status.code == StatusCode::kResourceExhausted;
     // Trying again, as 429 would have it, does not make a body smaller.
     too_large_ = inflates_too_far_;
@@ -209,6 +209,17 @@ class InferenceCall final : public scheduling::Job, public inference::PredictMem
     predict_.request().mutable_model_spec()->name = servable_->name();
     predict_.request().mutable_model_spec()->signature_name = call_.model.signature_name;
     return predict ? status : examples_.examples_status();
+  }
+
+  // With the keys of item tables among its inputs.
+  Status FindSignature(const std::string& name, const tensorflow::SignatureDef** signature) {
+    Status status =
+        inference::FindSignature(*servable_, inference::SignatureNameOf(name), signature);
+    if (!status.ok() || servable_->items() == nullptr) return status;
+    with_keys_ = **signature;
+    servable_->items()->AddKeys(&with_keys_);
+    *signature = &with_keys_;
+    return status;
   }
 
   void InferExamples(Clock::duration waited) {
@@ -285,6 +296,7 @@ class InferenceCall final : public scheduling::Job, public inference::PredictMem
   bool too_large_ = false;
   const std::unique_ptr<RequestMemory> memory_;  // what follows counts in it
   SliceBuffer body_;
+  tensorflow::SignatureDef with_keys_;
   PredictJson predict_;
   ExamplesJson examples_;
 };

@@ -1,8 +1,38 @@
 #include "server/http/request_message.h"
 
 #include <string>
+#include <utility>
+
+#include "server/wire/tensor_values.h"
 
 namespace colcast::http {
+namespace {
+
+class StringAdder final : public StringVisitor {
+ public:
+  explicit StringAdder(tensorflow::TensorProto* tensor) : tensor_(tensor) {}
+  void Set(int64_t, const Bytes& value) override { tensor_->add_string_val(value.ToString()); }
+  void Repeat(int64_t, int64_t) override {}
+
+ private:
+  tensorflow::TensorProto* const tensor_;
+};
+
+// What an item table had: the message can be answered without it.
+void SetStored(const Column& column, tensorflow::TensorProto* tensor) {
+  int64_t elements = 0;
+  if (!ElementCount(column, &elements).ok()) return;
+  if (column.dtype == DT_STRING) {
+    StringAdder adder(tensor);
+    column.values.stored->Visit(&adder);
+  } else {
+    std::string content(elements * ElementSize(column.dtype), '\0');
+    column.values.stored->Copy(content.data());
+    tensor->set_tensor_content(std::move(content));
+  }
+}
+
+}  // namespace
 
 tensorflow::serving::PredictRequest ToPredictRequest(const DecodedRequest& request) {
   tensorflow::serving::PredictRequest message;
@@ -12,6 +42,10 @@ tensorflow::serving::PredictRequest ToPredictRequest(const DecodedRequest& reque
     tensorflow::TensorProto& tensor = (*message.mutable_inputs())[std::string(column.name)];
     tensor.set_dtype(static_cast<tensorflow::DataType>(column.dtype));
     for (const int64_t dim : column.dims) tensor.mutable_tensor_shape()->add_dim()->set_size(dim);
+    if (column.values.stored != nullptr) {
+      SetStored(column, &tensor);
+      continue;
+    }
     tensor.set_tensor_content(column.values.tensor_content.ToString());
     for (const Bytes& records : column.values.messages) {
       tensor.MergeFromString(records.ToString());

@@ -19,12 +19,13 @@ namespace colcast::inference {
 struct PredictStats {
   using Duration = std::chrono::steady_clock::duration;
 
-  Duration waited{};       // until a thread took it
-  Duration runtime{};      // in the model; of a run that it shared, all of it
-  bool long_lane = false;  // estimated to take longer than a piece may
-  bool joined = false;     // ran with others
-  int run_requests = 0;    // of the run that it led; 0: another one led it, or it never ran
-  int64_t run_rows = 0;    // the same
+  Duration waited{};         // until a thread took it
+  Duration runtime{};        // in the model; of a run that it shared, all of it
+  bool long_lane = false;    // estimated to take longer than a piece may
+  bool joined = false;       // ran with others
+  int64_t unknown_keys = 0;  // for which the model's defaults stand (ItemLookup)
+  int run_requests = 0;      // of the run that it led; 0: another one led it, or it never ran
+  int64_t run_rows = 0;      // the same
   std::vector<Duration> piece_waits;  // of each piece it was cut into
 };
 
@@ -40,6 +41,7 @@ class PredictMember {
 
   // Once it has been read, and until it has finished.
   virtual const DecodedRequest& request() const = 0;
+  virtual DecodedRequest* mutable_request() = 0;
   virtual const Servable& servable() const = 0;
 
   // Answers with the outputs, or says why there are none. It is gone afterwards.

@@ -160,6 +160,7 @@ class FakeRequest final : public scheduling::Job, public PredictMember {
   scheduling::Job* job() override { return this; }
   Status Read() override { return readable ? OkStatus() : InvalidArgument("unreadable"); }
   const DecodedRequest& request() const override { return request_; }
+  DecodedRequest* mutable_request() override { return &request_; }
   const Servable& servable() const override { return *servable_; }
   void Finish(const Status& status, const engine::Outputs*, const PredictStats& stats) override {
     finished_.set_value({status, stats});

@@ -53,6 +53,9 @@ bool Read(PredictMember* member, Clock::duration waited, Reading* reading) {
   reading->stats.waited = waited;
   const Status status = WithinMemory([&] {
     Status read = member->Read();
+    const ItemLookup* const items = read.ok() ? member->servable().items() : nullptr;
+    if (items != nullptr)
+      read = items->Fill(member->mutable_request(), &reading->stats.unknown_keys);
     if (!read.ok()) return read;
     reading->of = ClassOf(*member);
     reading->profile = ProfileOf(member->request(), member->servable());

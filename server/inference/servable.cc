@@ -5,7 +5,8 @@
 namespace colcast::inference {
 
 Status Servable::Create(std::string name, int64_t version, std::unique_ptr<engine::Model> model,
-                        std::shared_ptr<const Servable>* servable, const Batching& batching) {
+                        std::shared_ptr<const Servable>* servable, const Batching& batching,
+                        ItemSources items) {
   std::shared_ptr<Servable> made(new Servable);
   if (!made->signatures_.ParseFromString(model->signatures())) {
     return Internal("the signatures of model \"", name, "\" version ", version, " do not parse");
@@ -14,9 +15,15 @@ Status Servable::Create(std::string name, int64_t version, std::unique_ptr<engin
   for (const auto& [signature, def] : made->signatures()) {
     made->classes_[signature] = std::make_unique<scheduling::RequestClass>(batching.limits);
   }
+  if (!items.tables.empty()) {
+    made->items_ = std::make_unique<const ItemLookup>(std::move(items), made->signatures());
+  }
   made->name_ = std::move(name);
   made->version_ = version;
   made->model_ = std::move(model);
+  if (made->items_ != nullptr) {
+    made->filler_ = std::make_unique<StateFiller>(made->items_.get(), made->model_.get());
+  }
   *servable = std::move(made);
   return OkStatus();
 }

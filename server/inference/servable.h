@@ -11,6 +11,8 @@
 #include "server/base/status.h"
 #include "server/engine/engine.h"
 #include "server/inference/batching.h"
+#include "server/inference/item_lookup.h"
+#include "server/inference/state_filler.h"
 #include "server/scheduling/request_class.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 
@@ -23,7 +25,8 @@ class Servable {
  public:
   // INTERNAL if the model's signatures do not parse.
   static Status Create(std::string name, int64_t version, std::unique_ptr<engine::Model> model,
-                       std::shared_ptr<const Servable>* servable, const Batching& batching = {});
+                       std::shared_ptr<const Servable>* servable, const Batching& batching = {},
+                       ItemSources items = {});
 
   const std::string& name() const { return name_; }
   int64_t version() const { return version_; }
@@ -34,6 +37,8 @@ class Servable {
   std::string_view SignatureLabel(std::string_view requested) const;
 
   const engine::BatchRules& batch_rules() const { return batch_rules_; }
+  // What finds the columns that requests leave out; null if the model has no item table.
+  const ItemLookup* items() const { return items_.get(); }
   // Of the signature a request names, as above; null if the model has none of that name. It learns
   // from requests, whatever else is immutable.
   scheduling::RequestClass* request_class(std::string_view requested) const;
@@ -46,7 +51,9 @@ class Servable {
   std::unique_ptr<engine::Model> model_;
   tensorflow::MetaGraphDef signatures_;  // nothing but the signatures
   engine::BatchRules batch_rules_;
+  std::unique_ptr<const ItemLookup> items_;
   std::map<std::string, std::unique_ptr<scheduling::RequestClass>, std::less<>> classes_;
+  std::unique_ptr<StateFiller> filler_;  // the first to go: its thread uses the model
 };
 
 }  // namespace colcast::inference

@@ -63,9 +63,19 @@ Status Loader::Load(const Job& job, LoadReport* report, std::shared_ptr<const Se
   inference::Batching batching;
   status = inference::BatchingOf(options_.batching, job.directory.path, &batching);
   if (!status.ok()) return status;
-  status =
-      Servable::Create(job.model_name, job.directory.version, std::move(model), servable, batching);
+  inference::ItemSources items;
+  if (options_.item_tables != nullptr) {
+    items.tables = options_.item_tables->Of(job.model_name);
+    items.features = items::ReadModelFeaturesOf(job.directory.path);
+  }
+  status = Servable::Create(job.model_name, job.directory.version, std::move(model), servable,
+                            batching, std::move(items));
   if (!status.ok()) return status;
+  if ((*servable)->items() != nullptr) {
+    for (std::string& problem : (*servable)->items()->problems()) {
+      report->notes.push_back(std::move(problem));
+    }
+  }
   report->loaded = true;
   const Clock::time_point loaded = Clock::now();
   status =

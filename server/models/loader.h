@@ -15,6 +15,7 @@
 #include "server/engine/engine.h"
 #include "server/inference/batching.h"
 #include "server/inference/warmup.h"
+#include "server/items/item_tables.h"
 #include "server/models/memory_budget.h"
 #include "server/models/model_status.h"
 #include "server/models/version_directory.h"
@@ -46,7 +47,8 @@ class Loader {
     double memory_margin_fraction = 0.2;
     inference::WarmupOptions warmup;
     inference::BatchingOptions batching;
-    LoadListener on_load;  // may be empty
+    const items::ItemTables* item_tables = nullptr;  // outlive all servables; null: there are none
+    LoadListener on_load;                            // may be empty
     // Whether the version in a directory can be loaded without harm; may be empty: they all can.
     std::function<Status(const std::string& directory)> check;
   };

@@ -83,6 +83,7 @@ class PredictCall::Spare {
 
   void GiveBack(std::unique_ptr<Scratch> scratch) {
     scratch->received.Release();
+    scratch->request.Clear();
     const std::lock_guard<std::mutex> lock(mutex_);
     if (spare_.size() == kMaxSpare || scratch->most_bytes > kMaxSpareBytes - bytes_) return;
     bytes_ += scratch->most_bytes;
@@ -158,9 +159,14 @@ Status PredictCall::Read() {
 
 const DecodedRequest& PredictCall::request() const { return scratch_->request; }
 
+DecodedRequest* PredictCall::mutable_request() { return &scratch_->request; }
+
 void PredictCall::Finish(const Status& status, const engine::Outputs* outputs,
                          const inference::PredictStats& stats) {
   EnterStats(stats, record());
+  if (stats.unknown_keys > 0) {
+    AddTrailer("x-colcast-unknown-keys", std::to_string(stats.unknown_keys));
+  }
   if (!status.ok()) {
     Answer(status);
     return;

@@ -25,6 +25,7 @@ class PredictCall final : public WorkerCall, public inference::PredictMember {
   scheduling::Job* job() override { return this; }
   Status Read() override;
   const DecodedRequest& request() const override;
+  DecodedRequest* mutable_request() override;
   const inference::Servable& servable() const override { return WorkerCall::servable(); }
   void Finish(const Status& status, const engine::Outputs* outputs,
               const inference::PredictStats& stats) override;

@@ -37,6 +37,9 @@ class UnaryCall {
   std::chrono::system_clock::time_point deadline() const { return context_.deadline(); }
   // A header that the client has sent; gRPC has read others itself.
   std::optional<std::string> Metadata(const char* name) const;
+  void AddTrailer(const std::string& name, const std::string& value) {
+    context_.AddTrailingMetadata(name, value);
+  }
   std::string peer() const { return context_.peer(); }  // server/rpc/peer.h
   // The same for all calls of one connection, and of all unix sockets.
   uint64_t connection() const { return std::hash<std::string>()(context_.peer()); }

@@ -5,6 +5,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "server/backend.h"
@@ -48,6 +49,10 @@ class WorkerCall : public scheduling::Job {
   Status Prepare();
   // As UnaryCall has it.
   Status CountResponse(size_t bytes) { return call_->CountResponse(bytes); }
+  // Sends trailing metadata with the answer.
+  void AddTrailer(const std::string& name, const std::string& value) {
+    call_->AddTrailer(name, value);
+  }
   // Sends response(), or the status; the call is gone afterwards.
   void Answer(Status status);
 

@@ -36,9 +36,13 @@ class Memory {
 
   size_t bytes() const;
 
+  // Whether a tenth of the capacity is left.
+  bool has_room() const { return bytes() < capacity_bytes_ - capacity_bytes_ / 10; }
+
  private:
   size_t ShardOf(const Key& key) const { return key.high >> 32 & (shards_.size() - 1); }
 
+  const size_t capacity_bytes_;
   std::vector<Shard> shards_;  // a power of two of them
 };
 

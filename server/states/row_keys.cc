@@ -164,12 +164,26 @@ void RowKeys::AddHeaderList(const std::vector<Bytes>& list) {
 void RowKeys::AddShared(const Column& column) {
   AddHeader(kShared, column, 0);
   const ColumnValues& values = column.values;
+  if (values.stored != nullptr) return AddStored(column);
   AddHeaderBytes(values.tensor_content);
   AddHeaderBytes(values.packed ? values.payload : Bytes());
   header_.push_back(values.packed);
   if (values.packed) return;
   AddHeaderList(values.messages);
   AddHeaderList(values.strings);
+}
+
+void RowKeys::AddStored(const Column& column) {
+  int64_t elements = 0;
+  if (!ElementCount(column, &elements).ok()) return;
+  std::vector<uint8_t> bytes(elements * std::max(kStringBytes, ElementSize(column.dtype)));
+  if (column.dtype == DT_STRING) {
+    StringSlots slots(*hash_, bytes.data());
+    column.values.stored->Visit(&slots);
+  } else {
+    column.values.stored->Copy(bytes.data());
+  }
+  AddHeaderBytes(Bytes(bytes.data(), bytes.size()));
 }
 
 uint8_t* RowKeys::Allocate(size_t bytes, Source* source) {

@@ -60,6 +60,7 @@ class RowKeys {
 
   void AddHeader(uint8_t kind, const Column& column, size_t first_dim);
   void AddHeaderBytes(const Bytes& bytes);
+  void AddStored(const Column& column);
   void AddHeaderList(const std::vector<Bytes>& list);
   uint8_t* Allocate(size_t bytes, Source* source);
   Status Read(const Column& column, int64_t elements, Source* source);

@@ -36,6 +36,9 @@ class Store {
 
   // The rest REQUIRES on().
 
+  // Whether more can be kept before anything is evicted.
+  bool has_room() const { return memory_->has_room(); }
+
   // `found[i]` becomes the state of keys[i], or null. Counts those found, and notes the rows.
   size_t FindAll(const std::vector<Key>& keys, std::vector<StateRef>* found);
 

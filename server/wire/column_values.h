@@ -8,6 +8,7 @@
 
 #include "server/wire/bytes.h"
 #include "server/wire/data_type.h"
+#include "server/wire/stored_values.h"
 
 namespace colcast {
 
@@ -56,6 +57,9 @@ struct ColumnValues {
   std::vector<Bytes> messages;  // otherwise: the records that hold them, in order, among others
   std::vector<Bytes> strings;   // or the values of a DT_STRING column that no message holds
 
+  // Or these, and nothing of the above; they must outlive the column.
+  const StoredValues* stored = nullptr;
+
   // Adds to `strings`.
   void AddString(const Bytes& value) {
     strings.push_back(value);
@@ -69,6 +73,7 @@ struct ColumnValues {
     payload = Bytes();
     ClearForReuse(&messages);
     ClearForReuse(&strings);
+    stored = nullptr;
   }
 };
 

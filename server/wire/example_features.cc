@@ -36,8 +36,8 @@ int64_t CountValues(const ExampleFeature& feature) {
 
 Status Check(const ExampleFeature& feature, int64_t size) {
   const std::string name = "feature " + Quoted(feature.name);
-  if (feature.dtype != DT_INT64 && feature.dtype != DT_FLOAT && feature.dtype != DT_STRING) {
-    return InvalidArgument(name, ": a tf.Example holds no ", DataTypeName(feature.dtype));
+  if (feature.dtype != DT_STRING && ElementSize(feature.dtype) == 0) {
+    return InvalidArgument(name, ": ", DataTypeName(feature.dtype), " cannot be sent");
   }
   const bool fixed = feature.kind == FeatureKind::kFixedLen;
   const bool sequence = feature.kind == FeatureKind::kFixedLenSequence;

@@ -221,6 +221,7 @@ void DecodedRequest::Clear() {
     names_before_ = std::vector<std::string>();
   }
   column_count_ = 0;
+  stored_.clear();
   names_.Clear();
   ClearForReuse(&output_filter_);
   kept_.clear();
@@ -233,6 +234,11 @@ Column* DecodedRequest::AddColumn(std::string_view name) {
   column->Clear();
   column->name = name;
   return column;
+}
+
+void DecodedRequest::RemoveColumn(size_t index) {
+  std::swap(columns_[index], columns_[--column_count_]);
+  names_.Clear();
 }
 
 const Column* DecodedRequest::Find(std::string_view name) const {

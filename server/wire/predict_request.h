@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -75,8 +76,14 @@ class DecodedRequest {
 
   Column* mutable_column(size_t index) { return &columns_[index]; }
 
+  // The last column takes its place.
+  void RemoveColumn(size_t index);
+
   // Holds bytes until Clear() that views are to point into.
   std::string_view Keep(std::string bytes) { return kept_.emplace_back(std::move(bytes)); }
+
+  // The same for stored values, or what they are read from.
+  void Keep(std::shared_ptr<const void> stored) { stored_.push_back(std::move(stored)); }
 
  private:
   friend class PredictRequestDecoder;
@@ -91,6 +98,7 @@ class DecodedRequest {
   std::vector<std::string> names_before_;
   mutable NameTable names_;       // of columns_, in the same order, as far as was needed
   std::deque<std::string> kept_;  // among them names that crossed a slice border
+  std::vector<std::shared_ptr<const void>> stored_;
 };
 
 // Reads `message` into `request`, which is cleared first, by protobuf's rules: the last of

@@ -197,6 +197,7 @@ Status CheckValues(const Column& column, int64_t count) {
   if (field == ValueField::kNone) {
     return InvalidArgument(Input(column), ": ", DataTypeName(column.dtype), " cannot be sent");
   }
+  if (column.values.stored != nullptr) return OkStatus();
   if (!column.values.tensor_content.empty()) return CheckContent(column, count);
   const int64_t sent = column.values.count / ValuesPerElement(field);
   if (sent > count) {
@@ -215,6 +216,10 @@ Status CopyValues(const Column& column, int64_t count, void* out) {
   if (Status status = CheckValues(column, count); !status.ok()) return status;
   if (column.dtype == DT_STRING) return Internal(Input(column), ": strings are to be visited");
   if (count == 0) return OkStatus();
+  if (column.values.stored != nullptr) {
+    column.values.stored->Copy(out);
+    return OkStatus();
+  }
   if (!column.values.tensor_content.empty()) {
     column.values.tensor_content.CopyTo(out);
     return column.dtype == DT_BOOL ? CheckBools(column, count, out) : OkStatus();
@@ -225,11 +230,12 @@ Status CopyValues(const Column& column, int64_t count, void* out) {
 }
 
 double RepeatedStringBytes(const Column& column, int64_t count) {
-  if (!column.values.tensor_content.empty() || column.values.count >= count) return 0;
+  const ColumnValues& values = column.values;
+  const bool complete = values.stored != nullptr || values.count >= count;
+  if (complete || !values.tensor_content.empty()) return 0;
   size_t last = 0;
-  ForEachRecord(column.values, ValueField::kString,
-                [&](const Bytes& value) { last = value.size(); });
-  return static_cast<double>(count - column.values.count) * last;
+  ForEachRecord(values, ValueField::kString, [&](const Bytes& value) { last = value.size(); });
+  return static_cast<double>(count - values.count) * last;
 }
 
 Status CheckStrings(const Column& column, int64_t count) {

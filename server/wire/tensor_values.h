@@ -112,6 +112,10 @@ Status VisitStringContent(const Column& column, int64_t count, StringVisitor* vi
 template <typename Visitor>
 Status VisitStrings(const Column& column, int64_t count, Visitor* visitor) {
   if (Status status = CheckStrings(column, count); !status.ok()) return status;
+  if (column.values.stored != nullptr) {
+    column.values.stored->Visit(visitor);
+    return OkStatus();
+  }
   if (!column.values.tensor_content.empty()) return VisitStringContent(column, count, visitor);
   int64_t next = 0;
   ForEachRecord(column.values, ValueField::kString,

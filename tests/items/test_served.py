@@ -79,20 +79,22 @@ def _tables(base: Path, tmp_path: Path) -> Path:
 
 
 def config_of(tables: Path, unknown: str = "REFUSE") -> list[str]:
-    """Flags for both tables."""
+    """Flags for both tables, and for HTTP."""
     entries = [
         f'table {{ model: "ranker" domain: "{domain}" key: "{domain}_key" '
         f'base_path: "{tables / domain}" unknown_keys: {unknown} {POLL} }}'
         for domain in ("item", "shop")
     ]
-    file = tables / "tables.config"
+    file, monitoring = tables / "tables.config", tables / "monitoring.config"
     file.write_text("\n".join(entries))
-    return [f"--item_table_config_file={file}"]
+    monitoring.write_text("prometheus_config { enable: true }")
+    pages = ["--rest_api_port=-1", f"--monitoring_config_file={monitoring}"]
+    return [f"--item_table_config_file={file}", *pages]
 
 
 @pytest.fixture(name="server")
-def _server(base: Path, tables: Path, monitoring: list[str]) -> Iterator[ServerProcess]:
-    with ServerProcess("ranker", base / "served", [*monitoring, *config_of(tables)]) as server:
+def _server(base: Path, tables: Path) -> Iterator[ServerProcess]:
+    with ServerProcess("ranker", base / "served", config_of(tables)) as server:
         yield server
 
 
@@ -271,9 +273,7 @@ def test_a_delta_under_load(server: ServerProcess, tables: Path) -> None:
         for name in ("item_id_0", "item_name_0", "item_number_0")
     }
     by_both = {**keys, **columns}
-    np.testing.assert_array_equal(
-        score(stubs, keys, "columnar"), score(stubs, by_both, "columnar")
-    )
+    np.testing.assert_array_equal(score(stubs, keys, "columnar"), score(stubs, by_both, "columnar"))
     assert not np.array_equal(score(stubs, features, "columnar"), score(stubs, keys, "columnar"))
     code, _ = refusal(stubs, keys | {"item_key": items.keys[[30]]})
     assert code == "INVALID_ARGUMENT"
@@ -288,9 +288,7 @@ def test_a_switch_of_versions_under_load(base: Path, server: ServerProcess, tabl
     with Load(server):
         build_table(base / "served", others.frame(), key="item_key", output=tables / "item")
         wait_until(lambda: np.array_equal(score(stubs, keys, "columnar"), expected))
-    np.testing.assert_allclose(
-        score(stubs, keys, "columnar_late"), expected, rtol=1e-4, atol=1e-5
-    )
+    np.testing.assert_allclose(score(stubs, keys, "columnar_late"), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_a_malformed_version_leaves_the_old_one(server: ServerProcess, tables: Path) -> None:

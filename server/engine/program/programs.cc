@@ -86,6 +86,12 @@ absl::Status Programs::Check(const DecodedRequest& request) const {
   return signature_->Plan(received);
 }
 
+bool Programs::FillStates(const DecodedRequest& rows) const {
+  PlannedRequest* const received = ThreadScratch();
+  return others_.stages != nullptr && signature_->Receive(rows, received).ok() &&
+         others_.stages->Fill(*received);
+}
+
 bool Programs::computes_users_once() const {
   return has_stages() && others_.stages->takes_many_users_per_run() &&
          signature_->lists().own_lengths().empty();

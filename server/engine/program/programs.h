@@ -50,6 +50,9 @@ class Programs {
   // As Model::Check() has it.
   absl::Status Check(const DecodedRequest& request) const;
 
+  // As Model::FillStates() has it.
+  bool FillStates(const DecodedRequest& rows) const;
+
   // Whether some of its columns are the user's alone, and requests may have several users.
   bool has_users() const { return others_.indexed != nullptr && !signature_->takes().rows; }
 

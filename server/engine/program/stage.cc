@@ -43,6 +43,34 @@ bool Stage::MakeKeys(Rows* rows) const {
                    [rows](int input) { return HaveOneLength(rows->columns[input]); })) {
     return false;
   }
+  const StoredRows* const stored = StoredRowsOf(*rows);
+  if (stored != nullptr && stored_keys_.Find(*stored, &rows->keys)) {
+    rows->row_columns.assign(rows->columns.size(), 0);
+  } else {
+    if (!HashRows(rows)) return false;
+    if (stored != nullptr) stored_keys_.Insert(*stored, rows->keys);
+  }
+  if (rows->outputs != nullptr && *rows->outputs != signature_->all_outputs()) AddOutputs(rows);
+  return true;
+}
+
+// Null unless nothing but a row's number decides about its key: all columns are stored, and none of
+// them is padded, or the padding does not count.
+const StoredRows* Stage::StoredRowsOf(const Rows& rows) const {
+  const StoredRows* all = nullptr;
+  for (size_t i = 0; i < rows.columns.size(); ++i) {
+    if (rows.columns[i] == nullptr) continue;
+    const Column& column = rows.columns[i]->column();
+    const StoredValues* const stored = column.values.stored;
+    if (stored == nullptr || (all != nullptr && all != &stored->rows())) return nullptr;
+    const bool has_lengths = rows_have_one_shape_ && signature_->lists().LengthsOf(i) >= 0;
+    if (column.dims[0] != rows.count || (stored->padded() && !has_lengths)) return nullptr;
+    all = &stored->rows();
+  }
+  return all;
+}
+
+bool Stage::HashRows(Rows* rows) const {
   rows->row_keys.Begin(rows->count, store_.hash());
   rows->row_columns.assign(rows->columns.size(), -1);
   int next = 0;
@@ -60,7 +88,6 @@ bool Stage::MakeKeys(Rows* rows) const {
     }
   }
   rows->row_keys.Finish(&rows->keys);
-  if (rows->outputs != nullptr && *rows->outputs != signature_->all_outputs()) AddOutputs(rows);
   return true;
 }
 
@@ -118,6 +145,16 @@ bool Stage::MergeRepeated(Rows* rows, std::vector<int64_t>* index) {
   if (!states::FindDistinctRows(rows->keys, most, &first, index)) return false;
   rows->wanted = std::move(first);
   return true;
+}
+
+bool Stage::Fill(Rows* rows) {
+  if (!store_.on() || !MakeKeys(rows)) return false;
+  if (!store_.has_room()) return true;
+  rows->found.assign(rows->count, StateRef());
+  rows->awaited.clear();
+  CollectMissing(rows);
+  std::vector<Tensor> made;
+  return ComputeAndKeep(rows, &made).ok();
 }
 
 absl::Status Stage::Complete(Rows* rows, std::vector<Tensor>* states) {

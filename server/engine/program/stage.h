@@ -14,6 +14,7 @@
 #include "server/engine/wire_column.h"
 #include "server/states/row_keys.h"
 #include "server/states/store.h"
+#include "server/states/stored_keys.h"
 #include "serving_patches/signature_inputs.h"
 
 namespace colcast::engine {
@@ -38,7 +39,8 @@ class Stage {
 
     // Implementation details follow.
     states::RowKeys row_keys;
-    std::vector<int> row_columns;  // by the signature's input: its place in row_keys, or -1
+    std::vector<int>
+        row_columns;  // by the signature's input: its place in row_keys if it is hashed, or -1
     std::vector<int64_t> lengths;
     std::vector<int64_t> missing;
     std::vector<int64_t> awaited;
@@ -79,6 +81,9 @@ class Stage {
   // for each row. False, and nothing is changed, where too few repeat. REQUIRES keys.
   static bool MergeRepeated(Rows* rows, std::vector<int64_t>* index);
 
+  // Makes the rows' keys and, while there is room, their states. False if none are kept.
+  bool Fill(Rows* rows);
+
   // Sets `*states` to the domain's states, a row for each row wanted: those found, and those of the
   // others, which are computed in one run and kept under their keys. What another request computes
   // just now is waited for. An error where the signature fails, and FAILED_PRECONDITION where
@@ -87,6 +92,8 @@ class Stage {
 
  private:
   void CollectMissing(Rows* rows) const;
+  const StoredRows* StoredRowsOf(const Rows& rows) const;
+  bool HashRows(Rows* rows) const;
   void AddOutputs(Rows* rows) const;
   const int64_t* LengthsOf(size_t input, Rows* rows) const;
   absl::Status Compute(Rows* rows, std::vector<tensorflow::Tensor>* made);
@@ -96,6 +103,7 @@ class Stage {
   const Signature* const signature_;
   const std::string name_;
   states::Store store_;
+  mutable states::StoredKeys stored_keys_;
   const bool rows_have_one_shape_;
   StateLayouts layouts_;
 };

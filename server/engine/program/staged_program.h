@@ -62,6 +62,9 @@ class StagedProgram {
   // SignatureInputs::Plan() has it.
   absl::Status Prefetch(const PlannedRequest& received, RunResult* result);
 
+  // Model::FillStates() for columns as they were received.
+  bool Fill(const PlannedRequest& received);
+
   // Rows of every domain, and the candidates that read them.
   struct Batch {
     struct Domain {

@@ -102,7 +102,7 @@ RecordedSignatures ReadSignatures(std::string_view name, const Value& recorded) 
 
 std::vector<RecordedSignatures> ReadRowRecords(std::string_view json) {
   rapidjson::Document document;
-  if (!ParseRecord(json, &document)) return {};
+  if (!ParseJson(json, &document)) return {};
   const Value* const signatures = Member(document, "signatures");
   if (signatures == nullptr || !signatures->IsObject()) return {};
   std::vector<RecordedSignatures> read;

@@ -63,6 +63,7 @@ Response MetricsPage(const Backend& backend, const std::string& server_version) 
   WriteVersions(models, &writer);
   WriteStates(models, &writer);
   WritePrograms(models, &writer);
+  WriteItemTables(*backend.item_tables, &writer);
   WriteLoads(backend.metrics->Loads(), &writer);
   WriteOffloads(*backend.metrics, &writer);
   WriteLaneWaits(*backend.metrics, &writer);

@@ -34,6 +34,11 @@ std::string StatesSection(const std::vector<models::ModelSnapshot>& models);
 void WriteStates(const std::vector<models::ModelSnapshot>& models, metrics::TextWriter* writer);
 void WritePrograms(const std::vector<models::ModelSnapshot>& models, metrics::TextWriter* writer);
 
+// The item tables, a row for each (item_sections.cc); empty if there are none.
+std::string ItemTablesSection(const items::ItemTables& tables);
+// The same for the metrics page.
+void WriteItemTables(const items::ItemTables& tables, metrics::TextWriter* writer);
+
 }  // namespace colcast::http
 
 #endif  // COLCAST_SERVER_HTTP_PAGES_SECTIONS_H_

@@ -1,0 +1,200 @@
+#include "server/inference/item_lookup.h"
+
+#include <utility>
+
+#include "server/inference/signature.h"
+#include "server/items/item_columns.h"
+#include "server/wire/describe.h"
+#include "server/wire/tensor_values.h"
+
+namespace colcast::inference {
+namespace {
+
+using items::ItemTable;
+using items::Keys;
+
+constexpr size_t kMostNamed = 10;
+
+// The keys of a request, read out of its column.
+struct SentKeys {
+  Keys keys;
+  std::vector<int64_t> numbers;  // or the texts' offsets
+  std::string texts;
+};
+
+class TextCollector final : public StringVisitor {
+ public:
+  explicit TextCollector(SentKeys* sent) : sent_(sent) {}
+  void Set(int64_t, const Bytes& value) override {
+    sent_->texts += value.ToString();
+    sent_->numbers.push_back(static_cast<int64_t>(sent_->texts.size()));
+  }
+  void Repeat(int64_t, int64_t) override {}
+
+ private:
+  SentKeys* const sent_;
+};
+
+Status ReadKeys(const Column& column, bool texts, SentKeys* sent) {
+  const DataType dtype = texts ? DT_STRING : DT_INT64;
+  const std::vector<int64_t>& dims = column.dims;
+  const bool is_list = dims.size() == 1 || (dims.size() == 2 && dims[1] == 1);
+  if (column.unknown_rank || !is_list || column.dtype != dtype) {
+    return InvalidArgument("input ", Quoted(column.name), ", the item table's key, is ",
+                           DataTypeName(column.dtype), ShapeName(dims), ", expected ",
+                           DataTypeName(dtype), "[rows]");
+  }
+  int64_t count = 0;
+  Status status = ElementCount(column, &count);
+  if (status.ok()) status = CheckValues(column, count);
+  if (!status.ok()) return status;
+  if (column.values.tensor_content.empty() && column.values.count != count) {
+    return InvalidArgument("input ", Quoted(column.name), ": ", column.values.count,
+                           " keys were sent for ", count, " rows");
+  }
+  sent->keys.are_texts = texts;
+  if (texts) {
+    sent->numbers.push_back(0);
+    TextCollector collector(sent);
+    status = VisitStrings(column, count, &collector);
+    sent->keys.texts = {sent->numbers, sent->texts.data()};
+  } else {
+    sent->numbers.resize(count);
+    status = CopyValues(column, count, sent->numbers.data());
+    sent->keys.numbers = sent->numbers;
+  }
+  return status;
+}
+
+Status UnknownKeys(const std::string& name, const Keys& keys, const std::vector<uint32_t>& numbers,
+                   int64_t count, std::string_view without_default) {
+  std::string named;
+  size_t left = kMostNamed;
+  for (size_t i = 0; i < numbers.size() && left > 0; ++i) {
+    if (numbers[i] != ItemTable::kUnknown) continue;
+    named += (named.empty() ? "" : ", ") + items::KeyText(keys[i], keys.are_texts);
+    --left;
+  }
+  if (count > static_cast<int64_t>(kMostNamed)) named += ", ...";
+  return InvalidArgument("input ", Quoted(name), ": ", count, " of ", numbers.size(),
+                         " keys are not in the item table: ", named,
+                         without_default.empty() ? "" : "; there is no default for feature ",
+                         without_default.empty() ? "" : Quoted(without_default));
+}
+
+}  // namespace
+
+ItemLookup::ItemLookup(ItemSources sources, const Signatures& signatures)
+    : features_(std::move(sources.features)), signatures_(signatures) {
+  for (items::ItemTableSource* const source : sources.tables) {
+    tables_.push_back(std::make_unique<Table>());
+    tables_.back()->source = source;
+    Choose(tables_.back().get());
+  }
+}
+
+// The newest table or, if the model cannot be used with that, the one before.
+std::shared_ptr<const ItemLookup::Choice> ItemLookup::Choose(Table* table) const {
+  std::shared_ptr<const ItemTable> newest = table->source->table();
+  const std::lock_guard<std::mutex> lock(table->mutex);
+  if (table->choice != nullptr && table->choice->newest == newest.get()) return table->choice;
+  auto choice = std::make_shared<Choice>();
+  choice->newest = newest.get();
+  if (newest == nullptr) {
+    const std::string& path = table->source->config().base_path;
+    choice->status = FailedPrecondition("no item table has been loaded from ", path);
+  } else {
+    choice->status = items::CheckFeatures(features_, newest->header().domain, newest->features());
+  }
+  if (choice->status.ok()) {
+    choice->table = std::move(newest);
+  } else if (table->choice != nullptr) {
+    choice->table = table->choice->table;
+  }
+  if (choice->table != nullptr) {
+    const ExampleFeatures& features = choice->table->features();
+    for (const auto& [name, signature] : signatures_) {
+      std::vector<size_t>& read = choice->features[name];
+      for (size_t i = 0; i < features.size(); ++i) {
+        if (signature.inputs().contains(features[i].feature.name)) read.push_back(i);
+      }
+    }
+  }
+  table->choice = choice;
+  return choice;
+}
+
+Status ItemLookup::Fill(DecodedRequest* request, int64_t* unknown_keys) const {
+  *unknown_keys = 0;
+  for (const std::unique_ptr<Table>& table : tables_) {
+    if (Status status = FillFrom(table.get(), request, unknown_keys); !status.ok()) return status;
+  }
+  return OkStatus();
+}
+
+Status ItemLookup::FillFrom(Table* table, DecodedRequest* request, int64_t* unknown_keys) const {
+  items::ItemTableSource& source = *table->source;
+  const std::string& key = source.config().key;
+  const Column* const column = request->Find(key);
+  const auto signature =
+      signatures_.find(std::string(SignatureNameOf(request->model_spec().signature_name)));
+  if (column == nullptr || signature == signatures_.end()) return OkStatus();
+  const std::shared_ptr<const Choice> choice = Choose(table);
+  const bool is_input = signature->second.inputs().contains(key);
+  if (choice->table == nullptr) return is_input ? OkStatus() : choice->status;
+  std::vector<size_t> missing;
+  for (const size_t i : choice->features.find(signature->first)->second) {
+    if (request->Find(choice->table->features()[i].feature.name) == nullptr) missing.push_back(i);
+  }
+  if (choice->features.find(signature->first)->second.empty()) return OkStatus();
+  const auto place = static_cast<size_t>(column - request->begin());
+  if (!missing.empty()) {
+    SentKeys sent;
+    Status status = ReadKeys(*column, choice->table->header().has_text_keys, &sent);
+    if (!status.ok()) return status;
+    std::vector<uint32_t> numbers;
+    choice->table->Find(sent.keys, &numbers);
+    const auto unknown = std::count(numbers.begin(), numbers.end(), ItemTable::kUnknown);
+    source.Count(static_cast<int64_t>(numbers.size()), unknown);
+    const std::string_view without_default = choice->table->without_default();
+    if (unknown > 0 && (!source.config().defaults_for_unknown || !without_default.empty())) {
+      return UnknownKeys(key, sent.keys, numbers, unknown,
+                         source.config().defaults_for_unknown ? without_default : "");
+    }
+    *unknown_keys += unknown;
+    items::AddColumns(choice->table, std::move(numbers), missing, request);
+  }
+  if (!is_input) request->RemoveColumn(place);
+  return OkStatus();
+}
+
+std::vector<std::shared_ptr<const ItemTable>> ItemLookup::tables() const {
+  std::vector<std::shared_ptr<const ItemTable>> tables;
+  for (const std::unique_ptr<Table>& table : tables_) tables.push_back(Choose(table.get())->table);
+  return tables;
+}
+
+void ItemLookup::AddKeys(tensorflow::SignatureDef* signature) const {
+  for (const std::unique_ptr<Table>& table : tables_) {
+    const std::shared_ptr<const Choice> choice = Choose(table.get());
+    const std::string& key = table->source->config().key;
+    if (choice->table == nullptr || signature->inputs().contains(key)) continue;
+    tensorflow::TensorInfo& input = (*signature->mutable_inputs())[key];
+    input.set_dtype(choice->table->header().has_text_keys ? tensorflow::DT_STRING
+                                                          : tensorflow::DT_INT64);
+    input.mutable_tensor_shape()->add_dim()->set_size(-1);
+  }
+}
+
+std::vector<std::string> ItemLookup::problems() const {
+  std::vector<std::string> problems;
+  for (const std::unique_ptr<Table>& table : tables_) {
+    const Status status = Choose(table.get())->status;
+    if (status.ok()) continue;
+    problems.push_back("item table " + table->source->config().base_path +
+                       " is not used: " + status.message);
+  }
+  return problems;
+}
+
+}  // namespace colcast::inference

@@ -1,0 +1,188 @@
+#include "server/inference/item_lookup.h"
+
+#include <google/protobuf/text_format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "server/items/testing.h"
+#include "server/wire/tensor_values.h"
+
+namespace colcast::inference {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+namespace fs = std::filesystem;
+
+constexpr char kSignatures[] = R"(
+  signature_def { key: "columnar" value {
+    inputs { key: "price" value {} } inputs { key: "tags" value {} }
+    inputs { key: "tags/length" value {} } inputs { key: "user" value {} } } }
+  signature_def { key: "by_id" value {
+    inputs { key: "item_id" value {} } inputs { key: "price" value {} } } }
+  signature_def { key: "other" value { inputs { key: "user" value {} } } })";
+
+class ItemLookupTest : public testing::Test {
+ protected:
+  ItemLookupTest() : base_(testing::TempDir() + "/item_lookup") {
+    fs::remove_all(base_);
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(kSignatures, &graph_));
+    const items::TestFile table = items::MakeTestTable({10, 20, 30});
+    Publish(1, table);
+    config_.key = "item_id";
+    config_.base_path = base_;
+  }
+
+  void Publish(int version, const items::TestFile& table) const {
+    const std::string folder = base_ + "/" + std::to_string(version);
+    fs::create_directories(folder);
+    items::WriteTestFile(folder + "/table.safetensors", table.Bytes());
+  }
+
+  // What a model reads that was exported with the test table's features.
+  static items::ModelFeatures Features() {
+    items::ModelFeatures features;
+    std::shared_ptr<const items::TableFile> file;
+    EXPECT_TRUE(ReadTestFile(items::MakeTestTable({}).Bytes(), &file).ok());
+    for (size_t i = 0; i < file->features().size(); ++i) {
+      const ExampleFeature& feature = file->features()[i].feature;
+      features["item"].emplace(feature.name, feature);
+    }
+    return features;
+  }
+
+  const ItemLookup& lookup() {
+    if (lookup_ == nullptr) {
+      source_ = std::make_unique<items::ItemTableSource>(config_);
+      source_->Poll();
+      lookup_ = std::make_unique<ItemLookup>(ItemSources{{source_.get()}, Features()},
+                                             graph_.signature_def());
+    }
+    return *lookup_;
+  }
+
+  Column* AddKeys(const std::vector<int64_t>& keys) {
+    keys_ = keys;
+    Column* const column = request_.AddColumn("item_id");
+    column->dtype = DT_INT64;
+    column->dims = {static_cast<int64_t>(keys.size())};
+    column->values.tensor_content = Bytes(keys_.data(), keys_.size() * sizeof(int64_t));
+    return column;
+  }
+
+  Status Fill(const std::string& signature = "columnar") {
+    request_.mutable_model_spec()->signature_name = signature;
+    return lookup().Fill(&request_, &unknown_);
+  }
+
+  std::vector<float> Prices() const {
+    std::vector<float> prices(keys_.size());
+    const Column* const column = request_.Find("price");
+    EXPECT_TRUE(CopyValues(*column, static_cast<int64_t>(keys_.size()), prices.data()).ok());
+    return prices;
+  }
+
+  const std::string base_;
+  items::ItemTableConfig config_;
+  tensorflow::MetaGraphDef graph_;
+  std::unique_ptr<items::ItemTableSource> source_;
+  std::unique_ptr<ItemLookup> lookup_;
+  std::vector<int64_t> keys_;
+  DecodedRequest request_;
+  int64_t unknown_ = 0;
+};
+
+TEST_F(ItemLookupTest, AddsWhatTheSignatureHasAndTakesTheKeyAway) {
+  AddKeys({30, 10});
+  const Status status = Fill();
+  ASSERT_TRUE(status.ok()) << status.message;
+  EXPECT_THAT(Prices(), ElementsAre(30.25, 10.25));
+  EXPECT_NE(request_.Find("tags/length"), nullptr);
+  EXPECT_EQ(request_.Find("name"), nullptr);
+  EXPECT_EQ(request_.Find("item_id"), nullptr);
+}
+
+TEST_F(ItemLookupTest, AKeyThatIsAnInputStays) {
+  AddKeys({20});
+  ASSERT_TRUE(Fill("by_id").ok());
+  EXPECT_NE(request_.Find("item_id"), nullptr);
+  EXPECT_THAT(Prices(), ElementsAre(20.25));
+}
+
+TEST_F(ItemLookupTest, WhatIsSentWins) {
+  AddKeys({20});
+  const float price = 1;
+  Column* const sent = request_.AddColumn("price");
+  sent->dtype = DT_FLOAT;
+  sent->dims = {1};
+  sent->values.tensor_content = Bytes(&price, sizeof(price));
+  ASSERT_TRUE(Fill().ok());
+  EXPECT_THAT(Prices(), ElementsAre(1));
+  EXPECT_NE(request_.Find("tags"), nullptr);
+}
+
+TEST_F(ItemLookupTest, LeavesRequestsAloneThatHaveNoKeyOrNoFeature) {
+  request_.AddColumn("user");
+  ASSERT_TRUE(Fill().ok());
+  EXPECT_EQ(request_.column_count(), 1);
+  AddKeys({20});
+  ASSERT_TRUE(Fill("other").ok());
+  EXPECT_EQ(request_.column_count(), 2);
+}
+
+TEST_F(ItemLookupTest, RefusesUnknownKeysByName) {
+  AddKeys({10, 5, 20, 7});
+  const Status status = Fill();
+  EXPECT_EQ(status.code, StatusCode::kInvalidArgument);
+  EXPECT_THAT(status.message, HasSubstr("\"item_id\": 2 of 4 keys are not in the item table: 5, 7"));
+}
+
+TEST_F(ItemLookupTest, UnknownKeysHaveTheDefaultsWhereTheTableSaysSo) {
+  config_.defaults_for_unknown = true;
+  AddKeys({10, 5});
+  ASSERT_TRUE(Fill().ok());
+  EXPECT_THAT(Prices(), ElementsAre(10.25, 0.5));
+  EXPECT_EQ(unknown_, 1);
+  EXPECT_EQ(source_->stats().unknown_keys, 1);
+}
+
+TEST_F(ItemLookupTest, RefusesAKeyOfAnotherDtypeRankOrNumber) {
+  AddKeys({10})->dtype = DT_INT32;
+  EXPECT_THAT(Fill().message, HasSubstr("DT_INT32[1], expected DT_INT64[rows]"));
+  request_.Clear();
+  AddKeys({10})->dims = {};
+  EXPECT_THAT(Fill().message, HasSubstr("DT_INT64[], expected DT_INT64[rows]"));
+  request_.Clear();
+  Column* const column = AddKeys({});
+  column->dims = {1 << 20};
+  EXPECT_THAT(Fill().message, HasSubstr("0 keys were sent for 1048576 rows"));
+}
+
+TEST_F(ItemLookupTest, ATableThatTheModelDoesNotFitLeavesTheOneBefore) {
+  lookup();
+  items::TestFile other = items::MakeTestTable({40});
+  std::string& features = other.metadata["features"];
+  features.replace(features.find("[0.5]"), 5, "[0.6]");
+  Publish(2, other);
+  source_->Poll();
+  EXPECT_EQ(source_->stats().version, 2);
+  AddKeys({10});
+  ASSERT_TRUE(Fill().ok());
+  EXPECT_THAT(Prices(), ElementsAre(10.25));
+  EXPECT_THAT(lookup().problems(), ElementsAre(HasSubstr("\"price\" has another default")));
+}
+
+TEST_F(ItemLookupTest, WithoutATableARequestByKeyIsRefused) {
+  fs::remove_all(base_);
+  fs::create_directories(base_);
+  AddKeys({10});
+  const Status status = Fill();
+  EXPECT_EQ(status.code, StatusCode::kFailedPrecondition);
+  EXPECT_THAT(status.message, HasSubstr(base_));
+}
+
+}  // namespace
+}  // namespace colcast::inference

@@ -1,0 +1,80 @@
+#include "server/inference/state_filler.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <numeric>
+
+#include "server/base/out_of_memory.h"
+#include "server/base/thread_priority.h"
+#include "server/items/item_columns.h"
+
+namespace colcast::inference {
+namespace {
+
+// Rows at a time: a run of a millisecond or so.
+constexpr uint32_t kRows = 256;
+
+// Between looks for rows that deltas or new versions brought.
+constexpr std::chrono::seconds kWait(1);
+
+}  // namespace
+
+StateFiller::StateFiller(const ItemLookup* items, const engine::Model* model)
+    : items_(items), model_(model), thread_([this] { Run(); }) {}
+
+StateFiller::~StateFiller() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    stopping_ = true;
+  }
+  stop_.notify_all();
+  thread_.join();
+}
+
+bool StateFiller::is_stopping() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return stopping_;
+}
+
+void StateFiller::Run() {
+  LowerThisThreadsPriority();
+  std::vector<Progress> progress;
+  do {
+    const std::vector<std::shared_ptr<const items::ItemTable>> tables = items_->tables();
+    progress.resize(tables.size());
+    for (size_t i = 0; i < tables.size(); ++i) {
+      if (tables[i] == nullptr) continue;
+      if (progress[i].table != tables[i]->number()) {
+        progress[i] = {tables[i]->number(), items::ItemTable::kUnknown + 1};
+      }
+      while (!is_stopping() && FillSome(tables[i], &progress[i])) {
+        // A new version is not waited for.
+        if (items_->tables()[i] != tables[i]) break;
+      }
+    }
+    std::unique_lock<std::mutex> lock(mutex_);
+    stop_.wait_for(lock, kWait, [this] { return stopping_; });
+  } while (!is_stopping());
+}
+
+// False once there is nothing left.
+bool StateFiller::FillSome(const std::shared_ptr<const items::ItemTable>& table,
+                           Progress* progress) const {
+  const uint32_t end = std::min(table->end() - progress->next, kRows) + progress->next;
+  if (progress->next == end) return false;
+  std::vector<uint32_t> numbers(end - progress->next);
+  std::iota(numbers.begin(), numbers.end(), progress->next);
+  std::vector<size_t> features(table->features().size());
+  std::iota(features.begin(), features.end(), size_t{0});
+  progress->next = end;
+  const Status status = WithinMemory([&] {
+    DecodedRequest rows;
+    items::AddColumns(table, std::move(numbers), features, &rows);
+    if (!model_->FillStates(rows)) progress->next = table->end();
+    return OkStatus();
+  });
+  return status.ok();
+}
+
+}  // namespace colcast::inference

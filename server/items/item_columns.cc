@@ -1,0 +1,205 @@
+#include "server/items/item_columns.h"
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <string_view>
+#include <utility>
+
+#include "server/wire/reader.h"
+#include "server/wire/tensor_values.h"
+
+namespace colcast::items {
+namespace {
+
+// What the columns of one request share.
+struct Rows {
+  std::shared_ptr<const ItemTable> table;
+  std::vector<uint32_t> numbers;
+  StoredRows stored;
+};
+
+// Calls visit(place, column, row) for the rows at `places`, numbered from 0 on.
+template <typename Visit>
+void ForEachRow(const Rows& rows, size_t feature, Span<int64_t> places, Visit&& visit) {
+  for (size_t i = 0; i < places.size(); ++i) {
+    const ItemTable::Place at = rows.table->At(rows.numbers[places[i]]);
+    visit(i, (*at.columns)[feature], at.row);
+  }
+}
+
+template <typename Visit>
+void ForEachRow(const Rows& rows, size_t feature, Visit&& visit) {
+  for (size_t i = 0; i < rows.numbers.size(); ++i) {
+    const ItemTable::Place at = rows.table->At(rows.numbers[i]);
+    visit(i, (*at.columns)[feature], at.row);
+  }
+}
+
+int64_t LengthOf(const TableColumn& column, uint32_t row) {
+  return column.splits[row + 1] - column.splits[row];
+}
+
+template <size_t kBytes, typename... Places>
+void CopyFixed(const Rows& rows, size_t feature, void* out, Places... places) {
+  auto* const begin = static_cast<uint8_t*>(out);
+  ForEachRow(rows, feature, places..., [&](size_t i, const TableColumn& column, uint32_t row) {
+    std::memcpy(begin + i * kBytes, column.numbers + size_t{row} * kBytes, kBytes);
+  });
+}
+
+// What fills a list behind its last step, of strings.
+std::string_view PaddingText(const ExampleFeature& feature) {
+  if (feature.kind != FeatureKind::kFixedLenSequence) return {};
+  Reader records{Bytes(feature.default_values)};
+  uint32_t tag;
+  Bytes text;
+  return records.ReadTag(&tag) && records.ReadBytes(&text) ? text.view() : std::string_view();
+}
+
+class FeatureValues final : public StoredValues {
+ public:
+  // `longest`: of a list, in steps.
+  FeatureValues(const Rows* of, size_t feature, int64_t longest)
+      : StoredValues(&of->stored),
+        of_(*of),
+        feature_(feature),
+        entry_(of->table->features()[feature]),
+        is_list_(entry_.feature.kind != FeatureKind::kFixedLen),
+        row_values_(is_list_ ? longest * entry_.size : entry_.size) {}
+
+  bool padded() const override { return is_list_; }
+  void Copy(void* out) const override { CopyRows(out); }
+  void Copy(Span<int64_t> places, void* out) const override { CopyRows(out, places); }
+  void Visit(StringVisitor* visitor) const override { VisitRows(visitor); }
+  void Visit(Span<int64_t> places, StringVisitor* visitor) const override {
+    VisitRows(visitor, places);
+  }
+
+ private:
+  // The values [first, last) of a row in its column.
+  std::pair<int64_t, int64_t> ValuesOf(const TableColumn& column, uint32_t row) const {
+    if (!is_list_) return {row * entry_.size, (row + 1) * entry_.size};
+    return {column.splits[row] * entry_.size, column.splits[row + 1] * entry_.size};
+  }
+
+  template <typename... Places>
+  void CopyRows(void* out, Places... places) const {
+    const size_t size = NumberSize(entry_.feature.dtype);
+    const size_t row_bytes = row_values_ * size;
+    if (!is_list_ && row_bytes == sizeof(float)) {
+      return CopyFixed<sizeof(float)>(of_, feature_, out, places...);
+    }
+    if (!is_list_ && row_bytes == sizeof(int64_t)) {
+      return CopyFixed<sizeof(int64_t)>(of_, feature_, out, places...);
+    }
+    auto* const begin = static_cast<uint8_t*>(out);
+    ForEachRow(of_, feature_, places..., [&](size_t i, const TableColumn& column, uint32_t row) {
+      const auto [first, last] = ValuesOf(column, row);
+      const size_t bytes = (last - first) * size;
+      uint8_t* const at = begin + i * row_bytes;
+      if (bytes > 0) std::memcpy(at, column.numbers + first * size, bytes);
+      Pad(at + bytes, at + row_bytes);
+    });
+  }
+
+  void Pad(uint8_t* begin, const uint8_t* end) const {
+    const std::string& padding = entry_.feature.default_values;
+    if (entry_.feature.kind != FeatureKind::kFixedLenSequence || padding.empty()) {
+      std::fill(begin, const_cast<uint8_t*>(end), uint8_t{0});
+      return;
+    }
+    for (; begin != end; begin += padding.size()) {
+      std::memcpy(begin, padding.data(), padding.size());
+    }
+  }
+
+  template <typename... Places>
+  void VisitRows(StringVisitor* visitor, Places... places) const {
+    const Bytes padding = PaddingText(entry_.feature);
+    ForEachRow(of_, feature_, places..., [&](size_t i, const TableColumn& column, uint32_t row) {
+      auto index = static_cast<int64_t>(i) * row_values_;
+      const int64_t end = index + row_values_;
+      const auto [first, last] = ValuesOf(column, row);
+      for (int64_t k = first; k < last; ++k) visitor->Set(index++, column.texts[k]);
+      while (index < end) visitor->Set(index++, padding);
+    });
+  }
+
+  const Rows& of_;
+  const size_t feature_;
+  const ExampleFeatures::Entry& entry_;
+  const bool is_list_;
+  const int64_t row_values_;
+};
+
+// How many steps each row's list has.
+class LengthValues final : public StoredValues {
+ public:
+  LengthValues(const Rows* of, size_t feature)
+      : StoredValues(&of->stored), of_(*of), feature_(feature) {}
+
+  void Copy(void* out) const override { CopyRows(out); }
+  void Copy(Span<int64_t> places, void* out) const override { CopyRows(out, places); }
+  void Visit(StringVisitor*) const override {}
+  void Visit(Span<int64_t>, StringVisitor*) const override {}
+
+ private:
+  template <typename... Places>
+  void CopyRows(void* out, Places... places) const {
+    auto* const lengths = static_cast<int64_t*>(out);
+    ForEachRow(of_, feature_, places..., [&](size_t i, const TableColumn& column, uint32_t row) {
+      lengths[i] = LengthOf(column, row);
+    });
+  }
+
+  const Rows& of_;
+  const size_t feature_;
+};
+
+// All that the request keeps.
+struct ItemRows : Rows {
+  std::deque<FeatureValues> values;
+  std::deque<LengthValues> lengths;
+};
+
+int64_t LongestOf(const Rows& rows, size_t feature) {
+  int64_t longest = 0;
+  ForEachRow(rows, feature, [&](size_t, const TableColumn& column, uint32_t row) {
+    longest = std::max(longest, LengthOf(column, row));
+  });
+  return longest;
+}
+
+void AddColumn(std::string_view name, DataType dtype, const StoredValues& values,
+               DecodedRequest* request) {
+  Column* const column = request->AddColumn(name);
+  column->dtype = dtype;
+  column->dims.push_back(static_cast<int64_t>(values.rows().numbers.size()));
+  column->values.stored = &values;
+}
+
+}  // namespace
+
+void AddColumns(std::shared_ptr<const ItemTable> table, std::vector<uint32_t> numbers,
+                Span<size_t> features, DecodedRequest* request) {
+  const auto rows = std::make_shared<ItemRows>();
+  rows->table = std::move(table);
+  rows->numbers = std::move(numbers);
+  rows->stored = {rows->table->number(), rows->numbers};
+  request->Keep(rows);
+  for (const size_t i : features) {
+    const auto& [feature, length_name, size] = rows->table->features()[i];
+    const bool is_list = feature.kind != FeatureKind::kFixedLen;
+    const int64_t longest = is_list ? LongestOf(*rows, i) : 0;
+    rows->values.emplace_back(rows.get(), i, longest);
+    AddColumn(feature.name, feature.dtype, rows->values.back(), request);
+    std::vector<int64_t>& dims = request->mutable_column(request->column_count() - 1)->dims;
+    if (is_list) dims.push_back(longest);
+    dims.insert(dims.end(), feature.shape.begin(), feature.shape.end());
+    if (length_name.empty()) continue;
+    AddColumn(length_name, DT_INT64, rows->lengths.emplace_back(rows.get(), i), request);
+  }
+}
+
+}  // namespace colcast::items

@@ -1,0 +1,24 @@
+// Rows of a table as columns of a request.
+#ifndef COLCAST_SERVER_ITEMS_ITEM_COLUMNS_H_
+#define COLCAST_SERVER_ITEMS_ITEM_COLUMNS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "server/items/item_table.h"
+#include "server/wire/predict_request.h"
+#include "server/wire/span.h"
+
+namespace colcast::items {
+
+// Adds to `request` the columns of these of the table's features, as a client would send them, for
+// the rows `numbers`. Nothing is read but how long lists are: values are stored (server/wire/
+// stored_values.h). The request keeps the table.
+void AddColumns(std::shared_ptr<const ItemTable> table, std::vector<uint32_t> numbers,
+                Span<size_t> features, DecodedRequest* request);
+
+}  // namespace colcast::items
+
+#endif  // COLCAST_SERVER_ITEMS_ITEM_COLUMNS_H_

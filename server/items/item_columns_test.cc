@@ -1,0 +1,95 @@
+#include "server/items/item_columns.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server/items/testing.h"
+#include "server/wire/tensor_values.h"
+
+namespace colcast::items {
+namespace {
+
+using testing::ElementsAre;
+
+class Collector final : public StringVisitor {
+ public:
+  void Set(int64_t index, const Bytes& value) override {
+    EXPECT_EQ(index, static_cast<int64_t>(texts.size()));
+    texts.push_back(value.ToString());
+  }
+  void Repeat(int64_t, int64_t) override { ADD_FAILURE(); }
+  std::vector<std::string> texts;
+};
+
+class ItemColumnsTest : public testing::Test {
+ protected:
+  ItemColumnsTest() {
+    std::shared_ptr<const TableFile> read;
+    EXPECT_TRUE(ReadTestFile(MakeTestTable({1, 2, 3}).Bytes(), &read).ok());
+    std::shared_ptr<const ItemTable> table;
+    EXPECT_TRUE(ItemTable::Create(read, &table).ok());
+    EXPECT_TRUE(table->WithDelta(DeltaOf(*table), &table).ok());
+    std::vector<size_t> features;
+    for (size_t i = 0; i < table->features().size(); ++i) features.push_back(i);
+    AddColumns(table, {2, 3, 4, ItemTable::kUnknown}, features, &request_);
+  }
+
+  static std::shared_ptr<const TableFile> DeltaOf(const ItemTable& table) {
+    std::shared_ptr<const TableFile> read;
+    EXPECT_TRUE(
+        ReadTestFile(MakeTestDelta(table.header().checksum, 1, {4}, {}).Bytes(), &read).ok());
+    return read;
+  }
+
+  template <typename T>
+  std::vector<T> Numbers(const std::string& name, size_t count) {
+    std::vector<T> numbers(count);
+    EXPECT_TRUE(CopyValues(*request_.Find(name), static_cast<int64_t>(count), numbers.data()).ok());
+    return numbers;
+  }
+
+  DecodedRequest request_;
+};
+
+TEST_F(ItemColumnsTest, FixedLengths) {
+  EXPECT_THAT(request_.Find("price")->dims, ElementsAre(4));
+  EXPECT_THAT(Numbers<float>("price", 4), ElementsAre(2.25, 3.25, 4.25, 0.5));
+  EXPECT_THAT(request_.Find("size")->dims, ElementsAre(4, 2));
+  EXPECT_THAT(Numbers<int64_t>("size", 8), ElementsAre(2, -2, 3, -3, 4, -4, 7, 8));
+}
+
+TEST_F(ItemColumnsTest, ListsArePaddedToTheLongest) {
+  EXPECT_THAT(request_.Find("tags")->dims, ElementsAre(4, 2));
+  EXPECT_THAT(Numbers<int64_t>("tags", 8), ElementsAre(20, 21, 0, 0, 40, 0, 0, 0));
+  EXPECT_THAT(Numbers<int64_t>("tags/length", 4), ElementsAre(2, 0, 1, 0));
+  EXPECT_THAT(Numbers<int64_t>("steps", 8), ElementsAre(20, 21, -1, -1, 40, -1, -1, -1));
+  EXPECT_EQ(request_.Find("steps/length"), nullptr);
+}
+
+TEST_F(ItemColumnsTest, Strings) {
+  Collector names, words;
+  ASSERT_TRUE(VisitStrings(*request_.Find("name"), 4, &names).ok());
+  EXPECT_THAT(names.texts, ElementsAre("item 2", "item 3", "item 4", "?"));
+  ASSERT_TRUE(VisitStrings(*request_.Find("words"), 8, &words).ok());
+  EXPECT_THAT(words.texts, ElementsAre("w0", "w1", "", "", "w0", "", "", ""));
+}
+
+TEST_F(ItemColumnsTest, SomeRows) {
+  const std::vector<int64_t> places = {2, 0};
+  std::vector<int64_t> tags(4);
+  request_.Find("tags")->values.stored->Copy(places, tags.data());
+  EXPECT_THAT(tags, ElementsAre(40, 0, 20, 21));
+  Collector names;
+  request_.Find("name")->values.stored->Visit(places, &names);
+  EXPECT_THAT(names.texts, ElementsAre("item 4", "item 2"));
+}
+
+TEST_F(ItemColumnsTest, AllColumnsAreOfTheSameRows) {
+  const StoredRows& rows = request_.Find("price")->values.stored->rows();
+  EXPECT_THAT(std::vector<uint32_t>(rows.numbers.begin(), rows.numbers.end()),
+              ElementsAre(2, 3, 4, 0));
+  EXPECT_EQ(&rows, &request_.Find("words/length")->values.stored->rows());
+}
+
+}  // namespace
+}  // namespace colcast::items

@@ -1,0 +1,178 @@
+#include "server/items/item_table.h"
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "server/wire/describe.h"
+#include "server/wire/reader.h"
+
+namespace colcast::items {
+
+struct ItemTable::Defaults {
+  explicit Defaults(const ExampleFeatures& features) : values(features.size()) {
+    for (size_t i = 0; i < features.size(); ++i) {
+      TableColumn& column = columns.emplace_back();
+      const ExampleFeatures::Entry& entry = features[i];
+      if (entry.feature.kind != FeatureKind::kFixedLen) {
+        column.splits = kNoSteps;
+      } else if (entry.feature.dtype == DT_STRING) {
+        column.texts = TextsOf(entry, &values[i]);
+      } else {
+        values[i].numbers = entry.feature.default_values;
+        values[i].numbers.resize(entry.size * NumberSize(entry.feature.dtype));
+        column.numbers = reinterpret_cast<const uint8_t*>(values[i].numbers.data());
+      }
+    }
+  }
+
+  struct Values {
+    std::string numbers;
+    std::vector<int64_t> offsets = {0};
+    std::string texts;
+  };
+
+  static Texts TextsOf(const ExampleFeatures::Entry& entry, Values* values) {
+    Reader records{Bytes(entry.feature.default_values)};
+    uint32_t tag;
+    Bytes text;
+    while (!records.done() && records.ReadTag(&tag) && records.ReadBytes(&text)) {
+      values->texts += text.ToString();
+      values->offsets.push_back(static_cast<int64_t>(values->texts.size()));
+    }
+    return {values->offsets, values->texts.data()};
+  }
+
+  inline static const std::vector<int64_t> kNoSteps = {0, 0};
+  std::vector<Values> values;
+  std::vector<TableColumn> columns;
+};
+
+Status ItemTable::Create(std::shared_ptr<const TableFile> table,
+                         std::shared_ptr<const ItemTable>* made) {
+  if (table->header().is_delta) return FailedPrecondition("it is a delta, expected a table");
+  static std::atomic<uint64_t> last_number{0};
+  std::shared_ptr<ItemTable> result(new ItemTable);
+  result->number_ = ++last_number;
+  const ExampleFeatures& features = table->features();
+  for (size_t i = 0; i < features.size(); ++i) {
+    if (features[i].feature.required) result->without_default_ = features[i].feature.name;
+  }
+  result->defaults_ = std::make_shared<const Defaults>(features);
+  result->table_rows_ = static_cast<uint32_t>(table->rows());
+  result->rows_ = table->rows();
+  result->parts_.push_back({kUnknown, nullptr, &result->defaults_->columns});
+  const std::vector<TableColumn>* const columns = &table->columns();
+  result->parts_.push_back({kUnknown + 1, std::move(table), columns});
+  *made = std::move(result);
+  return OkStatus();
+}
+
+Status ItemTable::WithDelta(std::shared_ptr<const TableFile> delta,
+                            std::shared_ptr<const ItemTable>* made) const {
+  const TableHeader& header = delta->header();
+  if (!header.is_delta) return FailedPrecondition("it is a table, expected a delta");
+  if (header.table_checksum != this->header().checksum) {
+    return FailedPrecondition("it belongs to the table with the checksum ",
+                              Readable(header.table_checksum), ", this one has ",
+                              this->header().checksum);
+  }
+  if (header.sequence != deltas() + 1) {
+    return FailedPrecondition("it is delta ", header.sequence, ", expected ", deltas() + 1);
+  }
+  if (header.features != this->header().features || header.key != this->header().key ||
+      header.has_text_keys != this->header().has_text_keys) {
+    return FailedPrecondition("its key or its features are not the table's");
+  }
+  const int64_t first = end();
+  if (first + delta->rows() > std::numeric_limits<uint32_t>::max()) {
+    return FailedPrecondition("too many rows with all deltas; publish a new version of the table");
+  }
+  std::shared_ptr<ItemTable> result(new ItemTable(*this));
+  result->parts_.push_back({static_cast<uint32_t>(first), delta, &delta->columns()});
+  std::vector<uint32_t> before;
+  for (const Keys* const keys : {&delta->keys(), &delta->deleted()}) {
+    const bool gone = keys == &delta->deleted();
+    Find(*keys, &before);
+    for (size_t i = 0; i < keys->size(); ++i) {
+      const uint32_t number = gone ? kUnknown : static_cast<uint32_t>(first + i);
+      result->rows_ += (number != kUnknown) - (before[i] != kUnknown);
+      result->changed_.insert_or_assign((*keys)[i], number);
+    }
+  }
+  *made = std::move(result);
+  return OkStatus();
+}
+
+uint32_t ItemTable::end() const {
+  const Part& last = parts_.back();
+  return last.first + static_cast<uint32_t>(last.file->rows());
+}
+
+int64_t ItemTable::bytes() const {
+  size_t bytes = 0;
+  for (const Part& part : parts_) bytes += part.file == nullptr ? 0 : part.file->bytes();
+  return static_cast<int64_t>(bytes);
+}
+
+int64_t ItemTable::oldest_delta() const {
+  return deltas() == 0 ? 0 : parts_[kFirstDelta].file->header().created;
+}
+
+void ItemTable::Find(const Keys& keys, std::vector<uint32_t>* numbers) const {
+  FindInTable(keys, numbers);
+  if (changed_.empty()) return;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const auto found = changed_.find(keys[i]);
+    if (found != changed_.end()) (*numbers)[i] = found->second;
+  }
+}
+
+// In passes, each of which asks for the memory that the next one reads: what it answers for all
+// keys is waited for together.
+void ItemTable::FindInTable(const Keys& keys, std::vector<uint32_t>* numbers) const {
+  const TableFile& of = table();
+  const size_t count = keys.size();
+  thread_local std::vector<size_t> buckets;
+  buckets.resize(count);
+  numbers->assign(count, kUnknown);
+  for (size_t i = 0; i < count; ++i) {
+    buckets[i] = of.BucketOf(HashOf(keys[i]));
+    __builtin_prefetch(&of.starts()[buckets[i]]);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    __builtin_prefetch(&of.bucket_rows()[0] + of.starts()[buckets[i]]);
+  }
+  const auto for_rows = [&](size_t i, auto&& visit) {
+    const uint32_t end = of.starts()[buckets[i] + 1];
+    for (uint32_t k = of.starts()[buckets[i]]; k < end; ++k) visit(of.bucket_rows()[k]);
+  };
+  const Keys& own = of.keys();
+  for (size_t i = 0; i < count; ++i) {
+    for_rows(i, [&](uint32_t row) {
+      __builtin_prefetch(own.are_texts ? &own.texts.offsets[row] : &own.numbers[row]);
+    });
+  }
+  if (own.are_texts) {
+    for (size_t i = 0; i < count; ++i) {
+      for_rows(i, [&](uint32_t row) { __builtin_prefetch(own[row].data()); });
+    }
+  }
+  for (size_t i = 0; i < count; ++i) {
+    for_rows(i, [&](uint32_t row) {
+      if (own[row] == keys[i]) (*numbers)[i] = row + 1;
+    });
+  }
+}
+
+ItemTable::Place ItemTable::AtOther(uint32_t number) const {
+  const auto behind =
+      std::upper_bound(parts_.begin(), parts_.end(), number,
+                       [](uint32_t wanted, const Part& part) { return wanted < part.first; });
+  const Part& part = *(behind - 1);
+  return {part.columns, number - part.first};
+}
+
+}  // namespace colcast::items

@@ -1,0 +1,93 @@
+// A version of an item table, with the deltas that came since. Immutable: a delta makes another one
+// that shares what both have.
+#ifndef COLCAST_SERVER_ITEMS_ITEM_TABLE_H_
+#define COLCAST_SERVER_ITEMS_ITEM_TABLE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "server/base/status.h"
+#include "server/items/table_file.h"
+
+namespace colcast::items {
+
+class ItemTable {
+ public:
+  // The number of what is no row of the table: there the features have their defaults.
+  static constexpr uint32_t kUnknown = 0;
+
+  // FAILED_PRECONDITION for a delta.
+  static Status Create(std::shared_ptr<const TableFile> table,
+                       std::shared_ptr<const ItemTable>* made);
+
+  // The table with this delta. FAILED_PRECONDITION if it belongs to another table, or is not the
+  // next one.
+  Status WithDelta(std::shared_ptr<const TableFile> delta,
+                   std::shared_ptr<const ItemTable>* made) const;
+
+  // As StoredRows::table: the same with deltas as without.
+  uint64_t number() const { return number_; }
+
+  const TableHeader& header() const { return table().header(); }
+  const ExampleFeatures& features() const { return table().features(); }
+  int64_t rows() const { return rows_; }
+  int64_t deltas() const { return static_cast<int64_t>(parts_.size()) - kFirstDelta; }
+  int64_t bytes() const;
+  // When the oldest delta was made, in seconds since the epoch; 0 if there is none.
+  int64_t oldest_delta() const;
+
+  // The number of each key's row; kUnknown if there is none.
+  void Find(const Keys& keys, std::vector<uint32_t>* numbers) const;
+
+  // Empty if every feature has a default; otherwise the name of one that has none.
+  std::string_view without_default() const { return without_default_; }
+
+  // One more than the number of the last row; rows of deltas come behind those before.
+  uint32_t end() const;
+
+  // Where a row's values are. REQUIRES a number that Find() gives.
+  struct Place {
+    const std::vector<TableColumn>* columns = nullptr;
+    uint32_t row = 0;
+  };
+  Place At(uint32_t number) const {
+    const uint32_t row = number - 1;
+    return row < table_rows_ ? Place{&table().columns(), row} : AtOther(number);
+  }
+
+  // Implementation details follow.
+ private:
+  // Rows with numbers from `first` on.
+  struct Part {
+    uint32_t first = 0;
+    std::shared_ptr<const TableFile> file;  // null: the defaults
+    const std::vector<TableColumn>* columns = nullptr;
+  };
+  // The defaults, one row of each feature.
+  struct Defaults;
+  struct Hash {
+    size_t operator()(std::string_view key) const { return HashOf(key); }
+  };
+  static constexpr int64_t kFirstDelta = 2;
+
+  ItemTable() = default;
+  const TableFile& table() const { return *parts_[1].file; }
+  Place AtOther(uint32_t number) const;
+  void FindInTable(const Keys& keys, std::vector<uint32_t>* numbers) const;
+
+  uint64_t number_ = 0;
+  std::shared_ptr<const Defaults> defaults_;
+  std::string_view without_default_;
+  std::vector<Part> parts_;  // the defaults, the table, the deltas
+  uint32_t table_rows_ = 0;
+  int64_t rows_ = 0;
+  // What deltas changed; the keys' bytes lie in their files. kUnknown: it is gone.
+  std::unordered_map<std::string_view, uint32_t, Hash> changed_;
+};
+
+}  // namespace colcast::items
+
+#endif  // COLCAST_SERVER_ITEMS_ITEM_TABLE_H_

@@ -1,0 +1,233 @@
+#include "server/items/item_tables.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "server/base/available_memory.h"
+#include "server/base/log.h"
+#include "server/base/thread_priority.h"
+#include "server/wire/describe.h"
+
+namespace colcast::items {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+constexpr char kTable[] = "table.safetensors";
+
+// What must be left of memory beside a table, of its size.
+constexpr double kMemoryMargin = 0.2;
+
+// -1 for a name that is no number.
+int64_t VersionOf(const std::string& name) {
+  int64_t version = 0;
+  const char* const end = name.data() + name.size();
+  const auto [stopped, error] = std::from_chars(name.data(), end, version);
+  return error == std::errc() && stopped == end && version >= 0 ? version : -1;
+}
+
+// From the highest on; those that hold a table.
+std::vector<int64_t> VersionsIn(const std::string& base_path, Status* status) {
+  std::vector<int64_t> versions;
+  std::error_code error;
+  fs::directory_iterator entry(base_path, error);
+  while (!error && entry != fs::directory_iterator()) {
+    const int64_t version = VersionOf(entry->path().filename().native());
+    std::error_code gone;
+    if (version >= 0 && fs::exists(entry->path() / kTable, gone)) versions.push_back(version);
+    entry.increment(error);
+  }
+  if (error) *status = Error(StatusCode::kNotFound, base_path, ": ", error.message());
+  std::sort(versions.rbegin(), versions.rend());
+  return versions;
+}
+
+std::string DeltaName(int64_t sequence) {
+  char name[48];
+  std::snprintf(name, sizeof(name), "delta-%06lld.safetensors", static_cast<long long>(sequence));
+  return name;
+}
+
+Status CheckMemory(const std::string& path, int64_t bytes) {
+  const auto needed = static_cast<int64_t>(static_cast<double>(bytes) * (1 + kMemoryMargin));
+  const int64_t available = AvailableMemory();
+  if (needed <= available) return OkStatus();
+  return ResourceExhausted(path, ": it needs ", needed >> 20, " MiB of memory, ", available >> 20,
+                           " MiB are left");
+}
+
+}  // namespace
+
+std::shared_ptr<const ItemTable> ItemTableSource::table() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return table_;
+}
+
+ItemTableSource::Stats ItemTableSource::stats() const {
+  Stats stats;
+  stats.lookups = lookups_.load(std::memory_order_relaxed);
+  stats.unknown_keys = unknown_keys_.load(std::memory_order_relaxed);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  stats.table = table_;
+  stats.version = version_;
+  stats.status = status_;
+  return stats;
+}
+
+void ItemTableSource::Poll() {
+  Status status = PollVersions();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!status.ok() && status.message != status_.message) {
+    LogWarning("item table: " + status.message, {config_.model, std::nullopt});
+  }
+  status_ = std::move(status);
+}
+
+// The highest version that can be had, with all its deltas.
+Status ItemTableSource::PollVersions() {
+  Status status;
+  const std::vector<int64_t> versions = VersionsIn(config_.base_path, &status);
+  if (versions.empty() && status.ok()) {
+    status = Error(StatusCode::kNotFound, config_.base_path, ": no version with a ", kTable);
+  }
+  for (const int64_t version : versions) {
+    const std::string folder = config_.base_path + "/" + std::to_string(version);
+    std::shared_ptr<const ItemTable> table = folder == folder_ ? this->table() : nullptr;
+    Status found = PollTable(folder, &table);
+    if (table != nullptr) {
+      const Status with_deltas = PollDeltas(&table);
+      if (found.ok()) found = with_deltas;
+      if (table != this->table()) Publish(std::move(table), version);
+    }
+    if (status.ok()) status = std::move(found);  // of the highest
+    if (folder == folder_) break;
+  }
+  return status;
+}
+
+// Sets `*table` if the folder's is another.
+Status ItemTableSource::PollTable(const std::string& folder,
+                                  std::shared_ptr<const ItemTable>* table) {
+  const std::string path = folder + "/" + kTable;
+  FileId id;
+  if (Status status = IdOf(path, &id); !status.ok()) return status;
+  if (folder == folder_ && id == file_) return OkStatus();
+  Status status = Use(path, id, [&](std::shared_ptr<const TableFile> file) {
+    return ItemTable::Create(std::move(file), table);
+  });
+  if (status.ok()) {
+    folder_ = folder;
+    file_ = id;
+  }
+  return status;
+}
+
+// Leaves `*table` with all deltas up to the first that is not there or cannot be applied.
+Status ItemTableSource::PollDeltas(std::shared_ptr<const ItemTable>* table) {
+  for (;;) {
+    const std::string path = folder_ + "/" + DeltaName((*table)->deltas() + 1);
+    FileId id;
+    if (!IdOf(path, &id).ok()) return OkStatus();
+    Status status = Use(path, id, [table](std::shared_ptr<const TableFile> file) {
+      return (*table)->WithDelta(std::move(file), table);
+    });
+    if (!status.ok()) return status;
+  }
+}
+
+Status ItemTableSource::IdOf(const std::string& path, FileId* id) {
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0) return Error(StatusCode::kNotFound, path, " is gone");
+  constexpr int64_t kSecond = 1'000'000'000;
+  *id = {info.st_dev, info.st_ino, info.st_mtim.tv_sec * kSecond + info.st_mtim.tv_nsec,
+         info.st_size};
+  return OkStatus();
+}
+
+Status ItemTableSource::CheckHeader(const TableHeader& header) const {
+  if (header.key != config_.key) {
+    return FailedPrecondition("its key is \"", Readable(header.key), "\", expected \"", config_.key,
+                              "\"");
+  }
+  if (config_.domain.empty() || header.domain == config_.domain) return OkStatus();
+  return FailedPrecondition("its domain is \"", Readable(header.domain), "\", expected \"",
+                            config_.domain, "\"");
+}
+
+// Opens a file for `use`, unless it was refused before.
+Status ItemTableSource::Use(const std::string& path, const FileId& id,
+                            const std::function<Status(std::shared_ptr<const TableFile>)>& use) {
+  const auto refused = refused_.find(path);
+  if (refused != refused_.end() && refused->second.first == id) return refused->second.second;
+  if (Status status = CheckMemory(path, std::get<3>(id)); !status.ok()) return status;
+  std::shared_ptr<const TableFile> file;
+  Status status = TableFile::Open(path, &file);
+  if (status.ok()) {
+    status = CheckHeader(file->header());
+    if (status.ok()) status = use(std::move(file));
+    if (!status.ok()) status.message = path + ": " + status.message;
+  }
+  if (!status.ok()) refused_[path] = {id, status};
+  return status;
+}
+
+void ItemTableSource::Publish(std::shared_ptr<const ItemTable> table, int64_t version) {
+  LogInfo("item table " + folder_ + " serves: " + std::to_string(table->rows()) + " rows, " +
+              std::to_string(table->deltas()) + " deltas",
+          {config_.model, std::nullopt});
+  std::shared_ptr<const ItemTable> before;  // which may take long to free
+  const std::lock_guard<std::mutex> lock(mutex_);
+  before = std::exchange(table_, std::move(table));
+  version_ = version;
+}
+
+ItemTables::ItemTables(const std::vector<ItemTableConfig>& configs) {
+  for (const ItemTableConfig& config : configs) {
+    sources_.push_back(std::make_unique<ItemTableSource>(config));
+    sources_.back()->Poll();
+  }
+  if (!sources_.empty()) thread_ = std::thread([this] { Run(); });
+}
+
+ItemTables::~ItemTables() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    stopping_ = true;
+  }
+  stop_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void ItemTables::Run() {
+  LowerThisThreadsPriority();
+  std::vector<Clock::time_point> next;
+  for (const auto& source : sources_) next.push_back(Clock::now() + source->config().poll_wait);
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (!stop_.wait_until(lock, *std::min_element(next.begin(), next.end()),
+                           [this] { return stopping_; })) {
+    for (size_t i = 0; i < sources_.size() && !stopping_; ++i) {
+      if (next[i] > Clock::now()) continue;
+      lock.unlock();
+      sources_[i]->Poll();
+      lock.lock();
+      next[i] = Clock::now() + sources_[i]->config().poll_wait;
+    }
+  }
+}
+
+std::vector<ItemTableSource*> ItemTables::Of(std::string_view model) const {
+  std::vector<ItemTableSource*> found;
+  for (const auto& source : sources_) {
+    if (source->config().model == model) found.push_back(source.get());
+  }
+  return found;
+}
+
+}  // namespace colcast::items

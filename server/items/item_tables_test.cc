@@ -1,0 +1,168 @@
+#include "server/items/item_tables.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "server/items/testing.h"
+
+namespace colcast::items {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+namespace fs = std::filesystem;
+
+class ItemTablesTest : public testing::Test {
+ protected:
+  ItemTablesTest() : base_(testing::TempDir() + "/item_tables") {
+    fs::remove_all(base_);
+    fs::create_directories(base_);
+  }
+
+  // As publishing does it: a finished file, renamed into place.
+  void Write(const std::string& path, const TestFile& file) const {
+    fs::create_directories(fs::path(base_ + "/" + path).parent_path());
+    WriteTestFile(base_ + "/.new", file.Bytes());
+    fs::rename(base_ + "/.new", base_ + "/" + path);
+  }
+
+  static ItemTableConfig ConfigOf(const std::string& base, const std::string& key = "item_id") {
+    ItemTableConfig config;
+    config.model = "m";
+    config.key = key;
+    config.base_path = base;
+    return config;
+  }
+
+  static std::vector<uint32_t> Find(const ItemTableSource& source,
+                                    const std::vector<int64_t>& keys) {
+    Keys wanted;
+    wanted.numbers = keys;
+    std::vector<uint32_t> numbers;
+    source.table()->Find(wanted, &numbers);
+    return numbers;
+  }
+
+  const std::string base_;
+  ItemTableSource source_{ConfigOf(base_)};
+};
+
+TEST_F(ItemTablesTest, AnEmptyFolderHasNoTable) {
+  source_.Poll();
+  EXPECT_EQ(source_.table(), nullptr);
+  EXPECT_THAT(source_.stats().status.message, HasSubstr(base_));
+}
+
+TEST_F(ItemTablesTest, TheHighestVersionServes) {
+  Write("9/table.safetensors", MakeTestTable({1}));
+  Write("10/table.safetensors", MakeTestTable({2}));
+  Write(".11/table.safetensors", MakeTestTable({3}));
+  source_.Poll();
+  EXPECT_EQ(source_.stats().version, 10);
+  EXPECT_THAT(Find(source_, {1, 2, 3}), ElementsAre(0, 1, 0));
+  EXPECT_TRUE(source_.stats().status.ok());
+}
+
+TEST_F(ItemTablesTest, DeltasAreAppliedInOrderAndWithoutALoad) {
+  const TestFile table = MakeTestTable({1, 2});
+  Write("1/table.safetensors", table);
+  source_.Poll();
+  const auto before = source_.table();
+  const std::string checksum = before->header().checksum;
+  Write("1/delta-000002.safetensors", MakeTestDelta(checksum, 2, {5}, {}));
+  source_.Poll();
+  EXPECT_EQ(source_.table(), before);
+  Write("1/delta-000001.safetensors", MakeTestDelta(checksum, 1, {4}, {1}));
+  source_.Poll();
+  EXPECT_EQ(source_.table()->number(), before->number());
+  EXPECT_THAT(Find(source_, {1, 2, 4, 5}), ElementsAre(0, 2, 3, 4));
+}
+
+TEST_F(ItemTablesTest, ANewVersionComesWithItsDeltas) {
+  const TestFile table = MakeTestTable({1});
+  Write("1/table.safetensors", table);
+  source_.Poll();
+  const std::string checksum = source_.table()->header().checksum;
+  Write("2/delta-000001.safetensors", MakeTestDelta(checksum, 1, {7}, {}));
+  Write("2/table.safetensors", table);
+  source_.Poll();
+  EXPECT_EQ(source_.stats().version, 2);
+  EXPECT_THAT(Find(source_, {1, 7}), ElementsAre(1, 2));
+}
+
+TEST_F(ItemTablesTest, TheOldTableServesWhereTheNewOneIsMalformed) {
+  Write("1/table.safetensors", MakeTestTable({1}));
+  source_.Poll();
+  fs::create_directories(base_ + "/2");
+  WriteTestFile(base_ + "/2/table.safetensors", MakeTestTable({2}).Bytes().substr(0, 1000));
+  source_.Poll();
+  EXPECT_EQ(source_.stats().version, 1);
+  EXPECT_THAT(source_.stats().status.message, HasSubstr("/2/table.safetensors: "));
+  Write("2/table.safetensors", MakeTestTable({2}));
+  source_.Poll();
+  EXPECT_EQ(source_.stats().version, 2);
+  EXPECT_TRUE(source_.stats().status.ok());
+}
+
+TEST_F(ItemTablesTest, AMalformedDeltaStopsThoseBehindIt) {
+  Write("1/table.safetensors", MakeTestTable({1}));
+  source_.Poll();
+  const std::string checksum = source_.table()->header().checksum;
+  TestFile wrong = MakeTestDelta(checksum, 1, {2}, {});
+  wrong.metadata["checksum"] = "0";
+  Write("1/delta-000001.safetensors", wrong);
+  Write("1/delta-000002.safetensors", MakeTestDelta(checksum, 2, {3}, {}));
+  source_.Poll();
+  EXPECT_THAT(source_.stats().status.message, HasSubstr("delta-000001"));
+  EXPECT_THAT(Find(source_, {1, 2, 3}), ElementsAre(1, 0, 0));
+  Write("1/delta-000001.safetensors", MakeTestDelta(checksum, 1, {2}, {}));
+  source_.Poll();
+  EXPECT_THAT(Find(source_, {1, 2, 3}), ElementsAre(1, 2, 3));
+}
+
+TEST_F(ItemTablesTest, AFolderThatIsReplacedIsLoadedAgain) {
+  Write("1/table.safetensors", MakeTestTable({1}));
+  source_.Poll();
+  const uint64_t number = source_.table()->number();
+  Write("1/table.safetensors", MakeTestTable({1, 2}));
+  source_.Poll();
+  EXPECT_GT(source_.table()->number(), number);
+  EXPECT_THAT(Find(source_, {1, 2}), ElementsAre(1, 2));
+}
+
+TEST_F(ItemTablesTest, WhatIsRemovedServesUntilThereIsAnother) {
+  Write("2/table.safetensors", MakeTestTable({2}));
+  source_.Poll();
+  fs::remove_all(base_ + "/2");
+  source_.Poll();
+  EXPECT_THAT(Find(source_, {2}), ElementsAre(1));
+  EXPECT_FALSE(source_.stats().status.ok());
+  Write("1/table.safetensors", MakeTestTable({1}));
+  source_.Poll();
+  EXPECT_EQ(source_.stats().version, 1);
+}
+
+TEST_F(ItemTablesTest, RefusesATableOfAnotherKey) {
+  Write("1/table.safetensors", MakeTestTable({1}));
+  ItemTableSource source(ConfigOf(base_, "movie_id"));
+  source.Poll();
+  EXPECT_EQ(source.table(), nullptr);
+  EXPECT_THAT(source.stats().status.message,
+              HasSubstr("its key is \"item_id\", expected \"movie_id\""));
+}
+
+TEST_F(ItemTablesTest, FindsThoseOfAModel) {
+  Write("1/table.safetensors", MakeTestTable({1}));
+  ItemTableConfig other = ConfigOf(base_);
+  other.model = "other";
+  const ItemTables tables({ConfigOf(base_), other});
+  ASSERT_EQ(tables.Of("m").size(), 1);
+  EXPECT_NE(tables.Of("m")[0]->table(), nullptr);
+  EXPECT_TRUE(tables.Of("none").empty());
+}
+
+}  // namespace
+}  // namespace colcast::items

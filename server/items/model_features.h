@@ -1,0 +1,31 @@
+// What a model reads of each domain, as its export recorded it, and whether a table has that.
+#ifndef COLCAST_SERVER_ITEMS_MODEL_FEATURES_H_
+#define COLCAST_SERVER_ITEMS_MODEL_FEATURES_H_
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "server/base/status.h"
+#include "server/items/table_file.h"
+#include "server/wire/example_features.h"
+
+namespace colcast::items {
+
+// By domain and name, of all its signatures.
+using ModelFeatures = std::map<std::string, std::map<std::string, ExampleFeature>, std::less<>>;
+
+// From the text of assets.extra/colcast.json. What is malformed is left out.
+ModelFeatures ReadModelFeatures(std::string_view json);
+
+// The same for the model in `directory`; none if it has no such file.
+ModelFeatures ReadModelFeaturesOf(const std::string& directory);
+
+// FAILED_PRECONDITION, with the first difference, unless the table's domain has the same features,
+// with the same kinds, dtypes, shapes and defaults.
+Status CheckFeatures(const ModelFeatures& model, const std::string& domain,
+                     const ExampleFeatures& table);
+
+}  // namespace colcast::items
+
+#endif  // COLCAST_SERVER_ITEMS_MODEL_FEATURES_H_

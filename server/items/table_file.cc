@@ -1,0 +1,378 @@
+#include "server/items/table_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+#include <set>
+#include <utility>
+
+#include "server/wire/describe.h"
+#include "server/wire/feature_json.h"
+
+namespace colcast::items {
+namespace {
+
+constexpr char kFormat[] = "colcast-items";
+constexpr char kFormatVersion[] = "1";
+
+// Rows have 32-bit numbers, of which the first one and those of deltas are others'.
+constexpr int64_t kMostRows = 0xf0000000;
+
+// Of keys whose hashes begin alike; chance makes no such number of an index as it should be.
+constexpr uint32_t kMostInBucket = 1024;
+
+constexpr size_t kMostShownBytes = 60;
+
+template <typename... Parts>
+Status Wrong(const Parts&... parts) {
+  return Error(StatusCode::kDataLoss, parts...);
+}
+
+std::string ChecksumOf(std::string_view data) {
+  char text[17];
+  std::snprintf(text, sizeof(text), "%016" PRIx64, XXH3_64bits(data.data(), data.size()));
+  return text;
+}
+
+Status ReadText(const Safetensors& read, const char* name, std::string* text) {
+  const auto found = read.metadata.find(name);
+  if (found == read.metadata.end()) return Wrong("header: __metadata__ has no ", name);
+  *text = found->second;
+  return OkStatus();
+}
+
+Status ReadNumber(const Safetensors& read, const char* name, int64_t* number) {
+  std::string text;
+  if (Status status = ReadText(read, name, &text); !status.ok()) return status;
+  const char* const end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, *number);
+  if (error == std::errc() && stopped == end && *number >= 0) return OkStatus();
+  return Wrong("header: __metadata__ ", name, " is ", Readable(text), ", no number from 0 on");
+}
+
+Status Expect(const Safetensors& read, const char* name, const std::string& expected) {
+  std::string text;
+  Status status = ReadText(read, name, &text);
+  if (!status.ok() || text == expected) return status;
+  return Wrong("header: __metadata__ ", name, " is ", Readable(text), ", expected ", expected);
+}
+
+// Finds a tensor of this dtype and shape.
+Status FindTensor(const Safetensors& read, const std::string& name, const char* dtype,
+                  const std::vector<int64_t>& shape, const StoredTensor** tensor) {
+  const auto found = read.tensors.find(name);
+  if (found == read.tensors.end()) return Wrong("there is no tensor \"", Readable(name), "\"");
+  *tensor = &found->second;
+  if ((*tensor)->dtype == dtype && (*tensor)->shape == shape) return OkStatus();
+  return Wrong("tensor \"", Readable(name), "\" is ", (*tensor)->dtype, ShapeName((*tensor)->shape),
+               ", expected ", dtype, ShapeName(shape));
+}
+
+// Of one dimension, however long.
+Status FindList(const Safetensors& read, const std::string& name, const char* dtype,
+                const StoredTensor** tensor) {
+  const auto found = read.tensors.find(name);
+  const bool has_one = found != read.tensors.end() && found->second.shape.size() == 1;
+  return FindTensor(read, name, dtype, has_one ? found->second.shape : std::vector<int64_t>{0},
+                    tensor);
+}
+
+// Numbers that begin with 0, never fall and end with `last`.
+template <typename T>
+Status CheckRising(const std::string& name, const StoredTensor& tensor, int64_t last) {
+  const Span<T> numbers = tensor.values<T>();
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    const int64_t before = i == 0 ? 0 : numbers[i - 1];
+    const bool wrong = i == 0 ? numbers[i] != 0 : numbers[i] < numbers[i - 1];
+    if (wrong) {
+      return Wrong("offset ", tensor.offset + i * sizeof(T), ": \"", Readable(name), "\"[", i,
+                   "] is ", numbers[i], ", behind ", before);
+    }
+  }
+  const int64_t ends = numbers.empty() ? -1 : numbers[numbers.size() - 1];
+  if (ends == last) return OkStatus();
+  return Wrong("tensor \"", Readable(name), "\" ends with ", ends, ", expected ", last);
+}
+
+// The tensors NAME/offsets and NAME/bytes of so many strings.
+Status ReadTexts(const Safetensors& read, const std::string& name, int64_t count, Texts* texts) {
+  const StoredTensor* offsets = nullptr;
+  const StoredTensor* bytes = nullptr;
+  Status status = FindTensor(read, name + "/offsets", "I64", {count + 1}, &offsets);
+  if (status.ok()) status = FindList(read, name + "/bytes", "U8", &bytes);
+  if (status.ok()) {
+    status = CheckRising<int64_t>(name + "/offsets", *offsets, static_cast<int64_t>(bytes->bytes));
+  }
+  if (!status.ok()) return status;
+  *texts = {offsets->values<int64_t>(), reinterpret_cast<const char*>(bytes->data)};
+  return OkStatus();
+}
+
+const char* DtypeOf(DataType dtype) {
+  switch (dtype) {
+    case DT_BOOL:
+      return "BOOL";
+    case DT_INT8:
+      return "I8";
+    case DT_INT16:
+      return "I16";
+    case DT_INT32:
+      return "I32";
+    case DT_INT64:
+      return "I64";
+    case DT_UINT8:
+      return "U8";
+    case DT_UINT16:
+      return "U16";
+    case DT_UINT32:
+      return "U32";
+    case DT_UINT64:
+      return "U64";
+    case DT_HALF:
+      return "F16";
+    case DT_BFLOAT16:
+      return "BF16";
+    case DT_DOUBLE:
+      return "F64";
+    default:
+      return "F32";
+  }
+}
+
+Status CheckBools(const std::string& name, const StoredTensor& bools) {
+  for (size_t i = 0; i < bools.bytes; ++i) {
+    if (bools.data[i] <= 1) continue;
+    return Wrong("offset ", bools.offset + i, ": \"", Readable(name), "\" has the byte ",
+                 int{bools.data[i]}, ", a bool is 0 or 1");
+  }
+  return OkStatus();
+}
+
+class Mapping {
+ public:
+  Mapping(void* data, size_t size) : data_(data), size_(size) {}
+  ~Mapping() { munmap(data_, size_); }
+  Mapping(const Mapping&) = delete;
+  std::string_view bytes() const { return {static_cast<const char*>(data_), size_}; }
+
+ private:
+  void* const data_;
+  const size_t size_;
+};
+
+Status Map(const std::string& path, std::shared_ptr<const Mapping>* mapping) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  struct stat info {};
+  if (file < 0 || fstat(file, &info) != 0) {
+    const int error = errno;
+    if (file >= 0) close(file);
+    return Error(StatusCode::kNotFound, std::strerror(error));
+  }
+  const auto size = static_cast<size_t>(info.st_size);
+  void* const data = S_ISREG(info.st_mode) && size > 0
+                         ? mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0)
+                         : MAP_FAILED;
+  close(file);
+  if (data == MAP_FAILED) return Wrong("it cannot be mapped: is it an empty file?");
+  *mapping = std::make_shared<const Mapping>(data, size);
+  return OkStatus();
+}
+
+}  // namespace
+
+uint64_t HashOf(std::string_view key) { return XXH3_64bits(key.data(), key.size()); }
+
+std::string KeyText(std::string_view key, bool is_text) {
+  if (is_text) {
+    const std::string_view shown = key.substr(0, kMostShownBytes);
+    return "\"" + Readable(shown) + (shown.size() < key.size() ? "...\"" : "\"");
+  }
+  int64_t number = 0;
+  std::memcpy(&number, key.data(), sizeof(number));
+  return std::to_string(number);
+}
+
+Status TableFile::Open(const std::string& path, std::shared_ptr<const TableFile>* file) {
+  std::shared_ptr<const Mapping> mapping;
+  Status status = Map(path, &mapping);
+  if (status.ok()) status = Read(mapping->bytes(), mapping, file);
+  if (!status.ok()) status.message = path + ": " + status.message;
+  return status;
+}
+
+Status TableFile::Read(std::string_view bytes, std::shared_ptr<const void> owner,
+                       std::shared_ptr<const TableFile>* file) {
+  std::shared_ptr<TableFile> made(new TableFile);
+  made->owner_ = std::move(owner);
+  Status status = made->ReadAll(bytes);
+  if (status.ok()) *file = std::move(made);
+  return status;
+}
+
+Status TableFile::ReadAll(std::string_view bytes) {
+  bytes_ = bytes.size();
+  Safetensors read;
+  if (Status status = ReadSafetensors(bytes, &read); !status.ok()) return status;
+  if (Status status = ReadHeader(read); !status.ok()) return status;
+  if (const std::string found = ChecksumOf(read.data); found != header_.checksum) {
+    return Wrong("offset ", read.data_offset, ": the data's checksum is ", found, ", expected ",
+                 Readable(header_.checksum));
+  }
+  if (Status status = ReadFeatures(); !status.ok()) return status;
+  Status status = ReadKeys(read, "key", header_.rows, &keys_);
+  if (status.ok()) status = ReadIndex(read);
+  for (size_t i = 0; i < features_->size() && status.ok(); ++i) {
+    status = ReadColumn(read, (*features_)[i], &columns_.emplace_back());
+  }
+  if (!status.ok() || !header_.is_delta) return status;
+  const auto deleted =
+      read.tensors.find(header_.has_text_keys ? "deleted/offsets" : "deleted/values");
+  if (deleted == read.tensors.end()) return OkStatus();
+  const int64_t entries = deleted->second.shape.empty() ? 0 : deleted->second.shape[0];
+  return ReadKeys(read, "deleted", entries - (header_.has_text_keys ? 1 : 0), &deleted_);
+}
+
+Status TableFile::ReadHeader(const Safetensors& read) {
+  std::string kind, key_dtype;
+  for (const Status& status :
+       {Expect(read, "format", kFormat), Expect(read, "format_version", kFormatVersion),
+        ReadText(read, "kind", &kind), ReadText(read, "model_domain", &header_.domain),
+        ReadText(read, "key", &header_.key), ReadText(read, "key_dtype", &key_dtype),
+        ReadText(read, "features", &header_.features),
+        ReadText(read, "checksum", &header_.checksum), ReadNumber(read, "rows", &header_.rows),
+        ReadNumber(read, "created", &header_.created)}) {
+    if (!status.ok()) return status;
+  }
+  if (key_dtype != "int64" && key_dtype != "string") {
+    return Wrong("header: __metadata__ key_dtype is ", Readable(key_dtype),
+                 ", expected int64 or string");
+  }
+  if (kind != "table" && kind != "delta") {
+    return Wrong("header: __metadata__ kind is ", Readable(kind), ", expected table or delta");
+  }
+  if (header_.rows > kMostRows) return Wrong("header: ", header_.rows, " rows");
+  header_.has_text_keys = key_dtype == "string";
+  header_.is_delta = kind == "delta";
+  if (!header_.is_delta) return OkStatus();
+  Status status = ReadText(read, "table_checksum", &header_.table_checksum);
+  return status.ok() ? ReadNumber(read, "sequence", &header_.sequence) : status;
+}
+
+Status TableFile::ReadFeatures() {
+  rapidjson::Document document;
+  if (!ParseJson(header_.features, &document) || !document.IsArray()) {
+    return Wrong("header: __metadata__ features is no JSON list");
+  }
+  std::vector<ExampleFeature> features;
+  for (const auto& recorded : document.GetArray()) {
+    ExampleFeature& feature = features.emplace_back();
+    if (!colcast::ReadText(recorded, "name", &feature.name) || !ReadFeature(recorded, &feature)) {
+      return Wrong("header: __metadata__ features: entry ", features.size() - 1, ", \"",
+                   Readable(feature.name), "\", is none that an item table holds");
+    }
+  }
+  Status status = ExampleFeatures::Create(std::move(features), &features_);
+  if (!status.ok()) return Wrong("header: __metadata__ features: ", status.message);
+  return status;
+}
+
+Status TableFile::ReadKeys(const Safetensors& read, const std::string& name, int64_t rows,
+                           Keys* keys) const {
+  keys->are_texts = header_.has_text_keys;
+  if (keys->are_texts) return ReadTexts(read, name, rows, &keys->texts);
+  const StoredTensor* values = nullptr;
+  Status status = FindTensor(read, name + "/values", "I64", {rows}, &values);
+  if (status.ok()) keys->numbers = values->values<int64_t>();
+  return status;
+}
+
+Status TableFile::ReadIndex(const Safetensors& read) {
+  const StoredTensor* starts = nullptr;
+  const StoredTensor* rows = nullptr;
+  Status status = FindList(read, "index/starts", "U32", &starts);
+  if (status.ok()) status = FindTensor(read, "index/rows", "U32", {header_.rows}, &rows);
+  if (!status.ok()) return status;
+  starts_ = starts->values<uint32_t>();
+  bucket_rows_ = rows->values<uint32_t>();
+  constexpr int kMostBits = 32;
+  while (bits_ < kMostBits && (size_t{1} << bits_) + 1 < starts_.size()) ++bits_;
+  if ((size_t{1} << bits_) + 1 != starts_.size()) {
+    return Wrong("tensor \"index/starts\" has ", starts_.size(),
+                 " numbers, expected one more than a power of two");
+  }
+  status = CheckRising<uint32_t>("index/starts", *starts, header_.rows);
+  for (size_t bucket = 0; bucket + 1 < starts_.size() && status.ok(); ++bucket) {
+    status = CheckBucket(bucket);
+  }
+  return status;
+}
+
+// Its rows belong there, and no key of them comes twice: as there are as many as the table has, the
+// index has each row once.
+Status TableFile::CheckBucket(size_t bucket) const {
+  const uint32_t begin = starts_[bucket], end = starts_[bucket + 1];
+  if (end - begin > kMostInBucket) {
+    return Wrong("tensor \"index/starts\": bucket ", bucket, " has ", end - begin,
+                 " rows, at most ", kMostInBucket, " are allowed");
+  }
+  for (uint32_t i = begin; i < end; ++i) {
+    const uint32_t row = bucket_rows_[i];
+    if (row >= header_.rows) {
+      return Wrong("\"index/rows\"[", i, "] is ", row, ", there are ", header_.rows, " rows");
+    }
+    const std::string_view key = keys_[row];
+    if (BucketOf(HashOf(key)) != bucket) {
+      return Wrong("\"index/rows\"[", i, "]: row ", row, ", key ",
+                   KeyText(key, header_.has_text_keys), ", is in the wrong bucket, ", bucket);
+    }
+    for (uint32_t k = begin; k < i; ++k) {
+      if (bucket_rows_[k] == row || keys_[bucket_rows_[k]] == key) {
+        return Wrong("key ", KeyText(key, header_.has_text_keys), " comes twice, in rows ",
+                     bucket_rows_[k], " and ", row);
+      }
+    }
+  }
+  return OkStatus();
+}
+
+Status TableFile::ReadColumn(const Safetensors& read, const ExampleFeatures::Entry& feature,
+                             TableColumn* column) const {
+  const std::string name = "column/" + feature.feature.name;
+  int64_t values = header_.rows;
+  if (feature.feature.kind != FeatureKind::kFixedLen) {
+    const StoredTensor* splits = nullptr;
+    Status status = FindTensor(read, name + "/splits", "I64", {header_.rows + 1}, &splits);
+    if (!status.ok()) return status;
+    column->splits = splits->values<int64_t>();
+    values = column->splits[header_.rows];
+    if (values < 0) return Wrong("tensor \"", Readable(name), "/splits\" ends with ", values);
+    status = CheckRising<int64_t>(name + "/splits", *splits, values);
+    if (!status.ok()) return status;
+  }
+  if (feature.feature.dtype == DT_STRING) {
+    int64_t strings = 0;
+    if (__builtin_mul_overflow(values, feature.size, &strings) || strings == INT64_MAX) {
+      return Wrong("tensor \"", Readable(name), "/splits\" ends with ", values);
+    }
+    return ReadTexts(read, name, strings, &column->texts);
+  }
+  std::vector<int64_t> shape = {values};
+  shape.insert(shape.end(), feature.feature.shape.begin(), feature.feature.shape.end());
+  const StoredTensor* numbers = nullptr;
+  Status status = FindTensor(read, name, DtypeOf(feature.feature.dtype), shape, &numbers);
+  if (!status.ok()) return status;
+  column->numbers = numbers->data;
+  return feature.feature.dtype == DT_BOOL ? CheckBools(name, *numbers) : status;
+}
+
+}  // namespace colcast::items

@@ -1,0 +1,126 @@
+// One file of an item table, mapped into memory: keys with their index and a column for each
+// feature, or, of a delta, what is new and what is gone. The format: docs/items.md.
+#ifndef COLCAST_SERVER_ITEMS_TABLE_FILE_H_
+#define COLCAST_SERVER_ITEMS_TABLE_FILE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/base/status.h"
+#include "server/items/safetensors.h"
+#include "server/wire/example_features.h"
+#include "server/wire/span.h"
+
+namespace colcast::items {
+
+// Strings that lie one after the other.
+struct Texts {
+  Span<int64_t> offsets;  // one more than there are strings
+  const char* bytes = nullptr;
+
+  std::string_view operator[](size_t i) const {
+    return {bytes + offsets[i], static_cast<size_t>(offsets[i + 1] - offsets[i])};
+  }
+};
+
+// Keys of either kind.
+struct Keys {
+  bool are_texts = false;
+  Span<int64_t> numbers;
+  Texts texts;
+
+  size_t size() const {
+    if (!are_texts) return numbers.size();
+    return texts.offsets.empty() ? 0 : texts.offsets.size() - 1;
+  }
+  // What is hashed and compared: an int64 as its 8 bytes, little-endian.
+  std::string_view operator[](size_t i) const {
+    if (are_texts) return texts[i];
+    return {reinterpret_cast<const char*>(&numbers[i]), sizeof(int64_t)};
+  }
+};
+
+// XXH3-64 of a key's bytes.
+uint64_t HashOf(std::string_view key);
+
+// A key for people.
+std::string KeyText(std::string_view key, bool is_text);
+
+// The values of one feature for all rows.
+struct TableColumn {
+  Span<int64_t> splits;  // lists: one more than rows, in steps of the feature's shape; else empty
+  const uint8_t* numbers = nullptr;
+  Texts texts;
+};
+
+struct TableHeader {
+  bool is_delta = false;
+  std::string domain;
+  std::string key;  // its name
+  bool has_text_keys = false;
+  int64_t rows = 0;
+  int64_t created = 0;   // seconds since the epoch
+  std::string checksum;  // 16 hex digits
+  std::string features;  // as JSON, canonical
+  // Of a delta: the table it belongs to, and its number among the deltas.
+  std::string table_checksum;
+  int64_t sequence = 0;
+};
+
+class TableFile {
+ public:
+  // Maps and checks a file. An error, DATA_LOSS for what is malformed, names the file and where it
+  // is wrong, by offset, tensor or key; NOT_FOUND if it cannot be opened.
+  static Status Open(const std::string& path, std::shared_ptr<const TableFile>* file);
+
+  // The same of bytes that `owner` keeps, aligned to 8.
+  static Status Read(std::string_view bytes, std::shared_ptr<const void> owner,
+                     std::shared_ptr<const TableFile>* file);
+
+  const TableHeader& header() const { return header_; }
+  int64_t rows() const { return header_.rows; }
+  size_t bytes() const { return bytes_; }
+
+  // By feature.
+  const ExampleFeatures& features() const { return *features_; }
+  const std::vector<TableColumn>& columns() const { return columns_; }
+
+  const Keys& keys() const { return keys_; }
+  const Keys& deleted() const { return deleted_; }  // of a delta
+
+  // The index: rows of keys whose hash begins with a bucket's number.
+  size_t BucketOf(uint64_t hash) const { return bits_ == 0 ? 0 : hash >> (64 - bits_); }
+  Span<uint32_t> starts() const { return starts_; }
+  Span<uint32_t> bucket_rows() const { return bucket_rows_; }
+
+ private:
+  TableFile() = default;
+
+  Status ReadHeader(const Safetensors& read);
+  Status ReadFeatures();
+  Status ReadKeys(const Safetensors& read, const std::string& name, int64_t rows, Keys* keys) const;
+  Status ReadIndex(const Safetensors& read);
+  Status CheckBucket(size_t bucket) const;
+  Status ReadColumn(const Safetensors& read, const ExampleFeatures::Entry& feature,
+                    TableColumn* column) const;
+  Status ReadAll(std::string_view bytes);
+
+  std::shared_ptr<const void> owner_;
+  size_t bytes_ = 0;
+  TableHeader header_;
+  std::unique_ptr<const ExampleFeatures> features_;
+  std::vector<TableColumn> columns_;
+  Keys keys_;
+  Keys deleted_;
+  int bits_ = 0;
+  Span<uint32_t> starts_;
+  Span<uint32_t> bucket_rows_;
+};
+
+}  // namespace colcast::items
+
+#endif  // COLCAST_SERVER_ITEMS_TABLE_FILE_H_

@@ -1,0 +1,140 @@
+#include "server/items/table_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server/items/testing.h"
+
+namespace colcast::items {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Status Read(const TestFile& file) {
+  std::shared_ptr<const TableFile> read;
+  return ReadTestFile(file.Bytes(), &read);
+}
+
+void ExpectWrong(const TestFile& file, const std::string& what) {
+  const Status status = Read(file);
+  EXPECT_EQ(status.code, StatusCode::kDataLoss);
+  EXPECT_THAT(status.message, HasSubstr(what));
+}
+
+TEST(TableFileTest, ReadsKeysAndColumns) {
+  std::shared_ptr<const TableFile> file;
+  const Status status = ReadTestFile(MakeTestTable({5, 3, 1}).Bytes(), &file);
+  ASSERT_TRUE(status.ok()) << status.message;
+  EXPECT_EQ(file->rows(), 3);
+  EXPECT_EQ(file->header().key, "item_id");
+  EXPECT_EQ(file->keys().numbers[1], 3);
+  const TableColumn& name = file->columns()[file->features().Find("name")];
+  EXPECT_EQ(name.texts[0], "item 5");
+  const TableColumn& tags = file->columns()[file->features().Find("tags")];
+  EXPECT_THAT(std::vector<int64_t>(tags.splits.begin(), tags.splits.end()),
+              ElementsAre(0, 2, 2, 3));
+}
+
+TEST(TableFileTest, ReadsATableWithoutRows) { EXPECT_TRUE(Read(MakeTestTable({})).ok()); }
+
+TEST(TableFileTest, ReadsTextKeys) {
+  TestFile table = MakeTestTable({1, 2});
+  table.tensors.erase("key/values");
+  table.SetTextKeys({"a", std::string(1 << 20, 'b')});
+  std::shared_ptr<const TableFile> file;
+  ASSERT_TRUE(ReadTestFile(table.Bytes(), &file).ok());
+  EXPECT_EQ(file->keys()[1].size(), 1 << 20);
+}
+
+TEST(TableFileTest, HashesAsTheBuilderDoes) {
+  const int64_t number = 42;
+  EXPECT_EQ(HashOf({reinterpret_cast<const char*>(&number), sizeof(number)}), 0xd5a6f8c838df27c8);
+  EXPECT_EQ(HashOf("a"), 0xe6c632b61e964e1f);
+}
+
+TEST(TableFileTest, RefusesADataSectionWithAnotherChecksum) {
+  TestFile table = MakeTestTable({1});
+  table.metadata["checksum"] = "0123456789abcdef";
+  ExpectWrong(table, "expected 0123456789abcdef");
+}
+
+TEST(TableFileTest, RefusesAKeyThatComesTwice) {
+  ExpectWrong(MakeTestTable({1, 2, 1}), "key 1 comes twice, in rows 0 and 2");
+}
+
+TEST(TableFileTest, RefusesAnotherVersionOfTheFormat) {
+  TestFile table = MakeTestTable({1});
+  table.metadata["format_version"] = "2";
+  ExpectWrong(table, "format_version is 2, expected 1");
+}
+
+TEST(TableFileTest, RefusesAnotherByteOrder) {
+  std::string bytes = MakeTestTable({1}).Bytes();
+  std::reverse(bytes.begin(), bytes.begin() + 8);
+  std::shared_ptr<const TableFile> file;
+  EXPECT_THAT(ReadTestFile(bytes, &file).message, HasSubstr("little-endian?"));
+}
+
+TEST(TableFileTest, RefusesWhatAnIndexCannotSay) {
+  TestFile table = MakeTestTable({1, 2, 3});
+  table.tensors["index/rows"] = TensorOf<uint32_t>("U32", {0, 1, 3});
+  ExpectWrong(table, "is 3, there are 3 rows");
+  table.SetKeys({"a", "b", "c"}, 3);
+  ExpectWrong(table, "is in the wrong bucket");
+  table.tensors["index/starts"] = TensorOf<uint32_t>("U32", {0, 2, 1, 3});
+  ExpectWrong(table, "one more than a power of two");
+  table.tensors["index/starts"] = TensorOf<uint32_t>("U32", {0, 4, 3});
+  ExpectWrong(table, "\"index/starts\"[2] is 3, behind 4");
+}
+
+TEST(TableFileTest, RefusesSplitsAndOffsetsThatDoNotRise) {
+  TestFile table = MakeTestTable({1, 2});
+  table.tensors["column/tags/splits"] = TensorOf<int64_t>("I64", {0, 4, 3});
+  ExpectWrong(table, "\"column/tags/splits\"[2] is 3, behind 4");
+  table = MakeTestTable({1, 2});
+  table.tensors["column/name/offsets"] = TensorOf<int64_t>("I64", {0, 6, 99});
+  ExpectWrong(table, "ends with 99, expected 12");
+}
+
+TEST(TableFileTest, RefusesAColumnOfAnotherShapeOrNone) {
+  TestFile table = MakeTestTable({1, 2});
+  table.tensors["column/price"] = TensorOf<float>("F32", {1, 2, 3});
+  ExpectWrong(table, "\"column/price\" is F32[3], expected F32[2]");
+  table.tensors.erase("column/price");
+  ExpectWrong(table, "no tensor \"column/price\"");
+}
+
+TEST(TableFileTest, NamesTheFile) {
+  std::shared_ptr<const TableFile> file;
+  const std::string path = testing::TempDir() + "/none.safetensors";
+  const Status status = TableFile::Open(path, &file);
+  EXPECT_EQ(status.code, StatusCode::kNotFound);
+  EXPECT_THAT(status.message, HasSubstr(path));
+}
+
+TEST(TableFileTest, NoTruncatedFileIsRead) {
+  const std::string bytes = MakeTestTable({5, 3, 1}).Bytes();
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    std::shared_ptr<const TableFile> file;
+    EXPECT_FALSE(ReadTestFile(bytes.substr(0, size), &file).ok()) << size;
+  }
+}
+
+TEST(TableFileTest, AFlippedBitIsFoundOrChangesNoValue) {
+  const std::string bytes = MakeTestTable({5, 3, 1}).Bytes();
+  uint64_t header = 0;
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  for (size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    std::string flipped = bytes;
+    flipped[bit / 8] ^= static_cast<char>(1 << (bit % 8));
+    std::shared_ptr<const TableFile> file;
+    const bool read = ReadTestFile(flipped, &file).ok();
+    if (bit / 8 >= sizeof(header) + header) {
+      EXPECT_FALSE(read) << bit;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace colcast::items

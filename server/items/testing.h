@@ -1,0 +1,189 @@
+// Files of item tables for tests, written piece by piece so that each piece can be made wrong.
+#ifndef COLCAST_SERVER_ITEMS_TESTING_H_
+#define COLCAST_SERVER_ITEMS_TESTING_H_
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/items/table_file.h"
+
+namespace colcast::items {
+
+struct TestTensor {
+  std::string dtype;
+  std::vector<int64_t> shape;
+  std::string bytes;
+};
+
+template <typename T>
+TestTensor TensorOf(const char* dtype, const std::vector<T>& values,
+                    std::vector<int64_t> shape = {}) {
+  if (shape.empty()) shape = {static_cast<int64_t>(values.size())};
+  return {dtype, std::move(shape),
+          std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T))};
+}
+
+struct TestFile {
+  std::map<std::string, std::string> metadata;
+  std::map<std::string, TestTensor> tensors;
+
+  void AddTexts(const std::string& name, const std::vector<std::string>& texts) {
+    std::vector<int64_t> offsets = {0};
+    std::string bytes;
+    for (const std::string& text : texts) {
+      bytes += text;
+      offsets.push_back(static_cast<int64_t>(bytes.size()));
+    }
+    tensors[name + "/offsets"] = TensorOf("I64", offsets);
+    tensors[name + "/bytes"] = {"U8", {static_cast<int64_t>(bytes.size())}, bytes};
+  }
+
+  // Adds the keys and their index.
+  void SetKeys(const std::vector<std::string>& keys, int bits) {
+    std::vector<std::vector<uint32_t>> buckets(size_t{1} << bits);
+    for (size_t row = 0; row < keys.size(); ++row) {
+      const uint64_t hash = HashOf(keys[row]);
+      buckets[bits == 0 ? 0 : hash >> (64 - bits)].push_back(static_cast<uint32_t>(row));
+    }
+    std::vector<uint32_t> starts = {0}, rows;
+    for (const std::vector<uint32_t>& bucket : buckets) {
+      rows.insert(rows.end(), bucket.begin(), bucket.end());
+      starts.push_back(static_cast<uint32_t>(rows.size()));
+    }
+    tensors["index/starts"] = TensorOf("U32", starts);
+    tensors["index/rows"] = TensorOf("U32", rows);
+    metadata["rows"] = std::to_string(keys.size());
+  }
+
+  void SetNumberKeys(const std::vector<int64_t>& keys, int bits = 1) {
+    std::vector<std::string> bytes;
+    for (const int64_t& key : keys) {
+      bytes.emplace_back(reinterpret_cast<const char*>(&key), sizeof(key));
+    }
+    SetKeys(bytes, bits);
+    metadata["key_dtype"] = "int64";
+    tensors["key/values"] = TensorOf("I64", keys);
+  }
+
+  void SetTextKeys(const std::vector<std::string>& keys, int bits = 1) {
+    SetKeys(keys, bits);
+    metadata["key_dtype"] = "string";
+    AddTexts("key", keys);
+  }
+
+  // The file's bytes; with the right checksum unless there is one already.
+  std::string Bytes() const {
+    std::vector<std::pair<std::string, const TestTensor*>> ordered;
+    for (const auto& [name, tensor] : tensors) ordered.emplace_back(name, &tensor);
+    const auto size_of = [](const TestTensor& tensor) {
+      return tensor.dtype == "I64" ? 8 : tensor.dtype == "U8" ? 1 : 4;
+    };
+    std::stable_sort(ordered.begin(), ordered.end(), [&](const auto& a, const auto& b) {
+      return size_of(*a.second) > size_of(*b.second);
+    });
+    std::string data, entries;
+    for (const auto& [name, tensor] : ordered) {
+      std::string shape;
+      for (const int64_t dim : tensor->shape) {
+        shape += (shape.empty() ? "" : ",") + std::to_string(dim);
+      }
+      const size_t begin = data.size();
+      data += tensor->bytes;
+      entries += ",\"" + name + "\":{\"dtype\":\"" + tensor->dtype + "\",\"shape\":[" + shape +
+                 "],\"data_offsets\":[" + std::to_string(begin) + "," +
+                 std::to_string(data.size()) + "]}";
+    }
+    char checksum[17];
+    std::snprintf(checksum, sizeof(checksum), "%016" PRIx64, HashOf(data));
+    std::map<std::string, std::string> all = metadata;
+    all.emplace("checksum", checksum);
+    std::string header = "{\"__metadata__\":{";
+    for (const auto& [name, value] : all) {
+      if (header.back() != '{') header += ',';
+      header += "\"" + name + "\":\"";
+      for (const char c : value) header += c == '"' ? std::string("\\\"") : std::string(1, c);
+      header += '"';
+    }
+    header += "}" + entries + "}";
+    while (header.size() % sizeof(uint64_t) != 0) header += ' ';
+    const uint64_t length = header.size();
+    return std::string(reinterpret_cast<const char*>(&length), sizeof(length)) + header + data;
+  }
+};
+
+// A table of items by "item_id" with every kind of feature: price, size [2], name, tags and steps
+// (lists of numbers, the latter padded with -1), words (lists of strings). Row i of key k has
+// values made of k and i.
+inline TestFile MakeTestTable(const std::vector<int64_t>& keys) {
+  TestFile file;
+  file.metadata = {{"format", "colcast-items"}, {"format_version", "1"}, {"kind", "table"},
+                   {"model_domain", "item"},    {"key", "item_id"},      {"created", "1700000000"}};
+  file.metadata["features"] =
+      R"([{"name":"name","kind":"fixed_len","dtype":"string","shape":[],"default":["?"]},)"
+      R"({"name":"price","kind":"fixed_len","dtype":"float32","shape":[],"default":[0.5]},)"
+      R"({"name":"size","kind":"fixed_len","dtype":"int64","shape":[2],"default":[7,8]},)"
+      R"({"name":"steps","kind":"fixed_len_sequence","dtype":"int64","shape":[],"default":[-1]},)"
+      R"({"name":"tags","kind":"var_len","dtype":"int64","shape":[],"default":null},)"
+      R"({"name":"words","kind":"ragged","dtype":"string","shape":[],"default":null}])";
+  file.SetNumberKeys(keys);
+  std::vector<float> price;
+  std::vector<int64_t> size, splits = {0}, values;
+  std::vector<std::string> names, words;
+  for (const int64_t key : keys) {
+    price.push_back(static_cast<float>(key) + 0.25F);
+    size.insert(size.end(), {key, -key});
+    names.push_back("item " + std::to_string(key));
+    for (int64_t step = 0; step < key % 3; ++step) {
+      values.push_back(10 * key + step);
+      words.push_back("w" + std::to_string(step));
+    }
+    splits.push_back(static_cast<int64_t>(values.size()));
+  }
+  const auto rows = static_cast<int64_t>(keys.size());
+  file.tensors["column/price"] = TensorOf("F32", price);
+  file.tensors["column/size"] = TensorOf("I64", size, {rows, 2});
+  file.AddTexts("column/name", names);
+  for (const char* const list : {"steps", "tags", "words"}) {
+    file.tensors["column/" + std::string(list) + "/splits"] = TensorOf("I64", splits);
+  }
+  file.tensors["column/steps"] = file.tensors["column/tags"] = TensorOf("I64", values);
+  file.AddTexts("column/words", words);
+  return file;
+}
+
+// A delta of the table with this checksum.
+inline TestFile MakeTestDelta(const std::string& checksum, int64_t sequence,
+                              const std::vector<int64_t>& keys,
+                              const std::vector<int64_t>& deleted) {
+  TestFile file = MakeTestTable(keys);
+  file.metadata["kind"] = "delta";
+  file.metadata["table_checksum"] = checksum;
+  file.metadata["sequence"] = std::to_string(sequence);
+  if (!deleted.empty()) file.tensors["deleted/values"] = TensorOf("I64", deleted);
+  return file;
+}
+
+// Bytes aligned as a file's are, with the file that is read of them.
+inline Status ReadTestFile(const std::string& bytes, std::shared_ptr<const TableFile>* file) {
+  auto owned = std::make_shared<std::vector<uint64_t>>(bytes.size() / sizeof(uint64_t) + 1);
+  std::memcpy(owned->data(), bytes.data(), bytes.size());
+  const std::string_view view(reinterpret_cast<const char*>(owned->data()), bytes.size());
+  return TableFile::Read(view, owned, file);
+}
+
+inline void WriteTestFile(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+}  // namespace colcast::items
+
+#endif  // COLCAST_SERVER_ITEMS_TESTING_H_

@@ -1,0 +1,182 @@
+#include "server/wire/feature_json.h"
+
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <type_traits>
+#include <vector>
+
+namespace colcast {
+namespace {
+
+using rapidjson::Value;
+
+int DigitOf(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  return -1;
+}
+
+bool ReadHex(const std::string& hex, std::string* bytes) {
+  if (hex.size() % 2 != 0) return false;
+  for (size_t i = 0; i < hex.size(); i += 2) {
+    const int high = DigitOf(hex[i]), low = DigitOf(hex[i + 1]);
+    if (high < 0 || low < 0) return false;
+    bytes->push_back(static_cast<char>(16 * high + low));
+  }
+  return true;
+}
+
+bool ReadDtype(const Value& feature, DataType* dtype) {
+  static const std::map<std::string, DataType, std::less<>> kDtypes = {
+      {"bool", DT_BOOL},      {"int8", DT_INT8},         {"int16", DT_INT16},
+      {"int32", DT_INT32},    {"int64", DT_INT64},       {"uint8", DT_UINT8},
+      {"uint16", DT_UINT16},  {"uint32", DT_UINT32},     {"uint64", DT_UINT64},
+      {"float16", DT_HALF},   {"bfloat16", DT_BFLOAT16}, {"float32", DT_FLOAT},
+      {"float64", DT_DOUBLE}, {"string", DT_STRING}};
+  std::string name;
+  if (!ReadText(feature, "dtype", &name)) return false;
+  const auto found = kDtypes.find(name);
+  if (found == kDtypes.end()) return false;
+  *dtype = found->second;
+  return true;
+}
+
+bool ReadShape(const Value& feature, std::vector<int64_t>* shape) {
+  const Value* const sizes = Member(feature, "shape");
+  if (sizes == nullptr || !sizes->IsArray()) return false;
+  for (const Value& size : sizes->GetArray()) {
+    if (!size.IsInt64()) return false;
+    shape->push_back(size.GetInt64());
+  }
+  return true;
+}
+
+template <typename Number>
+void AppendNumber(Number number, std::string* out) {
+  out->append(reinterpret_cast<const char*>(&number), sizeof(number));
+}
+
+// A string is text or, where it is no UTF-8, {"hex": "..."}.
+bool AppendString(const Value& value, std::string* out) {
+  std::string hex, bytes;
+  if (value.IsString()) {
+    *out += StringRecord(Text(value));
+  } else if (ReadText(value, "hex", &hex) && ReadHex(hex, &bytes)) {
+    *out += StringRecord(bytes);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+template <typename Number>
+bool AppendInteger(const Value& value, std::string* out) {
+  if (std::is_signed_v<Number> ? !value.IsInt64() : !value.IsUint64()) return false;
+  const auto number = static_cast<Number>(value.IsInt64() ? value.GetInt64() : value.GetUint64());
+  AppendNumber(number, out);
+  return true;
+}
+
+template <typename Number>
+bool AppendReal(const Value& value, std::string* out) {
+  // Which NaN it was is not written.
+  if (!value.IsNumber() || std::isnan(value.GetDouble())) return false;
+  AppendNumber(static_cast<Number>(value.GetDouble()), out);
+  return true;
+}
+
+bool AppendDefault(const Value& value, DataType dtype, std::string* out) {
+  switch (dtype) {
+    case DT_STRING:
+      return AppendString(value, out);
+    case DT_FLOAT:
+      return AppendReal<float>(value, out);
+    case DT_DOUBLE:
+      return AppendReal<double>(value, out);
+    case DT_INT8:
+      return AppendInteger<int8_t>(value, out);
+    case DT_INT16:
+      return AppendInteger<int16_t>(value, out);
+    case DT_INT32:
+      return AppendInteger<int32_t>(value, out);
+    case DT_INT64:
+      return AppendInteger<int64_t>(value, out);
+    case DT_UINT8:
+      return AppendInteger<uint8_t>(value, out);
+    case DT_UINT16:
+      return AppendInteger<uint16_t>(value, out);
+    case DT_UINT32:
+      return AppendInteger<uint32_t>(value, out);
+    case DT_UINT64:
+      return AppendInteger<uint64_t>(value, out);
+    case DT_BOOL:
+      if (value.IsBool()) out->push_back(value.GetBool() ? 1 : 0);
+      return value.IsBool();
+    default:  // numbers of 16 bits: no export writes their defaults
+      return false;
+  }
+}
+
+bool ReadDefaults(const Value& recorded, ExampleFeature* feature) {
+  const Value* const values = Member(recorded, "default");
+  if (values == nullptr) return false;
+  feature->required = feature->kind == FeatureKind::kFixedLen && values->IsNull();
+  if (values->IsNull()) return true;
+  if (!values->IsArray()) return false;
+  for (const Value& value : values->GetArray()) {
+    if (!AppendDefault(value, feature->dtype, &feature->default_values)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool ParseJson(std::string_view json, rapidjson::Document* document) {
+  constexpr unsigned kFlags = rapidjson::kParseFullPrecisionFlag | rapidjson::kParseIterativeFlag |
+                              rapidjson::kParseNanAndInfFlag;
+  document->Parse<kFlags>(json.data(), json.size());
+  return !document->HasParseError();
+}
+
+std::string_view Text(const Value& string) {
+  return {string.GetString(), string.GetStringLength()};
+}
+
+const Value* Member(const Value& object, const char* name) {
+  if (!object.IsObject()) return nullptr;
+  const auto found = object.FindMember(name);
+  return found == object.MemberEnd() ? nullptr : &found->value;
+}
+
+bool ReadText(const Value& object, const char* name, std::string* text) {
+  const Value* const member = Member(object, name);
+  if (member == nullptr || !member->IsString()) return false;
+  *text = std::string(Text(*member));
+  return true;
+}
+
+bool ReadKind(const Value& feature, FeatureKind* kind) {
+  std::string name;
+  if (!ReadText(feature, "kind", &name)) return false;
+  if (name == "fixed_len") {
+    *kind = FeatureKind::kFixedLen;
+  } else if (name == "var_len") {
+    *kind = FeatureKind::kVarLen;
+  } else if (name == "fixed_len_sequence") {
+    *kind = FeatureKind::kFixedLenSequence;
+  } else if (name == "ragged") {
+    *kind = FeatureKind::kRagged;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+bool ReadFeature(const Value& recorded, ExampleFeature* feature) {
+  return ReadKind(recorded, &feature->kind) && ReadDtype(recorded, &feature->dtype) &&
+         ReadShape(recorded, &feature->shape) && ReadDefaults(recorded, feature);
+}
+
+}  // namespace colcast
