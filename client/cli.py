@@ -93,6 +93,11 @@ class _TargetName(click.Choice[str]):
     help=".jsonl, .json, .csv or .parquet, one item per row; - is JSON on standard input.",
 )
 @click.option(
+    "--item-key",
+    metavar="NAME",
+    help="The items' column by which the server knows their features; the others win over those.",
+)
+@click.option(
     "--top",
     type=click.IntRange(min=1),
     default=10,
@@ -146,7 +151,9 @@ def command(**given: Any) -> None:
             items = read_items(options.items, features, options.list_separator)
             user = None if options.user is None else read_user(options.user)
             _check_items(options, items)
-            ranking = client.rank(user, items)
+            keys = _keys(options, items, features)
+            sent = [{n: v for n, v in row.items() if n not in keys} for row in items]
+            ranking = client.rank(user, sent if any(sent) else (), item_keys=keys or None)
             click.echo((_json if options.json else _table)(options, ranking, items))
     except ColcastError as error:
         raise click.ClickException(str(error)) from error
@@ -163,6 +170,26 @@ def _features(schema: ModelSchema, signature: str | None) -> Mapping[str, Featur
         if each is not None and (not each.takes_examples or schema.takes_text(each)):
             found.update(each.features)
     return found
+
+
+def _keys(
+    options: SimpleNamespace, items: Sequence[Mapping[str, Any]], features: Mapping[str, Feature]
+) -> dict[str, list[Any]]:
+    """The items' keys by their name; those of a CSV file are integers if all are written so."""
+    name = options.item_key
+    if name is None:
+        return {}
+    missing = next((row for row, item in enumerate(items) if item.get(name) in (None, "")), None)
+    if missing is not None:
+        raise InputError("no key, expected one in every row", feature=name, row=missing)
+    keys = [item[name] for item in items]
+    if options.items.suffix == ".csv" and name not in features and all(map(_is_integer, keys)):
+        keys = list(map(int, keys))
+    return {name: keys}
+
+
+def _is_integer(key: Any) -> bool:
+    return isinstance(key, str) and key.removeprefix("-").isdecimal() and str(int(key)) == key
 
 
 def _json(options: SimpleNamespace, ranking: Ranking, items: Sequence[Any]) -> str:
