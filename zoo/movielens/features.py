@@ -154,6 +154,10 @@ class Candidates:
         """The ids of all users, in order."""
         return sorted(self._data.users)
 
+    def all_items(self) -> list[Row]:
+        """The row of every movie."""
+        return [self._store.item_row(movie) for movie in self._data.movies.values()]
+
     def of(self, user_id: int) -> RankingRequest:
         """Every movie the user has not rated, in order of id.
 
