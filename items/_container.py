@@ -103,7 +103,8 @@ class Container:
         """
         self.path = path
         try:
-            self._bytes: Array = np.memmap(path, np.uint8, "r")
+            # As a plain array: slices of a memmap are slow to make.
+            self._bytes: Array = np.asarray(np.memmap(path, np.uint8, "r"))
         except (OSError, ValueError) as error:  # ValueError: an empty file
             raise ItemTableError(f"cannot read {path}: {error}") from None
         self._data_at, header = self._read_header()

@@ -127,7 +127,7 @@ def same_by_key(work_dir: Path, candidates: Candidates) -> bool:
     equal = True
     with (
         ServerProcess(MODEL, work_dir / "columnar", flags) as server,
-        RankingClient(server.target, MODEL, target="columnar") as client,
+        RankingClient(server.target, MODEL, target="columnar", timeout_seconds=30) as client,
     ):
         for user in _USERS:
             request = candidates.of(user)
