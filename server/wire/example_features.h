@@ -24,7 +24,7 @@ enum class FeatureKind : uint8_t {
 struct ExampleFeature {
   std::string name;
   FeatureKind kind = FeatureKind::kFixedLen;
-  DataType dtype = DT_INVALID;  // DT_INT64, DT_FLOAT or DT_STRING
+  DataType dtype = DT_INVALID;  // of a tf.Example: DT_INT64, DT_FLOAT or DT_STRING
   // kFixedLen: of the value; kFixedLenSequence: of one step. Empty for the other kinds.
   std::vector<int64_t> shape;
   // kFixedLen: the values of a missing feature, none where it is required. kFixedLenSequence: the
@@ -44,8 +44,8 @@ class ExampleFeatures {
     int64_t size = 1;         // values of `shape`
   };
 
-  // INVALID_ARGUMENT, naming the feature, for one that comes twice, another dtype, or a shape or a
-  // default that no parse op has; and for no features.
+  // INVALID_ARGUMENT, naming the feature, for one that comes twice, a dtype that cannot be sent, or a
+  // shape or a default that no parse op has; and for no features.
   static Status Create(std::vector<ExampleFeature> features,
                        std::unique_ptr<const ExampleFeatures>* result);
 

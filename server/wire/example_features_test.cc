@@ -49,7 +49,7 @@ TEST(ExampleFeatures, WhatNoParseOpHasIsRefusedByName) {
   ASSERT_TRUE(Create({good}).ok());
   EXPECT_EQ(Create({}).code, StatusCode::kInvalidArgument);
   expect_refused({good, good}, "twice");
-  expect_refused({Make("x", fixed, DT_DOUBLE)}, "DT_DOUBLE");
+  expect_refused({Make("x", fixed, DT_RESOURCE)}, "DT_RESOURCE");
   expect_refused({Make("x", fixed, DT_INT64, {-1})}, "shape");
   expect_refused({Make("x", fixed, DT_INT64, {1 << 20, 2})}, "shape");
   expect_refused({Make("x", FeatureKind::kVarLen, DT_INT64, {2})}, "shape");

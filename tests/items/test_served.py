@@ -265,7 +265,7 @@ def test_a_delta_under_load(server: ServerProcess, tables: Path) -> None:
     features, keys = request_of(np.random.default_rng(16), np.arange(20), np.zeros(1, np.int64))
     before = score(stubs, keys, "columnar")
     with Load(server):
-        build_delta(tables / "item", others.frame(slice(0, 10)), delete=[int(items.keys[30])])
+        build_delta(tables / "item", others.frame(slice(0, 10)), delete=[int(items.keys[150])])
         wait_until(lambda: not np.array_equal(score(stubs, keys, "columnar"), before))
     rows = np.arange(20)
     columns = {
@@ -275,8 +275,8 @@ def test_a_delta_under_load(server: ServerProcess, tables: Path) -> None:
     by_both = {**keys, **columns}
     np.testing.assert_array_equal(score(stubs, keys, "columnar"), score(stubs, by_both, "columnar"))
     assert not np.array_equal(score(stubs, features, "columnar"), score(stubs, keys, "columnar"))
-    code, _ = refusal(stubs, keys | {"item_key": items.keys[[30]]})
-    assert code == "INVALID_ARGUMENT"
+    code, message = refusal(stubs, keys | {"item_key": items.keys[[150]]})
+    assert code == "INVALID_ARGUMENT" and str(items.keys[150]) in message
 
 
 def test_a_switch_of_versions_under_load(base: Path, server: ServerProcess, tables: Path) -> None:
@@ -304,7 +304,7 @@ def test_a_malformed_version_leaves_the_old_one(server: ServerProcess, tables: P
     wait_until(lambda: Metrics(server).value(":colcast:item_table_refused", **of) == 1)
     np.testing.assert_array_equal(score(stubs, keys, "columnar"), before)
     assert Metrics(server).value(":colcast:item_table_version", **of) == 1
-    assert any("item/7/table.safetensors" in line for line in server.log.splitlines())
+    assert any("item/7/table.safetensors" in line for line in server.log().splitlines())
 
 
 def test_a_folder_that_goes_while_it_serves(server: ServerProcess, tables: Path) -> None:
@@ -352,7 +352,9 @@ def test_a_table_of_another_schema_is_refused_by_name(
     record.write_text(json.dumps(written))
     flags = [f"--item_table=ranker:item_key:{tables / 'item'}"]
     with ServerProcess("ranker", other.parent, flags) as server:
-        _, keys = request_of(np.random.default_rng(22), np.arange(5), np.zeros(1, np.int64))
-        code, message = refusal(Stubs(server.target), keys | shops.rows("shop", 1, np.random))
+        features, _ = request_of(np.random.default_rng(22), np.arange(5), np.zeros(1, np.int64))
+        by_key = {n: c for n, c in features.items() if not n.startswith("item_")}
+        by_key["item_key"] = Items("item", ITEMS, 1).keys[:5]
+        code, message = refusal(Stubs(server.target), by_key)
     assert code == "FAILED_PRECONDITION"
     assert '"item_number_0" has another default' in message
