@@ -30,9 +30,9 @@ SUBCOMMANDS = {
     "inspect": Subcommand(
         "colcast.export.inspect_cli", "export", "show what an export did, or would do"
     ),
-    "items": Subcommand("colcast.items.cli", "items", "build and inspect tables of items by key"),
     "serve": Subcommand("colcast.server.cli", None, "start the native server"),
     "rank": Subcommand("colcast.client.cli", None, "rank items from a file for one user"),
+    "items": Subcommand("colcast.items.cli", "items", "build and inspect tables of items by key"),
     "encode": Subcommand("colcast.client.encode_cli", None, "write the vectors of a file's lines"),
     "rerank": Subcommand("colcast.client.rerank_cli", None, "rank a file's lines for a query"),
     "loadtest": Subcommand("colcast.loadtest.cli", "loadtest", "compare formats under load"),
