@@ -174,8 +174,8 @@ class Model {
     for (BatchMember& member : *members) member.status = Predict(*member.request, &member.outputs);
   }
 
-  // Computes and keeps the states of rows of one domain, whose columns the request has and no other,
-  // as far as there is room; their keys in any case, if the columns are stored. For whatever
+  // Computes and keeps the states of rows of one domain, whose columns the request has and no
+  // other, as far as there is room; their keys in any case, if the columns are stored. For whatever
   // signatures have a stage for them; false if none has.
   virtual bool FillStates(const DecodedRequest&) const { return false; }
 

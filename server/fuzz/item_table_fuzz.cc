@@ -90,8 +90,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size > 0) std::memcpy(bytes, data, size);
   MendChecksum(bytes, size);
   std::shared_ptr<const TableFile> file;
-  const Status status =
-      TableFile::Read({reinterpret_cast<const char*>(bytes), size}, owned, &file);
+  const Status status = TableFile::Read({reinterpret_cast<const char*>(bytes), size}, owned, &file);
   Check(status.ok() == status.message.empty());
   if (!status.ok()) return 0;
   std::shared_ptr<const ItemTable> table;

@@ -1,7 +1,7 @@
 #include "server/inference/item_lookup.h"
 
-#include <google/protobuf/text_format.h>
 #include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -137,7 +137,8 @@ TEST_F(ItemLookupTest, RefusesUnknownKeysByName) {
   AddKeys({10, 5, 20, 7});
   const Status status = Fill();
   EXPECT_EQ(status.code, StatusCode::kInvalidArgument);
-  EXPECT_THAT(status.message, HasSubstr("\"item_id\": 2 of 4 keys are not in the item table: 5, 7"));
+  EXPECT_THAT(status.message,
+              HasSubstr("\"item_id\": 2 of 4 keys are not in the item table: 5, 7"));
 }
 
 TEST_F(ItemLookupTest, UnknownKeysHaveTheDefaultsWhereTheTableSaysSo) {

@@ -44,8 +44,8 @@ class ExampleFeatures {
     int64_t size = 1;         // values of `shape`
   };
 
-  // INVALID_ARGUMENT, naming the feature, for one that comes twice, a dtype that cannot be sent, or a
-  // shape or a default that no parse op has; and for no features.
+  // INVALID_ARGUMENT, naming the feature, for one that comes twice, a dtype that cannot be sent, or
+  // a shape or a default that no parse op has; and for no features.
   static Status Create(std::vector<ExampleFeature> features,
                        std::unique_ptr<const ExampleFeatures>* result);
 
