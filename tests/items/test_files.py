@@ -159,7 +159,7 @@ def test_a_file_that_is_not_what_its_name_says(files, capsys, name):
     (files / name).write_bytes(b"\x00\x01\x02" * 100)
     assert built(files, name) == 1
     assert "colcast items" in capsys.readouterr().err
-    assert not [path for path in (files / "table").glob("*")]
+    assert not list((files / "table").glob("*"))
 
 
 def test_a_file_of_another_kind(files, capsys):
