@@ -24,13 +24,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from colcast.items import ItemTable, build_table
-from colcast.zoo.wide import WIDE
 
 from .records import declared, model
 
 BATCH, KEYS, ROUNDS = 50_000, 500, 50
 _DEFAULTS = {"int64": 0, "float32": 0.0, "string": ""}
-FEATURES = {name: dtype.name for name, dtype in WIDE.dtypes.items() if name.startswith("item_")}
+_DTYPES = ("int64", "float32", "string")
+FEATURES = {f"item_{number:03}": _DTYPES[number % 3] for number in range(60)}
 
 
 def batches(items: int) -> Iterator[Any]:
@@ -134,8 +134,8 @@ def serve(folder: Path, with_table: bool) -> tuple[float, dict[str, int]]:
     from colcast.zoo import wide
     from colcast.zoo.columnar import columnar
 
-    base_path = columnar(wide.ensure(WIDE), late=True)
-    user, items = next(wide.requests(WIDE, 10, 1))
+    base_path = columnar(wide.ensure(wide.WIDE), late=True)
+    user, items = next(wide.requests(wide.WIDE, 10, 1))
     asked = {"item_keys": [0, 7919]} if with_table else {"items": items}
     flags = [f"--item_table=wide:item_id:{folder / 'table'}"] if with_table else []
     started = time.perf_counter()
