@@ -71,7 +71,8 @@ def shaped(feature: ItemFeature, array: Any) -> Any:
     Raises:
         InputError: a row with another number of values, or none at all.
     """
-    if len(feature.shape) < 2 or not _nested(array.type) or _nested(array.type.value_type):
+    several = len(feature.shape) > 1 and not feature.is_list
+    if not several or not _nested(array.type) or _nested(array.type.value_type):
         return array
     if array.null_count:
         wrong = np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))
