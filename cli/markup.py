@@ -5,10 +5,17 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from colcast.loadtest.charts import COLOURS
+COLOURS = 8
+"""How many series have a colour of their own."""
 
 
-def document(title: str, machine: str, parts: Iterable[str], settings: Mapping[str, str]) -> str:
+def document(
+    title: str,
+    machine: str,
+    parts: Iterable[str],
+    settings: Mapping[str, str],
+    heading: str = "How it was measured",
+) -> str:
     """A page.
 
     Args:
@@ -16,8 +23,9 @@ def document(title: str, machine: str, parts: Iterable[str], settings: Mapping[s
       machine: where it was measured.
       parts: HTML, one below the other.
       settings: how it was measured, by name.
+      heading: stands over these.
     """
-    style = files("colcast.loadtest").joinpath("page.css").read_text()
+    style = files("colcast.cli").joinpath("page.css").read_text()
     lines = "\n".join(parts)
     items = "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in settings.items())
     return f"""<!DOCTYPE html>
@@ -33,7 +41,7 @@ def document(title: str, machine: str, parts: Iterable[str], settings: Mapping[s
 <h1>{escape(title)}</h1>
 <p class="soft">{escape(machine)}</p>
 {lines}
-<h2 style="margin-top: 28px">How it was measured</h2>
+<h2>{escape(heading)}</h2>
 <dl>{items}</dl>
 </body>
 </html>
