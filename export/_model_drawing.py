@@ -36,7 +36,8 @@ def drawing(domains: Sequence[Box], last: Sequence[str]) -> str:
         colour = f"var(--s{place % COLOURS})"
         parts.append(_box(0, top, (f"{of.domain}: {of.features}", of.runs), colour))
         parts.append(_arrow(_WIDTH, top + _HEIGHT / 2, _LAST_X, middle, colour))
-        parts.append(_text(_WIDTH + 12, top + _HEIGHT / 2 - 8, of.hands))
+        off_the_arrow = -8 if top + _HEIGHT / 2 <= middle else 18
+        parts.append(_text(_WIDTH + 12, top + _HEIGHT / 2 + off_the_arrow, of.hands))
     parts.append(_arrow(_LAST_X + _WIDTH, middle, _OUT_X, middle, "var(--ink)"))
     parts.append(_text(_OUT_X + 8, middle + 5, outputs))
     return (

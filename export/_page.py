@@ -86,7 +86,7 @@ def _states(report: SignatureReport) -> str:
     if not parts:
         return ""
     rows = [
-        [escape(domain), escape(kind), f"{row_bytes(states):,}" if not number else ""]
+        [escape(domain), f"{row_bytes(states):,}" if not number else "", escape(kind)]
         for domain, states in parts.states.items()
         for number, kind in enumerate(grouped((s.tensor, s.dtype, s.shape, "") for s in states))
     ]
@@ -96,7 +96,7 @@ def _states(report: SignatureReport) -> str:
     why = [] if parts.written else [f"no stages: {parts.reason}"]
     why += [f"one user per run, because {parts.why_one}"] if parts.why_one else []
     why += [parts.reuse.line()] if parts.reuse else []
-    heads = ["domain", "tensors", "bytes per row"]
+    heads = ["domain", "bytes per row", "tensors"]
     return (table(heads, rows, named=True) if rows else "") + _items(why) + left
 
 
