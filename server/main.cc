@@ -125,6 +125,8 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
   request_log::RequestLogs request_logs(options.request_logs);
   options.models.on_configured = LogRequests(&request_logs);
   models::ModelManager models(options.models, engine.get());
+  http2::Poller poller;
+  options.workers.events = &poller;
   scheduling::WorkerPool workers(options.workers);
   const Backend backend{&models,
                         &workers,
@@ -135,7 +137,8 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
                         static_cast<size_t>(options.grpc.max_request_bytes),
                         static_cast<size_t>(options.engine.max_request_columns)};
   std::unique_ptr<rpc::GrpcServer> server;
-  if (Status status = rpc::GrpcServer::Start(options.grpc, backend, &server); !status.ok()) {
+  if (Status status = rpc::GrpcServer::Start(options.grpc, backend, &poller, &server);
+      !status.ok()) {
     return status;
   }
   std::unique_ptr<HttpEndpoint> http;

@@ -1,8 +1,8 @@
 // The bytes of answers that clients have not read yet, and a bound on them.
 //
-// gRPC keeps an answer until its client makes room for it, which it need never do.
-#ifndef COLCAST_SERVER_RPC_UNREAD_ANSWERS_H_
-#define COLCAST_SERVER_RPC_UNREAD_ANSWERS_H_
+// A client need never make room for what it has asked for.
+#ifndef COLCAST_SERVER_HTTP2_UNREAD_ANSWERS_H_
+#define COLCAST_SERVER_HTTP2_UNREAD_ANSWERS_H_
 
 #include <atomic>
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 #include "server/base/status.h"
 
-namespace colcast::rpc {
+namespace colcast::http2 {
 
 // May be used on any thread.
 class UnreadAnswers {
@@ -43,6 +43,6 @@ class UnreadAnswers {
   std::unordered_map<std::string, size_t> bytes_;  // by host, without those that have none
 };
 
-}  // namespace colcast::rpc
+}  // namespace colcast::http2
 
-#endif  // COLCAST_SERVER_RPC_UNREAD_ANSWERS_H_
+#endif  // COLCAST_SERVER_HTTP2_UNREAD_ANSWERS_H_

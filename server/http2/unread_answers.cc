@@ -1,6 +1,6 @@
-#include "server/rpc/unread_answers.h"
+#include "server/http2/unread_answers.h"
 
-namespace colcast::rpc {
+namespace colcast::http2 {
 
 Status UnreadAnswers::Add(const std::string& host, size_t bytes) {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -36,4 +36,4 @@ Status UnreadAnswers::TooMany(const std::string& host, size_t bytes) const {
                            " may wait (--max_unread_response_bytes)");
 }
 
-}  // namespace colcast::rpc
+}  // namespace colcast::http2

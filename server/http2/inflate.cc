@@ -1,22 +1,15 @@
-#include "server/rpc/inflate.h"
+#include "server/http2/inflate.h"
 
-#include <grpc/byte_buffer.h>
 #include <zlib.h>
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "server/base/out_of_memory.h"
 
-// gRPC's friend, for those who look into a buffer; it leaves the definition to them.
-class grpc::internal::GrpcByteBufferPeer {
- public:
-  static const grpc_byte_buffer* Get(const grpc::ByteBuffer& buffer) {
-    return const_cast<grpc::ByteBuffer&>(buffer).c_buffer();
-  }
-};
-
-namespace colcast::rpc {
+namespace colcast::http2 {
 namespace {
 
 constexpr size_t kMinBlockBytes = 4 << 10;
@@ -36,12 +29,12 @@ class Inflater {
   }
 
   // False if `input` is no compressed message, or inflates to more than `max_bytes`: is_too_long().
-  bool Inflate(const std::vector<grpc::Slice>& input) {
+  bool Inflate(const std::vector<Slice>& input) {
     if (!initialized_) return false;
     int result = Z_OK;
     for (size_t i = 0; i < input.size() && result == Z_OK && !is_too_long(); ++i) {
-      stream_.next_in = const_cast<Bytef*>(input[i].begin());
-      stream_.avail_in = static_cast<uInt>(input[i].size());
+      stream_.next_in = const_cast<Bytef*>(input[i].data);
+      stream_.avail_in = static_cast<uInt>(input[i].size);
       result = InflateSlice();
     }
     EndBlock();
@@ -49,7 +42,7 @@ class Inflater {
   }
 
   bool is_too_long() const { return stream_.total_out > max_bytes_; }
-  const std::vector<grpc::Slice>& output() const { return output_; }
+  Message* output() { return &output_; }
 
  private:
   int InflateSlice() {
@@ -67,48 +60,41 @@ class Inflater {
     // One byte more than there may be, to see whether there are more.
     const size_t room =
         1 + std::min(max_bytes_ - written, std::clamp(written, kMinBlockBytes, kMaxBlockBytes));
-    void* const memory = operator new(room);  // gRPC ends the process if it finds none
-    block_ = grpc::Slice(memory, room, [](void* used) { operator delete(used); });
-    stream_.next_out = static_cast<Bytef*>(memory);
+    block_.reset(new uint8_t[room]);
+    block_bytes_ = room;
+    stream_.next_out = block_.get();
     stream_.avail_out = static_cast<uInt>(room);
   }
 
   void EndBlock() {
-    const size_t size = block_.size() - stream_.avail_out;
-    if (size > 0) output_.push_back(block_.sub(0, size));
+    const size_t size = block_bytes_ - stream_.avail_out;
+    if (size > 0) output_.Append(block_, block_.get(), size);
   }
 
   z_stream stream_{};
   bool initialized_ = false;
   const size_t max_bytes_;
-  grpc::Slice block_;  // that is being filled
-  std::vector<grpc::Slice> output_;
+  std::shared_ptr<uint8_t[]> block_;  // that is being filled
+  size_t block_bytes_ = 0;
+  Message output_;
 };
 
 }  // namespace
 
-grpc_compression_algorithm CompressionOf(const grpc::ByteBuffer& message) {
-  if (!message.Valid()) return GRPC_COMPRESS_NONE;
-  return grpc::internal::GrpcByteBufferPeer::Get(message)->data.raw.compression;
-}
-
-Status Inflate(size_t max_bytes, grpc::ByteBuffer* message) {
-  const grpc_compression_algorithm algorithm = CompressionOf(*message);
-  if (algorithm == GRPC_COMPRESS_NONE) return OkStatus();
-  std::vector<grpc::Slice> input;
-  if (!message->Dump(&input).ok()) return Internal("a compressed message cannot be read");
+Status Inflate(size_t max_bytes, Message* message) {
+  if (message->compression() == Compression::kNone) return OkStatus();
   return WithinMemory([&] {
-    Inflater inflater(algorithm == GRPC_COMPRESS_GZIP, max_bytes);
-    if (inflater.Inflate(input)) {
-      *message = grpc::ByteBuffer(inflater.output().data(), inflater.output().size());
+    Inflater inflater(message->compression() == Compression::kGzip, max_bytes);
+    if (inflater.Inflate(message->slices())) {
+      *message = std::move(*inflater.output());
       return OkStatus();
     }
     if (inflater.is_too_long()) {
-      return ResourceExhausted("a message of ", message->Length(),
+      return ResourceExhausted("a message of ", message->size(),
                                " compressed bytes inflates to more than ", max_bytes);
     }
-    return Internal("a message of ", message->Length(), " compressed bytes does not inflate");
+    return Internal("a message of ", message->size(), " compressed bytes does not inflate");
   });
 }
 
-}  // namespace colcast::rpc
+}  // namespace colcast::http2

@@ -1,9 +1,9 @@
-#include "server/rpc/unread_answers.h"
+#include "server/http2/unread_answers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace colcast::rpc {
+namespace colcast::http2 {
 namespace {
 
 using testing::HasSubstr;
@@ -48,4 +48,4 @@ TEST(UnreadAnswersTest, ChecksBeforeThereIsAnAnswer) {
 }
 
 }  // namespace
-}  // namespace colcast::rpc
+}  // namespace colcast::http2

@@ -1,8 +1,8 @@
-#include "server/rpc/peer.h"
+#include "server/http2/peer.h"
 
 #include <gtest/gtest.h>
 
-namespace colcast::rpc {
+namespace colcast::http2 {
 namespace {
 
 TEST(HostOfTest, LeavesThePortOut) {
@@ -24,4 +24,4 @@ TEST(IsLocalTest, TheLoopbackInterfaceAndUnixSocketsAre) {
 }
 
 }  // namespace
-}  // namespace colcast::rpc
+}  // namespace colcast::http2

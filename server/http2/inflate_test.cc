@@ -1,8 +1,6 @@
-#include "server/rpc/inflate.h"
+#include "server/http2/inflate.h"
 
 #include <gmock/gmock.h>
-#include <grpc/byte_buffer.h>
-#include <grpc/slice.h>
 #include <gtest/gtest.h>
 #include <zlib.h>
 
@@ -10,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace colcast::rpc {
+namespace colcast::http2 {
 namespace {
 
 using testing::HasSubstr;
@@ -32,28 +30,17 @@ std::string Deflated(const std::string& text, int window_bits) {
 
 std::string Gzip(const std::string& text) { return Deflated(text, 15 + 16); }
 
-// As gRPC hands over what came compressed, in slices of so many bytes.
-grpc::ByteBuffer Message(const std::string& bytes, grpc_compression_algorithm algorithm,
-                         size_t slice_bytes = 1 << 20) {
-  std::vector<grpc_slice> slices;
+// One that came compressed, in slices of so many bytes.
+Message Compressed(const std::string& bytes, Compression compression,
+                   size_t slice_bytes = 1 << 20) {
+  const auto owner = std::make_shared<std::string>(bytes);
+  Message message;
   for (size_t at = 0; at < bytes.size(); at += slice_bytes) {
     const size_t size = std::min(slice_bytes, bytes.size() - at);
-    slices.push_back(grpc_slice_from_copied_buffer(bytes.data() + at, size));
+    message.Append(owner, reinterpret_cast<const uint8_t*>(owner->data()) + at, size);
   }
-  grpc::ByteBuffer message;
-  // The two have the same representation, says the header.
-  *reinterpret_cast<grpc_byte_buffer**>(&message) =
-      grpc_raw_compressed_byte_buffer_create(slices.data(), slices.size(), algorithm);
-  for (const grpc_slice& slice : slices) grpc_slice_unref(slice);
+  message.set_compression(compression);
   return message;
-}
-
-std::string TextOf(const grpc::ByteBuffer& message) {
-  std::vector<grpc::Slice> slices;
-  EXPECT_TRUE(message.Dump(&slices).ok());
-  std::string text;
-  for (const grpc::Slice& slice : slices) text.append(slice.begin(), slice.end());
-  return text;
 }
 
 std::string LongText() {
@@ -63,28 +50,25 @@ std::string LongText() {
 }
 
 TEST(InflateTest, WhatCameAsItIsStays) {
-  const grpc::Slice slice("hello");
-  grpc::ByteBuffer message(&slice, 1);
-  EXPECT_EQ(CompressionOf(message), GRPC_COMPRESS_NONE);
+  Message message = Compressed("hello", Compression::kNone);
   EXPECT_TRUE(Inflate(/*max_bytes=*/0, &message).ok());
-  EXPECT_EQ(TextOf(message), "hello");
-  EXPECT_EQ(CompressionOf(grpc::ByteBuffer()), GRPC_COMPRESS_NONE);
+  EXPECT_EQ(message.bytes().ToString(), "hello");
 }
 
 TEST(InflateTest, WhatCameCompressedIsReadUpToTheLimit) {
   for (const std::string& text : {std::string("h"), LongText()}) {
     for (const size_t slice_bytes : {size_t{1}, size_t{1000}, size_t{1} << 20}) {
-      for (const bool gzip : {true, false}) {
-        const auto algorithm = gzip ? GRPC_COMPRESS_GZIP : GRPC_COMPRESS_DEFLATE;
-        grpc::ByteBuffer message =
-            Message(gzip ? Gzip(text) : Deflated(text, 15), algorithm, slice_bytes);
+      for (const auto compression : {Compression::kGzip, Compression::kDeflate}) {
+        const bool gzip = compression == Compression::kGzip;
+        Message message =
+            Compressed(gzip ? Gzip(text) : Deflated(text, 15), compression, slice_bytes);
         const Status refused = Inflate(text.size() - 1, &message);
         EXPECT_EQ(refused.code, StatusCode::kResourceExhausted);
         EXPECT_THAT(refused.message, HasSubstr(" more than " + std::to_string(text.size() - 1)));
-        EXPECT_EQ(CompressionOf(message), algorithm);
+        EXPECT_EQ(message.compression(), compression);
         EXPECT_TRUE(Inflate(text.size(), &message).ok());
-        EXPECT_EQ(CompressionOf(message), GRPC_COMPRESS_NONE);
-        EXPECT_TRUE(TextOf(message) == text);
+        EXPECT_EQ(message.compression(), Compression::kNone);
+        EXPECT_TRUE(message.bytes().ToString() == text);
       }
     }
   }
@@ -93,7 +77,7 @@ TEST(InflateTest, WhatCameCompressedIsReadUpToTheLimit) {
 TEST(InflateTest, WhatDoesNotInflateIsAnError) {
   const std::string cut = Gzip(LongText()).substr(0, 5000);
   for (const std::string& bytes : {std::string(), std::string("no gzip"), cut}) {
-    grpc::ByteBuffer message = Message(bytes, GRPC_COMPRESS_GZIP);
+    Message message = Compressed(bytes, Compression::kGzip);
     const Status status = Inflate(1 << 30, &message);
     EXPECT_EQ(status.code, StatusCode::kInternal);
     EXPECT_THAT(status.message, HasSubstr("does not inflate"));
@@ -101,4 +85,4 @@ TEST(InflateTest, WhatDoesNotInflateIsAnError) {
 }
 
 }  // namespace
-}  // namespace colcast::rpc
+}  // namespace colcast::http2
