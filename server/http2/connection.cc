@@ -216,7 +216,7 @@ void Connection::DoNow(unsigned work) {
     }
     if ((work & kClose) != 0) Close();
   }
-  work |= work_.exchange(0) & kAnswers;
+  work |= work_.fetch_and(~unsigned{kAnswers}) & kAnswers;  // those of calls that came
   if ((work & kAnswers) != 0) SendAnswers();
   if (!closed_) Write();
   TellWhatWasSent();

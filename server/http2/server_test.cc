@@ -161,6 +161,27 @@ TEST_F(ServerTest, MessagesOfAnySizeComeWhole) {
   }
 }
 
+// What comes while a thread has the connection is not forgotten.
+TEST_F(ServerTest, ManyCallsAtOnceAreAllAnsweredHoweverManyThreadsPoll) {
+  std::atomic<bool> ended{false};
+  std::vector<std::thread> others;
+  for (int i = 0; i < 3; ++i) {
+    others.emplace_back([&] {
+      while (!ended) poller_.Poll(scheduling::Clock::now() + std::chrono::milliseconds(10));
+    });
+  }
+  const std::string text(50'000, 'x');
+  for (int round = 0; round < 20; ++round) {
+    std::vector<std::unique_ptr<ClientCall>> calls;
+    for (int i = 0; i < 100; ++i) {
+      calls.push_back(std::make_unique<ClientCall>(channel_, "Name", text));
+    }
+    for (const auto& call : calls) EXPECT_TRUE(call->Wait().ok());
+  }
+  ended = true;
+  for (std::thread& other : others) other.join();
+}
+
 TEST_F(ServerTest, AMessageOverTheLimitIsRefusedAndTheConnectionStays) {
   ClientCall large(channel_, "Name", std::string(kMaxRequestBytes + 1, 'x'));
   const grpc::Status status = large.Wait();
