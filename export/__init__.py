@@ -7,8 +7,9 @@ stands for them, `_copy_nodes` and `_signature` add the new signature. `_generat
 `_vocabulary`), `_traffic` and `_tensor_traffic` give rows, `_parity` proves with them,
 `_loaded_model` runs what needs the variables (`_op_libraries` loads ops that are not TensorFlow's),
 `late/` adds late expansion, `parts/` the stages, `_object_graph` shows it all to Python,
-`_report` tells. `_convert` is the way as a whole; for `colcast inspect`, `_plan` goes it without
-proof and `_recorded` reads what was told. `estimator` is for Estimators at export time.
+`_report` tells, `_verdict` in five lines with what `_cost` measured, `_page` with all there is.
+`_convert` is the way as a whole; for `colcast inspect`, `_plan` goes it without proof and
+`_recorded` reads what was told. `estimator` is for Estimators at export time.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -22,8 +22,9 @@ from colcast.export._generate import RowSource
 from colcast.export._loaded_model import LoadedModel, loaded
 from colcast.export._object_graph import publish_signature
 from colcast.export._op_libraries import provide_ops
+from colcast.export._page import render
 from colcast.export._parity import Parity, prove_parse
-from colcast.export._report import ExportReport, SignatureReport, write_report
+from colcast.export._report import PAGE, ExportReport, SignatureReport, write_report
 from colcast.export._serving_default import make_default
 from colcast.export._signature import Conversion, add_columnar_signature
 from colcast.export._tensor_traffic import TensorTraffic, read_tensor_traffic
@@ -55,6 +56,7 @@ def export_saved_model(
     tags: Sequence[str] = ("serve",),
     most_parity_bytes: int = 512 << 20,
     seed: int = 0,
+    measure_seconds: float = 0.0,
     progress: Progress = lambda _: None,
 ) -> ExportReport:
     """Writes a copy of a SavedModel that has a columnar signature, too.
@@ -90,6 +92,7 @@ def export_saved_model(
       most_parity_bytes: scores are compared where the variables, which have to be loaded for it,
         take no more than this; what is parsed is compared always.
       seed: of the generated rows.
+      measure_seconds: of CPU, for measuring what requests cost; 0 measures nothing.
       progress: told each step as it begins.
 
     Returns:
@@ -140,7 +143,11 @@ def export_saved_model(
                     once = [each.signature for each in made if isinstance(each, LateReport)]
                     progress(f"{conversion.name}: following its rows")
                     independence = model.independence([conversion.name, *once], tolerance)
-                    reports.append(SignatureReport.of(conversion, parity, independence, *made))
+                    found = SignatureReport.of(conversion, parity, independence, *made)
+                    if measure_seconds:
+                        progress(f"{conversion.name}: measuring what a request costs")
+                        found = _measured(model, found, measure_seconds)
+                    reports.append(found)
                     logs += model.warmup(warmup)
                     logs_once += model.warmup_once(warmup, reports[-1].once)
         else:
@@ -159,6 +166,7 @@ def export_saved_model(
             seconds=time.monotonic() - start,
         )
         write_report(folder, report)
+        (folder / PAGE).write_text(render(report))
     return report
 
 
@@ -230,6 +238,12 @@ def _add_late(
     exact = model.add_exact(exact_name, always=options.always_exact)
     options.progress(f"{conversion.name}: searching, writing and proving the stages")
     return late, exact, model.add_parts(name, options.tolerance)
+
+
+def _measured(model: LoadedModel, report: SignatureReport, seconds: float) -> SignatureReport:
+    costs = model.costs(report.answering, seconds)
+    share = None if report.late or not report.user_features else model.user_share()
+    return dataclasses.replace(report, costs=costs, user_share=share)
 
 
 def _publish(meta_graph: Any, reports: Sequence[SignatureReport], default: str | None) -> None:

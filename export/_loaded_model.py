@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from colcast.export._cost import Cost, Way, measure
 from colcast.export._errors import ExportError
+from colcast.export._everyday import everyday
 from colcast.export._features import Side
 from colcast.export._generate import RowSource, accepted_rows, accepted_together
 from colcast.export._parity import (
@@ -26,7 +28,7 @@ from colcast.export._tensor_traffic import TensorTraffic
 from colcast.export._traffic import Traffic
 from colcast.export._warmup import warmup_request
 from colcast.export.graph._findings import Probe as SignatureProbe
-from colcast.export.late import LateReport, add_late_signature
+from colcast.export.late import LateReport, add_late_signature, user_share
 from colcast.export.late._late_signature import read_late_signature, read_signature
 from colcast.export.parts import PartsReport, add_parts, count_reuse
 from colcast.export.rows import Independence, candidates, scored_alike
@@ -35,6 +37,7 @@ _LEAST_GAIN_OF_EXACT = 0.03  # less may be an error of measurement
 _BATCHES = (2, 9, 30)  # rows that are scored together and apart
 _LARGEST_DIFFERENCE = 1e-6  # of a columnar signature's; another order of the same sums may give it
 _REDRAWS = 20  # of rows that the model refuses
+_COST_ROWS = 100  # different ones in a request that is measured
 _MOST_REFUSED = 100  # recorded rows that are found one by one; then a batch with one is left out
 
 
@@ -178,6 +181,63 @@ class LoadedModel:
             if not alike:
                 break
         return found.and_run(alike)
+
+    def costs(self, signatures: Sequence[str], seconds: float) -> tuple[Cost, ...]:
+        """What requests cost: of the source, and of signatures with the user on one row.
+
+        Args:
+          signatures: made from the conversion's.
+          seconds: of CPU that measuring may take.
+
+        Returns:
+          Nothing where the model refuses rows of one user.
+        """
+        try:
+            rows = self._everyday(_COST_ROWS)
+
+            def ways(candidates: int) -> list[Way]:
+                return self._ways(rows.take([n % len(rows) for n in range(candidates)]), signatures)
+
+            return measure(self._session, ways, seconds)
+        except (ExportError, tf.errors.OpError):
+            return ()
+
+    def user_share(self) -> float | None:
+        """The share of the columnar signature's op time that a late one would run once."""
+        user = [f.name for f in self._conversion.features if f.side == Side.USER]
+        try:
+            columns = self._everyday(_COST_ROWS).columns()
+            return user_share(self._meta_graph, self._session, self._conversion.name, user, columns)
+        except (ExportError, tf.errors.OpError):
+            return None
+
+    def _everyday(self, count: int) -> Rows:
+        """Rows of one user: recorded ones, or generated ones as small as a request's are."""
+        user = [feature.name for feature in self._conversion.features if feature.side == Side.USER]
+        if self._recorded:
+            return self._of_recorded(count).of_one(user)
+        rows = self._accepted(count)
+        small = everyday(rows)
+        return (small if self._probe.accepts(small) else rows).of_one(user)
+
+    def _ways(self, rows: Rows, signatures: Sequence[str]) -> list[Way]:
+        """The request of these rows as the source takes it, and with the user on one row."""
+        of_request = self._probe.of_a_request(rows)
+        columns = of_request.columns()
+        once = self._once(columns)
+        source, source_input = self._conversion.source, self._conversion.source_input
+        given = {source_input: self._conversion.serialized(of_request)} if source_input else columns
+        ways = [self._way(source, given, given)]
+        for name in signatures:
+            graph_gets = columns if name == self._conversion.name else once
+            ways.append(self._way(name, graph_gets, once))
+        return ways
+
+    def _way(self, signature: str, feeds: Mapping[str, Any], sent: Mapping[str, Any]) -> Way:
+        definition = self._meta_graph.signature_def[signature]
+        sent = {name: sent[name] for name in definition.inputs}
+        request = warmup_request(signature, sent, definition).predict_log.request
+        return Way(signature, definition, feeds, request.ByteSize())
 
     def warmup(self, row_counts: Sequence[int]) -> list[Any]:
         """Warm-up requests of each row count with the user on every row: any server runs them."""

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from colcast.export._cost import Cost
 from colcast.export._errors import ExportError
 from colcast.export._features import Feature, Kind, Scalar
 from colcast.export._parity import Parity
@@ -65,6 +66,8 @@ def _signature(name: str, recorded: Mapping[str, Any]) -> SignatureReport:
         not_transcoded=_not_transcoded(recorded.get("example_transcoding", _UNSAID)),
         parts=_parts(recorded["parts"], independence) if recorded.get("parts") else None,
         independence=independence,
+        costs=tuple(Cost(**cost) for cost in recorded.get("costs", ())),
+        user_share=recorded.get("user_share"),
     )
 
 

@@ -2,14 +2,16 @@
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from colcast.export._features import Feature, Kind, Scalar
+from colcast.export._cost import Cost
+from colcast.export._features import Feature, Kind, Scalar, Side
 from colcast.export._parity import Parity
 from colcast.export._signature import Conversion
 from colcast.export._traffic import unused_text
+from colcast.export._verdict import verdict
 from colcast.export.late import LateReport
 from colcast.export.parts import PartsReport
 from colcast.export.rows import Independence
@@ -19,6 +21,7 @@ from rich.markup import escape
 from rich.table import Table
 
 FILE = Path("assets.extra", "colcast.json")
+PAGE = Path("assets.extra", "colcast.html")
 FORMAT = 1
 _SHOWN_FEATURES = 40
 
@@ -41,6 +44,10 @@ class SignatureReport:
         it may: then both give the same bits.
       parts: about the stages of the late one.
       independence: what may be done with the rows of each signature written, by name.
+      costs: what requests are expected to cost, the source's first at each size; none if that was
+        not measured.
+      user_share: the share of the columnar signature's op time that a late one would run once; None
+        if there is a late one, or it was not measured.
     """
 
     name: str
@@ -55,6 +62,19 @@ class SignatureReport:
     not_transcoded: str | None = None
     parts: PartsReport | None = None
     independence: Mapping[str, Independence] = dataclasses.field(default_factory=dict)
+    costs: tuple[Cost, ...] = ()
+    user_share: float | None = None
+
+    @property
+    def user_features(self) -> list[str]:
+        """The names of those that are sent once."""
+        return [feature.name for feature in self.features if feature.side == Side.USER]
+
+    @property
+    def answering(self) -> tuple[str, ...]:
+        """The signatures that answer requests with the user on one row."""
+        exact = self.exact.signature if isinstance(self.exact, LateReport) else self.name
+        return (exact, self.late.signature) if self.late else (exact,)
 
     @property
     def once(self) -> tuple[str, ...]:
@@ -101,6 +121,8 @@ class SignatureReport:
             "exact": self.exact.to_json() if isinstance(self.exact, LateReport) else self.exact,
             "parts": self.parts.to_json() if self.parts else None,
             "independence": {name: found.to_json() for name, found in self.independence.items()},
+            "costs": [dataclasses.asdict(cost) for cost in self.costs],
+            "user_share": self.user_share,
         }
 
 
@@ -135,29 +157,43 @@ class ExportReport:
             "seconds": round(self.seconds, 2),
         }
 
-    def print(self, console: Console) -> None:
-        """Prints what was found and proven, and what was written."""
-        self.print_findings(console, _SHOWN_FEATURES)
-        console.print(f"written to {self.output} in {self.seconds:.1f} s", highlight=False)
+    def print(self, console: Console, *, verbose: bool = False) -> None:
+        """Prints the verdict of each signature in five lines, or all that was found."""
+        if verbose:
+            self.print_findings(console, _SHOWN_FEATURES)
+        else:
+            _say(console, self.notes())
+        for report in self.signatures:
+            _say(console, [f"{heading + ':':11}{text}" for heading, text in verdict(report)])
+        took = f"{self.output} was written in {self.seconds:.1f} s"
+        _say(console, [f"{took}; {PAGE} in it has all that was found"])
+
+    def notes(self) -> list[str]:
+        """What went otherwise than one would expect."""
+        told = [line for report in self.signatures for line in _refused_lines(report)]
+        if self.unused_requests:
+            told.append(f"recorded requests left out: {unused_text(self.unused_requests)}")
+        if self.mended_variables:
+            told.append(
+                f"mended: {len(self.mended_variables)} variables ({self.mended_variables[0]} ...)"
+                " are filled on loading now; TensorFlow Serving could not find them in"
+                f" {self.saved_model} (Keras 3 with tf.saved_model.save; model.export does not have"
+                " this fault)"
+            )
+        return told
 
     def print_findings(self, console: Console, most_features: int | None = None) -> None:
         """Prints features and parity; of each signature `most_features` features, or all."""
         for report in self.signatures:
             console.print(features_table(report, most_features))
-            for line in [*_parity_lines(report), *_late_lines(report)]:
-                console.print(line, highlight=False, markup=False)
-        if self.unused_requests:
-            left_out = f"recorded requests left out: {unused_text(self.unused_requests)}"
-            console.print(left_out, highlight=False)
-        if self.mended_variables:
-            console.print(
-                f"mended: {len(self.mended_variables)} variables ({self.mended_variables[0]} ...)"
-                " are filled on loading now; TensorFlow Serving could not find them in"
-                f" {self.saved_model} (Keras 3 with tf.saved_model.save; model.export does not have"
-                " this fault)",
-                highlight=False,
-                markup=False,
-            )
+            parity = _parity_line(report.parity, parses=report.source_input is not None)
+            _say(console, [parity, *_late_lines(report)])
+        _say(console, self.notes())
+
+
+def _say(console: Console, lines: Iterable[str]) -> None:
+    for line in lines:
+        console.print(line, highlight=False, markup=False)
 
 
 def write_report(folder: Path, report: ExportReport) -> None:
@@ -270,13 +306,10 @@ def _default(feature: Feature) -> str:
     return ", ".join([*quoted, *(["..."] if len(values) > 3 else [])])
 
 
-def _parity_lines(report: SignatureReport) -> list[str]:
+def _refused_lines(report: SignatureReport) -> list[str]:
     parity = report.parity
-    line = _parity_line(parity, parses=report.source_input is not None)
-    if not parity.refused_rows:
-        return [line]
     refused = f"the model refuses {parity.refused_rows} of the recorded rows: {parity.refusal}"
-    return [line, refused]
+    return [refused] if parity.refused_rows else []
 
 
 def _parity_line(parity: Parity, *, parses: bool) -> str:

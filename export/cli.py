@@ -14,6 +14,7 @@ import click
 from colcast.cli.console import report_console, showing_progress
 from colcast.cli.options import Command, Number, section
 
+_MEASURE_SECONDS = 4.0  # of CPU
 _FILE = click.Path(path_type=Path)
 _model = section("Model")
 _features = section("Features")
@@ -154,6 +155,9 @@ def _by_domain(values: Sequence[str]) -> dict[str, list[str]]:
     metavar="ROWS...",
     help="Write warm-up requests of that many rows.",
 )
+@section("Options")(
+    "--verbose", is_flag=True, help="Print every feature, and the ops and tensors found, too."
+)
 @json_option
 def command(
     saved_model: Path,
@@ -162,6 +166,7 @@ def command(
     op_library: Sequence[Path],
     make_default: str | None,
     examples: Path | None,
+    verbose: bool,
     json: bool,
     **options: Any,
 ) -> None:
@@ -184,6 +189,7 @@ def command(
                 signatures=signatures,
                 default=make_default,
                 examples=recorded,
+                measure_seconds=_MEASURE_SECONDS,
                 progress=progress,
                 **options,
             )
@@ -192,7 +198,7 @@ def command(
     if json:
         print_json({"saved_model": report.saved_model, "output": report.output, **report.to_json()})
     else:
-        report.print(report_console())
+        report.print(report_console(), verbose=verbose)
 
 
 @contextmanager

@@ -18,7 +18,6 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 Point = tuple[float, float]
 
-COLOURS = 8
 _WIDTH, _HEIGHT = 5.2, 2.9  # inches
 _INK, _SOFT, _RULE, _BAD = "#1d2330", "#5c6577", "#d9dde5", "#b91c1c"
 _SERIES = ("#3867c7", "#d97706", "#0f8f6f", "#b4307a", "#6b6fd6", "#7a7f1d", "#00809b", "#a34a28")
@@ -224,5 +223,5 @@ def _svg(figure: Any, title: str) -> str:
 @cache
 def _palette() -> str:
     """The variables at the head of page.css."""
-    style = files("colcast.loadtest").joinpath("page.css").read_text()
+    style = files("colcast.cli").joinpath("page.css").read_text()
     return style[: style.index("* {")]

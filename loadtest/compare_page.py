@@ -4,9 +4,7 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-from colcast.loadtest.charts import Bar, bar_chart, outlines
-from colcast.loadtest.figures import milliseconds, share
-from colcast.loadtest.markup import (
+from colcast.cli.markup import (
     charts,
     chip,
     document,
@@ -16,6 +14,8 @@ from colcast.loadtest.markup import (
     table,
     verdicts,
 )
+from colcast.loadtest.charts import Bar, bar_chart, outlines
+from colcast.loadtest.figures import milliseconds, share
 
 _NAN = float("nan")
 _CPU = "Server CPU per request"

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from colcast.loadtest.figures import figures_of, milliseconds, share
+from colcast.loadtest.open_loop import kept_up
 from colcast.loadtest.result import Result
 
 
@@ -86,8 +87,10 @@ def _gains(first: Result, best: Result) -> list[Gain]:
         then, now = getattr(before, name), getattr(after, name)
         return Gain(share(now, then), of, f"{shown(now)} against {shown(then)} {unit}")
 
-    return [
+    gains = [
         gain("server_cpu_ms", "of the server CPU", "ms per request", milliseconds),
         gain("request_bytes", "of the bytes", "bytes per request", "{:,.0f}".format),
-        gain("p95_ms", "of the 95th percentile", "ms", milliseconds),
     ]
+    if kept_up(first.recording) and kept_up(best.recording):  # else they are the generator's own
+        gains.append(gain("p95_ms", "of the 95th percentile", "ms", milliseconds))
+    return gains

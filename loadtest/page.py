@@ -6,9 +6,8 @@ from math import log10
 from statistics import median
 from typing import Any
 
-from colcast.loadtest.charts import COLOURS, Bar, Line, bar_chart, histogram, line_chart, number
-from colcast.loadtest.figures import milliseconds, share
-from colcast.loadtest.markup import (
+from colcast.cli.markup import (
+    COLOURS,
     charts,
     chip,
     document,
@@ -18,6 +17,8 @@ from colcast.loadtest.markup import (
     table,
     verdicts,
 )
+from colcast.loadtest.charts import Bar, Line, bar_chart, histogram, line_chart, number
+from colcast.loadtest.figures import milliseconds, share
 
 _NAN = float("nan")
 

@@ -27,9 +27,7 @@ def find_executable() -> Path:
             return Path(named)
         raise ServerNotBuiltError(f"{_VARIABLE}={named} is not an executable file")
     candidates = [Path(__file__).resolve().parent.parent / "build" / "server" / "bin" / _NAME]
-    installed = importlib.util.find_spec("colcast_server")
-    if installed is not None and installed.submodule_search_locations:
-        candidates.insert(0, Path(installed.submodule_search_locations[0]) / "bin" / _NAME)
+    candidates[:0] = _installed()
     for candidate in candidates:
         if candidate.is_file():
             return candidate
@@ -37,3 +35,15 @@ def find_executable() -> Path:
     raise ServerNotBuiltError(
         f"{_NAME} not found in {places}: pip install colcast-server, or `make setup` in a checkout"
     )
+
+
+def is_installed(executable: Path) -> bool:
+    """Whether it is that of the installed distribution colcast-server."""
+    return executable in _installed()
+
+
+def _installed() -> list[Path]:
+    """Where the installed distribution has it; nothing if it is not installed."""
+    spec = importlib.util.find_spec("colcast_server")
+    folders = spec.submodule_search_locations if spec else None
+    return [Path(folder) / "bin" / _NAME for folder in (folders or ())]

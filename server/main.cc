@@ -128,6 +128,8 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
   const items::ItemTables item_tables(options.item_tables);
   options.models.loader.item_tables = &item_tables;
   models::ModelManager models(options.models, engine.get());
+  http2::Poller poller;
+  options.workers.events = &poller;
   scheduling::WorkerPool workers(options.workers);
   const Backend backend{&models,
                         &workers,
@@ -139,7 +141,8 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
                         static_cast<size_t>(options.grpc.max_request_bytes),
                         static_cast<size_t>(options.engine.max_request_columns)};
   std::unique_ptr<rpc::GrpcServer> server;
-  if (Status status = rpc::GrpcServer::Start(options.grpc, backend, &server); !status.ok()) {
+  if (Status status = rpc::GrpcServer::Start(options.grpc, backend, &poller, &server);
+      !status.ok()) {
     return status;
   }
   std::unique_ptr<HttpEndpoint> http;

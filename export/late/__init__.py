@@ -10,5 +10,13 @@ from colcast.export.graph._comparison import PROOF_ROWS
 from colcast.export.graph._requests import DrawRows
 from colcast.export.late._add_late import add_late_signature
 from colcast.export.late._late_report import FrontierTensor, LateReport
+from colcast.export.late._user_share import user_share
 
-__all__ = ["PROOF_ROWS", "DrawRows", "FrontierTensor", "LateReport", "add_late_signature"]
+__all__ = [
+    "PROOF_ROWS",
+    "DrawRows",
+    "FrontierTensor",
+    "LateReport",
+    "add_late_signature",
+    "user_share",
+]

@@ -20,7 +20,8 @@ columns of several domains become one for each), `_pair` (the ops behind them), 
 """
 
 from colcast.export.parts._add_parts import add_parts
+from colcast.export.parts._gain import row_bytes
 from colcast.export.parts._parts_report import PartsReport, State
 from colcast.export.parts._reuse import Reuse, count_reuse
 
-__all__ = ["PartsReport", "Reuse", "State", "add_parts", "count_reuse"]
+__all__ = ["PartsReport", "Reuse", "State", "add_parts", "count_reuse", "row_bytes"]

@@ -40,7 +40,7 @@ constexpr char kCpuOnly[] = "this server runs on CPUs, without XLA";
 constexpr char kSavedModelsOnly[] = "this server runs SavedModels only";
 
 constexpr KnownFlag kWithoutEffect[] = {
-    {"grpc_max_threads", "requests run on --num_workers workers; one thread reads them"},
+    {"grpc_max_threads", "requests are read and run by --num_workers workers"},
     {"thread_pool_factory_config_file", "requests run on --num_workers workers"},
     {"per_process_gpu_memory_fraction", kCpuOnly},
     {"xla_cpu_compilation_enabled", kCpuOnly},

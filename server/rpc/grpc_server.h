@@ -2,8 +2,6 @@
 #ifndef COLCAST_SERVER_RPC_GRPC_SERVER_H_
 #define COLCAST_SERVER_RPC_GRPC_SERVER_H_
 
-#include <grpcpp/grpcpp.h>
-
 #include <chrono>
 #include <memory>
 #include <mutex>
@@ -14,13 +12,12 @@
 
 #include "server/backend.h"
 #include "server/base/tls_config.h"
-#include "server/rpc/event_loop.h"
+#include "server/http2/poller.h"
+#include "server/http2/server.h"
 #include "server/rpc/health_service.h"
 #include "server/rpc/model_service.h"
 #include "server/rpc/offload.h"
 #include "server/rpc/prediction_service.h"
-#include "server/rpc/stream_service.h"
-#include "server/rpc/unary_service.h"
 #include "server/rpc/unix_socket.h"
 
 namespace colcast::rpc {
@@ -37,13 +34,14 @@ class GrpcServer {
     bool health_service = true;
     std::optional<Offload::Options> offload;  // of large Predict requests
     Reloads reloads;
-    // Passed on to gRPC, as a number where the value is one: "grpc.max_connection_age_ms", "2000".
+    // By gRPC's names: "grpc.max_connection_age_ms", "2000".
     std::vector<std::pair<std::string, std::string>> channel_arguments;
   };
 
   // UNAVAILABLE, naming the address, if it cannot be listened on; as UnixSocket has it for the
   // socket. One that another server listens on is taken over when this one serves.
-  static Status Start(const Options& options, const Backend& backend,
+  // `poller`, which whoever is free polls, outlives the server and the workers.
+  static Status Start(const Options& options, const Backend& backend, http2::Poller* poller,
                       std::unique_ptr<GrpcServer>* server);
 
   ~GrpcServer() { Shutdown(std::chrono::system_clock::time_point::max()); }
@@ -62,19 +60,14 @@ class GrpcServer {
 
  private:
   GrpcServer(const Options& options, const Backend& backend);
-  void Register(grpc::ServerBuilder* builder);
-  void Serve();
+  http2::Methods Methods(const Options& options);
+  Status Listen(const Options& options);
 
   const Backend backend_;
-  const size_t max_unread_response_bytes_;
-  const std::unique_ptr<Offload> offload_;  // null: all requests run here
-  UnaryService prediction_service_{kPredictionService, PredictionMethods(backend_, offload_.get())};
-  UnaryService model_service_;
+  const std::unique_ptr<Offload> offload_;               // null: all requests run here
   const std::unique_ptr<HealthService> health_service_;  // null: there is none
-  StreamService reflection_service_;
   std::string address_;
-  std::shared_ptr<EventLoop> loop_;
-  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<http2::Server> server_;
   bool running_ = false;
   std::optional<UnixSocket> socket_;
   std::once_flag socket_taken_over_;

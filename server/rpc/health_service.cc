@@ -25,19 +25,19 @@ HealthCheckResponse Response(bool serving) {
 
 // A client that watches a service. One that the server does not have is no error by the protocol:
 // the client is told so, and stays.
-class HealthService::Watch final : public StreamHandler {
+class HealthService::Watch final : public http2::StreamHandler {
  public:
-  Watch(HealthService* health, StreamCall* call) : health_(health), call_(call) {}
+  Watch(HealthService* health, Call* call) : health_(health), call_(call) {}
 
   ~Watch() override {
     const std::lock_guard<std::mutex> lock(health_->mutex_);
     health_->watches_.erase(this);
   }
 
-  void Received(const grpc::ByteBuffer& message) override {
+  void Received(const Message& message) override {
     HealthCheckRequest request;
     if (Status status = ReadMessage(message, &request); !status.ok()) {
-      return call_->Finish(status);
+      return call_->End(status);
     }
     if (!health_->Knows(request.service())) {
       HealthCheckResponse unknown;
@@ -49,43 +49,37 @@ class HealthService::Watch final : public StreamHandler {
     Send(Response(health_->serving_));
   }
 
-  void Closed() override { call_->Finish(InvalidArgument("Watch needs a HealthCheckRequest")); }
+  void Closed() override { call_->End(InvalidArgument("Watch needs a HealthCheckRequest")); }
 
   void Send(const HealthCheckResponse& response) {
-    grpc::ByteBuffer bytes;
-    if (Status status = WriteMessage(response, &bytes); !status.ok()) return call_->Finish(status);
-    call_->Send(bytes);
+    Message bytes;
+    if (Status status = WriteMessage(response, &bytes); !status.ok()) return call_->End(status);
+    call_->Send(std::move(bytes));
   }
 
  private:
   HealthService* const health_;
-  StreamCall* const call_;
+  Call* const call_;
 };
 
-HealthService::HealthService(std::vector<std::string> services)
-    : services_(std::move(services)),
-      unary_(kHealthService, Methods()),
-      watch_(std::string("/") + kHealthService + "/Watch",
-             [this](StreamCall* call) { return std::make_unique<Watch>(this, call); }) {}
-
-std::vector<UnaryService::Method> HealthService::Methods() {
-  return {
-      MessageMethod<HealthCheckRequest, HealthCheckResponse>(
-          "Check",
-          [this](const HealthCheckRequest& request, HealthCheckResponse* response) {
-            if (!Knows(request.service())) return NotFound("service name unknown");
-            *response = Response(serving());
-            return OkStatus();
-          }),
-      MessageMethod<HealthListRequest, HealthListResponse>(
-          "List",
-          [this](const HealthListRequest&, HealthListResponse* response) {
-            const HealthCheckResponse status = Response(serving());
-            for (const std::string& name : services_)
-              (*response->mutable_statuses())[name] = status;
-            return OkStatus();
-          }),
+http2::Methods HealthService::Methods() {
+  const auto check = [this](const HealthCheckRequest& request, HealthCheckResponse* response) {
+    if (!Knows(request.service())) return NotFound("service name unknown");
+    *response = Response(serving());
+    return OkStatus();
   };
+  const auto list = [this](const HealthListRequest&, HealthListResponse* response) {
+    const HealthCheckResponse status = Response(serving());
+    for (const std::string& name : services_) (*response->mutable_statuses())[name] = status;
+    return OkStatus();
+  };
+  Method watch;
+  watch.open = [this](Call* call) { return std::make_unique<Watch>(this, call); };
+  return {
+      {PathOf(kHealthService, "Check"),
+       MessageMethod<HealthCheckRequest, HealthCheckResponse>(check)},
+      {PathOf(kHealthService, "List"), MessageMethod<HealthListRequest, HealthListResponse>(list)},
+      {PathOf(kHealthService, "Watch"), std::move(watch)}};
 }
 
 bool HealthService::Knows(const std::string& service) const {
@@ -103,18 +97,5 @@ void HealthService::SetServing(bool serving) {
   serving_ = serving;
   for (Watch* watch : watches_) watch->Send(Response(serving));
 }
-
-void HealthService::Register(grpc::ServerBuilder* builder) {
-  builder->RegisterService(&unary_);
-  builder->RegisterService(&watch_);
-}
-
-void HealthService::Serve(const std::shared_ptr<EventLoop>& loop,
-                          const std::shared_ptr<UnreadAnswers>& unread) {
-  unary_.Serve(loop, unread);
-  watch_.Serve(loop.get());
-}
-
-void HealthService::Stop() { watch_.Stop(); }
 
 }  // namespace colcast::rpc

@@ -3,82 +3,98 @@
 #ifndef COLCAST_SERVER_RPC_MESSAGES_H_
 #define COLCAST_SERVER_RPC_MESSAGES_H_
 
-#include <grpcpp/grpcpp.h>
-#include <grpcpp/impl/codegen/proto_utils.h>
-
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 
 #include "server/base/status.h"
-#include "server/rpc/inflate.h"
-#include "server/rpc/unary_service.h"
+#include "server/http2/call.h"
+#include "server/http2/inflate.h"
+#include "server/http2/message.h"
 #include "server/wire/predict_request.h"
 #include "tensorflow_serving/apis/model.pb.h"
 
 namespace colcast::rpc {
 
-// Requests that become protobuf objects are read on the event loop's thread, for which all others
-// wait: none may be larger than gRPC lets any message be by default.
+using http2::Call;
+using http2::Message;
+using http2::Method;
+using http2::Methods;
+
+// Requests that become protobuf objects are read where they came, for which others wait: none may
+// be larger than gRPC lets any message be by default.
 inline constexpr size_t kMaxMessageBytes = 4 << 20;
 
 // INVALID_ARGUMENT if `bytes` are no such message, RESOURCE_EXHAUSTED if they are too many.
-template <typename Message>
-Status ReadMessage(const grpc::ByteBuffer& bytes, Message* message) {
-  if (bytes.Length() > kMaxMessageBytes) {
-    return ResourceExhausted("the ", Message::descriptor()->name(), " has ", bytes.Length(),
+template <typename Proto>
+Status ReadMessage(const Message& bytes, Proto* proto) {
+  if (bytes.size() > kMaxMessageBytes) {
+    return ResourceExhausted("the ", Proto::descriptor()->name(), " has ", bytes.size(),
                              " bytes; at most ", kMaxMessageBytes, " are read");
   }
-  grpc::ByteBuffer copy(bytes);
-  if (Status status = Inflate(kMaxMessageBytes, &copy); !status.ok()) return status;
-  if (grpc::SerializationTraits<Message>::Deserialize(&copy, message).ok()) return OkStatus();
-  return InvalidArgument("malformed ", Message::descriptor()->name(),
-                         ": protobuf cannot parse its ", bytes.Length(), " bytes");
+  Message plain(bytes);
+  if (Status status = http2::Inflate(kMaxMessageBytes, &plain); !status.ok()) return status;
+  const Bytes all = plain.bytes();
+  const bool parsed = all.contiguous()
+                          ? proto->ParseFromArray(all.data(), static_cast<int>(all.size()))
+                          : proto->ParseFromString(all.ToString());
+  if (parsed) return OkStatus();
+  return InvalidArgument("malformed ", Proto::descriptor()->name(), ": protobuf cannot parse its ",
+                         bytes.size(), " bytes");
 }
 
-template <typename Message>
-Status WriteMessage(const Message& message, grpc::ByteBuffer* bytes) {
-  bool own_buffer = false;
-  const grpc::Status written =
-      grpc::SerializationTraits<Message>::Serialize(message, bytes, &own_buffer);
-  if (written.ok()) return OkStatus();
-  return Internal("the ", Message::descriptor()->name(),
-                  " cannot be sent: ", written.error_message());
+// INTERNAL for one that protobuf cannot write: it is longer than 2 GiB.
+template <typename Proto>
+Status WriteMessage(const Proto& proto, Message* bytes) {
+  const auto text = std::make_shared<std::string>();
+  if (!proto.SerializeToString(text.get())) {
+    return Internal("the ", Proto::descriptor()->name(), " cannot be sent: it is too large");
+  }
+  bytes->Clear();
+  bytes->Append(text, reinterpret_cast<const uint8_t*>(text->data()), text->size());
+  return OkStatus();
 }
 
 // A unary call whose request and response are read and written as protobuf objects.
 template <typename Request, typename Response>
 class MessageCall {
  public:
-  explicit MessageCall(UnaryCall* call) : call_(call) {}
+  explicit MessageCall(Call* call) : call_(call) {}
 
   // As ReadMessage().
   Status Read() { return ReadMessage(call_->request(), &request_); }
   const Request& request() const { return request_; }
   Response* response() { return &response_; }
 
-  // Once, as UnaryCall::Finish.
+  // Once, as Call::Finish.
   void Finish(const Status& status) {
     call_->Finish(status.ok() ? WriteMessage(response_, call_->response()) : status);
   }
 
  private:
-  UnaryCall* const call_;
+  Call* const call_;
   Request request_;
   Response response_;
 };
 
-// A method that is answered at once, on the event loop's thread.
+// A method that is answered at once.
 template <typename Request, typename Response>
-UnaryService::Method MessageMethod(std::string name,
-                                   std::function<Status(const Request&, Response*)> answer) {
-  return {std::move(name), [answer = std::move(answer)](UnaryCall* call) {
-            MessageCall<Request, Response> message(call);
-            Status status = message.Read();
-            if (status.ok()) status = answer(message.request(), message.response());
-            message.Finish(status);
-          }};
+Method MessageMethod(std::function<Status(const Request&, Response*)> answer) {
+  Method method;
+  method.handle = [answer = std::move(answer)](Call* call) {
+    MessageCall<Request, Response> message(call);
+    Status status = message.Read();
+    if (status.ok()) status = answer(message.request(), message.response());
+    message.Finish(status);
+  };
+  return method;
+}
+
+// "/tensorflow.serving.PredictionService/Predict"
+inline std::string PathOf(const char* service, const char* method) {
+  return std::string("/") + service + '/' + method;
 }
 
 // From protobuf's form to that of server/wire.

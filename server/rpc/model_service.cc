@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "server/http2/peer.h"
 #include "server/models/model_config.h"
 #include "server/rpc/messages.h"
-#include "server/rpc/peer.h"
 #include "tensorflow_serving/apis/model_service.pb.h"
 
 namespace colcast::rpc {
@@ -44,7 +44,7 @@ Status MayReload(Reloads::From from, const std::string& peer) {
     case Reloads::From::kAnywhere:
       return OkStatus();
     case Reloads::From::kThisMachine:
-      if (IsLocal(peer)) return OkStatus();
+      if (http2::IsLocal(peer)) return OkStatus();
       return Error(StatusCode::kPermissionDenied, "HandleReloadConfigRequest came from ", peer,
                    "; with --model_service=local it is answered on this machine only");
     case Reloads::From::kNowhere:
@@ -53,7 +53,7 @@ Status MayReload(Reloads::From from, const std::string& peer) {
   return Error(StatusCode::kUnimplemented, "HandleReloadConfigRequest is off (--model_service)");
 }
 
-void Reload(models::ModelManager* manager, const Reloads& reloads, UnaryCall* call) {
+void Reload(models::ModelManager* manager, const Reloads& reloads, Call* call) {
   using Call = MessageCall<ReloadConfigRequest, ReloadConfigResponse>;
   const auto reload = std::make_shared<Call>(call);
   std::vector<models::ModelConfig> models;
@@ -71,15 +71,16 @@ void Reload(models::ModelManager* manager, const Reloads& reloads, UnaryCall* ca
 
 }  // namespace
 
-std::vector<UnaryService::Method> ModelMethods(models::ModelManager* models, Reloads reloads) {
+Methods ModelMethods(models::ModelManager* models, Reloads reloads) {
   return {
-      MessageMethod<GetModelStatusRequest, GetModelStatusResponse>(
-          "GetModelStatus",
-          [models](const GetModelStatusRequest& request, GetModelStatusResponse* response) {
-            return Describe(*models, request, response);
-          }),
-      {"HandleReloadConfigRequest",
-       [models, reloads = std::move(reloads)](UnaryCall* call) { Reload(models, reloads, call); }},
+      {PathOf(kModelService, "GetModelStatus"),
+       MessageMethod<GetModelStatusRequest, GetModelStatusResponse>(
+           [models](const GetModelStatusRequest& request, GetModelStatusResponse* response) {
+             return Describe(*models, request, response);
+           })},
+      {PathOf(kModelService, "HandleReloadConfigRequest"),
+       Method{
+           [models, reloads = std::move(reloads)](Call* call) { Reload(models, reloads, call); }}},
   };
 }
 

@@ -3,11 +3,9 @@
 #ifndef COLCAST_SERVER_RPC_MODEL_SERVICE_H_
 #define COLCAST_SERVER_RPC_MODEL_SERVICE_H_
 
-#include <vector>
-
+#include "server/http2/call.h"
 #include "server/models/model_manager.h"
 #include "server/request_log/logging_config.h"
-#include "server/rpc/unary_service.h"
 
 namespace colcast::rpc {
 
@@ -23,7 +21,7 @@ struct Reloads {
 // HandleReloadConfigRequest answers when the models that are new have settled:
 // ModelManager::Reload. PERMISSION_DENIED or UNIMPLEMENTED for those who may not ask for it.
 // `models` must outlive the methods.
-std::vector<UnaryService::Method> ModelMethods(models::ModelManager* models, Reloads reloads);
+http2::Methods ModelMethods(models::ModelManager* models, Reloads reloads);
 
 }  // namespace colcast::rpc
 

@@ -1,5 +1,8 @@
 #include "server/rpc/offload.h"
 
+#include <grpc/byte_buffer.h>
+#include <grpc/slice.h>
+
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -7,9 +10,9 @@
 #include <utility>
 
 #include "server/base/log.h"
+#include "server/http2/inflate.h"
 #include "server/inference/servable.h"
 #include "server/metrics/metrics.h"
-#include "server/rpc/inflate.h"
 #include "server/rpc/predict_call.h"
 #include "server/rpc/worker_call.h"
 #include "server/wire/predict_request.h"
@@ -17,6 +20,47 @@
 
 namespace colcast::rpc {
 namespace {
+
+grpc_compression_algorithm AlgorithmOf(http2::Compression compression) {
+  switch (compression) {
+    case http2::Compression::kGzip:
+      return GRPC_COMPRESS_GZIP;
+    case http2::Compression::kDeflate:
+      return GRPC_COMPRESS_DEFLATE;
+    case http2::Compression::kNone:
+      break;
+  }
+  return GRPC_COMPRESS_NONE;
+}
+
+// From gRPC's messages to the server's and back; the bytes stay where they are.
+Message FromGrpc(const grpc::ByteBuffer& buffer) {
+  Message message;
+  std::vector<grpc::Slice> slices;
+  if (!buffer.Valid() || !buffer.Dump(&slices).ok()) return message;
+  for (grpc::Slice& slice : slices) {
+    const auto owner = std::make_shared<grpc::Slice>(std::move(slice));
+    message.Append(owner, owner->begin(), owner->size());
+  }
+  return message;
+}
+
+grpc::ByteBuffer ToGrpc(const Message& message) {
+  std::vector<grpc_slice> slices;
+  for (size_t i = 0; i < message.slices().size(); ++i) {
+    const Slice& slice = message.slices()[i];
+    auto* const owner = new Message::Owner(message.owners()[i]);
+    slices.push_back(grpc_slice_new_with_user_data(
+        const_cast<uint8_t*>(slice.data), slice.size,
+        [](void* kept) { delete static_cast<Message::Owner*>(kept); }, owner));
+  }
+  grpc::ByteBuffer buffer;
+  // The two have the same representation, says the header.
+  *reinterpret_cast<grpc_byte_buffer**>(&buffer) = grpc_raw_compressed_byte_buffer_create(
+      slices.data(), slices.size(), AlgorithmOf(message.compression()));
+  for (const grpc_slice& slice : slices) grpc_slice_unref(slice);
+  return buffer;
+}
 
 constexpr char kPredict[] = "/tensorflow.serving.PredictionService/Predict";
 // In what is sent on: by which server.
@@ -49,12 +93,13 @@ int64_t RowsOf(const DecodedRequest& request) {
 
 // Names and shapes of a request. A thread keeps one and uses it again.
 struct Peek {
-  ReceivedBytes received;
+  Message message;
   DecodedRequest request;
 
-  bool Read(grpc::ByteBuffer message, size_t max_columns) {
-    return Inflate(kMaxInflatedBytes, &message).ok() && received.Read(message).ok() &&
-           DecodePredictRequest(received.bytes(), &request, max_columns).ok();
+  bool Read(const Message& received, size_t max_columns) {
+    message = received;
+    return http2::Inflate(kMaxInflatedBytes, &message).ok() &&
+           DecodePredictRequest(message.bytes(), &request, max_columns).ok();
   }
 };
 
@@ -63,7 +108,7 @@ struct Peek {
 // A call while the other server has it. Owns itself until that has ended.
 class OffloadedCall {
  public:
-  OffloadedCall(Offload* offload, UnaryCall* call, const DecodedRequest& request,
+  OffloadedCall(Offload* offload, Call* call, const DecodedRequest& request,
                 std::shared_ptr<const inference::Servable> servable)
       : offload_(offload),
         call_(call),
@@ -74,21 +119,25 @@ class OffloadedCall {
     record_.model_name = servable_->name();
     record_.signature_name = servable_->SignatureLabel(request.model_spec().signature_name);
     record_.expansion.rows = RowsOf(request);
-    record_.request_bytes = call->request().Length();
+    record_.request_bytes = call->request().size();
     const auto now = std::chrono::system_clock::now();
     const auto longest = now + std::chrono::milliseconds(offload->options_.timeout_ms);
-    const auto half = now + (call->deadline() - now) / 2;
+    const auto left = call->deadline() - scheduling::Clock::now();
+    const auto half =
+        now + std::chrono::duration_cast<std::chrono::system_clock::duration>(left) / 2;
     context_.set_deadline(std::min(longest, half));
-    const grpc_compression_algorithm compression = CompressionOf(call->request());
+    const grpc_compression_algorithm compression = AlgorithmOf(call->request().compression());
     if (compression != GRPC_COMPRESS_NONE) context_.set_compression_algorithm(compression);
     context_.AddMetadata(kSentOnBy, offload->id_);
-    reader_ = offload->stub_.PrepareUnaryCall(&context_, kPredict, call->request(), call->events());
+    reader_ = offload->stub_.PrepareUnaryCall(&context_, kPredict, ToGrpc(call->request()),
+                                              &offload->answers_);
     reader_->StartCall();
-    reader_->Finish(call->response(), &status_, ended_.tag());
+    reader_->Finish(&answer_, &status_, this);
   }
 
- private:
-  void Ended(bool) {
+ public:
+  void Ended() {
+    *call_->response() = FromGrpc(answer_);
     if (status_.ok()) CheckAnswer();
     offload_->backend_.metrics->RecordOffload(status_.ok());
     offload_->Leave(status_, started_);
@@ -101,36 +150,36 @@ class OffloadedCall {
     delete this;
   }
 
+ private:
   // One that no client could read counts as none.
   void CheckAnswer() {
-    ReceivedBytes received;
+    const Bytes received = call_->response()->bytes();
     Malformed malformed;
     const bool is_response =
-        received.Read(*call_->response()).ok() &&
-        CheckMessage(Reader(received.bytes()), kPredictResponse, kMaxDepth, &malformed);
+        CheckMessage(Reader(received), kPredictResponse, kMaxDepth, &malformed);
     if (is_response) return;
-    const Status status = MalformedError("PredictResponse", malformed, received.bytes().size());
+    const Status status = MalformedError("PredictResponse", malformed, received.size());
     status_ = grpc::Status(grpc::StatusCode::UNAVAILABLE, status.message);
   }
 
   void Answer() {
-    record_.response_bytes = call_->response()->Length();
+    record_.response_bytes = call_->response()->size();
     record_.latency = std::chrono::steady_clock::now() - started_;
-    const Status status = call_->CountResponse(call_->response()->Length());
+    const Status status = call_->CountResponse(call_->response()->size());
     record_.code = status.code;
     offload_->backend_.metrics->Record(record_);
     call_->Finish(status);
   }
 
   Offload* const offload_;
-  UnaryCall* const call_;
+  Call* const call_;
   const std::shared_ptr<const inference::Servable> servable_;  // the record's names are its
   const std::chrono::steady_clock::time_point started_;
   metrics::RequestRecord record_;
   grpc::ClientContext context_;
   std::unique_ptr<grpc::GenericClientAsyncResponseReader> reader_;
+  grpc::ByteBuffer answer_;
   grpc::Status status_;
-  MemberEvent<OffloadedCall> ended_{this, &OffloadedCall::Ended};
 };
 
 Offload::Offload(const Options& options, const Backend& backend)
@@ -138,9 +187,21 @@ Offload::Offload(const Options& options, const Backend& backend)
       backend_(backend),
       id_(RandomId()),
       stub_(Connect(options.target)),
+      thread_([this] { Run(); }),
       circuit_(std::chrono::milliseconds(options.timeout_ms), kPause) {}
 
-bool Offload::Take(UnaryCall* call) {
+Offload::~Offload() {
+  answers_.Shutdown();
+  thread_.join();
+}
+
+void Offload::Run() {
+  void* tag = nullptr;
+  bool ok = false;
+  while (answers_.Next(&tag, &ok)) static_cast<OffloadedCall*>(tag)->Ended();
+}
+
+bool Offload::Take(Call* call) {
   if (WasSentOn(*call) || !MayTake()) return false;
   thread_local Peek peek;
   std::shared_ptr<const inference::Servable> servable;
@@ -151,7 +212,7 @@ bool Offload::Take(UnaryCall* call) {
     in_flight_.fetch_add(1, std::memory_order_relaxed);
     new OffloadedCall(this, call, peek.request, std::move(servable));
   }
-  peek.received.Release();
+  peek.message.Clear();
   return taken;
 }
 
@@ -164,7 +225,7 @@ bool Offload::MayTake() const {
   return in_flight_.load(std::memory_order_relaxed) < most;
 }
 
-bool Offload::WasSentOn(const UnaryCall& call) {
+bool Offload::WasSentOn(const Call& call) {
   const std::optional<std::string> id = call.Metadata(kSentOnBy);
   if (id == id_ && !leads_here_.exchange(true)) {
     LogError("--offload_target: " + options_.target +

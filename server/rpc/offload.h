@@ -13,12 +13,15 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <thread>
 
 #include "server/backend.h"
+#include "server/http2/call.h"
 #include "server/rpc/offload_circuit.h"
-#include "server/rpc/unary_call.h"
 
 namespace colcast::rpc {
+
+using http2::Call;
 
 class Offload {
  public:
@@ -31,22 +34,24 @@ class Offload {
 
   // `backend` outlives every call.
   Offload(const Options& options, const Backend& backend);
+  ~Offload();
 
   // Takes a Predict call if it has the rows and names a model that is served here: the answer goes
   // to the client as it comes, and without one the call is run here. False: it was not taken. A
   // server that was found missing is left alone for a second, and then asked one call at a time
   // until it answers. A call that another server has sent on goes no further; one that comes from
-  // this server itself ends the offload. Cheap enough for the event loop's thread: only names and
+  // this server itself ends the offload. Cheap enough for where calls are read: only names and
   // shapes are read.
-  bool Take(UnaryCall* call);
+  bool Take(Call* call);
 
  private:
   friend class OffloadedCall;
   using Clock = OffloadCircuit::Clock;
 
+  void Run();
   bool MayTake() const;
   // Whether another server has sent the call on, or this one.
-  bool WasSentOn(const UnaryCall& call);
+  bool WasSentOn(const Call& call);
   // What a call's end says of the other server.
   void Leave(const grpc::Status& status, Clock::time_point started);
 
@@ -54,6 +59,8 @@ class Offload {
   const Backend& backend_;
   const std::string id_;  // of this server, in what it sends on
   grpc::GenericStub stub_;
+  grpc::CompletionQueue answers_;
+  std::thread thread_;  // takes them
   OffloadCircuit circuit_;
   std::atomic<int> in_flight_{0};
   std::atomic<bool> leads_here_{false};  // the target is this server

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "server/base/out_of_memory.h"
+#include "server/http2/inflate.h"
 #include "server/inference/signature.h"
 #include "server/predict_record.h"
-#include "server/rpc/inflate.h"
 #include "server/wire/predict_request.h"
 
 namespace colcast::rpc {
@@ -32,13 +32,6 @@ constexpr size_t kMaxKeptColumns = 1024;
 constexpr size_t kMaxSpare = 256;
 constexpr size_t kMaxSpareBytes = 16 << 20;
 
-// gRPC ends the process if it finds no memory for a slice.
-grpc::Slice MakeSlice(size_t size) {
-  constexpr size_t kMayBeMissing = 1 << 20;
-  if (size < kMayBeMissing) return grpc::Slice(size);
-  return grpc::Slice(operator new(size), size, [](void* memory) { operator delete(memory); });
-}
-
 PredictResponse MakeResponse(const ModelSpec& spec, int64_t version, const engine::Outputs& outputs,
                              TensorEncoding encoding) {
   PredictResponse response;
@@ -56,12 +49,11 @@ PredictResponse MakeResponse(const ModelSpec& spec, int64_t version, const engin
 // What a request is read into. Those that are done with are kept, so that decoding does not
 // allocate.
 struct PredictCall::Scratch {
-  ReceivedBytes received;
   DecodedRequest request;
   size_t most_bytes = 0;  // of a message so far
 };
 
-// Decoded requests change threads: the event loop fills what workers give back.
+// Decoded requests change threads: who reads calls fills what workers give back.
 class PredictCall::Spare {
  public:
   // Those for messages of so many bytes. Apart, so that what waits never holds what a large one has
@@ -82,7 +74,6 @@ class PredictCall::Spare {
   }
 
   void GiveBack(std::unique_ptr<Scratch> scratch) {
-    scratch->received.Release();
     scratch->request.Clear();
     const std::lock_guard<std::mutex> lock(mutex_);
     if (spare_.size() == kMaxSpare || scratch->most_bytes > kMaxSpareBytes - bytes_) return;
@@ -98,7 +89,7 @@ class PredictCall::Spare {
   size_t bytes_ = 0;  // their most_bytes, at most kMaxSpareBytes
 };
 
-PredictCall::PredictCall(UnaryCall* call, const Backend& backend)
+PredictCall::PredictCall(Call* call, const Backend& backend)
     : WorkerCall("Predict", call, backend) {}
 
 PredictCall::~PredictCall() { GiveBack(); }
@@ -108,17 +99,17 @@ void PredictCall::GiveBack() {
 }
 
 Status PredictCall::Decode() {
-  const size_t bytes = WorkerCall::request().Length();
+  const size_t bytes = WorkerCall::request().size();
   scratch_ = Spare::For(bytes).Take();
   scratch_->most_bytes = std::max(scratch_->most_bytes, bytes);
-  if (Status status = scratch_->received.Read(WorkerCall::request()); !status.ok()) return status;
-  return DecodePredictRequest(scratch_->received.bytes(), &scratch_->request,
+  return DecodePredictRequest(WorkerCall::request().bytes(), &scratch_->request,
                               backend().max_request_columns);
 }
 
 void PredictCall::Describe(scheduling::JobProfile* profile) {
-  if (CompressionOf(WorkerCall::request()) != GRPC_COMPRESS_NONE) return DescribeInflated(profile);
-  const size_t bytes = WorkerCall::request().Length();
+  if (WorkerCall::request().compression() != http2::Compression::kNone)
+    return DescribeInflated(profile);
+  const size_t bytes = WorkerCall::request().size();
   if (bytes > kMaxDescribedBytes) return;
   const Status status = WithinMemory([&] {
     Status read = Decode();
@@ -133,9 +124,9 @@ void PredictCall::Describe(scheduling::JobProfile* profile) {
 }
 
 void PredictCall::DescribeInflated(scheduling::JobProfile* profile) {
-  const grpc::ByteBuffer as_it_came = WorkerCall::request();
-  grpc::ByteBuffer message = as_it_came;
-  if (!Inflate(kMaxInflatedBytes, &message).ok()) return;
+  const Message as_it_came = WorkerCall::request();
+  Message message = as_it_came;
+  if (!http2::Inflate(kMaxInflatedBytes, &message).ok()) return;
   set_request(message);
   Describe(profile);
   if (scratch_ == nullptr) set_request(as_it_came);  // and waits so
@@ -181,9 +172,9 @@ Status PredictCall::Respond(const engine::Outputs& outputs) {
   if (Status status = CheckPredictResponse(message); !status.ok()) return status;
   const size_t bytes = PredictResponseSize(message);
   if (Status status = CountResponse(bytes); !status.ok()) return status;
-  grpc::Slice slice = MakeSlice(bytes);
-  WritePredictResponse(message, const_cast<uint8_t*>(slice.begin()));
-  grpc::ByteBuffer(&slice, 1).Swap(response());
+  const std::shared_ptr<uint8_t[]> written(new uint8_t[bytes]);
+  WritePredictResponse(message, written.get());
+  response()->Append(written, written.get(), bytes);
   return OkStatus();
 }
 

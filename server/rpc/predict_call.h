@@ -12,10 +12,10 @@ namespace colcast::rpc {
 
 class PredictCall final : public WorkerCall, public inference::PredictMember {
  public:
-  PredictCall(UnaryCall* call, const Backend& backend);
+  PredictCall(Call* call, const Backend& backend);
   ~PredictCall() override;
 
-  // Decodes the request where it waits, on the event loop's thread, to know its rows, signature and
+  // Decodes the request before it waits, to know its rows, signature and
   // outputs: a few microseconds. One that cannot be decoded, or is so large that decoding may take
   // milliseconds, stays unknown: the worker that takes it says what is wrong with it.
   void Describe(scheduling::JobProfile* profile) override;

@@ -67,8 +67,8 @@ const tensorflow::serving::ModelSpec& ModelSpecOf(
   return inference::ModelSpecOf(request);
 }
 
-// One call of Classify, Regress or MultiInference. The message is read by the worker, not by the
-// event loop's thread, and its tf.Examples by nobody but the model: parsing them takes longer than
+// One call of Classify, Regress or MultiInference. The message is read by the worker, not where
+// it came, and its tf.Examples by nobody but the model: parsing them takes longer than
 // many a model to run.
 template <typename Request, typename Response>
 class ExampleCall final : public WorkerCall {
@@ -77,7 +77,7 @@ class ExampleCall final : public WorkerCall {
                            const inference::CallOptions&, Response*, inference::CallStats*);
 
   // `schema` is the request's; the others as WorkerCall has them.
-  ExampleCall(const char* api, const MessageSchema& schema, Infer infer, UnaryCall* call,
+  ExampleCall(const char* api, const MessageSchema& schema, Infer infer, Call* call,
               const Backend& backend)
       : WorkerCall(api, call, backend), schema_(schema), infer_(infer) {}
 
@@ -93,11 +93,9 @@ class ExampleCall final : public WorkerCall {
  private:
   // Writes the answer to response(), or says why there is none.
   Status Respond(inference::RunGate* gate) {
-    ReceivedBytes received;
-    if (Status status = received.Read(request()); !status.ok()) return status;
     const std::string& name = Request::descriptor()->name();
     ExampleRequest parts;
-    if (Status status = DecodeExampleRequest(received.bytes(), schema_, name.c_str(),
+    if (Status status = DecodeExampleRequest(request().bytes(), schema_, name.c_str(),
                                              backend().calls.max_request_rows, &parts);
         !status.ok()) {
       return status;
@@ -122,36 +120,37 @@ class ExampleCall final : public WorkerCall {
 };
 
 template <typename Request, typename Response>
-UnaryService::Method ExampleMethod(const char* name, const MessageSchema& schema,
-                                   typename ExampleCall<Request, Response>::Infer infer,
-                                   const Backend& backend) {
-  return {name, [name, &schema, infer, &backend](UnaryCall* call) {
-            backend.workers->Submit(
-                new ExampleCall<Request, Response>(name, schema, infer, call, backend));
-          }};
+Method ExampleMethod(const char* name, const MessageSchema& schema,
+                     typename ExampleCall<Request, Response>::Infer infer, const Backend& backend) {
+  return Method{[name, &schema, infer, &backend](Call* call) {
+    backend.workers->Submit(new ExampleCall<Request, Response>(name, schema, infer, call, backend));
+  }};
 }
 
 }  // namespace
 
-std::vector<UnaryService::Method> PredictionMethods(const Backend& backend, Offload* offload) {
-  return {
-      {"Predict",
-       [&backend, offload](UnaryCall* call) {
-         if (offload != nullptr && offload->Take(call)) return;
-         backend.workers->Submit(new PredictCall(call, backend));
-       }},
-      ExampleMethod<ClassificationRequest, ClassificationResponse>("Classify", kExampleRequest,
-                                                                   inference::Classify, backend),
-      ExampleMethod<RegressionRequest, RegressionResponse>("Regress", kExampleRequest,
-                                                           inference::Regress, backend),
+Methods PredictionMethods(const Backend& backend, Offload* offload) {
+  Methods methods;
+  const auto add = [&methods](const char* name, Method method) {
+    methods.emplace(PathOf(kPredictionService, name), std::move(method));
+  };
+  add("Predict", Method{[&backend, offload](Call* call) {
+        if (offload != nullptr && offload->Take(call)) return;
+        backend.workers->Submit(new PredictCall(call, backend));
+      }});
+  add("Classify", ExampleMethod<ClassificationRequest, ClassificationResponse>(
+                      "Classify", kExampleRequest, inference::Classify, backend));
+  add("Regress", ExampleMethod<RegressionRequest, RegressionResponse>("Regress", kExampleRequest,
+                                                                      inference::Regress, backend));
+  add("MultiInference",
       ExampleMethod<MultiInferenceRequest, MultiInferenceResponse>(
-          "MultiInference", kMultiInferenceRequest, inference::MultiInference, backend),
+          "MultiInference", kMultiInferenceRequest, inference::MultiInference, backend));
+  add("GetModelMetadata",
       MessageMethod<GetModelMetadataRequest, GetModelMetadataResponse>(
-          "GetModelMetadata",
           [&backend](const GetModelMetadataRequest& request, GetModelMetadataResponse* response) {
             return Describe(*backend.models, request, response);
-          }),
-  };
+          }));
+  return methods;
 }
 
 }  // namespace colcast::rpc

@@ -3,18 +3,16 @@
 #ifndef COLCAST_SERVER_RPC_PREDICTION_SERVICE_H_
 #define COLCAST_SERVER_RPC_PREDICTION_SERVICE_H_
 
-#include <vector>
-
 #include "server/backend.h"
+#include "server/http2/call.h"
 #include "server/rpc/offload.h"
-#include "server/rpc/unary_service.h"
 
 namespace colcast::rpc {
 
 inline constexpr char kPredictionService[] = "tensorflow.serving.PredictionService";
 
 // Both must outlive them. `offload` is asked first for a call of Predict; null: all run here.
-std::vector<UnaryService::Method> PredictionMethods(const Backend& backend, Offload* offload);
+http2::Methods PredictionMethods(const Backend& backend, Offload* offload);
 
 }  // namespace colcast::rpc
 

@@ -87,15 +87,15 @@ Status Answer(const std::vector<std::string>& services, const ServerReflectionRe
 }
 
 // Answers one question after the other. An answer that is an error is a message as others are.
-class Reflection final : public StreamHandler {
+class Reflection final : public http2::StreamHandler {
  public:
-  Reflection(const std::vector<std::string>& services, StreamCall* call)
+  Reflection(const std::vector<std::string>& services, Call* call)
       : services_(services), call_(call) {}
 
-  void Received(const grpc::ByteBuffer& message) override {
+  void Received(const Message& message) override {
     ServerReflectionRequest request;
     if (Status status = ReadMessage(message, &request); !status.ok()) {
-      return call_->Finish(status);
+      return call_->End(status);
     }
     ServerReflectionResponse response;
     if (Status status = Answer(services_, request, &response); !status.ok()) {
@@ -104,25 +104,27 @@ class Reflection final : public StreamHandler {
     }
     response.set_valid_host(request.host());
     *response.mutable_original_request() = std::move(request);
-    grpc::ByteBuffer bytes;
-    if (Status status = WriteMessage(response, &bytes); !status.ok()) return call_->Finish(status);
-    call_->Send(bytes);
+    Message bytes;
+    if (Status status = WriteMessage(response, &bytes); !status.ok()) return call_->End(status);
+    call_->Send(std::move(bytes));
   }
 
-  void Closed() override { call_->Finish(OkStatus()); }
+  void Closed() override { call_->End(OkStatus()); }
   void Sent() override { call_->Read(); }
 
  private:
   const std::vector<std::string>& services_;
-  StreamCall* const call_;
+  Call* const call_;
 };
 
 }  // namespace
 
-StreamService::Opener ReflectionOpener(std::vector<std::string> services) {
-  return [services = std::move(services)](StreamCall* call) {
+Method ReflectionMethod(std::vector<std::string> services) {
+  Method method;
+  method.open = [services = std::move(services)](Call* call) {
     return std::make_unique<Reflection>(services, call);
   };
+  return method;
 }
 
 }  // namespace colcast::rpc

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "server/rpc/stream_service.h"
+#include "server/http2/call.h"
 
 namespace colcast::rpc {
 
@@ -16,7 +16,7 @@ inline constexpr char kReflectionMethod[] =
     "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
 
 // Answers with the descriptors linked into this program. `services` are the names to list.
-StreamService::Opener ReflectionOpener(std::vector<std::string> services);
+http2::Method ReflectionMethod(std::vector<std::string> services);
 
 }  // namespace colcast::rpc
 

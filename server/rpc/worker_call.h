@@ -2,34 +2,23 @@
 #ifndef COLCAST_SERVER_RPC_WORKER_CALL_H_
 #define COLCAST_SERVER_RPC_WORKER_CALL_H_
 
-#include <grpcpp/grpcpp.h>
-
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "server/backend.h"
 #include "server/base/status.h"
+#include "server/http2/call.h"
 #include "server/inference/servable.h"
 #include "server/metrics/metrics.h"
-#include "server/rpc/unary_call.h"
 #include "server/scheduling/worker_pool.h"
 #include "server/wire/bytes.h"
 #include "server/wire/predict_request.h"
 
 namespace colcast::rpc {
 
-// A request's bytes where gRPC received them, for server/wire to read.
-class ReceivedBytes {
- public:
-  Status Read(const grpc::ByteBuffer& buffer);
-  Bytes bytes() const { return Bytes(slices_.data(), slices_.size()); }
-  void Release() { owners_.clear(); }
-
- private:
-  std::vector<grpc::Slice> owners_;
-  std::vector<Slice> slices_;
-};
+using http2::Call;
+using http2::Message;
 
 // Owns itself, until it has answered: Answer(), and so Run() and Drop(), end with its deletion.
 class WorkerCall : public scheduling::Job {
@@ -41,13 +30,13 @@ class WorkerCall : public scheduling::Job {
 
  protected:
   // `api`, for the metrics, is a literal; `backend` outlives every call.
-  WorkerCall(const char* api, UnaryCall* call, const Backend& backend);
+  WorkerCall(const char* api, Call* call, const Backend& backend);
 
   // To be called before the request is read by the worker: inflates it if it came compressed.
   // RESOURCE_EXHAUSTED if that is too long, or if the client has not read so many answers that it
   // gets no more.
   Status Prepare();
-  // As UnaryCall has it.
+  // As Call has it.
   Status CountResponse(size_t bytes) { return call_->CountResponse(bytes); }
   // Sends trailing metadata with the answer.
   void AddTrailer(const std::string& name, const std::string& value) {
@@ -59,9 +48,9 @@ class WorkerCall : public scheduling::Job {
   // Finds the servable that `spec` asks for and enters it into the record.
   Status FindServable(const ModelSpec& spec);
 
-  const grpc::ByteBuffer& request() const { return call_->request(); }
-  void set_request(const grpc::ByteBuffer& request) { call_->set_request(request); }
-  grpc::ByteBuffer* response() const { return call_->response(); }
+  const Message& request() const { return call_->request(); }
+  void set_request(const Message& request) { call_->set_request(request); }
+  Message* response() const { return call_->response(); }
   const Backend& backend() const { return backend_; }
   bool has_servable() const { return servable_ != nullptr; }
   const inference::Servable& servable() const { return *servable_; }
@@ -70,7 +59,7 @@ class WorkerCall : public scheduling::Job {
  private:
   void LogIfSampled() const;
 
-  UnaryCall* const call_;  // until it is finished
+  Call* const call_;  // until it is finished
   const Backend& backend_;
   const scheduling::Clock::time_point received_;
   const scheduling::Clock::time_point deadline_;

@@ -23,6 +23,10 @@ constexpr int kLongerIfItGivesWay = 4;
 
 thread_local bool this_thread_gives_way = false;
 
+// Whether an idle worker's thread handles events, and so takes the first job itself.
+enum class EventsComeHere { kNo, kFirst, kAlso };
+thread_local EventsComeHere events_come_here = EventsComeHere::kNo;
+
 void NameThisThread(const std::string& name) {
   constexpr size_t kLongestName = 15;  // Linux's
   pthread_setname_np(pthread_self(), name.substr(0, kLongestName).c_str());
@@ -56,6 +60,7 @@ WorkerPool::~WorkerPool() {
     left = queue_.TakeAll();
     for (Job* const job : long_queue_.TakeAll()) left.push_back(job);
     while (!idle_.empty()) WakeOne();
+    if (options_.events != nullptr) options_.events->Wake();
     long_wakeup_.notify_all();
   }
   DropAll(left, DropReason::kShutdown);
@@ -242,10 +247,23 @@ void WorkerPool::NoteQueued() {
 }
 
 void WorkerPool::NoteIdle() {
-  num_idle_.store(static_cast<int>(idle_.size()), std::memory_order_relaxed);
+  const int idle = options_.events == nullptr ? static_cast<int>(idle_.size())
+                                              : std::max(0, num_waiting_ - num_called_);
+  num_idle_.store(idle, std::memory_order_relaxed);
 }
 
 void WorkerPool::WakeOne() {
+  if (options_.events != nullptr) {
+    if (idle_workers() == 0) return;
+    ++num_called_;
+    NoteIdle();
+    if (events_come_here == EventsComeHere::kFirst) {
+      events_come_here = EventsComeHere::kAlso;
+    } else {
+      options_.events->Wake();
+    }
+    return;
+  }
   if (idle_.empty()) return;
   Idle* const last = idle_.back();
   idle_.pop_back();
@@ -259,6 +277,10 @@ void WorkerPool::WaitForWork(std::unique_lock<std::mutex>* lock, Idle* idle) {
     const Clock::time_point now = options_.now();
     const Clock::time_point ready = queue_.ReadyAt(now);
     if (ready <= now) return;
+    if (options_.events != nullptr) {
+      WaitForEvents(lock, ready);
+      continue;
+    }
     idle->woken = false;
     idle_.push_back(idle);
     NoteIdle();
@@ -272,6 +294,32 @@ void WorkerPool::WaitForWork(std::unique_lock<std::mutex>* lock, Idle* idle) {
   }
 }
 
+void WorkerPool::WaitForEvents(std::unique_lock<std::mutex>* lock, Clock::time_point until) {
+  ++num_waiting_;
+  NoteIdle();
+  if (long_queue_.FirstInLine() != Clock::time_point::max()) long_wakeup_.notify_one();
+  lock->unlock();
+  events_come_here = EventsComeHere::kFirst;
+  const bool woken = options_.events->Poll(until);
+  const bool has_job = events_come_here == EventsComeHere::kAlso;
+  events_come_here = EventsComeHere::kNo;
+  lock->lock();
+  --num_waiting_;
+  // One that is woken sees to all calls: it passes on what is left.
+  num_called_ = woken ? 0 : std::max(0, num_called_ - (has_job ? 1 : 0));
+  NoteIdle();
+}
+
+// What has come since: those that may go before what waits.
+void WorkerPool::HandleEvents() {
+  if (options_.events == nullptr || queued() == 0) return;
+  if (!options_.events->Poll(Clock::time_point::min())) return;
+  // Meant for one that waits, and as good here.
+  const std::lock_guard<std::mutex> lock(mutex_);
+  num_called_ = 0;
+  NoteIdle();
+}
+
 void WorkerPool::Work(int number) {
   NameThisThread(options_.thread_name + "_" + std::to_string(number));
   Idle idle;
@@ -280,16 +328,22 @@ void WorkerPool::Work(int number) {
   for (;;) {
     std::vector<Job*> expired;
     Taken next;
+    HandleEvents();
     {
       std::unique_lock<std::mutex> lock(mutex_);
       if (has_run) --num_running_;
       WaitForWork(&lock, &idle);
-      if (stopping_) return;
+      if (stopping_) {
+        if (options_.events != nullptr) options_.events->Wake();
+        return;
+      }
       const Clock::time_point now = options_.now();
       expired = queue_.TakeExpired(now);
       has_run = queue_.Take(now, FreeWorkers(), &next, &companions);
       if (has_run) ++num_running_;
       NoteQueued();
+      // Several calls may have woken one.
+      if (options_.events != nullptr && queue_.ReadyAt(now) <= now) WakeOne();
       // What still waits for company had this worker to wait for it.
       const Clock::time_point ready = queue_.ReadyAt(now);
       if (ready > now && ready != Clock::time_point::max()) WakeOne();

@@ -29,6 +29,7 @@
 #include <thread>
 #include <vector>
 
+#include "server/scheduling/event_source.h"
 #include "server/scheduling/job.h"
 #include "server/scheduling/long_runs.h"
 #include "server/scheduling/piece_size.h"
@@ -50,6 +51,7 @@ class WorkerPool {
     // none, and a short request may have to wait for a piece of a long one.
     int long_request_nice = 0;
     RunMemory::Options memory;
+    EventSource* events = nullptr;  // outlives the pool; null: workers wait for jobs only
     std::string thread_name = "worker";
     std::function<Clock::time_point()> now = Clock::now;
   };
@@ -129,6 +131,8 @@ class WorkerPool {
   void Work(int number);
   // Returns when there is something to take, or with the pool stopping.
   void WaitForWork(std::unique_lock<std::mutex>* lock, Idle* idle);
+  void WaitForEvents(std::unique_lock<std::mutex>* lock, Clock::time_point until);
+  void HandleEvents();
   void WorkOnLong(int number);
   void WaitForLongWork(std::unique_lock<std::mutex>* lock);
   Clock::time_point LongMayStartAt(Clock::time_point now) const;
@@ -152,6 +156,8 @@ class WorkerPool {
   mutable std::mutex mutex_;
   std::vector<Idle*> idle_;  // the last one became idle last
   std::atomic<int> num_idle_{0};
+  int num_waiting_ = 0;  // for events
+  int num_called_ = 0;   // of those, back to the queue
   int num_running_ = 0;  // workers that run what they took
   RequestQueue long_queue_;
   std::condition_variable long_wakeup_;

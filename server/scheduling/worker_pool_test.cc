@@ -7,9 +7,12 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <condition_variable>
+#include <deque>
 #include <functional>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
@@ -556,6 +559,101 @@ TEST_F(WorkerPoolTest, CompanyThatFillsTheRunEndsTheWait) {
   pool_->Submit(new SignatureJob("a", &of, &journal_));
   pool_->Submit(new SignatureJob("b", &of, &journal_));
   EXPECT_THAT(journal_.WaitFor(1), ElementsAre("ran a + b"));
+}
+
+// Events that a test has happen, each on one of the threads that wait.
+class PuppetEvents final : public EventSource {
+ public:
+  bool Poll(Clock::time_point until) override {
+    std::unique_lock<std::mutex> lock(mutex_);
+    const auto something = [this] { return woken_ || !events_.empty(); };
+    if (until != Clock::time_point::min()) happened_.wait(lock, something);
+    if (!events_.empty()) {
+      const std::function<void()> event = std::move(events_.front());
+      events_.pop_front();
+      lock.unlock();
+      event();
+      return false;
+    }
+    return std::exchange(woken_, false);
+  }
+  void Wake() override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    woken_ = true;
+    happened_.notify_one();
+  }
+  void Happen(std::function<void()> event) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    events_.push_back(std::move(event));
+    happened_.notify_one();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable happened_;
+  std::deque<std::function<void()>> events_;
+  bool woken_ = false;
+};
+
+class WorkersWaitForEventsTest : public testing::Test {
+ protected:
+  void Start(int num_workers) {
+    WorkerPool::Options options;
+    options.num_workers = num_workers;
+    options.max_queued_requests = 10;
+    options.events = &events_;
+    pool_ = std::make_unique<WorkerPool>(options);
+    while (pool_->idle_workers() < num_workers) std::this_thread::yield();
+  }
+
+  PuppetEvents events_;
+  Journal journal_;
+  std::unique_ptr<WorkerPool> pool_;
+};
+
+TEST_F(WorkersWaitForEventsTest, ARequestRunsOnTheThreadThatReadIt) {
+  Start(4);
+  for (int i = 0; i < 20; ++i) {
+    std::promise<std::thread::id> read_on, ran_on;
+    events_.Happen([&] {
+      read_on.set_value(std::this_thread::get_id());
+      pool_->Submit(new WhichThreadJob(&ran_on));
+    });
+    EXPECT_EQ(read_on.get_future().get(), ran_on.get_future().get());
+  }
+}
+
+TEST_F(WorkersWaitForEventsTest, TheSecondRequestOfAnEventGoesToAnotherWorker) {
+  Start(2);
+  std::promise<void> started, release;
+  events_.Happen([&] {
+    pool_->Submit(new BlockingJob(&started, release.get_future().share()));
+    pool_->Submit(new NamedJob("second", &journal_));
+  });
+  EXPECT_THAT(journal_.WaitFor(1), ElementsAre("ran second"));
+  release.set_value();
+}
+
+TEST_F(WorkersWaitForEventsTest, WorkersWakeForWhatOtherThreadsSubmitAtOnce) {
+  constexpr int kJobs = 4;
+  Start(kJobs);
+  std::promise<void> release;
+  const std::shared_future<void> released = release.get_future().share();
+  std::vector<std::promise<void>> started(kJobs);
+  for (auto& each : started) pool_->Submit(new BlockingJob(&each, released));
+  for (auto& each : started) each.get_future().wait();  // all run at the same time
+  release.set_value();
+}
+
+TEST_F(WorkersWaitForEventsTest, EventsAreHandledBetweenTwoRequests) {
+  Start(1);
+  std::promise<void> started, release, handled;
+  pool_->Submit(new BlockingJob(&started, release.get_future().share()));
+  started.get_future().wait();
+  pool_->Submit(new NamedJob("waiting", &journal_));
+  events_.Happen([&] { journal_.Write("handled"); });
+  release.set_value();
+  EXPECT_THAT(journal_.WaitFor(2), ElementsAre("handled", "ran waiting"));
 }
 
 }  // namespace

@@ -100,6 +100,16 @@ def test_the_headline_names_the_best_format_not_the_last():
     )
 
 
+def test_latencies_of_a_generator_that_was_late_are_not_in_the_headline():
+    compared = report(with_search=False)
+    assert "95th percentile" in str(headline(compared.results))
+    late = compared.results[-1].recording
+    late.calls = [call._replace(due=call.due - 1) for call in late.calls]
+    told = str(headline(compared.results))
+    assert "server CPU" in told
+    assert "95th percentile" not in told
+
+
 def test_a_search_is_headed_by_the_highest_confirmed_rate():
     told = headline(report().results)
     assert told

@@ -145,16 +145,16 @@ def test_the_health_service_can_be_left_out(ranker_base_path, connect, ranker_in
         assert "grpc.health.v1.Health" not in services
 
 
-def test_grpc_has_no_threads_of_its_own_for_calls(server, stubs, ranker_inputs):
-    """They would take turns with the event loop's in waiting for the sockets."""
+def test_calls_have_no_threads_but_the_workers(server, stubs, ranker_inputs):
+    """And one that stands by while all of them are busy."""
     assert stubs.predict(ranker_inputs)["score"].shape == (3,)
     health = health_pb2_grpc.HealthStub(stubs.channel)
     assert next(health.Watch(health_pb2.HealthCheckRequest(), timeout=120)).status
     assert ProtoReflectionDescriptorDatabase(stubs.channel).get_services()
     threads = Path(f"/proc/{server.pid}/task").glob("*/comm")
     names = {thread.read_text().strip() for thread in threads}
-    assert "event_engine" in names  # gRPC names its threads
-    assert not {"nexting_thread", "grpcpp_sync_ser"} & names
+    assert {"worker_0", "sockets"} <= names
+    assert "event_engine" not in names  # gRPC's
 
 
 def test_a_server_without_its_rest_port_says_so_and_ends():

@@ -1,0 +1,96 @@
+"""What the pages of reports are made of: everything in one file, nothing fetched."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+COLOURS = 8
+"""How many series have a colour of their own."""
+
+
+def document(
+    title: str,
+    machine: str,
+    parts: Iterable[str],
+    settings: Mapping[str, str],
+    heading: str = "How it was measured",
+) -> str:
+    """A page.
+
+    Args:
+      title: as text.
+      machine: where it was measured.
+      parts: HTML, one below the other.
+      settings: how it was measured, by name.
+      heading: stands over these.
+    """
+    style = files("colcast.cli").joinpath("page.css").read_text()
+    lines = "\n".join(parts)
+    items = "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in settings.items())
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escape(title)}</title>
+<link rel="icon" href="data:,">
+<style>{style}</style>
+</head>
+<body>
+<h1>{escape(title)}</h1>
+<p class="soft">{escape(machine)}</p>
+{lines}
+<h2>{escape(heading)}</h2>
+<dl>{items}</dl>
+</body>
+</html>
+"""
+
+
+def paragraphs(kind: str, texts: Iterable[str]) -> str:
+    """A paragraph per text: problems or notes."""
+    return "".join(f'<p class="{kind}">{escape(text)}</p>' for text in texts)
+
+
+def verdicts(found: Sequence[Mapping[str, Any]]) -> str:
+    """A line per threshold and series, those that were missed in red."""
+    lines = [
+        f'<li class="{"" if one["passed"] else "problem"}">{escape(one["series"])}: '
+        f"{escape(one['threshold'])}: {'passed' if one['passed'] else 'failed'}, "
+        f"{escape(one['measured'])}</li>"
+        for one in found
+    ]
+    return f"<ul>{''.join(lines)}</ul>" if lines else ""
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, named: bool = False) -> str:
+    """Cells of HTML; the first column is on the left, the second too where it is `named`."""
+    head = "".join(f"<th>{text}</th>" for text in heads)
+    lines = ("".join(f"<td>{cell}</td>" for cell in cells) for cells in rows)
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    return (
+        f'<div class="wide"><table class="{"named" if named else ""}">'
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def chip(place: int) -> str:
+    """The colour of a series."""
+    return f'<i class="chip s{place % COLOURS}"></i>'
+
+
+def legend(labels: Sequence[str]) -> str:
+    """The colours and what they stand for."""
+    chips = "".join(f"<span>{chip(n)}{escape(label)}</span>" for n, label in enumerate(labels))
+    return f'<p class="legend">{chips}</p>'
+
+
+def charts(figures: Iterable[str]) -> str:
+    """Figures side by side, as many as fit."""
+    return f'<div class="charts">\n{"".join(figures)}\n</div>'
+
+
+def figure(title: str, explanation: str, chart: str) -> str:
+    """A chart with its title."""
+    return f"<figure><h2>{escape(title)}</h2><p>{escape(explanation)}</p>{chart}</figure>"

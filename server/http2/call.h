@@ -1,0 +1,147 @@
+// A call that a client makes, of a unary or of a streaming method; messages stay bytes.
+#ifndef COLCAST_SERVER_HTTP2_CALL_H_
+#define COLCAST_SERVER_HTTP2_CALL_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "server/base/status.h"
+#include "server/http2/message.h"
+#include "server/http2/message_reader.h"
+#include "server/scheduling/job.h"
+
+namespace colcast::http2 {
+
+class Call;
+class Connection;
+
+// What a streaming method does with one of its calls. Nothing runs at the same time as another for
+// one call; a connection's other calls wait meanwhile.
+class StreamHandler {
+ public:
+  virtual ~StreamHandler() = default;
+  // Of each Call::Read() one of the two: a message came, or none will.
+  virtual void Received(const Message& message) = 0;
+  virtual void Closed() = 0;
+  // Nothing waits to be sent.
+  virtual void Sent() {}
+};
+
+// One of the two.
+struct Method {
+  // Has the call finished, now or later. Soon returns.
+  std::function<void(Call*)> handle = {};
+  std::function<std::unique_ptr<StreamHandler>(Call*)> open = {};
+  // Before the message is read: whether the call is refused. None: it is not.
+  std::function<Status()> admit = {};
+};
+using Methods = std::unordered_map<std::string, Method>;  // by path: "/package.Service/Method"
+
+// Owns itself: a unary one until it has been finished, a streaming one until it has ended.
+class Call {
+ public:
+  scheduling::Clock::time_point deadline() const { return deadline_; }  // max(): none
+  // A header that the client has sent, but for those of HTTP and gRPC.
+  std::optional<std::string> Metadata(std::string_view name) const;
+  const std::string& peer() const;  // server/rpc/peer.h
+  // The same for all calls of one connection.
+  uint64_t connection() const;
+  // Whether the client has gone.
+  bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
+
+  // Of a unary method. The request as it came, so perhaps compressed.
+  const Message& request() const { return request_; }
+  void set_request(Message request) { request_ = std::move(request); }
+  Message* response() { return &response_; }
+
+  // RESOURCE_EXHAUSTED if the client has not read so many answers that it gets no more.
+  Status CheckClientReads() const;
+  // Counts a response of so many bytes among what the client has not read, before memory is taken
+  // for it: as CheckClientReads().
+  Status CountResponse(size_t bytes);
+
+  // Sends a header with the status. Before Finish().
+  void AddTrailer(std::string name, std::string value) {
+    trailers_.emplace_back(std::move(name), std::move(value));
+  }
+
+  // Sends response(), or the status if that is an error. Once, on any thread; the call may be gone
+  // when this returns. A response that was not counted is, and is not sent if that is an error.
+  void Finish(Status status);
+
+  // Of a streaming method, for its handler: has the next message come, of which the first one comes
+  // unasked.
+  void Read() { wants_message_ = true; }
+  // The same, on any thread as long as the handler lives. Where the message before is still on its
+  // way, this one waits, in place of one that waits already.
+  void Send(Message message);
+  // Ends the call, when the message that is on its way has been sent.
+  void End(Status status);
+
+  // Implementation details follow.
+ private:
+  friend class Connection;
+
+  Call(std::shared_ptr<Connection> connection, int32_t id);
+  ~Call();
+  void AddHeader(std::string_view name, std::string_view value);
+  void CountNoResponse();
+  size_t CopyAnswer(uint8_t* out, size_t size);
+  void BeginAnswer(Message message);
+  void Release();
+
+  const std::shared_ptr<Connection> connection_;
+  const int32_t id_;
+  size_t place_ = 0;  // among the connection's
+  std::atomic<bool> cancelled_{false};
+  std::atomic<int> holders_{1};  // the stream, and whoever handles the call
+
+  // What came.
+  std::string path_;
+  std::string content_type_;
+  size_t header_bytes_ = 0;
+  std::vector<std::pair<std::string, std::string>> metadata_;
+  scheduling::Clock::time_point deadline_ = scheduling::Clock::time_point::max();
+  const Method* method_ = nullptr;
+  MessageReader reader_;
+  bool refused_ = false;  // nothing more is read
+  bool handled_ = false;
+  Message request_;
+
+  // Of a stream: what came and nobody has asked for.
+  std::unique_ptr<StreamHandler> handler_;
+  std::deque<Message> received_;
+  size_t held_bytes_ = 0;  // for which the client gets no room yet
+  bool wants_message_ = true;
+  bool all_received_ = false;
+
+  std::vector<std::pair<std::string, std::string>> trailers_;
+
+  // What is sent: with the connection's answers locked.
+  std::optional<Message> next_;
+  std::optional<Status> last_;
+  bool is_answered_ = false;  // last_ has been seen to
+  // Of the thread that has the connection.
+  bool has_headers_sent_ = false;
+  Message response_;
+  MessagePrefix prefix_{};
+  size_t answer_bytes_ = 0;  // with the prefix
+  size_t answer_sent_ = 0;
+  size_t slice_ = 0;  // of the answer, that is sent next
+  size_t of_slice_ = 0;
+  size_t counted_bytes_ = 0;
+};
+
+}  // namespace colcast::http2
+
+#endif  // COLCAST_SERVER_HTTP2_CALL_H_

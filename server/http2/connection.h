@@ -1,0 +1,180 @@
+// A client's connection: HTTP/2 by nghttp2, on a socket.
+//
+// One thread at a time has it, whichever finds something to do. Another one that brings more to do
+// meanwhile, an answer say, leaves that to it and does not wait.
+#ifndef COLCAST_SERVER_HTTP2_CONNECTION_H_
+#define COLCAST_SERVER_HTTP2_CONNECTION_H_
+
+#include <nghttp2/nghttp2.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/http2/call.h"
+#include "server/http2/poller.h"
+#include "server/http2/socket.h"
+#include "server/http2/unread_answers.h"
+
+namespace colcast::http2 {
+
+struct ConnectionOptions {
+  size_t max_request_bytes = 256 << 20;         // as received
+  size_t max_unread_response_bytes = 32 << 20;  // by the clients of one host
+  uint32_t max_concurrent_streams = 100;        // more wait in the client
+  uint32_t max_header_bytes = 8 << 10;          // of a call
+  double max_resets_per_second = 2000;          // and as many at once
+  // A client may ping so often, but for two pings; more often while it is answered.
+  std::chrono::milliseconds min_ping_interval = std::chrono::seconds(5);
+  // Clients of which nothing is heard for so long are pinged, and closed if they do not answer.
+  std::chrono::milliseconds keepalive_time = std::chrono::hours(2);
+  std::chrono::milliseconds keepalive_timeout = std::chrono::seconds(20);
+  // Of a connection, from when on it takes no more calls, and is closed whatever is left.
+  std::chrono::milliseconds max_idle = std::chrono::milliseconds::max();
+  std::chrono::milliseconds max_age = std::chrono::milliseconds::max();
+  std::chrono::milliseconds max_age_grace = std::chrono::milliseconds::max();
+};
+
+// What the connections of a server have in common.
+struct Shared {
+  Shared(const ConnectionOptions& options, Methods methods, Poller* poller)
+      : options(options),
+        methods(std::move(methods)),
+        poller(poller),
+        unread(options.max_unread_response_bytes) {}
+
+  const ConnectionOptions options;
+  const Methods methods;
+  Poller* const poller;  // outlives every connection
+  UnreadAnswers unread;
+  std::atomic<int> connections{0};  // that are open
+  std::atomic<int> calls{0};        // on them
+};
+
+class Connection final : public Pollable, public std::enable_shared_from_this<Connection> {
+ public:
+  // Serves the socket from now on.
+  static void Start(std::unique_ptr<Socket> socket, std::string peer,
+                    std::shared_ptr<Shared> shared);
+  ~Connection() override;
+
+  const std::string& peer() const { return peer_; }
+  const std::string& host() const { return host_; }
+  uint64_t number() const { return number_; }
+  Shared& shared() const { return *shared_; }
+
+  // All that follow may be called on any thread.
+  void Happened(uint32_t events) override;
+  // To be called about every second: sees to what has waited for too long.
+  void LookAtTheTime() { Do(kTime); }
+  // Takes no more calls, and is closed when those that there are have ended. Streams end.
+  void Drain() { Do(kDrain); }
+  // Of a connection that drains: does not wait for the client's part in it.
+  void DrainAtOnce() { Do(kDrainAtOnce); }
+  void CloseAtOnce() { Do(kClose); }
+
+  // For calls: sends the answer of one that has been handled; and of a stream, whose connection may
+  // be busy with the caller.
+  void Answer(Call* call, std::optional<Message> message, Status status);
+  void AnswerSoon(Call* call, std::optional<Message> message, std::optional<Status> status);
+
+  // Implementation details follow.
+  Connection(std::unique_ptr<Socket> socket, std::string peer, std::shared_ptr<Shared> shared);
+
+ private:
+  using Clock = scheduling::Clock;
+  struct Callbacks;
+  enum Work : unsigned {
+    kRead = 1,
+    kWrite = 2,
+    kAnswers = 4,
+    kTime = 8,
+    kDrain = 16,
+    kDrainAtOnce = 32,
+    kClose = 64
+  };
+
+  bool Begin();
+  void Do(unsigned work);
+  void DoNow(unsigned work);
+  void Read();
+  bool ReadOnce();
+  void SendAnswers();
+  void SendAnswer(Call* call);
+  void SendHeaders(Call* call);
+  void SendOnlyTrailers(Call* call, const Status& status);
+  void TellWhatWasSent();
+  void Write();
+  bool FillOutput();
+  void Close();
+
+  // Time, in connection_time.cc.
+  void SeeToTheTime();
+  void EndLateCalls(Clock::time_point now);
+  void KeepAlive(Clock::time_point now);
+  void BeginDrain();
+  void EndDrain();
+  void EndStreams();
+  void CutStreams();
+
+  // nghttp2's events.
+  int BeginHeaders(const nghttp2_frame& frame);
+  int Data(Call* call, const uint8_t* data, size_t size);
+  int FrameReceived(const nghttp2_frame& frame);
+  int FrameSent(const nghttp2_frame& frame);
+  int CallClosed(Call* call);
+  ssize_t CopyAnswer(Call* call, uint8_t* out, size_t size, uint32_t* flags);
+
+  void HeadersReceived(Call* call);
+  void Ended(Call* call);
+  void Deliver(Call* call);
+  void Refuse(Call* call, Status status);
+  void PingReceived(const nghttp2_frame& frame);
+
+  const std::unique_ptr<Socket> socket_;
+  const std::string peer_;
+  const std::string host_;
+  const std::shared_ptr<Shared> shared_;
+  uint64_t number_ = 0;
+
+  std::atomic<unsigned> work_{0};
+  std::atomic<bool> taken_{false};  // by a thread
+
+  std::mutex answers_mutex_;
+  std::vector<Call*> answers_;
+
+  // Of the thread that has the connection.
+  nghttp2_session* session_ = nullptr;
+  std::vector<Call*> calls_;
+  std::shared_ptr<uint8_t[]> block_;
+  size_t block_used_ = 0;
+  std::vector<uint8_t> output_;
+  size_t output_sent_ = 0;
+  std::vector<Call*> answering_;
+  std::vector<Call*> sent_;  // streams of which nothing waits
+  bool closed_ = false;
+
+  bool is_new_ = true;  // nothing has come
+  bool heard_ = true;   // since the time was looked at
+  bool had_calls_ = true;
+  int ping_strikes_ = 0;
+  bool draining_ = false;
+  bool drained_ = false;
+  bool must_close_ = false;  // once all is written
+  const Clock::time_point began_ = Clock::now();
+  Clock::time_point last_ping_;
+  Clock::time_point last_heard_ = began_;
+  Clock::time_point last_call_ = began_;
+  std::optional<Clock::time_point> pinged_;
+};
+
+}  // namespace colcast::http2
+
+#endif  // COLCAST_SERVER_HTTP2_CONNECTION_H_

@@ -1,0 +1,109 @@
+// What a connection does because time has passed, and how it ends.
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "server/http2/connection.h"
+
+namespace colcast::http2 {
+namespace {
+
+constexpr std::chrono::seconds kMaxHandshake(20);
+constexpr uint8_t kDrainPing[8] = {'d', 'r', 'a', 'i', 'n', 0, 0, 0};
+
+bool HasPassed(scheduling::Clock::duration time, std::chrono::milliseconds limit) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(time) >= limit;
+}
+
+}  // namespace
+
+void Connection::SeeToTheTime() {
+  const ConnectionOptions& options = shared_->options;
+  const Clock::time_point now = Clock::now();
+  if (heard_) last_heard_ = now;
+  if (had_calls_ || !calls_.empty()) last_call_ = now;
+  heard_ = had_calls_ = false;
+  if (is_new_ && HasPassed(now - began_, kMaxHandshake)) return Close();
+  EndLateCalls(now);
+  KeepAlive(now);
+  if (HasPassed(now - last_call_, options.max_idle) || HasPassed(now - began_, options.max_age)) {
+    BeginDrain();
+  }
+  const bool over = options.max_age_grace != std::chrono::milliseconds::max() &&
+                    options.max_age != std::chrono::milliseconds::max() &&
+                    HasPassed(now - began_, options.max_age + options.max_age_grace);
+  if (over) Close();
+}
+
+// Those that a worker has are its.
+void Connection::EndLateCalls(Clock::time_point now) {
+  for (Call* call : calls_) {
+    if (call->deadline_ > now || call->handled_) continue;
+    if (call->handler_) {
+      call->End(DeadlineExceeded("the call's deadline has passed"));
+    } else {
+      nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, call->id_, NGHTTP2_CANCEL);
+    }
+  }
+}
+
+void Connection::KeepAlive(Clock::time_point now) {
+  if (pinged_ && last_heard_ >= *pinged_) pinged_.reset();
+  if (pinged_ && HasPassed(now - *pinged_, shared_->options.keepalive_timeout)) return Close();
+  if (!pinged_ && HasPassed(now - last_heard_, shared_->options.keepalive_time)) {
+    nghttp2_submit_ping(session_, NGHTTP2_FLAG_NONE, nullptr);
+    pinged_ = now;
+  }
+}
+
+// What the client had sent when it is told has come when it answers: then the calls are counted.
+void Connection::BeginDrain() {
+  if (draining_) return;
+  draining_ = true;
+  nghttp2_submit_shutdown_notice(session_);
+  nghttp2_submit_ping(session_, NGHTTP2_FLAG_NONE, kDrainPing);
+}
+
+void Connection::EndStreams() {
+  for (Call* call : calls_) {
+    if (call->handler_) call->End(Error(StatusCode::kCancelled, "the server is shutting down"));
+  }
+}
+
+// Those whose clients do not read.
+void Connection::CutStreams() {
+  for (Call* call : calls_) {
+    if (!call->handler_) continue;
+    nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, call->id_, NGHTTP2_CANCEL);
+  }
+}
+
+// What is in flight is answered, and nothing after it.
+void Connection::EndDrain() {
+  if (drained_) return;
+  drained_ = true;
+  nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE,
+                        nghttp2_session_get_last_proc_stream_id(session_), NGHTTP2_NO_ERROR,
+                        nullptr, 0);
+}
+
+void Connection::PingReceived(const nghttp2_frame& frame) {
+  if ((frame.hd.flags & NGHTTP2_FLAG_ACK) != 0) {
+    const bool drains = std::memcmp(frame.ping.opaque_data, kDrainPing, sizeof(kDrainPing)) == 0;
+    if (draining_ && drains) EndDrain();
+    return;
+  }
+  constexpr int kMaxStrikes = 2;
+  const Clock::time_point now = Clock::now();
+  const bool is_early = !HasPassed(now - last_ping_, shared_->options.min_ping_interval);
+  last_ping_ = now;
+  ping_strikes_ = is_early ? ping_strikes_ + 1 : 0;
+  if (ping_strikes_ <= kMaxStrikes) return;
+  static constexpr uint8_t kReason[] = "too_many_pings";  // gRPC's clients know the word
+  nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE,
+                        nghttp2_session_get_last_proc_stream_id(session_),
+                        NGHTTP2_ENHANCE_YOUR_CALM, kReason, sizeof(kReason) - 1);
+  must_close_ = true;
+}
+
+}  // namespace colcast::http2

@@ -1,0 +1,88 @@
+#include "server/http2/inflate.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace colcast::http2 {
+namespace {
+
+using testing::HasSubstr;
+
+std::string Deflated(const std::string& text, int window_bits) {
+  z_stream stream{};
+  EXPECT_EQ(deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, window_bits, 8, Z_DEFAULT_STRATEGY),
+            Z_OK);
+  std::string out(deflateBound(&stream, text.size()), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  stream.avail_in = static_cast<uInt>(text.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+std::string Gzip(const std::string& text) { return Deflated(text, 15 + 16); }
+
+// One that came compressed, in slices of so many bytes.
+Message Compressed(const std::string& bytes, Compression compression,
+                   size_t slice_bytes = 1 << 20) {
+  const auto owner = std::make_shared<std::string>(bytes);
+  Message message;
+  for (size_t at = 0; at < bytes.size(); at += slice_bytes) {
+    const size_t size = std::min(slice_bytes, bytes.size() - at);
+    message.Append(owner, reinterpret_cast<const uint8_t*>(owner->data()) + at, size);
+  }
+  message.set_compression(compression);
+  return message;
+}
+
+std::string LongText() {
+  std::string text;
+  for (int i = 0; i < 50'000; ++i) text += std::to_string(i * 7919 % 10'007);
+  return text;
+}
+
+TEST(InflateTest, WhatCameAsItIsStays) {
+  Message message = Compressed("hello", Compression::kNone);
+  EXPECT_TRUE(Inflate(/*max_bytes=*/0, &message).ok());
+  EXPECT_EQ(message.bytes().ToString(), "hello");
+}
+
+TEST(InflateTest, WhatCameCompressedIsReadUpToTheLimit) {
+  for (const std::string& text : {std::string("h"), LongText()}) {
+    for (const size_t slice_bytes : {size_t{1}, size_t{1000}, size_t{1} << 20}) {
+      for (const auto compression : {Compression::kGzip, Compression::kDeflate}) {
+        const bool gzip = compression == Compression::kGzip;
+        Message message =
+            Compressed(gzip ? Gzip(text) : Deflated(text, 15), compression, slice_bytes);
+        const Status refused = Inflate(text.size() - 1, &message);
+        EXPECT_EQ(refused.code, StatusCode::kResourceExhausted);
+        EXPECT_THAT(refused.message, HasSubstr(" more than " + std::to_string(text.size() - 1)));
+        EXPECT_EQ(message.compression(), compression);
+        EXPECT_TRUE(Inflate(text.size(), &message).ok());
+        EXPECT_EQ(message.compression(), Compression::kNone);
+        EXPECT_TRUE(message.bytes().ToString() == text);
+      }
+    }
+  }
+}
+
+TEST(InflateTest, WhatDoesNotInflateIsAnError) {
+  const std::string cut = Gzip(LongText()).substr(0, 5000);
+  for (const std::string& bytes : {std::string(), std::string("no gzip"), cut}) {
+    Message message = Compressed(bytes, Compression::kGzip);
+    const Status status = Inflate(1 << 30, &message);
+    EXPECT_EQ(status.code, StatusCode::kInternal);
+    EXPECT_THAT(status.message, HasSubstr("does not inflate"));
+  }
+}
+
+}  // namespace
+}  // namespace colcast::http2

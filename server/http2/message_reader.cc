@@ -1,0 +1,105 @@
+#include "server/http2/message_reader.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace colcast::http2 {
+namespace {
+
+// Shorter runs are copied: they would keep a block of 64 KiB.
+constexpr size_t kMinSharedBytes = 8 << 10;
+
+// Memory for what is copied grows with what has come, whatever a prefix promises.
+constexpr size_t kMinRoom = 1 << 10;
+constexpr size_t kMaxRoom = 64 << 10;
+
+Status CompressionNamed(const std::string& encoding, Compression* compression) {
+  if (encoding == "gzip") {
+    *compression = Compression::kGzip;
+  } else if (encoding == "deflate") {
+    *compression = Compression::kDeflate;
+  } else if (encoding.empty() || encoding == "identity") {
+    return Internal("a message is compressed, and no grpc-encoding says how");
+  } else {
+    return Error(StatusCode::kUnimplemented, "grpc-encoding ", encoding,
+                 " is not supported; gzip and deflate are");
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+MessagePrefix PrefixOf(size_t message_bytes) {
+  const auto size = static_cast<uint32_t>(message_bytes);
+  return {0, static_cast<uint8_t>(size >> 24), static_cast<uint8_t>(size >> 16),
+          static_cast<uint8_t>(size >> 8), static_cast<uint8_t>(size)};
+}
+
+Status MessageReader::Read(const std::shared_ptr<const void>& owner, const uint8_t* data,
+                           size_t* size) {
+  const size_t of_prefix = std::min(*size, kMessagePrefixBytes - prefix_bytes_);
+  if (of_prefix > 0) {
+    std::memcpy(prefix_.data() + prefix_bytes_, data, of_prefix);
+    prefix_bytes_ += of_prefix;
+    if (prefix_bytes_ == kMessagePrefixBytes) {
+      if (Status status = BeginMessage(); !status.ok()) return status;
+    }
+  }
+  const size_t of_message = std::min(*size - of_prefix, left_);
+  if (of_message >= kMinSharedBytes) {
+    Keep(owner, data + of_prefix, of_message);
+  } else if (of_message > 0) {
+    Copy(data + of_prefix, of_message);
+  }
+  left_ -= of_message;
+  *size = of_prefix + of_message;
+  return OkStatus();
+}
+
+Status MessageReader::BeginMessage() {
+  left_ = static_cast<size_t>(prefix_[1]) << 24 | prefix_[2] << 16 | prefix_[3] << 8 | prefix_[4];
+  if (left_ > max_bytes_) {
+    return ResourceExhausted("a message of ", left_, " bytes is longer than ", max_bytes_);
+  }
+  if (prefix_[0] > 1) return Internal("a message has flag ", int{prefix_[0]}, ", not 0 or 1");
+  if (prefix_[0] == 0) return OkStatus();
+  Compression compression = Compression::kNone;
+  Status status = CompressionNamed(encoding_, &compression);
+  message_.set_compression(compression);
+  return status;
+}
+
+void MessageReader::Keep(const std::shared_ptr<const void>& owner, const uint8_t* data,
+                         size_t size) {
+  message_.Append(owner, data, size);
+  room_bytes_ = 0;
+}
+
+void MessageReader::Copy(const uint8_t* data, size_t size) {
+  if (room_bytes_ == 0) {
+    const size_t room =
+        std::min(left_, std::max(size, std::clamp(message_.size(), kMinRoom, kMaxRoom)));
+    std::shared_ptr<uint8_t[]> block(new uint8_t[room]);
+    room_ = block.get();
+    room_bytes_ = room;
+    message_.Append(std::move(block), room_, 0);
+  }
+  const size_t fits = std::min(size, room_bytes_);
+  std::memcpy(room_, data, fits);
+  message_.Extend(fits);
+  room_ += fits;
+  room_bytes_ -= fits;
+  if (fits == size) return;
+  left_ -= fits;
+  Copy(data + fits, size - fits);
+  left_ += fits;
+}
+
+Message MessageReader::Take() {
+  prefix_bytes_ = 0;
+  room_bytes_ = 0;
+  return std::exchange(message_, Message());
+}
+
+}  // namespace colcast::http2

@@ -1,0 +1,59 @@
+// gRPC's messages in the bytes of a stream: a flag, four bytes of length, the message.
+#ifndef COLCAST_SERVER_HTTP2_MESSAGE_READER_H_
+#define COLCAST_SERVER_HTTP2_MESSAGE_READER_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "server/base/status.h"
+#include "server/http2/message.h"
+
+namespace colcast::http2 {
+
+inline constexpr size_t kMessagePrefixBytes = 5;
+using MessagePrefix = std::array<uint8_t, kMessagePrefixBytes>;
+
+// Of a message that is not compressed.
+MessagePrefix PrefixOf(size_t message_bytes);
+
+// The messages of one stream, as they come in.
+class MessageReader {
+ public:
+  explicit MessageReader(size_t max_bytes) : max_bytes_(max_bytes) {}
+
+  // What the flag of a message stands for: the stream's grpc-encoding.
+  void set_encoding(std::string encoding) { encoding_ = std::move(encoding); }
+
+  // Reads `size` bytes from `data` on, which `owner` keeps: large ones stay there, others are
+  // copied. Stops behind the end of a message: *size is what was read. RESOURCE_EXHAUSTED for a
+  // longer message than `max_bytes`, before any of it is kept.
+  Status Read(const std::shared_ptr<const void>& owner, const uint8_t* data, size_t* size);
+
+  // The message that has been read to its end, once.
+  bool has_message() const { return prefix_bytes_ == kMessagePrefixBytes && left_ == 0; }
+  Message Take();
+  // Whether a message has begun and not ended.
+  bool is_within_message() const { return prefix_bytes_ > 0 && !has_message(); }
+
+ private:
+  Status BeginMessage();
+  void Keep(const std::shared_ptr<const void>& owner, const uint8_t* data, size_t size);
+  void Copy(const uint8_t* data, size_t size);
+
+  const size_t max_bytes_;
+  std::string encoding_;
+  MessagePrefix prefix_{};
+  size_t prefix_bytes_ = 0;
+  size_t left_ = 0;
+  Message message_;
+  uint8_t* room_ = nullptr;  // behind the last slice, its own
+  size_t room_bytes_ = 0;
+};
+
+}  // namespace colcast::http2
+
+#endif  // COLCAST_SERVER_HTTP2_MESSAGE_READER_H_

@@ -1,0 +1,105 @@
+#include "server/http2/poller.h"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <ctime>
+#include <utility>
+
+namespace colcast::http2 {
+namespace {
+
+using scheduling::Clock;
+
+constexpr uint32_t kEdges = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+
+void Control(int epoll, int operation, int fd, uint64_t number, uint32_t events) {
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = number;
+  epoll_ctl(epoll, operation, fd, &event);
+}
+
+timespec TimeUntil(Clock::time_point until) {
+  const auto left =
+      std::max(std::chrono::nanoseconds(0), std::chrono::nanoseconds(until - Clock::now()));
+  constexpr int64_t kSecond = 1'000'000'000;
+  return {static_cast<time_t>(left.count() / kSecond), static_cast<long>(left.count() % kSecond)};
+}
+
+}  // namespace
+
+Poller::Poller()
+    : epoll_(epoll_create1(EPOLL_CLOEXEC)), wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+  Control(epoll_, EPOLL_CTL_ADD, wake_, kWake, EPOLLIN | EPOLLET);
+}
+
+Poller::~Poller() {
+  close(wake_);
+  close(epoll_);
+}
+
+uint64_t Poller::Add(int fd, std::shared_ptr<Pollable> pollable) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const uint64_t number = ++last_number_;
+  pollables_.emplace(number, std::move(pollable));
+  Control(epoll_, EPOLL_CTL_ADD, fd, number, kEdges);
+  return number;
+}
+
+void Poller::Again(int fd, uint64_t number) { Control(epoll_, EPOLL_CTL_MOD, fd, number, kEdges); }
+
+void Poller::Remove(int fd, uint64_t number) {
+  Control(epoll_, EPOLL_CTL_DEL, fd, number, 0);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  pollables_.erase(number);
+}
+
+bool Poller::Poll(Clock::time_point until) {
+  const bool waits = until != Clock::time_point::min();
+  // A thread that waits handles one event: others may be idle, too.
+  std::array<epoll_event, 16> events;
+  const int most = waits ? 1 : static_cast<int>(events.size());
+  int count = 0;
+  if (waits) waiting_.fetch_add(1, std::memory_order_relaxed);
+  if (!waits) {
+    count = epoll_wait(epoll_, events.data(), most, 0);
+  } else if (until == Clock::time_point::max()) {
+    count = epoll_wait(epoll_, events.data(), most, -1);
+  } else {
+    const timespec time = TimeUntil(until);
+    count = epoll_pwait2(epoll_, events.data(), most, &time, nullptr);
+  }
+  if (waits) waiting_.fetch_sub(1, std::memory_order_relaxed);
+  turns_.fetch_add(1, std::memory_order_relaxed);
+  bool woken = false;
+  for (int i = 0; i < count; ++i) {
+    if (events[i].data.u64 == kWake) {
+      woken = true;
+    } else if (const auto pollable = Find(events[i].data.u64)) {
+      pollable->Happened(events[i].events);
+    }
+  }
+  return woken;
+}
+
+void Poller::Wake() { eventfd_write(wake_, 1); }
+
+std::shared_ptr<Pollable> Poller::Find(uint64_t number) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto place = pollables_.find(number);
+  return place == pollables_.end() ? nullptr : place->second;
+}
+
+std::vector<std::shared_ptr<Pollable>> Poller::All() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<std::shared_ptr<Pollable>> all;
+  for (const auto& [number, pollable] : pollables_) all.push_back(pollable);
+  return all;
+}
+
+}  // namespace colcast::http2

@@ -1,0 +1,60 @@
+// The sockets, and the threads that wait for them.
+#ifndef COLCAST_SERVER_HTTP2_POLLER_H_
+#define COLCAST_SERVER_HTTP2_POLLER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "server/scheduling/event_source.h"
+
+namespace colcast::http2 {
+
+// A file descriptor that is waited for.
+class Pollable {
+ public:
+  virtual ~Pollable() = default;
+  // What happened: EPOLLIN and others. On any thread, on several at a time.
+  virtual void Happened(uint32_t events) = 0;
+};
+
+// Any number of threads may wait; each event wakes one of them, the one that began to wait last.
+class Poller final : public scheduling::EventSource {
+ public:
+  Poller();
+  ~Poller() override;
+
+  // Waits for both directions, edge-triggered, from now until Remove(). Returns its number.
+  uint64_t Add(int fd, std::shared_ptr<Pollable> pollable);
+  // Has what the descriptor is ready for happen once more.
+  void Again(int fd, uint64_t number);
+  void Remove(int fd, uint64_t number);
+
+  bool Poll(scheduling::Clock::time_point until) override;
+  void Wake() override;
+
+  std::vector<std::shared_ptr<Pollable>> All() const;
+  // How often a thread has looked.
+  int64_t turns() const { return turns_.load(std::memory_order_relaxed); }
+  int waiting() const { return waiting_.load(std::memory_order_relaxed); }
+
+ private:
+  static constexpr uint64_t kWake = 0;
+
+  std::shared_ptr<Pollable> Find(uint64_t number) const;
+
+  const int epoll_;
+  const int wake_;
+  std::atomic<int64_t> turns_{0};
+  std::atomic<int> waiting_{0};
+  mutable std::mutex mutex_;
+  uint64_t last_number_ = kWake;
+  std::unordered_map<uint64_t, std::shared_ptr<Pollable>> pollables_;
+};
+
+}  // namespace colcast::http2
+
+#endif  // COLCAST_SERVER_HTTP2_POLLER_H_

@@ -1,0 +1,80 @@
+#include "server/http2/socket.h"
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <limits>
+
+namespace colcast::http2 {
+namespace {
+
+Socket::Result ResultOf(ssize_t returned, size_t* size) {
+  if (returned >= 0) {
+    *size = static_cast<size_t>(returned);
+    return Socket::Result::kDone;
+  }
+  const bool again = errno == EAGAIN || errno == EWOULDBLOCK;
+  return again ? Socket::Result::kAgain : Socket::Result::kClosed;
+}
+
+int Most(size_t size) {
+  return static_cast<int>(std::min<size_t>(size, std::numeric_limits<int>::max()));
+}
+
+}  // namespace
+
+Socket::Socket(int fd, SSL_CTX* tls) : fd_(fd) {
+  if (tls == nullptr) return;
+  tls_ = SSL_new(tls);
+  SSL_set_fd(tls_, fd_);
+  SSL_set_accept_state(tls_);
+  SSL_set_mode(tls_, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+}
+
+Socket::~Socket() {
+  SSL_free(tls_);
+  close(fd_);
+}
+
+Socket::Result Socket::Read(uint8_t* data, size_t* size) {
+  if (tls_ != nullptr) {
+    ERR_clear_error();
+    return TlsResult(SSL_read(tls_, data, Most(*size)), size);
+  }
+  ssize_t received = 0;
+  do {
+    received = recv(fd_, data, *size, 0);
+  } while (received < 0 && errno == EINTR);
+  return received == 0 ? Result::kClosed : ResultOf(received, size);
+}
+
+Socket::Result Socket::Write(const uint8_t* data, size_t* size) {
+  if (tls_ != nullptr) {
+    ERR_clear_error();
+    return TlsResult(SSL_write(tls_, data, Most(*size)), size);
+  }
+  ssize_t sent = 0;
+  do {
+    sent = send(fd_, data, *size, MSG_NOSIGNAL);
+  } while (sent < 0 && errno == EINTR);
+  return ResultOf(sent, size);
+}
+
+Socket::Result Socket::TlsResult(int returned, size_t* size) {
+  if (returned > 0) {
+    *size = static_cast<size_t>(returned);
+    return Result::kDone;
+  }
+  const int error = SSL_get_error(tls_, returned);
+  ERR_clear_error();
+  const bool again = error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE;
+  return again ? Result::kAgain : Result::kClosed;
+}
+
+void Socket::Close() { shutdown(fd_, SHUT_RDWR); }
+
+}  // namespace colcast::http2

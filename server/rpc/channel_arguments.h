@@ -1,0 +1,20 @@
+// gRPC's settings that mean something here, by the names that gRPC has for them.
+#ifndef COLCAST_SERVER_RPC_CHANNEL_ARGUMENTS_H_
+#define COLCAST_SERVER_RPC_CHANNEL_ARGUMENTS_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/http2/connection.h"
+
+namespace colcast::rpc {
+
+using ChannelArguments = std::vector<std::pair<std::string, std::string>>;
+
+// The last value of each counts. The log names those that mean nothing here, or are no numbers.
+http2::ConnectionOptions ReadChannelArguments(const ChannelArguments& arguments);
+
+}  // namespace colcast::rpc
+
+#endif  // COLCAST_SERVER_RPC_CHANNEL_ARGUMENTS_H_

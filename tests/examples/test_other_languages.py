@@ -1,0 +1,70 @@
+"""The clients in Go and Java: the bytes that the Python client writes, and its answers."""
+
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from colcast.client import RankingClient, encode_predict_request
+from colcast.server import ServerProcess
+
+from tests.client.served_model import save
+
+ROOT = Path(__file__).parents[2]
+VECTORS = ROOT / "examples" / "vectors.txt"
+PROTOSET = ROOT / "build" / "server" / "serving_protos.binpb"
+USERS = [
+    {"age": 31, "city": "Łódź", "history": [4, 8]},
+    {"age": 54, "city": "Oslo", "history": [15]},
+]
+MOVIES = [
+    {"movie": 7, "genres": ["War"], "vector": [1, 2, 3]},
+    {"movie": 9, "genres": ["Noir", "War"], "vector": [4, 5, 6]},
+]
+
+
+def column(words: list[str]):
+    """A line of the vectors: dtype, name, shape, values (strings in hexadecimal, - is empty)."""
+    dtype, name, shape, *values = words
+    if dtype == "string":
+        given = np.array([bytes.fromhex(value.strip("-")) for value in values], object)
+    else:
+        given = np.array(values, dtype)
+    return name, given.reshape([int(size) for size in shape.split(",")])
+
+
+def test_vectors_are_what_the_python_client_writes():
+    compared = 0
+    for block in VECTORS.read_text().split("request ")[1:]:
+        head, *columns, told = block.splitlines()
+        _, model, signature = head.split()
+        inputs = dict(column(line.split()) for line in columns)
+        expected = f"bytes {encode_predict_request(model, signature, inputs).hex()}"
+        assert told == expected, head
+        compared += 1
+    assert compared >= 4
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    base = tmp_path_factory.mktemp("movies")
+    save(base)
+    with ServerProcess("movies", base) as server:
+        yield server.target
+
+
+@pytest.mark.parametrize("language", ["go", "java"])
+def test_a_client_writes_the_same_bytes_and_gets_the_same_scores(language, served, tmp_path):
+    build = ROOT / "examples" / language / "build.sh"
+    subprocess.run([build, PROTOSET, tmp_path, VECTORS], check=True)
+    ranked = subprocess.run(
+        [tmp_path / "rank", served, "movies"], check=True, capture_output=True, text=True
+    )
+    with RankingClient(served, "movies", score_output="scores") as client:
+        of_one = client.rank(USERS[0], MOVIES, target="columnar").scores
+        of_two = [
+            client.rank(user, [movie], target="columnar").scores[0]
+            for user, movie in zip(USERS, MOVIES, strict=True)
+        ]
+    scores = [float(line) for line in ranked.stdout.split()]
+    np.testing.assert_allclose(scores, [*of_one, *of_two], rtol=1e-6)

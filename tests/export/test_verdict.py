@@ -1,0 +1,116 @@
+"""What an export says at its end: five lines without op names, and a page with everything."""
+
+import json
+
+import pytest
+from colcast.cli.main import main
+from colcast.export import export_saved_model
+from colcast.export._cost import SIZES
+from colcast.export._everyday import everyday
+from colcast.export._features import Feature, Kind
+from colcast.export._recorded import read_report
+from colcast.export._report import FILE, PAGE
+from colcast.export._rows import Rows
+from colcast.export._verdict import limit_and_step, verdict
+
+HEADINGS = ["written", "proved", "expected", "held back", "to try"]
+
+
+def export(capsys, model, output, *options):
+    """Exports by the command line and returns what it printed, by heading."""
+    command = ["export", "--saved-model", str(model), "--output", str(output), *options]
+    assert main(command) == 0
+    printed = capsys.readouterr().out
+    lines = [line.partition(":") for line in printed.splitlines()]
+    return printed, {heading: text.strip() for heading, _, text in lines if heading in HEADINGS}
+
+
+@pytest.fixture(autouse=True)
+def wide_console(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "1000")
+
+
+def test_export_ends_with_five_lines_without_names_of_ops(embedded, tmp_path, capsys):
+    options = "--user-features", "user_*", "--late"
+    printed, told = export(capsys, embedded, tmp_path / "out", *options)
+    assert list(told) == HEADINGS
+    assert len(printed.splitlines()) == len(HEADINGS) + 1
+    assert "columnar_late (the user's part once)" in told["written"]
+    assert "columnar gives the same bits on 200 generated rows" in told["proved"]
+    assert "with tf.Examples" in told["expected"]
+    assert "--examples FILE" in told["to try"]
+    assert "columnar/" not in printed
+
+
+def test_without_late_it_tells_what_late_would_add(embedded, tmp_path, capsys):
+    _, told = export(capsys, embedded, tmp_path / "out", "--user-features", "user_*")
+    recorded = read_report(tmp_path / "out").signatures[0]
+    assert 0 <= recorded.user_share <= 1
+    assert f"{recorded.user_share:.0%} of the graph's time" in told["held back"]
+    assert told["to try"].startswith("--late")
+
+
+def test_without_user_features_these_are_the_thing_to_try(embedded, tmp_path, capsys):
+    _, told = export(capsys, embedded, tmp_path / "out")
+    assert told["to try"].startswith("--user-features")
+
+
+def test_verbose_names_every_feature_and_what_was_found(embedded, tmp_path, capsys):
+    options = "--user-features", "user_*", "--late", "--verbose"
+    printed, told = export(capsys, embedded, tmp_path / "out", *options)
+    assert list(told) == HEADINGS
+    assert "user_genres" in printed
+    assert "frontier" in printed
+
+
+def test_costs_are_recorded_at_every_size(embedded, tmp_path):
+    report = export_saved_model(
+        embedded, tmp_path / "out", user_features=["user_*"], late=True, measure_seconds=2
+    )
+    (signature,) = report.signatures
+    costs = json.loads((tmp_path / "out" / FILE).read_bytes())["signatures"]["columnar"]["costs"]
+    assert [cost["candidates"] for cost in costs[:: 1 + len(signature.answering)]] == list(SIZES)
+    for cost in signature.costs:
+        assert 0 < cost.least_ms <= cost.cpu_ms <= cost.most_ms
+    examples, *_, late = (cost for cost in signature.costs if cost.candidates == SIZES[-1])
+    assert (examples.signature, late.signature) == ("serving_default", "columnar_late")
+    assert late.bytes < examples.bytes
+    assert read_report(tmp_path / "out").signatures == report.signatures
+
+
+def test_nothing_is_measured_unless_asked_for(embedded, tmp_path):
+    (signature,) = export_saved_model(embedded, tmp_path / "out").signatures
+    assert signature.costs == ()
+    assert dict(verdict(signature))["expected"] == "not measured"
+
+
+def test_page_has_what_the_lines_leave_out(embedded, tmp_path):
+    report = export_saved_model(embedded, tmp_path / "out", user_features=["user_*"], late=True)
+    page = (tmp_path / "out" / PAGE).read_text()
+    assert "<svg" in page
+    assert all(f"<td>{feature.name}</td>" in page for feature in report.signatures[0].features)
+    assert all(state.tensor in page for state in report.signatures[0].parts.user_states[:1])
+    assert str(tmp_path) not in page
+
+
+def test_a_loop_is_named_by_its_feature_with_what_to_change(embedded, tmp_path):
+    report = export_saved_model(embedded, tmp_path / "out", user_features=["user_*"], late=True)
+    (signature,) = report.signatures
+    why = "columnar/lstm/While:0 over user_genres stays at N rows: control flow (While)"
+    object.__setattr__(signature.late, "slowest_refused", why)
+    assert limit_and_step(signature)[1].startswith("unroll=True")
+    held_back = dict(verdict(signature))["held back"]
+    assert held_back == "an op over user_genres stays at N rows: control flow (While)"
+
+
+def test_everyday_rows_have_values_of_the_size_that_requests_have():
+    features = (
+        Feature("id", Kind.FIXED_LEN, "int64"),
+        Feature("word", Kind.FIXED_LEN, "string"),
+        Feature("price", Kind.FIXED_LEN, "float32"),
+    )
+    values = {"id": [[-(1 << 62)], None], "word": [[b"x" * 40], [b""]], "price": [[1e6], [-3.0]]}
+    small = everyday(Rows(features, values)).values
+    assert all(0 <= row[0] < 100_000 for row in small["id"])
+    assert small["word"] == [[b"x" * 12], [b"v1"]]
+    assert all(abs(row[0]) < 1 for row in small["price"])
