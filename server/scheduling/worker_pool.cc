@@ -21,6 +21,9 @@ constexpr int kShortRequestsLastForLongRuns = 10;
 // for: only other long ones wait for it, and what every piece repeats weighs less.
 constexpr int kLongerIfItGivesWay = 4;
 
+// So many requests for each worker are enough to choose from and to join.
+constexpr int kEnoughPerWorker = 16;
+
 thread_local bool this_thread_gives_way = false;
 
 // Whether an idle worker's thread handles events, and so takes the first job itself.
@@ -310,9 +313,12 @@ void WorkerPool::WaitForEvents(std::unique_lock<std::mutex>* lock, Clock::time_p
   NoteIdle();
 }
 
-// What has come since: those that may go before what waits.
+// What has come since: those that may go before what waits. Not where enough waits: to read more
+// than can be run would leave no time for that. Whoever else polls reads on, beside the workers.
 void WorkerPool::HandleEvents() {
-  if (options_.events == nullptr || queued() == 0) return;
+  const int waiting = queued();
+  const int enough = kEnoughPerWorker * options_.num_workers;
+  if (options_.events == nullptr || waiting == 0 || waiting >= enough) return;
   if (!options_.events->Poll(Clock::time_point::min())) return;
   // Meant for one that waits, and as good here.
   const std::lock_guard<std::mutex> lock(mutex_);
