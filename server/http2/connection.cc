@@ -444,9 +444,9 @@ void Connection::SendHeaders(Call* call) {
 void Connection::SendOnlyTrailers(Call* call, const Status& status) {
   const std::string code = std::to_string(static_cast<int>(status.code));
   const std::string message = MessageHeader(status.message);
-  std::vector<nghttp2_nv> headers = {
-      Literal(":status", "200"), Literal("content-type", "application/grpc"),
-      Text("grpc-status", code), Text("grpc-message", message)};
+  std::vector<nghttp2_nv> headers = {Literal(":status", "200"),
+                                     Literal("content-type", "application/grpc"),
+                                     Text("grpc-status", code), Text("grpc-message", message)};
   for (const auto& [name, value] : call->trailers_) headers.push_back(Field(name, value));
   nghttp2_submit_response(session_, call->id_, headers.data(), headers.size(), nullptr);
 }
