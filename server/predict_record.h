@@ -14,7 +14,7 @@ inline void EnterStats(const inference::PredictStats& stats, metrics::RequestRec
   record->joined = stats.joined;
   record->run_requests = stats.run_requests;
   record->run_rows = stats.run_rows;
-  record->piece_waits = stats.piece_waits;
+  record->slice_waits = stats.slice_waits;
 }
 
 }  // namespace colcast

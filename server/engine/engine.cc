@@ -12,16 +12,16 @@
 namespace colcast::engine {
 namespace {
 
-std::shared_ptr<const StateMemories> MakeMemories(const Options& options) {
-  auto memories = std::make_shared<StateMemories>();
+std::shared_ptr<const StateCaches> MakeMemories(const Options& options) {
+  auto memories = std::make_shared<StateCaches>();
   if (options.user_state_bytes > 0) {
-    memories->user = std::make_unique<states::Memory>(options.user_state_bytes);
+    memories->user = std::make_unique<states::StateCache>(options.user_state_bytes);
   }
   if (options.item_state_bytes > 0) {
-    memories->item = std::make_unique<states::Memory>(options.item_state_bytes);
+    memories->item = std::make_unique<states::StateCache>(options.item_state_bytes);
   }
   if (options.pair_bytes > 0) {
-    memories->pair = std::make_unique<states::Memory>(options.pair_bytes);
+    memories->pair = std::make_unique<states::StateCache>(options.pair_bytes);
   }
   return memories;
 }
@@ -54,7 +54,7 @@ class TensorFlowEngine final : public Engine {
 
  private:
   const Options options_;
-  const std::shared_ptr<const StateMemories> memories_;
+  const std::shared_ptr<const StateCaches> memories_;
 };
 
 }  // namespace

@@ -83,10 +83,10 @@ int Main(int argc, char** argv) {
   if (argc != 3) Die("usage: engine_benchmark server|plain|predict MODEL_DIRECTORY");
   const std::string session = argv[1];
   const Options options = SessionOptions(session);
-  auto memories = std::make_shared<StateMemories>();
+  auto memories = std::make_shared<StateCaches>();
   if (session == "predict") {
-    memories->user = std::make_unique<states::Memory>(options.user_state_bytes);
-    memories->item = std::make_unique<states::Memory>(options.item_state_bytes);
+    memories->user = std::make_unique<states::StateCache>(options.user_state_bytes);
+    memories->item = std::make_unique<states::StateCache>(options.item_state_bytes);
   }
   const auto model = TensorFlowModel::Load(argv[2], {"serve"}, options, memories);
   if (!model.ok()) Die(model.status().ToString());

@@ -51,7 +51,7 @@ tensorflow::SessionOptions MakeSessionOptions(const Options& options, Executor e
 
 absl::StatusOr<std::unique_ptr<TensorFlowModel>> TensorFlowModel::Load(
     const std::string& directory, const std::vector<std::string>& tags, const Options& options,
-    std::shared_ptr<const StateMemories> memories) {
+    std::shared_ptr<const StateCaches> memories) {
   std::unique_ptr<TensorFlowModel> model(new TensorFlowModel(memories));
   absl::Status status = absl::OkStatus();
   if (options.inter_op_parallelism == 0) {

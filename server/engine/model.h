@@ -32,7 +32,7 @@ class TensorFlowModel final : public Model {
   // Errors are TensorFlow's own.
   static absl::StatusOr<std::unique_ptr<TensorFlowModel>> Load(
       const std::string& directory, const std::vector<std::string>& tags, const Options& options,
-      std::shared_ptr<const StateMemories> memories);
+      std::shared_ptr<const StateCaches> memories);
 
   const std::string& signatures() const override { return declared_; }
   std::vector<StoreStats> stores() const override;
@@ -52,7 +52,7 @@ class TensorFlowModel final : public Model {
   absl::StatusOr<const Programs*> Find(std::string_view signature_name) const;
 
  private:
-  explicit TensorFlowModel(std::shared_ptr<const StateMemories> memories)
+  explicit TensorFlowModel(std::shared_ptr<const StateCaches> memories)
       : memories_(std::move(memories)) {}
 
   absl::Status Load(const std::string& directory, const std::vector<std::string>& tags,
@@ -68,7 +68,7 @@ class TensorFlowModel final : public Model {
   void JoinSignatures(const Options& options);
   void AddNotes(const std::vector<RecordedSignatures>& records);
 
-  std::shared_ptr<const StateMemories> memories_;
+  std::shared_ptr<const StateCaches> memories_;
   std::unique_ptr<tensorflow::SavedModelBundleLite> bundle_;
   std::string declared_;  // see signatures()
   SignaturesByName signatures_;

@@ -1,4 +1,4 @@
-// What requests may run together, and in what pieces. The names that begin with "enable" or
+// What requests may run together, and in what slices. The names that begin with "enable" or
 // "batching" are TensorFlow Serving's, with its meaning.
 #include <absl/flags/flag.h>
 
@@ -23,10 +23,10 @@ ABSL_FLAG(bool, join_waiting_requests, true,
           "each other (columnar_late, and signatures recorded as such); scores differ by rounding");
 ABSL_FLAG(double, max_piece_milliseconds, 2,
           "a request that is estimated to take longer is a long one; while short ones come it is "
-          "divided into pieces of so long (four times as long with --long_request_nice)");
+          "divided into slices of so long (four times as long with --long_request_nice)");
 ABSL_FLAG(int32_t, long_request_nice, 0,
           "while short requests come, long ones run on threads that are so nice (1 to 19), which "
-          "short ones interrupt; 0: on the workers, where short ones wait for a piece to end");
+          "short ones interrupt; 0: on the workers, where short ones wait for a slice to end");
 
 namespace colcast::flags {
 
@@ -37,10 +37,10 @@ Status ReadBatchingFlags(scheduling::WorkerPool::Options* workers, bool num_work
       !status.ok()) {
     return status;
   }
-  workers->longest_piece = std::chrono::nanoseconds(
+  workers->longest_slice = std::chrono::nanoseconds(
       static_cast<int64_t>(absl::GetFlag(FLAGS_max_piece_milliseconds) * 1e6));
   workers->long_request_nice = absl::GetFlag(FLAGS_long_request_nice);
-  batching->max_time = workers->longest_piece;
+  batching->max_time = workers->longest_slice;
   batching->join_waiting_requests = absl::GetFlag(FLAGS_join_waiting_requests);
   const std::string file = absl::GetFlag(FLAGS_batching_parameters_file);
   if (!absl::GetFlag(FLAGS_enable_batching)) {

@@ -10,7 +10,7 @@ ABSL_FLAG(int32_t, max_queued_requests, 1000,
           "requests that may wait for a worker; one more is answered RESOURCE_EXHAUSTED");
 ABSL_FLAG(int64_t, max_run_bytes, 0,
           "memory that all runs in flight may take together, as learned from earlier ones; a "
-          "request beyond it runs in pieces or is answered RESOURCE_EXHAUSTED; 0: half of what the "
+          "request beyond it runs in slices or is answered RESOURCE_EXHAUSTED; 0: half of what the "
           "machine, the control group or the address space has");
 ABSL_FLAG(bool, enable_serialization_as_tensor_content, false,
           "answer with tensor_content in place of typed fields");

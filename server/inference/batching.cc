@@ -80,7 +80,7 @@ Status FromProto(const std::string& path, const Proto& proto, BatchingParameters
   const int64_t batches = std::max<int64_t>(1, max_enqueued.value);
   limits.max_waiting_rows = batches > kMax / most ? kMax : batches * most;
   limits.max_request_rows = max_size.value;
-  if (split) limits.max_piece_rows = most;
+  if (split) limits.max_slice_rows = most;
   engine::BatchRules& rules = parameters->batching.rules;
   rules.any_signature = true;
   rules.pad_variable_length_inputs = proto.pad_variable_length_inputs();

@@ -39,7 +39,7 @@ TEST_F(BatchingTest, WithoutAFileTheDefaultsAreTensorFlowServings) {
   EXPECT_EQ(limits.timeout, microseconds(0));
   EXPECT_EQ(limits.max_waiting_rows, 10 * 1000);
   EXPECT_EQ(limits.max_request_rows, 1000);
-  EXPECT_EQ(limits.max_piece_rows, scheduling::BatchLimits::kUnlimited);
+  EXPECT_EQ(limits.max_slice_rows, scheduling::BatchLimits::kUnlimited);
   EXPECT_TRUE(parameters.batching.rules.any_signature);
   EXPECT_FALSE(parameters.batching.rules.pad_variable_length_inputs);
   EXPECT_FALSE(parameters.num_threads.has_value());
@@ -61,7 +61,7 @@ TEST_F(BatchingTest, EveryFieldHasItsEffect) {
   ASSERT_TRUE(status.ok()) << status.message;
   const scheduling::BatchLimits& limits = parameters.batching.limits;
   EXPECT_EQ(limits.max_rows, 32);
-  EXPECT_EQ(limits.max_piece_rows, 32);
+  EXPECT_EQ(limits.max_slice_rows, 32);
   EXPECT_EQ(limits.max_request_rows, 128);
   EXPECT_EQ(limits.timeout, microseconds(250));
   EXPECT_EQ(limits.max_waiting_rows, 3 * 32);

@@ -25,7 +25,7 @@ bool MayBeSplit(const Reading& reading) {
   const engine::BatchRules& rules = reading.member->servable().batch_rules();
   return reading.profile.can_be_split && !reading.whole &&
          (rules.allowed_batch_sizes.empty() ||
-          reading.profile.rows > reading.of->limits().max_piece_rows);
+          reading.profile.rows > reading.of->limits().max_slice_rows);
 }
 
 Status RunOne(const PredictMember& member, std::unique_ptr<engine::Outputs>* outputs) {
@@ -78,12 +78,12 @@ class ReadJob final : public scheduling::Job {
 void RunAlone(Reading reading, WorkerPool* workers) {
   const Clock::duration cost = reading.cost;
   if (reading.of != nullptr) {
-    reading.stats.long_lane = cost > workers->longest_piece();
+    reading.stats.long_lane = cost > workers->longest_slice();
     if (cost.count() > 0 && !reading.stats.long_lane) workers->NoteShortRequest();
   }
   if (workers->GivesWay(cost) && !WorkerPool::ThisThreadGivesWay()) {
     const Clock::time_point since = Clock::now() - reading.stats.waited;
-    workers->SubmitPieces({new ReadJob(std::move(reading), workers)}, since, cost);
+    workers->SubmitSlices({new ReadJob(std::move(reading), workers)}, since, cost);
     return;
   }
   if (reading.of != nullptr && MayBeSplit(reading) && RunBySlices(&reading, workers, RunAlone))
@@ -156,7 +156,7 @@ void RunTogether(std::vector<Reading>* readings, WorkerPool* workers) {
     members[i].request = &(*readings)[i].member->request();
     rows += (*readings)[i].profile.rows;
     const Clock::duration cost = (*readings)[i].cost;
-    if (cost <= workers->longest_piece()) workers->NoteShortRequest();
+    if (cost <= workers->longest_slice()) workers->NoteShortRequest();
     alone += cost;
   }
   const Clock::time_point start = Clock::now();
@@ -208,7 +208,7 @@ void RunPredict(PredictMember* first, Clock::duration waited,
   };
   read(first, waited);
   // A long one is split, or gives way, rather than keep short ones waiting.
-  const bool may_lead = !readings.empty() && readings.front().cost <= workers->longest_piece();
+  const bool may_lead = !readings.empty() && readings.front().cost <= workers->longest_slice();
   if (companions.empty() && may_lead) {
     const Reading& leader = readings.front();
     workers->TakeCompanions(JobProfileOf(leader.profile, leader.of, leader.cost), &companions);

@@ -21,12 +21,12 @@ struct PredictStats {
 
   Duration waited{};         // until a thread took it
   Duration runtime{};        // in the model; of a run that it shared, all of it
-  bool long_lane = false;    // estimated to take longer than a piece may
+  bool long_lane = false;    // estimated to take longer than a slice may
   bool joined = false;       // ran with others
   int64_t unknown_keys = 0;  // for which the model's defaults stand (ItemLookup)
   int run_requests = 0;      // of the run that it led; 0: another one led it, or it never ran
   int64_t run_rows = 0;      // the same
-  std::vector<Duration> piece_waits;  // of each piece it was cut into
+  std::vector<Duration> slice_waits;  // of each slice it was cut into
 };
 
 // One request.

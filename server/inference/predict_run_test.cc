@@ -72,7 +72,7 @@ class FakeModel final : public engine::Model {
                                         const engine::BatchRules&) const override {
     ran_on_ = std::this_thread::get_id();
     if (no_memory_in == "Divide") throw std::bad_alloc();
-    return std::make_unique<FakePieces>(this, Profile(request, {}).rows);
+    return std::make_unique<FakeSlices>(this, Profile(request, {}).rows);
   }
 
   // The last request; once it has been answered.
@@ -83,18 +83,18 @@ class FakeModel final : public engine::Model {
   std::chrono::microseconds time_per_run{0};
   std::chrono::microseconds time_per_row{0};
   bool can_be_split = true;
-  bool joins = true;        // what its pieces gave
+  bool joins = true;        // what its slices gave
   int64_t size_of_row = 0;  // its rows say how large a request is
   std::string no_memory_in;
-  std::function<void()> on_piece;  // what each begins with
+  std::function<void()> on_slice;  // what each begins with
   std::function<void()> on_run;    // the same of a whole request
   mutable std::atomic<int> runs{0};
-  mutable std::atomic<int> pieces_run{0};
+  mutable std::atomic<int> slices_run{0};
 
  private:
-  class FakePieces final : public engine::Slices {
+  class FakeSlices final : public engine::Slices {
    public:
-    FakePieces(const FakeModel* model, int64_t rows) : model_(model), left_(rows) {}
+    FakeSlices(const FakeModel* model, int64_t rows) : model_(model), left_(rows) {}
     int64_t rows_left() const override {
       const std::lock_guard<std::mutex> lock(mutex_);
       return left_;
@@ -107,20 +107,20 @@ class FakeModel final : public engine::Model {
       left_ -= rows_.back();
       return static_cast<int>(rows_.size()) - 1;
     }
-    int64_t rows(int piece) const override {
+    int64_t rows(int slice) const override {
       const std::lock_guard<std::mutex> lock(mutex_);
-      return rows_[piece];
+      return rows_[slice];
     }
-    void Run(int piece) override {
-      ++model_->pieces_run;
-      if (model_->on_piece) model_->on_piece();
-      if (model_->no_memory_in == "a piece" && piece == 1) throw std::bad_alloc();
-      std::this_thread::sleep_for(model_->time_per_run + model_->time_per_row * rows(piece));
+    void Run(int slice) override {
+      ++model_->slices_run;
+      if (model_->on_slice) model_->on_slice();
+      if (model_->no_memory_in == "a slice" && slice == 1) throw std::bad_alloc();
+      std::this_thread::sleep_for(model_->time_per_run + model_->time_per_row * rows(slice));
     }
     Status Join(std::unique_ptr<engine::Outputs>* outputs) override {
       EXPECT_EQ(rows_left(), 0);
       if (model_->no_memory_in == "Join") throw std::bad_alloc();
-      if (!model_->joins) return InvalidArgument("a piece has a bad row");
+      if (!model_->joins) return InvalidArgument("a slice has a bad row");
       *outputs = std::make_unique<NoOutputs>();
       return OkStatus();
     }
@@ -129,7 +129,7 @@ class FakeModel final : public engine::Model {
     const FakeModel* const model_;
     mutable std::mutex mutex_;
     int64_t left_;
-    std::vector<int64_t> rows_;  // of each piece
+    std::vector<int64_t> rows_;  // of each slice
   };
 
   std::string signatures_;
@@ -283,10 +283,10 @@ TEST_F(PredictRunTest, ARequestThatFindsNoMemoryFailsAlone) {
   EXPECT_TRUE(last.WaitUntilFinished().status.ok());
 }
 
-TEST_F(PredictRunTest, ARequestInPiecesIsAnsweredOnceWhereverItFindsNoMemory) {
-  for (const char* const where : {"a piece", "Join", "Divide"}) {
+TEST_F(PredictRunTest, ARequestInSlicesIsAnsweredOnceWhereverItFindsNoMemory) {
+  for (const char* const where : {"a slice", "Join", "Divide"}) {
     Batching batching;
-    batching.limits.max_piece_rows = 4;
+    batching.limits.max_slice_rows = 4;
     Serve(batching);
     model_->no_memory_in = where;
     FakeRequest request(servable_, 10);
@@ -321,7 +321,7 @@ TEST_F(PredictRunTest, MoreRowsThanABatchMayHaveAreRefused) {
   EXPECT_THAT(status.message, HasSubstr("Task size 11 is larger than maximum input batch size 10"));
 }
 
-TEST_F(PredictRunTest, ALargeRequestRunsInPiecesForIdleWorkers) {
+TEST_F(PredictRunTest, ALargeRequestRunsInSlicesForIdleWorkers) {
   Learn(std::chrono::microseconds(10));
   while (workers_.idle_workers() < 2) std::this_thread::yield();
   FakeRequest request(servable_, 1000);
@@ -329,18 +329,18 @@ TEST_F(PredictRunTest, ALargeRequestRunsInPiecesForIdleWorkers) {
   const Finished finished = request.WaitUntilFinished();
   EXPECT_TRUE(finished.status.ok());
   EXPECT_TRUE(finished.stats.long_lane);
-  EXPECT_GE(finished.stats.piece_waits.size(), 3);  // two idle workers, and the one that has it
-  EXPECT_EQ(model_->pieces_run, finished.stats.piece_waits.size());
+  EXPECT_GE(finished.stats.slice_waits.size(), 3);  // two idle workers, and the one that has it
+  EXPECT_EQ(model_->slices_run, finished.stats.slice_waits.size());
   EXPECT_EQ(finished.stats.run_requests, 0);
 }
 
-TEST_F(PredictRunTest, WithSplittingOnAPieceHasNoMoreRowsThanARunMay) {
+TEST_F(PredictRunTest, WithSplittingOnASliceHasNoMoreRowsThanARunMay) {
   Batching batching;
-  batching.limits.max_piece_rows = 4;
+  batching.limits.max_slice_rows = 4;
   Serve(batching);
   FakeRequest request(servable_, 10);
   RunPredict(&request, milliseconds(0), {}, &workers_);
-  EXPECT_EQ(request.WaitUntilFinished().stats.piece_waits.size(), 3);
+  EXPECT_EQ(request.WaitUntilFinished().stats.slice_waits.size(), 3);
 }
 
 TEST_F(PredictRunTest, OnceItsClientHungUpWhatIsLeftOfARequestIsDropped) {
@@ -350,7 +350,7 @@ TEST_F(PredictRunTest, OnceItsClientHungUpWhatIsLeftOfARequestIsDropped) {
   request.hung_up = true;
   RunPredict(&request, milliseconds(0), {}, &workers_);
   EXPECT_EQ(request.WaitUntilFinished().status.code, StatusCode::kCancelled);
-  EXPECT_EQ(model_->pieces_run, 0);
+  EXPECT_EQ(model_->slices_run, 0);
   EXPECT_EQ(workers_.dropped(scheduling::DropReason::kCancelled), 1);
 }
 
@@ -403,7 +403,7 @@ TEST_F(PredictRunTest, ALongRequestThatGivesWayIsCutWhereItGivesWay) {
   EXPECT_EQ(model_->WhereItRan(), "elsewhere");
   EXPECT_TRUE(finished.status.ok());
   EXPECT_TRUE(finished.stats.long_lane);
-  EXPECT_GE(finished.stats.piece_waits.size(), 2);
+  EXPECT_GE(finished.stats.slice_waits.size(), 2);
 }
 
 TEST_F(PredictRunTest, ALongRequestThatGivesWayDoesNotRunWithOthers) {
@@ -514,7 +514,7 @@ TEST_F(PredictRunTest, WhatARequestTakesIsLearnedFromSmallOnes) {
   EXPECT_TRUE(then.WaitUntilFinished().status.ok());
 }
 
-TEST_F(PredictRunTest, WhereRowsAreIndependentPiecesFitTheMemoryThatThereIs) {
+TEST_F(PredictRunTest, WhereRowsAreIndependentSlicesFitTheMemoryThatThereIs) {
   Learn(std::chrono::microseconds(0));
   servable_->request_class("late")->memory().Observe(16 * 20, 16 * 20);
   scheduling::WorkerPool workers(WithMemory(1 << 20));
@@ -522,13 +522,13 @@ TEST_F(PredictRunTest, WhereRowsAreIndependentPiecesFitTheMemoryThatThereIs) {
   workers.Submit(new CallingJob([&] { RunPredict(&request, milliseconds(0), {}, &workers); }));
   EXPECT_TRUE(request.WaitUntilFinished().status.ok());
   EXPECT_EQ(model_->runs, 0);
-  EXPECT_GE(model_->pieces_run, 32);  // of the half that each of two workers may take
+  EXPECT_GE(model_->slices_run, 32);  // of the half that each of two workers may take
 }
 
-TEST_F(PredictRunTest, ARequestWhosePiecesDoNotMakeItUpRunsWholeWithinTheMemoryThatThereIs) {
+TEST_F(PredictRunTest, ARequestWhoseSlicesDoNotMakeItUpRunsWholeWithinTheMemoryThatThereIs) {
   for (const bool is_enough : {true, false}) {
     Batching batching;
-    batching.limits.max_piece_rows = 1000;
+    batching.limits.max_slice_rows = 1000;
     Serve(batching);
     servable_->request_class("late")->memory().Observe(16 * 20, 16 * 20);
     model_->joins = false;
@@ -536,7 +536,7 @@ TEST_F(PredictRunTest, ARequestWhosePiecesDoNotMakeItUpRunsWholeWithinTheMemoryT
     FakeRequest request(servable_, 10'000);
     RunPredict(&request, milliseconds(0), {}, &workers);
     const Status status = request.WaitUntilFinished().status;
-    EXPECT_GE(model_->pieces_run, 10);
+    EXPECT_GE(model_->slices_run, 10);
     EXPECT_EQ(model_->runs, is_enough ? 1 : 0);
     EXPECT_EQ(status.code, is_enough ? StatusCode::kOk : StatusCode::kResourceExhausted);
   }
@@ -581,8 +581,8 @@ TEST_F(PredictRunTest, AColdRunTeachesNothing) {
   EXPECT_GE(cost.Of(2), milliseconds(20));
 }
 
-// Each piece's time was taken for what a row costs, and that by a run that compiled.
-TEST_F(PredictRunTest, AfterOneColdRunAHugeRequestRunsInFewPieces) {
+// Each slice's time was taken for what a row costs, and that by a run that compiled.
+TEST_F(PredictRunTest, AfterOneColdRunAHugeRequestRunsInFewSlices) {
   model_->time_per_run = milliseconds(50);
   FakeRequest first(servable_, 1);
   RunPredict(&first, milliseconds(0), {}, &workers_);
@@ -592,7 +592,7 @@ TEST_F(PredictRunTest, AfterOneColdRunAHugeRequestRunsInFewPieces) {
   FakeRequest huge(servable_, 262'144);
   RunPredict(&huge, milliseconds(0), {}, &workers_);
   EXPECT_TRUE(huge.WaitUntilFinished().status.ok());
-  EXPECT_LE(model_->pieces_run, 40);
+  EXPECT_LE(model_->slices_run, 40);
 }
 
 TEST_F(PredictRunTest, AfterAColdRunALargeRequestIsSplitAsSoonAsOneHasShownWhatItCosts) {
@@ -606,7 +606,7 @@ TEST_F(PredictRunTest, AfterAColdRunALargeRequestIsSplitAsSoonAsOneHasShownWhatI
   large.WaitUntilFinished();
   while (workers_.idle_workers() < 2) std::this_thread::yield();
   RunPredict(&then, milliseconds(0), {}, &workers_);
-  EXPECT_GT(then.WaitUntilFinished().stats.piece_waits.size(), 1);
+  EXPECT_GT(then.WaitUntilFinished().stats.slice_waits.size(), 1);
 }
 
 TEST_F(PredictRunTest, AnAbsurdEstimateIsPutRightWhileARequestRuns) {
@@ -615,25 +615,25 @@ TEST_F(PredictRunTest, AnAbsurdEstimateIsPutRightWhileARequestRuns) {
   FakeRequest huge(servable_, 262'144);
   RunPredict(&huge, milliseconds(0), {}, &workers_);
   EXPECT_TRUE(huge.WaitUntilFinished().status.ok());
-  EXPECT_LE(model_->pieces_run, 80);
+  EXPECT_LE(model_->slices_run, 80);
 }
 
-TEST_F(PredictRunTest, PiecesThatHaveWaitedLongDoNotAllRunBeforeAShortRequest) {
+TEST_F(PredictRunTest, SlicesThatHaveWaitedLongDoNotAllRunBeforeAShortRequest) {
   Learn(std::chrono::microseconds(50));
   model_->time_per_row = std::chrono::microseconds(50);
   scheduling::WorkerPool workers(WithWorkers(1));
   workers.NoteShortRequest();
-  std::atomic<int> pieces_before_it{0};
-  model_->on_piece = [&] {
-    if (model_->pieces_run > 1) return;
-    workers.Submit(new CallingJob([&] { pieces_before_it = model_->pieces_run.load(); }));
+  std::atomic<int> slices_before_it{0};
+  model_->on_slice = [&] {
+    if (model_->slices_run > 1) return;
+    workers.Submit(new CallingJob([&] { slices_before_it = model_->slices_run.load(); }));
   };
   FakeRequest large(servable_, 1000);
   workers.Submit(new CallingJob(
       [&] { RunPredict(&large, /*waited=*/std::chrono::minutes(1), {}, &workers); }));
   EXPECT_TRUE(large.WaitUntilFinished().status.ok());
-  EXPECT_GT(model_->pieces_run, 10);
-  EXPECT_EQ(pieces_before_it, 1);
+  EXPECT_GT(model_->slices_run, 10);
+  EXPECT_EQ(slices_before_it, 1);
 }
 
 TEST_F(PredictRunTest, LearnsWhatRequestsCost) {
@@ -669,15 +669,15 @@ TEST_F(PredictRunTest, AnEstimateIsCorrectedEvenIfNoRequestRunsAlone) {
   EXPECT_LE(cost.Of(20), std::chrono::seconds(50));
 }
 
-TEST_F(PredictRunTest, LearnsWhatPiecesCostFromTheRowsTheyHave) {
+TEST_F(PredictRunTest, LearnsWhatSlicesCostFromTheRowsTheyHave) {
   Batching batching;
-  batching.limits.max_piece_rows = 400;
+  batching.limits.max_slice_rows = 400;
   Serve(batching);
   servable_->request_class("late")->NoteRun();
   model_->time_per_row = milliseconds(1);
   FakeRequest request(servable_, 1000);
   RunPredict(&request, milliseconds(0), {}, &workers_);
-  EXPECT_GE(request.WaitUntilFinished().stats.piece_waits.size(), 3);
+  EXPECT_GE(request.WaitUntilFinished().stats.slice_waits.size(), 3);
   EXPECT_GE(servable_->request_class("late")->cost().Of(1000), milliseconds(900));
 }
 
@@ -699,11 +699,11 @@ TEST_F(PredictRunTest, RowsOfAGreatSizeAreCutSmaller) {
   FakeRequest small(servable_, 200), large(servable_, 200);
   RunPredict(&small, milliseconds(0), {}, &workers_);
   small.WaitUntilFinished();
-  EXPECT_EQ(model_->pieces_run, 0);
+  EXPECT_EQ(model_->slices_run, 0);
   while (workers_.idle_workers() < 2) std::this_thread::yield();
   model_->size_of_row = 100;  // 20 ms
   RunPredict(&large, milliseconds(0), {}, &workers_);
-  EXPECT_GT(large.WaitUntilFinished().stats.piece_waits.size(), 1);
+  EXPECT_GT(large.WaitUntilFinished().stats.slice_waits.size(), 1);
 }
 
 TEST_F(PredictRunTest, WhatInterruptsARequestThatGivesWayIsNotItsCost) {
@@ -728,7 +728,7 @@ TEST_F(PredictRunTest, ARequestThatIsToBeFilledUpIsNotCutUnlessItHasTo) {
   FakeRequest whole(servable_, 1000);
   RunPredict(&whole, milliseconds(0), {}, &workers_);
   EXPECT_EQ(whole.WaitUntilFinished().stats.run_rows, 1000);
-  EXPECT_EQ(model_->pieces_run, 0);
+  EXPECT_EQ(model_->slices_run, 0);
 }
 
 TEST_F(PredictRunTest, TheQueueIsToldSignatureRowsAndCost) {

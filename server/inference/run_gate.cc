@@ -19,7 +19,7 @@ Status RunGate::Enter(const Servable& servable, const std::vector<std::string>& 
     needs_.bytes += needs.bytes;
     needs_.worker += needs.worker;
   }
-  if (cost_.count() > 0 && cost_ <= workers_->longest_piece()) workers_->NoteShortRequest();
+  if (cost_.count() > 0 && cost_ <= workers_->longest_slice()) workers_->NoteShortRequest();
   const RunMemory::Answer answer = workers_->Reserve(needs_, &share_);
   must_wait_ = answer == RunMemory::Answer::kLater;
   if (answer != RunMemory::Answer::kYes) {

@@ -12,8 +12,8 @@
 
 #include "server/base/out_of_memory.h"
 #include "server/inference/measured_run.h"
-#include "server/scheduling/piece_size.h"
 #include "server/scheduling/run_memory.h"
+#include "server/scheduling/slice_size.h"
 
 namespace colcast::inference {
 namespace {
@@ -32,7 +32,7 @@ CostEstimate::Line LineOf(const Reading& reading) {
 
 // Of a slice: every worker can run one within the memory that there is for all.
 int64_t MostRows(const Reading& reading, WorkerPool* workers) {
-  const int64_t most = reading.of->limits().max_piece_rows;
+  const int64_t most = reading.of->limits().max_slice_rows;
   const int64_t bytes = NeedsOf(reading).bytes;
   const int64_t share = workers->max_run_bytes() / workers->num_workers();
   if (bytes <= share) return most;
@@ -75,7 +75,7 @@ class SlicedPredict {
     if (status.ok()) run.Learn(SizeOf(slices_->rows(slice)), InputBytesOf(slice));
     {
       const std::lock_guard<std::mutex> lock(mutex_);
-      reading_.stats.piece_waits.push_back(waited);
+      reading_.stats.slice_waits.push_back(waited);
     }
     if (!status.ok()) Fail(status);
     return has_ended() ? -1 : TakeNext();
@@ -144,10 +144,10 @@ class SlicedPredict {
 
   int TakeNext() {
     const int64_t left = slices_->rows_left();
-    scheduling::PieceNeeds needs = workers_->NeedsOf(CostOfRows(left));
+    scheduling::SliceNeeds needs = workers_->NeedsOf(CostOfRows(left));
     needs.idle_workers = at_once_ - 1;  // nobody else takes one
     needs.max_rows = MostRows(reading_, workers_);
-    return slices_->Take(RowsPerPiece(left, LineOf(reading_), needs));
+    return slices_->Take(RowsPerSlice(left, LineOf(reading_), needs));
   }
 
   Reading reading_;
@@ -192,7 +192,7 @@ class SliceJob final : public scheduling::Job {
       whole_->End();
       delete this;
     } else {
-      workers_->SubmitNextPiece(this, whole_->CostOf(slice_), whole_->CostWhatIsLeft(slice_));
+      workers_->SubmitNextSlice(this, whole_->CostOf(slice_), whole_->CostWhatIsLeft(slice_));
     }
   }
   void Drop(scheduling::DropReason reason) override {
@@ -213,9 +213,9 @@ class SliceJob final : public scheduling::Job {
 bool RunBySlices(Reading* reading, WorkerPool* workers, RunWhole run_whole) {
   const Clock::duration cost = reading->cost;
   const int64_t rows = reading->profile.rows;
-  scheduling::PieceNeeds needs = workers->NeedsOf(cost);
+  scheduling::SliceNeeds needs = workers->NeedsOf(cost);
   needs.max_rows = MostRows(*reading, workers);
-  const int64_t slice = RowsPerPiece(rows, LineOf(*reading), needs);
+  const int64_t slice = RowsPerSlice(rows, LineOf(*reading), needs);
   if (slice >= rows) return false;
   const Clock::time_point since = Clock::now() - reading->stats.waited;
   const Servable& servable = reading->member->servable();
@@ -231,7 +231,7 @@ bool RunBySlices(Reading* reading, WorkerPool* workers, RunWhole run_whole) {
   for (const int first : whole->TakeFirst(slice)) {
     jobs.push_back(new SliceJob(whole, first, workers));
   }
-  workers->SubmitPieces(jobs, since, cost);
+  workers->SubmitSlices(jobs, since, cost);
   return true;
 }
 

@@ -27,7 +27,7 @@ struct Metrics::Counters {
   Histogram run_rows{RowBuckets()};
   std::atomic<int64_t> joined_requests{0};
   std::atomic<int64_t> divided_requests{0};
-  std::atomic<int64_t> pieces{0};
+  std::atomic<int64_t> slices{0};
 };
 
 int64_t RequestSeries::Answered() const {
@@ -50,13 +50,13 @@ void Metrics::Record(const RequestRecord& record) {
     counters.run_rows.Observe(record.run_rows);
   }
   if (record.joined) counters.joined_requests.fetch_add(1, kRelaxed);
-  if (!record.piece_waits.empty()) {
+  if (!record.slice_waits.empty()) {
     counters.divided_requests.fetch_add(1, kRelaxed);
-    counters.pieces.fetch_add(static_cast<int64_t>(record.piece_waits.size()), kRelaxed);
+    counters.slices.fetch_add(static_cast<int64_t>(record.slice_waits.size()), kRelaxed);
   }
   if (record.code != StatusCode::kOk) return;
   lane_waits_[record.long_lane].Observe(record.queue_wait);
-  for (const auto wait : record.piece_waits) lane_waits_[1].Observe(wait);
+  for (const auto wait : record.slice_waits) lane_waits_[1].Observe(wait);
   counters.latency.Observe(record.latency);
   counters.queue_wait.Observe(record.queue_wait);
   counters.runtime.Observe(record.runtime);
@@ -133,7 +133,7 @@ std::vector<RequestSeries> Metrics::Requests() const {
     series.run_rows = counters->run_rows.Snapshot();
     series.joined_requests = counters->joined_requests.load(std::memory_order_relaxed);
     series.divided_requests = counters->divided_requests.load(std::memory_order_relaxed);
-    series.pieces = counters->pieces.load(std::memory_order_relaxed);
+    series.slices = counters->slices.load(std::memory_order_relaxed);
   }
   return all;
 }

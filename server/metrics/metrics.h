@@ -39,7 +39,7 @@ struct RequestRecord {
   bool joined = false;
   int64_t run_requests = 0;
   int64_t run_rows = 0;
-  std::vector<std::chrono::steady_clock::duration> piece_waits;
+  std::vector<std::chrono::steady_clock::duration> slice_waits;
   size_t request_bytes = 0;
   size_t response_bytes = 0;
   engine::ExpansionStats expansion;
@@ -79,7 +79,7 @@ struct RequestSeries {
   HistogramSnapshot run_rows;
   int64_t joined_requests = 0;
   int64_t divided_requests = 0;
-  int64_t pieces = 0;
+  int64_t slices = 0;
 
   int64_t Answered() const;  // with whatever status
   int64_t Failed() const;    // with another one than OK
@@ -104,7 +104,7 @@ class Metrics {
   // atomic counters. There are as many series as models and signatures allow.
   void Record(const RequestRecord& record);
 
-  // How long requests, and pieces of divided ones, waited for a worker. Of those answered OK.
+  // How long requests, and slices of divided ones, waited for a worker. Of those answered OK.
   HistogramSnapshot LaneWait(bool long_lane) const { return lane_waits_[long_lane].Snapshot(); }
 
   // `model_path` is the version's directory.

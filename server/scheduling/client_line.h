@@ -18,7 +18,7 @@ struct Waiting {
   JobProfile profile;
   Time since;
   Time as_if;  // it arrived; decides its place
-  bool is_piece = false;
+  bool is_slice = false;
 };
 
 // By place, and by age: the latter has long ones as if older.

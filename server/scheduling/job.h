@@ -53,7 +53,7 @@ struct Taken {
   Clock::duration waited{};
 };
 
-// One request, or a piece of one. Exactly one of Run and Drop is called, once, for it or as another
+// One request, or a slice of one. Exactly one of Run and Drop is called, once, for it or as another
 // one's companion; the job owns itself from then on.
 class Job {
  public:
@@ -74,7 +74,7 @@ class Job {
   virtual void Run(Clock::duration waited, std::vector<Taken>* companions) = 0;
   virtual void Drop(DropReason reason) = 0;
 
-  // Asked before Drop(): false for a piece of a request that has been counted already.
+  // Asked before Drop(): false for a slice of a request that has been counted already.
   virtual bool CountsAsDropped() { return true; }
 };
 

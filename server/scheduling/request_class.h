@@ -25,7 +25,7 @@ struct BatchLimits {
   std::chrono::nanoseconds timeout{0};
   int64_t max_waiting_rows = kUnlimited;  // one request more is dropped: kBatchQueueFull
   int64_t max_request_rows = kUnlimited;  // a request with more is refused
-  int64_t max_piece_rows = kUnlimited;    // a request with more runs in pieces of so many
+  int64_t max_slice_rows = kUnlimited;    // a request with more runs in slices of so many
 };
 
 // Immutable but for what it learns. All methods may be called from any thread.

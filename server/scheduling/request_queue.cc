@@ -72,13 +72,13 @@ void RequestQueue::AddAgain(Job* job, JobProfile profile, Time since) {
   Insert({job, profile, since, since + ClientLine::Handicap(profile.cost)});
 }
 
-void RequestQueue::AddPieces(const std::vector<Job*>& pieces, uint64_t client, Time since,
+void RequestQueue::AddSlices(const std::vector<Job*>& slices, uint64_t client, Time since,
                              Clock::duration cost) {
   JobProfile profile;
   profile.client = client != 0 ? client : --clients_of_their_own_;
-  profile.cost = cost / static_cast<int>(pieces.size());
-  for (Job* const piece : pieces) {
-    PutInLine({piece, profile, since, since + ClientLine::Handicap(cost), /*is_piece=*/true});
+  profile.cost = cost / static_cast<int>(slices.size());
+  for (Job* const slice : slices) {
+    PutInLine({slice, profile, since, since + ClientLine::Handicap(cost), /*is_slice=*/true});
   }
 }
 
@@ -251,7 +251,7 @@ Waiting RequestQueue::Remove(const Place& place) {
     count->second.rows -= waiting.profile.rows;
     if (--count->second.requests == 0) classes_.erase(count);
   }
-  if (!waiting.is_piece) --requests_;
+  if (!waiting.is_slice) --requests_;
   return waiting;
 }
 

@@ -60,9 +60,9 @@ class RequestQueue {
   // always room for it.
   void AddAgain(Job* job, JobProfile profile, Time since);
 
-  // Pieces of a request that was taken. They run one by one, in the place of a request that arrived
+  // Slices of a request that was taken. They run one by one, in the place of a request that arrived
   // at `since` and takes `cost`, and there is always room for them. `client`: as in JobProfile.
-  void AddPieces(const std::vector<Job*>& pieces, uint64_t client, Time since,
+  void AddSlices(const std::vector<Job*>& slices, uint64_t client, Time since,
                  Clock::duration cost);
 
   // Takes the next job and those to run with it. False if none is ready. `takers`: how many workers
@@ -83,7 +83,7 @@ class RequestQueue {
   // When the first in line arrived, as if; Time::max() if nothing waits.
   Time FirstInLine() const { return line_.empty() ? Time::max() : line_.begin()->first; }
 
-  // Requests, without pieces.
+  // Requests, without slices.
   int requests() const { return requests_; }
 
   // Implementation details follow.

@@ -107,18 +107,18 @@ TEST_F(RequestQueueTest, ALongRequestWaitsForNoneThatArrivesEightTimesItsCostLat
   EXPECT_THAT(TakeAll(74), ElementsAre("just in time", "long", "too late"));
 }
 
-TEST_F(RequestQueueTest, PiecesTakeThePlaceOfTheirRequestAndLetShortRequestsPass) {
-  queue_.AddPieces({Make("1"), Make("2"), Make("3")}, /*client=*/1, At(0), milliseconds(10));
+TEST_F(RequestQueueTest, SlicesTakeThePlaceOfTheirRequestAndLetShortRequestsPass) {
+  queue_.AddSlices({Make("1"), Make("2"), Make("3")}, /*client=*/1, At(0), milliseconds(10));
   EXPECT_EQ(Take(0), "1");
   Add("short", {/*at=*/5, nullptr, 20, milliseconds(1)});
   EXPECT_THAT(TakeAll(6), ElementsAre("short", "2", "3"));
   EXPECT_EQ(queue_.requests(), 0);
 }
 
-TEST_F(RequestQueueTest, PiecesFindRoomInAFullQueue) {
+TEST_F(RequestQueueTest, SlicesFindRoomInAFullQueue) {
   RequestQueue queue(/*max_requests=*/1);
   EXPECT_FALSE(queue.Add(Make("a"), {}, At(0)).has_value());
-  queue.AddPieces({Make("piece")}, /*client=*/1, At(0), milliseconds(10));
+  queue.AddSlices({Make("slice")}, /*client=*/1, At(0), milliseconds(10));
   EXPECT_EQ(queue.Add(Make("b"), {}, At(0)), DropReason::kQueueFull);
   EXPECT_EQ(queue.requests(), 1);
 }
@@ -202,8 +202,8 @@ TEST_F(RequestQueueTest, AClientOfLongRequestsWaitsNoLongerForItsTurnThanOneLong
   }
 }
 
-TEST_F(RequestQueueTest, PiecesWaitForTheirTurnsToo) {
-  queue_.AddPieces({Make("1"), Make("2")}, /*client=*/1, At(0), milliseconds(4));
+TEST_F(RequestQueueTest, SlicesWaitForTheirTurnsToo) {
+  queue_.AddSlices({Make("1"), Make("2")}, /*client=*/1, At(0), milliseconds(4));
   EXPECT_EQ(Take(60'000), "1");  // both have waited for a minute
   Add("short", {/*at=*/60'001, nullptr, 20, milliseconds(1)});
   EXPECT_THAT(TakeAll(60'002), ElementsAre("short", "2"));

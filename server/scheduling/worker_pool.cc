@@ -17,8 +17,8 @@ constexpr std::chrono::seconds kShortRequestsLast(1);
 // For what would hold the last worker: for so many times as long as that.
 constexpr int kShortRequestsLastForLongRuns = 10;
 
-// A piece that gives way to short requests may take so many times as long as one that they wait
-// for: only other long ones wait for it, and what every piece repeats weighs less.
+// A slice that gives way to short requests may take so many times as long as one that they wait
+// for: only other long ones wait for it, and what every slice repeats weighs less.
 constexpr int kLongerIfItGivesWay = 4;
 
 // So many requests for each worker are enough to choose from and to join.
@@ -136,11 +136,11 @@ void WorkerPool::TakeCompanions(const JobProfile& profile, std::vector<Taken>* c
   DropEnded(companions);
 }
 
-void WorkerPool::SubmitPieces(const std::vector<Job*>& pieces, Clock::time_point since,
+void WorkerPool::SubmitSlices(const std::vector<Job*>& slices, Clock::time_point since,
                               Clock::duration cost) {
   bool accepted = false;
   const bool gives_way = GivesWay(cost);
-  const uint64_t client = pieces.front()->client();
+  const uint64_t client = slices.front()->client();
   {
     std::lock_guard<std::mutex> lock(mutex_);
     accepted = !stopping_;
@@ -149,30 +149,30 @@ void WorkerPool::SubmitPieces(const std::vector<Job*>& pieces, Clock::time_point
       JobProfile profile;
       profile.cost = cost;
       profile.client = client;
-      long_queue_.AddAgain(pieces.front(), profile, since);
-      if (pieces.size() > 1) {
-        long_queue_.AddPieces({pieces.begin() + 1, pieces.end()}, client, since, cost);
+      long_queue_.AddAgain(slices.front(), profile, since);
+      if (slices.size() > 1) {
+        long_queue_.AddSlices({slices.begin() + 1, slices.end()}, client, since, cost);
       }
       NoteQueued();
-      for (size_t i = 0; i < pieces.size(); ++i) long_wakeup_.notify_one();
+      for (size_t i = 0; i < slices.size(); ++i) long_wakeup_.notify_one();
     } else if (accepted) {
-      queue_.AddPieces(pieces, client, since, cost);
+      queue_.AddSlices(slices, client, since, cost);
       // The caller is free for one, if it is a worker.
-      for (size_t i = ThisThreadGivesWay() ? 0 : 1; i < pieces.size(); ++i) WakeOne();
+      for (size_t i = ThisThreadGivesWay() ? 0 : 1; i < slices.size(); ++i) WakeOne();
     }
   }
-  if (!accepted) DropAll(pieces, DropReason::kShutdown);
+  if (!accepted) DropAll(slices, DropReason::kShutdown);
 }
 
-void WorkerPool::SubmitNextPiece(Job* piece, Clock::duration cost, Clock::duration left) {
+void WorkerPool::SubmitNextSlice(Job* slice, Clock::duration cost, Clock::duration left) {
   bool accepted = false;
   const bool gives_way = GivesWay(left);
-  const uint64_t client = piece->client();
+  const uint64_t client = slice->client();
   {
     std::lock_guard<std::mutex> lock(mutex_);
     accepted = !stopping_;
     if (accepted) {
-      (gives_way ? long_queue_ : queue_).AddPieces({piece}, client, options_.now(), cost);
+      (gives_way ? long_queue_ : queue_).AddSlices({slice}, client, options_.now(), cost);
       if (gives_way) {
         long_wakeup_.notify_one();
       } else if (ThisThreadGivesWay()) {
@@ -180,7 +180,7 @@ void WorkerPool::SubmitNextPiece(Job* piece, Clock::duration cost, Clock::durati
       }
     }
   }
-  if (!accepted) Drop(piece, DropReason::kShutdown);
+  if (!accepted) Drop(slice, DropReason::kShutdown);
 }
 
 RunMemory::Answer WorkerPool::Reserve(const RunNeeds& needs, Share* share) {
@@ -218,7 +218,7 @@ bool WorkerPool::ShortRequestsCome(Clock::duration within) const {
 }
 
 bool WorkerPool::GivesWay(Clock::duration cost) const {
-  return options_.long_request_nice > 0 && cost > options_.longest_piece &&
+  return options_.long_request_nice > 0 && cost > options_.longest_slice &&
          ShortRequestsCome(kShortRequestsLast);
 }
 
@@ -228,14 +228,14 @@ bool WorkerPool::MayTakeLastWorker(Clock::duration time) const {
 
 bool WorkerPool::ThisThreadGivesWay() { return this_thread_gives_way; }
 
-PieceNeeds WorkerPool::NeedsOf(Clock::duration cost) const {
-  PieceNeeds needs;
+SliceNeeds WorkerPool::NeedsOf(Clock::duration cost) const {
+  SliceNeeds needs;
   needs.idle_workers =
       std::max(0, idle_workers() - num_long_running_.load(std::memory_order_relaxed));
   if (GivesWay(cost)) {
-    needs.longest = kLongerIfItGivesWay * options_.longest_piece;
+    needs.longest = kLongerIfItGivesWay * options_.longest_slice;
   } else if (ShortRequestsCome(kShortRequestsLast)) {
-    needs.longest = options_.longest_piece;
+    needs.longest = options_.longest_slice;
   }
   return needs;
 }

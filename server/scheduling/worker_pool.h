@@ -13,7 +13,7 @@
 // With long_request_nice there are, beside the workers, as many threads of a lower priority for
 // long requests while short ones come: a short one finds an idle worker, which the kernel lets
 // interrupt them at once. A long request starts there when fewer than num_workers requests and
-// pieces run, or when it has waited for RequestQueue::kAgeing times what it takes or for
+// slices run, or when it has waited for RequestQueue::kAgeing times what it takes or for
 // RequestQueue::kLongestHandicap.
 #ifndef COLCAST_SERVER_SCHEDULING_WORKER_POOL_H_
 #define COLCAST_SERVER_SCHEDULING_WORKER_POOL_H_
@@ -32,9 +32,9 @@
 #include "server/scheduling/event_source.h"
 #include "server/scheduling/job.h"
 #include "server/scheduling/long_runs.h"
-#include "server/scheduling/piece_size.h"
 #include "server/scheduling/request_queue.h"
 #include "server/scheduling/run_memory.h"
+#include "server/scheduling/slice_size.h"
 
 namespace colcast::scheduling {
 
@@ -46,9 +46,9 @@ class WorkerPool {
     // Requests that find an idle worker may have to wait for company, too.
     bool describe_all = false;
     // What is estimated to take longer is a long request.
-    Clock::duration longest_piece = std::chrono::milliseconds(2);
+    Clock::duration longest_slice = std::chrono::milliseconds(2);
     // How nice (nice(7)) the threads are that run long requests beside short ones. 0: there are
-    // none, and a short request may have to wait for a piece of a long one.
+    // none, and a short request may have to wait for a slice of a long one.
     int long_request_nice = 0;
     RunMemory::Options memory;
     EventSource* events = nullptr;  // outlives the pool; null: workers wait for jobs only
@@ -75,14 +75,14 @@ class WorkerPool {
   // with it.
   void TakeCompanions(const JobProfile& profile, std::vector<Taken>* companions);
 
-  // From a worker or where long requests run: runs pieces of a request that was taken, or all of
+  // From a worker or where long requests run: runs slices of a request that was taken, or all of
   // it, on any workers or where long requests run, in the place of one that arrived at `since` and
   // takes `cost`.
-  void SubmitPieces(const std::vector<Job*>& pieces, Clock::time_point since, Clock::duration cost);
+  void SubmitSlices(const std::vector<Job*>& slices, Clock::time_point since, Clock::duration cost);
 
-  // The same, of a request that has run some of its pieces already: one more of them, which takes
+  // The same, of a request that has run some of its slices already: one more of them, which takes
   // `cost`. It waits as if it were a request that arrives now. `left`: what all that is left takes.
-  void SubmitNextPiece(Job* piece, Clock::duration cost, Clock::duration left);
+  void SubmitNextSlice(Job* slice, Clock::duration cost, Clock::duration left);
 
   // What all runs share, held by one of them.
   struct Share {
@@ -108,9 +108,9 @@ class WorkerPool {
   // Whether the calling thread is one of those of lower priority, of any pool.
   static bool ThisThreadGivesWay();
   // What a request that was taken, and that takes `cost`, is to be cut for now.
-  PieceNeeds NeedsOf(Clock::duration cost) const;
+  SliceNeeds NeedsOf(Clock::duration cost) const;
   // From what on a request is a long one.
-  Clock::duration longest_piece() const { return options_.longest_piece; }
+  Clock::duration longest_slice() const { return options_.longest_slice; }
   void NoteShortRequest();
 
   int queued() const { return num_queued_.load(std::memory_order_relaxed); }  // requests

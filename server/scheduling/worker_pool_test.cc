@@ -145,14 +145,14 @@ class WorkerPoolTest : public testing::Test {
   void BlockLongRequests() {
     std::promise<void> started;
     pool_->NoteShortRequest();
-    pool_->SubmitPieces({new BlockingJob(&started, release_.get_future().share())}, now_.load(),
+    pool_->SubmitSlices({new BlockingJob(&started, release_.get_future().share())}, now_.load(),
                         kLong);
     started.get_future().wait();
   }
   int NiceOf(Clock::duration cost) {
     std::promise<int> nice;
-    // Who cuts a request is a worker, and free for one of its pieces: here nobody is.
-    pool_->SubmitPieces({new HowNiceJob(&nice), Make("for whoever cut the request")}, now_.load(),
+    // Who cuts a request is a worker, and free for one of its slices: here nobody is.
+    pool_->SubmitSlices({new HowNiceJob(&nice), Make("for whoever cut the request")}, now_.load(),
                         cost);
     return nice.get_future().get();
   }
@@ -419,20 +419,20 @@ TEST_F(WorkerPoolTest, WhatIsKnownOnceItIsTakenWaitsForCompanyToo) {
               ElementsAre(AnyOf("ran parsed + company", "ran company + parsed")));
 }
 
-TEST_F(WorkerPoolTest, PiecesRunOnIdleWorkers) {
+TEST_F(WorkerPoolTest, SlicesRunOnIdleWorkers) {
   Start(10, 3);
   while (pool_->idle_workers() < 3) std::this_thread::yield();
   std::promise<void> started[2];
   const std::shared_future<void> released = release_.get_future().share();
-  std::vector<Job*> pieces = {Make("by whoever cut the request")};
-  for (std::promise<void>& one : started) pieces.push_back(new BlockingJob(&one, released));
-  pool_->SubmitPieces(pieces, now_.load(), milliseconds(10));
+  std::vector<Job*> slices = {Make("by whoever cut the request")};
+  for (std::promise<void>& one : started) slices.push_back(new BlockingJob(&one, released));
+  pool_->SubmitSlices(slices, now_.load(), milliseconds(10));
   for (std::promise<void>& one : started) one.get_future().wait();
   EXPECT_EQ(pool_->queued(), 0);
   release_.set_value();
 }
 
-TEST_F(WorkerPoolTest, APieceMayTakeAnyTimeUntilShortRequestsRun) {
+TEST_F(WorkerPoolTest, ASliceMayTakeAnyTimeUntilShortRequestsRun) {
   Start(10);
   EXPECT_EQ(pool_->NeedsOf(kLong).longest, Clock::duration::max());
   pool_->NoteShortRequest();
@@ -441,7 +441,7 @@ TEST_F(WorkerPoolTest, APieceMayTakeAnyTimeUntilShortRequestsRun) {
   EXPECT_EQ(pool_->NeedsOf(kLong).longest, Clock::duration::max());
 }
 
-TEST_F(WorkerPoolTest, APieceThatGivesWayMayTakeLonger) {
+TEST_F(WorkerPoolTest, ASliceThatGivesWayMayTakeLonger) {
   Start(10, 1, /*long_request_nice=*/10);
   pool_->NoteShortRequest();
   EXPECT_EQ(pool_->NeedsOf(kLong).longest, milliseconds(8));
@@ -479,10 +479,10 @@ TEST_F(WorkerPoolTest, AWorkerWakesForWhatAThreadThatGaveWayHandsBack) {
   const auto call = [&] {
     EXPECT_TRUE(WorkerPool::ThisThreadGivesWay());
     now_ = now_.load() + milliseconds(1001);  // no short requests come any more
-    pool_->SubmitPieces({Make("piece")}, now_.load(), kLong);
+    pool_->SubmitSlices({Make("slice")}, now_.load(), kLong);
   };
-  pool_->SubmitPieces({new CallingJob(&journal_, call)}, now_.load(), kLong);
-  EXPECT_THAT(journal_.WaitFor(1), ElementsAre("ran piece"));
+  pool_->SubmitSlices({new CallingJob(&journal_, call)}, now_.load(), kLong);
+  EXPECT_THAT(journal_.WaitFor(1), ElementsAre("ran slice"));
 }
 
 TEST_F(WorkerPoolTest, AShortRequestDoesNotWaitForALongOneThatGivesWay) {
@@ -497,7 +497,7 @@ TEST_F(WorkerPoolTest, ALongRequestStartsOnceAWorkerIsFree) {
   Start(10, 1, /*long_request_nice=*/10);
   Block();
   pool_->NoteShortRequest();
-  pool_->SubmitPieces({Make("long")}, now_.load(), kLong);
+  pool_->SubmitSlices({Make("long")}, now_.load(), kLong);
   pool_->Submit(Make("short"));
   release_.set_value();
   EXPECT_THAT(journal_.WaitFor(2), ElementsAre("ran short", "ran long"));
@@ -510,7 +510,7 @@ TEST_F(WorkerPoolTest, ALongRequestThatHasWaitedEightTimesItsCostStartsBesideBus
   const Clock::time_point since = now_;
   now_ = since + 8 * kLong;
   pool_->NoteShortRequest();
-  pool_->SubmitPieces({Make("long")}, since, kLong);
+  pool_->SubmitSlices({Make("long")}, since, kLong);
   EXPECT_THAT(journal_.WaitFor(1), ElementsAre("ran long"));
   release_.set_value();
 }
@@ -518,7 +518,7 @@ TEST_F(WorkerPoolTest, ALongRequestThatHasWaitedEightTimesItsCostStartsBesideBus
 TEST_F(WorkerPoolTest, LongRequestsThatWaitToStartFillTheQueue) {
   Start(1, 1, /*long_request_nice=*/10);
   BlockLongRequests();
-  pool_->SubmitPieces({Make("long"), Make("its second piece")}, now_.load(), kLong);
+  pool_->SubmitSlices({Make("long"), Make("its second slice")}, now_.load(), kLong);
   EXPECT_EQ(pool_->queued(), 1);
   pool_->Submit(Make("refused"));
   EXPECT_THAT(journal_.WaitFor(1), ElementsAre("dropped refused: queue_full"));
@@ -529,12 +529,12 @@ TEST_F(WorkerPoolTest, LongRequestsThatWaitToStartFillTheQueue) {
 TEST_F(WorkerPoolTest, LongRequestsThatWaitAreDroppedWhenTheyExpireAndAtTheEnd) {
   Start(1, 1, /*long_request_nice=*/10);
   BlockLongRequests();
-  pool_->SubmitPieces({Make("late")->DueAt(now_.load() + milliseconds(50))}, now_.load(), kLong);
+  pool_->SubmitSlices({Make("late")->DueAt(now_.load() + milliseconds(50))}, now_.load(), kLong);
   now_ = now_.load() + milliseconds(50);
   pool_->Submit(Make("has room"));
   EXPECT_THAT(journal_.WaitFor(2),
               UnorderedElementsAre("dropped late: deadline_exceeded", "ran has room"));
-  pool_->SubmitPieces({Make("waits")}, now_.load(), kLong);
+  pool_->SubmitSlices({Make("waits")}, now_.load(), kLong);
   std::thread release([this] {
     journal_.WaitFor(3);
     release_.set_value();

@@ -15,7 +15,7 @@ constexpr char kPair[] = "_pair";
 class Maker {
  public:
   Maker(const SignaturesByName& signatures, const SignatureMap& declared,
-        const StateMemories& memories, const Options& options)
+        const StateCaches& memories, const Options& options)
       : signatures_(signatures), declared_(declared), memories_(memories), options_(options) {}
 
   ProgramsByName Make(const std::vector<RecordedSignatures>& records) {
@@ -116,7 +116,7 @@ class Maker {
 
   const SignaturesByName& signatures_;
   const SignatureMap& declared_;
-  const StateMemories& memories_;
+  const StateCaches& memories_;
   const Options& options_;
   ProgramsByName made_;
 };
@@ -125,7 +125,7 @@ class Maker {
 
 ProgramsByName MakePrograms(const SignaturesByName& signatures, const SignatureMap& declared,
                             const std::vector<RecordedSignatures>& records,
-                            const StateMemories& memories, const Options& options) {
+                            const StateCaches& memories, const Options& options) {
   return Maker(signatures, declared, memories, options).Make(records);
 }
 

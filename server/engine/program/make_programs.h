@@ -23,7 +23,7 @@ using ProgramsByName = std::map<std::string, std::unique_ptr<Programs>, std::les
 // the programs.
 ProgramsByName MakePrograms(const SignaturesByName& signatures, const SignatureMap& declared,
                             const std::vector<RecordedSignatures>& records,
-                            const StateMemories& memories, const Options& options);
+                            const StateCaches& memories, const Options& options);
 
 }  // namespace colcast::engine
 

@@ -36,7 +36,7 @@ absl::Status PairCache::Join(const Rows& rows, std::vector<Tensor>* tensors) {
   const auto num_missing = static_cast<int64_t>(rows.missing.size());
   const std::optional<uint32_t> layout =
       num_missing > 0 ? layouts_.NumberOf(*tensors) : std::nullopt;
-  if (layout && store_.prospects().good()) {
+  if (layout && store_.reuse().good()) {
     for (int64_t i = 0; i < num_missing; ++i) {
       store_.Insert(rows.keys[rows.missing[i]],
                     MakeState(layouts_.at(*layout), *layout, *tensors, i));

@@ -10,8 +10,8 @@
 #include "server/engine/program/state_rows.h"
 #include "server/engine/signature.h"
 #include "server/states/key.h"
-#include "server/states/memory.h"
-#include "server/states/store.h"
+#include "server/states/state_cache.h"
+#include "server/states/state_store.h"
 
 namespace colcast::engine {
 
@@ -26,11 +26,11 @@ class PairCache {
   };
 
   // `memory`, null where nothing is to be kept, must outlive this object. `stretch`: that of
-  // states::Prospects.
-  PairCache(states::Memory* memory, int64_t stretch) : store_("pair", memory, stretch) {}
+  // states::ReuseEstimator.
+  PairCache(states::StateCache* memory, int64_t stretch) : store_("pair", memory, stretch) {}
 
-  states::Store& store() { return store_; }
-  const states::Store& store() const { return store_; }
+  states::StateStore& store() { return store_; }
+  const states::StateStore& store() const { return store_; }
 
   // Looks up `count` rows by the keys of what each of them reads, and by the outputs that are asked
   // for. Every one of `keys` has a key for each row, or one for all. REQUIRES store().on().
@@ -43,7 +43,7 @@ class PairCache {
   absl::Status Join(const Rows& rows, std::vector<tensorflow::Tensor>* tensors);
 
  private:
-  states::Store store_;
+  states::StateStore store_;
   StateLayouts layouts_;
 };
 

@@ -9,7 +9,7 @@
 namespace colcast::engine {
 namespace {
 
-// Rows after which the store is judged (states::Prospects).
+// Rows after which the store is judged (states::ReuseEstimator).
 constexpr int64_t kStretch = 512;
 
 bool HasInputOfOneRow(const Signature& signature) {
@@ -19,14 +19,14 @@ bool HasInputOfOneRow(const Signature& signature) {
   });
 }
 
-Stage MakeStage(const Signature* signature, const StateMemories& memories) {
+Stage MakeStage(const Signature* signature, const StateCaches& memories) {
   if (HasInputOfOneRow(*signature)) return {signature, "pair", memories.pair.get(), kStretch};
   return {signature, "item", memories.item.get(), kStretch};
 }
 
 }  // namespace
 
-RowCache::RowCache(const Signature* signature, const StateMemories& memories)
+RowCache::RowCache(const Signature* signature, const StateCaches& memories)
     : stage_(MakeStage(signature, memories)) {}
 
 absl::StatusOr<bool> RowCache::Run(const PlannedRequest& planned, RunResult* result) {

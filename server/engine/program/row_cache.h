@@ -19,7 +19,7 @@ class RowCache {
  public:
   // Rows of a signature that declares an input with one row (a query) are pairs, all others items.
   // Both arguments must outlive this object.
-  RowCache(const Signature* signature, const StateMemories& memories);
+  RowCache(const Signature* signature, const StateCaches& memories);
 
   // Runs a planned request: only the rows that are not known. False if nothing is to be gained, and
   // an error if the signature fails: it is to run whole.

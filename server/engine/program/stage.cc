@@ -11,7 +11,7 @@ namespace colcast::engine {
 namespace {
 
 using states::StateRef;
-using states::Store;
+using states::StateStore;
 using tensorflow::Tensor;
 
 // One of so many rows at least is to repeat another, or too little is saved.
@@ -22,7 +22,8 @@ constexpr int64_t kMostKeptRows = 1;
 
 }  // namespace
 
-Stage::Stage(const Signature* signature, std::string name, states::Memory* memory, int64_t stretch)
+Stage::Stage(const Signature* signature, std::string name, states::StateCache* memory,
+             int64_t stretch)
     : signature_(signature),
       name_(std::move(name)),
       store_(name_, memory, stretch),
@@ -126,14 +127,14 @@ bool Stage::Find(Rows* rows, size_t* num_found) {
 }
 
 bool Stage::LookFor(Rows* rows, bool* gain) {
-  if (!store_.on() || !store_.prospects().Look()) {
+  if (!store_.on() || !store_.reuse().Look()) {
     rows->keys.clear();
     store_.counters().Add(&states::Counters::not_looked, rows->count);
     return true;
   }
   size_t num_found = 0;
   if (!Find(rows, &num_found)) return false;
-  const bool good = store_.prospects().good();
+  const bool good = store_.reuse().good();
   *gain |= num_found > 0 || good;
   if (!good) rows->keys.clear();  // without a key nothing is kept
   return true;
@@ -162,7 +163,7 @@ absl::Status Stage::Complete(Rows* rows, std::vector<Tensor>* states) {
   CollectMissing(rows);
   rows->awaited.clear();
   std::vector<Tensor> made;
-  Store::Work work;
+  StateStore::Work work;
   if (!rows->missing.empty() && !rows->keys.empty()) {
     store_.Begin(rows->keys, rows->num_ended, &rows->missing, &rows->awaited, &rows->found, &work);
   }

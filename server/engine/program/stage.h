@@ -13,7 +13,7 @@
 #include "server/engine/signature.h"
 #include "server/engine/wire_column.h"
 #include "server/states/row_keys.h"
-#include "server/states/store.h"
+#include "server/states/state_store.h"
 #include "server/states/stored_keys.h"
 #include "serving_patches/signature_inputs.h"
 
@@ -51,13 +51,13 @@ class Stage {
   };
 
   // `signature` must outlive the stage, `memory` too; without it nothing is kept. `stretch`: that
-  // of states::Prospects.
-  Stage(const Signature* signature, std::string name, states::Memory* memory, int64_t stretch);
+  // of states::ReuseEstimator.
+  Stage(const Signature* signature, std::string name, states::StateCache* memory, int64_t stretch);
 
   const std::string& domain() const { return name_; }
 
   const Signature& signature() const { return *signature_; }
-  states::Store& store() { return store_; }
+  states::StateStore& store() { return store_; }
   states::StoreStats stats() const { return store_.stats(); }
 
   // Starts on `count` rows whose columns are to be set.
@@ -102,7 +102,7 @@ class Stage {
 
   const Signature* const signature_;
   const std::string name_;
-  states::Store store_;
+  states::StateStore store_;
   mutable states::StoredKeys stored_keys_;
   const bool rows_have_one_shape_;
   StateLayouts layouts_;

@@ -10,13 +10,13 @@
 namespace colcast::engine {
 namespace {
 
-using states::Store;
+using states::StateStore;
 using tensorflow::Tensor;
 
 constexpr size_t kUser = 0;
 constexpr size_t kItem = 1;
 
-// Rows after which a store is judged (states::Prospects).
+// Rows after which a store is judged (states::ReuseEstimator).
 constexpr int64_t kUserStretch = 32;
 constexpr int64_t kRowStretch = 512;
 
@@ -59,7 +59,7 @@ StagedProgram::Scratch* StagedProgram::ThreadScratch() {
   return &scratch;
 }
 
-StagedProgram::StagedProgram(const StageSignatures& signatures, const StateMemories& memories)
+StagedProgram::StagedProgram(const StageSignatures& signatures, const StateCaches& memories)
     : late_(signatures.late),
       last_(signatures.pair),
       many_users_per_run_(signatures.many_users_per_run && signatures.pair->record().independent),
@@ -72,7 +72,7 @@ StagedProgram::StagedProgram(const StageSignatures& signatures, const StateMemor
 }
 
 std::unique_ptr<StagedProgram> StagedProgram::Create(const StageSignatures& signatures,
-                                                     const StateMemories& memories) {
+                                                     const StateCaches& memories) {
   for (const auto& [name, stage] : signatures.domains) {
     if (stage == nullptr || !stage->record().independent) return nullptr;
   }
@@ -166,7 +166,7 @@ absl::StatusOr<bool> StagedProgram::Run(const PlannedRequest& planned, RunResult
     late_->NoRows(outputs, result);  // their names
     result->tensors.clear();
   } else {
-    bool gain = keep_pairs && pairs_.store().prospects().good();
+    bool gain = keep_pairs && pairs_.store().reuse().good();
     const auto context = [&](int input, Tensor* feed) {
       return late_->inputs().BuildFeed(input, planned.plan, feed);
     };
@@ -185,10 +185,10 @@ absl::StatusOr<bool> StagedProgram::Run(const PlannedRequest& planned, RunResult
 
 // Whether pairs are looked for: then the candidates that are wanted are those not found.
 bool StagedProgram::FindPairs(const PlannedRequest& planned, const Batch& batch, Scratch* scratch) {
-  Store& store = pairs_.store();
+  StateStore& store = pairs_.store();
   scratch->pairs.missing.clear();
   if (!keeps_pairs()) return false;
-  if (!store.prospects().Look()) {
+  if (!store.reuse().Look()) {
     store.counters().Add(&states::Counters::not_looked, batch.candidates);
     return false;
   }
@@ -246,13 +246,13 @@ bool StagedProgram::Look(const Batch& batch, Scratch* scratch, bool* gain) {
 
 bool StagedProgram::LookForUsers(Stage::Rows* rows, bool* gain) {
   Stage& stage = domains_[kUser].stage;
-  Store& users = stage.store();
+  StateStore& users = stage.store();
   if (!users.on()) {
     rows->keys.clear();
     return true;
   }
   // Users are few rows: they are always looked for.
-  const bool keep = users.prospects().good();
+  const bool keep = users.reuse().good();
   size_t num_found = 0;
   if (!stage.Find(rows, &num_found)) return false;
   if (!keep) rows->keys.clear();

@@ -19,8 +19,8 @@
 #include "server/engine/program/pair_cache.h"
 #include "server/engine/program/stage.h"
 #include "server/engine/signature.h"
-#include "server/states/memory.h"
-#include "server/states/store.h"
+#include "server/states/state_cache.h"
+#include "server/states/state_store.h"
 #include "server/states/store_stats.h"
 #include "serving_patches/signature_inputs.h"
 #include "tensorflow/core/framework/tensor.h"
@@ -37,10 +37,10 @@ struct StageSignatures {
 };
 
 // Where states are kept; null where they are not. Those of further domains lie with the items'.
-struct StateMemories {
-  std::unique_ptr<states::Memory> user;
-  std::unique_ptr<states::Memory> item;
-  std::unique_ptr<states::Memory> pair;
+struct StateCaches {
+  std::unique_ptr<states::StateCache> user;
+  std::unique_ptr<states::StateCache> item;
+  std::unique_ptr<states::StateCache> pair;
 };
 
 class StagedProgram {
@@ -48,7 +48,7 @@ class StagedProgram {
   // Null if the signatures do not fit together, or unless every domain's rows are recorded as
   // independent: then the late one runs as a whole. All must outlive the program.
   static std::unique_ptr<StagedProgram> Create(const StageSignatures& signatures,
-                                               const StateMemories& memories);
+                                               const StateCaches& memories);
 
   // Runs a planned request to the late signature. False if nothing is to be gained, and an error if
   // a stage fails: the late signature is to run.
@@ -115,7 +115,8 @@ class StagedProgram {
   // Implementation details follow.
  private:
   struct Domain {
-    Domain(const Signature* signature, std::string name, states::Memory* memory, int64_t stretch)
+    Domain(const Signature* signature, std::string name, states::StateCache* memory,
+           int64_t stretch)
         : stage(signature, std::move(name), memory, stretch) {}
     Stage stage;
     std::vector<int> inputs;             // of each input of the stage's signature: the late one's
@@ -123,7 +124,7 @@ class StagedProgram {
   };
   struct Scratch;
 
-  StagedProgram(const StageSignatures& signatures, const StateMemories& memories);
+  StagedProgram(const StageSignatures& signatures, const StateCaches& memories);
   static Scratch* ThreadScratch();
   bool Connect();
   void Begin(const Batch& batch, Scratch* scratch) const;

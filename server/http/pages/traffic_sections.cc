@@ -73,7 +73,7 @@ std::string DropsText(const scheduling::WorkerPool& workers) {
   return text.empty() ? "none dropped" : "dropped: " + text;
 }
 
-// How many requests a run answers on average, and how many ran together and in pieces.
+// How many requests a run answers on average, and how many ran together and in slices.
 void WriteRunsTile(const metrics::Metrics& metrics, HtmlWriter* html) {
   double runs = 0, answered = 0, joined = 0, divided = 0;
   for (const RequestSeries& series : metrics.Requests()) {
@@ -83,11 +83,11 @@ void WriteRunsTile(const metrics::Metrics& metrics, HtmlWriter* html) {
     divided += static_cast<double>(series.divided_requests);
   }
   WriteTile("requests per run", runs > 0 ? CountText(answered / runs) : kNothing,
-            CountText(joined) + " joined, " + CountText(divided) + " in pieces, since the start",
+            CountText(joined) + " joined, " + CountText(divided) + " in slices, since the start",
             html);
 }
 
-// How long short requests waited for a worker, and long ones or their pieces.
+// How long short requests waited for a worker, and long ones or their slices.
 void WriteLanesTile(const metrics::Metrics& metrics, HtmlWriter* html) {
   WriteTile("wait for a worker, p99", QuantileText(metrics.LaneWait(/*long_lane=*/false), 0.99),
             "long requests " + QuantileText(metrics.LaneWait(/*long_lane=*/true), 0.99) +

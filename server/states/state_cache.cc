@@ -1,4 +1,4 @@
-#include "server/states/memory.h"
+#include "server/states/state_cache.h"
 
 #include <algorithm>
 
@@ -17,12 +17,12 @@ size_t NumShards(size_t capacity_bytes) {
 
 }  // namespace
 
-Memory::Memory(size_t capacity_bytes)
+StateCache::StateCache(size_t capacity_bytes)
     : capacity_bytes_(capacity_bytes), shards_(NumShards(capacity_bytes)) {
   for (Shard& shard : shards_) shard.set_capacity(capacity_bytes / shards_.size());
 }
 
-size_t Memory::FindAll(const std::vector<Key>& keys, std::vector<StateRef>* found) {
+size_t StateCache::FindAll(const std::vector<Key>& keys, std::vector<StateRef>* found) {
   found->resize(keys.size());
   // The rows by shard, each shard's behind one another, so that every lock is taken once.
   thread_local std::vector<uint32_t> indices;
@@ -43,11 +43,11 @@ size_t Memory::FindAll(const std::vector<Key>& keys, std::vector<StateRef>* foun
   return num_found;
 }
 
-void Memory::Drop(const Counters* owner) {
+void StateCache::Drop(const Counters* owner) {
   for (Shard& shard : shards_) shard.Drop(owner);
 }
 
-size_t Memory::bytes() const {
+size_t StateCache::bytes() const {
   size_t bytes = 0;
   for (const Shard& shard : shards_) bytes += shard.bytes();
   return bytes;

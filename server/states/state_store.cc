@@ -1,17 +1,17 @@
-#include "server/states/store.h"
+#include "server/states/state_store.h"
 
 #include <utility>
 
 namespace colcast::states {
 
-Store::Store(std::string_view name, Memory* memory, int64_t stretch)
-    : name_(name), memory_(memory), prospects_(stretch) {}
+StateStore::StateStore(std::string_view name, StateCache* memory, int64_t stretch)
+    : name_(name), memory_(memory), reuse_(stretch) {}
 
-Store::~Store() {
+StateStore::~StateStore() {
   if (memory_ != nullptr) memory_->Drop(&counters_);
 }
 
-StoreStats Store::stats() const {
+StoreStats StateStore::stats() const {
   constexpr auto kRelaxed = std::memory_order_relaxed;
   StoreStats stats;
   stats.store = name_;
@@ -24,21 +24,21 @@ StoreStats Store::stats() const {
   return stats;
 }
 
-size_t Store::FindAll(const std::vector<Key>& keys, std::vector<StateRef>* found) {
+size_t StateStore::FindAll(const std::vector<Key>& keys, std::vector<StateRef>* found) {
   found->assign(keys.size(), StateRef());
   const size_t num_found = memory_->FindAll(keys, found);
   counters_.Add(&Counters::found, static_cast<int64_t>(num_found));
-  prospects_.Note(keys.data(), keys.size());
+  reuse_.Note(keys.data(), keys.size());
   return num_found;
 }
 
-void Store::Insert(const Key& key, StateRef state) {
+void StateStore::Insert(const Key& key, StateRef state) {
   counters_.Add(&Counters::computed, 1);
   memory_->Insert(key, std::move(state), &counters_);
 }
 
-void Store::Begin(const std::vector<Key>& keys, int64_t num_ended, std::vector<int64_t>* rows,
-                  std::vector<int64_t>* awaited, std::vector<StateRef>* found, Work* work) {
+void StateStore::Begin(const std::vector<Key>& keys, int64_t num_ended, std::vector<int64_t>* rows,
+                       std::vector<int64_t>* awaited, std::vector<StateRef>* found, Work* work) {
   work->store_ = this;
   work->own_ = std::make_shared<Work::Progress>();
   awaited->clear();
@@ -65,8 +65,8 @@ void Store::Begin(const std::vector<Key>& keys, int64_t num_ended, std::vector<i
   rows->resize(left);
 }
 
-void Store::Work::End() {
-  Store* const store = std::exchange(store_, nullptr);
+void StateStore::Work::End() {
+  StateStore* const store = std::exchange(store_, nullptr);
   if (store == nullptr) return;
   std::lock_guard<std::mutex> lock(store->mutex_);
   for (const Key& key : keys_) store->work_.erase(key);
@@ -75,8 +75,8 @@ void Store::Work::End() {
   own_->changed.notify_all();
 }
 
-void Store::Await(const std::vector<Key>& keys, const std::vector<int64_t>& awaited,
-                  std::vector<StateRef>* found, const Work& work) {
+void StateStore::Await(const std::vector<Key>& keys, const std::vector<int64_t>& awaited,
+                       std::vector<StateRef>* found, const Work& work) {
   if (!work.others_.empty()) {
     std::unique_lock<std::mutex> lock(mutex_);
     waiting_.fetch_add(1, std::memory_order_relaxed);

@@ -5,8 +5,8 @@
 // While next to none was, nothing new is kept, but keys are still made and watched: that is cheap,
 // and says at once when rows begin to come again. Where that goes on for long, only one request in
 // sixteen is watched.
-#ifndef COLCAST_SERVER_STATES_PROSPECTS_H_
-#define COLCAST_SERVER_STATES_PROSPECTS_H_
+#ifndef COLCAST_SERVER_STATES_REUSE_ESTIMATOR_H_
+#define COLCAST_SERVER_STATES_REUSE_ESTIMATOR_H_
 
 #include <array>
 #include <atomic>
@@ -19,10 +19,10 @@
 namespace colcast::states {
 
 // All methods may be called from any thread.
-class Prospects {
+class ReuseEstimator {
  public:
   // Judges after every `stretch` rows.
-  explicit Prospects(int64_t stretch) : stretch_(stretch), seen_(std::make_unique<Seen>()) {}
+  explicit ReuseEstimator(int64_t stretch) : stretch_(stretch), seen_(std::make_unique<Seen>()) {}
 
   // Whether states are worth keeping.
   bool good() const { return bad_stretches_.load(std::memory_order_relaxed) == 0; }
@@ -54,4 +54,4 @@ class Prospects {
 
 }  // namespace colcast::states
 
-#endif  // COLCAST_SERVER_STATES_PROSPECTS_H_
+#endif  // COLCAST_SERVER_STATES_REUSE_ESTIMATOR_H_

@@ -1,4 +1,4 @@
-#include "server/states/store.h"
+#include "server/states/state_store.h"
 
 #include <gtest/gtest.h>
 
@@ -20,19 +20,19 @@ StateRef StateOf(uint8_t value) {
   return state;
 }
 
-class StoreTest : public ::testing::Test {
+class StateStoreTest : public ::testing::Test {
  protected:
   void WaitUntilWaiting(int64_t threads) {
     while (store_.waiting() != threads) std::this_thread::yield();
   }
 
-  Memory memory_{1 << 20};
-  Store store_{"user", &memory_, /*stretch=*/1000};
+  StateCache memory_{1 << 20};
+  StateStore store_{"user", &memory_, /*stretch=*/1000};
 };
 
-TEST_F(StoreTest, IsOffWithoutMemory) { EXPECT_FALSE(Store("user", nullptr, 1000).on()); }
+TEST_F(StateStoreTest, IsOffWithoutMemory) { EXPECT_FALSE(StateStore("user", nullptr, 1000).on()); }
 
-TEST_F(StoreTest, FindsAndCounts) {
+TEST_F(StateStoreTest, FindsAndCounts) {
   store_.Insert(kKey, StateOf(7));
   std::vector<StateRef> found;
   EXPECT_EQ(store_.FindAll({kKey, {3, 4}}, &found), 1u);
@@ -45,9 +45,9 @@ TEST_F(StoreTest, FindsAndCounts) {
   EXPECT_EQ(stats.states, 1);
 }
 
-TEST_F(StoreTest, ForgetsEverythingWithTheVersion) {
+TEST_F(StateStoreTest, ForgetsEverythingWithTheVersion) {
   {
-    Store version("user", &memory_, 1000);
+    StateStore version("user", &memory_, 1000);
     version.Insert(kKey, StateOf(7));
     EXPECT_TRUE(memory_.Find(kKey));
   }
@@ -56,7 +56,7 @@ TEST_F(StoreTest, ForgetsEverythingWithTheVersion) {
 
 // A request's rows: those of `keys` that are not there, computed unless another request does.
 struct Rows {
-  Rows(Store* store, std::vector<Key> all) : keys(std::move(all)) {
+  Rows(StateStore* store, std::vector<Key> all) : keys(std::move(all)) {
     const int64_t num_ended = store->num_ended();
     store->FindAll(keys, &found);
     for (size_t i = 0; i < keys.size(); ++i) {
@@ -68,12 +68,12 @@ struct Rows {
   std::vector<StateRef> found;
   std::vector<int64_t> mine;
   std::vector<int64_t> awaited;
-  Store::Work work;
+  StateStore::Work work;
 };
 
 using Places = std::vector<int64_t>;
 
-TEST_F(StoreTest, RowsThatAnotherRequestComputesAreWaitedFor) {
+TEST_F(StateStoreTest, RowsThatAnotherRequestComputesAreWaitedFor) {
   Rows first(&store_, {{1, 1}, {2, 2}});
   EXPECT_EQ(first.mine, (Places{0, 1}));
   Rows second(&store_, {{3, 3}, {2, 2}, {1, 1}});
@@ -92,7 +92,7 @@ TEST_F(StoreTest, RowsThatAnotherRequestComputesAreWaitedFor) {
   EXPECT_EQ(store_.stats().found, 2);
 }
 
-TEST_F(StoreTest, OneOfManyComputesAndTheOthersGetWhatItMade) {
+TEST_F(StateStoreTest, OneOfManyComputesAndTheOthersGetWhatItMade) {
   Rows first(&store_, {kKey});
   ASSERT_EQ(first.mine, (Places{0}));
   std::vector<std::thread> threads;
@@ -113,7 +113,7 @@ TEST_F(StoreTest, OneOfManyComputesAndTheOthersGetWhatItMade) {
   EXPECT_EQ(store_.stats().found, 10);
 }
 
-TEST_F(StoreTest, AFewRowsDoNotWaitForARequestOfMany) {
+TEST_F(StateStoreTest, AFewRowsDoNotWaitForARequestOfMany) {
   std::vector<Key> many;
   for (uint64_t i = 0; i < 100; ++i) many.push_back({i, i});
   Rows large(&store_, many);
@@ -130,7 +130,7 @@ TEST_F(StoreTest, AFewRowsDoNotWaitForARequestOfMany) {
   EXPECT_EQ(*memory_.Find({7, 7})->data(), 7);
 }
 
-TEST_F(StoreTest, ARowThatComesTwiceIsComputedOnce) {
+TEST_F(StateStoreTest, ARowThatComesTwiceIsComputedOnce) {
   Rows rows(&store_, {{1, 1}, {1, 1}});
   EXPECT_EQ(rows.mine, (Places{0}));
   EXPECT_EQ(rows.awaited, (Places{1}));
@@ -140,7 +140,7 @@ TEST_F(StoreTest, ARowThatComesTwiceIsComputedOnce) {
   EXPECT_EQ(*rows.found[1]->data(), 7);
 }
 
-TEST_F(StoreTest, AfterAFailureThoseWhoWaitedComputeTheRowsThemselves) {
+TEST_F(StateStoreTest, AfterAFailureThoseWhoWaitedComputeTheRowsThemselves) {
   auto failed = std::make_unique<Rows>(&store_, std::vector<Key>{{1, 1}});
   Rows second(&store_, {{1, 1}});
   second.work.End();
@@ -153,7 +153,7 @@ TEST_F(StoreTest, AfterAFailureThoseWhoWaitedComputeTheRowsThemselves) {
   EXPECT_EQ(Rows(&store_, {{1, 1}}).mine, (Places{0}));
 }
 
-TEST_F(StoreTest, WhatWasKeptMeanwhileIsFound) {
+TEST_F(StateStoreTest, WhatWasKeptMeanwhileIsFound) {
   const int64_t num_ended = store_.num_ended();
   std::vector<StateRef> found;
   store_.FindAll({kKey}, &found);
@@ -163,13 +163,13 @@ TEST_F(StoreTest, WhatWasKeptMeanwhileIsFound) {
   }
   Places mine = {0};
   Places awaited;
-  Store::Work work;
+  StateStore::Work work;
   store_.Begin({kKey}, num_ended, &mine, &awaited, &found, &work);
   EXPECT_TRUE(mine.empty());
   EXPECT_EQ(*found[0]->data(), 7);
 }
 
-TEST_F(StoreTest, RequestsWithTheSameRowsInAnyOrderNeverWaitForEachOther) {
+TEST_F(StateStoreTest, RequestsWithTheSameRowsInAnyOrderNeverWaitForEachOther) {
   std::vector<std::thread> threads;
   for (uint64_t t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {

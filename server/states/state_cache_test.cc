@@ -1,4 +1,4 @@
-#include "server/states/memory.h"
+#include "server/states/state_cache.h"
 
 #include <gtest/gtest.h>
 
@@ -26,8 +26,8 @@ int64_t NumberIn(const StateRef& state) {
   return number;
 }
 
-TEST(Memory, FindsWhatWasInserted) {
-  Memory memory(1 << 20);
+TEST(StateCache, FindsWhatWasInserted) {
+  StateCache memory(1 << 20);
   Counters owner;
   memory.Insert(KeyOf(7), StateOf(7), &owner);
   EXPECT_EQ(NumberIn(memory.Find(KeyOf(7))), 7);
@@ -37,8 +37,8 @@ TEST(Memory, FindsWhatWasInserted) {
   memory.Drop(&owner);
 }
 
-TEST(Memory, KeepsTheFirstOfTwoWithOneKey) {
-  Memory memory(1 << 20);
+TEST(StateCache, KeepsTheFirstOfTwoWithOneKey) {
+  StateCache memory(1 << 20);
   Counters owner;
   memory.Insert(KeyOf(7), StateOf(1), &owner);
   memory.Insert(KeyOf(7), StateOf(2), &owner);
@@ -47,8 +47,8 @@ TEST(Memory, KeepsTheFirstOfTwoWithOneKey) {
   memory.Drop(&owner);
 }
 
-TEST(Memory, FindsManyAtOnceEachAtItsPlace) {
-  Memory memory(64 << 20);  // several shards
+TEST(StateCache, FindsManyAtOnceEachAtItsPlace) {
+  StateCache memory(64 << 20);  // several shards
   Counters owner;
   std::vector<Key> keys;
   for (int64_t i = 0; i < 2000; ++i) {
@@ -66,9 +66,9 @@ TEST(Memory, FindsManyAtOnceEachAtItsPlace) {
   memory.Drop(&owner);
 }
 
-TEST(Memory, StaysWithinItsCapacityWhateverSizesCome) {
+TEST(StateCache, StaysWithinItsCapacityWhateverSizesCome) {
   constexpr size_t kCapacity = 4 << 20;
-  Memory memory(kCapacity);
+  StateCache memory(kCapacity);
   Counters owner;
   std::mt19937 random(1);
   for (int64_t i = 0; i < 20'000; ++i) {
@@ -80,8 +80,8 @@ TEST(Memory, StaysWithinItsCapacityWhateverSizesCome) {
   memory.Drop(&owner);
 }
 
-TEST(Memory, CountsWhatTheAllocatorTakes) {
-  Memory memory(1 << 20);
+TEST(StateCache, CountsWhatTheAllocatorTakes) {
+  StateCache memory(1 << 20);
   Counters owner;
   const StateRef state = StateOf(7, 1025);
   memory.Insert(KeyOf(7), state, &owner);
@@ -90,14 +90,14 @@ TEST(Memory, CountsWhatTheAllocatorTakes) {
   memory.Drop(&owner);
 }
 
-TEST(Memory, KeepsRowsOfTensorsWithLittleMoreThanTheirBytes) {
+TEST(StateCache, KeepsRowsOfTensorsWithLittleMoreThanTheirBytes) {
   for (const size_t size : {1024, 2048, 4096}) {
     EXPECT_LE(State::Make(size, 0)->memory_bytes(), size + size / 10) << size;
   }
 }
 
-TEST(Memory, DoesNotKeepWhatDoesNotFit) {
-  Memory memory(1 << 20);
+TEST(StateCache, DoesNotKeepWhatDoesNotFit) {
+  StateCache memory(1 << 20);
   Counters owner;
   memory.Insert(KeyOf(1), StateOf(1), &owner);
   memory.Insert(KeyOf(7), StateOf(7, 2 << 20), &owner);
@@ -106,8 +106,8 @@ TEST(Memory, DoesNotKeepWhatDoesNotFit) {
   memory.Drop(&owner);
 }
 
-TEST(Memory, EvictedStatesLiveAsLongAsSomeoneReadsThem) {
-  Memory memory(100'000);
+TEST(StateCache, EvictedStatesLiveAsLongAsSomeoneReadsThem) {
+  StateCache memory(100'000);
   Counters owner;
   memory.Insert(KeyOf(0), StateOf(0), &owner);
   const StateRef held = memory.Find(KeyOf(0));
@@ -117,8 +117,8 @@ TEST(Memory, EvictedStatesLiveAsLongAsSomeoneReadsThem) {
   memory.Drop(&owner);
 }
 
-TEST(Memory, AScanDoesNotPushThePopularOut) {
-  Memory memory(500'000);
+TEST(StateCache, AScanDoesNotPushThePopularOut) {
+  StateCache memory(500'000);
   Counters owner;
   for (int64_t i = 0; i < 200; ++i) memory.Insert(KeyOf(i), StateOf(i), &owner);
   for (int64_t i = 0; i < 200; ++i) EXPECT_TRUE(memory.Find(KeyOf(i)));
@@ -129,8 +129,8 @@ TEST(Memory, AScanDoesNotPushThePopularOut) {
   memory.Drop(&owner);
 }
 
-TEST(Memory, WhoComesBackSoonAfterItLeftStaysLonger) {
-  Memory memory(500'000);
+TEST(StateCache, WhoComesBackSoonAfterItLeftStaysLonger) {
+  StateCache memory(500'000);
   Counters owner;
   for (int64_t i = 0; i < 1000; ++i) memory.Insert(KeyOf(i), StateOf(i), &owner);
   ASSERT_FALSE(memory.Find(KeyOf(500)));
@@ -141,8 +141,8 @@ TEST(Memory, WhoComesBackSoonAfterItLeftStaysLonger) {
   memory.Drop(&owner);
 }
 
-TEST(Memory, DropForgetsOneOwnersStatesAndNoOthers) {
-  Memory memory(64 << 20);
+TEST(StateCache, DropForgetsOneOwnersStatesAndNoOthers) {
+  StateCache memory(64 << 20);
   Counters old_version;
   Counters new_version;
   for (int64_t i = 0; i < 1000; ++i) {
@@ -155,8 +155,8 @@ TEST(Memory, DropForgetsOneOwnersStatesAndNoOthers) {
   memory.Drop(&new_version);
 }
 
-TEST(Memory, ThreadsFindInsertAndDropAtTheSameTime) {
-  Memory memory(2 << 20);
+TEST(StateCache, ThreadsFindInsertAndDropAtTheSameTime) {
+  StateCache memory(2 << 20);
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&memory, t] {

@@ -1,7 +1,7 @@
 // The memory that the states of one kind may take, whatever model and version they belong to: with
 // a bound for each version, loading a new one beside the old would double what is taken.
-#ifndef COLCAST_SERVER_STATES_MEMORY_H_
-#define COLCAST_SERVER_STATES_MEMORY_H_
+#ifndef COLCAST_SERVER_STATES_STATE_CACHE_H_
+#define COLCAST_SERVER_STATES_STATE_CACHE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -15,11 +15,11 @@
 namespace colcast::states {
 
 // All methods may be called from any thread.
-class Memory {
+class StateCache {
  public:
   // `capacity_bytes` bounds what bytes() says: blocks as the allocator rounds them, and the tables
   // to find them. States that a request still reads while they are evicted come on top.
-  explicit Memory(size_t capacity_bytes);
+  explicit StateCache(size_t capacity_bytes);
 
   StateRef Find(const Key& key) { return shards_[ShardOf(key)].Find(key); }
 
@@ -48,4 +48,4 @@ class Memory {
 
 }  // namespace colcast::states
 
-#endif  // COLCAST_SERVER_STATES_MEMORY_H_
+#endif  // COLCAST_SERVER_STATES_STATE_CACHE_H_

@@ -1,8 +1,8 @@
-#include "server/states/prospects.h"
+#include "server/states/reuse_estimator.h"
 
 namespace colcast::states {
 
-void Prospects::Note(const Key* keys, size_t count) {
+void ReuseEstimator::Note(const Key* keys, size_t count) {
   constexpr auto kRelaxed = std::memory_order_relaxed;
   int64_t seen = 0;
   for (size_t i = 0; i < count; ++i) {

@@ -1,6 +1,6 @@
 // The states of one kind, users, items or pairs, of one loaded version of a model.
-#ifndef COLCAST_SERVER_STATES_STORE_H_
-#define COLCAST_SERVER_STATES_STORE_H_
+#ifndef COLCAST_SERVER_STATES_STATE_STORE_H_
+#define COLCAST_SERVER_STATES_STATE_STORE_H_
 
 #include <condition_variable>
 #include <cstdint>
@@ -12,25 +12,25 @@
 
 #include "server/states/counters.h"
 #include "server/states/key.h"
-#include "server/states/memory.h"
-#include "server/states/prospects.h"
+#include "server/states/reuse_estimator.h"
 #include "server/states/state.h"
+#include "server/states/state_cache.h"
 #include "server/states/store_stats.h"
 
 namespace colcast::states {
 
 // All methods may be called from any thread. Everything kept is forgotten with the store.
-class Store {
+class StateStore {
  public:
   // `memory`, null where states are not to be kept, must outlive the store. `name` is a literal.
-  // `stretch`: Prospects'.
-  Store(std::string_view name, Memory* memory, int64_t stretch);
-  Store(const Store&) = delete;
-  ~Store();
+  // `stretch`: ReuseEstimator'.
+  StateStore(std::string_view name, StateCache* memory, int64_t stretch);
+  StateStore(const StateStore&) = delete;
+  ~StateStore();
 
   bool on() const { return memory_ != nullptr; }
   const KeyHash& hash() const { return hash_; }
-  Prospects& prospects() { return prospects_; }
+  ReuseEstimator& reuse() { return reuse_; }
   Counters& counters() { return counters_; }
   StoreStats stats() const;
 
@@ -56,13 +56,13 @@ class Store {
     void End();
 
    private:
-    friend class Store;
+    friend class StateStore;
     struct Progress {
       size_t rows = 0;
       bool is_over = false;
       std::condition_variable changed;
     };
-    Store* store_ = nullptr;
+    StateStore* store_ = nullptr;
     std::vector<Key> keys_;
     std::shared_ptr<Progress> own_;
     std::vector<std::shared_ptr<Progress>> others_;
@@ -92,9 +92,9 @@ class Store {
 
  private:
   const std::string_view name_;
-  Memory* const memory_;
+  StateCache* const memory_;
   const KeyHash hash_;
-  Prospects prospects_;
+  ReuseEstimator reuse_;
   Counters counters_;
   std::mutex mutex_;  // of what follows
   std::unordered_map<Key, std::shared_ptr<Work::Progress>, LowWord> work_;
@@ -104,4 +104,4 @@ class Store {
 
 }  // namespace colcast::states
 
-#endif  // COLCAST_SERVER_STATES_STORE_H_
+#endif  // COLCAST_SERVER_STATES_STATE_STORE_H_

@@ -1,4 +1,4 @@
-#include "server/scheduling/piece_size.h"
+#include "server/scheduling/slice_size.h"
 
 #include <gtest/gtest.h>
 
@@ -14,27 +14,27 @@ constexpr CostEstimate::Line kUnknown{0, 0};
 // 0.4 ms and 0.01 ms per row: 1,000 rows take 10.4 ms.
 constexpr CostEstimate::Line kWide{0.4e6, 0.01e6};
 
-TEST(PieceSizeTest, CutsForIdleWorkersAndForShortRequests) {
+TEST(SliceSizeTest, CutsForIdleWorkersAndForShortRequests) {
   const struct {
     const char* name;
     int64_t rows;
     CostEstimate::Line cost;
-    PieceNeeds needs;
-    int64_t rows_per_piece;
+    SliceNeeds needs;
+    int64_t rows_per_slice;
   } kCases[] = {
       {"nobody is idle, nobody else waits", 1000, kWide, {0, kNoShortRequests}, 1000},
       {"one more worker", 1000, kWide, {1, kNoShortRequests}, 500},
       {"three more", 1000, kWide, {3, kNoShortRequests}, 250},
-      {"not more pieces than their fixed part is worth",
+      {"not more slices than their fixed part is worth",
        500,
        {4e6, 0.01e6},
        {3, kNoShortRequests},
        250},
       {"too small to cut", 20, kWide, {3, kNoShortRequests}, 20},
       {"short requests wait 2 ms: 0.4 + 160 rows", 1000, kWide, {0, milliseconds(2)}, 143},
-      {"both: the smaller piece", 1000, kWide, {1, milliseconds(2)}, 143},
+      {"both: the smaller slice", 1000, kWide, {1, milliseconds(2)}, 143},
       {"shorter than short requests may wait", 100, kWide, {0, milliseconds(2)}, 100},
-      {"a fixed part above the wait: pieces of twice that",
+      {"a fixed part above the wait: slices of twice that",
        1000,
        {4e6, 0.04e6},
        {0, milliseconds(2)},
@@ -55,7 +55,7 @@ TEST(PieceSizeTest, CutsForIdleWorkersAndForShortRequests) {
       {"no rows", 0, kWide, {3, milliseconds(2)}, 0},
   };
   for (const auto& c : kCases) {
-    EXPECT_EQ(RowsPerPiece(c.rows, c.cost, c.needs), c.rows_per_piece) << c.name;
+    EXPECT_EQ(RowsPerSlice(c.rows, c.cost, c.needs), c.rows_per_slice) << c.name;
   }
 }
 
