@@ -45,7 +45,7 @@ void AppendHead(uint32_t field, size_t body, std::string* text) {
 
 void AppendField(uint32_t field, const Bytes& body, std::string* text) {
   AppendHead(field, body.size(), text);
-  body.ForEachSlice([text](const uint8_t* data, size_t size) {
+  body.ForEachPiece([text](const uint8_t* data, size_t size) {
     text->append(reinterpret_cast<const char*>(data), size);
   });
 }
