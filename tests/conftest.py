@@ -1,6 +1,15 @@
-"""How the tests are spread over processes."""
+"""How the tests are spread over processes, and what property tests draw."""
+
+import os
 
 import pytest
+from hypothesis import settings
+
+# The same examples in every run, so that a change is what makes a test fail. Others are looked for
+# with HYPOTHESIS_PROFILE=explore.
+settings.register_profile("repeatable", derandomize=True)
+settings.register_profile("explore")
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -34,7 +34,8 @@ def scalars(dtype: str) -> st.SearchStrategy[Any]:
         found = st.floats(width=_FLOATS[dtype], allow_nan=False)
         return found.map(_bfloat16) if dtype == "bfloat16" else found
     bounds = np.iinfo(dtype)
-    return st.integers(int(bounds.min), int(bounds.max))
+    most = np.iinfo(np.int64).max  # Arrow takes Python's integers for int64
+    return st.integers(int(bounds.min), min(int(bounds.max), int(most)))
 
 
 def _bfloat16(value: float) -> float:
