@@ -1,0 +1,272 @@
+#include "server/engine/rewrites/feature_chain.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/framework/types.h"
+
+namespace colcast::engine {
+namespace {
+
+using tensorflow::DataType;
+using tensorflow::Node;
+using tensorflow::PartialTensorShape;
+using Kind = IdStep::Kind;
+using Result = LookupChain::Result;
+
+template <typename T>
+T Attribute(const Node& node, const char* name) {
+  T value{};
+  TF_CHECK_OK(tensorflow::GetNodeAttr(node.attrs(), name, &value));
+  return value;
+}
+
+bool IsSame(Output a, Output b) { return a.node == b.node && a.index == b.index; }
+
+bool IsInteger(DataType type) {
+  return type == tensorflow::DT_INT32 || type == tensorflow::DT_INT64;
+}
+
+// Whether AsString writes an integer as plain decimals.
+bool WritesDecimals(const Node& node) {
+  return IsInteger(Attribute<DataType>(node, "T")) && Attribute<int64_t>(node, "width") == -1 &&
+         Attribute<std::string>(node, "fill").empty();
+}
+
+// Whether a StridedSlice takes all there is and adds axes: column[:, None].
+bool OnlyAddsAxes(const ShapedGraph& graph, const Node& node) {
+  const auto begin = Attribute<int64_t>(node, "begin_mask");
+  const auto end = Attribute<int64_t>(node, "end_mask");
+  const auto whole =
+      Attribute<int64_t>(node, "new_axis_mask") | Attribute<int64_t>(node, "ellipsis_mask");
+  const auto strides = graph.Integers(ShapedGraph::InputOf(node, 3));
+  if (Attribute<int64_t>(node, "shrink_axis_mask") != 0 || !strides.has_value()) return false;
+  for (size_t i = 0; i < strides->size(); ++i) {
+    const int64_t bit = int64_t{1} << i;
+    const bool takes_all = (begin & bit) != 0 && (end & bit) != 0 && (*strides)[i] == 1;
+    if ((whole & bit) == 0 && !takes_all) return false;
+  }
+  return true;
+}
+
+// The number of values in a row, if the shape has rows and says so.
+std::optional<int64_t> ValuesInRow(const PartialTensorShape& shape) {
+  if (shape.dims() < 1) return {};
+  int64_t values = 1;
+  for (int i = 1; i < shape.dims(); ++i) {
+    if (shape.dim_size(i) < 0) return {};
+    values *= shape.dim_size(i);
+  }
+  return values;
+}
+
+class Reader {
+ public:
+  Reader(const ShapedGraph& graph, const std::set<std::string>& feeds)
+      : graph_(graph), feeds_(feeds) {}
+
+  std::optional<FeatureChain> Read(Output part) {
+    const PartialTensorShape shape = graph_.ShapeOf(part);
+    if (shape.dims() != 2 || !tensorflow::DataTypeCanUseMemcpy(part.type())) return {};
+    if (ReadLookup(part, shape.dim_size(1)) || ReadCopy(part, shape.dim_size(1))) {
+      if (shape.dim_size(0) >= 0) chain_.shape.set_dim(0, shape.dim_size(0));
+      return std::move(chain_);
+    }
+    return {};
+  }
+
+ private:
+  bool Is(Output tensor, std::string_view op) const {
+    return tensor.index == 0 && tensor.node->type_string() == op &&
+           feeds_.count(tensor.node->name()) == 0;
+  }
+
+  // Goes on from `tensor` at its node's input.
+  Output Pass(Output tensor, int input = 0) {
+    chain_.nodes.push_back(tensor.node);
+    return ShapedGraph::InputOf(*tensor.node, input);
+  }
+
+  // Whether the node's output has its input's values in their order, maybe in another shape.
+  bool KeepsValues(Output tensor) const {
+    if (Is(tensor, "Identity") || Is(tensor, "Squeeze")) return true;
+    if (Is(tensor, "Reshape") || Is(tensor, "ExpandDims")) {
+      return graph_.Integers(ShapedGraph::InputOf(*tensor.node, 1)).has_value();
+    }
+    return Is(tensor, "StridedSlice") && OnlyAddsAxes(graph_, *tensor.node);
+  }
+
+  Output PassShapes(Output tensor) {
+    while (KeepsValues(tensor)) tensor = Pass(tensor);
+    return tensor;
+  }
+
+  bool ReadCopy(Output part, int64_t width) {
+    chain_ = FeatureChain();
+    const Output column = PassShapes(part);
+    chain_.shape = graph_.ShapeOf(column);
+    if (width >= 0 && ValuesInRow(chain_.shape) == width) {
+      SetColumn(column);
+      return true;
+    }
+    chain_ = FeatureChain();  // as it is
+    chain_.column = part;
+    chain_.shape = graph_.ShapeOf(part);
+    return true;
+  }
+
+  // An EnsureShape behind a column is the kernel's to check.
+  void SetColumn(Output column) {
+    chain_.shape = graph_.ShapeOf(column);
+    chain_.column = Is(column, "EnsureShape") ? Pass(column) : column;
+  }
+
+  bool ReadLookup(Output part, int64_t width) {
+    Output tensor = PassShapes(part);
+    chain_.chain.result = Result::kGather;
+    if (SumsLists(tensor, width)) {
+      chain_.chain.result = Result::kSum;
+      tensor = Pass(tensor);
+    }
+    Output ids = ReadGather(tensor, width);
+    if (ids.node == nullptr || !IsInteger(ids.type())) return false;
+    const bool sums = chain_.chain.result == Result::kSum;
+    if (sums && graph_.ShapeOf(ids).dims() != 2) return false;
+    const Output column = ReadSteps(ids, /*may_reshape=*/!sums);
+    auto& steps = chain_.chain.steps;
+    std::reverse(steps.begin(), steps.end());
+    SetColumn(column);
+    if (chain_.column.type() == tensorflow::DT_STRING) {
+      if (steps.empty() || steps.front().kind != Kind::kHash) return false;
+    } else if (!IsInteger(chain_.column.type())) {
+      return false;
+    }
+    return sums ? chain_.shape.dims() == 2 : ValuesInRow(chain_.shape) == 1;
+  }
+
+  // Of floats, whose bits SumRows() knows.
+  bool SumsLists(Output tensor, int64_t width) const {
+    if (!Is(tensor, "Sum") || tensor.type() != tensorflow::DT_FLOAT || width % 8 != 0 ||
+        Attribute<bool>(*tensor.node, "keep_dims")) {
+      return false;
+    }
+    const auto axes = graph_.Integers(ShapedGraph::InputOf(*tensor.node, 1));
+    return axes.has_value() && axes->size() == 1 && ((*axes)[0] == 1 || (*axes)[0] == -2) &&
+           graph_.ShapeOf(ShapedGraph::InputOf(*tensor.node, 0)).dims() == 3;
+  }
+
+  // The ids of a gather of rows of a matrix that is `width` wide.
+  Output ReadGather(Output tensor, int64_t width) {
+    const Node& node = *tensor.node;
+    const bool resource = Is(tensor, "ResourceGather");
+    const bool second = Is(tensor, "GatherV2");
+    if (!resource && !second && !Is(tensor, "Gather")) return {};
+    if ((resource || second) && Attribute<int64_t>(node, "batch_dims") != 0) return {};
+    if (second && graph_.Integer(ShapedGraph::InputOf(node, 2)) != 0) return {};
+    const Output ids = Pass(tensor, 1);
+    const PartialTensorShape gathered = graph_.ShapeOf(tensor);
+    const int rank = gathered.dims();
+    if (width < 0 || rank < 2 || rank != graph_.ShapeOf(ids).dims() + 1 ||
+        gathered.dim_size(rank - 1) != width) {
+      return {};
+    }
+    chain_.lookup = node.name();
+    chain_.table = ShapedGraph::InputOf(node, 0);
+    if (Is(chain_.table, "ReadVariableOp")) chain_.table = Pass(chain_.table);
+    return ids;
+  }
+
+  // The steps, last first, and what they begin at.
+  Output ReadSteps(Output ids, bool may_reshape) {
+    while (true) {
+      if (Is(ids, "Identity") || (may_reshape && KeepsValues(ids))) {
+        ids = Pass(ids);
+        continue;
+      }
+      const Output from = ReadStep(ids);
+      if (from.node == nullptr) return ids;
+      ids = from;
+    }
+  }
+
+  Output ReadStep(Output ids) {
+    if (Is(ids, "StringToHashBucketFast")) {
+      return ReadHash(ids);
+    }
+    if (!IsInteger(ids.type())) return {};
+    if (Is(ids, "Cast") && IsInteger(Attribute<DataType>(*ids.node, "SrcT"))) {
+      if (ids.type() == tensorflow::DT_INT32) Add(Kind::kInt32, 0);
+      return Pass(ids);
+    }
+    if (Is(ids, "FloorMod")) {
+      const auto modulus = graph_.Integer(ShapedGraph::InputOf(*ids.node, 1));
+      if (!modulus.has_value() || *modulus <= 0) return {};
+      Add(Kind::kMod, *modulus);
+      return Pass(ids);
+    }
+    if (Is(ids, "Maximum")) return ReadBound(ids, Kind::kAtLeast);
+    if (Is(ids, "Minimum")) return ReadBound(ids, Kind::kAtMost);
+    if (Is(ids, "ClipByValue")) return ReadClip(ids);
+    return Is(ids, "SelectV2") ? ReadWrap(ids) : Output{};
+  }
+
+  Output ReadHash(Output ids) {
+    Add(Kind::kHash, Attribute<int64_t>(*ids.node, "num_buckets"));
+    const Output text = Pass(ids);
+    return Is(text, "AsString") && WritesDecimals(*text.node) ? Pass(text) : text;
+  }
+
+  Output ReadBound(Output ids, Kind kind) {
+    for (const int constant : {1, 0}) {
+      const auto bound = graph_.Integer(ShapedGraph::InputOf(*ids.node, constant));
+      if (!bound.has_value()) continue;
+      Add(kind, *bound);
+      return Pass(ids, 1 - constant);
+    }
+    return {};
+  }
+
+  Output ReadClip(Output ids) {
+    const auto least = graph_.Integer(ShapedGraph::InputOf(*ids.node, 1));
+    const auto most = graph_.Integer(ShapedGraph::InputOf(*ids.node, 2));
+    if (!least.has_value() || !most.has_value() || *least > *most) return {};
+    Add(Kind::kAtMost, *most);
+    Add(Kind::kAtLeast, *least);
+    return Pass(ids);
+  }
+
+  // ids < 0 ? ids + rows : ids
+  Output ReadWrap(Output ids) {
+    const Output below = ShapedGraph::InputOf(*ids.node, 0);
+    const Output added = ShapedGraph::InputOf(*ids.node, 1);
+    const Output from = ShapedGraph::InputOf(*ids.node, 2);
+    if (!Is(below, "Less") || !Is(added, "AddV2")) return {};
+    const auto rows = graph_.Integer(ShapedGraph::InputOf(*added.node, 1));
+    if (!IsSame(ShapedGraph::InputOf(*below.node, 0), from) ||
+        !IsSame(ShapedGraph::InputOf(*added.node, 0), from) ||
+        graph_.Integer(ShapedGraph::InputOf(*below.node, 1)) != 0 || !rows.has_value() ||
+        *rows <= 0) {
+      return {};
+    }
+    Add(Kind::kWrap, *rows);
+    chain_.nodes.push_back(below.node);
+    chain_.nodes.push_back(added.node);
+    return Pass(ids, 2);
+  }
+
+  void Add(Kind kind, int64_t value) { chain_.chain.steps.push_back({kind, value}); }
+
+  const ShapedGraph& graph_;
+  const std::set<std::string>& feeds_;
+  FeatureChain chain_;
+};
+
+}  // namespace
+
+std::optional<FeatureChain> ReadFeatureChain(const ShapedGraph& graph,
+                                             const std::set<std::string>& feeds, Output part) {
+  return Reader(graph, feeds).Read(part);
+}
+
+}  // namespace colcast::engine

@@ -1,0 +1,340 @@
+#include "server/engine/rewrites/grouped_lookups.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/engine/rewrites/lookup_op.h"
+#include "tensorflow/cc/framework/scope.h"
+#include "tensorflow/cc/ops/resource_variable_ops.h"
+#include "tensorflow/cc/ops/standard_ops.h"
+#include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/public/session.h"
+
+namespace colcast::engine {
+namespace {
+
+namespace ops = tensorflow::ops;
+using tensorflow::DataType;
+using tensorflow::GraphDef;
+using tensorflow::Input;
+using tensorflow::Output;
+using tensorflow::Scope;
+using tensorflow::Tensor;
+using ::testing::HasSubstr;
+using Feeds = std::vector<std::pair<std::string, Tensor>>;
+
+// A session that has run the graph's node `init`, if it has one.
+std::unique_ptr<tensorflow::Session> Start(const GraphDef& graph) {
+  std::unique_ptr<tensorflow::Session> session(
+      tensorflow::NewSession(tensorflow::SessionOptions()));
+  TF_CHECK_OK(session->Create(graph));
+  for (const auto& node : graph.node()) {
+    if (node.name() == "init") TF_CHECK_OK(session->Run({}, {}, {"init"}, nullptr));
+  }
+  return session;
+}
+
+absl::StatusOr<Tensor> Fetch(tensorflow::Session* session, const Feeds& feeds,
+                             const std::string& fetch = "joined:0") {
+  std::vector<Tensor> outputs;
+  absl::Status status = session->Run(feeds, {fetch}, {}, &outputs);
+  if (!status.ok()) return status;
+  return outputs[0];
+}
+
+GraphDef GraphOf(const Scope& scope) {
+  GraphDef graph;
+  TF_CHECK_OK(scope.ToGraphDef(&graph));
+  return graph;
+}
+
+GraphDef Rewritten(GraphDef graph, int lookups, const std::set<std::string>& feeds = {}) {
+  const absl::StatusOr<int> grouped = GroupLookups(feeds, &graph);
+  EXPECT_TRUE(grouped.ok()) << grouped.status();
+  EXPECT_EQ(*grouped, lookups);
+  return graph;
+}
+
+// Random graphs of features that meet in a Concat, and requests to them.
+class RandomFeatures {
+ public:
+  explicit RandomFeatures(int seed) : random_(seed), scope_(Scope::NewRootScope()) {
+    constexpr DataType kTypes[] = {tensorflow::DT_FLOAT, tensorflow::DT_FLOAT, tensorflow::DT_HALF,
+                                   tensorflow::DT_BFLOAT16, tensorflow::DT_DOUBLE};
+    type_ = kTypes[Draw(5)];
+    std::vector<Output> parts = {Lookup(0), Lookup(1)};
+    for (int i = 2; i < 2 + Draw(5); ++i) parts.push_back(Draw(3) == 0 ? Number(i) : Lookup(i));
+    std::shuffle(parts.begin(), parts.end(), random_);
+    ops::Concat(scope_.WithOpName("joined"), parts, Draw(2) == 0 ? 1 : -1);
+    ops::NoOp(scope_.WithOpName("init").WithControlDependencies(inits_));
+    graph = GraphOf(scope_);
+  }
+
+  // Columns of so many rows.
+  Feeds Columns(int64_t rows) {
+    Feeds feeds;
+    const int64_t list = Draw(40);
+    for (const Column& column : columns_) {
+      tensorflow::TensorShape shape({rows});
+      if (column.rank == 2) shape.AddDim(column.is_list ? list : 1);
+      feeds.emplace_back(column.name, Values(column.type, shape));
+    }
+    return feeds;
+  }
+
+  GraphDef graph;
+  int lookups = 0;
+
+ private:
+  struct Column {
+    std::string name;
+    DataType type;
+    int rank;
+    bool is_list;
+  };
+
+  int Draw(int below) { return static_cast<int>(random_() % below); }
+
+  Tensor Values(DataType type, const tensorflow::TensorShape& shape) {
+    Tensor values(type, shape);
+    if (type == tensorflow::DT_STRING) {
+      auto flat = values.flat<tensorflow::tstring>();
+      for (int64_t i = 0; i < flat.size(); ++i) {
+        if (i > 0 && Draw(3) == 0) {
+          flat(i) = flat(i - 1);
+        } else {
+          flat(i) = std::string(Draw(100), static_cast<char>('a' + Draw(5)));
+        }
+      }
+    } else if (type == tensorflow::DT_INT64) {
+      auto flat = values.flat<int64_t>();
+      for (int64_t i = 0; i < flat.size(); ++i) {
+        flat(i) = Draw(3) == 0 ? static_cast<int64_t>(random_()) : Draw(40) - 20;
+      }
+    } else if (type == tensorflow::DT_INT32) {
+      auto flat = values.flat<int32_t>();
+      for (int64_t i = 0; i < flat.size(); ++i) flat(i) = static_cast<int32_t>(random_());
+    } else {  // numbers of any bits, NaN and denormals included
+      char* const bytes = static_cast<char*>(values.data());
+      for (size_t i = 0; i < values.TotalBytes(); ++i) bytes[i] = static_cast<char>(Draw(256));
+    }
+    return values;
+  }
+
+  // Floats of very different sizes, 0 and -0 among them. A NaN's bits are not defined where several
+  // are added.
+  Tensor Numbers(int rows, int width) {
+    Tensor values(tensorflow::DT_FLOAT, {rows, width});
+    auto flat = values.flat<float>();
+    for (int64_t i = 0; i < flat.size(); ++i) {
+      flat(i) = std::ldexp(static_cast<float>(Draw(2001) - 1000), Draw(60) - 30);
+      if (Draw(20) == 0) flat(i) = -0.0f;
+    }
+    return values;
+  }
+
+  Output NewColumn(int number, DataType type, int rank, bool is_list) {
+    const std::string name = absl::StrCat("column_", number);
+    columns_.push_back({name, type, rank, is_list});
+    std::vector<int64_t> dims(rank, -1);
+    if (rank == 2 && !is_list) dims[1] = 1;
+    return ops::Placeholder(scope_.WithOpName(name), type,
+                            ops::Placeholder::Shape(tensorflow::PartialTensorShape(dims)));
+  }
+
+  Output Number(int number) {
+    const int rank = 1 + Draw(2);
+    const Output column = NewColumn(number, type_, rank, false);
+    if (rank == 2) return column;
+    return Draw(2) == 0 ? Output(ops::ExpandDims(scope_, column, 1))
+                        : Output(ops::Reshape(scope_, column, {-1, 1}));
+  }
+
+  // Ids among `rows`, whatever the column holds.
+  Output Ids(int number, int rows, int rank, bool is_list) {
+    constexpr DataType kTypes[] = {tensorflow::DT_INT64, tensorflow::DT_INT32,
+                                   tensorflow::DT_STRING};
+    const DataType type = kTypes[Draw(3)];
+    Output ids = NewColumn(number, type, rank, is_list);
+    if (rank == 1 && Draw(3) == 0) ids = ops::Reshape(scope_, ids, {-1});
+    if (type == tensorflow::DT_STRING) return ops::StringToHashBucketFast(scope_, ids, rows);
+    if (type == tensorflow::DT_INT32) {
+      if (Draw(2) == 0) return ops::FloorMod(scope_, ids, rows);
+      ids = ops::Cast(scope_, ids, tensorflow::DT_INT64);
+    }
+    const auto number64 = [](int value) { return Input(static_cast<int64_t>(value)); };
+    switch (Draw(4)) {
+      case 0:
+        return ops::FloorMod(scope_, ids, number64(rows));
+      case 1:
+        return ops::StringToHashBucketFast(scope_, ops::AsString(scope_, ids), rows);
+      case 2: {
+        const auto least = ops::Maximum(scope_, ids, number64(-rows));
+        const auto bounded = ops::Minimum(scope_, number64(rows - 1), least);
+        return ops::SelectV2(scope_, ops::Less(scope_, bounded, number64(0)),
+                             ops::AddV2(scope_, bounded, number64(rows)), bounded);
+      }
+      default: {
+        const auto bounded = ops::ClipByValue(scope_, ids, number64(0), number64(rows - 1));
+        return ops::Cast(scope_, bounded, tensorflow::DT_INT32);
+      }
+    }
+  }
+
+  Output Lookup(int number) {
+    ++lookups;
+    const bool sums = type_ == tensorflow::DT_FLOAT && Draw(3) == 0;
+    constexpr int kWidths[] = {8, 16, 24, 40, 1, 3, 4, 17};
+    const int width = kWidths[Draw(sums ? 4 : 8)];
+    const int rows = 1 + Draw(50);
+    const int rank = sums ? 2 : 1 + Draw(2);
+    const Output ids = Ids(number, rows, rank, sums);
+    const Output rows_of_table =
+        Gather(sums ? Numbers(rows, width) : Values(type_, {rows, width}), ids);
+    if (sums) return ops::Sum(scope_, rows_of_table, 1);
+    return rank == 1 ? rows_of_table : Output(ops::Reshape(scope_, rows_of_table, {-1, width}));
+  }
+
+  // From a constant, or from a variable in one of two ways.
+  Output Gather(const Tensor& values, const Output& ids) {
+    const auto constant = ops::Const(scope_, Input::Initializer(values));
+    const int way = Draw(3);
+    if (way == 0) return ops::GatherV2(scope_, constant, ids, 0);
+    const auto handle =
+        ops::VarHandleOp(scope_, type_, values.shape(),
+                         ops::VarHandleOp::SharedName(absl::StrCat("table_", columns_.size())));
+    inits_.push_back(ops::AssignVariableOp(scope_, handle, constant).operation);
+    if (way == 1) return ops::ResourceGather(scope_, handle, ids, type_);
+    return ops::GatherV2(scope_, ops::ReadVariableOp(scope_, handle, type_), ids, 0);
+  }
+
+  std::mt19937_64 random_;
+  Scope scope_;
+  DataType type_;
+  std::vector<Column> columns_;
+  std::vector<tensorflow::Operation> inits_;
+};
+
+class GroupedLookupsBits : public ::testing::TestWithParam<int> {};
+
+TEST_P(GroupedLookupsBits, AreTensorFlows) {
+  RandomFeatures features(GetParam());
+  const auto original = Start(features.graph);
+  const auto rewritten = Start(Rewritten(features.graph, features.lookups));
+  for (const int64_t rows : {0, 1, 2, 33, 70}) {
+    const Feeds feeds = features.Columns(rows);
+    const auto expected = Fetch(original.get(), feeds);
+    const auto actual = Fetch(rewritten.get(), feeds);
+    ASSERT_TRUE(expected.ok()) << expected.status();
+    ASSERT_TRUE(actual.ok()) << actual.status();
+    EXPECT_EQ(actual->shape(), expected->shape());
+    EXPECT_TRUE(actual->tensor_data() == expected->tensor_data()) << rows << " rows";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(RandomGraphs, GroupedLookupsBits, ::testing::Range(0, 150));
+
+// joined = the rows of a variable with 5 rows that `first` and `second` name, side by side.
+class GroupedLookupsTest : public ::testing::Test {
+ protected:
+  GroupedLookupsTest() : scope_(Scope::NewRootScope()) {
+    const auto shape = ops::Placeholder::Shape(tensorflow::PartialTensorShape({-1}));
+    const auto first = ops::Placeholder(scope_.WithOpName("first"), tensorflow::DT_INT64, shape);
+    const auto second = ops::Placeholder(scope_.WithOpName("second"), tensorflow::DT_INT64, shape);
+    const auto ensured = ops::EnsureShape(scope_, second, tensorflow::PartialTensorShape({3}));
+    table_ = ops::VarHandleOp(scope_.WithOpName("table"), tensorflow::DT_FLOAT, {5, 2});
+    ops::AssignVariableOp(scope_.WithOpName("init"), table_, ops::Fill(scope_, {5, 2}, 1.0f));
+    ops::AssignVariableOp(scope_.WithOpName("update"), table_, ops::Fill(scope_, {5, 2}, 2.0f));
+    const auto lookup = ops::ResourceGather(scope_.WithOpName("lookup_of_first"), table_, first,
+                                            tensorflow::DT_FLOAT);
+    ids_ = ops::Identity(scope_.WithOpName("ids"), ensured);
+    const auto other = ops::ResourceGather(scope_.WithOpName("lookup_of_second"), table_, ids_,
+                                           tensorflow::DT_FLOAT);
+    ops::Concat(scope_.WithOpName("joined"), std::vector<Output>{lookup, other}, 1);
+    after_ = ops::NoOp(scope_.WithOpName("after").WithControlDependencies(lookup.output));
+  }
+
+  static Tensor Ids(const std::vector<int64_t>& values) {
+    Tensor ids(tensorflow::DT_INT64, {static_cast<int64_t>(values.size())});
+    std::copy(values.begin(), values.end(), ids.flat<int64_t>().data());
+    return ids;
+  }
+
+  // Both ways' errors, which must have one code and this text.
+  void ExpectError(const std::vector<int64_t>& first, const std::vector<int64_t>& second,
+                   const std::string& text) {
+    const Feeds feeds = {{"first", Ids(first)}, {"second", Ids(second)}};
+    const GraphDef graph = GraphOf(scope_);
+    for (const GraphDef& way : {graph, Rewritten(graph, 2)}) {
+      const absl::Status status = Fetch(Start(way).get(), feeds).status();
+      EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+      EXPECT_THAT(status.message(), HasSubstr(text));
+    }
+  }
+
+  Scope scope_;
+  tensorflow::Output table_;
+  Output ids_;
+  tensorflow::Operation after_;
+};
+
+TEST_F(GroupedLookupsTest, IdsThatAreNoRowsAreTensorFlowsErrors) {
+  ExpectError({0, 1, 5}, {0, 0, 0}, "indices[2] = 5 is not in [0, 5)");
+  ExpectError({0, 1, 4}, {0, -1, 0}, "indices[1] = -1 is not in [0, 5)");
+  ExpectError({0, 1, 4}, {0, -1, 0}, "{{node lookup_of_second}}");
+}
+
+TEST_F(GroupedLookupsTest, RowsThatDoNotFitAreTensorFlowsErrors) {
+  ExpectError({0, 1, 2}, {0, 0}, "[2] is not compatible with expected shape [3].");
+  ExpectError({0, 1}, {0, 0, 0},
+              "ConcatOp : Dimension 0 in both shapes must be equal: shape[0] = "
+              "[2,2] vs. shape[1] = [3,2]");
+}
+
+TEST_F(GroupedLookupsTest, AnUpdateOfTheVariableIsSeen) {
+  const auto session = Start(Rewritten(GraphOf(scope_), 2));
+  const Feeds feeds = {{"first", Ids({0, 1, 2})}, {"second", Ids({3, 4, 0})}};
+  EXPECT_EQ(Fetch(session.get(), feeds)->flat<float>()(0), 1.0f);
+  TF_CHECK_OK(session->Run({}, {}, {"update"}, nullptr));
+  EXPECT_EQ(Fetch(session.get(), feeds)->flat<float>()(0), 2.0f);
+}
+
+TEST_F(GroupedLookupsTest, WhatIsFedIsWhereAChainBegins) {
+  const auto session = Start(Rewritten(GraphOf(scope_), 2, {"ids"}));
+  const auto joined = Fetch(session.get(), {{"first", Ids({0, 1, 2})}, {"ids", Ids({3, 4, 0})}});
+  ASSERT_TRUE(joined.ok()) << joined.status();
+  EXPECT_EQ(joined->dim_size(1), 4);
+}
+
+TEST_F(GroupedLookupsTest, WhatWaitsForALookupWaitsForTheGroup) {
+  const GraphDef graph = Rewritten(GraphOf(scope_), 2);
+  for (const auto& node : graph.node()) {
+    if (node.name() != "after") continue;
+    ASSERT_EQ(node.input_size(), 1);
+    EXPECT_EQ(node.input(0), "^joined");
+  }
+}
+
+TEST_F(GroupedLookupsTest, AConcatOfRowsIsLeftAsItIs) {
+  const Scope scope = Scope::NewRootScope();
+  const auto ids = ops::Placeholder(scope, tensorflow::DT_INT64,
+                                    ops::Placeholder::Shape(tensorflow::PartialTensorShape({-1})));
+  const auto table = ops::Fill(scope, {5, 2}, 1.0f);
+  const auto rows = ops::GatherV2(scope, table, ids, 0);
+  ops::Concat(scope.WithOpName("joined"), std::vector<Output>{rows, rows}, 0);
+  Rewritten(GraphOf(scope), 0);
+}
+
+}  // namespace
+}  // namespace colcast::engine

@@ -1,0 +1,55 @@
+// What becomes of a feature's values before and after its embedding table: a few words, which a
+// rewrite writes and the grouped lookup reads.
+//
+//   copy                    the column's own values
+//   mod=1000 gather         the table's row number (value mod 1000)
+//   hash=1000 gather        the row that a string hashes to; an integer hashes as its decimal text
+//   wrap=5000 gather sum    the sum of the rows that a list of values names
+#ifndef COLCAST_SERVER_ENGINE_REWRITES_LOOKUP_CHAIN_H_
+#define COLCAST_SERVER_ENGINE_REWRITES_LOOKUP_CHAIN_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "tsl/platform/tstring.h"
+
+namespace colcast::engine {
+
+// What an id becomes, as TensorFlow's ops have it. `value` is the modulus, the bound or the count.
+struct IdStep {
+  enum class Kind {
+    kHash,     // StringToHashBucketFast, of an integer behind AsString
+    kMod,      // FloorMod, by a positive number
+    kAtLeast,  // Maximum
+    kAtMost,   // Minimum
+    kWrap,     // an id below 0 counts from the end of `value` rows
+    kInt32,    // Cast to int32; `value` is 0
+  };
+  Kind kind;
+  int64_t value;
+};
+
+struct LookupChain {
+  enum class Result { kCopy, kGather, kSum };
+
+  // INVALID_ARGUMENT, with the word, for what is no chain.
+  static absl::StatusOr<LookupChain> Parse(std::string_view words);
+  std::string Words() const;
+
+  std::vector<IdStep> steps;
+  Result result = Result::kCopy;
+};
+
+// The bucket of each string.
+void HashStrings(const tsl::tstring* strings, int64_t buckets, absl::Span<int64_t> ids);
+
+// Applies the steps to each id.
+void ApplySteps(absl::Span<const IdStep> steps, absl::Span<int64_t> ids);
+
+}  // namespace colcast::engine
+
+#endif  // COLCAST_SERVER_ENGINE_REWRITES_LOOKUP_CHAIN_H_

@@ -1,0 +1,67 @@
+#include "server/engine/rewrites/lookup_chain.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace colcast::engine {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::vector<int64_t> Apply(const std::string& words, std::vector<int64_t> ids) {
+  const auto chain = LookupChain::Parse(words);
+  EXPECT_TRUE(chain.ok()) << chain.status();
+  ApplySteps(chain->steps, absl::MakeSpan(ids));
+  return ids;
+}
+
+TEST(LookupChainTest, WordsAreReadAndWritten) {
+  for (const std::string words : {"copy", "gather", "gather sum",
+                                  "int32=0 at_least=-3 at_most=7 mod=5 wrap=9 hash=4 gather"}) {
+    const auto chain = LookupChain::Parse(words);
+    ASSERT_TRUE(chain.ok()) << chain.status();
+    EXPECT_EQ(chain->Words(), words);
+  }
+}
+
+TEST(LookupChainTest, OtherWordsAreNamed) {
+  for (const char* words : {"", "mod=5", "mod=0 gather", "hash=-1 gather", "gather mod=5", "sum",
+                            "copy gather", "leap=3 gather", "mod gather", "gather gather"}) {
+    const auto chain = LookupChain::Parse(words);
+    EXPECT_FALSE(chain.ok()) << words;
+    EXPECT_THAT(chain.status().message(), HasSubstr(words));
+  }
+}
+
+TEST(LookupChainTest, ModulusIsThatOfFloorMod) {
+  constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
+  EXPECT_THAT(Apply("mod=5 gather", {-6, -5, -1, 0, 4, 5, kLeast}),
+              ElementsAre(4, 0, 4, 0, 4, 0, 2));
+}
+
+TEST(LookupChainTest, BoundsWrappingAndCastsComeInTheirOrder) {
+  EXPECT_THAT(Apply("at_least=-2 at_most=3 wrap=10 gather", {-9, -1, 2, 8}),
+              ElementsAre(8, 9, 2, 3));
+  EXPECT_THAT(Apply("int32=0 gather", {(int64_t{1} << 32) + 3, int64_t{1} << 31}),
+              ElementsAre(3, std::numeric_limits<int32_t>::min()));
+}
+
+// Buckets that TensorFlow computes.
+TEST(LookupChainTest, StringsAndIntegersHashAsInTensorFlow) {
+  const std::vector<tsl::tstring> strings = {"", "a", "a", "-7",
+                                             "a string longer than a small one"};
+  std::vector<int64_t> ids(strings.size());
+  HashStrings(strings.data(), 1000, absl::MakeSpan(ids));
+  EXPECT_THAT(ids, ElementsAre(263, 939, 939, 62, 884));
+  EXPECT_THAT(Apply("hash=1000 gather", {-7, std::numeric_limits<int64_t>::min(), 0}),
+              ElementsAre(62, 112, 735));
+}
+
+}  // namespace
+}  // namespace colcast::engine

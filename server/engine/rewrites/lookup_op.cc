@@ -1,0 +1,261 @@
+#include "server/engine/rewrites/lookup_op.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "server/engine/rewrites/lookup_chain.h"
+#include "server/engine/rewrites/lookup_rows.h"
+#include "tensorflow/core/framework/common_shape_fns.h"
+#include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/framework/resource_mgr.h"
+#include "tensorflow/core/framework/resource_var.h"
+#include "tensorflow/core/framework/shape_inference.h"
+#include "tensorflow/core/util/util.h"
+
+namespace colcast::engine {
+namespace {
+
+using tensorflow::DataType;
+using tensorflow::OpInputList;
+using tensorflow::OpKernelConstruction;
+using tensorflow::OpKernelContext;
+using tensorflow::PartialTensorShape;
+using tensorflow::Tensor;
+using Result = LookupChain::Result;
+
+// Rows that all features write before the next ones: what they write stays in the cache.
+constexpr int64_t kRowsAtOnce = 32;
+// Ids of a feature that are worked out before they are used, if a row has no more.
+constexpr int64_t kIdsAtOnce = 4096;
+
+struct Feature {
+  LookupChain chain;
+  PartialTensorShape shape;
+  std::string lookup;
+  int table = -1;
+};
+
+// A feature in one run: where it comes from, and which columns of the output are its own.
+struct Part {
+  const Feature* feature;
+  const Tensor* column;
+  const Tensor* table;  // null: copied
+  int64_t values;       // of the column, in a row
+  int64_t width;        // of the output
+  size_t offset = 0;    // in bytes
+};
+
+int64_t ValuesInRow(const Tensor& column) {
+  int64_t values = 1;
+  for (int dim = 1; dim < column.dims(); ++dim) values *= column.dim_size(dim);
+  return values;
+}
+
+// Reads column values from position `first` and applies the chain's steps.
+void FindIds(const Part& part, int64_t first, absl::Span<int64_t> ids) {
+  absl::Span<const IdStep> steps = part.feature->chain.steps;
+  switch (part.column->dtype()) {
+    case tensorflow::DT_STRING:
+      HashStrings(part.column->flat<tensorflow::tstring>().data() + first, steps.front().value,
+                  ids);
+      steps.remove_prefix(1);
+      break;
+    case tensorflow::DT_INT32:
+      std::copy_n(part.column->flat<int32_t>().data() + first, ids.size(), ids.begin());
+      break;
+    default:
+      std::copy_n(part.column->flat<int64_t>().data() + first, ids.size(), ids.begin());
+  }
+  ApplySteps(steps, ids);
+}
+
+absl::Status CheckIds(const Part& part, int64_t first, absl::Span<const int64_t> ids) {
+  const auto rows = static_cast<uint64_t>(part.table->dim_size(0));
+  const auto is_no_row = [rows](int64_t id) { return static_cast<uint64_t>(id) >= rows; };
+  const auto* const bad = std::find_if(ids.begin(), ids.end(), is_no_row);
+  if (bad == ids.end()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "indices", tensorflow::SliceDebugString(part.column->shape(), first + (bad - ids.begin())),
+      " = ", *bad, " is not in [0, ", rows, ")\n\t [[{{node ", part.feature->lookup, "}}]]"));
+}
+
+class GroupedLookupOp final : public tensorflow::OpKernel {
+ public:
+  explicit GroupedLookupOp(OpKernelConstruction* construction) : OpKernel(construction) {
+    std::vector<std::string> chains, lookups;
+    std::vector<PartialTensorShape> shapes;
+    std::vector<int> tables;
+    OP_REQUIRES_OK(construction, construction->GetAttr("chains", &chains));
+    OP_REQUIRES_OK(construction, construction->GetAttr("lookups", &lookups));
+    OP_REQUIRES_OK(construction, construction->GetAttr("shapes", &shapes));
+    OP_REQUIRES_OK(construction, construction->GetAttr("table", &tables));
+    OP_REQUIRES_OK(construction, construction->GetAttr("T", &type_));
+    for (size_t i = 0; i < chains.size(); ++i) {
+      const absl::StatusOr<LookupChain> chain = LookupChain::Parse(chains[i]);
+      OP_REQUIRES_OK(construction, chain.status());
+      features_.push_back({*chain, shapes[i], lookups[i], tables[i]});
+    }
+  }
+
+  void Compute(OpKernelContext* context) override {
+    std::vector<Tensor> tables;
+    OP_REQUIRES_OK(context, ReadTables(context, &tables));
+    std::vector<Part> parts;
+    OP_REQUIRES_OK(context, FindParts(context, tables, &parts));
+    const int64_t rows = parts.front().column->dim_size(0);
+    int64_t width = 0;
+    for (Part& part : parts) {
+      part.offset = width * value_bytes();
+      width += part.width;
+    }
+    Tensor* joined = nullptr;
+    OP_REQUIRES_OK(context, context->allocate_output(0, {rows, width}, &joined));
+    if (joined->NumElements() == 0) {
+      for (const Part& part : parts) OP_REQUIRES_OK(context, Write(part, 0, rows, {}));
+      return;
+    }
+    char* const data = static_cast<char*>(joined->data());
+    const size_t stride = width * value_bytes();
+    for (int64_t row = 0; row < rows; row += kRowsAtOnce) {
+      const int64_t count = std::min(kRowsAtOnce, rows - row);
+      for (const Part& part : parts) {
+        const OutputRows output{data + row * stride + part.offset, stride};
+        OP_REQUIRES_OK(context, Write(part, row, count, output));
+      }
+    }
+  }
+
+ private:
+  size_t value_bytes() const { return tensorflow::DataTypeSize(type_); }
+
+  // The matrices: what a variable holds now, shared and not copied.
+  absl::Status ReadTables(OpKernelContext* context, std::vector<Tensor>* tables) const {
+    OpInputList inputs;
+    if (absl::Status status = context->input_list("tables", &inputs); !status.ok()) return status;
+    for (int i = 0; i < inputs.size(); ++i) {
+      if (inputs[i].dtype() != tensorflow::DT_RESOURCE) {
+        tables->push_back(inputs[i]);
+      } else {
+        tensorflow::core::RefCountPtr<tensorflow::Var> variable;
+        const auto& handle = inputs[i].scalar<tensorflow::ResourceHandle>()();
+        if (absl::Status status = LookupResource(context, handle, &variable); !status.ok()) {
+          return status;
+        }
+        const tensorflow::tf_shared_lock lock(*variable->mu());
+        tables->push_back(*variable->tensor());
+      }
+      const Tensor& table = tables->back();
+      if (table.dims() != 2 || table.dtype() != type_) {
+        return absl::InvalidArgumentError(absl::StrCat("table ", i, " of ", name(), " is ",
+                                                       table.DebugString(0), "; a matrix of ",
+                                                       DataTypeString(type_), " was expected"));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status FindParts(OpKernelContext* context, const std::vector<Tensor>& tables,
+                         std::vector<Part>* parts) const {
+    OpInputList columns;
+    if (absl::Status status = context->input_list("columns", &columns); !status.ok()) return status;
+    parts->reserve(features_.size());
+    for (size_t i = 0; i < features_.size(); ++i) {
+      const Feature& feature = features_[i];
+      const Tensor& column = columns[i];
+      if (!feature.shape.IsCompatibleWith(column.shape())) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "Shape of tensor ", def().input(i), " ", column.shape().DebugString(),
+            " is not compatible with expected shape ", feature.shape.DebugString(), "."));
+      }
+      const Tensor* const table = feature.table < 0 ? nullptr : &tables[feature.table];
+      const int64_t values = ValuesInRow(column);
+      parts->push_back(
+          {&feature, &column, table, values, table == nullptr ? values : table->dim_size(1)});
+      const Part& first = parts->front();
+      if (column.dim_size(0) != first.column->dim_size(0)) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("ConcatOp : Dimension 0 in both shapes must be equal: shape[0] = [",
+                         first.column->dim_size(0), ",", first.width, "] vs. shape[", i, "] = [",
+                         column.dim_size(0), ",", parts->back().width, "]"));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // Writes a feature's values for `count` rows, from number `first` on.
+  absl::Status Write(const Part& part, int64_t first, int64_t count, OutputRows output) const {
+    if (part.table == nullptr) {
+      Copy(part, first, count, output);
+      return absl::OkStatus();
+    }
+    const int64_t step = std::max<int64_t>(1, kIdsAtOnce / std::max<int64_t>(1, part.values));
+    thread_local std::vector<int64_t> ids;
+    for (int64_t row = 0; row < count; row += step) {
+      const int64_t begin = (first + row) * part.values;
+      ids.resize(std::min(step, count - row) * part.values);
+      FindIds(part, begin, absl::MakeSpan(ids));
+      if (absl::Status status = CheckIds(part, begin, ids); !status.ok()) return status;
+      Look(part, ids, std::min(step, count - row),
+           {output.begin + row * output.stride, output.stride});
+    }
+    return absl::OkStatus();
+  }
+
+  void Copy(const Part& part, int64_t first, int64_t count, OutputRows output) const {
+    const char* const column = static_cast<const char*>(part.column->data());
+    CopyRows(column, part.width * value_bytes(), first, count, output);
+  }
+
+  void Look(const Part& part, absl::Span<const int64_t> ids, int64_t rows,
+            OutputRows output) const {
+    const char* const table = static_cast<const char*>(part.table->data());
+    if (part.feature->chain.result == Result::kGather) {
+      GatherRows(table, part.width * value_bytes(), ids, output);
+    } else {
+      SumRows(reinterpret_cast<const float*>(table), part.width, ids, rows, output);
+    }
+  }
+
+  std::vector<Feature> features_;
+  DataType type_;
+};
+
+REGISTER_OP("ColcastGroupedLookup")
+    .Input("columns: columns_types")
+    .Input("tables: tables_types")
+    .Output("joined: T")
+    .Attr("columns_types: list(type) >= 1")
+    .Attr("tables_types: list(type)")
+    .Attr("T: type")
+    .Attr("chains: list(string)")
+    .Attr("table: list(int)")
+    .Attr("shapes: list(shape)")
+    .Attr("lookups: list(string)")
+    .Attr("joined_shape: shape")
+    .SetShapeFn([](tensorflow::shape_inference::InferenceContext* context) {
+      PartialTensorShape joined;
+      if (absl::Status status = context->GetAttr("joined_shape", &joined); !status.ok()) {
+        return status;
+      }
+      tensorflow::shape_inference::ShapeHandle shape;
+      if (absl::Status status = context->MakeShapeFromPartialTensorShape(joined, &shape);
+          !status.ok()) {
+        return status;
+      }
+      context->set_output(0, shape);
+      return absl::OkStatus();
+    });
+REGISTER_KERNEL_BUILDER(Name("ColcastGroupedLookup").Device(tensorflow::DEVICE_CPU),
+                        GroupedLookupOp);
+
+}  // namespace
+
+const char* GroupedLookupOpName() { return "ColcastGroupedLookup"; }
+
+}  // namespace colcast::engine

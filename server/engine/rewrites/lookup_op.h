@@ -1,0 +1,24 @@
+// The op ColcastGroupedLookup: what the lookups of many features and the Concat they meet in
+// compute, each feature's rows written straight into the joined matrix. It exists in the server
+// only; a SavedModel never holds it.
+//
+// Inputs: `columns`, one tensor for each feature, rows first, and `tables`, matrices or handles of
+// variables that hold one, of the output's type.
+// Attributes, one element for each feature: `chains`, see lookup_chain.h; `table`, its position in
+// `tables`, -1 where it is copied; `shapes`, what its column's shape must fit; `lookups`, the node
+// that looked it up, which an error names.
+// Output: [rows, the sum of the features' widths].
+//
+// Errors are those of the ops it stands for: of Gather for an id that is no row of the table, of
+// EnsureShape for a column's shape, of ConcatV2 where the numbers of rows differ.
+#ifndef COLCAST_SERVER_ENGINE_REWRITES_LOOKUP_OP_H_
+#define COLCAST_SERVER_ENGINE_REWRITES_LOOKUP_OP_H_
+
+namespace colcast::engine {
+
+// The op's name. Whoever asks for it has the op linked in and registered.
+const char* GroupedLookupOpName();
+
+}  // namespace colcast::engine
+
+#endif  // COLCAST_SERVER_ENGINE_REWRITES_LOOKUP_OP_H_

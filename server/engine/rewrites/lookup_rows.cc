@@ -1,0 +1,109 @@
+#include "server/engine/rewrites/lookup_rows.h"
+
+#include <immintrin.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace colcast::engine {
+namespace {
+
+constexpr size_t kCacheLine = 64;  // bytes
+constexpr size_t kAhead = 12;      // ids between a row's prefetch and its use
+
+// The lines of a row, but not so many that they push each other out.
+void Prefetch(const char* row, size_t width) {
+  for (size_t byte = 0; byte < std::min(width, 4 * kCacheLine); byte += kCacheLine) {
+    __builtin_prefetch(row + byte);
+  }
+}
+
+// A width known when compiled is copied without a call; 0 stands for any other.
+template <size_t kWidth>
+void Gather(const char* table, size_t any_width, absl::Span<const int64_t> ids, OutputRows output) {
+  const size_t width = kWidth == 0 ? any_width : kWidth;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (i + kAhead < ids.size()) Prefetch(table + ids[i + kAhead] * width, width);
+    std::memcpy(output.begin + i * output.stride, table + ids[i] * width, width);
+  }
+}
+
+// Sums kVectors times 8 columns.
+template <int kVectors>
+void SumColumns(const float* table, size_t width, absl::Span<const int64_t> ids, float* sums) {
+  __m256 partial[4][kVectors];
+  for (auto& vectors : partial) std::fill_n(vectors, kVectors, _mm256_setzero_ps());
+  const auto add = [&](int64_t id, __m256* to) {
+    const float* const row = table + id * width;
+    for (int v = 0; v < kVectors; ++v) to[v] = _mm256_add_ps(to[v], _mm256_loadu_ps(row + 8 * v));
+  };
+  // Eigen's InnerMostDimPreserver: four partial sums where there are 16 values or more.
+  const size_t count = ids.size();
+  const size_t by_fours = count >= 16 ? count / 4 * 4 : 0;
+  for (size_t i = 0; i < by_fours; i += 4) {
+    for (int p = 0; p < 4; ++p) add(ids[i + p], partial[p]);
+  }
+  if (by_fours > 0) {
+    for (int p = 1; p < 4; ++p) {
+      for (int v = 0; v < kVectors; ++v) {
+        partial[0][v] = _mm256_add_ps(partial[0][v], partial[p][v]);
+      }
+    }
+  }
+  for (size_t i = by_fours; i < count; ++i) add(ids[i], partial[0]);
+  for (int v = 0; v < kVectors; ++v) _mm256_storeu_ps(sums + 8 * v, partial[0][v]);
+}
+
+void Sum(const float* table, size_t width, absl::Span<const int64_t> ids, float* sums) {
+  size_t column = 0;
+  for (; column + 16 <= width; column += 16) {
+    SumColumns<2>(table + column, width, ids, sums + column);
+  }
+  if (column < width) SumColumns<1>(table + column, width, ids, sums + column);
+}
+
+template <size_t kWidth>
+void Copy(const char* from, size_t any_width, int64_t count, OutputRows output) {
+  const size_t width = kWidth == 0 ? any_width : kWidth;
+  for (int64_t i = 0; i < count; ++i) {
+    std::memcpy(output.begin + i * output.stride, from + i * width, width);
+  }
+}
+
+}  // namespace
+
+void CopyRows(const char* from, size_t width, int64_t first, int64_t count, OutputRows output) {
+  from += first * width;
+  if (width == 4) return Copy<4>(from, width, count, output);
+  return Copy<0>(from, width, count, output);
+}
+
+void GatherRows(const char* table, size_t width, absl::Span<const int64_t> ids, OutputRows output) {
+  const auto gather = width == 4     ? Gather<4>
+                      : width == 16  ? Gather<16>
+                      : width == 32  ? Gather<32>
+                      : width == 64  ? Gather<64>
+                      : width == 128 ? Gather<128>
+                      : width == 256 ? Gather<256>
+                                     : Gather<0>;
+  gather(table, width, ids, output);
+}
+
+void SumRows(const float* table, size_t width, absl::Span<const int64_t> ids, int64_t rows,
+             OutputRows output) {
+  if (rows == 0) return;
+  const size_t count = ids.size() / rows;
+  const size_t row_bytes = width * sizeof(float);
+  const char* const bytes = reinterpret_cast<const char*>(table);
+  // The sum of one row is that row, whose -0 it keeps.
+  if (count == 1) return GatherRows(bytes, row_bytes, ids, output);
+  for (int64_t i = 0; i < rows; ++i) {
+    for (const int64_t id : ids.subspan((i + 1) * count, count)) {
+      Prefetch(bytes + id * row_bytes, row_bytes);
+    }
+    Sum(table, width, ids.subspan(i * count, count),
+        reinterpret_cast<float*>(output.begin + i * output.stride));
+  }
+}
+
+}  // namespace colcast::engine

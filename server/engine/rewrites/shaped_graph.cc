@@ -1,0 +1,82 @@
+#include "server/engine/rewrites/shaped_graph.h"
+
+#include "tensorflow/core/common_runtime/eval_const_tensor.h"
+#include "tensorflow/core/common_runtime/graph_constructor.h"
+#include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/shape_inference.h"
+#include "tensorflow/core/public/version.h"
+
+namespace colcast::engine {
+
+using tensorflow::Node;
+using tensorflow::PartialTensorShape;
+using tensorflow::Tensor;
+
+ShapedGraph::ShapedGraph()
+    : graph_(tensorflow::OpRegistry::Global()),
+      refiner_(TF_GRAPH_DEF_VERSION, graph_.op_registry()) {
+  refiner_.set_require_shape_inference_fns(false);
+}
+
+absl::StatusOr<std::unique_ptr<ShapedGraph>> ShapedGraph::Create(
+    const tensorflow::GraphDef& graph) {
+  std::unique_ptr<ShapedGraph> shaped(new ShapedGraph);
+  tensorflow::ImportGraphDefOptions options;
+  options.validate_colocation_constraints = false;
+  absl::Status status =
+      tensorflow::ImportGraphDef(options, graph, &shaped->graph_, &shaped->refiner_);
+  if (!status.ok()) return status;
+  return shaped;
+}
+
+Output ShapedGraph::InputOf(const Node& node, int index) {
+  const tensorflow::Edge* edge = nullptr;
+  TF_CHECK_OK(node.input_edge(index, &edge));
+  return {edge->src(), edge->src_output()};
+}
+
+PartialTensorShape ShapedGraph::ShapeOf(Output output) const {
+  auto* const context = refiner_.GetContext(output.node);
+  if (context == nullptr) return {};
+  const auto shape = context->output(output.index);
+  if (!context->RankKnown(shape)) return {};
+  std::vector<int64_t> dims;
+  for (int i = 0; i < context->Rank(shape); ++i) {
+    dims.push_back(
+        context->ValueKnown(context->Dim(shape, i)) ? context->Value(context->Dim(shape, i)) : -1);
+  }
+  return PartialTensorShape(dims);
+}
+
+std::optional<Tensor> ShapedGraph::Constant(Output output) const {
+  const auto nothing_known = [](const Node&, int) -> std::optional<Tensor> { return {}; };
+  tensorflow::EvaluateConstantTensorRunner runner;
+  runner.graph_def_version = TF_GRAPH_DEF_VERSION;
+  auto value = tensorflow::EvaluateConstantTensor(*output.node, output.index, refiner_,
+                                                  nothing_known, runner);
+  return value.ok() ? *std::move(value) : std::nullopt;
+}
+
+std::optional<std::vector<int64_t>> ShapedGraph::Integers(Output output) const {
+  const std::optional<Tensor> value = Constant(output);
+  if (!value.has_value()) return {};
+  if (value->dtype() == tensorflow::DT_INT32) {
+    const auto flat = value->flat<int32_t>();
+    return std::vector<int64_t>(flat.data(), flat.data() + flat.size());
+  }
+  if (value->dtype() == tensorflow::DT_INT64) {
+    const auto flat = value->flat<int64_t>();
+    return std::vector<int64_t>(flat.data(), flat.data() + flat.size());
+  }
+  return {};
+}
+
+std::optional<int64_t> ShapedGraph::Integer(Output output) const {
+  // A scalar broadcasts to any shape; a longer one may change the rank.
+  if (ShapeOf(output).dims() != 0) return {};
+  const std::optional<std::vector<int64_t>> values = Integers(output);
+  if (!values.has_value()) return {};
+  return values->front();
+}
+
+}  // namespace colcast::engine
