@@ -20,6 +20,12 @@
 
 namespace colcast::engine {
 
+// Whether graphs are rewritten when a model is loaded (server/engine/rewrites/README.md).
+enum class GraphOptimization {
+  kOff,
+  kExact,  // where the outputs' bits stay what they are
+};
+
 // What answers for a signature of tf.Examples that was exported with columnar ones
 // (docs/tf_examples.md).
 enum class ExampleTranscoding {
@@ -37,6 +43,7 @@ struct Options {
   // TensorFlow's defaults.
   std::string session_config;
   ExampleTranscoding example_transcoding = ExampleTranscoding::kExact;
+  GraphOptimization graph_optimization = GraphOptimization::kExact;
   // What a request may ask for; more is RESOURCE_EXHAUSTED before anything is allocated for it.
   int64_t max_request_columns = 10'000;
   int64_t max_request_rows = 1 << 20;

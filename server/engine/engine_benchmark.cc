@@ -1,7 +1,8 @@
 // What requests cost a graph alone, run on tensors that are ready; what a server needs above that
 // is its own.
 //
-// Usage: engine_benchmark SESSION MODEL_DIRECTORY
+// Usage: engine_benchmark SESSION MODEL_DIRECTORY [off]
+//   With `off` no graph is rewritten.
 //   SESSION is `server`, the session as the server runs it, or `plain`, as TensorFlow does by
 //   itself where one thread is all it may have: its default executor. `predict` is more than the
 //   graph: the server's whole way from a message to its outputs, with state stores.
@@ -80,9 +81,12 @@ std::function<void()> CallOf(const TensorFlowModel& model, const std::string& se
 }
 
 int Main(int argc, char** argv) {
-  if (argc != 3) Die("usage: engine_benchmark server|plain|predict MODEL_DIRECTORY");
+  if (argc < 3 || argc > 4 || (argc == 4 && argv[3] != std::string("off"))) {
+    Die("usage: engine_benchmark server|plain|predict MODEL_DIRECTORY [off]");
+  }
   const std::string session = argv[1];
-  const Options options = SessionOptions(session);
+  Options options = SessionOptions(session);
+  if (argc == 4) options.graph_optimization = GraphOptimization::kOff;
   auto memories = std::make_shared<StateCaches>();
   if (session == "predict") {
     memories->user = std::make_unique<states::StateCache>(options.user_state_bytes);

@@ -68,10 +68,7 @@ absl::StatusOr<std::unique_ptr<TensorFlowModel>> TensorFlowModel::Load(
 absl::Status TensorFlowModel::Load(const std::string& directory,
                                    const std::vector<std::string>& tags, const Options& options,
                                    Executor executor) {
-  bundle_ = std::make_unique<tensorflow::SavedModelBundleLite>();
-  absl::Status status = tensorflow::LoadSavedModel(
-      MakeSessionOptions(options, executor), tensorflow::RunOptions(), directory,
-      std::unordered_set<std::string>(tags.begin(), tags.end()), bundle_.get());
+  absl::Status status = LoadBundle(directory, tags, options, executor);
   if (!status.ok()) return status;
   const SignatureMap& declared = bundle_->GetSignatures();
   const std::vector<RecordedSignatures> records = ReadRowRecordsOf(directory);
@@ -97,15 +94,56 @@ absl::Status TensorFlowModel::Load(const std::string& directory,
   return absl::OkStatus();
 }
 
+absl::Status TensorFlowModel::LoadBundle(const std::string& directory,
+                                         const std::vector<std::string>& tags,
+                                         const Options& options, Executor executor) {
+  tensorflow::SessionOptions session_options = MakeSessionOptions(options, executor);
+  const auto load = [&](auto bundle) -> absl::Status {
+    auto* const loaded = bundle.get();
+    bundle_ = std::move(bundle);
+    return tensorflow::LoadSavedModel(session_options, tensorflow::RunOptions(), directory,
+                                      std::unordered_set<std::string>(tags.begin(), tags.end()),
+                                      loaded);
+  };
+  if (options.graph_optimization == GraphOptimization::kOff) {
+    return load(std::make_unique<tensorflow::SavedModelBundleLite>());
+  }
+  // Neither a light bundle's session nor one that drops its graph can be extended.
+  session_options.config.mutable_experimental()->set_disable_optimize_for_static_graph(true);
+  auto whole = std::make_unique<tensorflow::SavedModelBundle>();
+  tensorflow::MetaGraphDef& model = whole->meta_graph_def;
+  absl::Status status = load(std::move(whole));
+  if (!status.ok()) return status;
+  auto rewritten = AddRewrittenSignatures(model, bundle_->GetSession());
+  model.clear_graph_def();
+  if (rewritten.ok()) {
+    rewritten_ = *std::move(rewritten);
+  } else {
+    notes_.push_back(absl::StrCat("its graphs are not optimized: ", rewritten.status().message()));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status TensorFlowModel::AddSignature(const std::string& name,
                                            const tensorflow::SignatureDef& declared,
                                            const RowRecord& record, const Options& options) {
-  absl::StatusOr<std::unique_ptr<Signature>> signature =
-      Signature::Create(declared, bundle_->GetSession(), options, record);
-  if (!signature.ok()) return signature.status();
-  absl::Status prepared = RetryWithMissingOps([&] { return (*signature)->Prepare(); });
-  if (prepared.ok()) signatures_[name] = *std::move(signature);
-  return prepared;
+  const auto prepare = [&](const tensorflow::SignatureDef& one) -> absl::Status {
+    absl::StatusOr<std::unique_ptr<Signature>> signature =
+        Signature::Create(one, bundle_->GetSession(), options, record);
+    if (!signature.ok()) return signature.status();
+    absl::Status prepared = RetryWithMissingOps([&] { return (*signature)->Prepare(); });
+    if (prepared.ok()) signatures_[name] = *std::move(signature);
+    return prepared;
+  };
+  if (const auto found = rewritten_.find(name); found != rewritten_.end()) {
+    const absl::Status status = prepare(found->second.declared);
+    notes_.push_back(status.ok() ? absl::StrCat("signature \"", name, "\": ", found->second.lookups,
+                                                " lookups run as one op")
+                                 : absl::StrCat("signature \"", name,
+                                                "\" is not optimized: ", status.message()));
+    if (status.ok() || IsRefusalOfSingleThreadedExecutor(status)) return status;
+  }
+  return prepare(declared);
 }
 
 void TensorFlowModel::AddNotes(const std::vector<RecordedSignatures>& records) {

@@ -17,6 +17,7 @@
 #include "server/engine/program/programs.h"
 #include "server/engine/program/staged_program.h"
 #include "server/engine/record/row_record.h"
+#include "server/engine/rewrites/rewritten_signatures.h"
 #include "server/engine/signature.h"
 #include "tensorflow/cc/saved_model/loader.h"
 
@@ -57,6 +58,11 @@ class TensorFlowModel final : public Model {
 
   absl::Status Load(const std::string& directory, const std::vector<std::string>& tags,
                     const Options& options, Executor executor);
+  // Loads the SavedModel into a session and rewrites its signatures' graphs; where that fails, the
+  // model runs as it is, and a note says why.
+  absl::Status LoadBundle(const std::string& directory, const std::vector<std::string>& tags,
+                          const Options& options, Executor executor);
+  // The rewritten signature if there is one that can be prepared.
   absl::Status AddSignature(const std::string& name, const tensorflow::SignatureDef& declared,
                             const RowRecord& record, const Options& options);
   // Runs a request as tf.Examples that are read as columns, where it can be, or as it is.
@@ -69,13 +75,14 @@ class TensorFlowModel final : public Model {
   void AddNotes(const std::vector<RecordedSignatures>& records);
 
   std::shared_ptr<const StateCaches> memories_;
-  std::unique_ptr<tensorflow::SavedModelBundleLite> bundle_;
+  std::unique_ptr<tensorflow::SavedModelBundleInterface> bundle_;
   std::string declared_;  // see signatures()
   SignaturesByName signatures_;
   ProgramsByName programs_;
   // By signature: that of all that share its only input, itself among them.
   std::map<std::string, std::shared_ptr<Signature>, std::less<>> joined_;
   std::map<std::string, absl::Status, std::less<>> unusable_;  // signatures Predict refuses
+  std::map<std::string, RewrittenSignature> rewritten_;
   std::vector<std::string> notes_;
   Transcoding transcoding_;
 };

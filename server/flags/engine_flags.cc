@@ -22,6 +22,9 @@ ABSL_FLAG(std::string, example_transcoding, "exact",
           "what answers tf.Examples where the model was exported with columnar signatures: exact "
           "(columns, the same bits), late (the user's part once), off (TensorFlow's parser)");
 
+ABSL_FLAG(std::string, graph_optimization, "exact",
+          "whether a model's graphs are rewritten when it is loaded: exact (the same bits), off");
+
 ABSL_FLAG(int64_t, max_request_columns, 10'000, "most inputs of a request");
 ABSL_FLAG(int64_t, max_request_rows, 1 << 20, "most rows of a request");
 ABSL_FLAG(int64_t, max_expanded_bytes, 1 << 30,
@@ -59,6 +62,16 @@ Status ReadExampleTranscoding(engine::ExampleTranscoding* transcoding) {
   return OkStatus();
 }
 
+Status ReadGraphOptimization(engine::GraphOptimization* optimization) {
+  using engine::GraphOptimization;
+  const std::string mode = absl::GetFlag(FLAGS_graph_optimization);
+  if (mode != "exact" && mode != "off") {
+    return InvalidArgument("--graph_optimization: expected exact or off, got ", Quoted(mode));
+  }
+  *optimization = mode == "exact" ? GraphOptimization::kExact : GraphOptimization::kOff;
+  return OkStatus();
+}
+
 }  // namespace
 
 Status ReadEngineFlags(engine::Options* options) {
@@ -77,6 +90,7 @@ Status ReadEngineFlags(engine::Options* options) {
   options->inter_op_parallelism =
       both > 0 ? both : absl::GetFlag(FLAGS_tensorflow_inter_op_parallelism);
   if (status.ok()) status = ReadExampleTranscoding(&options->example_transcoding);
+  if (status.ok()) status = ReadGraphOptimization(&options->graph_optimization);
   options->max_request_columns = absl::GetFlag(FLAGS_max_request_columns);
   options->max_request_rows = absl::GetFlag(FLAGS_max_request_rows);
   options->max_expanded_bytes = absl::GetFlag(FLAGS_max_expanded_bytes);

@@ -86,6 +86,8 @@ TEST_F(FlagsTest, AValueThatCannotBeIsAnErrorThatNamesTheFlag) {
       {EngineError, "max_expanded_bytes", "-1", "--max_expanded_bytes=-1: expected at least 0"},
       {EngineError, "example_transcoding", "fast",
        "--example_transcoding: expected exact, late or off, got \"fast\""},
+      {EngineError, "graph_optimization", "fast",
+       "--graph_optimization: expected exact or off, got \"fast\""},
       {GrpcError, "port", "65536", "--port=65536: expected at most 65535"},
       {GrpcError, "grpc_channel_arguments", "grpc.a=1,grpc.b",
        "--grpc_channel_arguments: \"grpc.b\" is not NAME=VALUE"},
@@ -111,6 +113,7 @@ TEST_F(FlagsTest, WithoutFlagsARequestRunsOnItsWorkersThread) {
   EXPECT_EQ(options.intra_op_parallelism, 1);
   EXPECT_EQ(options.inter_op_parallelism, 0);
   EXPECT_EQ(options.example_transcoding, engine::ExampleTranscoding::kExact);
+  EXPECT_EQ(options.graph_optimization, engine::GraphOptimization::kExact);
 }
 
 TEST_F(FlagsTest, ThreadsOfTheSessionFileCountWhereAFlagDoesNot) {

@@ -1,0 +1,151 @@
+#include "server/engine/rewrites/rewritten_signatures.h"
+
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "server/engine/rewrites/grouped_lookups.h"
+#include "server/engine/rewrites/lookup_op.h"
+
+namespace colcast::engine {
+namespace {
+
+using tensorflow::GraphDef;
+using tensorflow::NodeDef;
+using tensorflow::SignatureDef;
+
+// A copy of half a loop would run in the frame of the other half.
+constexpr std::string_view kLoops[] = {"Enter", "Exit", "Switch", "Merge", "NextIteration"};
+
+// The node of an input, or of a tensor's name: "^node", "node:1", "node".
+std::string NodeOf(std::string_view name) {
+  absl::ConsumePrefix(&name, "^");
+  return std::string(name.substr(0, name.find(':')));
+}
+
+std::set<std::string> InputNodes(const SignatureDef& declared) {
+  std::set<std::string> nodes;
+  for (const auto& [alias, info] : declared.inputs()) nodes.insert(NodeOf(info.name()));
+  return nodes;
+}
+
+bool HasDenseOutputs(const SignatureDef& declared) {
+  for (const auto& [alias, info] : declared.outputs()) {
+    if (info.encoding_case() != tensorflow::TensorInfo::kName) return false;
+  }
+  return !declared.outputs().empty();
+}
+
+class Rewriter {
+ public:
+  explicit Rewriter(const GraphDef& graph) : graph_(graph) {
+    for (const NodeDef& node : graph.node()) by_name_[node.name()] = &node;
+  }
+
+  // Appends the nodes of the rewritten signature to `added`; none if nothing was found.
+  RewrittenSignature Rewrite(const std::string& name, const SignatureDef& declared,
+                             GraphDef* added) const {
+    RewrittenSignature rewritten{declared, 0};
+    const std::set<std::string> inputs = InputNodes(declared);
+    GraphDef needed;
+    if (!HasDenseOutputs(declared) || !TakeNeeded(inputs, declared, &needed)) return rewritten;
+    const absl::StatusOr<int> lookups = GroupLookups(inputs, &needed);
+    if (!lookups.ok() || *lookups == 0) return rewritten;
+    rewritten.lookups = *lookups;
+    const std::set<std::string> changed = BehindGroups(needed);
+    const std::string prefix = absl::StrCat("colcast_rewritten/", name, "/");
+    for (const NodeDef& node : needed.node()) {
+      if (changed.count(node.name()) > 0) *added->add_node() = Renamed(node, changed, prefix);
+    }
+    for (auto& [alias, info] : *rewritten.declared.mutable_outputs()) {
+      if (changed.count(NodeOf(info.name())) > 0) info.set_name(prefix + info.name());
+    }
+    return rewritten;
+  }
+
+ private:
+  // What the outputs depend on. False if that has loops, or a node is missing.
+  bool TakeNeeded(const std::set<std::string>& inputs, const SignatureDef& declared,
+                  GraphDef* needed) const {
+    std::set<std::string> seen;
+    std::vector<std::string> open;
+    for (const auto& [alias, info] : declared.outputs()) open.push_back(NodeOf(info.name()));
+    while (!open.empty()) {
+      const std::string name = std::move(open.back());
+      open.pop_back();
+      if (!seen.insert(name).second) continue;
+      const auto found = by_name_.find(name);
+      if (found == by_name_.end()) return false;
+      const NodeDef& node = *found->second;
+      for (const std::string_view loop : kLoops) {
+        if (absl::EndsWith(node.op(), loop)) return false;
+      }
+      *needed->add_node() = node;
+      if (inputs.count(name) > 0) {
+        needed->mutable_node()->rbegin()->clear_input();
+        continue;
+      }
+      for (const std::string& input : node.input()) open.push_back(NodeOf(input));
+    }
+    *needed->mutable_library() = graph_.library();
+    *needed->mutable_versions() = graph_.versions();
+    return true;
+  }
+
+  // The groups and all that depends on one.
+  static std::set<std::string> BehindGroups(const GraphDef& graph) {
+    std::map<std::string, std::vector<std::string>> readers;
+    std::vector<std::string> open;
+    for (const NodeDef& node : graph.node()) {
+      for (const std::string& input : node.input()) readers[NodeOf(input)].push_back(node.name());
+      if (node.op() == GroupedLookupOpName()) open.push_back(node.name());
+    }
+    std::set<std::string> behind;
+    while (!open.empty()) {
+      const std::string name = std::move(open.back());
+      open.pop_back();
+      if (!behind.insert(name).second) continue;
+      open.insert(open.end(), readers[name].begin(), readers[name].end());
+    }
+    return behind;
+  }
+
+  static NodeDef Renamed(NodeDef node, const std::set<std::string>& changed,
+                         const std::string& prefix) {
+    node.set_name(prefix + node.name());
+    node.mutable_attr()->erase("_class");  // colocation with the original
+    for (std::string& input : *node.mutable_input()) {
+      if (changed.count(NodeOf(input)) == 0) continue;
+      const bool waits = absl::StartsWith(input, "^");
+      input = absl::StrCat(waits ? "^" : "", prefix, absl::StripPrefix(input, "^"));
+    }
+    return node;
+  }
+
+  const GraphDef& graph_;
+  std::map<std::string, const NodeDef*> by_name_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::map<std::string, RewrittenSignature>> AddRewrittenSignatures(
+    const tensorflow::MetaGraphDef& model, tensorflow::Session* session) {
+  const Rewriter rewriter(model.graph_def());
+  GraphDef added;
+  *added.mutable_versions() = model.graph_def().versions();
+  std::map<std::string, RewrittenSignature> rewritten;
+  for (const auto& [name, declared] : model.signature_def()) {
+    RewrittenSignature made = rewriter.Rewrite(name, declared, &added);
+    if (made.lookups > 0) rewritten[name] = std::move(made);
+  }
+  if (rewritten.empty()) return rewritten;
+  absl::Status status = session->Extend(added);
+  if (!status.ok()) return status;
+  return rewritten;
+}
+
+}  // namespace colcast::engine
