@@ -4,9 +4,20 @@
 #include "tensorflow/core/common_runtime/graph_constructor.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/shape_inference.h"
+#include "tensorflow/core/graph/algorithm.h"
 #include "tensorflow/core/public/version.h"
 
 namespace colcast::engine {
+namespace {
+
+// Of a table with one value for a key, of which TensorFlow does not infer that values have the
+// keys' shape.
+bool IsLookup(const tensorflow::Node& node) {
+  return node.type_string() == "LookupTableFindV2" &&
+         ShapedGraph::InputOf(node, 0).node->type_string() == "HashTableV2";
+}
+
+}  // namespace
 
 using tensorflow::Node;
 using tensorflow::PartialTensorShape;
@@ -25,8 +36,29 @@ absl::StatusOr<std::unique_ptr<ShapedGraph>> ShapedGraph::Create(
   options.validate_colocation_constraints = false;
   absl::Status status =
       tensorflow::ImportGraphDef(options, graph, &shaped->graph_, &shaped->refiner_);
+  if (status.ok()) status = shaped->InferLookups();
   if (!status.ok()) return status;
   return shaped;
+}
+
+absl::Status ShapedGraph::InferLookups() {
+  std::vector<Node*> order;
+  tensorflow::GetReversePostOrder(graph_, &order);
+  bool has_lookups = false;
+  for (const Node* node : order) {
+    auto* const context = refiner_.GetContext(node);
+    if (context == nullptr) continue;
+    absl::Status status;
+    if (IsLookup(*node)) {
+      has_lookups = true;
+      status = refiner_.SetShape(node, 0, context->input(1));
+    } else if (has_lookups) {
+      bool refined = false;
+      status = refiner_.UpdateNode(node, /*relax=*/false, &refined);
+    }
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
 }
 
 Output ShapedGraph::InputOf(const Node& node, int index) {

@@ -43,6 +43,9 @@ class ShapedGraph {
  private:
   ShapedGraph();
 
+  // Infers what depends on hash tables.
+  absl::Status InferLookups();
+
   tensorflow::Graph graph_;
   tensorflow::ShapeRefiner refiner_;
 };
