@@ -326,6 +326,17 @@ TEST_F(GroupedLookupsTest, WhatWaitsForALookupWaitsForTheGroup) {
   }
 }
 
+TEST_F(GroupedLookupsTest, ALookupBeginsBehindAVocabulary) {
+  const Scope scope = Scope::NewRootScope();
+  const auto words = ops::Placeholder(
+      scope, tensorflow::DT_STRING, ops::Placeholder::Shape(tensorflow::PartialTensorShape({-1})));
+  const auto vocabulary = ops::HashTable(scope, tensorflow::DT_STRING, tensorflow::DT_INT64);
+  const auto ids = ops::LookupTableFind(scope, vocabulary, words, static_cast<int64_t>(0));
+  const auto rows = ops::GatherV2(scope, ops::Fill(scope, {5, 2}, 1.0f), ids, 0);
+  ops::Concat(scope.WithOpName("joined"), std::vector<Output>{rows, rows}, 1);
+  Rewritten(GraphOf(scope), 2);
+}
+
 TEST_F(GroupedLookupsTest, AConcatOfRowsIsLeftAsItIs) {
   const Scope scope = Scope::NewRootScope();
   const auto ids = ops::Placeholder(scope, tensorflow::DT_INT64,
