@@ -8,6 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from colcast.export._cost import Requests, measure_written
 from colcast.export._errors import ExportError
 from colcast.export._feature_domains import Patterns, mark_domains, read_domains
 from colcast.export._features import Side
@@ -19,13 +20,14 @@ from colcast.export._folder import (
     written_beside,
 )
 from colcast.export._generate import RowSource
-from colcast.export._loaded_model import LoadedModel, loaded
+from colcast.export._loaded_model import LoadedModel
 from colcast.export._object_graph import publish_signature
 from colcast.export._op_libraries import provide_ops
 from colcast.export._page import render
 from colcast.export._parity import Parity, prove_parse
 from colcast.export._report import PAGE, ExportReport, SignatureReport, write_report
 from colcast.export._serving_default import make_default
+from colcast.export._sessions import loaded
 from colcast.export._signature import Conversion, add_columnar_signature
 from colcast.export._tensor_traffic import TensorTraffic, read_tensor_traffic
 from colcast.export._traffic import Traffic, read_traffic
@@ -120,6 +122,7 @@ def export_saved_model(
         conversions = mark_domains(conversions, patterns, traffic)
         _check_user(conversions, late=late)
         reports, logs, logs_once = [], [], []
+        requests: dict[str, Requests] = {}
         sources = {
             c.name: RowSource(c.features, known_values(meta_graph, c, source / "assets"), seed)
             for c in conversions
@@ -145,8 +148,8 @@ def export_saved_model(
                     independence = model.independence([conversion.name, *once], tolerance)
                     found = SignatureReport.of(conversion, parity, independence, *made)
                     if measure_seconds:
-                        progress(f"{conversion.name}: measuring what a request costs")
-                        found = _measured(model, found, measure_seconds)
+                        found = _with_user_share(model, found)
+                        requests[found.name] = model.requests(found.answering)
                     reports.append(found)
                     logs += model.warmup(warmup)
                     logs_once += model.warmup_once(warmup, reports[-1].once)
@@ -157,6 +160,10 @@ def export_saved_model(
         write_graph(folder, proto)
         write_warmup(folder, EVERY_SERVER, logs)
         write_warmup(folder, NATIVE_SERVER, logs_once)
+        if requests:
+            progress("measuring what a request costs")
+            costs = measure_written(folder, tags, requests, measure_seconds)
+            reports = [dataclasses.replace(r, costs=costs.get(r.name, ())) for r in reports]
         report = ExportReport(
             saved_model=str(source),
             output=str(target),
@@ -240,10 +247,9 @@ def _add_late(
     return late, exact, model.add_parts(name, options.tolerance)
 
 
-def _measured(model: LoadedModel, report: SignatureReport, seconds: float) -> SignatureReport:
-    costs = model.costs(report.answering, seconds)
+def _with_user_share(model: LoadedModel, report: SignatureReport) -> SignatureReport:
     share = None if report.late or not report.user_features else model.user_share()
-    return dataclasses.replace(report, costs=costs, user_share=share)
+    return dataclasses.replace(report, user_share=share)
 
 
 def _publish(meta_graph: Any, reports: Sequence[SignatureReport], default: str | None) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import tensorflow as tf
 from colcast.export._errors import ExportError
+from colcast.export._sessions import session_config
 
 Nodes = Mapping[str, Any]  # NodeDef by name
 
@@ -96,7 +97,11 @@ def constants(nodes: Nodes, references: Sequence[str], versions: Any) -> list[An
         node = graph_def.node.add()
         node.CopyFrom(nodes[name])
         rewire(node, lambda reference: None if reference.startswith("^") else reference)
-    with tf.Graph().as_default() as graph, tf.compat.v1.Session(graph=graph) as session:
+    config = session_config()
+    with (
+        tf.Graph().as_default() as graph,
+        tf.compat.v1.Session(graph=graph, config=config) as session,
+    ):
         tf.import_graph_def(graph_def, name="")
         names = [r if ":" in r else f"{r}:0" for r in references]
         return list(session.run(names))

@@ -4,13 +4,11 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from colcast.export._cost import Cost, Way, measure
+from colcast.export._cost import SIZES, Requests, Way
 from colcast.export._errors import ExportError
 from colcast.export._everyday import everyday
 from colcast.export._features import Side
@@ -20,7 +18,6 @@ from colcast.export._parity import (
     Probe,
     generated_batches,
     prove_scores,
-    session_config,
 )
 from colcast.export._rows import Columns, Rows
 from colcast.export._signature import Conversion
@@ -39,17 +36,6 @@ _LARGEST_DIFFERENCE = 1e-6  # of a columnar signature's; another order of the sa
 _REDRAWS = 20  # of rows that the model refuses
 _COST_ROWS = 100  # different ones in a request that is measured
 _MOST_REFUSED = 100  # recorded rows that are found one by one; then a batch with one is left out
-
-
-@contextmanager
-def loaded(folder: Path, tags: Sequence[str]) -> Iterator[Any]:
-    """A session in which a SavedModel is loaded: graph, variables, tables."""
-    with (
-        tf.Graph().as_default() as graph,
-        tf.compat.v1.Session(graph=graph, config=session_config()) as session,
-    ):
-        tf.compat.v1.saved_model.loader.load(session, list(tags), str(folder))
-        yield session
 
 
 class LoadedModel:
@@ -182,25 +168,20 @@ class LoadedModel:
                 break
         return found.and_run(alike)
 
-    def costs(self, signatures: Sequence[str], seconds: float) -> tuple[Cost, ...]:
-        """What requests cost: of the source, and of signatures with the user on one row.
-
-        Args:
-          signatures: made from the conversion's.
-          seconds: of CPU that measuring may take.
+    def requests(self, signatures: Sequence[str]) -> Requests:
+        """Requests of one user to the source, and to signatures made from it.
 
         Returns:
-          Nothing where the model refuses rows of one user.
+          N -> the ways to ask for N candidates; nothing where the model refuses rows of one user.
         """
         try:
             rows = self._everyday(_COST_ROWS)
-
-            def ways(candidates: int) -> list[Way]:
-                return self._ways(rows.take([n % len(rows) for n in range(candidates)]), signatures)
-
-            return measure(self._session, ways, seconds)
+            return {
+                size: self._ways(rows.take([n % len(rows) for n in range(size)]), signatures)
+                for size in SIZES
+            }
         except (ExportError, tf.errors.OpError):
-            return ()
+            return {}
 
     def user_share(self) -> float | None:
         """The share of the columnar signature's op time that a late one would run once."""

@@ -13,6 +13,7 @@ from colcast.export._generate import RowSource, accepted_together
 from colcast.export._loops import loops_told
 from colcast.export._not_finite import told
 from colcast.export._rows import Rows
+from colcast.export._sessions import session_config
 from colcast.export._signature import Conversion, CutGraph, is_by_list
 
 _BATCHES = (1, 2, 7, 50, 140)  # rows of each comparison
@@ -53,13 +54,6 @@ class Parity:
     def identical(self) -> bool:
         """Whether every score was the same to the bit."""
         return self.rows > 0 and not self.unstable and not any(self.differences.values())
-
-
-def session_config() -> Any:
-    """One thread, so that the same graph gives the same bits."""
-    return tf.compat.v1.ConfigProto(
-        intra_op_parallelism_threads=1, inter_op_parallelism_threads=1, device_count={"GPU": 0}
-    )
 
 
 class Probe:

@@ -221,9 +221,10 @@ def silence_tensorflow() -> None:
     os.dup2(nowhere, 2)
     try:
         import tensorflow as tf
+        from colcast.export._sessions import session_config
 
         tf.get_logger().setLevel("ERROR")
-        with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        with tf.Graph().as_default(), tf.compat.v1.Session(config=session_config()) as session:
             session.run(tf.constant(0))  # the first run of a process notes that it has no MLIR
     finally:
         os.dup2(stderr, 2)
