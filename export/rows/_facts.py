@@ -132,11 +132,6 @@ def is_of_rows(label: str) -> bool:
     return label.startswith(("rows:", "elements:", "distinct:", "splits:"))
 
 
-def count(each: Axis) -> int:
-    """How many entries a dimension without labels has."""
-    return int(each[0]) if each else 1
-
-
 def is_counted(each: Axis) -> bool:
     """Whether a dimension has no labels."""
     return all(isinstance(factor, int) for factor in each)

@@ -7,7 +7,16 @@ from typing import Any
 
 import tensorflow as tf
 from colcast.export.graph._flat_graph import FlatGraph
-from colcast.export.rows._facts import Fact, Kind, axis, fixed, longest, mixed, without_open
+from colcast.export.rows._facts import (
+    Fact,
+    Kind,
+    axis,
+    fixed,
+    has_rows,
+    longest,
+    mixed,
+    without_open,
+)
 from colcast.export.rows._walk import Walk
 
 _LENGTH = "/length"
@@ -121,6 +130,9 @@ def find_independence(
         if not fact.axes or without_open(fact.axes[0]) != (f"rows:{domain}",):
             shape = _shown(fact)
             why = f"output {key!r} has no row per {domain}{shape}"
+            return Independence(False, why), walk.unknown
+        if has_rows(fact.axes[1:]):
+            why = f"output {key!r} has entries of other rows in each{_shown(fact)}"
             return Independence(False, why), walk.unknown
         if not fact.plain or fact.kind not in (Kind.ROWS, Kind.FIXED):
             return Independence(False, f"output {key!r} is a position"), walk.unknown

@@ -12,7 +12,7 @@ from colcast.export.rows._facts import (
     mixed,
     sizes,
 )
-from colcast.export.rows._op import Mixes, Op, as_value, rule, together
+from colcast.export.rows._op import Mixes, Op, as_value, count, rule, together
 
 
 @rule("GatherV2", "Gather", "ResourceGather")
@@ -84,7 +84,7 @@ def gather_nd(op: Op) -> Fact:
     if op.type == "ResourceGatherNd":
         raise Mixes("the shape of the table is not known")
     axes, at = op.axes(0), op.axes(1)
-    depth = int(at[-1][0]) if at[-1] else 1
+    depth = count(at[-1])
     if params.plain or (params.places is not None and depth == len(axes)):
         params = as_value(params)
     if indices.plain:

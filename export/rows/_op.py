@@ -5,7 +5,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from colcast.export.rows._facts import Axes, Axis, Fact, Kind, axis, has_rows, longest, mixed
+from colcast.export.rows._facts import (
+    Axes,
+    Axis,
+    Fact,
+    Kind,
+    axis,
+    has_rows,
+    is_counted,
+    longest,
+    mixed,
+)
 
 Rule = Callable[["Op"], "Fact | Sequence[Fact]"]
 RULES: dict[str, Rule] = {}
@@ -84,10 +94,21 @@ class Op:
         if fact.kind is Kind.SIZES and fact.sizes is not None:
             return list(fact.sizes)
         if fact.kind is Kind.FIXED and not fact.lengths and self.value_of(index) is None:
-            (count,) = fact.axes or ((),)
+            (width,) = fact.axes or ((),)
             name = self.sources[index]
-            return [(f"size:{name}/{number}",) for number in range(int(count[0]) if count else 1)]
+            return [(f"size:{name}/{number}",) for number in range(count(width))]
         return [None if size < 0 else axis(size) for size in self.numbers(index)]
+
+
+def count(each: Axis) -> int:
+    """How many entries a dimension has in every run.
+
+    Raises:
+        Mixes: that depends on the run.
+    """
+    if not is_counted(each):
+        raise Mixes("it is not known before a run how many entries a dimension has")
+    return int(each[0]) if each else 1
 
 
 def rule(*types: str) -> Callable[[Rule], Rule]:

@@ -10,14 +10,13 @@ from colcast.export.rows._facts import (
     Fact,
     Kind,
     axis,
-    count,
     fixed,
     has_rows,
     is_counted,
     longest,
     same_size,
 )
-from colcast.export.rows._op import Mixes, Op, as_value, rule
+from colcast.export.rows._op import Mixes, Op, as_value, count, rule
 
 
 @rule("Tile")

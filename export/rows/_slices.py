@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from colcast.export.rows._facts import Axis, Fact, Kind, axis, count, has_rows, longest, sizes
-from colcast.export.rows._op import Mixes, Op, as_value, rule
+from colcast.export.rows._facts import Axis, Fact, Kind, axis, has_rows, is_counted, longest, sizes
+from colcast.export.rows._op import Mixes, Op, as_value, count, rule
 from colcast.export.rows._shapes import LAID_OUT, with_axes
 
 
@@ -28,7 +28,7 @@ def split(op: Op) -> list[Fact]:
     data, by = (1, 0) if op.type == "Split" else (0, 2)
     fact, number = as_value(op.inputs[data]), op.axis_of(data, op.number(by))
     (whole,) = [op.axes(data)[number]]
-    if whole and not isinstance(whole[0], int):
+    if not is_counted(whole):
         raise Mixes("rows are taken apart" if has_rows([whole]) else "lists are taken apart")
     total = count(whole)
     pieces = op.numbers(1) if op.type == "SplitV" else [total // op.outputs] * op.outputs
@@ -198,7 +198,7 @@ def _stretch(each: Axis, spec: _Spec) -> tuple[Axis, frozenset[str]]:
     if has_rows([each]):
         raise Mixes("rows are taken by their position")
     begin, end, step = spec.begin, spec.end, spec.step
-    if each and not isinstance(each[0], int):
+    if not is_counted(each):
         from_the_front = step == 1 and (begin is None or begin >= 0)
         if longest([each]) and from_the_front and end is not None and end >= 0:
             return axis(f"size:the first {end}"), longest([each])

@@ -8,14 +8,13 @@ from colcast.export.rows._facts import (
     Fact,
     Kind,
     axis,
-    count,
     has_open,
     has_rows,
     is_counted,
     longest,
     sizes,
 )
-from colcast.export.rows._op import Mixes, Op, as_value, rule, together
+from colcast.export.rows._op import Mixes, Op, as_value, count, rule, together
 from colcast.export.rows._shapes import STACKED, with_axes
 
 

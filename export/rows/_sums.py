@@ -11,6 +11,8 @@ from colcast.export.rows._facts import (
     broadcast,
     has_rows,
     is_counted,
+    is_of_rows,
+    labels,
     longest,
     sizes,
 )
@@ -201,7 +203,7 @@ def _spread_over(type_: str, fact: Fact, axes: Axes, gone: set[int]) -> frozense
     """
     over = [axes[number] for number in gone]
     same = fact.kind is Kind.FIXED and type_ in ("All", "Any", "Max", "Mean", "Min")
-    if has_rows(over) and not same:
+    if has_rows(over) and not (same and _never_empty(over)):
         raise Mixes("it goes over the rows")
     found = frozenset[str]()
     for number in gone:
@@ -210,6 +212,11 @@ def _spread_over(type_: str, fact: Fact, axes: Axes, gone: set[int]) -> frozense
         if fill is None or nothing is None or fill != nothing:
             found |= longest([axes[number]])
     return found
+
+
+def _never_empty(axes: Sequence[Axis]) -> bool:
+    """Whether dimensions have an entry wherever there is a row; lists may all be empty."""
+    return all(label.startswith("rows:") for label in labels(axes) if is_of_rows(label))
 
 
 def _product_of_sizes(op: Op, fact: Fact) -> Fact:

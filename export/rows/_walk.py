@@ -232,8 +232,7 @@ class Walk:
         if node.op not in RULES:
             self.unknown.add(node.op)
             raise Mixes("no rule says how this op treats rows")
-        made = RULES[node.op](op)
-        return [made] if isinstance(made, Fact) else list(made)
+        return _by_rule(op)
 
     def _free_facts(self, op: Op, node: NodeDef, shapes: Sequence[Any]) -> list[Fact]:
         """What is known of tensors that are the same in every run."""
@@ -243,10 +242,9 @@ class Walk:
         if node.op not in RULES or not (sized or any(unknown)):
             return made
         try:
-            found = RULES[node.op](op)
+            followed = _by_rule(op)
         except Mixes:
             return made
-        followed = [found] if isinstance(found, Fact) else list(found)
         chosen = zip(made, followed, unknown, strict=True)
         return [b if sized or more else a for a, b, more in chosen]
 
@@ -314,6 +312,14 @@ _FOLLOWED = {
     "TensorListStack",
 }  # fmt: skip
 """Ops of which their rule knows more than that no row has a say."""
+
+
+def _by_rule(op: Op) -> list[Fact]:
+    try:
+        found = RULES[op.type](op)
+    except (IndexError, TypeError, ValueError) as error:  # what no run would take, mostly
+        raise Mixes(f"its inputs do not fit each other ({error})") from error
+    return [found] if isinstance(found, Fact) else list(found)
 
 
 def _is_random(op: str) -> bool:

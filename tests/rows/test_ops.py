@@ -445,6 +445,10 @@ MIXING: dict[str, Build] = {
         c["f"] >= tf.math.top_k(c["f"], tf.minimum(100, rows(c))).values[-1], c["f"], -9.0
     ),
     "sort": lambda c: tf.sort(c["f"]),
+    "an entry for each other row": lambda c: tf.gather(c["x"], c["i"], axis=1),
+    "whether any list has a value": lambda c: (
+        c["f"] - tf.reduce_min(tf.ones_like(sparse(c, "weights").values))
+    ),
     "cumulative sum": lambda c: tf.cumsum(c["f"]),
     "ranks": lambda c: tf.reduce_sum(tf.cast(c["f"][:, None] > c["f"], tf.float32), 1),
     "many rows": lambda c: tf.where(rows(c) > 100, c["f"], -c["f"]),
