@@ -73,7 +73,10 @@ class Reader {
       if (shape.dim_size(0) >= 0) chain_.shape.set_dim(0, shape.dim_size(0));
       return std::move(chain_);
     }
-    return {};
+    chain_ = FeatureChain();  // as it is
+    chain_.column = part;
+    chain_.shape = shape;
+    return std::move(chain_);
   }
 
  private:
@@ -98,22 +101,45 @@ class Reader {
   }
 
   Output PassShapes(Output tensor) {
-    while (KeepsValues(tensor)) tensor = Pass(tensor);
-    return tensor;
+    while (true) {
+      if (KeepsValues(tensor)) {
+        tensor = Pass(tensor);
+      } else if (const Output rows = Repeats(tensor); rows.node != nullptr) {
+        tensor = PassRepeat(tensor, rows);
+      } else {
+        return tensor;
+      }
+    }
+  }
+
+  // How often a Tile repeats a single row: the first of its multiples, where all others are 1.
+  Output Repeats(Output tensor) const {
+    if (!Is(tensor, "Tile") || chain_.rows.node != nullptr) return {};
+    const PartialTensorShape repeated = graph_.ShapeOf(ShapedGraph::InputOf(*tensor.node, 0));
+    const Output multiples = ShapedGraph::InputOf(*tensor.node, 1);
+    if (repeated.dims() < 1 || repeated.dim_size(0) != 1 || !Is(multiples, "ConcatV2")) return {};
+    const Output rows = ShapedGraph::InputOf(*multiples.node, 0);
+    const PartialTensorShape one({1});
+    if (rows.type() != tensorflow::DT_INT32 || !graph_.ShapeOf(rows).IsIdenticalTo(one)) return {};
+    for (int i = 1; i < multiples.node->num_inputs() - 1; ++i) {
+      const auto others = graph_.Integers(ShapedGraph::InputOf(*multiples.node, i));
+      if (!others.has_value() || std::count(others->begin(), others->end(), 1) !=
+                                     static_cast<int64_t>(others->size())) {
+        return {};
+      }
+    }
+    return rows;
+  }
+
+  Output PassRepeat(Output tensor, Output rows) {
+    chain_.rows = rows;
+    return Pass(tensor);
   }
 
   bool ReadCopy(Output part, int64_t width) {
     chain_ = FeatureChain();
-    const Output column = PassShapes(part);
-    chain_.shape = graph_.ShapeOf(column);
-    if (width >= 0 && ValuesInRow(chain_.shape) == width) {
-      SetColumn(column);
-      return true;
-    }
-    chain_ = FeatureChain();  // as it is
-    chain_.column = part;
-    chain_.shape = graph_.ShapeOf(part);
-    return true;
+    SetColumn(PassShapes(part));
+    return width >= 0 && ValuesInRow(chain_.shape) == width && RepeatsOneRow();
   }
 
   // An EnsureShape behind a column is the kernel's to check.
@@ -122,12 +148,18 @@ class Reader {
     chain_.column = Is(column, "EnsureShape") ? Pass(column) : column;
   }
 
+  // Whether a column that is repeated is known to have one row.
+  bool RepeatsOneRow() const { return chain_.rows.node == nullptr || chain_.shape.dim_size(0) == 1; }
+
   bool ReadLookup(Output part, int64_t width) {
     Output tensor = PassShapes(part);
     chain_.chain.result = Result::kGather;
     if (SumsLists(tensor, width)) {
       chain_.chain.result = Result::kSum;
       tensor = Pass(tensor);
+      if (const Output rows = Repeats(tensor); rows.node != nullptr) {
+        tensor = PassRepeat(tensor, rows);
+      }
     }
     Output ids = ReadGather(tensor, width);
     if (ids.node == nullptr || !IsInteger(ids.type())) return false;
@@ -142,7 +174,8 @@ class Reader {
     } else if (!IsInteger(chain_.column.type())) {
       return false;
     }
-    return sums ? chain_.shape.dims() == 2 : ValuesInRow(chain_.shape) == 1;
+    const bool fits = sums ? chain_.shape.dims() == 2 : ValuesInRow(chain_.shape) == 1;
+    return fits && RepeatsOneRow();
   }
 
   // Of floats, whose bits SumRows() knows.
@@ -182,6 +215,10 @@ class Reader {
     while (true) {
       if (Is(ids, "Identity") || (may_reshape && KeepsValues(ids))) {
         ids = Pass(ids);
+        continue;
+      }
+      if (const Output rows = Repeats(ids); rows.node != nullptr) {
+        ids = PassRepeat(ids, rows);
         continue;
       }
       const Output from = ReadStep(ids);

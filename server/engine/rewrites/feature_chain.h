@@ -17,6 +17,7 @@ struct FeatureChain {
   Output column;
   tensorflow::PartialTensorShape shape;        // what the column's must fit
   Output table;                                // its node is null where the column is copied
+  Output rows;                                 // how often a Tile repeats its one row, or null
   std::string lookup;                          // the node that gathers
   std::vector<const tensorflow::Node*> nodes;  // that the chain stands for
 };

@@ -1,5 +1,6 @@
 #include "server/engine/rewrites/grouped_lookups.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <utility>
@@ -74,6 +75,18 @@ std::set<std::string> ControlInputs(const Group& group) {
   return names;
 }
 
+// Where a list of distinct outputs has this one, appended if need be; -1 for none.
+int PositionOf(Output output, std::vector<Output>* outputs) {
+  if (output.node == nullptr) return -1;
+  const auto is_same = [output](Output other) {
+    return other.node == output.node && other.index == output.index;
+  };
+  const auto found = std::find_if(outputs->begin(), outputs->end(), is_same);
+  const auto position = static_cast<int>(found - outputs->begin());
+  if (found == outputs->end()) outputs->push_back(output);
+  return position;
+}
+
 NodeDef MakeNode(const ShapedGraph& graph, const Group& group) {
   NodeDef made;
   made.set_name(group.concat->name());
@@ -81,9 +94,8 @@ NodeDef MakeNode(const ShapedGraph& graph, const Group& group) {
   made.set_device(group.concat->requested_device());
   std::vector<std::string> chains, lookups;
   std::vector<tensorflow::PartialTensorShape> shapes;
-  std::vector<int> positions;
-  std::vector<Output> tables;
-  std::map<std::string, int> by_name;
+  std::vector<int> positions, repeats;
+  std::vector<Output> tables, rows;
   tensorflow::DataTypeVector column_types, table_types;
   for (const FeatureChain& feature : group.features) {
     made.add_input(NameOf(feature.column));
@@ -91,23 +103,22 @@ NodeDef MakeNode(const ShapedGraph& graph, const Group& group) {
     chains.push_back(feature.chain.Words());
     shapes.push_back(feature.shape);
     lookups.push_back(feature.lookup);
-    positions.push_back(-1);
-    if (feature.table.node == nullptr) continue;
-    const auto [found, is_new] =
-        by_name.try_emplace(NameOf(feature.table), static_cast<int>(tables.size()));
-    if (is_new) tables.push_back(feature.table);
-    positions.back() = found->second;
+    positions.push_back(PositionOf(feature.table, &tables));
+    repeats.push_back(PositionOf(feature.rows, &rows));
   }
   for (const Output table : tables) {
     made.add_input(NameOf(table));
     table_types.push_back(table.type());
   }
+  for (const Output number : rows) made.add_input(NameOf(number));
   for (const std::string& name : ControlInputs(group)) made.add_input(name);
   tensorflow::AddNodeAttr("columns_types", column_types, &made);
   tensorflow::AddNodeAttr("tables_types", table_types, &made);
   tensorflow::AddNodeAttr("T", group.concat->output_type(0), &made);
   tensorflow::AddNodeAttr("chains", chains, &made);
   tensorflow::AddNodeAttr("table", positions, &made);
+  tensorflow::AddNodeAttr("num_rows", static_cast<int64_t>(rows.size()), &made);
+  tensorflow::AddNodeAttr("rows_of", repeats, &made);
   tensorflow::AddNodeAttr("shapes", shapes, &made);
   tensorflow::AddNodeAttr("lookups", lookups, &made);
   tensorflow::AddNodeAttr("joined_shape", graph.ShapeOf({group.concat, 0}), &made);

@@ -66,13 +66,16 @@ GraphDef Rewritten(GraphDef graph, int lookups, const std::set<std::string>& fee
   return graph;
 }
 
-// Random graphs of features that meet in a Concat, and requests to them.
+// Random graphs of features that meet in a Concat, and requests to them. Some features have one row,
+// which is repeated somewhere between the column and the Concat.
 class RandomFeatures {
  public:
   explicit RandomFeatures(int seed) : random_(seed), scope_(Scope::NewRootScope()) {
     constexpr DataType kTypes[] = {tensorflow::DT_FLOAT, tensorflow::DT_FLOAT, tensorflow::DT_HALF,
                                    tensorflow::DT_BFLOAT16, tensorflow::DT_DOUBLE};
     type_ = kTypes[Draw(5)];
+    rows_ = ops::Placeholder(scope_.WithOpName("rows"), tensorflow::DT_INT32,
+                             ops::Placeholder::Shape(tensorflow::PartialTensorShape({1})));
     std::vector<Output> parts = {Lookup(0), Lookup(1)};
     for (int i = 2; i < 2 + Draw(5); ++i) parts.push_back(Draw(3) == 0 ? Number(i) : Lookup(i));
     std::shuffle(parts.begin(), parts.end(), random_);
@@ -85,8 +88,11 @@ class RandomFeatures {
   Feeds Columns(int64_t rows) {
     Feeds feeds;
     const int64_t list = Draw(40);
+    Tensor number(tensorflow::DT_INT32, {1});
+    number.flat<int32_t>()(0) = static_cast<int32_t>(rows);
+    feeds.emplace_back("rows", number);
     for (const Column& column : columns_) {
-      tensorflow::TensorShape shape({rows});
+      tensorflow::TensorShape shape({column.is_repeated ? 1 : rows});
       if (column.rank == 2) shape.AddDim(column.is_list ? list : 1);
       feeds.emplace_back(column.name, Values(column.type, shape));
     }
@@ -102,7 +108,11 @@ class RandomFeatures {
     DataType type;
     int rank;
     bool is_list;
+    bool is_repeated;
   };
+
+  // Where a feature's one row is repeated.
+  enum Place { kColumn, kIds, kRows, kPart, kNowhere };
 
   int Draw(int below) { return static_cast<int>(random_() % below); }
 
@@ -146,19 +156,35 @@ class RandomFeatures {
 
   Output NewColumn(int number, DataType type, int rank, bool is_list) {
     const std::string name = absl::StrCat("column_", number);
-    columns_.push_back({name, type, rank, is_list});
+    place_ = Draw(2) == 0 ? kNowhere : static_cast<Place>(Draw(kNowhere));
+    columns_.push_back({name, type, rank, is_list, place_ != kNowhere});
     std::vector<int64_t> dims(rank, -1);
+    if (place_ != kNowhere) dims[0] = 1;
     if (rank == 2 && !is_list) dims[1] = 1;
-    return ops::Placeholder(scope_.WithOpName(name), type,
-                            ops::Placeholder::Shape(tensorflow::PartialTensorShape(dims)));
+    const Output column = ops::Placeholder(
+        scope_.WithOpName(name), type, ops::Placeholder::Shape(tensorflow::PartialTensorShape(dims)));
+    return RepeatedAt(kColumn, column, rank);
   }
+
+  // The tensor, repeated if this is the place.
+  Output RepeatedAt(Place place, const Output& tensor, int rank) {
+    if (place != place_) return tensor;
+    if (rank == 1) return ops::Tile(scope_, tensor, ops::Concat(scope_, {rows_, Ones(0)}, 0));
+    return ops::Tile(scope_, tensor, ops::Concat(scope_, {rows_, Ones(rank - 1)}, 0));
+  }
+
+  Output Ones(int count) { return ops::Fill(scope_, {count}, 1); }
 
   Output Number(int number) {
     const int rank = 1 + Draw(2);
     const Output column = NewColumn(number, type_, rank, false);
-    if (rank == 2) return column;
-    return Draw(2) == 0 ? Output(ops::ExpandDims(scope_, column, 1))
-                        : Output(ops::Reshape(scope_, column, {-1, 1}));
+    Output part = column;
+    if (rank == 1) {
+      part = Draw(2) == 0 ? Output(ops::ExpandDims(scope_, column, 1))
+                          : Output(ops::Reshape(scope_, column, {-1, 1}));
+    }
+    if (place_ == kIds || place_ == kRows) place_ = kPart;
+    return RepeatedAt(kPart, part, 2);
   }
 
   // Ids among `rows`, whatever the column holds.
@@ -199,11 +225,16 @@ class RandomFeatures {
     const int width = kWidths[Draw(sums ? 4 : 8)];
     const int rows = 1 + Draw(50);
     const int rank = sums ? 2 : 1 + Draw(2);
-    const Output ids = Ids(number, rows, rank, sums);
-    const Output rows_of_table =
-        Gather(sums ? Numbers(rows, width) : Values(type_, {rows, width}), ids);
-    if (sums) return ops::Sum(scope_, rows_of_table, 1);
-    return rank == 1 ? rows_of_table : Output(ops::Reshape(scope_, rows_of_table, {-1, width}));
+    Output ids = Ids(number, rows, rank, sums);
+    ids = RepeatedAt(kIds, ids, rank);
+    Output part = Gather(sums ? Numbers(rows, width) : Values(type_, {rows, width}), ids);
+    part = RepeatedAt(kRows, part, rank + 1);
+    if (sums) {
+      part = ops::Sum(scope_, part, 1);
+    } else if (rank == 2) {
+      part = ops::Reshape(scope_, part, {-1, width});
+    }
+    return RepeatedAt(kPart, part, 2);
   }
 
   // From a constant, or from a variable in one of two ways.
@@ -222,6 +253,8 @@ class RandomFeatures {
   std::mt19937_64 random_;
   Scope scope_;
   DataType type_;
+  Output rows_;
+  Place place_ = kNowhere;  // of the feature that is made
   std::vector<Column> columns_;
   std::vector<tensorflow::Operation> inits_;
 };
@@ -300,6 +333,34 @@ TEST_F(GroupedLookupsTest, RowsThatDoNotFitAreTensorFlowsErrors) {
   ExpectError({0, 1}, {0, 0, 0},
               "ConcatOp : Dimension 0 in both shapes must be equal: shape[0] = "
               "[2,2] vs. shape[1] = [3,2]");
+}
+
+TEST_F(GroupedLookupsTest, ARowThatIsRepeatedIsChecked) {
+  const Scope scope = Scope::NewRootScope();
+  const auto one = ops::Placeholder::Shape(tensorflow::PartialTensorShape({1}));
+  const auto any = ops::Placeholder::Shape(tensorflow::PartialTensorShape({-1}));
+  const auto user = ops::Placeholder(scope.WithOpName("user"), tensorflow::DT_INT64, one);
+  const auto item = ops::Placeholder(scope.WithOpName("item"), tensorflow::DT_INT64, any);
+  const auto rows = ops::Placeholder(scope.WithOpName("rows"), tensorflow::DT_INT32, one);
+  const auto table = ops::Fill(scope, {5, 2}, 1.0f);
+  const auto multiples = ops::Concat(scope, {Input(rows), Input({1})}, 0);
+  const auto repeated = ops::Tile(scope, ops::GatherV2(scope, table, user, 0), multiples);
+  const auto looked_up = ops::GatherV2(scope, table, item, 0);
+  ops::Concat(scope.WithOpName("joined"), std::vector<Output>{looked_up, repeated}, 1);
+  const auto error = [&](const GraphDef& graph, int32_t times, int64_t id) {
+    Tensor number(tensorflow::DT_INT32, {1});
+    number.flat<int32_t>()(0) = times;
+    const Feeds feeds = {{"item", Ids({})}, {"user", Ids({id})}, {"rows", number}};
+    return Fetch(Start(graph).get(), feeds).status();
+  };
+  const GraphDef graph = GraphOf(scope);
+  for (const GraphDef& way : {graph, Rewritten(graph, 2)}) {
+    EXPECT_TRUE(error(way, 0, 4).ok());
+    EXPECT_THAT(error(way, 0, 5).message(), HasSubstr("indices[0] = 5 is not in [0, 5)"));
+    EXPECT_THAT(error(way, 3, 4).message(),
+                HasSubstr("Dimension 0 in both shapes must be equal: shape[0] = [0,2] vs. "
+                          "shape[1] = [3,2]"));
+  }
 }
 
 TEST_F(GroupedLookupsTest, AnUpdateOfTheVariableIsSeen) {

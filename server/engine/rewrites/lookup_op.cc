@@ -39,6 +39,7 @@ struct Feature {
   PartialTensorShape shape;
   std::string lookup;
   int table = -1;
+  int rows = -1;  // of the op's `rows`: how often its one row is repeated
 };
 
 // A feature in one run: where it comes from, and which columns of the output are its own.
@@ -46,6 +47,7 @@ struct Part {
   const Feature* feature;
   const Tensor* column;
   const Tensor* table;  // null: copied
+  int64_t rows;         // of the output
   int64_t values;       // of the column, in a row
   int64_t width;        // of the output
   size_t offset = 0;    // in bytes
@@ -90,16 +92,17 @@ class GroupedLookupOp final : public tensorflow::OpKernel {
   explicit GroupedLookupOp(OpKernelConstruction* construction) : OpKernel(construction) {
     std::vector<std::string> chains, lookups;
     std::vector<PartialTensorShape> shapes;
-    std::vector<int> tables;
+    std::vector<int> tables, rows;
     OP_REQUIRES_OK(construction, construction->GetAttr("chains", &chains));
     OP_REQUIRES_OK(construction, construction->GetAttr("lookups", &lookups));
     OP_REQUIRES_OK(construction, construction->GetAttr("shapes", &shapes));
     OP_REQUIRES_OK(construction, construction->GetAttr("table", &tables));
+    OP_REQUIRES_OK(construction, construction->GetAttr("rows_of", &rows));
     OP_REQUIRES_OK(construction, construction->GetAttr("T", &type_));
     for (size_t i = 0; i < chains.size(); ++i) {
       const absl::StatusOr<LookupChain> chain = LookupChain::Parse(chains[i]);
       OP_REQUIRES_OK(construction, chain.status());
-      features_.push_back({*chain, shapes[i], lookups[i], tables[i]});
+      features_.push_back({*chain, shapes[i], lookups[i], tables[i], rows[i]});
     }
   }
 
@@ -108,7 +111,7 @@ class GroupedLookupOp final : public tensorflow::OpKernel {
     OP_REQUIRES_OK(context, ReadTables(context, &tables));
     std::vector<Part> parts;
     OP_REQUIRES_OK(context, FindParts(context, tables, &parts));
-    const int64_t rows = parts.front().column->dim_size(0);
+    const int64_t rows = parts.front().rows;
     int64_t width = 0;
     for (Part& part : parts) {
       part.offset = width * value_bytes();
@@ -116,8 +119,8 @@ class GroupedLookupOp final : public tensorflow::OpKernel {
     }
     Tensor* joined = nullptr;
     OP_REQUIRES_OK(context, context->allocate_output(0, {rows, width}, &joined));
-    if (joined->NumElements() == 0) {
-      for (const Part& part : parts) OP_REQUIRES_OK(context, Write(part, 0, rows, {}));
+    if (rows == 0) {
+      for (const Part& part : parts) OP_REQUIRES_OK(context, CheckIdsOf(part));
       return;
     }
     char* const data = static_cast<char*>(joined->data());
@@ -126,7 +129,13 @@ class GroupedLookupOp final : public tensorflow::OpKernel {
       const int64_t count = std::min(kRowsAtOnce, rows - row);
       for (const Part& part : parts) {
         const OutputRows output{data + row * stride + part.offset, stride};
-        OP_REQUIRES_OK(context, Write(part, row, count, output));
+        if (part.feature->rows < 0) {
+          OP_REQUIRES_OK(context, Write(part, row, count, output));
+        } else {
+          const char* const one = data + part.offset;
+          if (row == 0) OP_REQUIRES_OK(context, Write(part, 0, 1, output));
+          RepeatRow(one, part.width * value_bytes(), count, output);
+        }
       }
     }
   }
@@ -162,8 +171,9 @@ class GroupedLookupOp final : public tensorflow::OpKernel {
 
   absl::Status FindParts(OpKernelContext* context, const std::vector<Tensor>& tables,
                          std::vector<Part>* parts) const {
-    OpInputList columns;
+    OpInputList columns, repeats;
     if (absl::Status status = context->input_list("columns", &columns); !status.ok()) return status;
+    if (absl::Status status = context->input_list("rows", &repeats); !status.ok()) return status;
     parts->reserve(features_.size());
     for (size_t i = 0; i < features_.size(); ++i) {
       const Feature& feature = features_[i];
@@ -175,17 +185,27 @@ class GroupedLookupOp final : public tensorflow::OpKernel {
       }
       const Tensor* const table = feature.table < 0 ? nullptr : &tables[feature.table];
       const int64_t values = ValuesInRow(column);
-      parts->push_back(
-          {&feature, &column, table, values, table == nullptr ? values : table->dim_size(1)});
+      const int64_t rows =
+          feature.rows < 0 ? column.dim_size(0) : repeats[feature.rows].flat<int32_t>()(0);
+      parts->push_back({&feature, &column, table, rows, values,
+                        table == nullptr ? values : table->dim_size(1)});
       const Part& first = parts->front();
-      if (column.dim_size(0) != first.column->dim_size(0)) {
+      if (rows != first.rows || rows < 0) {
         return absl::InvalidArgumentError(
             absl::StrCat("ConcatOp : Dimension 0 in both shapes must be equal: shape[0] = [",
-                         first.column->dim_size(0), ",", first.width, "] vs. shape[", i, "] = [",
-                         column.dim_size(0), ",", parts->back().width, "]"));
+                         first.rows, ",", first.width, "] vs. shape[", i, "] = [", rows, ",",
+                         parts->back().width, "]"));
       }
     }
     return absl::OkStatus();
+  }
+
+  // Of a row that is repeated 0 times.
+  static absl::Status CheckIdsOf(const Part& part) {
+    if (part.table == nullptr || part.feature->rows < 0) return absl::OkStatus();
+    std::vector<int64_t> ids(part.values);
+    FindIds(part, 0, absl::MakeSpan(ids));
+    return CheckIds(part, 0, ids);
   }
 
   // Writes a feature's values for `count` rows, from number `first` on.
@@ -229,12 +249,15 @@ class GroupedLookupOp final : public tensorflow::OpKernel {
 REGISTER_OP("ColcastGroupedLookup")
     .Input("columns: columns_types")
     .Input("tables: tables_types")
+    .Input("rows: num_rows * int32")
     .Output("joined: T")
     .Attr("columns_types: list(type) >= 1")
     .Attr("tables_types: list(type)")
     .Attr("T: type")
     .Attr("chains: list(string)")
+    .Attr("num_rows: int >= 0")
     .Attr("table: list(int)")
+    .Attr("rows_of: list(int)")
     .Attr("shapes: list(shape)")
     .Attr("lookups: list(string)")
     .Attr("joined_shape: shape")

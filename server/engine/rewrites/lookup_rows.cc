@@ -78,6 +78,12 @@ void CopyRows(const char* from, size_t width, int64_t first, int64_t count, Outp
   return Copy<0>(from, width, count, output);
 }
 
+void RepeatRow(const char* row, size_t width, int64_t count, OutputRows output) {
+  for (int64_t i = row == output.begin ? 1 : 0; i < count; ++i) {
+    std::memcpy(output.begin + i * output.stride, row, width);
+  }
+}
+
 void GatherRows(const char* table, size_t width, absl::Span<const int64_t> ids, OutputRows output) {
   const auto gather = width == 4     ? Gather<4>
                       : width == 16  ? Gather<16>

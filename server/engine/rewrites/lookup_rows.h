@@ -18,6 +18,9 @@ struct OutputRows {
 // Copies rows first to first + count of `width` bytes each, which lie one behind the other.
 void CopyRows(const char* from, size_t width, int64_t first, int64_t count, OutputRows output);
 
+// Copies one row of `width` bytes `count` times; it may lie at the first of them.
+void RepeatRow(const char* row, size_t width, int64_t count, OutputRows output);
+
 // Copies the rows of `width` bytes; row i of the output is row ids[i] of the table.
 void GatherRows(const char* table, size_t width, absl::Span<const int64_t> ids, OutputRows output);
 
