@@ -123,8 +123,8 @@ class Reader {
     if (rows.type() != tensorflow::DT_INT32 || !graph_.ShapeOf(rows).IsIdenticalTo(one)) return {};
     for (int i = 1; i < multiples.node->num_inputs() - 1; ++i) {
       const auto others = graph_.Integers(ShapedGraph::InputOf(*multiples.node, i));
-      if (!others.has_value() || std::count(others->begin(), others->end(), 1) !=
-                                     static_cast<int64_t>(others->size())) {
+      if (!others.has_value() ||
+          std::count(others->begin(), others->end(), 1) != static_cast<int64_t>(others->size())) {
         return {};
       }
     }
@@ -149,7 +149,9 @@ class Reader {
   }
 
   // Whether a column that is repeated is known to have one row.
-  bool RepeatsOneRow() const { return chain_.rows.node == nullptr || chain_.shape.dim_size(0) == 1; }
+  bool RepeatsOneRow() const {
+    return chain_.rows.node == nullptr || chain_.shape.dim_size(0) == 1;
+  }
 
   bool ReadLookup(Output part, int64_t width) {
     Output tensor = PassShapes(part);

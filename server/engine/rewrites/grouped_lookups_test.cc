@@ -66,8 +66,8 @@ GraphDef Rewritten(GraphDef graph, int lookups, const std::set<std::string>& fee
   return graph;
 }
 
-// Random graphs of features that meet in a Concat, and requests to them. Some features have one row,
-// which is repeated somewhere between the column and the Concat.
+// Random graphs of features that meet in a Concat, and requests to them. Some features have one
+// row, which is repeated somewhere between the column and the Concat.
 class RandomFeatures {
  public:
   explicit RandomFeatures(int seed) : random_(seed), scope_(Scope::NewRootScope()) {
@@ -161,8 +161,9 @@ class RandomFeatures {
     std::vector<int64_t> dims(rank, -1);
     if (place_ != kNowhere) dims[0] = 1;
     if (rank == 2 && !is_list) dims[1] = 1;
-    const Output column = ops::Placeholder(
-        scope_.WithOpName(name), type, ops::Placeholder::Shape(tensorflow::PartialTensorShape(dims)));
+    const Output column =
+        ops::Placeholder(scope_.WithOpName(name), type,
+                         ops::Placeholder::Shape(tensorflow::PartialTensorShape(dims)));
     return RepeatedAt(kColumn, column, rank);
   }
 

@@ -187,14 +187,13 @@ class GroupedLookupOp final : public tensorflow::OpKernel {
       const int64_t values = ValuesInRow(column);
       const int64_t rows =
           feature.rows < 0 ? column.dim_size(0) : repeats[feature.rows].flat<int32_t>()(0);
-      parts->push_back({&feature, &column, table, rows, values,
-                        table == nullptr ? values : table->dim_size(1)});
+      parts->push_back(
+          {&feature, &column, table, rows, values, table == nullptr ? values : table->dim_size(1)});
       const Part& first = parts->front();
       if (rows != first.rows || rows < 0) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("ConcatOp : Dimension 0 in both shapes must be equal: shape[0] = [",
-                         first.rows, ",", first.width, "] vs. shape[", i, "] = [", rows, ",",
-                         parts->back().width, "]"));
+        return absl::InvalidArgumentError(absl::StrCat(
+            "ConcatOp : Dimension 0 in both shapes must be equal: shape[0] = [", first.rows, ",",
+            first.width, "] vs. shape[", i, "] = [", rows, ",", parts->back().width, "]"));
       }
     }
     return absl::OkStatus();
