@@ -266,7 +266,14 @@ class InferenceCall final : public scheduling::Job, public inference::PredictMem
   void Shadow(const engine::Outputs& outputs) const {
     auto shadow = backend_.shadows->Draw(*servable_);
     if (shadow == nullptr) return;
-    const std::string message = ToPredictRequest(predict_.request()).SerializeAsString();
+    std::string message;
+    const Status made = WithinMemory([&] {
+      message = ToPredictRequest(predict_.request()).SerializeAsString();
+      return OkStatus();
+    });
+    if (!made.ok()) {
+      return backend_.shadows->counts().CountNotRun(servable_->name(), shadow::NotRun::kNoMemory);
+    }
     backend_.shadows->Add(std::move(shadow), *servable_, Bytes(message), outputs.columns());
   }
 

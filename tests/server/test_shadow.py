@@ -146,8 +146,8 @@ def test_the_same_model_shows_no_drift(server, stubs, wait_until):
     assert metrics.value(":colcast:shadow_largest_difference", **labels) == 0
     assert metrics.value(":colcast:shadow_difference_bucket", **labels, le="0") == 5
     assert metrics.value(":colcast:shadow_difference_count", **labels) == 5
-    assert metrics.value(":colcast:shadow_top10", **labels, top_10="same") == 5
-    assert metrics.value(":colcast:shadow_top10", **labels, top_10="other") == 0
+    assert metrics.value(":colcast:shadow_ranked", **labels, top_10="same") == 5
+    assert metrics.value(":colcast:shadow_ranked", **labels, top_10="other") == 0
 
 
 def test_a_changed_weight_is_seen_and_does_not_reach_the_answer(server, stubs, wait_until):
@@ -158,7 +158,7 @@ def test_a_changed_weight_is_seen_and_does_not_reach_the_answer(server, stubs, w
     assert metrics.value(":colcast:shadow_largest_difference", **labels) == 2
     assert metrics.value(":colcast:shadow_difference_bucket", **labels, le="1") == 0
     assert metrics.value(":colcast:shadow_difference_bucket", **labels, le="10") == 1
-    assert metrics.value(":colcast:shadow_top10", **labels, top_10="other") == 1
+    assert metrics.value(":colcast:shadow_ranked", **labels, top_10="other") == 1
 
 
 @pytest.mark.parametrize(

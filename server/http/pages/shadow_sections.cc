@@ -141,7 +141,7 @@ void WriteShadows(const Shadows& shadows, TextWriter* writer) {
   ForEachOutput(versions, [writer](const Labels& labels, const OutputCounts& output) {
     writer->Sample(labels, output.difference);
   });
-  writer->Metric(":colcast:shadow_top10_total", MetricType::kCounter,
+  writer->Metric(":colcast:shadow_ranked_total", MetricType::kCounter,
                  "Requests with more than ten candidates, by whether the top ten are the same.");
   ForEachOutput(versions, [writer](Labels labels, const OutputCounts& output) {
     labels.emplace_back("top_10", "same");
