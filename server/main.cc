@@ -26,6 +26,8 @@
 #include "server/request_log/request_logs.h"
 #include "server/rpc/grpc_server.h"
 #include "server/scheduling/worker_pool.h"
+#include "server/shadow/shadow_runner.h"
+#include "server/shadow/shadows.h"
 #include "server/stop_signals.h"
 
 namespace colcast {
@@ -128,14 +130,21 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
   const items::ItemTables item_tables(options.item_tables);
   options.models.loader.item_tables = &item_tables;
   models::ModelManager models(options.models, engine.get());
+  shadow::Shadows shadows(
+      options.shadows,
+      [&models](const ModelSpec& spec, std::shared_ptr<const inference::Servable>* servable) {
+        return models.Find(spec, servable);
+      });
   http2::Poller poller;
   options.workers.events = &poller;
   scheduling::WorkerPool workers(options.workers);
+  const shadow::ShadowRunner shadow_runner(&shadows, &workers);
   const Backend backend{&models,
                         &workers,
                         &metrics,
                         &request_logs,
                         &item_tables,
+                        &shadows,
                         options.encoding,
                         options.calls,
                         static_cast<size_t>(options.grpc.max_request_bytes),

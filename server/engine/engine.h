@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "server/base/status.h"
@@ -179,6 +180,17 @@ class Model {
   // touch the others. All requests must live until it returns, not longer.
   virtual void PredictBatch(const BatchRules&, std::vector<BatchMember>* members) const {
     for (BatchMember& member : *members) member.status = Predict(*member.request, &member.outputs);
+  }
+
+  // Runs a request as PredictBatch() runs one alone, but finds and keeps no states: what runs
+  // beside the requests that are answered takes no memory from their states.
+  virtual Status PredictWithoutStates(const BatchRules& rules, const DecodedRequest& request,
+                                      std::unique_ptr<Outputs>* outputs) const {
+    std::vector<BatchMember> alone(1);
+    alone[0].request = &request;
+    PredictBatch(rules, &alone);
+    *outputs = std::move(alone[0].outputs);
+    return std::move(alone[0].status);
   }
 
   // Computes and keeps the states of rows of one domain, whose columns the request has and no

@@ -48,6 +48,8 @@ class TensorFlowModel final : public Model {
                                 const BatchRules& rules) const override;
   bool FillStates(const DecodedRequest& rows) const override;
   void PredictBatch(const BatchRules& rules, std::vector<BatchMember>* members) const override;
+  Status PredictWithoutStates(const BatchRules& rules, const DecodedRequest& request,
+                              std::unique_ptr<Outputs>* outputs) const override;
 
   // What answers requests to a signature. FAILED_PRECONDITION if there is none of that name.
   absl::StatusOr<const Programs*> Find(std::string_view signature_name) const;

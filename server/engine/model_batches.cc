@@ -10,6 +10,7 @@
 #include "server/engine/batch/sliced_request.h"
 #include "server/engine/model.h"
 #include "server/engine/row_index.h"
+#include "server/states/without_states.h"
 
 namespace colcast::engine {
 namespace {
@@ -96,6 +97,12 @@ void TensorFlowModel::PredictBatch(const BatchRules& rules,
     }
     RunBatch(programs, rules, {alone, joined}, left);
   }
+}
+
+Status TensorFlowModel::PredictWithoutStates(const BatchRules& rules, const DecodedRequest& request,
+                                             std::unique_ptr<Outputs>* outputs) const {
+  const states::WithoutStates without;
+  return Model::PredictWithoutStates(rules, request, outputs);
 }
 
 // Leaves the members that `programs` does not take, or that would not run together there.

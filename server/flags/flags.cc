@@ -55,6 +55,7 @@ Status ParseFlags(int argc, char** argv, ServerOptions* options) {
                                     &options->models.loader.batching, &options->warnings),
            flags::ReadRequestLogFlags(&options->request_logs, &options->grpc.reloads.logs),
            flags::ReadModelFlags(options->grpc.reloads.logs.directory, &options->models),
+           flags::ReadShadowFlags(options->models, &options->shadows.versions, &options->warnings),
            flags::ReadItemFlags(&options->item_tables),
            flags::ReadRestFlags(&options->http, &options->model_api),
            flags::ReadMonitoringFlags(&options->metrics_path),

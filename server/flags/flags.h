@@ -18,6 +18,7 @@
 #include "server/request_log/request_logs.h"
 #include "server/rpc/grpc_server.h"
 #include "server/scheduling/worker_pool.h"
+#include "server/shadow/shadows.h"
 
 namespace colcast {
 
@@ -36,6 +37,7 @@ struct ServerOptions {
   models::ModelManager::Options models;
   std::vector<items::ItemTableConfig> item_tables;
   request_log::RequestLogs::Options request_logs;
+  shadow::Shadows::Options shadows;
   LoadCheckOptions load_check;
   scheduling::WorkerPool::Options workers;
   rpc::GrpcServer::Options grpc;

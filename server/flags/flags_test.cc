@@ -194,6 +194,30 @@ TEST_F(FlagsTest, AFileSaysMoreOfItemTables) {
   EXPECT_THAT(ReadItemFlags(&tables).message, HasSubstr("--item_table_config_file: "));
 }
 
+TEST_F(FlagsTest, ShadowVersionsHaveANumberOrALabelAndAShare) {
+  models::ModelManager::Options models;
+  models.models.resize(1);
+  models.models[0].name = "m";
+  std::vector<shadow::ShadowVersion> versions;
+  std::vector<std::string> warnings;
+  Set("shadow_model_version", "m:4:0.05,n:canary:1");
+  ASSERT_TRUE(ReadShadowFlags(models, &versions, &warnings).ok());
+  ASSERT_EQ(versions.size(), 2);
+  EXPECT_EQ(versions[0].spec.name, "m");
+  EXPECT_EQ(versions[0].spec.version, 4);
+  EXPECT_EQ(versions[0].share, 0.05);
+  EXPECT_EQ(versions[1].spec.version_label, "canary");
+  EXPECT_THAT(warnings, testing::ElementsAre(HasSubstr("no model \"n\" is configured")));
+  for (const char* const wrong :
+       {"m", "m:4", ":4:1", "m::1", "m:4:0", "m:4:1.5", "m:4:nan", "m:4:5%", "m:4:1,m:5:1"}) {
+    Set("shadow_model_version", wrong);
+    versions.clear();
+    EXPECT_THAT(ReadShadowFlags(models, &versions, &warnings).message,
+                HasSubstr("--shadow_model_version: "))
+        << wrong;
+  }
+}
+
 TEST_F(FlagsTest, ChannelArgumentsAreNamesWithValues) {
   Set("grpc_channel_arguments", "grpc.a=1,,grpc.b=x=y");
   rpc::GrpcServer::Options options;

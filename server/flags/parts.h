@@ -42,6 +42,10 @@ Status ReadOpLibraryFlags(std::vector<std::string>* paths, std::string* check);
 // nullopt: no HTTP.
 Status ReadRestFlags(std::optional<http::HttpServer::Options>* options,
                      http::ModelApiOptions* model_api);
+// After ReadModelFlags.
+Status ReadShadowFlags(const models::ModelManager::Options& models,
+                       std::vector<shadow::ShadowVersion>* versions,
+                       std::vector<std::string>* warnings);
 Status ReadTlsFlags(std::optional<TlsConfig>* tls);  // nullopt: no TLS
 
 }  // namespace colcast::flags

@@ -132,6 +132,7 @@ class InferenceCall final : public scheduling::Job, public inference::PredictMem
           Serialized({servable_->name(), record_.signature_name, servable_->version(),
                       outputs->columns(), backend_.encoding}));
     }
+    if (written.ok()) Shadow(*outputs);
     Answer(written, std::move(json));
   }
 
@@ -259,6 +260,21 @@ class InferenceCall final : public scheduling::Job, public inference::PredictMem
     }
     *json = ResultsOf(response);
     return status;
+  }
+
+  // Has a shadow version run the request, too, if it is drawn.
+  void Shadow(const engine::Outputs& outputs) const {
+    auto shadow = backend_.shadows->Draw(*servable_);
+    if (shadow == nullptr) return;
+    std::string message;
+    const Status made = WithinMemory([&] {
+      message = ToPredictRequest(predict_.request()).SerializeAsString();
+      return OkStatus();
+    });
+    if (!made.ok()) {
+      return backend_.shadows->counts().CountNotRun(servable_->name(), shadow::NotRun::kNoMemory);
+    }
+    backend_.shadows->Add(std::move(shadow), *servable_, Bytes(message), outputs.columns());
   }
 
   // `response` is what gRPC would have answered.

@@ -27,6 +27,8 @@ struct Buckets {
 const Buckets& LatencyBuckets();
 // 256 bytes to 64 MiB, each 4 times the one before.
 const Buckets& ByteBuckets();
+// Differences of scores, observed in billionths: 0, and 1e-8 to 10, each 10 times the one before.
+const Buckets& DifferenceBuckets();
 // 1 to 16384, each twice the one before: those of TensorFlow Serving's example counts.
 const Buckets& RowBuckets();
 

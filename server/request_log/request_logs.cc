@@ -2,21 +2,12 @@
 
 #include <algorithm>
 #include <ctime>
-#include <random>
 #include <utility>
 
+#include "server/base/draw.h"
 #include "server/base/log.h"
 
 namespace colcast::request_log {
-namespace {
-
-// Uniform in [0, 1).
-double Draw() {
-  thread_local std::minstd_rand generator{std::random_device{}()};
-  return std::uniform_real_distribution<double>()(generator);
-}
-
-}  // namespace
 
 struct RequestLogs::Counters {
   std::array<std::atomic<int64_t>, kNumStatusCodes> records{};
@@ -66,7 +57,7 @@ std::shared_ptr<RequestLogs::Model> RequestLogs::Sample(std::string_view model) 
   if (!any_.load(std::memory_order_relaxed)) return nullptr;
   std::shared_lock<std::shared_mutex> lock(models_mutex_);
   const auto found = models_.find(model);
-  if (found == models_.end() || Draw() >= found->second->config.sampling_rate) return nullptr;
+  if (found == models_.end() || !Draw(found->second->config.sampling_rate)) return nullptr;
   return found->second;
 }
 

@@ -163,7 +163,16 @@ void PredictCall::Finish(const Status& status, const engine::Outputs* outputs,
     return;
   }
   record()->expansion = outputs->expansion();
-  Answer(WithinMemory([&] { return Respond(*outputs); }));
+  Status written = WithinMemory([&] { return Respond(*outputs); });
+  if (written.ok()) Shadow(*outputs);
+  Answer(std::move(written));
+}
+
+void PredictCall::Shadow(const engine::Outputs& outputs) const {
+  auto shadow = backend().shadows->Draw(servable());
+  if (shadow == nullptr) return;
+  backend().shadows->Add(std::move(shadow), servable(), WorkerCall::request().bytes(),
+                         outputs.columns());
 }
 
 Status PredictCall::Respond(const engine::Outputs& outputs) {

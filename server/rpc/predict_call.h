@@ -37,6 +37,8 @@ class PredictCall final : public WorkerCall, public inference::PredictMember {
   Status Decode();
   // Throws std::bad_alloc if there is no memory for a large answer.
   Status Respond(const engine::Outputs& outputs);
+  // Has a shadow version run the request, too, if it is drawn.
+  void Shadow(const engine::Outputs& outputs) const;
   void DescribeInflated(scheduling::JobProfile* profile);
   void GiveBack();
 

@@ -16,6 +16,7 @@
 #include "server/states/state.h"
 #include "server/states/state_cache.h"
 #include "server/states/store_stats.h"
+#include "server/states/without_states.h"
 
 namespace colcast::states {
 
@@ -28,7 +29,8 @@ class StateStore {
   StateStore(const StateStore&) = delete;
   ~StateStore();
 
-  bool on() const { return memory_ != nullptr; }
+  // Whether states are kept, for the calling thread.
+  bool on() const { return memory_ != nullptr && !WithoutStates::HoldsHere(); }
   const KeyHash& hash() const { return hash_; }
   ReuseEstimator& reuse() { return reuse_; }
   Counters& counters() { return counters_; }

@@ -221,7 +221,7 @@ def test_requests_that_wait_too_long_are_counted(
 
         def one_waited_too_long() -> bool:
             busy = [stubs.prediction.Predict.future(slow, timeout=120) for _ in range(3)]
-            stubs.prediction.Predict.future(quick, timeout=0.05).exception(timeout=60)
+            stubs.prediction.Predict.future(quick, timeout=0.01).exception(timeout=60)
             for call in busy:
                 call.result(timeout=120)
             metrics = Metrics(server)

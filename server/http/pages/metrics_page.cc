@@ -64,6 +64,7 @@ Response MetricsPage(const Backend& backend, const std::string& server_version) 
   WriteStates(models, &writer);
   WritePrograms(models, &writer);
   WriteItemTables(*backend.item_tables, &writer);
+  WriteShadows(*backend.shadows, &writer);
   WriteLoads(backend.metrics->Loads(), &writer);
   WriteOffloads(*backend.metrics, &writer);
   WriteLaneWaits(*backend.metrics, &writer);

@@ -39,6 +39,12 @@ std::string ItemTablesSection(const items::ItemTables& tables);
 // The same for the metrics page.
 void WriteItemTables(const items::ItemTables& tables, metrics::TextWriter* writer);
 
+// How far shadow versions' answers are from those of the live ones, a row per output
+// (shadow_sections.cc); empty if no model has a shadow.
+std::string ShadowsSection(const shadow::Shadows& shadows);
+// The same for the metrics page.
+void WriteShadows(const shadow::Shadows& shadows, metrics::TextWriter* writer);
+
 }  // namespace colcast::http
 
 #endif  // COLCAST_SERVER_HTTP_PAGES_SECTIONS_H_

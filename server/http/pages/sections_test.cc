@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -80,6 +82,38 @@ TEST(SignaturesSectionTest, SaysHowManyRowsOfEachInputMayBeSent) {
 
 TEST(SignaturesSectionTest, SaysSoIfNoVersionServes) {
   EXPECT_THAT(SignaturesSection({}), HasSubstr("No version serves."));
+}
+
+TEST(ShadowsSectionTest, IsEmptyWithoutShadowVersions) {
+  EXPECT_EQ(ShadowsSection(shadow::Shadows({}, nullptr)), "");
+}
+
+TEST(ShadowsSectionTest, ARowForEachOutputAndWhatDidNotRun) {
+  shadow::ShadowVersion version;
+  version.spec.name = "m";
+  shadow::Shadows shadows({{version}}, nullptr);
+  const shadow::Versions versions{"m", 3, 4};
+  const shadow::Versions broken{"m", 3, 5};
+  shadows.counts().CountCompared(versions, {{{"<score>", 0.25, true}}, false});
+  shadows.counts().CountCompared(versions, {{{"<score>", 0.5, false}}, false});
+  shadows.counts().CountFailed(broken, Internal("<script>"));
+  shadows.counts().CountNotRun("m", shadow::NotRun::kBusy);
+  const std::string html = ShadowsSection(shadows);
+  EXPECT_THAT(html, HasSubstr("<td>&lt;score&gt;</td><td class=\"number\">0.5</td>"
+                              "<td class=\"number\">50 %</td><td></td>"));
+  EXPECT_THAT(html, HasSubstr("<td>–</td><td class=\"number\">–</td><td class=\"number\">–</td>"
+                              "<td>&lt;script&gt;</td>"));
+  EXPECT_THAT(html, HasSubstr("m: not run: 1 busy"));
+}
+
+TEST(ShadowsSectionTest, AnInfiniteDifferenceIsOneForPrometheusToo) {
+  shadow::Shadows shadows({}, nullptr);
+  shadows.counts().CountCompared({"m", 3, 4}, {{{"tag", INFINITY, std::nullopt}}, false});
+  metrics::TextWriter writer;
+  WriteShadows(shadows, &writer);
+  EXPECT_THAT(writer.text(),
+              HasSubstr("shadow_largest_difference{model_name=\"m\",live_version=\"3\","
+                        "shadow_version=\"4\",output=\"tag\"} inf\n"));
 }
 
 }  // namespace

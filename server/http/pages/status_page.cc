@@ -49,6 +49,7 @@ Response StatusPage::Render() const {
   // Back to front: what a value holds is not looked at again.
   return Page("text/html; charset=utf-8",
               Fill(kStatusHtml, {{"signatures", SignaturesSection(models)},
+                                 {"shadows", ShadowsSection(*backend_.shadows)},
                                  {"items", ItemTablesSection(*backend_.item_tables)},
                                  {"states", StatesSection(models)},
                                  {"models", ModelsSection(models)},

@@ -1,0 +1,145 @@
+#include "server/shadow/drift.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
+
+#include "server/shadow/kept_outputs.h"
+
+namespace colcast::shadow {
+namespace {
+
+constexpr int64_t kTop = 10;
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
+
+double FromBfloat16(uint16_t bits) {
+  const uint32_t wide = uint32_t{bits} << 16;
+  float value = 0;
+  std::memcpy(&value, &wide, sizeof(value));
+  return value;
+}
+
+double FromHalf(uint16_t bits) {
+  const int exponent = bits >> 10 & 0x1f;
+  const int fraction = bits & 0x3ff;
+  double value = std::ldexp(fraction + (exponent == 0 ? 0 : 0x400), std::max(exponent, 1) - 25);
+  if (exponent == 0x1f) value = fraction == 0 ? kInfinite : std::nan("");
+  return bits >> 15 == 0 ? value : -value;
+}
+
+template <typename T>
+std::vector<double> Read(const OutputColumn& output) {
+  const T* const values = static_cast<const T*>(output.data);
+  return std::vector<double>(values, values + CountOf(output));
+}
+
+std::vector<double> Read(const OutputColumn& output, double (*from)(uint16_t)) {
+  const auto* const values = static_cast<const uint16_t*>(output.data);
+  std::vector<double> numbers(CountOf(output));
+  std::transform(values, values + numbers.size(), numbers.begin(), from);
+  return numbers;
+}
+
+// Nothing of a dtype that is no number.
+std::optional<std::vector<double>> Numbers(const OutputColumn& output) {
+  switch (output.dtype) {
+    case DT_FLOAT:
+      return Read<float>(output);
+    case DT_DOUBLE:
+      return Read<double>(output);
+    case DT_HALF:
+      return Read(output, FromHalf);
+    case DT_BFLOAT16:
+      return Read(output, FromBfloat16);
+    case DT_INT8:
+      return Read<int8_t>(output);
+    case DT_INT16:
+      return Read<int16_t>(output);
+    case DT_INT32:
+      return Read<int32_t>(output);
+    case DT_INT64:
+      return Read<int64_t>(output);
+    case DT_UINT8:
+      return Read<uint8_t>(output);
+    case DT_UINT16:
+      return Read<uint16_t>(output);
+    case DT_UINT32:
+      return Read<uint32_t>(output);
+    case DT_UINT64:
+      return Read<uint64_t>(output);
+    default:
+      return std::nullopt;
+  }
+}
+
+double Difference(double a, double b) {
+  if (a == b || (std::isnan(a) && std::isnan(b))) return 0;
+  const double difference = std::abs(a - b);
+  return std::isnan(difference) ? kInfinite : difference;
+}
+
+bool SameBytes(const OutputColumn& a, const OutputColumn& b) {
+  const int64_t count = CountOf(a);
+  if (a.dtype != DT_STRING) {
+    return count == 0 || std::memcmp(a.data, b.data, count * ElementSize(a.dtype)) == 0;
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    if (a.string_at(a.data, i) != b.string_at(b.data, i)) return false;
+  }
+  return true;
+}
+
+// Which candidates have the highest scores, rising.
+std::vector<int64_t> Top(const std::vector<double>& scores) {
+  std::vector<int64_t> order(scores.size());
+  std::iota(order.begin(), order.end(), int64_t{0});
+  const auto score = [&scores](int64_t i) {
+    return std::isnan(scores[i]) ? -kInfinite : scores[i];
+  };
+  std::partial_sort(order.begin(), order.begin() + kTop, order.end(), [&](int64_t a, int64_t b) {
+    return score(a) > score(b) || (score(a) == score(b) && a < b);
+  });
+  order.resize(kTop);
+  std::sort(order.begin(), order.end());
+  return order;
+}
+
+OutputDrift CompareOutput(const OutputColumn& live, const OutputColumn& shadow) {
+  OutputDrift drift;
+  drift.name = live.name;
+  const std::optional<std::vector<double>> a = Numbers(live);
+  if (!a) {
+    drift.difference = SameBytes(live, shadow) ? 0 : kInfinite;
+    return drift;
+  }
+  const std::vector<double> b = *Numbers(shadow);
+  for (size_t i = 0; i < b.size(); ++i) {
+    drift.difference = std::max(drift.difference, Difference((*a)[i], b[i]));
+  }
+  const auto count = static_cast<int64_t>(b.size());
+  if (count > kTop && live.dims[0] == count) drift.same_top10 = Top(*a) == Top(b);
+  return drift;
+}
+
+bool SameForm(const OutputColumn& a, const OutputColumn& b) {
+  return a.dtype == b.dtype &&
+         std::equal(a.dims.begin(), a.dims.end(), b.dims.begin(), b.dims.end());
+}
+
+}  // namespace
+
+Drift Compare(const std::vector<OutputColumn>& live, const std::vector<OutputColumn>& shadow) {
+  Drift drift;
+  for (const OutputColumn& output : live) {
+    const auto same = std::find_if(shadow.begin(), shadow.end(), [&](const OutputColumn& other) {
+      return other.name == output.name && SameForm(output, other);
+    });
+    if (same != shadow.end()) drift.outputs.push_back(CompareOutput(output, *same));
+  }
+  drift.other_form = drift.outputs.size() < std::max(live.size(), shadow.size());
+  return drift;
+}
+
+}  // namespace colcast::shadow

@@ -1,0 +1,89 @@
+// Which requests a shadow version runs, too, and the short queue that they wait in.
+#ifndef COLCAST_SERVER_SHADOW_SHADOWS_H_
+#define COLCAST_SERVER_SHADOW_SHADOWS_H_
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "server/base/status.h"
+#include "server/inference/servable.h"
+#include "server/scheduling/job.h"
+#include "server/shadow/drift_counts.h"
+#include "server/shadow/kept_outputs.h"
+#include "server/wire/bytes.h"
+#include "server/wire/predict_request.h"
+
+namespace colcast::shadow {
+
+struct ShadowVersion {
+  ModelSpec spec;    // with a version or a label, and no signature
+  double share = 0;  // of the requests answered, over 0 and at most 1
+};
+
+// A request that was answered.
+struct Answered {
+  std::shared_ptr<const inference::Servable> shadow;  // that is to run it
+  int64_t live_version = 0;
+  std::string request;  // a PredictRequest
+  KeptOutputs outputs;
+  scheduling::Clock::time_point since;
+};
+
+// All methods may be called from any thread.
+class Shadows {
+ public:
+  struct Options {
+    std::vector<ShadowVersion> versions;  // at most one per model
+    size_t max_queued_requests = 16;
+    size_t max_queued_bytes = 64 << 20;
+  };
+  // ModelManager::Find.
+  using FindServable =
+      std::function<Status(const ModelSpec&, std::shared_ptr<const inference::Servable>*)>;
+
+  Shadows(Options options, FindServable find);
+
+  // The version that is to run a request that `live` has answered; null for most, and where that is
+  // `live` itself. Where no model has a shadow it costs the look at an empty map.
+  std::shared_ptr<const inference::Servable> Draw(const inference::Servable& live);
+
+  // Has `shadow` run it, unless too much waits. What is passed is copied. An answer without a value
+  // is not compared.
+  void Add(std::shared_ptr<const inference::Servable> shadow, const inference::Servable& live,
+           const Bytes& request, const std::vector<OutputColumn>& outputs);
+
+  // Waits for a request; false once Stop() was called.
+  bool Take(Answered* answered);
+  // False once Stop() was called, which is waited for.
+  bool Wait(std::chrono::milliseconds time);
+  void Stop();
+
+  bool any() const { return !versions_.empty(); }
+  DriftCounts& counts() { return counts_; }
+  const DriftCounts& counts() const { return counts_; }
+
+ private:
+  const Options options_;
+  const FindServable find_;
+  std::map<std::string, ShadowVersion, std::less<>> versions_;  // by model
+  DriftCounts counts_;
+
+  std::mutex mutex_;  // of what follows
+  std::condition_variable changed_;
+  std::deque<Answered> queue_;
+  size_t queued_bytes_ = 0;
+  bool stopping_ = false;
+};
+
+}  // namespace colcast::shadow
+
+#endif  // COLCAST_SERVER_SHADOW_SHADOWS_H_
