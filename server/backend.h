@@ -11,6 +11,7 @@
 #include "server/models/model_manager.h"
 #include "server/request_log/request_logs.h"
 #include "server/scheduling/worker_pool.h"
+#include "server/tracing/tracer.h"
 #include "server/wire/predict_response.h"
 
 namespace colcast {
@@ -22,6 +23,7 @@ struct Backend {
   metrics::Metrics* metrics = nullptr;
   request_log::RequestLogs* request_logs = nullptr;
   const items::ItemTables* item_tables = nullptr;
+  tracing::Tracer* tracer = nullptr;  // null: nothing is traced
   TensorEncoding encoding = TensorEncoding::kTypedFields;
   inference::CallOptions calls;
   size_t max_request_bytes = std::numeric_limits<size_t>::max();  // over gRPC, inflated

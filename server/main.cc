@@ -27,6 +27,7 @@
 #include "server/rpc/grpc_server.h"
 #include "server/scheduling/worker_pool.h"
 #include "server/stop_signals.h"
+#include "server/tracing/tracer.h"
 
 namespace colcast {
 namespace {
@@ -128,6 +129,8 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
   const items::ItemTables item_tables(options.item_tables);
   options.models.loader.item_tables = &item_tables;
   models::ModelManager models(options.models, engine.get());
+  std::unique_ptr<tracing::Tracer> tracer;
+  if (options.tracing) tracer = std::make_unique<tracing::Tracer>(*options.tracing);
   http2::Poller poller;
   options.workers.events = &poller;
   scheduling::WorkerPool workers(options.workers);
@@ -136,6 +139,7 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
                         &metrics,
                         &request_logs,
                         &item_tables,
+                        tracer.get(),
                         options.encoding,
                         options.calls,
                         static_cast<size_t>(options.grpc.max_request_bytes),

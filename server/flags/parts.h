@@ -43,6 +43,9 @@ Status ReadOpLibraryFlags(std::vector<std::string>* paths, std::string* check);
 Status ReadRestFlags(std::optional<http::HttpServer::Options>* options,
                      http::ModelApiOptions* model_api);
 Status ReadTlsFlags(std::optional<TlsConfig>* tls);  // nullopt: no TLS
+// Where a flag is not given, OpenTelemetry's own environment variable counts. nullopt: nothing is
+// traced.
+Status ReadTracingFlags(std::optional<tracing::Tracer::Options>* options);
 
 }  // namespace colcast::flags
 
