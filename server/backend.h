@@ -12,6 +12,7 @@
 #include "server/request_log/request_logs.h"
 #include "server/scheduling/worker_pool.h"
 #include "server/shadow/shadows.h"
+#include "server/tracing/tracer.h"
 #include "server/wire/predict_response.h"
 
 namespace colcast {
@@ -24,6 +25,7 @@ struct Backend {
   request_log::RequestLogs* request_logs = nullptr;
   const items::ItemTables* item_tables = nullptr;
   shadow::Shadows* shadows = nullptr;
+  tracing::Tracer* tracer = nullptr;  // null: nothing is traced
   TensorEncoding encoding = TensorEncoding::kTypedFields;
   inference::CallOptions calls;
   size_t max_request_bytes = std::numeric_limits<size_t>::max();  // over gRPC, inflated

@@ -29,6 +29,7 @@
 #include "server/shadow/shadow_runner.h"
 #include "server/shadow/shadows.h"
 #include "server/stop_signals.h"
+#include "server/tracing/tracer.h"
 
 namespace colcast {
 namespace {
@@ -135,6 +136,8 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
       [&models](const ModelSpec& spec, std::shared_ptr<const inference::Servable>* servable) {
         return models.Find(spec, servable);
       });
+  std::unique_ptr<tracing::Tracer> tracer;
+  if (options.tracing) tracer = std::make_unique<tracing::Tracer>(*options.tracing);
   http2::Poller poller;
   options.workers.events = &poller;
   scheduling::WorkerPool workers(options.workers);
@@ -145,6 +148,7 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
                         &request_logs,
                         &item_tables,
                         &shadows,
+                        tracer.get(),
                         options.encoding,
                         options.calls,
                         static_cast<size_t>(options.grpc.max_request_bytes),

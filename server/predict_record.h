@@ -11,7 +11,9 @@ inline void EnterStats(const inference::PredictStats& stats, metrics::RequestRec
   record->queue_wait = stats.waited;
   record->runtime = stats.runtime;
   record->long_lane = stats.long_lane;
+  record->run_start = stats.run_start;
   record->joined = stats.joined;
+  record->requests_in_run = stats.requests_in_run;
   record->run_requests = stats.run_requests;
   record->run_rows = stats.run_rows;
   record->slice_waits = stats.slice_waits;

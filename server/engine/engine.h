@@ -7,6 +7,7 @@
 #ifndef COLCAST_SERVER_ENGINE_ENGINE_H_
 #define COLCAST_SERVER_ENGINE_ENGINE_H_
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -140,6 +141,22 @@ class Slices {
   virtual Status Join(std::unique_ptr<Outputs>* outputs) = 0;
 };
 
+// One run of a stage.
+struct StageRun {
+  std::string_view stage;  // its domain; as long as the model lives
+  std::chrono::steady_clock::time_point start;
+  std::chrono::steady_clock::time_point end;
+  int64_t rows = 0;   // whose states, or scores, were wanted
+  int64_t hits = -1;  // of them those that were kept; -1: none are kept of this stage
+};
+
+// Is told of the stages that run, on the thread that runs them.
+class RunObserver {
+ public:
+  virtual ~RunObserver() = default;
+  virtual void OnStage(const StageRun& run) = 0;
+};
+
 // One loaded version of a model. All methods may be called from any thread at any time.
 class Model {
  public:
@@ -192,6 +209,9 @@ class Model {
     *outputs = std::move(alone[0].outputs);
     return std::move(alone[0].status);
   }
+
+  // What the calling thread runs from now on is told to `observer`; null: to nobody.
+  virtual void ObserveRuns(RunObserver*) const {}
 
   // Computes and keeps the states of rows of one domain, whose columns the request has and no
   // other, as far as there is room; their keys in any case, if the columns are stored. For whatever

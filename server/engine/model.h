@@ -14,6 +14,7 @@
 #include "server/engine/engine.h"
 #include "server/engine/examples/transcoding.h"
 #include "server/engine/program/make_programs.h"
+#include "server/engine/program/observed_stage.h"
 #include "server/engine/program/programs.h"
 #include "server/engine/program/staged_program.h"
 #include "server/engine/record/row_record.h"
@@ -46,6 +47,7 @@ class TensorFlowModel final : public Model {
   RequestProfile Profile(const DecodedRequest& request, const BatchRules& rules) const override;
   std::unique_ptr<Slices> Split(const DecodedRequest& request,
                                 const BatchRules& rules) const override;
+  void ObserveRuns(RunObserver* observer) const override { thread_observer = observer; }
   bool FillStates(const DecodedRequest& rows) const override;
   void PredictBatch(const BatchRules& rules, std::vector<BatchMember>* members) const override;
   Status PredictWithoutStates(const BatchRules& rules, const DecodedRequest& request,

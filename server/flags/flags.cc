@@ -59,6 +59,7 @@ Status ParseFlags(int argc, char** argv, ServerOptions* options) {
            flags::ReadItemFlags(&options->item_tables),
            flags::ReadRestFlags(&options->http, &options->model_api),
            flags::ReadMonitoringFlags(&options->metrics_path),
+           flags::ReadTracingFlags(&options->tracing),
        }) {
     if (!status.ok()) return status;
   }

@@ -19,6 +19,7 @@
 #include "server/rpc/grpc_server.h"
 #include "server/scheduling/worker_pool.h"
 #include "server/shadow/shadows.h"
+#include "server/tracing/tracer.h"
 
 namespace colcast {
 
@@ -45,6 +46,7 @@ struct ServerOptions {
   inference::CallOptions calls;
   std::optional<http::HttpServer::Options> http;
   http::ModelApiOptions model_api;
+  std::optional<tracing::Tracer::Options> tracing;  // nullopt: nothing is traced
   LogFormat log_format = LogFormat::kText;
   std::chrono::milliseconds drain{0};               // answered for after health turned NOT_SERVING
   std::chrono::milliseconds drain_timeout{30'000};  // then, for what is in flight

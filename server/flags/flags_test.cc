@@ -8,7 +8,9 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -281,6 +283,37 @@ TEST_F(FlagsTest, WhatHasNoEffectIsToldAndWhatWouldChangeAnswersIsRefused) {
   Set("prefer_tflite_model", "true");
   EXPECT_THAT(ReadServingFlags(&warnings).message,
               HasSubstr("--prefer_tflite_model=true is refused: "));
+}
+
+TEST_F(FlagsTest, NothingIsTracedWithoutAnEndpoint) {
+  std::optional<tracing::Tracer::Options> options;
+  ASSERT_TRUE(ReadTracingFlags(&options).ok());
+  EXPECT_FALSE(options.has_value());
+  Set("trace_sampling_ratio", "0.5");
+  EXPECT_THAT(ReadTracingFlags(&options).message, HasSubstr("--trace_endpoint"));
+  Set("trace_endpoint", "https://collector:4318");
+  EXPECT_THAT(ReadTracingFlags(&options).message, HasSubstr("https://collector:4318"));
+  Set("trace_endpoint", "http://collector:4318/v1/traces");
+  ASSERT_TRUE(ReadTracingFlags(&options).ok());
+  EXPECT_EQ(options->endpoint.host, "collector");
+  EXPECT_EQ(options->sampling_ratio, 0.5);
+  Set("trace_sampling_ratio", "1.5");
+  EXPECT_THAT(ReadTracingFlags(&options).message, HasSubstr("trace_sampling_ratio"));
+}
+
+TEST_F(FlagsTest, OpenTelemetrysEnvironmentNamesTheEndpointWhereTheFlagDoesNot) {
+  setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://of-environment:4318", 1);
+  setenv("OTEL_SERVICE_NAME", "ranker", 1);
+  std::optional<tracing::Tracer::Options> options;
+  ASSERT_TRUE(ReadTracingFlags(&options).ok());
+  EXPECT_EQ(options->endpoint.host, "of-environment");
+  EXPECT_EQ(options->endpoint.target, "/v1/traces");
+  EXPECT_EQ(options->service_name, "ranker");
+  Set("trace_endpoint", "http://of-flag/x");
+  ASSERT_TRUE(ReadTracingFlags(&options).ok());
+  EXPECT_EQ(options->endpoint.host, "of-flag");
+  unsetenv("OTEL_EXPORTER_OTLP_ENDPOINT");
+  unsetenv("OTEL_SERVICE_NAME");
 }
 
 }  // namespace

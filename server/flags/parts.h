@@ -47,6 +47,9 @@ Status ReadShadowFlags(const models::ModelManager::Options& models,
                        std::vector<shadow::ShadowVersion>* versions,
                        std::vector<std::string>* warnings);
 Status ReadTlsFlags(std::optional<TlsConfig>* tls);  // nullopt: no TLS
+// Where a flag is not given, OpenTelemetry's own environment variable counts. nullopt: nothing is
+// traced.
+Status ReadTracingFlags(std::optional<tracing::Tracer::Options>* options);
 
 }  // namespace colcast::flags
 

@@ -71,6 +71,9 @@ class InferenceCall final : public scheduling::Job, public inference::PredictMem
     record_.api = ApiName(call_.method);
     record_.entrypoint = "REST";
     record_.request_bytes = body_.size();
+    if (backend_.tracer != nullptr) {
+      trace_ = backend_.tracer->Start(exchange_->request().traceparent);
+    }
   }
 
   void Start() {
@@ -115,6 +118,7 @@ class InferenceCall final : public scheduling::Job, public inference::PredictMem
 
   // PredictMember
   scheduling::Job* job() override { return this; }
+  engine::RunObserver* observer() const override { return trace_.get(); }
   Status Read() override { return OkStatus(); }
   const DecodedRequest& request() const override { return predict_.request(); }
   DecodedRequest* mutable_request() override { return &predict_.request(); }
@@ -193,6 +197,7 @@ class InferenceCall final : public scheduling::Job, public inference::PredictMem
       return status;
     }
     record_.model_name = servable_->name();
+    record_.model_version = servable_->version();
     const bool predict = call_.method == RestMethod::kPredict;
     Status status = predict
                         ? predict_.Read(body,
@@ -250,6 +255,7 @@ class InferenceCall final : public scheduling::Job, public inference::PredictMem
     inference::CallOptions options = backend_.calls;
     options.gate = gate;
     const Status status = infer(*servable_, request, input, options, &response, &stats);
+    record_.run_start = stats.run_start;
     record_.runtime = stats.runtime;
     record_.expansion = stats.expansion;
     if (!status.ok()) return status;
@@ -294,6 +300,7 @@ class InferenceCall final : public scheduling::Job, public inference::PredictMem
     record_.latency = Clock::now() - received_;
     record_.response_bytes = response.body.size();
     backend_.metrics->Record(record_);
+    if (trace_ != nullptr) backend_.tracer->Finish(*trace_, record_, received_);
     exchange_->Answer(std::move(response));
     delete this;
   }
@@ -306,6 +313,7 @@ class InferenceCall final : public scheduling::Job, public inference::PredictMem
   Clock::duration parsing_{};
   std::shared_ptr<const inference::Servable> servable_;  // the record's names are its
   metrics::RequestRecord record_;
+  std::unique_ptr<tracing::RequestTrace> trace_;          // null: it is not sampled
   std::shared_ptr<request_log::RequestLogs::Model> log_;  // null: this one is not logged
   Stage stage_ = Stage::kForWorkers;
   bool inflates_too_far_ = false;

@@ -21,7 +21,8 @@ struct Request {
   std::unique_ptr<RequestMemory> memory;  // what the body counts in; may be null
   SliceBuffer body;                       // as sent: gzip-compressed if `gzip`
   bool gzip = false;
-  bool has_body = true;  // false: nobody wanted it (Router::WantsBody), and it was passed over
+  std::string traceparent;  // as sent; empty: none
+  bool has_body = true;     // false: nobody wanted it (Router::WantsBody), and it was passed over
 
   std::string_view path() const { return std::string_view(target).substr(0, target.find('?')); }
 };

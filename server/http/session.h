@@ -194,6 +194,7 @@ class Session final : public Exchange,
     const Status refusal = message.body().refusal();
     const bool too_large = message.body().too_large();
     message.body().MoveTo(&request_);
+    request_.traceparent = std::string(message["traceparent"]);
     request_.gzip = beast::iequals(encoding, "gzip") || beast::iequals(encoding, "x-gzip");
     socket().expires_never();
     socket_fd_ = socket().socket().native_handle();

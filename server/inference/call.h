@@ -28,7 +28,8 @@ struct CallOptions {
 // What the metrics want to know of a call; filled as far as it went.
 struct CallStats {
   engine::ExpansionStats expansion;
-  std::chrono::steady_clock::duration runtime{};  // in the model
+  std::chrono::steady_clock::duration runtime{};      // in the model
+  std::chrono::steady_clock::time_point run_start{};  // of the first run; the epoch: none
 };
 
 }  // namespace colcast::inference

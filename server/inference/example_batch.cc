@@ -76,6 +76,7 @@ Status ExampleBatch::Call(Method method, const Servable& servable,
   request_.mutable_output_filter()->assign(outputs.begin(), outputs.end());
   const auto start = std::chrono::steady_clock::now();
   Status status = (servable.model().*method)(request_, result);
+  if (stats->run_start == decltype(stats->run_start)()) stats->run_start = start;
   stats->runtime += std::chrono::steady_clock::now() - start;
   if (!status.ok()) return status;
   stats->expansion = (*result)->expansion();

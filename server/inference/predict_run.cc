@@ -6,6 +6,7 @@
 #include "server/base/out_of_memory.h"
 #include "server/inference/input_bytes.h"
 #include "server/inference/measured_run.h"
+#include "server/inference/observed_run.h"
 #include "server/inference/reading.h"
 #include "server/inference/sliced_predict.h"
 #include "server/scheduling/run_memory.h"
@@ -44,7 +45,12 @@ void RunWhole(Reading reading) {
   const Clock::time_point start = Clock::now();
   MeasuredRun run(reading.of);
   std::unique_ptr<engine::Outputs> outputs;
-  const Status status = WithinMemory([&] { return RunOne(*member, &outputs); });
+  const Status status = WithinMemory([&] {
+    ObservedRun observed(member->servable().model());
+    observed.Add(member->observer());
+    return RunOne(*member, &outputs);
+  });
+  reading.stats.run_start = start;
   reading.stats.runtime = Clock::now() - start;
   if (status.ok()) run.Learn(reading.profile.size, reading.input_bytes);
   reading.stats.run_requests = 1;
@@ -162,6 +168,8 @@ void RunTogether(std::vector<Reading>* readings, WorkerPool* workers) {
   const Clock::time_point start = Clock::now();
   MeasuredRun run(of);
   const Status together = WithinMemory([&] {
+    ObservedRun observed(servable.model());
+    for (const Reading& reading : *readings) observed.Add(reading.member->observer());
     servable.model().PredictBatch(servable.batch_rules(), &members);
     return OkStatus();
   });
@@ -181,7 +189,9 @@ void RunTogether(std::vector<Reading>* readings, WorkerPool* workers) {
     Reading& reading = (*readings)[i];
     if (together.ok() && run.counts())
       LearnFromRunTogether(reading, alone, runtime, members.size());
+    reading.stats.run_start = start;
     reading.stats.runtime = runtime;
+    reading.stats.requests_in_run = static_cast<int>(members.size());
     reading.stats.joined = true;
     // The servable may go with the last of them.
     reading.member->Finish(members[i].status, members[i].outputs.get(), reading.stats);

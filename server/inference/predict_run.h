@@ -19,10 +19,12 @@ namespace colcast::inference {
 struct PredictStats {
   using Duration = std::chrono::steady_clock::duration;
 
-  Duration waited{};         // until a thread took it
-  Duration runtime{};        // in the model; of a run that it shared, all of it
-  bool long_lane = false;    // estimated to take longer than a slice may
-  bool joined = false;       // ran with others
+  Duration waited{};   // until a thread took it
+  Duration runtime{};  // in the model; of a run that it shared, all of it
+  std::chrono::steady_clock::time_point run_start{};  // the epoch: it never ran
+  bool long_lane = false;                             // estimated to take longer than a slice may
+  bool joined = false;                                // ran with others
+  int requests_in_run = 1;
   int64_t unknown_keys = 0;  // for which the model's defaults stand (ItemLookup)
   int run_requests = 0;      // of the run that it led; 0: another one led it, or it never ran
   int64_t run_rows = 0;      // the same
@@ -35,6 +37,9 @@ class PredictMember {
   virtual ~PredictMember() = default;
 
   virtual scheduling::Job* job() = 0;
+
+  // Who is told of its stages; null: nobody.
+  virtual engine::RunObserver* observer() const { return nullptr; }
 
   // Reads the request and finds its servable, as far as that has not been done. Once, on a worker.
   virtual Status Read() = 0;

@@ -264,6 +264,7 @@ TEST_F(PredictRunTest, OfRequestsTogetherEachHasItsOwnStatusAndTheFirstTellsOfTh
   const Finished of_last = last.WaitUntilFinished();
   EXPECT_TRUE(of_last.status.ok());
   EXPECT_TRUE(of_last.stats.joined);
+  EXPECT_EQ(of_last.stats.requests_in_run, 3);
   EXPECT_EQ(of_last.stats.waited, milliseconds(1));
   EXPECT_EQ(of_last.stats.run_requests, 0);
 }

@@ -122,6 +122,7 @@ class SlicedPredict {
       reading_.whole = true;
       return run_whole_(std::move(reading_), workers_);
     }
+    reading_.stats.run_start = start_;
     reading_.stats.runtime = Clock::now() - start_;
     reading_.member->Finish(status, outputs.get(), reading_.stats);
   }

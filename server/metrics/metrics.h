@@ -30,13 +30,16 @@ struct RequestRecord {
   // Of the servable that was found; empty if none was, so that clients cannot invent labels.
   std::string_view model_name;
   std::string_view signature_name;  // as Servable::SignatureLabel has it
+  int64_t model_version = 0;
   StatusCode code = StatusCode::kOk;
-  std::chrono::steady_clock::duration latency{};     // from receipt to answer
-  std::chrono::steady_clock::duration queue_wait{};  // part of it
-  std::chrono::steady_clock::duration runtime{};     // in the model; part of it
+  std::chrono::steady_clock::duration latency{};      // from receipt to answer
+  std::chrono::steady_clock::duration queue_wait{};   // part of it
+  std::chrono::steady_clock::duration runtime{};      // in the model; part of it
+  std::chrono::steady_clock::time_point run_start{};  // the epoch: it never ran
   // What server/inference/predict_run.h says of the run it was answered from.
   bool long_lane = false;
   bool joined = false;
+  int requests_in_run = 1;
   int64_t run_requests = 0;
   int64_t run_rows = 0;
   std::vector<std::chrono::steady_clock::duration> slice_waits;

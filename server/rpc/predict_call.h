@@ -23,6 +23,7 @@ class PredictCall final : public WorkerCall, public inference::PredictMember {
 
   // PredictMember
   scheduling::Job* job() override { return this; }
+  engine::RunObserver* observer() const override { return trace(); }
   Status Read() override;
   const DecodedRequest& request() const override;
   DecodedRequest* mutable_request() override;

@@ -110,6 +110,7 @@ class ExampleCall final : public WorkerCall {
     inference::CallOptions options = backend().calls;
     options.gate = gate;
     const Status status = infer_(servable(), parsed, parts.input, options, &answer, &stats);
+    record()->run_start = stats.run_start;
     record()->runtime = stats.runtime;
     record()->expansion = stats.expansion;
     return status.ok() ? WriteMessage(answer, response()) : status;

@@ -30,6 +30,9 @@ WorkerCall::WorkerCall(const char* api, Call* call, const Backend& backend)
     : call_(call), backend_(backend), received_(Clock::now()), deadline_(call->deadline()) {
   record_.api = api;
   record_.entrypoint = "GRPC";
+  if (backend.tracer != nullptr) {
+    trace_ = backend.tracer->Start(call->Metadata("traceparent").value_or(""));
+  }
 }
 
 Status WorkerCall::Prepare() {
@@ -47,6 +50,7 @@ void WorkerCall::Drop(scheduling::DropReason reason) { Answer(scheduling::DropSt
 Status WorkerCall::FindServable(const ModelSpec& spec) {
   if (Status status = backend_.models->Find(spec, &servable_); !status.ok()) return status;
   record_.model_name = servable_->name();
+  record_.model_version = servable_->version();
   record_.signature_name = servable_->SignatureLabel(spec.signature_name);
   return OkStatus();
 }
@@ -67,6 +71,7 @@ void WorkerCall::Answer(Status status) {
   record_.latency = Clock::now() - received_;
   record_.response_bytes = response()->size();
   backend_.metrics->Record(record_);
+  if (trace_ != nullptr) backend_.tracer->Finish(*trace_, record_, received_);
   call_->Finish(status);
   delete this;
 }

@@ -12,6 +12,7 @@
 #include "server/inference/servable.h"
 #include "server/metrics/metrics.h"
 #include "server/scheduling/worker_pool.h"
+#include "server/tracing/tracer.h"
 #include "server/wire/bytes.h"
 #include "server/wire/predict_request.h"
 
@@ -55,6 +56,7 @@ class WorkerCall : public scheduling::Job {
   bool has_servable() const { return servable_ != nullptr; }
   const inference::Servable& servable() const { return *servable_; }
   metrics::RequestRecord* record() { return &record_; }
+  tracing::RequestTrace* trace() const { return trace_.get(); }  // null: it is not sampled
 
  private:
   void LogIfSampled() const;
@@ -65,6 +67,7 @@ class WorkerCall : public scheduling::Job {
   const scheduling::Clock::time_point deadline_;
   std::shared_ptr<const inference::Servable> servable_;  // the record's names are its
   metrics::RequestRecord record_;
+  std::unique_ptr<tracing::RequestTrace> trace_;
 };
 
 }  // namespace colcast::rpc

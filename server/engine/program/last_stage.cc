@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/program/by_user.h"
+#include "server/engine/program/observed_stage.h"
 #include "server/engine/row_index.h"
 #include "server/engine/rows.h"
 
@@ -70,6 +71,7 @@ Tensor LastStage::FirstRow(int64_t rows) {
 
 absl::Status LastStage::Run(const Feeds& feeds, const std::vector<int>& outputs,
                             RunResult* result) const {
+  const ObservedStage observed("candidate", feeds.candidates, -1);
   std::vector<Tensor> tensors;
   tensors.reserve(inputs_.size());
   for (const Input& input : inputs_) {

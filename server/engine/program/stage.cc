@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "server/engine/picked_column.h"
+#include "server/engine/program/observed_stage.h"
 #include "server/states/distinct_rows.h"
 
 namespace colcast::engine {
@@ -161,6 +162,8 @@ bool Stage::Fill(Rows* rows) {
 absl::Status Stage::Complete(Rows* rows, std::vector<Tensor>* states) {
   rows->found.resize(rows->count);
   CollectMissing(rows);
+  const size_t wanted = rows->wanted.empty() ? rows->count : rows->wanted.size();
+  const ObservedStage observed(name_, wanted, wanted - rows->missing.size());
   rows->awaited.clear();
   std::vector<Tensor> made;
   StateStore::Work work;
@@ -176,7 +179,6 @@ absl::Status Stage::Complete(Rows* rows, std::vector<Tensor>* states) {
     status = ComputeAndKeep(rows, &made);
   }
   if (!status.ok()) return status;
-  const size_t wanted = rows->wanted.empty() ? rows->count : rows->wanted.size();
   if (rows->missing.size() == wanted) {
     *states = std::move(made);
     return absl::OkStatus();

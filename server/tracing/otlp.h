@@ -1,0 +1,18 @@
+// Spans -> OTLP's bytes: opentelemetry/proto/collector/trace/v1/trace_service.proto, whose field
+// numbers are stable. By hand, since no package here has the generated classes.
+#ifndef COLCAST_SERVER_TRACING_OTLP_H_
+#define COLCAST_SERVER_TRACING_OTLP_H_
+
+#include <string>
+#include <vector>
+
+#include "server/tracing/span.h"
+
+namespace colcast::tracing {
+
+// A serialized ExportTraceServiceRequest. All texts are UTF-8.
+std::string WriteExportRequest(const std::string& service_name, const std::vector<Span>& spans);
+
+}  // namespace colcast::tracing
+
+#endif  // COLCAST_SERVER_TRACING_OTLP_H_

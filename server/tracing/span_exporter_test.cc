@@ -1,0 +1,67 @@
+#include "server/tracing/span_exporter.h"
+
+#include <gtest/gtest.h>
+
+#include <future>
+
+namespace colcast::tracing {
+namespace {
+
+using std::chrono::hours;
+
+TEST(SpanExporterTest, SendsAFullBatchAtOnceAndTheRestInTheEnd) {
+  std::promise<size_t> first;
+  size_t calls = 0;
+  size_t spans = 0;
+  {
+    SpanExporter exporter({100, 3, hours(1)}, [&](const std::vector<Span>& sent) {
+      if (++calls == 1) first.set_value(sent.size());
+      spans += sent.size();
+      return OkStatus();
+    });
+    exporter.Add(std::vector<Span>(3));
+    EXPECT_EQ(first.get_future().get(), 3u);
+    exporter.Add(std::vector<Span>(1));
+  }
+  EXPECT_EQ(calls, 2u);
+  EXPECT_EQ(spans, 4u);
+}
+
+TEST(SpanExporterTest, DropsWhatFindsNoRoomWhileACollectorHangs) {
+  std::promise<void> started, released;
+  SpanExporter exporter({4, 1, hours(1)}, [&](const std::vector<Span>& sent) {
+    if (sent.front().name == "first") {
+      started.set_value();
+      released.get_future().wait();
+    }
+    return OkStatus();
+  });
+  std::vector<Span> first(1);
+  first[0].name = "first";
+  exporter.Add(first);
+  started.get_future().wait();
+  exporter.Add(std::vector<Span>(3));
+  exporter.Add(std::vector<Span>(2));  // together or not at all
+  exporter.Add(std::vector<Span>(1));
+  EXPECT_EQ(exporter.dropped(), 2);
+  EXPECT_EQ(exporter.sent(), 0);
+  released.set_value();
+}
+
+TEST(SpanExporterTest, CountsWhatCouldNotBeSentAndGoesOn) {
+  std::promise<void> sent;
+  int calls = 0;
+  SpanExporter exporter({100, 2, hours(1)}, [&](const std::vector<Span>&) {
+    if (++calls > 1) sent.set_value();
+    return calls > 1 ? OkStatus() : Unavailable("nobody is there");
+  });
+  // Two batches at once: the second is not tried after the first has failed.
+  exporter.Add(std::vector<Span>(4));
+  while (exporter.dropped() < 4) std::this_thread::yield();
+  exporter.Add(std::vector<Span>(2));
+  sent.get_future().wait();
+  EXPECT_EQ(exporter.dropped(), 4);
+}
+
+}  // namespace
+}  // namespace colcast::tracing

@@ -1,0 +1,65 @@
+// Which requests are traced, and their spans: made once a request is answered, from what the
+// metrics record of it anyway.
+#ifndef COLCAST_SERVER_TRACING_TRACER_H_
+#define COLCAST_SERVER_TRACING_TRACER_H_
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/engine/engine.h"
+#include "server/metrics/metrics.h"
+#include "server/tracing/http_post.h"
+#include "server/tracing/span_exporter.h"
+
+namespace colcast::tracing {
+
+// One request that is sampled: collects its stages.
+class RequestTrace final : public engine::RunObserver {
+ public:
+  void OnStage(const engine::StageRun& run) override { stages_.push_back(run); }
+
+ private:
+  friend class Tracer;
+  RequestTrace(std::string trace_id, std::string parent_id)
+      : trace_id_(std::move(trace_id)), parent_id_(std::move(parent_id)) {}
+
+  const std::string trace_id_;
+  const std::string parent_id_;  // empty: the trace begins here
+  std::vector<engine::StageRun> stages_;
+};
+
+// All methods may be called from any thread.
+class Tracer {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+  struct Options {
+    Endpoint endpoint;  // of a collector that takes OTLP over HTTP
+    std::string service_name = "colcast_model_server";
+    double sampling_ratio = 0;  // of the requests that come without a trace of the client's
+  };
+
+  explicit Tracer(const Options& options);
+  // The same, with spans going elsewhere.
+  Tracer(const Options& options, SpanExporter::Options queue, SpanExporter::Send send);
+
+  // Null if the request is not sampled: the client's sampled flag decides, without a valid
+  // traceparent the ratio does. Empty: the client has sent none.
+  std::unique_ptr<RequestTrace> Start(std::string_view traceparent) const;
+
+  // Takes over the spans of a request that was received at `received` and has been answered.
+  void Finish(const RequestTrace& trace, const metrics::RequestRecord& record, Time received);
+
+  const SpanExporter& exporter() const { return exporter_; }
+
+ private:
+  const double sampling_ratio_;
+  SpanExporter exporter_;
+};
+
+}  // namespace colcast::tracing
+
+#endif  // COLCAST_SERVER_TRACING_TRACER_H_

@@ -1,0 +1,287 @@
+"""Spans: what a collector gets of a request, and that a request never waits for a collector."""
+
+import http.server
+import json
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from colcast.client import RankingClient
+from colcast.server import ServerProcess
+from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as trace_service
+
+from . import parts_model
+from .metrics_page import Metrics
+
+PARENT = "b7ad6b7169203331"
+RPC = "tensorflow.serving.PredictionService/Predict"
+
+
+class Collector:
+    """Takes OTLP over HTTP and keeps the spans; answers nothing while it hangs."""
+
+    def __init__(self) -> None:
+        self.requests: list[Any] = []
+        self.answers = threading.Event()
+        self.answers.set()
+        collector = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                collector.answers.wait()
+                assert self.headers["Content-Type"] == "application/x-protobuf"
+                assert self.path == "/v1/traces"
+                collector.requests.append(trace_service.ExportTraceServiceRequest.FromString(body))
+                self.send_response(200)
+                self.end_headers()
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1/traces"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def spans(self, trace: str = "") -> list[Any]:
+        """All spans that came, or those of one trace."""
+        return [
+            span
+            for request in list(self.requests)
+            for resource in request.resource_spans
+            for scope in resource.scope_spans
+            for span in scope.spans
+            if trace in ("", span.trace_id.hex())
+        ]
+
+    def services(self) -> set[str]:
+        """The services that sent them."""
+        return {
+            attributes(resource.resource)["service.name"]
+            for request in self.requests
+            for resource in request.resource_spans
+        }
+
+    def close(self) -> None:
+        """Ends it."""
+        self.answers.set()
+        self._server.shutdown()
+        self._server.server_close()
+
+
+def attributes(of: Any) -> dict[str, Any]:
+    """A span's, or a resource's."""
+    return {pair.key: getattr(pair.value, pair.value.WhichOneof("value")) for pair in of.attributes}
+
+
+@pytest.fixture(scope="module")
+def collector() -> Iterator[Collector]:
+    """A collector that answers."""
+    collector = Collector()
+    yield collector
+    collector.close()
+
+
+@pytest.fixture(scope="module")
+def traced(
+    collector: Collector, tmp_path_factory: pytest.TempPathFactory, monitoring: list[str]
+) -> Iterator[ServerProcess]:
+    """A server of the model in parts that traces what its clients sample."""
+    base_path = tmp_path_factory.mktemp("traced")
+    parts_model.save(base_path / "7")
+    flags = [*monitoring, f"--trace_endpoint={collector.url}"]
+    with ServerProcess("ranker", base_path, flags) as server:
+        yield server
+
+
+def predict(stubs: Any, traceparent: str, seed: int = 1, candidates: int = 8) -> None:
+    """One request with a traceparent."""
+    inputs = parts_model.inputs(np.random.default_rng(seed), 1, candidates)
+    request = stubs.request(inputs, signature_name="columnar_late")
+    stubs.prediction.Predict(request, timeout=60, metadata=[("traceparent", traceparent)])
+
+
+def test_the_spans_of_a_request(
+    traced: ServerProcess, collector: Collector, connect: Any, wait_until: Callable[..., None]
+) -> None:
+    """Names, parents, attributes; times that lie within each other."""
+    stubs = connect(traced.target)
+    traces = [f"{number:032x}" for number in range(1, 5)]
+    for trace in traces:  # the same user and items again
+        predict(stubs, f"00-{trace}-{PARENT}-01")
+    wait_until(lambda: all(collector.spans(trace) for trace in traces))
+    assert collector.services() == {"colcast_model_server"}
+    for trace in traces:
+        check_request(collector.spans(trace))
+    first, last = (
+        {span.name: attributes(span) for span in collector.spans(trace)}
+        for trace in (traces[0], traces[-1])
+    )
+    assert last["stage user"] == {"colcast.rows": 1, "colcast.hits": 1, "colcast.misses": 0}
+    assert last["stage item"] == {"colcast.rows": 8, "colcast.hits": 8, "colcast.misses": 0}
+    assert last["stage candidate"] == {"colcast.rows": 8}
+    assert first.get("stage user", {"colcast.hits": 0})["colcast.hits"] == 0
+
+
+def check_request(spans: list[Any]) -> None:
+    """The spans of one request that ran."""
+    by_name = {span.name: span for span in spans}
+    assert len(by_name) == len(spans)
+    request, run = by_name[RPC], by_name["run"]
+    assert request.parent_span_id.hex() == PARENT
+    assert request.kind == 2  # SPAN_KIND_SERVER
+    expected = {
+        "rpc.system": "grpc",
+        "rpc.method": "Predict",
+        "rpc.grpc.status_code": 0,
+        "colcast.model": "ranker",
+        "colcast.version": 7,
+        "colcast.signature": "columnar_late",
+        "colcast.rows": 8,
+        "colcast.status": "OK",
+    }
+    assert expected.items() <= attributes(request).items()
+    assert attributes(run)["colcast.requests_in_run"] == 1
+    assert {"queued", "planned", "run", "sent"} <= set(by_name)
+    ids = {span.span_id: span for span in spans}
+    assert len(ids) == len(spans)
+    for span in spans:
+        if span is request:
+            continue
+        parent = ids[span.parent_span_id]
+        assert parent is (run if span.name.startswith("stage ") else request)
+        assert parent.start_time_unix_nano <= span.start_time_unix_nano
+        assert span.start_time_unix_nano <= span.end_time_unix_nano <= parent.end_time_unix_nano
+
+
+def post(server: ServerProcess, trace: str, body: dict[str, Any]) -> None:
+    """One request over REST."""
+    request = urllib.request.Request(
+        f"http://{server.rest_target}/v1/models/ranker:predict",
+        data=json.dumps(body).encode(),
+        headers={"traceparent": f"00-{trace}-{PARENT}-01"},
+    )
+    urllib.request.urlopen(request, timeout=60).read()
+
+
+def test_rest_and_errors(
+    traced: ServerProcess, collector: Collector, wait_until: Callable[..., None]
+) -> None:
+    """The header counts as gRPC's metadata do; a request that fails has a span that says so."""
+    columns = parts_model.inputs(np.random.default_rng(2), 1, 8)
+    inputs = {name: values.tolist() for name, values in columns.items()}
+    ran, failed = "d" * 32, "e" * 32
+    post(traced, ran, {"signature_name": "columnar_late", "inputs": inputs})
+    with pytest.raises(urllib.error.HTTPError):
+        post(traced, failed, {"signature_name": "missing", "inputs": {"x": [1]}})
+    wait_until(lambda: collector.spans(ran) and collector.spans(failed))
+    by_name = {span.name: span for span in collector.spans(ran)}
+    assert {"POST Predict", "queued", "planned", "run", "sent"} <= set(by_name)
+    assert by_name["POST Predict"].parent_span_id.hex() == PARENT
+    assert attributes(by_name["POST Predict"])["colcast.rows"] == 8
+    by_name = {span.name: span for span in collector.spans(failed)}
+    assert set(by_name) == {"POST Predict", "queued"}
+    assert by_name["POST Predict"].status.code == 2  # STATUS_CODE_ERROR
+    assert attributes(by_name["POST Predict"])["colcast.model"] == "ranker"
+
+
+def test_what_is_not_sampled_or_malformed_is_answered_and_not_traced(
+    traced: ServerProcess, collector: Collector, connect: Any, wait_until: Callable[..., None]
+) -> None:
+    """Hostile values among them."""
+    stubs = connect(traced.target)
+    before = {span.trace_id for span in collector.spans()}
+    trace = "b" * 32
+    for value in (
+        f"00-{trace}-{PARENT}-00",
+        f"ff-{trace}-{PARENT}-01",
+        f"00-{trace.upper()}-{PARENT}-01",
+        f"00-{'0' * 32}-{PARENT}-01",
+        f"00-{trace}-{PARENT}-01-",
+        "",
+        "-" * 55,
+        "x" * 4000,
+    ):
+        predict(stubs, value)
+    last = "c" * 32
+    predict(stubs, f"00-{last}-{PARENT}-01")
+    wait_until(lambda: collector.spans(last))
+    after = {span.trace_id.hex() for span in collector.spans() if span.trace_id not in before}
+    assert after == {last}
+
+
+def test_a_clients_span_is_the_parent_of_the_servers(
+    collector: Collector,
+    tmp_path: Path,
+    wait_until: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With OpenTelemetry's own environment variables in place of the flag."""
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url.removesuffix("/v1/traces"))
+    monkeypatch.setenv("OTEL_SERVICE_NAME", "named")
+    kept = client_spans()
+    parts_model.save(tmp_path / "1")
+    items = parts_model.inputs(np.random.default_rng(3), 1, 5)
+    user = {name: items.pop(name)[0] for name in ("age", "city", "history")}
+    with (
+        ServerProcess("ranker", tmp_path) as server,
+        RankingClient(server.target, "ranker") as asks,
+    ):
+        asks.rank(user, items)
+    (client,) = kept.get_finished_spans()
+    trace = f"{client.context.trace_id:032x}"
+    wait_until(lambda: collector.spans(trace))
+    assert "named" in collector.services()
+    (request,) = [span for span in collector.spans(trace) if span.name == RPC]
+    assert request.parent_span_id.hex() == f"{client.context.span_id:016x}"
+    assert client.start_time <= request.start_time_unix_nano
+    assert request.end_time_unix_nano <= client.end_time
+
+
+def client_spans() -> Any:
+    """Keeps this process's spans from now on; another test may have set its provider."""
+    from opentelemetry import trace
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    if not isinstance(trace.get_tracer_provider(), TracerProvider):
+        trace.set_tracer_provider(TracerProvider())
+    kept = InMemorySpanExporter()
+    trace.get_tracer_provider().add_span_processor(SimpleSpanProcessor(kept))
+    return kept
+
+
+def test_a_collector_that_hangs_or_is_gone_costs_spans_only(
+    ranker_base_path: Path,
+    connect: Any,
+    monitoring: list[str],
+    ranker_inputs: dict[str, Any],
+    wait_until: Callable[..., None],
+) -> None:
+    """Every request is answered while nobody takes the spans."""
+    collector = Collector()
+    collector.answers.clear()
+    flags = [*monitoring, f"--trace_endpoint={collector.url}", "--trace_sampling_ratio=1"]
+    with ServerProcess("ranker", ranker_base_path, flags) as server:
+        stubs = connect(server.target)
+
+        def ask() -> None:
+            assert len(stubs.predict(ranker_inputs)["score"]) == 3
+
+        def dropped() -> float:
+            return Metrics(server).value(":colcast:trace_spans_total", status="dropped")
+
+        for _ in range(2500):  # five spans each, of which 8192 wait
+            ask()
+        assert dropped() > 0
+        collector.close()
+        before = dropped()
+        ask()
+        wait_until(lambda: dropped() > before)
+        ask()
