@@ -52,11 +52,12 @@ void WriteRequestLogs(const request_log::RequestLogs& logs, TextWriter* writer) 
   }
 }
 
-void WriteSpans(const tracing::SpanExporter& spans, TextWriter* writer) {
+void WriteSpans(const tracing::Tracer* tracer, TextWriter* writer) {
   writer->Metric(":colcast:trace_spans_total", MetricType::kCounter,
                  "Spans of requests: sent to the collector, or dropped.");
-  writer->Sample({{"status", "sent"}}, spans.sent());
-  writer->Sample({{"status", "dropped"}}, spans.dropped());
+  if (tracer == nullptr) return;
+  writer->Sample({{"status", "sent"}}, tracer->exporter().sent());
+  writer->Sample({{"status", "dropped"}}, tracer->exporter().dropped());
 }
 
 }  // namespace
@@ -75,7 +76,7 @@ Response MetricsPage(const Backend& backend, const std::string& server_version) 
   WriteLoads(backend.metrics->Loads(), &writer);
   WriteOffloads(*backend.metrics, &writer);
   WriteLaneWaits(*backend.metrics, &writer);
-  if (backend.tracer != nullptr) WriteSpans(backend.tracer->exporter(), &writer);
+  WriteSpans(backend.tracer, &writer);
   writer.Metric(":colcast:build_info", MetricType::kGauge, "1, with the server's version.");
   writer.Sample({{"version", server_version}}, int64_t{1});
   WriteProcess(metrics::ReadProcessUsage(), &writer);
