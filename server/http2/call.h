@@ -42,8 +42,6 @@ struct Method {
   // Has the call finished, now or later. Soon returns.
   std::function<void(Call*)> handle = {};
   std::function<std::unique_ptr<StreamHandler>(Call*)> open = {};
-  // Before the message is read: whether the call is refused. None: it is not.
-  std::function<Status()> admit = {};
 };
 using Methods = std::unordered_map<std::string, Method>;  // by path: "/package.Service/Method"
 

@@ -21,37 +21,9 @@ constexpr int kConnectionWindow = 16 << 20;
 // Then others get their turn.
 constexpr int kReadsPerTurn = 16;
 
-template <size_t kName, size_t kValue>
-nghttp2_nv Literal(const char (&name)[kName], const char (&value)[kValue]) {
-  return {reinterpret_cast<uint8_t*>(const_cast<char*>(name)),
-          reinterpret_cast<uint8_t*>(const_cast<char*>(value)), kName - 1, kValue - 1,
-          NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE};
-}
-
-template <size_t kName>
-nghttp2_nv Text(const char (&name)[kName], const std::string& value) {
-  return {reinterpret_cast<uint8_t*>(const_cast<char*>(name)),
-          reinterpret_cast<uint8_t*>(const_cast<char*>(value.data())), kName - 1, value.size(),
-          NGHTTP2_NV_FLAG_NO_COPY_NAME};
-}
-
-nghttp2_nv Field(const std::string& name, const std::string& value) {
-  return {reinterpret_cast<uint8_t*>(const_cast<char*>(name.data())),
-          reinterpret_cast<uint8_t*>(const_cast<char*>(value.data())), name.size(), value.size(),
-          NGHTTP2_NV_FLAG_NONE};
-}
-
 std::string_view View(nghttp2_rcbuf* buffer) {
   const nghttp2_vec bytes = nghttp2_rcbuf_get_buf(buffer);
   return {reinterpret_cast<const char*>(bytes.base), bytes.len};
-}
-
-// gRPC's clients refuse headers of more than 8 KiB, and then see neither code nor message. Bytes
-// that are no ASCII take three each there.
-std::string MessageHeader(const std::string& message) {
-  constexpr size_t kMaxBytes = 2000;
-  const bool is_long = message.size() > kMaxBytes;
-  return PercentEncode(is_long ? message.substr(0, kMaxBytes) + "..." : message);
 }
 
 bool IsGrpc(std::string_view content_type) {
@@ -74,6 +46,7 @@ std::unique_ptr<nghttp2_option, OptionDeleter> SessionOptions(const ConnectionOp
 
 }  // namespace
 
+// Gives what nghttp2 finds and wants to the connection.
 struct Connection::Callbacks {
   static Connection& Of(void* user_data) { return *static_cast<Connection*>(user_data); }
   static Call* CallOf(nghttp2_session* session, int32_t id) {
@@ -102,10 +75,6 @@ struct Connection::Callbacks {
   static int OnStreamClosed(nghttp2_session* session, int32_t id, uint32_t, void* user_data) {
     Call* const call = CallOf(session, id);
     return call == nullptr ? 0 : Of(user_data).CallClosed(call);
-  }
-  static ssize_t CopyAnswer(nghttp2_session*, int32_t, uint8_t* out, size_t size, uint32_t* flags,
-                            nghttp2_data_source* source, void* user_data) {
-    return Of(user_data).CopyAnswer(static_cast<Call*>(source->ptr), out, size, flags);
   }
 
   // Made once, for all connections.
@@ -289,21 +258,14 @@ void Connection::HeadersReceived(Call* call) {
                                           " bytes of headers; at most ", most, " are possible"));
   }
   if (!IsGrpc(call->content_type_)) {
-    const nghttp2_nv unsupported = Literal(":status", "415");
     call->refused_ = true;
-    nghttp2_submit_response(session_, call->id_, &unsupported, 1, nullptr);
-    return;
+    return SendUnsupported(call);
   }
   const auto method = shared_->methods.find(call->path_);
   if (method == shared_->methods.end()) {
     return Refuse(call, Error(StatusCode::kUnimplemented, "there is no method ", call->path_));
   }
   call->method_ = &method->second;
-  if (call->method_->admit) {
-    if (Status status = call->method_->admit(); !status.ok()) {
-      return Refuse(call, std::move(status));
-    }
-  }
   if (call->method_->open) call->handler_ = call->method_->open(call);
 }
 
@@ -399,92 +361,6 @@ int Connection::CallClosed(Call* call) {
   call->CountNoResponse();
   call->Release();
   return 0;
-}
-
-void Connection::SendAnswers() {
-  {
-    const std::lock_guard<std::mutex> lock(answers_mutex_);
-    answering_.swap(answers_);
-  }
-  for (Call* call : answering_) {
-    if (!call->cancelled()) SendAnswer(call);
-    call->Release();
-  }
-  answering_.clear();
-}
-
-void Connection::SendAnswer(Call* call) {
-  if (call->is_answered_) return;
-  std::optional<Status> error;
-  {
-    const std::lock_guard<std::mutex> lock(answers_mutex_);
-    call->is_answered_ = call->last_.has_value();
-    if (call->last_ && !call->next_ && !call->has_headers_sent_) error = call->last_;
-  }
-  if (call->has_headers_sent_) {
-    nghttp2_session_resume_data(session_, call->id_);
-  } else if (error) {
-    SendOnlyTrailers(call, *error);
-  } else {
-    SendHeaders(call);
-  }
-}
-
-// The stream is open, so it outlives what is submitted.
-void Connection::SendHeaders(Call* call) {
-  call->has_headers_sent_ = true;
-  const std::array<nghttp2_nv, 2> headers = {Literal(":status", "200"),
-                                             Literal("content-type", "application/grpc")};
-  nghttp2_data_provider provider{};
-  provider.source.ptr = call;
-  provider.read_callback = Callbacks::CopyAnswer;
-  nghttp2_submit_response(session_, call->id_, headers.data(), headers.size(), &provider);
-}
-
-void Connection::SendOnlyTrailers(Call* call, const Status& status) {
-  const std::string code = std::to_string(static_cast<int>(status.code));
-  const std::string message = MessageHeader(status.message);
-  std::vector<nghttp2_nv> headers = {Literal(":status", "200"),
-                                     Literal("content-type", "application/grpc"),
-                                     Text("grpc-status", code), Text("grpc-message", message)};
-  for (const auto& [name, value] : call->trailers_) headers.push_back(Field(name, value));
-  nghttp2_submit_response(session_, call->id_, headers.data(), headers.size(), nullptr);
-}
-
-// What follows in DATA frames; behind the last message the trailers.
-ssize_t Connection::CopyAnswer(Call* call, uint8_t* out, size_t size, uint32_t* flags) {
-  size_t copied = 0;
-  for (;;) {
-    copied += call->CopyAnswer(out + copied, size - copied);
-    if (call->answer_sent_ < call->answer_bytes_) return static_cast<ssize_t>(copied);
-    const std::lock_guard<std::mutex> lock(answers_mutex_);
-    if (call->next_) {
-      call->BeginAnswer(*std::exchange(call->next_, std::nullopt));
-      continue;
-    }
-    if (call->last_) {
-      *flags = NGHTTP2_DATA_FLAG_EOF | NGHTTP2_DATA_FLAG_NO_END_STREAM;
-      const std::string code = std::to_string(static_cast<int>(call->last_->code));
-      const std::string message = MessageHeader(call->last_->message);
-      std::vector<nghttp2_nv> trailers = {Text("grpc-status", code)};
-      if (!call->last_->ok()) trailers.push_back(Text("grpc-message", message));
-      for (const auto& [name, value] : call->trailers_) trailers.push_back(Field(name, value));
-      nghttp2_submit_trailer(session_, call->id_, trailers.data(), trailers.size());
-      return static_cast<ssize_t>(copied);
-    }
-    if (call->handler_ && call->answer_bytes_ > 0) sent_.push_back(call);
-    call->answer_bytes_ = call->answer_sent_ = 0;
-    return copied > 0 ? static_cast<ssize_t>(copied) : ssize_t{NGHTTP2_ERR_DEFERRED};
-  }
-}
-
-void Connection::TellWhatWasSent() {
-  while (!sent_.empty()) {
-    Call* const call = sent_.back();
-    sent_.pop_back();
-    call->handler_->Sent();
-    Deliver(call);
-  }
 }
 
 void Connection::Write() {

@@ -106,14 +106,20 @@ class Connection final : public Pollable, public std::enable_shared_from_this<Co
   void DoNow(unsigned work);
   void Read();
   bool ReadOnce();
+  void Write();
+  bool FillOutput();
+  void Close();
+
+  // Answers, in connection_answers.cc.
   void SendAnswers();
   void SendAnswer(Call* call);
   void SendHeaders(Call* call);
   void SendOnlyTrailers(Call* call, const Status& status);
+  void SendUnsupported(Call* call);
+  static ssize_t ReadAnswer(nghttp2_session* session, int32_t id, uint8_t* out, size_t size,
+                            uint32_t* flags, nghttp2_data_source* source, void* user_data);
+  ssize_t CopyAnswer(Call* call, uint8_t* out, size_t size, uint32_t* flags);
   void TellWhatWasSent();
-  void Write();
-  bool FillOutput();
-  void Close();
 
   // Time, in connection_time.cc.
   void SeeToTheTime();
@@ -130,7 +136,6 @@ class Connection final : public Pollable, public std::enable_shared_from_this<Co
   int FrameReceived(const nghttp2_frame& frame);
   int FrameSent(const nghttp2_frame& frame);
   int CallClosed(Call* call);
-  ssize_t CopyAnswer(Call* call, uint8_t* out, size_t size, uint32_t* flags);
 
   void HeadersReceived(Call* call);
   void Ended(Call* call);
