@@ -1,5 +1,6 @@
 """What a REST body takes in memory: a small multiple of itself, and nothing if nobody wants it."""
 
+import contextlib
 import http.client
 import json
 import resource
@@ -127,15 +128,19 @@ def test_all_bodies_together_have_a_limit(
         assert f"over {20 * MB} bytes" in answer["error"]
         assert ask(server, "totals", short)[0] == 200
         host, port = server.rest_target.split(":")
-        with socket.create_connection((host, int(port)), timeout=60) as holder:
-            length = 15 * MB
-            holder.sendall(
-                b"POST /v1/models/totals:predict HTTP/1.1\r\nContent-Length: %d" % length
-            )
-            holder.sendall(b"\r\n\r\n" + b" " * (length - 1))  # all but the last byte
-            wait_until(
-                lambda: "--max_rest_bytes" in ask(server, "totals", short)[1].get("error", "")
-            )
+        length = 15 * MB
+        head = b"POST /v1/models/totals:predict HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % length
+        with contextlib.ExitStack() as held:
+
+            def has_the_room() -> bool:
+                held.close()  # one before, which the short one came before
+                holder = socket.create_connection((host, int(port)), timeout=60)
+                held.enter_context(holder)
+                with contextlib.suppress(OSError):  # refused while it is sent
+                    holder.sendall(head + b" " * (length - 1))  # all but the last byte
+                return "--max_rest_bytes" in ask(server, "totals", short)[1].get("error", "")
+
+            wait_until(has_the_room)
             assert ask(server, "totals", short)[0] == 429
             assert ask(server, "nobody", short)[0] == 404
         wait_until(lambda: ask(server, "totals", short)[0] == 200)
