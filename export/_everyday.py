@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from colcast.export._features import Scalar
-from colcast.export._rows import Rows, Values
+from colcast.export._rows import Rows, Values, moderate
 
 _IDS = 100_000  # integers are below
 _LONGEST = 12  # bytes of a string
@@ -26,7 +26,7 @@ def _small(value: Scalar) -> Scalar:
     if isinstance(value, bytes):
         return value[:_LONGEST] or b"v1"
     if isinstance(value, float):
-        return value / (1 + abs(value))
+        return moderate(value)
     if isinstance(value, bool):
         return value
     return (value if value >= 0 else ~value) % _IDS

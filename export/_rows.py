@@ -85,6 +85,14 @@ class Rows:
         }
         return Rows(self.features, values)
 
+    def moderate(self) -> "Rows":
+        """The same rows with every float brought between -1 and 1."""
+        values = {
+            name: [row if row is None else [moderate(value) for value in row] for row in rows]
+            for name, rows in self.values.items()
+        }
+        return Rows(self.features, values)
+
     def columns(self) -> Columns:
         """The rows as the inputs of a columnar signature."""
         columns: Columns = {}
@@ -95,6 +103,11 @@ class Rows:
                 lengths = [len(row or ()) for row in values]
                 columns[feature.length_column] = np.array(lengths, np.int64)
         return columns
+
+
+def moderate(value: Scalar) -> Scalar:
+    """A float between -1 and 1, in the same order; other values as they are."""
+    return value / (1 + abs(value)) if isinstance(value, float) else value
 
 
 def _dense(feature: Feature, values: Sequence[Values]) -> Any:

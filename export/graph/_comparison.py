@@ -14,8 +14,10 @@ PROOF_ROWS = (1, 2, 7, 64)
 PERTURBED = 3
 """Runs with rounded inputs for each request."""
 
+CANCELLED = 1e-2
+"""A relative difference that may be rounding, where large floats cancel out."""
+
 _NOISE_FACTOR = 4  # sums in another order round more often than inputs
-_CANCELLED = 1e-2  # a relative difference that may be rounding, where large floats cancel out
 _ROUNDING = 2.0**-23  # of a float32: half the distance to its neighbour
 
 Differences = dict[int, dict[str, float]]
@@ -112,7 +114,7 @@ def _compare(
         )
     relative = relative_difference(expected, given, floor, trial.noise[output])
     worst = float(relative.max(initial=0.0))
-    if tolerance < worst < _CANCELLED and trial.moderate:
+    if tolerance < worst < CANCELLED and trial.moderate:
         # Large numbers that nearly cancel out leave their rounding: small ones have to agree.
         again = replace(trial.moderate(), moderate=None)
         small = _compare(output, again, _floor([again.expected[output]]), tolerance, moderated)

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from colcast.export.rows._facts import (
+    Axes,
     Axis,
     Fact,
     Kind,
@@ -89,16 +90,47 @@ def gather_nd(op: Op) -> Fact:
         params = as_value(params)
     if indices.plain:
         indices = as_value(indices)
-    places = indices.places or (indices.refers,) * depth
-    if indices.kind is not Kind.FIXED and indices.places is None and indices.refers is None:
-        places = (None,) * depth
-    for each, place in zip(axes[:depth], places, strict=True):
-        if has_rows([each]) and (place is None or not are_aligned(place, each)):
-            raise Mixes("rows are taken by a position that need not be their own")
+    if not _own_rows(axes[:depth], indices):
+        raise Mixes("rows are taken by a position that need not be their own")
     made = (*at[:-1], *axes[depth:])
     lengths = params.lengths | indices.lengths
     known = Kind.ROWS if has_rows(made) else together([as_plain(params), as_plain(indices)])[0]
     return Fact(known, made, lengths, refers=params.refers, places=params.places)
+
+
+def _own_rows(axes: Axes, indices: Fact) -> bool:
+    """Whether positions along some dimensions are, wherever one has rows, those of their own."""
+    places = indices.places or (indices.refers,) * len(axes)
+    return all(
+        not has_rows([each]) or (place is not None and are_aligned(place, each))
+        for each, place in zip(axes, places, strict=True)
+    )
+
+
+_UPDATES = ("Add", "Max", "Min", "Sub", "Update")
+
+
+@rule("ScatterNd", *(f"TensorScatter{each}" for each in _UPDATES))
+def scatter_nd(op: Op) -> Fact:
+    """Entries written to positions in the first dimensions of zeros, or of a tensor."""
+    if op.type == "ScatterNd":
+        indices, updates, wanted = op.inputs[0], as_value(op.inputs[1]), op.entries(2)
+        into = Fact(Kind.FIXED, tuple(each or () for each in wanted))
+        at, own = op.axes(0), op.axes(1)
+    else:
+        into, indices, updates = as_value(op.inputs[0]), op.inputs[1], as_value(op.inputs[2])
+        at, own = op.axes(1), op.axes(2)
+    axes, depth = into.axes or (), count(at[-1])
+    if own != (*at[:-1], *axes[depth:]):
+        raise Mixes("entries and their positions are not laid out alike")
+    if not has_rows(axes[:depth]) and has_rows(own):
+        raise Mixes("rows are written to one place")
+    if not _own_rows(axes[:depth], indices) or has_rows(axes[depth:]):
+        raise Mixes("rows are written to a position that need not be their own")
+    if indices.plain:
+        indices = as_value(indices)
+    kind, lengths = together([into, as_plain(indices), updates])
+    return Fact(Kind.ROWS if has_rows(axes) else kind, axes, lengths)
 
 
 def as_plain(fact: Fact) -> Fact:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from colcast.export.rows._facts import Axis, Fact, Kind, axis, has_rows, is_counted, longest, sizes
-from colcast.export.rows._op import Mixes, Op, as_value, count, rule
+from colcast.export.rows._op import Mixes, Op, as_value, count, rule, together
 from colcast.export.rows._shapes import LAID_OUT, with_axes
 
 
@@ -81,6 +81,30 @@ def reverse(op: Op) -> Fact:
             raise Mixes("the order of the rows is turned round")
         lengths |= longest([each])
     return fact.changed(lengths=fact.lengths | lengths)
+
+
+@rule("Roll")
+def roll(op: Op) -> Fact:
+    """Entries moved along dimensions; those that fall off come back at the other end."""
+    fact, by = as_value(op.inputs[0]), as_value(op.inputs[1])
+    moved = [op.axes(0)[op.axis_of(0, number)] for number in op.numbers(2)]
+    if has_rows(moved):
+        raise Mixes("rows are moved")
+    return fact.changed(lengths=fact.lengths | by.lengths | longest(moved))
+
+
+@rule("ReverseSequence")
+def reverse_sequence(op: Op) -> Fact:
+    """The first entries of each row backwards, as many as it says."""
+    fact, counts = as_value(op.inputs[0]), as_value(op.inputs[1])
+    along = op.axes(0)[op.axis_of(0, op.attribute("seq_dim").i)]
+    own = op.axes(0)[op.axis_of(0, op.attribute("batch_dim").i)]
+    if has_rows([along]):
+        raise Mixes("the order of the rows is turned round")
+    if (own,) != op.axes(1):
+        raise Mixes("the numbers of other rows")
+    kind, lengths = together([fact, counts])
+    return Fact(kind, op.axes(0), lengths)
 
 
 @rule("StridedSlice")

@@ -20,7 +20,8 @@ from colcast.export.rows._fills import is_low
 from colcast.export.rows._op import Mixes, Op, as_value, rule, together
 
 _NOTHING = {"Sum": 0.0, "Any": 0.0, "All": 1.0, "Prod": 1.0, "Max": LOW}
-_REDUCTIONS = (*_NOTHING, "Mean", "Min", "EuclideanNorm")
+_NOT_OF_ZEROS = ("Prod", "ReduceJoin")  # give no 0 for zeros
+_REDUCTIONS = (*_NOTHING, "Mean", "Min", "EuclideanNorm", "ReduceJoin")
 
 
 @rule(*_REDUCTIONS)
@@ -42,7 +43,7 @@ def reduce(op: Op) -> Fact:
     fact = as_value(fact)
     lengths = fact.lengths | _spread_over(op.type, fact, axes, gone)
     fills = tuple(
-        None if number in gone or fact.fill(number) != 0.0 or op.type == "Prod" else 0.0
+        None if number in gone or fact.fill(number) != 0.0 or op.type in _NOT_OF_ZEROS else 0.0
         for number in range(len(axes))
         if keep or number not in gone
     )
@@ -183,16 +184,6 @@ def count_values(op: Op) -> Fact:
         raise Mixes("the number of bins is a size of the run")
     lengths = fact.lengths | weights.lengths | longest([axes[1]])
     return Fact(Kind.ROWS, (axes[0], width), lengths)
-
-
-@rule("MatrixBandPart")
-def band(op: Op) -> Fact:
-    """Part of each matrix; the rest becomes 0."""
-    (fact, *diagonals), axes = map(as_value, op.inputs), op.axes(0)
-    if has_rows(axes[-2:]):
-        raise Mixes("rows are kept by their position")
-    lengths = frozenset[str]().union(*(each.lengths for each in diagonals))
-    return fact.changed(lengths=fact.lengths | lengths)
 
 
 def _spread_over(type_: str, fact: Fact, axes: Axes, gone: set[int]) -> frozenset[str]:

@@ -9,10 +9,12 @@ import tensorflow as tf
 from colcast.export.graph._flat_graph import FlatGraph, GraphDef, NodeDef, data_inputs
 from colcast.export.rows import (  # noqa: F401
     _control,
+    _diagonals,
     _elements,
     _lists,
     _lookups,
     _repeats,
+    _searches,
     _shapes,
     _slices,
     _stacks,

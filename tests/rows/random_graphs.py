@@ -226,6 +226,29 @@ def _looped(d: Drawing) -> Any:
     )()
 
 
+def _scatter(d: Drawing) -> Any:
+    values, some = tf.reshape(d.float(), [-1]), d.any()
+    first = tf.range(tf.shape(some)[0])
+    at = d.choices.of(
+        [
+            lambda: tf.stack([first, tf.reshape(d.index(), [-1])], 1),
+            lambda: first[:, None],
+            lambda: d.index()[..., None],
+            lambda: tf.reverse(first, [0])[:, None],
+            lambda: tf.cast(tf.where(tf.cast(some, tf.float32) > 0), tf.int32),
+        ]
+    )()
+    return d.choices.of(
+        [
+            lambda: tf.scatter_nd(at, values, [tf.shape(some)[0], 4]),
+            lambda: tf.scatter_nd(at, values, tf.shape(some)),
+            lambda: tf.scatter_nd(at, d.float(), [d.size()]),
+            lambda: tf.tensor_scatter_nd_add(d.float(), at, values),
+            lambda: tf.tensor_scatter_nd_max(tf.cast(some, tf.float32), at, values),
+        ]
+    )()
+
+
 OPS: list[Callable[[Drawing], Any]] = [
     lambda d: tf.nn.relu(d.float()),
     lambda d: d.float() + d.float(),
@@ -288,13 +311,15 @@ OPS: list[Callable[[Drawing], Any]] = [
     lambda d: tf.unstack(d.any(), axis=d.axis())[0],
     lambda d: tf.pad(d.float(), [[1, 0]] + [[0, 0]] * d.choices.below(3)),
     lambda d: tf.pad(d.float(), [[0, 0], d.choices.of([[1, 0], [0, 2]])]),
-    lambda d: tf.scatter_nd(d.index()[..., None], d.float(), [d.size()]),
     lambda d: tf.tensor_scatter_nd_update(d.float(), d.index()[..., None], d.float()),
+    _scatter,
     lambda d: tf.dynamic_partition(d.float(), d.index(), 4)[d.choices.below(4)],
     lambda d: tf.linalg.band_part(d.float(), 1, 0),
     lambda d: tf.linalg.diag(d.float()),
-    lambda d: tf.linalg.diag_part(d.float()),
-    lambda d: tf.searchsorted(tf.sort(d.float()), d.float()),
+    lambda d: tf.linalg.diag_part(d.float()[:, None] * d.choices.of([1.0, d.float()[..., None]])),
+    lambda d: tf.searchsorted(
+        d.choices.of([tf.sort, tf.cumsum])(tf.nn.relu(d.float()), d.axis()), d.float()
+    ),
     lambda d: tf.math.bincount(tf.reshape(d.index(), [-1])),
     lambda d: tf.math.bincount(d.index(), axis=-1, minlength=3, maxlength=3),
     lambda d: tf.math.l2_normalize(d.float(), d.axis()),

@@ -154,6 +154,8 @@ SHAPES: dict[str, Build] = {
     ),
     "Reverse": lambda c: raw.Reverse(tensor=c["x"], dims=[False, True]),
     "ReverseV2": lambda c: tf.reverse(c["x"], [1]),
+    "ReverseSequence": lambda c: tf.reverse_sequence(c["x"], c["i"], 1, 0),
+    "Roll": lambda c: tf.roll(c["x"], [1, -2], [1, -1]),
     "ShapeN": lambda c: tf.reshape(c["x"], raw.ShapeN(input=[c["x"], c["y"]])[1]),
     "Size": lambda c: tf.reshape(c["x"], [tf.size(c["x"]) // 4, 4]),
     "Slice": lambda c: tf.slice(c["x"], [0, 1], [-1, 2]),
@@ -187,11 +189,16 @@ SUMS: dict[str, Build] = {
     "LogSoftmax": lambda c: tf.nn.log_softmax(c["x"]),
     "MatMul": lambda c: tf.matmul(c["x"], table(3, 4), transpose_b=True),
     "MatrixBandPart": lambda c: tf.linalg.band_part(c["image"][..., 0], 1, 0),
+    "MatrixDiag": lambda c: raw.MatrixDiag(diagonal=c["x"]),
+    "MatrixDiagPart": lambda c: raw.MatrixDiagPart(input=c["image"][..., 0]),
+    "MatrixDiagPartV3": lambda c: tf.linalg.diag_part(c["image"][..., 0]),
+    "MatrixDiagV3": lambda c: tf.linalg.diag(c["x"]),
     "Max": lambda c: tf.reduce_max(c["x"], 1, keepdims=True),
     "MaxPool": lambda c: tf.nn.max_pool2d(c["image"], 2, 2, "SAME"),
     "Mean": lambda c: tf.reduce_mean(c["image"], [1, -2]),
     "Min": lambda c: tf.reduce_min(c["x"], -1),
     "Prod": lambda c: tf.reduce_prod(c["x"], 1),
+    "ReduceJoin": lambda c: tf.strings.reduce_join(tf.strings.as_string(c["x"]), 1),
     "Softmax": lambda c: tf.nn.softmax(c["x"]),
     "Sum": lambda c: tf.reduce_sum(c["x"], 1),
     "TopKV2": lambda c: tf.math.top_k(c["x"], 2).values,
@@ -202,14 +209,37 @@ LOOKUPS: dict[str, Build] = {
     "GatherV2": lambda c: tf.gather(table(6, 3), c["i"]),
     "GatherV2 along columns": lambda c: tf.gather(c["x"], [2, 0], axis=1),
     "GatherV2 of each row": lambda c: tf.gather(c["x"], c["i"][:, None], batch_dims=1),
-    "GatherNd": lambda c: tf.gather_nd(
-        c["x"], tf.stack([tf.range(rows(c), dtype=tf.int32), tf.cast(c["i"], tf.int32)], 1)
+    "GatherNd": lambda c: tf.gather_nd(c["x"], own_column(c)),
+    "ScatterNd": lambda c: tf.scatter_nd(own_column(c), c["f"], [rows(c), 4]),
+    **{
+        op: (
+            lambda c, op=op: getattr(raw, op)(tensor=c["x"], indices=own_column(c), updates=c["f"])
+        )  # type: ignore[misc]
+        for op in (
+            "TensorScatterAdd",
+            "TensorScatterMax",
+            "TensorScatterMin",
+            "TensorScatterSub",
+            "TensorScatterUpdate",
+        )
+    },
+    "InTopK": lambda c: raw.InTopK(predictions=c["x"], targets=c["i"], k=2),
+    "InTopKV2": lambda c: tf.math.in_top_k(c["i"], c["x"], 2),
+    "LowerBound": lambda c: tf.searchsorted(tf.sort(table(5)), c["f"]),
+    "LowerBound in each row": lambda c: raw.LowerBound(
+        sorted_inputs=tf.cumsum(tf.abs(c["x"]), 1), values=c["f"][:, None]
     ),
+    "UpperBound": lambda c: tf.searchsorted(tf.sort(table(5)), c["f"], side="right"),
     "ResourceGather": lambda c: tf.compat.v1.get_variable(
         "v", [6, 3], use_resource=True
     ).sparse_read(c["i"]),
     "Unique": lambda c: _through_unique(c),
 }
+
+
+def own_column(c: C) -> Any:
+    """One position in a matrix of each row: its own row, a column by a value."""
+    return tf.stack([tf.range(rows(c), dtype=tf.int32), tf.cast(c["i"], tf.int32)], 1)
 
 
 def _through_unique(c: C) -> Any:
@@ -403,6 +433,12 @@ LENGTHS: dict[str, Build] = {
     "maximum over padding": lambda c: tf.reduce_max(tf.cast(dense(c), tf.float32), 1),
     "last column": lambda c: tf.pad(dense(c, 3), [[0, 0], [0, 1]], constant_values=4)[:, -1],
     "backwards": lambda c: tf.reverse(dense(c, 3), [1]),
+    "rolled": lambda c: tf.roll(dense(c, 3), 1, 1),
+    "joined": lambda c: tf.strings.reduce_join(tf.strings.as_string(dense(c)), 1),
+    "place among padding": lambda c: raw.LowerBound(
+        sorted_inputs=tf.cumsum(dense(c, 1), 1), values=c["i"][:, None]
+    ),
+    "in the top of padding": lambda c: tf.math.in_top_k(c["i"], tf.cast(dense(c), tf.float32), 2),
     "the longest as a value": lambda c: (
         c["f"] * tf.cast(sparse(c, "ids").dense_shape[1], tf.float32)
     ),
@@ -501,6 +537,26 @@ MIXING: dict[str, Build] = {
         table_handle=static_table(tf.constant([5, 6, 7], tf.int64)).resource_handle,
         keys=c["i"], default_value=tf.cast(rows(c), tf.int64),
     ),
+    "diagonal of the rows": lambda c: tf.linalg.diag(c["f"]),
+    "diagonal through the rows": lambda c: tf.linalg.diag_part(c["x"]),
+    "off the diagonal": lambda c: tf.linalg.diag(
+        c["x"], padding_value=tf.cast(rows(c), tf.float32)
+    ),
+    "place among the rows": lambda c: tf.searchsorted(tf.sort(c["f"]), c["f"]),
+    "place among sums over the rows": lambda c: tf.searchsorted(tf.cumsum(c["f"]), c["f"]),
+    "best of the rows": lambda c: tf.math.in_top_k(
+        tf.zeros([4], tf.int64), tf.transpose(c["x"]), 2
+    )[:1] & (c["f"] > 0),
+    "rolled by their number": lambda c: tf.roll(c["x"], rows(c), 1),
+    "sequences through the rows": lambda c: tf.reverse_sequence(c["x"], [1, 2, 3, 4], 0, 1),
+    "all joined": lambda c: tf.strings.join([c["s"], tf.strings.reduce_join(c["s"])]),
+    "written to one place": lambda c: c["f"] + tf.gather(
+        tf.scatter_nd(c["i"][:, None], c["f"], [4]), c["i"]
+    ),
+    "written to rows by a value": lambda c: tf.tensor_scatter_nd_add(
+        c["x"], tf.stack([tf.minimum(c["i"], 0), c["i"]], 1), c["f"]
+    ),
+    "written to the first row": lambda c: tf.tensor_scatter_nd_update(c["f"], [[0]], [1.0]),
     "diagonals": lambda c: tf.linalg.band_part(c["image"][..., 0], rows(c), 0),
     "number of buckets": lambda c: tf.reshape(
         raw.SparseCrossHashed(
@@ -557,6 +613,8 @@ def test_an_op_without_a_rule_is_named() -> None:
 
 _NO_CASE = {
     "Bincount": "counts the values of all rows: it is always refused",
+    "MatrixDiagV2": "as MatrixDiagV3, with the same inputs; TensorFlow's Python does not write it",
+    "MatrixDiagPartV2": "as MatrixDiagPartV3; TensorFlow's Python does not write it",
     "EmptyTensorList": "what is pushed to it has no rule",
     "LookupTableFind": "takes a reference, of TensorFlow 1; the kernel is LookupTableFindV2's",
     "RefMerge": "takes references, of TensorFlow 1; the kernel is Merge's",

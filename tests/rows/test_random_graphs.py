@@ -15,25 +15,6 @@ _SEEDS = 3  # of the rows that a graph is tried on
 @settings(max_examples=120, deadline=None)
 @given(st.lists(st.integers(0, 10**6), min_size=4, max_size=40))
 @example([0, 0, 1, 0, 0, 0])
-@example(
-    [
-        52989,
-        608377,
-        701436,
-        749533,
-        466688,
-        850348,
-        731945,
-        6609,
-        423211,
-        242186,
-        400605,
-        418761,
-        336455,
-        463063,
-        950668,
-    ]
-)  # rows taken by rows
 def test_what_is_called_independent_is(numbers: Sequence[int]) -> None:
     graph = Graph(lambda columns: build(columns, numbers))
     if not graph.found.rows:

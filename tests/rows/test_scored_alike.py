@@ -1,0 +1,64 @@
+"""What running rows together and apart shows."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from colcast.export._errors import ExportError
+from colcast.export._features import Feature, Kind
+from colcast.export._rows import Rows
+from colcast.export.rows import scored_alike
+
+TOLERANCE = 1e-6
+
+
+def rows(*values: float) -> Rows:
+    price = Feature("price", Kind.FIXED_LEN, "float32", (1,))
+    return Rows([price], {"price": [[value] for value in values]})
+
+
+def prices(of: Rows) -> Any:
+    return of.columns()["price"][:, 0]
+
+
+def alike(score: Any, *values: float) -> bool | None:
+    return scored_alike(lambda of: {"scores": score(prices(of))}, rows(*values), TOLERANCE)
+
+
+def test_rows_of_their_own_are_alike():
+    assert alike(lambda price: price * 2, 1.0, -2.0, 3.0, 7.0)
+
+
+def test_rows_that_meet_are_not():
+    assert alike(lambda price: price - price.mean(), 1.0, -2.0, 3.0, 7.0) is False
+
+
+def test_integers_have_no_tolerance():
+    assert alike(lambda price: 1_000_000_000 + (price == price.max()), 1.0, 2.0, 3.0) is False
+
+
+def test_nan_is_like_nan():
+    assert alike(lambda price: np.where(price > 2, np.nan, price), 1.0, 2.0, 3.0)
+
+
+def test_what_large_floats_leave_of_each_other_is_rounding():
+    def cancelled(price: Any) -> Any:
+        return price + np.float32(1e-4 * len(price)) * (np.abs(price) > 100)
+
+    assert alike(cancelled, 1.0, 500.0, -3.0, 7.0)
+
+
+@pytest.mark.parametrize("factor", [1e-4, 1.0])
+def test_a_small_difference_that_small_floats_have_too_is_none(factor: float):
+    assert alike(lambda price: price + factor * price.mean(), 1.0, 2.0, 3.0) is False
+
+
+def test_a_number_of_rows_is_a_part_of_the_score():
+    assert scored_alike(lambda of: {"mean": prices(of)[:1]}, rows(1.0, 2.0), TOLERANCE) is False
+
+
+def test_what_the_model_refuses_shows_nothing():
+    def refuse(_: Rows) -> Any:
+        raise ExportError("no such price")
+
+    assert scored_alike(refuse, rows(1.0, 2.0), TOLERANCE) is None
