@@ -67,7 +67,7 @@ def cast(op: Op) -> Fact:
     if fact.uniform is None and not fact.fills:
         return fact
     fills = tuple(
-        fill if fill is None or is_equal(fill, LOW) else op.compute([fill]) for fill in fact.fills
+        fill if fill is None or fill is LOW else op.compute([fill]) for fill in fact.fills
     )
     uniform = None if fact.uniform is None else op.compute([fact.uniform])
     return replace(fact, fills=fills, uniform=uniform)

@@ -13,7 +13,6 @@ each candidate, one candidate behind the other. A factor is a number or one of t
 """
 
 import enum
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -45,7 +44,8 @@ class Fact:
         axes: its dimensions; None where not even their number is known.
         lengths: features on whose longest list in the run the values depend.
         fills: by dimension, of a `longest` one: what stands behind the end of each list, a number
-            or bytes; `LOW` for a number so low that nothing is left of it in a softmax; None: any.
+            or bytes; `LOW` for a number so low that nothing is left of it in a softmax beside
+            another one; None: any.
         uniform: what all entries are; None: they differ.
         sizes: of SIZES: what each entry of a vector is, or the one of a scalar; None: some number.
         refers: the entries are positions along this dimension, each within its own row.
@@ -53,6 +53,8 @@ class Fact:
         mark: what the tensor is to the lists of a feature: ("length" | "mask" | "position" |
             "ends" | "starts" | "splits", lists).
         why: of MIXED: the node and what it does.
+        least: no entry is less; None: not known.
+        may_break: whether entries may be NaN or infinite where no column's value is.
         value: of FIXED and a few numbers: these.
     """
 
@@ -66,6 +68,8 @@ class Fact:
     places: tuple[Axis | None, ...] | None = None
     mark: tuple[str, str] | None = None
     why: str = ""
+    least: float | None = None
+    may_break: bool = False
     value: Any = field(default=None, compare=False)
 
     @property
@@ -90,13 +94,25 @@ class Fact:
         return replace(self, **{**own, **changes})
 
 
-LOW = -math.inf
+class Low(enum.Enum):
+    """A number below any score."""
+
+    LOW = "low"
+
+
+LOW = Low.LOW
 
 
 def fixed(axes: Axes | None, value: Any = None) -> Fact:
     """A tensor that no row has a say in."""
     one = np.reshape(value, [-1])[0] if value is not None and np.size(value) == 1 else None
-    return Fact(Kind.FIXED, axes, value=value, uniform=one)
+    return Fact(Kind.FIXED, axes, value=value, uniform=one, least=_least(value))
+
+
+def _least(value: Any) -> float | None:
+    """The least of some numbers; None of other values, and of none."""
+    numbers = np.asarray(() if value is None else value)
+    return float(numbers.min()) if numbers.size and numbers.dtype.kind in "biuf" else None
 
 
 def mixed(why: str) -> Fact:
@@ -243,4 +259,5 @@ def join(one: Fact, other: Fact) -> Fact:
         one.refers,
         one.places,
         one.mark if one.mark == other.mark else None,
+        may_break=one.may_break or other.may_break,
     )

@@ -1,17 +1,18 @@
 """What stands behind the ends of lists that are filled up to one length."""
 
+import math
 from typing import Any
 
 from colcast.export.rows._facts import LOW, Axes, Fact, longest
 from colcast.export.rows._op import TABLE, Op
 
-_NO_NUMBER = -1e6  # added to a score, nothing is left of it in a softmax
+_NO_NUMBER = -1e8  # of a score, nothing is left of it in a softmax
 
 
 def fills_of(op: Op, facts: Any, axes: Axes) -> tuple[Any, ...]:
     """What stands behind the ends of lists along each dimension of what an op gives."""
     fills = [
-        _fill(op, [_fill_of(fact, len(axes) - number) for fact in facts])
+        _fill(op, facts, [_fill_of(fact, len(axes) - number) for fact in facts])
         if longest([each])
         else None
         for number, each in enumerate(axes)
@@ -34,22 +35,30 @@ def behind(axes: Axes, fill: Any) -> tuple[Any, ...]:
     return tuple(fill if longest([each]) else None for each in axes)
 
 
-def _fill(op: Op, fills: Any) -> Any:
+def _fill(op: Op, facts: Any, fills: Any) -> Any:
     """What an op makes of some entries, each None if it may be any."""
-    if op.type in ("Mul", "LogicalAnd") and any(is_equal(fill, 0) for fill in fills):
+    finite = all(map(is_finite, facts, fills))
+    if op.type in ("Mul", "LogicalAnd") and finite and any(is_equal(fill, 0) for fill in fills):
         return 0.0 if op.type == "Mul" else False
-    if op.type in ("AddV2", "Add") and any(is_low(fill) for fill in fills):
+    if op.type in ("AddV2", "Add") and finite and any(map(is_low, fills)):
         return LOW
     if op.type == "SelectV2":
         return None if fills[0] is None else fills[1] if fills[0] else fills[2]
-    if any(fill is None or is_equal(fill, LOW) for fill in fills):
+    if any(fill is None or fill is LOW for fill in fills):
         return None
     return op.compute(fills)
 
 
+def is_finite(fact: Fact, fill: Any) -> bool:
+    """Whether what stands behind the ends of lists, `fill` if that is known, is a finite number."""
+    if fill is None:
+        return not fact.may_break
+    return fill is LOW or not is_number(fill) or math.isfinite(fill)
+
+
 def is_low(fill: Any) -> bool:
-    """Whether nothing is left of a number in a softmax."""
-    return is_number(fill) and bool(fill <= _NO_NUMBER)
+    """Whether nothing is left of a number in a softmax, beside one that is not as low."""
+    return fill is LOW or (is_number(fill) and bool(fill <= _NO_NUMBER))
 
 
 def is_equal(fill: Any, number: float) -> bool:
@@ -59,4 +68,4 @@ def is_equal(fill: Any, number: float) -> bool:
 
 def is_number(fill: Any) -> bool:
     """Whether a fill is known to be a number."""
-    return fill is not None and fill is not TABLE and not isinstance(fill, bytes | str)
+    return fill is not None and fill not in (TABLE, LOW) and not isinstance(fill, bytes | str)

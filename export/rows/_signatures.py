@@ -16,6 +16,9 @@ from colcast.export.rows._independence import Independence, find_independence, o
 CANDIDATE = "candidate"
 
 Run = Callable[[Rows], Mapping[str, Any]]
+Scale = Callable[[Any], Any]
+
+_ALONE = 4  # rows of the shortest lists that are scored alone
 
 
 def candidates(
@@ -64,45 +67,60 @@ def _is_as_it_came(graph: FlatGraph, name: str) -> bool:
 def scored_alike(run: Run, rows: Rows, tolerance: float) -> bool | None:
     """Whether candidates score the same together, alone, in another order and in pieces.
 
-    Large floats that nearly cancel out leave their rounding: where it may be that, small ones have
-    to agree.
+    Large floats that nearly cancel out leave their rounding, and hide what smaller ones show: rows
+    have to agree with small floats, too.
 
     Args:
         run: runs the signature on rows of one request.
         rows: such rows, which the model accepts.
         tolerance: largest difference of floats, relative to an output's largest value or 1: small
-            ones may be what large ones leave of each other.
+            ones may be what large ones leave of each other. With small floats it is relative to
+            the output's median.
 
     Returns:
         None where the model refuses some of the candidates.
     """
     try:
-        difference = _largest_difference(run, rows)
-        if tolerance < difference < CANCELLED:
-            difference = _largest_difference(run, rows.moderate())
+        if _largest_difference(run, rows, np.max) > max(tolerance, CANCELLED):
+            return False
+        return bool(_largest_difference(run, rows.moderate(), np.median) <= tolerance)
     except (ExportError, tf.errors.OpError):
         return None
-    return difference <= tolerance
 
 
-def _largest_difference(run: Run, rows: Rows) -> float:
+def _largest_difference(run: Run, rows: Rows, scale: Scale) -> float:
     """How far scores of candidates together and apart differ; infinite if in more than values."""
-    count = len(rows)
-    order = np.random.default_rng(count).permutation(count)
     together = run(rows)
     worst = 0.0
-    for own in (*np.array_split(order, min(count, 3)), order[:1]):
+    for own in _pieces(rows):
         apart = run(rows.take(own.tolist()))
         for output, whole in together.items():
             given, expected = np.asarray(apart[output]), np.asarray(whole)
-            if expected.shape[:1] != (count,) or given.shape != expected[own].shape:
+            if expected.shape[:1] != (len(rows),) or given.shape != expected[own].shape:
                 return np.inf
-            worst = max(worst, _difference(expected[own], given))
+            floor = _scale(expected, scale)
+            worst = max(worst, relative_difference(expected[own], given, floor, 0.0).max(initial=0))
     return worst
 
 
-def _difference(expected: Any, given: Any) -> float:
-    scale = 1.0
-    if expected.dtype.kind in "fc":
-        scale = float(np.max(np.abs(expected), initial=1.0, where=np.isfinite(expected)))
-    return float(relative_difference(expected, given, scale, 0.0).max(initial=0.0))
+def _pieces(rows: Rows) -> list[Any]:
+    """Rows that are scored apart: in any order; those of short lists, of long ones; some alone."""
+    count = len(rows)
+    order = np.random.default_rng(count).permutation(count)
+    values = [sum(len(of[row] or ()) for of in rows.values.values()) for row in range(count)]
+    by_length = np.argsort(values, kind="stable")
+    thirds = min(count, 3)
+    alone = [*by_length[:_ALONE], *by_length[-1:], *order[:1]]
+    return [
+        *np.array_split(order, thirds),
+        *np.array_split(by_length, thirds),
+        *(np.array([row]) for row in dict.fromkeys(alone)),
+    ]
+
+
+def _scale(values: Any, scale: Scale) -> float:
+    """What differences of an output are relative to."""
+    if values.dtype.kind not in "fc":
+        return 1.0
+    finite = np.abs(values[np.isfinite(values)])
+    return max(1.0, float(scale(finite))) if finite.size else 1.0

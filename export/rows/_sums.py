@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from colcast.export.rows._facts import (
-    LOW,
     Axes,
     Axis,
     Fact,
@@ -16,12 +15,12 @@ from colcast.export.rows._facts import (
     longest,
     sizes,
 )
-from colcast.export.rows._fills import is_low
+from colcast.export.rows._fills import is_finite, is_low
 from colcast.export.rows._op import Mixes, Op, as_value, rule, together
 
-_NOTHING = {"Sum": 0.0, "Any": 0.0, "All": 1.0, "Prod": 1.0, "Max": LOW}
+_NOTHING = {"Sum": 0.0, "Any": 0.0, "All": 1.0, "Prod": 1.0}
 _NOT_OF_ZEROS = ("Prod", "ReduceJoin")  # give no 0 for zeros
-_REDUCTIONS = (*_NOTHING, "Mean", "Min", "EuclideanNorm", "ReduceJoin")
+_REDUCTIONS = (*_NOTHING, "Max", "Mean", "Min", "EuclideanNorm", "ReduceJoin")
 
 
 @rule(*_REDUCTIONS)
@@ -62,16 +61,18 @@ def reduce_to_position(op: Op) -> Fact:
 
 @rule("Softmax", "LogSoftmax")
 def softmax(op: Op) -> Fact:
-    """Entries of the last dimension against each other."""
+    """Entries of the last dimension against each other.
+
+    Behind the end of a list that is filled up with low numbers there may be any: those of an empty
+    list add up to 1.
+    """
     fact, axes = as_value(op.inputs[0]), op.axes(0)
     last = len(axes) - 1
-    fill = fact.fill(last)
-    masked = is_low(fill)
+    masked = is_low(fact.fill(last))
     lengths = fact.lengths | _spread_over("Softmax", fact, axes, set() if masked else {last})
     if has_rows([axes[last]]):
         raise Mixes("rows are weighed against each other")
-    fills = tuple(0.0 if n == last and masked else None for n in range(len(axes)))
-    return fact.changed(lengths=lengths, fills=fills if op.type == "Softmax" and masked else ())
+    return fact.changed(lengths=lengths)
 
 
 @rule("Cumsum", "Cumprod")
@@ -132,7 +133,8 @@ def einsum(op: Op) -> Fact:
             before = sizes_.setdefault(letter, each)
             if before != each and (has_rows([before]) or has_rows([each])):
                 raise Mixes("every row meets every other")
-            if fact.fill(number) == 0.0 and each:
+            others = facts[:index] + facts[index + 1 :]
+            if fact.fill(number) == 0.0 and each and not any(f.may_break for f in others):
                 silent.add(letter)
     for letter, each in sizes_.items():
         if letter in right:
@@ -243,8 +245,12 @@ def _product(op: Op, flip: Sequence[bool]) -> Fact:
         raise Mixes("every row meets every other")
     kind, lengths = together(facts)
     silent = any(
-        fact.fill(number) == 0.0 and longest([shape[number]])
-        for fact, number, shape in zip(facts, numbers, shapes, strict=True)
+        fact.fill(number) == 0.0
+        and longest([shape[number]])
+        and is_finite(other, other.fill(of_other))
+        for fact, number, shape, other, of_other in zip(
+            facts, numbers, shapes, facts[::-1], numbers[::-1], strict=True
+        )
     )
     tied = frozenset() if silent else longest(inner)
     axes = (*met[0], *outer)
@@ -253,6 +259,7 @@ def _product(op: Op, flip: Sequence[bool]) -> Fact:
         0.0
         if number == len(axes) - 2
         and facts[0].fill(_other(numbers[0], len(shapes[0]))) == 0.0
+        and not facts[1].may_break
         and longest([each])
         else None
         for number, each in enumerate(axes)

@@ -30,6 +30,7 @@ from colcast.export.rows._facts import (
     mixed,
 )
 from colcast.export.rows._free import free_fact, is_of_no_run, known_sizes
+from colcast.export.rows._numbers import with_numbers
 from colcast.export.rows._op import RULES, TABLE, Mixes, Op, checked
 from colcast.export.rows._ways import MERGES, Ways
 
@@ -321,7 +322,8 @@ def _by_rule(op: Op) -> list[Fact]:
         found = RULES[op.type](op)
     except (IndexError, TypeError, ValueError) as error:  # what no run would take, mostly
         raise Mixes(f"its inputs do not fit each other ({error})") from error
-    return [found] if isinstance(found, Fact) else list(found)
+    made = [found] if isinstance(found, Fact) else list(found)
+    return [with_numbers(op, fact) for fact in made]
 
 
 def _is_random(op: str) -> bool:

@@ -427,7 +427,30 @@ def raw_sparse(words: Any) -> Any:
 
 INDEPENDENT = {**ELEMENTS, **SHAPES, **SUMS, **LOOKUPS, **LISTS, **CONTROL, **VARIANTS}
 
+BEHIND: dict[str, Build] = {  # what stands behind the ends of lists, and of empty ones
+    "attention to nothing": lambda c: _attention(c, lambda fit: tf.where(mask(c) > 0, fit, -1e9)),
+    "attention to nothing, mask added": lambda c: _attention(
+        c, lambda fit: fit + (1 - mask(c)) * -1e9
+    ),
+    "attention with a weak mask": lambda c: _attention(
+        c, lambda fit: 1e6 * fit + (1 - mask(c)) * -1e6
+    ),
+    "weights of nothing": lambda c: tf.reduce_sum(
+        tf.nn.softmax(tf.where(mask(c) > 0, 0.0, -1e9)) ** 2, 1
+    ),
+    "no log of padding": lambda c: tf.reduce_sum(
+        tf.math.log(tf.cast(dense(c), tf.float32)) * tf.cast(dense(c) > 0, tf.float32), 1
+    ),
+    "nothing divided": lambda c: tf.matmul(
+        (1 / (tf.cast(dense(c, -1), tf.float32) + 1))[:, None], mask(c)[..., None]
+    )[:, 0, 0],
+    "distance from the mean of nothing": lambda c: tf.einsum(
+        "rl,rl->r", mask(c), tf.cast(dense(c), tf.float32) - _mean(c)[:, None]
+    ),
+}
+
 LENGTHS: dict[str, Build] = {
+    **BEHIND,
     "mean over padding": lambda c: tf.reduce_mean(embedded(c), 1),
     "softmax over padding": lambda c: tf.nn.softmax(tf.reduce_sum(embedded(c), 2)),
     "maximum over padding": lambda c: tf.reduce_max(tf.cast(dense(c), tf.float32), 1),
@@ -465,6 +488,18 @@ LENGTHS: dict[str, Build] = {
 def longest(c: C) -> Any:
     """How many values the longest list has."""
     return sparse(c, "ids").dense_shape[1]
+
+
+def _attention(c: C, masked: Any) -> Any:
+    """Vectors of a list and of its places, weighed."""
+    place = tf.cast(tf.range(tf.shape(dense(c))[1]), tf.float32)
+    keys = embedded(c) + place[None, :, None]
+    return tf.einsum("rl,rld->rd", tf.nn.softmax(masked(tf.reduce_sum(keys, 2))), keys)
+
+
+def _mean(c: C) -> Any:
+    """Of a list's ids; not a number without one."""
+    return tf.reduce_sum(tf.cast(dense(c), tf.float32) * mask(c), 1) / tf.reduce_sum(mask(c), 1)
 
 
 def _switched(x: Any, condition: Any) -> Any:
@@ -595,6 +630,11 @@ def test_what_depends_on_the_longest_list_is_told_and_alike_at_one_length(name: 
     assert graph.found.rows, graph.found.why_not
     assert graph.found.own_length == ("ids",)
     assert all(graph.scores_rows_alike(seed, equal_lengths=True) for seed in range(3))
+
+
+@pytest.mark.parametrize("name", BEHIND)
+def test_what_stands_behind_the_ends_changes_scores_at_other_lengths(name: str) -> None:
+    assert not all(_graph(name).scores_rows_alike(seed) for seed in range(3))
 
 
 @pytest.mark.parametrize("name", MIXING)

@@ -6,8 +6,8 @@ import tensorflow as tf
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from .graphs import Graph
-from .random_graphs import build
+from . import list_graphs, random_graphs
+from .graphs import Build, Graph
 
 _SEEDS = 3  # of the rows that a graph is tried on
 
@@ -16,7 +16,17 @@ _SEEDS = 3  # of the rows that a graph is tried on
 @given(st.lists(st.integers(0, 10**6), min_size=4, max_size=40))
 @example([0, 0, 1, 0, 0, 0])
 def test_what_is_called_independent_is(numbers: Sequence[int]) -> None:
-    graph = Graph(lambda columns: build(columns, numbers))
+    _check(lambda columns: random_graphs.build(columns, numbers))
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.lists(st.integers(0, 10**6), min_size=4, max_size=24))
+def test_what_is_called_independent_of_other_lists_is(numbers: Sequence[int]) -> None:
+    _check(lambda columns: list_graphs.build(columns, numbers))
+
+
+def _check(build: Build) -> None:
+    graph = Graph(build)
     if not graph.found.rows:
         assert graph.found.why_not
         return
