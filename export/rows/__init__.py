@@ -2,10 +2,10 @@
 
 Rows run with other rows beside them, without some of their own, or come from a cache only where
 this says so and running shows it. `_facts` has the words, `_op` the table of rules; `_elements`
-(with `_fills`, `_numbers` and `_sizes`), `_shapes`, `_slices`, `_stacks`, `_repeats`, `_sums`, `_diagonals`,
-`_searches`, `_lookups`, `_lists` and `_control` are the rules; `_walk` is the way through a graph
-(`_free` what no row reaches, `_bodies` functions), `_independence` the verdict, `_signatures`
-that of signatures.
+(with `_fills`, `_numbers` and `_sizes`), `_shapes`, `_slices`, `_stacks`, `_repeats`, `_sums`,
+`_diagonals`, `_searches`, `_lookups`, `_lists` and `_control` are the rules; `_walk` is the way
+through a graph (`_free` what no row reaches, `_bodies` functions), `_independence` the verdict,
+`_signatures` that of signatures.
 """
 
 from colcast.export.rows._facts import Fact, Kind, sizes

@@ -108,14 +108,13 @@ def _pieces(rows: Rows) -> list[Any]:
     count = len(rows)
     order = np.random.default_rng(count).permutation(count)
     values = [sum(len(of[row] or ()) for of in rows.values.values()) for row in range(count)]
-    by_length = np.argsort(values, kind="stable")
     thirds = min(count, 3)
-    alone = [*by_length[:_ALONE], *by_length[-1:], *order[:1]]
-    return [
-        *np.array_split(order, thirds),
-        *np.array_split(by_length, thirds),
-        *(np.array([row]) for row in dict.fromkeys(alone)),
-    ]
+    pieces, alone = np.array_split(order, thirds), order[:1]
+    if len(set(values)) > 1:
+        by_length = np.argsort(values, kind="stable")
+        pieces += np.array_split(by_length, thirds)
+        alone = [*by_length[:_ALONE], *by_length[-1:], *alone]
+    return [*pieces, *(np.array([row]) for row in dict.fromkeys(alone))]
 
 
 def _scale(values: Any, scale: Scale) -> float:

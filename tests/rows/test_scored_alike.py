@@ -53,6 +53,22 @@ def test_a_small_difference_that_small_floats_have_too_is_none(factor: float):
     assert alike(lambda price: price + factor * price.mean(), 1.0, 2.0, 3.0) is False
 
 
+def test_a_large_score_hides_no_difference_of_small_ones():
+    assert alike(lambda price: price + 0.5 * len(price), 1.0, 1e9, -3.0, 7.0) is False
+
+
+def test_rows_with_short_lists_are_scored_without_long_ones():
+    seen = Feature("seen", Kind.VAR_LEN, "int64", ())
+    several = Rows([seen], {"seen": [[1] * count for count in (5, 5, 0, 5, 5, 5, 5, 5, 5)]})
+
+    def by_longest(of: Rows) -> Any:
+        columns = of.columns()
+        empty = columns["seen/length"] == 0
+        return {"scores": np.where(empty, columns["seen"].shape[1], 0.5).astype(np.float32)}
+
+    assert scored_alike(by_longest, several, TOLERANCE) is False
+
+
 def test_a_number_of_rows_is_a_part_of_the_score():
     assert scored_alike(lambda of: {"mean": prices(of)[:1]}, rows(1.0, 2.0), TOLERANCE) is False
 
