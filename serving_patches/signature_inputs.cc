@@ -152,7 +152,15 @@ absl::Status SignatureInputs::BuildFeeds(const Scratch& scratch, std::vector<Ten
 }
 
 absl::Status SignatureInputs::BuildFeed(int position, const Scratch& scratch, Tensor* feed) const {
-  const absl::Status status = Expand(position, scratch, feed);
+  const bool as_sent =
+      scratch.plan.actions[position] == InputAction::kPass || !inputs_[position].batched();
+  return BuildRows(position, scratch.sources[position], as_sent ? kAsSent : scratch.plan.rows,
+                   feed);
+}
+
+absl::Status SignatureInputs::BuildRows(int position, const ColumnSource* source, int64_t rows,
+                                        Tensor* feed) const {
+  const absl::Status status = Expand(position, source, rows, feed);
   return status.ok() ? status : WithAlias(inputs_[position].alias, status);
 }
 
@@ -185,19 +193,18 @@ absl::Status SignatureInputs::CheckLimits(const Scratch& scratch) const {
                    "\"; ", limits_.max_expanded_bytes_setting, " is ", limits_.max_expanded_bytes));
 }
 
-absl::Status SignatureInputs::Expand(int position, const Scratch& scratch, Tensor* feed) const {
+absl::Status SignatureInputs::Expand(int position, const ColumnSource* source, int64_t rows,
+                                     Tensor* feed) const {
   const DeclaredInput& input = inputs_[position];
   TensorShape target;
-  if (scratch.plan.actions[position] == InputAction::kDefault) {
-    absl::Status status =
-        BuildShape(input.default_dims, input.batched(), scratch.plan.rows, &target);
+  if (source == nullptr) {
+    absl::Status status = BuildShape(input.default_dims, rows != kAsSent, rows, &target);
     return status.ok() ? RepeatRow(defaults_[position], target, feed) : status;
   }
-  const absl::Span<const int64_t> dims = scratch.shapes[position].dims;
-  const bool expand = scratch.plan.actions[position] == InputAction::kExpand;
-  absl::Status status =
-      BuildShape(Dims(dims.begin(), dims.end()), expand, scratch.plan.rows, &target);
-  return status.ok() ? scratch.sources[position]->BuildTensor(target, feed) : status;
+  const absl::Span<const int64_t> dims = source->dims();
+  const bool expand = rows != kAsSent && !dims.empty() && dims[0] == 1;
+  absl::Status status = BuildShape(Dims(dims.begin(), dims.end()), expand, rows, &target);
+  return status.ok() ? source->BuildTensor(target, feed) : status;
 }
 
 }  // namespace colcast

@@ -92,10 +92,18 @@ class SignatureInputs {
   absl::Status BuildFeeds(const Scratch& scratch, std::vector<tensorflow::Tensor>* feeds) const;
   absl::Status BuildFeed(int position, const Scratch& scratch, tensorflow::Tensor* feed) const;
 
+  // The same for one input without a plan: what came for it or, where that is null, its default.
+  // If it has one row, that is repeated to `rows`, unless they are kAsSent. REQUIRES what Plan()
+  // checks.
+  static constexpr int64_t kAsSent = -1;
+  absl::Status BuildRows(int position, const ColumnSource* source, int64_t rows,
+                         tensorflow::Tensor* feed) const;
+
  private:
   explicit SignatureInputs(const Limits& limits) : limits_(limits) {}
   absl::Status SetDefault(int position, const tensorflow::TensorProto& proto);
-  absl::Status Expand(int position, const Scratch& scratch, tensorflow::Tensor* feed) const;
+  absl::Status Expand(int position, const ColumnSource* source, int64_t rows,
+                      tensorflow::Tensor* feed) const;
   absl::Status CheckLimits(const Scratch& scratch) const;
 
   Limits limits_;

@@ -228,12 +228,16 @@ Status TensorFlowModel::Predict(const DecodedRequest& request,
   return OkStatus();
 }
 
-absl::Status TensorFlowModel::RunAny(const DecodedRequest& request, RunResult* result) const {
+bool TensorFlowModel::TranscodeAndRun(const DecodedRequest& examples, RunResult* result) const {
   const auto run = [this](std::string_view name, const DecodedRequest& columns, RunResult* answer) {
     return RunSignature(name, columns, answer);
   };
-  if (transcoding_.Answer(request, run, result)) return absl::OkStatus();
-  return run(request.model_spec().signature_name, request, result);
+  return transcoding_.Answer(examples, run, result);
+}
+
+absl::Status TensorFlowModel::RunAny(const DecodedRequest& request, RunResult* result) const {
+  if (TranscodeAndRun(request, result)) return absl::OkStatus();
+  return RunSignature(request.model_spec().signature_name, request, result);
 }
 
 absl::Status TensorFlowModel::RunSignature(std::string_view name, const DecodedRequest& request,

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/engine/batch/joined_requests.h"
 #include "server/engine/engine.h"
 #include "server/engine/examples/transcoding.h"
 #include "server/engine/program/make_programs.h"
@@ -71,6 +72,9 @@ class TensorFlowModel final : public Model {
                             const RowRecord& record, const Options& options);
   // Runs a request as tf.Examples that are read as columns, where it can be, or as it is.
   absl::Status RunAny(const DecodedRequest& request, RunResult* result) const;
+  bool TranscodeAndRun(const DecodedRequest& examples, RunResult* result) const;
+  // Null unless the request's signature takes tf.Examples that are read as columns.
+  RunExamples ExamplesOf(const DecodedRequest& request) const;
   absl::Status RunSignature(std::string_view name, const DecodedRequest& request,
                             RunResult* result) const;
   void RunTogetherAs(const Programs& programs, const BatchRules& rules,

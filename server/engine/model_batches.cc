@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/hash/hash.h"
-#include "server/engine/batch/batch.h"
+#include "server/engine/batch/joined_requests.h"
 #include "server/engine/batch/sliced_request.h"
 #include "server/engine/model.h"
 #include "server/engine/row_index.h"
@@ -48,10 +48,9 @@ RequestProfile TensorFlowModel::Profile(const DecodedRequest& request,
   const std::string_view name = request.model_spec().signature_name;
   const absl::StatusOr<const Programs*> programs = Find(name);
   thread_local std::vector<int> outputs;
-  // Requests with an index have one of their own.
   if (!programs.ok() ||
       !(*programs)->signature().SelectOutputs(request.output_filter(), &outputs).ok() ||
-      HasRowIndex(request)) {
+      (HasRowIndex(request) && !(*programs)->shares_indexed_runs())) {
     return profile;
   }
   if ((*programs)->has_row_cache()) profile.size = SizeOfTexts(request, profile.rows);
@@ -76,9 +75,6 @@ void TensorFlowModel::PredictBatch(const BatchRules& rules,
   const auto alone = [this](BatchMember* member) {
     member->status = Predict(*member->request, &member->outputs);
   };
-  const auto joined = [this](const DecodedRequest& request, RunResult* result) {
-    return RunAny(request, result);
-  };
   std::map<uint64_t, std::vector<BatchMember*>> groups;
   for (BatchMember& member : *members) {
     groups[Profile(*member.request, rules).group].push_back(&member);
@@ -95,8 +91,19 @@ void TensorFlowModel::PredictBatch(const BatchRules& rules,
     if (together != nullptr && together->CanBeJoined(rules, together->signature().all_outputs())) {
       RunTogetherAs(*together, rules, &left);
     }
-    RunBatch(programs, rules, {alone, joined}, left);
+    const auto joined = [&programs](const Batch& batch, const std::vector<int>& outputs,
+                                    RunResult* result) {
+      return programs.Run(batch, outputs, result);
+    };
+    RunJoined(programs, rules, {alone, joined, ExamplesOf(*group[0]->request)}, left);
   }
+}
+
+RunExamples TensorFlowModel::ExamplesOf(const DecodedRequest& request) const {
+  if (!transcoding_.Reads(request.model_spec().signature_name)) return nullptr;
+  return [this](const DecodedRequest& examples, RunResult* result) {
+    return TranscodeAndRun(examples, result);
+  };
 }
 
 Status TensorFlowModel::PredictWithoutStates(const BatchRules& rules, const DecodedRequest& request,
@@ -110,10 +117,11 @@ void TensorFlowModel::RunTogetherAs(const Programs& programs, const BatchRules& 
                                     std::vector<BatchMember*>* members) const {
   std::vector<BatchMember*> left;
   const auto leave = [&left](BatchMember* member) { left.push_back(member); };
-  const auto joined = [&programs](const DecodedRequest& request, RunResult* result) {
-    return programs.Run(request, result);
+  const auto joined = [&programs](const Batch& batch, const std::vector<int>& outputs,
+                                  RunResult* result) {
+    return programs.Run(batch, outputs, result);
   };
-  RunBatch(programs, rules, {leave, joined}, *members);
+  RunJoined(programs, rules, {leave, joined, nullptr}, *members);
   *members = std::move(left);
 }
 
@@ -126,9 +134,11 @@ std::unique_ptr<Slices> TensorFlowModel::Split(const DecodedRequest& request,
       !(*programs)->CanBeSplit(rules, outputs)) {
     return nullptr;
   }
-  return SlicedRequest::Create(
-      **programs, request, rules,
-      [this](const DecodedRequest& slice, RunResult* result) { return RunAny(slice, result); });
+  const auto run = [of = *programs](const Batch& batch, const std::vector<int>& slice_outputs,
+                                    RunResult* result) {
+    return of->Run(batch, slice_outputs, result);
+  };
+  return SlicedRequest::Create(**programs, request, rules, run, ExamplesOf(request));
 }
 
 }  // namespace colcast::engine

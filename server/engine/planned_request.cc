@@ -6,7 +6,8 @@ ExpansionStats PlannedRequest::Expansion() const {
   ExpansionStats stats;
   stats.rows = rows();
   if (stats.rows == 1) return stats;
-  for (const WireColumn& column : columns) {
+  for (const ReceivedInput& input : inputs) {
+    const WireColumn& column = *AsWire(input.source);
     if (column.dims().empty() || column.dims()[0] != 1) continue;
     ++stats.columns_sent_once;
     stats.bytes_saved += (stats.rows - 1) * column.WireBytes();

@@ -13,13 +13,17 @@
 
 namespace colcast::engine {
 
+// The column that a source in this folder is.
+inline const WireColumn* AsWire(const ColumnSource* source) {
+  return static_cast<const WireColumn*>(source);
+}
+
 // Made to be used again. The request must outlive its use.
 struct PlannedRequest {
-  // Set by Signature::Receive().
-  const DecodedRequest* request = nullptr;
+  // Set by Signature::Receive(), or by whoever has the columns of a batch.
   std::vector<int> outputs;           // those asked for: positions in the sorted aliases, rising
   std::vector<WireColumn> columns;    // in the request's order; no value has been decoded
-  std::vector<ReceivedInput> inputs;  // the same, by name
+  std::vector<ReceivedInput> inputs;  // by name, these or those of a batch: WireColumns all
 
   // Set by Signature::Plan().
   SignatureInputs::Scratch plan;
@@ -29,10 +33,10 @@ struct PlannedRequest {
   bool sent(size_t input) const { return plan.plan.actions[input] != InputAction::kDefault; }
   // By the signature's input. REQUIRES sent().
   const WireColumn& column(size_t input) const {
-    return *static_cast<const WireColumn*>(plan.sources[input]);
+    return *AsWire(plan.sources[input]);
   }
 
-  // What sending columns once did for it.
+  // What sending columns once did for it. REQUIRES a plan.
   ExpansionStats Expansion() const;
 };
 

@@ -1,5 +1,6 @@
 #include "server/engine/rows.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -58,18 +59,21 @@ absl::Status MakeRows(const Tensor& like, int64_t rows, Tensor* out) {
   return absl::OkStatus();
 }
 
-void CopyRow(const Tensor& tensor, int64_t from, int64_t to, Tensor* out) {
-  const int64_t elements = RowElements(tensor);
+void CopyElements(const Tensor& tensor, int64_t from, int64_t count, int64_t to, Tensor* out) {
   if (tensor.dtype() == tensorflow::DT_STRING) {
-    const tstring* const source = static_cast<const tstring*>(tensor.data()) + from * elements;
-    tstring* const target = static_cast<tstring*>(out->data()) + to * elements;
-    for (int64_t i = 0; i < elements; ++i) target[i] = source[i];
+    const tstring* const source = static_cast<const tstring*>(tensor.data()) + from;
+    std::copy_n(source, count, static_cast<tstring*>(out->data()) + to);
     return;
   }
-  const size_t bytes = elements * tensorflow::DataTypeSize(tensor.dtype());
-  if (bytes == 0) return;
-  std::memcpy(static_cast<char*>(out->data()) + to * bytes,
-              static_cast<const char*>(tensor.data()) + from * bytes, bytes);
+  const size_t size = tensorflow::DataTypeSize(tensor.dtype());
+  if (count * size == 0) return;
+  std::memcpy(static_cast<char*>(out->data()) + to * size,
+              static_cast<const char*>(tensor.data()) + from * size, count * size);
+}
+
+void CopyRow(const Tensor& tensor, int64_t from, int64_t to, Tensor* out) {
+  const int64_t elements = RowElements(tensor);
+  CopyElements(tensor, from * elements, elements, to * elements, out);
 }
 
 absl::Status GatherRows(const Tensor& tensor, absl::Span<const int64_t> rows, Tensor* out) {

@@ -25,6 +25,10 @@ int64_t RowElements(const tensorflow::Tensor& tensor);
 // A tensor like `like` but with `rows` rows, uninitialized. RESOURCE_EXHAUSTED without memory.
 absl::Status MakeRows(const tensorflow::Tensor& like, int64_t rows, tensorflow::Tensor* out);
 
+// Elements [to, to + count) of `out` become those of `tensor` from `from` on. REQUIRES one dtype.
+void CopyElements(const tensorflow::Tensor& tensor, int64_t from, int64_t count, int64_t to,
+                  tensorflow::Tensor* out);
+
 // Row `to` of `out` becomes row `from` of `tensor`; both have the same dtype and inner dimensions.
 void CopyRow(const tensorflow::Tensor& tensor, int64_t from, int64_t to, tensorflow::Tensor* out);
 

@@ -82,7 +82,6 @@ bool Signature::RowsHaveOneShape(const std::vector<int>& outputs) const {
 }
 
 absl::Status Signature::Receive(const DecodedRequest& request, PlannedRequest* planned) const {
-  planned->request = &request;
   if (absl::Status status = SelectOutputs(request.output_filter(), &planned->outputs);
       !status.ok()) {
     return status;

@@ -52,8 +52,8 @@ class Signature {
   const RowRecord& record() const { return record_; }
   const ListColumns& lists() const { return lists_; }
 
-  // What the tensors of a request may take beyond what was sent.
-  int64_t max_expanded_bytes() const { return options_.max_expanded_bytes; }
+  // What a request may ask for, max_expanded_bytes and max_request_rows above all.
+  const Options& limits() const { return options_; }
 
   // What every input takes.
   struct Takes {

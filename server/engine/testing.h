@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "server/engine/engine.h"
@@ -68,12 +69,27 @@ class ScoreModel {
   // Another signature of the model.
   void Declare(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
                const Options& options = {}, const RowRecord& record = {}) {
-    tensorflow::SignatureDef declared;
-    for (const std::string& name : inputs) SetInfo(name, &(*declared.mutable_inputs())[name]);
-    for (const std::string& name : outputs) SetInfo(name, &(*declared.mutable_outputs())[name]);
+    declared_.Clear();
+    for (const std::string& name : inputs) SetInfo(name, &(*declared_.mutable_inputs())[name]);
+    for (const std::string& name : outputs) SetInfo(name, &(*declared_.mutable_outputs())[name]);
     programs_.reset();
-    signature_ = *Signature::Create(declared, session_.get(), options, record);
+    signature_ = *Signature::Create(declared_, session_.get(), options, record);
     programs_ = std::make_unique<Programs>("scores", *signature_, Programs::Others());
+  }
+
+  // The score of a user, sent once, and items; or of several with row_to_user.
+  void DeclareUsers(const Options& options = {}) {
+    RowRecord record;
+    record.recorded = record.independent = true;
+    Declare({"user", "item"}, {"score"}, options, record);
+    tensorflow::SignatureDef late = declared_;
+    (*late.mutable_inputs())["user"].mutable_tensor_shape()->mutable_dim(0)->set_size(1);
+    late_ = *Signature::Create(late, session_.get(), options, record);
+    Programs::Others others;
+    others.indexed = IndexedRequests::Create(late, *signature_,
+                                             IndexedRequests::Gives::kRequestPerUser, nullptr,
+                                             {{"user", {"user"}}}, options);
+    programs_ = std::make_unique<Programs>("late", *late_, std::move(others));
   }
 
   const Programs& programs() const { return *programs_; }
@@ -87,7 +103,9 @@ class ScoreModel {
   }
 
   std::unique_ptr<tensorflow::Session> session_;
+  tensorflow::SignatureDef declared_;
   std::unique_ptr<Signature> signature_;
+  std::unique_ptr<Signature> late_;
   std::unique_ptr<Programs> programs_;
 };
 

@@ -74,6 +74,15 @@ double WireColumn::ExtraBytes(int64_t copies) const {
   return std::max(0.0, bytes * copies - sent);
 }
 
+absl::Status WireColumn::Decode(Tensor* out, int64_t at) const {
+  if (dtype() == tensorflow::DT_STRING) {
+    StringFiller filler(static_cast<tstring*>(out->data()) + at);
+    return ToAbsl(VisitStrings(*column_, count_, &filler));
+  }
+  char* const begin = static_cast<char*>(out->data()) + at * tensorflow::DataTypeSize(dtype());
+  return ToAbsl(CopyValues(*column_, count_, begin));
+}
+
 absl::Status WireColumn::BuildTensor(const tensorflow::TensorShape& target, Tensor* out) const {
   if (!CanBeFilled(*out, dtype(), target)) {
     Tensor tensor(tensorflow::cpu_allocator(), dtype(), target);
@@ -85,14 +94,7 @@ absl::Status WireColumn::BuildTensor(const tensorflow::TensorShape& target, Tens
     *out = std::move(tensor);
   }
   if (target.num_elements() == 0) return absl::OkStatus();
-  Status status;
-  if (dtype() == tensorflow::DT_STRING) {
-    StringFiller filler(static_cast<tstring*>(out->data()));
-    status = VisitStrings(*column_, count_, &filler);
-  } else {
-    status = CopyValues(*column_, count_, out->data());
-  }
-  if (!status.ok()) return ToAbsl(status);
+  if (absl::Status status = Decode(out, 0); !status.ok()) return status;
   if (target.num_elements() != count_) RepeatFirstRow(out);
   return absl::OkStatus();
 }

@@ -7,7 +7,7 @@
 
 namespace colcast::engine {
 
-class WireColumn final : public ColumnSource {
+class WireColumn : public ColumnSource {
  public:
   // `column` must outlive this object.
   explicit WireColumn(const Column& column)
@@ -28,6 +28,10 @@ class WireColumn final : public ColumnSource {
 
   // What the values take in the message, roughly: their field headers may be in it.
   int64_t WireBytes() const { return wire_bytes_; }
+
+  // Writes all values, as they were sent, to the elements of `out` from `at` on. INVALID_ARGUMENT
+  // for what CopyValues() and VisitStrings() refuse. REQUIRES a tensor of dtype() with room.
+  absl::Status Decode(tensorflow::Tensor* out, int64_t at) const;
 
   double ExtraBytes(int64_t copies) const override;
 

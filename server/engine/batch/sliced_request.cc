@@ -1,90 +1,110 @@
 #include "server/engine/batch/sliced_request.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/batch/batch.h"
+#include "server/engine/batch/example_strings.h"
+#include "server/engine/row_blocks.h"
 #include "server/engine/row_index.h"
 #include "server/engine/rows.h"
 #include "server/engine/status.h"
 #include "server/engine/tensor_outputs.h"
-#include "server/wire/column_rows.h"
 
 namespace colcast::engine {
 namespace {
 
 using tensorflow::Tensor;
 
-void AddZeros(std::string_view name, int64_t rows, DecodedRequest* request) {
-  Column* const column = request->AddColumn(name);
-  column->dtype = DT_INT64;
-  column->dims = {rows};
-  column->values.tensor_content = Bytes(request->Keep(std::string(rows * sizeof(int64_t), '\0')));
+// Sets `*index` to the numbers among themselves of the rows that it has from `first` on, and
+// `*read` to those rows, in the order in which they are first read.
+void SliceIndex(int64_t first, int64_t count, Batch::Domain* domain, std::vector<int64_t>* read) {
+  const absl::Span<const int64_t> whole = RowsIn(domain->index);
+  std::vector<int64_t> places(domain->rows, -1);
+  Tensor index(tensorflow::DT_INT64, tensorflow::TensorShape({count}));
+  auto* const out = static_cast<int64_t*>(index.data());
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t& place = places[whole[first + i]];
+    if (place < 0) {
+      place = static_cast<int64_t>(read->size());
+      read->push_back(whole[first + i]);
+    }
+    out[i] = place;
+  }
+  domain->index = std::move(index);
+  domain->rows = static_cast<int64_t>(read->size());
+}
+
+// Of the candidates from `first` on.
+Tensor IndexSlice(const Tensor& index, int64_t first, int64_t count) {
+  Tensor slice(tensorflow::DT_INT64, tensorflow::TensorShape({count}));
+  std::copy_n(RowsIn(index).begin() + first, count, static_cast<int64_t*>(slice.data()));
+  return slice;
 }
 
 }  // namespace
 
 std::unique_ptr<Slices> SlicedRequest::Create(const Programs& programs,
                                               const DecodedRequest& request,
-                                              const BatchRules& rules, RunRequest run) {
+                                              const BatchRules& rules, RunRows run,
+                                              RunExamples examples) {
   const Signature& signature = programs.signature();
-  PlannedRequest planned;
-  if (HasRowIndex(request) || !signature.Receive(request, &planned).ok() ||
-      !signature.Plan(&planned).ok() || planned.rows() < 2) {
+  std::unique_ptr<SlicedRequest> made(
+      new SlicedRequest(programs, request, rules, std::move(run), std::move(examples)));
+  if (!signature.Receive(request, &made->planned_).ok() ||
+      !programs.Plan(&made->planned_, &made->batch_).ok() || made->batch_.candidates < 2 ||
+      (made->batch_.has_any_index() && !programs.shares_indexed_runs())) {
     return nullptr;
   }
   for (const int lengths : signature.lists().own_lengths()) {
-    if (!HaveOneLength(static_cast<const WireColumn*>(planned.plan.sources[lengths]))) {
+    if (!HaveOneLength(made->batch_.columns[lengths])) {
       return nullptr;  // the greatest of a slice may be another than the request's
     }
   }
-  std::unique_ptr<SlicedRequest> slices(
-      new SlicedRequest(programs, request, rules, std::move(run)));
-  return slices->LayOut(planned).ok() ? std::move(slices) : nullptr;
+  return made->LayOut().ok() ? std::move(made) : nullptr;
 }
 
-absl::Status SlicedRequest::LayOut(const PlannedRequest& planned) {
-  rows_ = planned.rows();
-  expansion_ = planned.Expansion();
-  if (programs_->has_users() && programs_->has_stages()) {
-    absl::Status status = programs_->UserStates(planned, &user_states_);
+absl::Status SlicedRequest::LayOut() {
+  if (programs_->shares_indexed_runs()) {
+    absl::Status status = programs_->UserStates(batch_, &user_states_);
     if (!status.ok()) return status;
-    has_user_states_ = true;
+    batch_.user_states = &user_states_;
   }
-  std::vector<const WireColumn*> to_lay_out;
-  for (size_t i = 0; i < planned.columns.size(); ++i) {
-    const WireColumn& column = planned.columns[i];
-    const bool is_batched =
-        programs_->signature().inputs().inputs()[planned.plan.positions[i]].batched();
-    if (is_batched && !column.dims().empty() && column.dims()[0] == rows_) {
-      if (IsLaidOut(column.column(), column.count())) {
-        by_row_.push_back(&column.column());
-      } else {
-        to_lay_out.push_back(&column);
-      }
-    } else if (!has_user_states_ || is_batched) {
-      once_.push_back(&column.column());
-    }
+  if (run_examples_ != nullptr && batch_.columns[0] != nullptr &&
+      !AddStrings(*batch_.columns[0], num_rows(), &examples_)) {
+    examples_.clear();
   }
-  for (const WireColumn* const column : to_lay_out) {
-    const RowBlock block{&column->column(), column->count(), rows_};
-    Status status = JoinRows(column->column().name, {block}, PadWith::kZeros, &laid_out_);
-    if (!status.ok()) return ToAbsl(status);
+  for (size_t i = 0; i < batch_.columns.size(); ++i) {
+    if (absl::Status status = LayOutColumn(i); !status.ok()) return status;
   }
-  for (const Column& column : laid_out_) by_row_.push_back(&column);
   return absl::OkStatus();
+}
+
+// What is to be split must lie row by row, and rows that are picked in a tensor.
+absl::Status SlicedRequest::LayOutColumn(size_t input) {
+  const WireColumn* const column = batch_.columns[input];
+  const int domain = programs_->DomainOf(input);
+  if (column == nullptr || column->dims().empty() || column->dims()[0] <= 1 ||
+      (domain == Batch::kUser && batch_.user_states != nullptr)) {
+    return absl::OkStatus();
+  }
+  if (!batch_.has_index(domain) && IsLaidOut(*column)) return absl::OkStatus();
+  Tensor rows;
+  absl::Status status = StackRows({AllRows(*column, column->dims()[0])}, PadWith::kZeros, &rows);
+  if (status.ok()) {
+    batch_.columns[input] = &laid_out_.emplace_back(column->column().name, std::move(rows));
+  }
+  return status;
 }
 
 int64_t SlicedRequest::rows_left() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return rows_ - taken_;
+  return num_rows() - taken_;
 }
 
 int SlicedRequest::Take(int64_t rows) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  const int64_t left = rows_ - taken_;
+  const int64_t left = num_rows() - taken_;
   if (left == 0) return -1;
   rows = std::clamp<int64_t>(rows, 1, left);
   int64_t added = 0;
@@ -94,12 +114,12 @@ int SlicedRequest::Take(int64_t rows) {
     rows = (left + count - 1) / count;
   } else {
     rows = std::min(rows + RowsToAdd(*rules_, rows), left);
-    added = std::min(RowsToAdd(*rules_, rows), rows_ - rows);
+    added = std::min(RowsToAdd(*rules_, rows), num_rows() - rows);
   }
   Slice& slice = slices_.emplace_back();
   slice.rows = rows;
   slice.run_rows = rows + added;
-  slice.skipped = std::max<int64_t>(0, taken_ + slice.run_rows - rows_);
+  slice.skipped = std::max<int64_t>(0, taken_ + slice.run_rows - num_rows());
   slice.first = taken_ - slice.skipped;
   taken_ += rows;
   return static_cast<int>(slices_.size()) - 1;
@@ -110,28 +130,78 @@ SlicedRequest::Slice& SlicedRequest::At(int slice) const {
   return slices_[slice];
 }
 
-void SlicedRequest::SetRequest(Slice* slice) const {
-  DecodedRequest& request = slice->request;
-  request.mutable_model_spec()->signature_name = request_->model_spec().signature_name;
-  *request.mutable_output_filter() = request_->output_filter();
-  for (const Column* const column : once_) *request.AddColumn(column->name) = *column;
-  for (const Column* const column : by_row_) {
-    TakeRows(*column, slice->first, slice->run_rows, &request);
+absl::Status SlicedRequest::SetBatch(const Slice& slice, SliceBatch* made) const {
+  made->batch = batch_;
+  made->batch.candidates = slice.run_rows;
+  std::vector<std::vector<int64_t>> read(batch_.domains.size());  // by domain, if it has an index
+  for (size_t i = 0; i < batch_.domains.size(); ++i) {
+    Batch::Domain& domain = made->batch.domains[i];
+    if (i == Batch::kUser && batch_.user_states != nullptr && domain.has_index()) {
+      domain.index = IndexSlice(domain.index, slice.first, slice.run_rows);
+    } else if (domain.has_index()) {
+      SliceIndex(slice.first, slice.run_rows, &domain, &read[i]);
+    } else if (domain.rows == num_rows()) {
+      domain.rows = slice.run_rows;
+    }
   }
-  if (has_user_states_) AddZeros(kRowToUser, slice->run_rows, &request);
+  for (size_t i = 0; i < batch_.columns.size(); ++i) {
+    if (absl::Status status = SliceColumn(slice, read, i, made); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SlicedRequest::SliceColumn(const Slice& slice,
+                                        absl::Span<const std::vector<int64_t>> read, size_t input,
+                                        SliceBatch* made) const {
+  const WireColumn* const column = batch_.columns[input];
+  const int domain = programs_->DomainOf(input);
+  if (column == nullptr || column->dims().empty() || column->dims()[0] <= 1) {
+    return absl::OkStatus();
+  }
+  Tensor rows;
+  absl::Status status = absl::OkStatus();
+  if (!batch_.has_index(domain)) {
+    const bool is_split = programs_->signature().inputs().inputs()[input].batched() &&
+                          column->dims()[0] == num_rows();
+    if (!is_split) return status;
+    status = StackRows({RowBlock{column, slice.first, slice.run_rows}}, PadWith::kZeros, &rows);
+  } else if (domain == Batch::kUser && batch_.user_states != nullptr) {
+    return status;
+  } else {
+    status = GatherRows(static_cast<const DecodedColumn*>(column)->tensor(), read[domain], &rows);
+  }
+  if (status.ok()) {
+    made->batch.columns[input] = &made->columns.emplace_back(column->column().name, std::move(rows));
+  }
+  return status;
+}
+
+bool SlicedRequest::AnswerExamples(const Slice& slice, RunResult* result) const {
+  if (examples_.empty()) return false;
+  DecodedRequest examples;
+  examples.mutable_model_spec()->signature_name = request_->model_spec().signature_name;
+  *examples.mutable_output_filter() = request_->output_filter();
+  AddExamples(programs_->signature(),
+              absl::MakeConstSpan(examples_).subspan(slice.first, slice.run_rows), &examples);
+  return run_examples_(examples, result);
+}
+
+absl::Status SlicedRequest::RunSlice(const Slice& slice, RunResult* result) const {
+  if (AnswerExamples(slice, result)) return absl::OkStatus();
+  SliceBatch made;
+  absl::Status status = SetBatch(slice, &made);
+  return status.ok() ? run_(made.batch, planned_.outputs, result) : status;
 }
 
 void SlicedRequest::Run(int number) {
   Slice& slice = At(number);
-  SetRequest(&slice);
-  slice.status = has_user_states_ ? programs_->RunOfUser(slice.request, user_states_, &slice.result)
-                                  : run_(slice.request, &slice.result);
+  slice.status = RunSlice(slice, &slice.result);
 }
 
 Status SlicedRequest::Join(std::unique_ptr<Outputs>* outputs) {
   RunResult result;
   if (absl::Status status = JoinTensors(&result); !status.ok()) return FromAbsl(status);
-  result.expansion = expansion_;
+  result.expansion = batch_.Expansion(planned_);
   result.expansion.transcoded = slices_[0].result.expansion.transcoded;
   *outputs = std::make_unique<TensorOutputs>(std::move(result));
   return OkStatus();
@@ -161,7 +231,7 @@ absl::Status SlicedRequest::JoinTensors(RunResult* result) const {
             absl::StrCat("output \"", first.aliases[k], "\" has rows of another shape per slice"));
       }
       if (next == 0) {
-        if (absl::Status status = MakeRows(like, rows_, &all); !status.ok()) return status;
+        if (absl::Status status = MakeRows(like, num_rows(), &all); !status.ok()) return status;
       }
       for (int64_t row = 0; row < slice.rows; ++row) {
         CopyRow(tensor, slice.skipped + row, next++, &all);

@@ -10,25 +10,33 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "server/engine/batch/joined_requests.h"
+#include "server/engine/decoded_column.h"
 #include "server/engine/engine.h"
+#include "server/engine/planned_request.h"
+#include "server/engine/program/batch.h"
 #include "server/engine/program/programs.h"
 #include "tensorflow/core/framework/tensor.h"
 
 namespace colcast::engine {
 
 // Columns of one row go into every slice, all others are decoded once and split. Where the
-// signature has stages, the user's is run once and the slices get its states.
+// signature has stages, the user's is run once and the slices get its states; of another domain
+// that has an index a slice has the rows that its candidates read.
 class SlicedRequest final : public Slices {
  public:
-  using RunRequest = std::function<absl::Status(const DecodedRequest& request, RunResult* result)>;
+  // Runs a slice's rows.
+  using RunRows = std::function<absl::Status(const Batch& batch, const std::vector<int>& outputs,
+                                             RunResult* result)>;
 
   // Null as Model::Split() has it, and where results depend on the greatest length of lists that
-  // have several. `run` runs a request as Model::Predict() does. `request`, `rules`, `programs` and
-  // what `run` refers to must outlive the slices; a slice has one of the allowed sizes, if there
-  // are any of at most the request's rows. REQUIRES a request to the signature of `programs` and
-  // that programs.CanBeSplit().
+  // have several. `examples` is null unless the signature's only input takes tf.Examples. `request`,
+  // `rules`, `programs` and what the functions refer to must outlive the slices; a slice has one of
+  // the allowed sizes, if there are any of at most the request's rows. REQUIRES a request to the
+  // signature of `programs` and that programs.CanBeSplit().
   static std::unique_ptr<Slices> Create(const Programs& programs, const DecodedRequest& request,
-                                        const BatchRules& rules, RunRequest run);
+                                        const BatchRules& rules, RunRows run,
+                                        RunExamples examples = nullptr);
 
   int64_t rows_left() const override;
   int Take(int64_t rows) override;
@@ -38,7 +46,6 @@ class SlicedRequest final : public Slices {
 
  private:
   struct Slice {
-    DecodedRequest request;
     int64_t first = 0;     // of run_rows
     int64_t rows = 0;      // that are its own
     int64_t run_rows = 0;  // with those of its neighbours that fill it up
@@ -47,26 +54,41 @@ class SlicedRequest final : public Slices {
     RunResult result;
   };
 
-  SlicedRequest(const Programs& programs, const DecodedRequest& request, const BatchRules& rules,
-                RunRequest run)
-      : programs_(&programs), request_(&request), rules_(&rules), run_(std::move(run)) {}
+  // A slice's rows, and what holds them.
+  struct SliceBatch {
+    Batch batch;
+    std::deque<DecodedColumn> columns;
+  };
 
-  absl::Status LayOut(const PlannedRequest& planned);
+  SlicedRequest(const Programs& programs, const DecodedRequest& request, const BatchRules& rules,
+                RunRows run, RunExamples examples)
+      : programs_(&programs),
+        request_(&request),
+        rules_(&rules),
+        run_(std::move(run)),
+        run_examples_(std::move(examples)) {}
+
+  absl::Status LayOut();
+  absl::Status LayOutColumn(size_t input);
   Slice& At(int slice) const;
-  void SetRequest(Slice* slice) const;
+  absl::Status RunSlice(const Slice& slice, RunResult* result) const;
+  bool AnswerExamples(const Slice& slice, RunResult* result) const;
+  absl::Status SetBatch(const Slice& slice, SliceBatch* made) const;
+  absl::Status SliceColumn(const Slice& slice, absl::Span<const std::vector<int64_t>> read,
+                           size_t input, SliceBatch* made) const;
   absl::Status JoinTensors(RunResult* result) const;
+  int64_t num_rows() const { return batch_.candidates; }
 
   const Programs* const programs_;
   const DecodedRequest* const request_;
   const BatchRules* const rules_;
-  const RunRequest run_;
-  int64_t rows_ = 0;
-  ExpansionStats expansion_;
-  bool has_user_states_ = false;
+  const RunRows run_;
+  const RunExamples run_examples_;
+  PlannedRequest planned_;
+  Batch batch_;  // all of it; what is to be split in columns that are laid out
+  std::deque<DecodedColumn> laid_out_;
   std::vector<tensorflow::Tensor> user_states_;
-  std::vector<const Column*> once_;    // columns that are the same for every slice
-  std::vector<const Column*> by_row_;  // the others: the request's, or those laid out here
-  DecodedRequest laid_out_;
+  std::vector<Bytes> examples_;
   mutable std::mutex mutex_;
   int64_t taken_ = 0;                 // rows
   mutable std::deque<Slice> slices_;  // each stays where it is

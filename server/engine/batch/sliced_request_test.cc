@@ -21,8 +21,9 @@ class SlicedRequestTest : public ::testing::Test {
   std::vector<float> RunBySlices(const std::string& message, int64_t rows_per_slice) {
     DecodedRequest request;
     EXPECT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
-    const auto run = [this](const DecodedRequest& slice, RunResult* result) {
-      const absl::Status status = model_.programs().Run(slice, result);
+    const auto run = [this](const Batch& slice, const std::vector<int>& outputs,
+                            RunResult* result) {
+      const absl::Status status = model_.programs().Run(slice, outputs, result);
       rows_.push_back(result->expansion.rows);
       return fail_.ok() ? status : fail_;
     };
@@ -85,8 +86,8 @@ TEST_F(SlicedRequestTest, ASliceHasAsManyRowsAsItIsTakenWith) {
   const std::string message =
       FloatInput("user", {1}, {1}) + FloatInput("item", {6}, {1, 2, 3, 4, 5, 6});
   ASSERT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
-  const auto run = [this](const DecodedRequest& slice, RunResult* result) {
-    return model_.programs().Run(slice, result);
+  const auto run = [this](const Batch& slice, const std::vector<int>& outputs, RunResult* result) {
+    return model_.programs().Run(slice, outputs, result);
   };
   const auto slices = SlicedRequest::Create(model_.programs(), request, rules_, run);
   ASSERT_NE(slices, nullptr);

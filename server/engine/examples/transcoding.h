@@ -34,6 +34,9 @@ class Transcoding {
   // What an operator should know: a sentence for each signature of strings.
   const std::vector<std::string>& notes() const { return notes_; }
 
+  // Whether requests to a signature may be transcoded.
+  bool Reads(std::string_view signature) const { return Find(signature) != nullptr; }
+
   // Answers a request to a signature of tf.Examples as that signature would, apart from late
   // signatures' tolerance. False, and nothing in `result`, if the signature itself has to: because
   // it is not transcoded, because the Examples are left to TensorFlow's parser, or because the

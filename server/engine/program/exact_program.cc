@@ -33,11 +33,11 @@ std::unique_ptr<ExactProgram> ExactProgram::Create(const Signature& signature,
 
 bool ExactProgram::Fits(const PlannedRequest& received) const {
   int64_t rows = 1;
-  for (size_t i = 0; i < received.columns.size(); ++i) {
+  for (size_t i = 0; i < received.inputs.size(); ++i) {
     const int position = received.plan.positions[i];
     if (position < 0) return false;
     if (takes_[position] == Takes::kAsWhole) continue;
-    const absl::Span<const int64_t> dims = received.columns[i].dims();
+    const absl::Span<const int64_t> dims = received.inputs[i].source->dims();
     if (dims.empty() || (takes_[position] == Takes::kOneRow && dims[0] != 1)) return false;
     rows = std::max(rows, dims[0]);
   }

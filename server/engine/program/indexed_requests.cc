@@ -16,7 +16,8 @@ namespace {
 using tensorflow::SignatureDef;
 using tensorflow::Tensor;
 
-constexpr size_t kUser = 0;
+constexpr size_t kUser = Batch::kUser;
+constexpr size_t kMostDomains = 64;
 
 // A signature of some of another's inputs.
 void AddInput(const SignatureDef& from, const std::string& alias, SignatureDef* to) {
@@ -51,25 +52,27 @@ std::vector<int64_t> FirstNumbers(int64_t count) {
 
 }  // namespace
 
-// What came, and what is known of it.
-struct IndexedRequests::Sides {
-  std::vector<Side> domains;  // by domain
-  Side candidates;
-  std::vector<Tensor> indices;  // by domain; uninitialized where it has none
-
-  int64_t rows() const { return candidates.plan.plan.rows; }
-};
-
-IndexedRequests::IndexedRequests(const SignatureDef& declared, const Signature& signature,
-                                 Gives gives, StagedProgram* stages,
+IndexedRequests::IndexedRequests(const SignatureDef& declared, SignatureInputs inputs,
+                                 const Signature& signature, Gives gives, StagedProgram* stages,
                                  std::vector<DomainColumns> domains, const Options& options)
     : declared_(declared),
+      inputs_(std::move(inputs)),
       signature_(&signature),
       gives_(gives),
       stages_(stages),
       domains_(std::move(domains)),
-      options_(options) {
-  for (const DomainColumns& domain : domains_) index_names_.push_back(RowTo(domain.name));
+      options_(options),
+      domain_of_(inputs_.inputs().size(), kCandidates) {
+  for (size_t domain = 0; domain < domains_.size(); ++domain) {
+    const std::set<std::string>& columns = domains_[domain].columns;
+    index_names_.push_back(columns.empty() ? "" : RowTo(domains_[domain].name));
+    for (const std::string& column : columns) {
+      const int input = inputs_.Find(column);
+      if (input >= 0 && domain_of_[input] == kCandidates) {
+        domain_of_[input] = static_cast<int>(domain);
+      }
+    }
+  }
 }
 
 std::unique_ptr<IndexedRequests> IndexedRequests::Create(const SignatureDef& declared,
@@ -77,39 +80,53 @@ std::unique_ptr<IndexedRequests> IndexedRequests::Create(const SignatureDef& dec
                                                          StagedProgram* stages,
                                                          std::vector<DomainColumns> domains,
                                                          const Options& options) {
-  if (domains.empty() || domains[kUser].columns.empty()) return nullptr;
+  if (domains.empty() || domains.size() > kMostDomains || domains[kUser].columns.empty()) {
+    return nullptr;
+  }
   for (const DomainColumns& domain : domains) {
     if (declared.inputs().contains(RowTo(domain.name))) return nullptr;
   }
-  if (signature.inputs().inputs().size() != static_cast<size_t>(declared.inputs_size())) {
+  absl::StatusOr<SignatureInputs> inputs = SignatureInputs::Create(declared);
+  const absl::Span<const DeclaredInput> theirs = signature.inputs().inputs();
+  const auto is_same = [](const DeclaredInput& a, const DeclaredInput& b) {
+    return a.alias == b.alias && a.dtype == b.dtype;
+  };
+  if (!inputs.ok() || !std::equal(theirs.begin(), theirs.end(), inputs->inputs().begin(),
+                                  inputs->inputs().end(), is_same)) {
     return nullptr;
   }
-  for (const DeclaredInput& input : signature.inputs().inputs()) {
-    const auto found = declared.inputs().find(input.alias);
-    if (found == declared.inputs().end() || found->second.dtype() != input.dtype) return nullptr;
-  }
-  std::unique_ptr<IndexedRequests> made(
-      new IndexedRequests(declared, signature, gives, stages, std::move(domains), options));
-  // What every joined run is read with.
-  std::vector<bool> of_users(made->domains_.size(), false);
-  of_users[kUser] = true;
-  made->of_users_ = &made->forms_[of_users];
-  return made->MakeForm(of_users, made->of_users_).ok() ? std::move(made) : nullptr;
+  std::unique_ptr<IndexedRequests> made(new IndexedRequests(
+      declared, *std::move(inputs), signature, gives, stages, std::move(domains), options));
+  return made->FormOf(uint64_t{1} << kUser).ok() ? std::move(made) : nullptr;
 }
 
-int IndexedRequests::DomainOf(const std::string& input) const {
-  for (size_t i = 0; i < domains_.size(); ++i) {
-    if (domains_[i].columns.count(input) > 0) return static_cast<int>(i);
-  }
-  return kCandidates;
+const IndexedRequests::Form* IndexedRequests::Find(uint64_t indexed) const {
+  const Form* form = forms_.load(std::memory_order_acquire);
+  while (form != nullptr && form->indexed != indexed) form = form->next;
+  return form;
 }
 
-absl::Status IndexedRequests::MakeForm(std::vector<bool> indexed, Form* form) const {
+absl::StatusOr<const IndexedRequests::Form*> IndexedRequests::FormOf(uint64_t indexed) const {
+  if (const Form* const form = Find(indexed); form != nullptr) return form;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (const Form* const form = Find(indexed); form != nullptr) return form;
+  Form& form = made_.emplace_back();
+  if (absl::Status status = MakeForm(indexed, &form); !status.ok()) {
+    made_.pop_back();
+    return status;
+  }
+  form.next = forms_.load(std::memory_order_relaxed);
+  forms_.store(&form, std::memory_order_release);
+  return &form;
+}
+
+absl::Status IndexedRequests::MakeForm(uint64_t indexed, Form* form) const {
+  form->indexed = indexed;
   std::vector<SignatureDef> sides(domains_.size());
   SignatureDef candidates;
   for (const auto& [alias, info] : declared_.inputs()) {
-    const int domain = DomainOf(alias);
-    if (domain == kCandidates || !indexed[domain]) {
+    const int domain = domain_of_[inputs_.Find(alias)];
+    if (domain == kCandidates || !form->has(domain)) {
       AddInput(declared_, alias, &candidates);
       continue;
     }
@@ -124,104 +141,94 @@ absl::Status IndexedRequests::MakeForm(std::vector<bool> indexed, Form* form) co
     return inputs.status();
   };
   for (size_t i = 0; i < domains_.size(); ++i) {
-    if (indexed[i]) AddIndex(domains_[i].name, &candidates);
+    if (form->has(i)) AddIndex(domains_[i].name, &candidates);
     if (absl::Status status = add(sides[i], &form->domains); !status.ok()) return status;
   }
-  if (absl::Status status = add(candidates, &form->candidates); !status.ok()) return status;
-  for (const DeclaredInput& input : signature_->inputs().inputs()) {
-    const int domain = DomainOf(input.alias);
-    const bool apart = domain != kCandidates && indexed[domain];
-    const SignatureInputs& side = apart ? form->domains[domain] : form->candidates[0];
-    form->places.push_back({apart ? domain : kCandidates, side.Find(input.alias)});
+  return add(candidates, &form->candidates);
+}
+
+// What the signature has no input for may be an index.
+uint64_t IndexedRequests::IndexedIn(const PlannedRequest& received) const {
+  uint64_t indexed = 0;
+  for (size_t i = 0; i < received.inputs.size(); ++i) {
+    const absl::string_view alias = received.inputs[i].alias;
+    if (received.plan.positions[i] >= 0 || !IsRowIndex(alias)) continue;
+    const auto found = std::find(index_names_.begin(), index_names_.end(), alias);
+    if (found != index_names_.end()) indexed |= uint64_t{1} << (found - index_names_.begin());
   }
-  form->indexed = std::move(indexed);
+  return indexed;
+}
+
+bool IndexedRequests::Take(const PlannedRequest& received) const {
+  return IndexedIn(received) != 0;
+}
+
+absl::Status IndexedRequests::Plan(const PlannedRequest& received, Batch* batch) const {
+  const absl::StatusOr<const Form*> found = FormOf(IndexedIn(received));
+  if (!found.ok()) return found.status();
+  const Form& form = **found;
+  thread_local std::vector<Side> sides;  // by domain
+  thread_local Side candidates;
+  if (sides.size() < domains_.size()) sides.resize(domains_.size());
+  for (Side& side : sides) side.received.clear();
+  candidates.received.clear();
+  batch->columns.assign(inputs_.inputs().size(), nullptr);
+  for (size_t i = 0; i < received.inputs.size(); ++i) {
+    const int position = received.plan.positions[i];
+    const int domain = position < 0 ? kCandidates : domain_of_[position];
+    const bool apart = domain != kCandidates && form.has(domain);
+    (apart ? sides[domain] : candidates).received.push_back(received.inputs[i]);
+    if (position >= 0) batch->columns[position] = AsWire(received.inputs[i].source);
+  }
+  for (size_t i = 0; i < domains_.size(); ++i) {
+    if (!form.has(i)) continue;
+    if (absl::Status status = sides[i].Plan(form.domains[i]); !status.ok()) return status;
+  }
+  if (absl::Status status = candidates.Plan(form.candidates[0]); !status.ok()) return status;
+  batch->candidates = candidates.plan.plan.rows;
+  SetRows(batch);
+  for (size_t i = 0; i < domains_.size(); ++i) {
+    if (!form.has(i)) continue;
+    batch->domains[i].rows = sides[i].plan.plan.rows;
+    if (absl::Status status = ReadIndex(form, i, candidates, batch); !status.ok()) return status;
+  }
   return absl::OkStatus();
 }
 
-bool IndexedRequests::Take(absl::Span<const ReceivedInput> received) const {
-  return std::any_of(received.begin(), received.end(), [this](const ReceivedInput& input) {
-    return IsRowIndex(input.alias) &&
-           std::find(index_names_.begin(), index_names_.end(), input.alias) != index_names_.end();
-  });
+absl::Status IndexedRequests::ReadIndex(const Form& form, size_t domain, const Side& candidates,
+                                        Batch* batch) const {
+  Batch::Domain& of = batch->domains[domain];
+  const int place = form.candidates[0].Find(index_names_[domain]);
+  absl::Status status = form.candidates[0].BuildFeed(place, candidates.plan, &of.index);
+  return status.ok() ? CheckIndex(domains_[domain].name, RowsIn(of.index), of.rows) : status;
 }
 
-absl::StatusOr<const IndexedRequests::Form*> IndexedRequests::FormOf(
-    absl::Span<const ReceivedInput> received) const {
-  std::vector<bool> indexed(domains_.size(), false);
-  for (size_t i = 0; i < domains_.size(); ++i) {
-    indexed[i] = std::any_of(received.begin(), received.end(), [&](const ReceivedInput& input) {
-      return input.alias == index_names_[i];
-    });
+void IndexedRequests::SetBatch(const PlannedRequest& planned, Batch* batch) const {
+  batch->candidates = planned.rows();
+  batch->columns.clear();
+  for (const ColumnSource* const source : planned.plan.sources) {
+    batch->columns.push_back(AsWire(source));
   }
-  const std::lock_guard<std::mutex> lock(mutex_);
-  const auto [found, is_new] = forms_.try_emplace(indexed);
-  if (!is_new) return &found->second;
-  if (absl::Status status = MakeForm(indexed, &found->second); !status.ok()) {
-    forms_.erase(found);
-    return status;
-  }
-  return &found->second;
+  SetRows(batch);
 }
 
-absl::Status IndexedRequests::Plan(const Form& form, absl::Span<const ReceivedInput> received,
-                                   Sides* sides) const {
-  sides->domains.resize(domains_.size());
-  for (Side& side : sides->domains) side.received.clear();
-  sides->candidates.received.clear();
-  sides->indices.assign(domains_.size(), Tensor());
-  for (const ReceivedInput& input : received) {
-    Side* side = &sides->candidates;
-    for (size_t i = 0; i < domains_.size(); ++i) {
-      if (form.indexed[i] && form.domains[i].Find(input.alias) >= 0) side = &sides->domains[i];
-    }
-    side->received.push_back(input);
-  }
-  for (size_t i = 0; i < domains_.size(); ++i) {
-    if (!form.indexed[i]) continue;
-    if (absl::Status status = PlanDomain(form, i, sides); !status.ok()) return status;
-  }
-  Side& candidates = sides->candidates;
-  const SignatureInputs& inputs = form.candidates[0];
-  inputs.FindAll(candidates.received, &candidates.plan.positions);
-  absl::Status status =
-      inputs.Plan(candidates.received, candidates.plan.positions, &candidates.plan);
-  for (size_t i = 0; i < domains_.size() && status.ok(); ++i) {
-    if (form.indexed[i]) status = ReadIndex(form, i, sides);
-  }
-  return status;
+// As they are without an index.
+void IndexedRequests::SetRows(Batch* batch) const {
+  batch->domains.assign(domains_.size(), {batch->candidates, {}});
+  batch->domains[kUser].rows = 1;
+  if (stages_ != nullptr) stages_->SetRows(batch);
 }
 
-absl::Status IndexedRequests::PlanDomain(const Form& form, size_t domain, Sides* sides) const {
-  Side& side = sides->domains[domain];
-  form.domains[domain].FindAll(side.received, &side.plan.positions);
-  return form.domains[domain].Plan(side.received, side.plan.positions, &side.plan);
-}
-
-absl::Status IndexedRequests::ReadIndex(const Form& form, size_t domain, Sides* sides) const {
-  const SignatureInputs& inputs = form.candidates[0];
-  Tensor& index = sides->indices[domain];
-  const int place = inputs.Find(index_names_[domain]);
-  absl::Status status = inputs.BuildFeed(place, sides->candidates.plan, &index);
-  if (!status.ok()) return status;
-  return CheckIndex(domains_[domain].name, RowsIn(index), sides->domains[domain].plan.plan.rows);
-}
-
-absl::Status IndexedRequests::Run(const PlannedRequest& received, const Counted& counted,
-                                  RunResult* result) const {
-  const std::vector<int>& outputs = received.outputs;
-  thread_local Sides sides;
+absl::Status IndexedRequests::Run(const Batch& batch, const std::vector<int>& outputs,
+                                  const Counted& counted, RunResult* result) const {
   const auto count = [&counted](Program program, absl::Status ran) {
     counted.counts->Count(*counted.signature, program, ran);
     return ran;
   };
-  const absl::StatusOr<const Form*> form = FormOf(received.inputs);
-  absl::Status status = form.ok() ? Plan(**form, received.inputs, &sides) : form.status();
-  if (!status.ok()) return status;
-  result->expansion.rows = sides.rows();
-  const bool have_one_length = HaveOneLength(**form, sides);
+  result->expansion.rows = batch.candidates;
+  const bool have_one_length = HaveOneLength(batch);
   if (stages_ != nullptr && have_one_length) {
-    status =
-        count(Program::kStages, RunStages(**form, sides, BatchOf(**form, sides), outputs, result));
+    absl::Status status = count(Program::kStages, RunStages(batch, outputs, result));
     if (status.ok()) return status;
     // Columns that came once for all, states that cannot be stacked, or something that is wrong and
     // that the whole model has words for.
@@ -229,9 +236,9 @@ absl::Status IndexedRequests::Run(const PlannedRequest& received, const Counted&
     result->tensors.clear();
   }
   // One user's candidates are one run whatever they are.
-  const bool in_one = gives_ == Gives::kOneRun || !(*form)->indexed[kUser] ||
+  const bool in_one = gives_ == Gives::kOneRun || !batch.has_index(kUser) ||
                       (have_one_length && signature_->record().independent);
-  return count(Program::kGathered, RunGathered(**form, sides, in_one, outputs, result));
+  return count(Program::kGathered, RunGathered(batch, in_one, outputs, result));
 }
 
 bool IndexedRequests::CanBeJoined(const BatchRules& rules) const {
@@ -239,28 +246,20 @@ bool IndexedRequests::CanBeJoined(const BatchRules& rules) const {
                             : rules.any_signature && signature_->record().independent;
 }
 
-const ColumnSource* IndexedRequests::SourceOf(const Form& form, const Sides& sides,
-                                              int input) const {
-  const Place place = form.places[input];
-  const Side& side = place.side == kCandidates ? sides.candidates : sides.domains[place.side];
-  return side.plan.sources[place.input];
-}
-
-// Whether lists on whose greatest length results depend would have the same in a request per user.
-bool IndexedRequests::HaveOneLength(const Form& form, const Sides& sides) const {
+bool IndexedRequests::HaveOneLength(const Batch& batch) const {
   std::vector<int64_t> lengths;
   for (const int input : signature_->lists().own_lengths()) {
-    const auto* const source = static_cast<const WireColumn*>(SourceOf(form, sides, input));
-    if (source == nullptr) continue;
+    const WireColumn* const column = batch.columns[input];
+    if (column == nullptr) continue;
     // Rows that no candidate reads are computed with the others.
-    if (form.places[input].side != kCandidates || !form.indexed[kUser]) {
-      if (!colcast::engine::HaveOneLength(source)) return false;
+    if (batch.has_index(domain_of_[input]) || !batch.has_index(kUser)) {
+      if (!colcast::engine::HaveOneLength(column)) return false;
       continue;
     }
-    if (!ReadLengths(*source, &lengths)) return false;
+    if (!ReadLengths(*column, &lengths)) return false;
     if (lengths.size() == 1) continue;
-    const absl::Span<const int64_t> user_of = RowsIn(sides.indices[kUser]);
-    std::vector<int64_t> longest(sides.domains[kUser].plan.plan.rows, -1);
+    const absl::Span<const int64_t> user_of = RowsIn(batch.domains[kUser].index);
+    std::vector<int64_t> longest(batch.domains[kUser].rows, -1);
     for (size_t row = 0; row < user_of.size(); ++row) {
       longest[user_of[row]] = std::max(longest[user_of[row]], lengths[row]);
     }
@@ -273,155 +272,85 @@ bool IndexedRequests::HaveOneLength(const Form& form, const Sides& sides) const 
   return true;
 }
 
-// REQUIRES stages.
-StagedProgram::Batch IndexedRequests::BatchOf(const Form& form, const Sides& sides) const {
-  StagedProgram::Batch batch;
-  batch.candidates = sides.rows();
-  for (size_t i = 0; i < form.places.size(); ++i) {
-    const ColumnSource* const source = SourceOf(form, sides, static_cast<int>(i));
-    batch.columns.push_back(static_cast<const WireColumn*>(source));
-  }
-  stages_->SetRows(&batch);
-  for (size_t i = 0; i < stages_->num_domains(); ++i) {
-    for (size_t k = 0; k < domains_.size(); ++k) {
-      if (domains_[k].name != stages_->domain(i) || !form.indexed[k]) continue;
-      batch.domains[i] = {sides.domains[k].plan.plan.rows, sides.indices[k]};
-    }
-  }
-  return batch;
-}
-
-absl::Status IndexedRequests::UserStates(const PlannedRequest& received,
-                                         std::vector<Tensor>* states) const {
-  thread_local Sides sides;
-  sides.domains.resize(domains_.size());
-  sides.domains[kUser].received.clear();
-  for (const ReceivedInput& input : received.inputs) {
-    if (of_users_->domains[kUser].Find(input.alias) >= 0) {
-      sides.domains[kUser].received.push_back(input);
-    }
-  }
-  if (absl::Status status = PlanDomain(*of_users_, kUser, &sides); !status.ok()) return status;
-  StagedProgram::Batch batch;
-  batch.columns.resize(of_users_->places.size());
-  for (size_t i = 0; i < of_users_->places.size(); ++i) {
-    if (of_users_->places[i].side != kUser) continue;
-    batch.columns[i] =
-        static_cast<const WireColumn*>(SourceOf(*of_users_, sides, static_cast<int>(i)));
-  }
-  stages_->SetRows(&batch);
-  batch.domains[kUser].rows = sides.domains[kUser].plan.plan.rows;
-  return stages_->UserStates(batch, states);
-}
-
-absl::Status IndexedRequests::RunOfUser(const PlannedRequest& received,
-                                        const std::vector<Tensor>& user_states,
+absl::Status IndexedRequests::RunStages(const Batch& batch, const std::vector<int>& outputs,
                                         RunResult* result) const {
-  thread_local Sides sides;
-  const absl::StatusOr<const Form*> form = FormOf(received.inputs);
-  if (!form.ok()) return form.status();
-  // Nothing is looked up among the users' columns: they are not here.
-  sides.domains.assign(domains_.size(), Side());
-  sides.domains[kUser].plan.plan.rows = 1;
-  sides.domains[kUser].plan.sources.assign((*form)->domains[kUser].inputs().size(), nullptr);
-  sides.indices.assign(domains_.size(), Tensor());
-  Side& candidates = sides.candidates;
-  candidates.received = received.inputs;
-  const SignatureInputs& inputs = (*form)->candidates[0];
-  inputs.FindAll(candidates.received, &candidates.plan.positions);
-  absl::Status status =
-      inputs.Plan(candidates.received, candidates.plan.positions, &candidates.plan);
-  if (status.ok()) status = ReadIndex(**form, kUser, &sides);
-  if (!status.ok()) return status;
-  StagedProgram::Batch batch = BatchOf(**form, sides);
-  batch.user_states = &user_states;
-  return RunStages(**form, sides, batch, received.outputs, result);
-}
-
-absl::Status IndexedRequests::RunStages(const Form& form, const Sides& sides,
-                                        const StagedProgram::Batch& batch,
-                                        const std::vector<int>& outputs, RunResult* result) const {
   const auto context = [&](int input, Tensor* feed) {
-    const Place place = form.places[input];
-    absl::Status status = BuildFeed(form, sides, input, feed);
-    if (!status.ok() || place.side == kCandidates) return status;
-    return GatherRows(*feed, RowsIn(sides.indices[place.side]), feed);
+    const int domain = domain_of_[input];
+    absl::Status status = BuildFeed(batch, input, feed);
+    if (!status.ok() || !batch.has_index(domain)) return status;
+    return GatherRows(*feed, RowsIn(batch.domains[domain].index), feed);
   };
   return stages_->RunBatch(batch, outputs, context, result);
 }
 
-absl::Status IndexedRequests::BuildFeed(const Form& form, const Sides& sides, int input,
-                                        Tensor* feed) const {
-  const Place place = form.places[input];
-  return place.side == kCandidates
-             ? form.candidates[0].BuildFeed(place.input, sides.candidates.plan, feed)
-             : form.domains[place.side].BuildFeed(place.input, sides.domains[place.side].plan,
-                                                  feed);
+// With the rows of its domain where that has an index.
+absl::Status IndexedRequests::BuildFeed(const Batch& batch, int input, Tensor* feed) const {
+  const int domain = domain_of_[input];
+  const int64_t rows = batch.has_index(domain)              ? batch.domains[domain].rows
+                       : inputs_.inputs()[input].batched() ? batch.candidates
+                                                            : SignatureInputs::kAsSent;
+  return inputs_.BuildRows(input, batch.columns[input], rows, feed);
 }
 
 // Sets `*feed`, which holds what came for an input, to a row for each of these candidates.
-absl::Status IndexedRequests::GatherFeed(const Form& form, const Sides& sides, int input,
+absl::Status IndexedRequests::GatherFeed(const Batch& batch, int input,
                                          absl::Span<const int64_t> candidates, Tensor* feed) const {
   const DeclaredInput& declared = signature_->inputs().inputs()[input];
   if (!declared.batched() || feed->dims() == 0) return absl::OkStatus();
-  const int side = form.places[input].side;
+  const int domain = domain_of_[input];
   std::vector<int64_t> rows(candidates.begin(), candidates.end());
-  if (side != kCandidates) {
-    const absl::Span<const int64_t> index = RowsIn(sides.indices[side]);
+  if (batch.has_index(domain)) {
+    const absl::Span<const int64_t> index = RowsIn(batch.domains[domain].index);
     for (int64_t& row : rows) row = index[row];
-  } else if (feed->dim_size(0) != sides.rows()) {
+  } else if (feed->dim_size(0) != batch.candidates) {
     std::fill(rows.begin(), rows.end(), 0);  // the user's, of whom there is one
-  } else if (static_cast<int64_t>(rows.size()) == sides.rows()) {
+  } else if (static_cast<int64_t>(rows.size()) == batch.candidates) {
     return absl::OkStatus();
   }
   return GatherRows(*feed, rows, feed);
 }
 
-absl::Status IndexedRequests::RunGathered(const Form& form, const Sides& sides, bool in_one,
+absl::Status IndexedRequests::RunGathered(const Batch& batch, bool in_one,
                                           const std::vector<int>& outputs,
                                           RunResult* result) const {
-  if (absl::Status status = CheckGathered(form, sides); !status.ok()) return status;
-  std::vector<Tensor> sent(form.places.size());
+  if (absl::Status status = CheckGathered(batch); !status.ok()) return status;
+  std::vector<Tensor> sent(batch.columns.size());
   for (size_t i = 0; i < sent.size(); ++i) {
-    absl::Status status = BuildFeed(form, sides, static_cast<int>(i), &sent[i]);
+    absl::Status status = BuildFeed(batch, static_cast<int>(i), &sent[i]);
     if (!status.ok()) return status;
   }
   const auto run = [&](absl::Span<const int64_t> candidates, RunResult* of_candidates) {
     std::vector<Tensor> feeds = sent;
     for (size_t i = 0; i < feeds.size(); ++i) {
-      absl::Status status = GatherFeed(form, sides, static_cast<int>(i), candidates, &feeds[i]);
+      absl::Status status = GatherFeed(batch, static_cast<int>(i), candidates, &feeds[i]);
       if (!status.ok()) return status;
     }
     return signature_->RunFeeds(feeds, outputs, of_candidates);
   };
-  if (in_one || sides.rows() == 0) {
-    absl::Status status = run(FirstNumbers(sides.rows()), result);
+  if (in_one || batch.candidates == 0) {
+    absl::Status status = run(FirstNumbers(batch.candidates), result);
     if (!status.ok() || gives_ == Gives::kOneRun) return status;
-    return CheckRows(result->aliases, result->tensors, sides.rows());
+    return CheckRows(result->aliases, result->tensors, batch.candidates);
   }
   const auto run_one = [&](int64_t, absl::Span<const int64_t> candidates, RunResult* of_user) {
     return run(candidates, of_user);
   };
-  return RunByUser(RowsIn(sides.indices[kUser]), sides.domains[kUser].plan.plan.rows, run_one,
-                   result);
+  const Batch::Domain& users = batch.domains[kUser];
+  return RunByUser(RowsIn(users.index), users.rows, run_one, result);
 }
 
-absl::Status IndexedRequests::CheckGathered(const Form& form, const Sides& sides) const {
+absl::Status IndexedRequests::CheckGathered(const Batch& batch) const {
   double bytes = 0;
-  for (size_t i = 0; i < domains_.size(); ++i) {
-    if (!form.indexed[i]) continue;
-    const SignatureInputs::Scratch& plan = sides.domains[i].plan;
-    const int64_t rows = std::max<int64_t>(1, plan.plan.rows);
-    const int64_t copies = (sides.rows() + rows - 1) / rows;
-    for (const ColumnSource* source : plan.sources) {
-      if (source != nullptr) bytes += source->ExtraBytes(copies);
-    }
+  for (size_t i = 0; i < batch.columns.size(); ++i) {
+    if (batch.columns[i] == nullptr || !batch.has_index(domain_of_[i])) continue;
+    const int64_t rows = std::max<int64_t>(1, batch.domains[domain_of_[i]].rows);
+    bytes += batch.columns[i]->ExtraBytes((batch.candidates + rows - 1) / rows);
   }
   const auto most = static_cast<double>(options_.max_expanded_bytes);
   if (bytes <= most) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat(
-      "with the rows that each of ", sides.rows(), " candidates reads beside it, the columns would",
-      " take ", bytes, " bytes more than were sent; max_expanded_bytes is ",
+      "with the rows that each of ", batch.candidates, " candidates reads beside it, the columns",
+      " would take ", bytes, " bytes more than were sent; max_expanded_bytes is ",
       options_.max_expanded_bytes));
 }
 

@@ -101,14 +101,25 @@ class Maker {
                                                const std::string& name, const Signature& whole,
                                                IndexedRequests::Gives gives,
                                                StagedProgram* stages) const {
-    std::vector<DomainColumns> domains = {{"user", {}}};
+    std::vector<DomainColumns> domains;
+    const auto add = [&](const std::string& domain) {
+      const auto found = recorded.columns.find(domain);
+      const bool is_there = domain != "user" && found != recorded.columns.end();
+      domains.push_back({domain, is_there ? found->second : std::set<std::string>()});
+    };
+    add("user");
     for (const auto& [alias, info] : declared_.at(recorded.columnar + kLate).inputs()) {
       const auto& shape = info.tensor_shape();
       const bool once = shape.dim_size() > 0 && shape.dim(0).size() == 1;
       if (once) domains[0].columns.insert(alias);
     }
+    // Those of the stages have their numbers.
+    std::set<std::string> stages_have(recorded.stages.begin(), recorded.stages.end());
+    for (const std::string& domain : recorded.stages) {
+      if (domain != "user") add(domain);
+    }
     for (const auto& [domain, columns] : recorded.columns) {
-      if (domain != "user") domains.push_back({domain, columns});
+      if (domain != "user" && stages_have.count(domain) == 0) add(domain);
     }
     return IndexedRequests::Create(declared_.at(name), whole, gives, stages, std::move(domains),
                                    options_);

@@ -39,8 +39,11 @@ absl::Status Programs::Run(const DecodedRequest& request, RunResult* result) con
 
 absl::Status Programs::RunReceived(PlannedRequest* received, RunResult* result) const {
   const auto& [exact, stages, rows, indexed, joined] = others_;
-  if (indexed != nullptr && indexed->Take(received->inputs)) {
-    return indexed->Run(*received, {&counts_, &name_}, result);
+  if (indexed != nullptr && indexed->Take(*received)) {
+    Batch batch;
+    absl::Status status = indexed->Plan(*received, &batch);
+    return status.ok() ? indexed->Run(batch, received->outputs, {&counts_, &name_}, result)
+                       : status;
   }
   if (stages != nullptr && stages->IsPrefetch(*received)) {
     return stages->Prefetch(*received, result);
@@ -76,11 +79,49 @@ bool Programs::RunWithStates(const PlannedRequest& planned, RunResult* result) c
   return Count(by_stages ? Program::kStages : Program::kRows, done.status()).ok();
 }
 
+absl::Status Programs::Plan(PlannedRequest* received, Batch* batch) const {
+  if (others_.indexed != nullptr && others_.indexed->Take(*received)) {
+    return others_.indexed->Plan(*received, batch);
+  }
+  absl::Status status = signature_->Plan(received);
+  if (!status.ok()) return status;
+  if (has_users()) {
+    others_.indexed->SetBatch(*received, batch);
+    return absl::OkStatus();
+  }
+  *batch = Batch();
+  batch->candidates = received->rows();
+  for (const ColumnSource* const source : received->plan.sources) {
+    batch->columns.push_back(AsWire(source));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Programs::Run(const Batch& batch, const std::vector<int>& outputs,
+                           RunResult* result) const {
+  if (batch.user_states != nullptr) {
+    return Count(Program::kStages, others_.indexed->RunStages(batch, outputs, result));
+  }
+  if (has_users() && batch.has_index(Batch::kUser)) {
+    return others_.indexed->Run(batch, outputs, {&counts_, &name_}, result);
+  }
+  PlannedRequest* const received = ThreadScratch();
+  received->outputs = outputs;
+  received->inputs.clear();
+  received->plan.positions.clear();
+  for (size_t i = 0; i < batch.columns.size(); ++i) {
+    if (batch.columns[i] == nullptr) continue;
+    received->inputs.push_back({signature_->inputs().inputs()[i].alias, batch.columns[i]});
+    received->plan.positions.push_back(static_cast<int>(i));
+  }
+  return RunReceived(received, result);
+}
+
 absl::Status Programs::Check(const DecodedRequest& request) const {
   PlannedRequest* const received = ThreadScratch();
   absl::Status status = signature_->Receive(request, received);
   // Each domain has rows of its own.
-  if (!status.ok() || (others_.indexed != nullptr && others_.indexed->Take(received->inputs))) {
+  if (!status.ok() || (others_.indexed != nullptr && others_.indexed->Take(*received))) {
     return status;
   }
   return signature_->Plan(received);
@@ -121,19 +162,6 @@ bool Programs::CanBeSplit(const BatchRules& rules, const std::vector<int>& outpu
   // One that sends its user once is run by that.
   if (others_.exact != nullptr && !others_.exact->signature().record().independent) return false;
   return !has_row_cache() || rules.any_signature || signature_->RowsHaveOneShape(outputs);
-}
-
-absl::Status Programs::UserStates(const PlannedRequest& received,
-                                  std::vector<Tensor>* states) const {
-  return others_.indexed->UserStates(received, states);
-}
-
-absl::Status Programs::RunOfUser(const DecodedRequest& request,
-                                 const std::vector<Tensor>& user_states, RunResult* result) const {
-  PlannedRequest* const received = ThreadScratch();
-  absl::Status status = signature_->Receive(request, received);
-  if (!status.ok()) return status;
-  return Count(Program::kStages, others_.indexed->RunOfUser(*received, user_states, result));
 }
 
 std::vector<StoreStats> Programs::stores() const {

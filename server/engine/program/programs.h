@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "server/engine/engine.h"
 #include "server/engine/planned_request.h"
+#include "server/engine/program/batch.h"
 #include "server/engine/program/exact_program.h"
 #include "server/engine/program/indexed_requests.h"
 #include "server/engine/program/program_counts.h"
@@ -47,6 +48,23 @@ class Programs {
   // it, as Signature and IndexedRequests have it.
   absl::Status Run(const DecodedRequest& request, RunResult* result) const;
 
+  // Reads a received request as rows of every domain, to be part of a batch. Errors as Run()'s.
+  absl::Status Plan(PlannedRequest* received, Batch* batch) const;
+
+  // Runs rows of several requests, or of a slice of one. Errors as the request's; where its users'
+  // states are given, none but a stage's.
+  absl::Status Run(const Batch& batch, const std::vector<int>& outputs, RunResult* result) const;
+
+  // The domain of an input; negative where its rows are the candidates'.
+  int DomainOf(size_t input) const {
+    return has_users() ? others_.indexed->domain_of(input) : IndexedRequests::kCandidates;
+  }
+
+  // Whether lists on whose greatest length results depend have one in each domain.
+  bool HaveOneLength(const Batch& batch) const {
+    return !has_users() || others_.indexed->HaveOneLength(batch);
+  }
+
   // As Model::Check() has it.
   absl::Status Check(const DecodedRequest& request) const;
 
@@ -68,13 +86,15 @@ class Programs {
   // To be called where the answer of a joined or split run has other than its rows.
   void NeverJoin() const { never_join_ = true; }
 
-  // The users' states of a request, for RunOfUser(); then some of its candidates. Fail where a
-  // stage does. REQUIRES has_users() and has_stages().
-  absl::Status UserStates(const PlannedRequest& received,
-                          std::vector<tensorflow::Tensor>* states) const;
-  absl::Status RunOfUser(const DecodedRequest& request,
-                         const std::vector<tensorflow::Tensor>& user_states,
-                         RunResult* result) const;
+  // Whether requests with an index may be joined and split as those without: their domains have
+  // stages, so that no row is gathered for it.
+  bool shares_indexed_runs() const { return has_users() && has_stages(); }
+
+  // The states of a batch's users, for slices of it. Fails where the stage does. REQUIRES
+  // has_users() and has_stages().
+  absl::Status UserStates(const Batch& batch, std::vector<tensorflow::Tensor>* states) const {
+    return others_.indexed->UserStates(batch, states);
+  }
 
   std::vector<ProgramStats> counts() const { return counts_.stats(name_); }
   std::vector<StoreStats> stores() const;

@@ -13,7 +13,7 @@ namespace {
 using states::StateStore;
 using tensorflow::Tensor;
 
-constexpr size_t kUser = 0;
+constexpr size_t kUser = Batch::kUser;
 constexpr size_t kItem = 1;
 
 // Rows after which a store is judged (states::ReuseEstimator).
@@ -32,10 +32,6 @@ std::vector<int> PositionsOf(const SignatureInputs& stage, const SignatureInputs
     positions.push_back(position);
   }
   return positions;
-}
-
-const WireColumn* AsWire(const ColumnSource* source) {
-  return static_cast<const WireColumn*>(source);
 }
 
 Tensor IndexOf(const std::vector<int64_t>& rows) {
@@ -128,7 +124,7 @@ void StagedProgram::End(Scratch* scratch) const {
 }
 
 // One user's candidates, as the late signature takes them.
-StagedProgram::Batch StagedProgram::BatchOf(const PlannedRequest& planned) const {
+Batch StagedProgram::BatchOf(const PlannedRequest& planned) const {
   Batch batch;
   batch.candidates = planned.rows();
   batch.columns.reserve(planned.plan.sources.size());
@@ -140,9 +136,11 @@ StagedProgram::Batch StagedProgram::BatchOf(const PlannedRequest& planned) const
 }
 
 void StagedProgram::SetRows(Batch* batch) const {
-  batch->domains.resize(domains_.size());
+  if (batch->domains.size() < domains_.size()) batch->domains.resize(domains_.size());
+  batch->domains[kUser].rows = 1;
   batch->domains[kItem].rows = batch->candidates;
   for (size_t i = kItem + 1; i < domains_.size(); ++i) {
+    batch->domains[i].rows = 1;
     for (const int input : domains_[i].inputs) {
       const WireColumn* const column = batch->columns[input];
       const bool has_rows = column != nullptr && late_->inputs().inputs()[input].batched() &&
@@ -263,15 +261,24 @@ bool StagedProgram::LookForUsers(Stage::Rows* rows, bool* gain) {
 bool StagedProgram::LookForRows(size_t domain, const Batch& batch, Scratch* scratch, bool* gain) {
   Domain& own = domains_[domain];
   Stage::Rows& rows = scratch->rows[domain];
-  // Items come again with another user's candidates.
-  const bool may_repeat = (domain > kItem || batch.domains[kUser].rows > 1) && rows.count > 1 &&
-                          rows.count == batch.candidates && !batch.domains[domain].has_index();
-  if (may_repeat) {
+  const Batch::Domain& sent = batch.domains[domain];
+  // Items come again with another user's candidates, and whatever is sent once in every request.
+  const bool may_repeat =
+      sent.has_index() ? batch.of_several
+                       : (domain > kItem || batch.domains[kUser].rows > 1) &&
+                             rows.count == batch.candidates;
+  if (may_repeat && rows.count > 1) {
     const int64_t times = own.unrepeated.load(std::memory_order_relaxed);
     const bool look = times < kUnrepeatedRequests || times % kUnrepeatedRequests == 0;
     if (look && rows.keys.empty() && !own.stage.MakeKeys(&rows)) return false;
-    const bool merged = look && Stage::MergeRepeated(&rows, &scratch->merged[domain]);
-    if (!merged) scratch->merged[domain].clear();
+    std::vector<int64_t>& index = scratch->merged[domain];
+    const bool merged = look && Stage::MergeRepeated(&rows, &index);
+    if (!merged) index.clear();
+    if (merged && sent.has_index()) {
+      std::vector<int64_t> of_candidates;
+      for (const int64_t row : RowsIn(sent.index)) of_candidates.push_back(index[row]);
+      index = std::move(of_candidates);
+    }
     own.unrepeated.store(merged ? 0 : times + 1, std::memory_order_relaxed);
     *gain |= merged;
   }
@@ -349,11 +356,11 @@ std::vector<states::StoreStats> StagedProgram::stats() const {
 bool StagedProgram::IsPrefetch(const PlannedRequest& received) const {
   const std::vector<int>& of_user = domains_[kUser].inputs;
   size_t users = 0;
-  for (size_t i = 0; i < received.columns.size(); ++i) {
+  for (size_t i = 0; i < received.inputs.size(); ++i) {
     const int position = received.plan.positions[i];
     if (position < 0) return false;
     const bool is_user = std::find(of_user.begin(), of_user.end(), position) != of_user.end();
-    const absl::Span<const int64_t> dims = received.columns[i].dims();
+    const absl::Span<const int64_t> dims = received.inputs[i].source->dims();
     users += is_user;
     if (!is_user && (dims.empty() || dims[0] != 0)) return false;
   }

@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "server/engine/program/batch.h"
 #include "server/engine/program/last_stage.h"
 #include "server/engine/program/pair_cache.h"
 #include "server/engine/program/stage.h"
@@ -65,26 +66,10 @@ class StagedProgram {
   // Model::FillStates() for columns as they were received.
   bool Fill(const PlannedRequest& received);
 
-  // Rows of every domain, and the candidates that read them.
-  struct Batch {
-    struct Domain {
-      int64_t rows = 1;
-      // int64 [N], each in [0, rows). Empty where `rows` is 1 or N: candidate i reads the one row,
-      // or row i.
-      tensorflow::Tensor index;
-      bool has_index() const { return index.NumElements() > 0; }
-    };
-    int64_t candidates = 0;                  // N
-    std::vector<Domain> domains;             // by domains()
-    std::vector<const WireColumn*> columns;  // by the late signature's input; null: left out
-    // Where they are known already: users' columns are not looked at.
-    const std::vector<tensorflow::Tensor>* user_states = nullptr;
-  };
-
   // Makes the tensor of one of the late signature's inputs that belong to no domain.
   using MakeContext = absl::FunctionRef<absl::Status(int input, tensorflow::Tensor* feed)>;
 
-  // Each stage runs once, the last one once per user if it takes one only. Fails where a signature
+  // A batch of the late signature. Each stage runs once, the last one once per user if it takes one only. Fails where a signature
   // does.
   absl::Status RunBatch(const Batch& batch, const std::vector<int>& outputs, MakeContext context,
                         RunResult* result);
@@ -92,13 +77,10 @@ class StagedProgram {
   // Sets `*states` to what RunBatch() would compute for the batch's users: found or made, and kept.
   absl::Status UserStates(const Batch& batch, std::vector<tensorflow::Tensor>* states);
 
-  // Sets how many rows each domain of a batch has, by its columns and candidates: one user, an item
-  // for each candidate, and of others one or the same number.
+  // Sets how many rows each domain with a stage has, by the batch's columns and candidates: one
+  // user, an item for each candidate, and of others one or the same number. They are "user",
+  // "item", and others, the first of the batch's domains.
   void SetRows(Batch* batch) const;
-
-  // By name: "user", "item", and others.
-  size_t num_domains() const { return domains_.size(); }
-  const std::string& domain(size_t number) const { return domains_[number].stage.domain(); }
 
   // Whether Run() looks for the outputs of pairs, which RunBatch() does not.
   bool keeps_pairs() const { return pairs_.store().on() && have_independent_rows(); }

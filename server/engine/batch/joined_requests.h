@@ -1,23 +1,34 @@
 // Requests to one signature, run as one: their rows put together, the answer taken apart again.
-#ifndef COLCAST_SERVER_ENGINE_BATCH_BATCH_H_
-#define COLCAST_SERVER_ENGINE_BATCH_BATCH_H_
+#ifndef COLCAST_SERVER_ENGINE_BATCH_JOINED_REQUESTS_H_
+#define COLCAST_SERVER_ENGINE_BATCH_JOINED_REQUESTS_H_
 
+#include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "server/engine/engine.h"
+#include "server/engine/program/batch.h"
 #include "server/engine/program/programs.h"
 
 namespace colcast::engine {
 
-// How a batch's requests are run.
-struct BatchRuns {
+// Answers tf.Examples that are read as columns. False, and nothing in the result, where the
+// signature itself has to answer them.
+using RunExamples = std::function<bool(const DecodedRequest& examples, RunResult* result)>;
+
+// How requests are run.
+struct JoinedRuns {
   // One by itself: sets the member's status and outputs.
   absl::FunctionRef<void(BatchMember* member)> alone;
-  // The joined one.
-  absl::FunctionRef<absl::Status(const DecodedRequest& request, RunResult* result)> joined;
+  // All rows of several.
+  absl::FunctionRef<absl::Status(const Batch& batch, const std::vector<int>& outputs,
+                                 RunResult* result)>
+      joined;
+  // Before that, if the signature's only input takes tf.Examples; else null.
+  RunExamples examples;
 };
 
 // Rows to be added so that there are as many as allowed.
@@ -28,9 +39,9 @@ int64_t RowsToAdd(const BatchRules& rules, int64_t rows);
 // then it runs alone. After an error of the joined run all run alone, and so they do where joined
 // columns would take more than max_expanded_bytes beyond what was sent. REQUIRES that all are
 // requests to the signature of `programs` and that programs.CanBeJoined().
-void RunBatch(const Programs& programs, const BatchRules& rules, const BatchRuns& runs,
-              absl::Span<BatchMember* const> members);
+void RunJoined(const Programs& programs, const BatchRules& rules, const JoinedRuns& runs,
+               absl::Span<BatchMember* const> members);
 
 }  // namespace colcast::engine
 
-#endif  // COLCAST_SERVER_ENGINE_BATCH_BATCH_H_
+#endif  // COLCAST_SERVER_ENGINE_BATCH_JOINED_REQUESTS_H_

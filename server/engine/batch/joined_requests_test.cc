@@ -1,4 +1,4 @@
-#include "server/engine/batch/batch.h"
+#include "server/engine/batch/joined_requests.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ std::string Request(float user, const std::vector<float>& items) {
   return FloatInput("user", {1}, {user}) + FloatInput("item", {items.size()}, items);
 }
 
-class BatchTest : public ::testing::Test {
+class JoinedRequestsTest : public ::testing::Test {
  protected:
   void SetUp() override { rules_.any_signature = true; }
 
@@ -39,14 +39,14 @@ class BatchTest : public ::testing::Test {
       members_[i].request = &requests_.back();
       members.push_back(&members_[i]);
     }
-    RunBatch(model_.programs(), rules_,
-             {[this](BatchMember* member) { RunAlone(member); },
-              [this](const DecodedRequest& request, RunResult* result) {
-                const auto status = model_.programs().Run(request, result);
-                rows_of_joined_.push_back(result->expansion.rows);
-                return status;
-              }},
-             members);
+    RunJoined(model_.programs(), rules_,
+              {[this](BatchMember* member) { RunAlone(member); },
+               [this](const Batch& batch, const std::vector<int>& outputs, RunResult* result) {
+                 rows_of_joined_.push_back(batch.candidates);
+                 return model_.programs().Run(batch, outputs, result);
+               },
+               nullptr},
+              members);
   }
 
   void RunAlone(BatchMember* member) {
@@ -71,7 +71,7 @@ class BatchTest : public ::testing::Test {
   int num_alone_ = 0;
 };
 
-TEST_F(BatchTest, MembersRunTogetherAndEachGetsItsRows) {
+TEST_F(JoinedRequestsTest, MembersRunTogetherAndEachGetsItsRows) {
   Run({Request(1, {1, 2}), Request(2, {3}), Request(3, {4, 5, 6})});
   EXPECT_THAT(rows_of_joined_, ElementsAre(6));
   EXPECT_EQ(num_alone_, 0);
@@ -82,7 +82,7 @@ TEST_F(BatchTest, MembersRunTogetherAndEachGetsItsRows) {
   EXPECT_EQ(members_[2].outputs->expansion().columns_sent_once, 1);
 }
 
-TEST_F(BatchTest, AWrongMemberFailsAloneWithTheErrorItGetsAlone) {
+TEST_F(JoinedRequestsTest, AWrongMemberFailsAloneWithTheErrorItGetsAlone) {
   const std::string wrong = FloatInput("user", {2}, {1, 2}) + FloatInput("item", {3}, {1, 2, 3});
   Run({Request(1, {1}), wrong, Request(2, {2}), FloatInput("item", {1}, {1})});
   EXPECT_THAT(rows_of_joined_, ElementsAre(2));
@@ -93,13 +93,13 @@ TEST_F(BatchTest, AWrongMemberFailsAloneWithTheErrorItGetsAlone) {
   EXPECT_THAT(members_[3].status.message, HasSubstr("input \"user\" is missing"));
 }
 
-TEST_F(BatchTest, AnOutputThatIsNotThereIsItsMembersError) {
+TEST_F(JoinedRequestsTest, AnOutputThatIsNotThereIsItsMembersError) {
   Run({Request(1, {1}), Request(1, {1}) + BytesField(3, "other")});
   EXPECT_THAT(Answer(0), ElementsAre(11));
   EXPECT_THAT(members_[1].status.message, HasSubstr("not found in signature: other"));
 }
 
-TEST_F(BatchTest, AnErrorOfTheJoinedRunLeavesEachToItself) {
+TEST_F(JoinedRequestsTest, AnErrorOfTheJoinedRunLeavesEachToItself) {
   Options small;
   small.max_request_rows = 3;
   model_.Declare({"user", "item"}, {"score"}, small);
@@ -110,7 +110,7 @@ TEST_F(BatchTest, AnErrorOfTheJoinedRunLeavesEachToItself) {
   EXPECT_EQ(members_[2].status.code, StatusCode::kResourceExhausted);
 }
 
-TEST_F(BatchTest, ListsOfOtherLengthsRunApartUnlessTheyMayBePadded) {
+TEST_F(JoinedRequestsTest, ListsOfOtherLengthsRunApartUnlessTheyMayBePadded) {
   model_.Declare({"list"}, {"sum"});
   const std::vector<std::string> requests = {FloatInput("list", {1, 2}, {1, 2}),
                                              FloatInput("list", {2, 1}, {5, 6}),
@@ -127,7 +127,7 @@ TEST_F(BatchTest, ListsOfOtherLengthsRunApartUnlessTheyMayBePadded) {
   EXPECT_THAT(Answer(1), ElementsAre(10, 11));
 }
 
-TEST_F(BatchTest, WhatWouldTakeTooMuchMemoryTogetherRunsApart) {
+TEST_F(JoinedRequestsTest, WhatWouldTakeTooMuchMemoryTogetherRunsApart) {
   rules_.pad_variable_length_inputs = true;
   const std::vector<std::string> requests = {
       FloatInput("list", {1, 500}, std::vector<float>(500, 1)),
@@ -145,7 +145,7 @@ TEST_F(BatchTest, WhatWouldTakeTooMuchMemoryTogetherRunsApart) {
   EXPECT_THAT(rows_of_joined_, ElementsAre(500));
 }
 
-TEST_F(BatchTest, RowsAreAddedUpToTheNextAllowedSize) {
+TEST_F(JoinedRequestsTest, RowsAreAddedUpToTheNextAllowedSize) {
   rules_.allowed_batch_sizes = {2, 8};
   Run({Request(1, {1, 2}), Request(2, {3})});
   EXPECT_THAT(rows_of_joined_, ElementsAre(8));
@@ -156,7 +156,7 @@ TEST_F(BatchTest, RowsAreAddedUpToTheNextAllowedSize) {
   EXPECT_THAT(rows_of_joined_, ElementsAre(3));
 }
 
-TEST_F(BatchTest, RowsAreAddedToOneMemberToo) {
+TEST_F(JoinedRequestsTest, RowsAreAddedToOneMemberToo) {
   rules_.allowed_batch_sizes = {2, 8};
   Run({Request(1, {1, 2, 3})});
   EXPECT_THAT(rows_of_joined_, ElementsAre(8));
@@ -166,7 +166,7 @@ TEST_F(BatchTest, RowsAreAddedToOneMemberToo) {
   EXPECT_THAT(Answer(0), ElementsAre(11, 12));
 }
 
-TEST_F(BatchTest, ASignatureWhoseOutputsHaveOtherRowsIsNotJoinedAgain) {
+TEST_F(JoinedRequestsTest, ASignatureWhoseOutputsHaveOtherRowsIsNotJoinedAgain) {
   model_.Declare({"item"}, {"total"});
   const std::vector<std::string> requests = {FloatInput("item", {2}, {1, 2}),
                                              FloatInput("item", {1}, {3})};
@@ -189,7 +189,7 @@ std::string List(const std::vector<float>& values, int64_t length) {
   return FloatInput("list", {1, values.size()}, values) + Int64Input("list/length", {length});
 }
 
-TEST_F(BatchTest, AListIsPaddedToOthersOnlyIfItIsRecordedToHaveLengths) {
+TEST_F(JoinedRequestsTest, AListIsPaddedToOthersOnlyIfItIsRecordedToHaveLengths) {
   const std::vector<std::string> requests = {List({1, 2}, 2), List({5}, 1)};
   model_.Declare({"list", "list/length"}, {"sum"});
   Run(requests);
@@ -201,7 +201,7 @@ TEST_F(BatchTest, AListIsPaddedToOthersOnlyIfItIsRecordedToHaveLengths) {
   EXPECT_THAT(Answer(1), ElementsAre(5));
 }
 
-TEST_F(BatchTest, WhatDependsOnTheGreatestLengthRunsWithListsThatHaveTheSame) {
+TEST_F(JoinedRequestsTest, WhatDependsOnTheGreatestLengthRunsWithListsThatHaveTheSame) {
   model_.Declare({"list", "list/length"}, {"sum"}, {}, Lists({"list"}));
   rules_.pad_variable_length_inputs = true;
   Run({List({1, 2}, 2), List({5}, 1), List({3, 4, 0}, 2), List({7, 0}, 1), List({0}, 0)});
@@ -211,14 +211,14 @@ TEST_F(BatchTest, WhatDependsOnTheGreatestLengthRunsWithListsThatHaveTheSame) {
   EXPECT_THAT(Answer(3), ElementsAre(7));
 }
 
-TEST_F(BatchTest, AListThatSaysItIsLongerThanItIsGoesAlone) {
+TEST_F(JoinedRequestsTest, AListThatSaysItIsLongerThanItIsGoesAlone) {
   model_.Declare({"list", "list/length"}, {"sum"}, {}, Lists({}));
   Run({List({1, 2}, 2), List({5}, 2), List({3, 4}, 1)});
   EXPECT_THAT(rows_of_joined_, ElementsAre(2));
   EXPECT_EQ(num_alone_, 1);
 }
 
-TEST_F(BatchTest, OutputsWithoutARowForEachCandidateAreThoseOfEachRequestAlone) {
+TEST_F(JoinedRequestsTest, OutputsWithoutARowForEachCandidateAreThoseOfEachRequestAlone) {
   for (const char* output : {"whole", "total"}) {
     model_.Declare({"item"}, {output});
     Run({FloatInput("item", {1}, {2}), FloatInput("item", {1}, {3})});
@@ -230,7 +230,7 @@ TEST_F(BatchTest, OutputsWithoutARowForEachCandidateAreThoseOfEachRequestAlone) 
   }
 }
 
-TEST_F(BatchTest, WhatIsRecordedAsDependentIsNotJoinedThoughAllSignaturesAreAskedFor) {
+TEST_F(JoinedRequestsTest, WhatIsRecordedAsDependentIsNotJoinedThoughAllSignaturesAreAskedFor) {
   RowRecord record;
   record.recorded = true;
   model_.Declare({"user", "item"}, {"score"}, {}, record);
@@ -238,18 +238,18 @@ TEST_F(BatchTest, WhatIsRecordedAsDependentIsNotJoinedThoughAllSignaturesAreAske
   EXPECT_FALSE(model_.programs().CanBeSplit(rules_, {0}));
 }
 
-TEST_F(BatchTest, NothingIsJoinedUnasked) {
+TEST_F(JoinedRequestsTest, NothingIsJoinedUnasked) {
   EXPECT_TRUE(model_.programs().CanBeJoined(rules_, model_.programs().signature().all_outputs()));
   EXPECT_FALSE(
       model_.programs().CanBeJoined(BatchRules(), model_.programs().signature().all_outputs()));
 }
 
-TEST_F(BatchTest, RowsThatNameTheirUserAreNotJoined) {
+TEST_F(JoinedRequestsTest, RowsThatNameTheirUserAreNotJoined) {
   model_.Declare({"user", "item", "row_to_user"}, {"score"});
   EXPECT_FALSE(model_.programs().CanBeJoined(rules_, model_.programs().signature().all_outputs()));
 }
 
-TEST_F(BatchTest, WhateverIsJoinedEachIsAnsweredAsAlone) {
+TEST_F(JoinedRequestsTest, WhateverIsJoinedEachIsAnsweredAsAlone) {
   std::mt19937 random(1);
   const auto below = [&](int n) { return std::uniform_int_distribution<int>(0, n - 1)(random); };
   for (int round = 0; round < 200; ++round) {

@@ -1,0 +1,42 @@
+#include "server/engine/batch/example_strings.h"
+
+#include "server/wire/tensor_values.h"
+
+namespace colcast::engine {
+namespace {
+
+class ViewCollector final : public StringVisitor {
+ public:
+  explicit ViewCollector(std::vector<Bytes>* views) : views_(views) {}
+  void Set(int64_t, const Bytes& value) override { views_->push_back(value); }
+  void Repeat(int64_t begin, int64_t end) override {
+    views_->insert(views_->end(), end - begin, begin == 0 ? Bytes() : Bytes(views_->back()));
+  }
+
+ private:
+  std::vector<Bytes>* const views_;
+};
+
+}  // namespace
+
+bool AddStrings(const WireColumn& column, int64_t rows, std::vector<Bytes>* strings) {
+  const bool has_rows = column.count() == rows || column.count() == 1;
+  if (column.dtype() != tensorflow::DT_STRING || column.dims().size() != 1 || !has_rows) {
+    return false;
+  }
+  ViewCollector collector(strings);
+  if (!VisitStrings(column.column(), column.count(), &collector).ok()) return false;
+  if (column.count() != rows) strings->insert(strings->end(), rows - 1, Bytes(strings->back()));
+  return true;
+}
+
+void AddExamples(const Signature& signature, absl::Span<const Bytes> strings,
+                 DecodedRequest* request) {
+  Column* const column = request->AddColumn(signature.inputs().inputs()[0].alias);
+  column->dtype = DT_STRING;
+  column->dims = {static_cast<int64_t>(strings.size())};
+  column->values.strings.assign(strings.begin(), strings.end());
+  column->values.count = column->dims[0];
+}
+
+}  // namespace colcast::engine

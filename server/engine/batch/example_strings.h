@@ -1,0 +1,27 @@
+// tf.Examples of several requests, or of a slice of one, as a request to what reads them: their
+// bytes stay where they are.
+#ifndef COLCAST_SERVER_ENGINE_BATCH_EXAMPLE_STRINGS_H_
+#define COLCAST_SERVER_ENGINE_BATCH_EXAMPLE_STRINGS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "server/engine/signature.h"
+#include "server/engine/wire_column.h"
+#include "server/wire/bytes.h"
+#include "server/wire/predict_request.h"
+
+namespace colcast::engine {
+
+// Adds views of a column's strings, of which there are `rows`, or one that is repeated. False for
+// a column of another dtype or shape, and for what cannot be read.
+bool AddStrings(const WireColumn& column, int64_t rows, std::vector<Bytes>* strings);
+
+// Gives a request these strings as the signature's only input.
+void AddExamples(const Signature& signature, absl::Span<const Bytes> strings,
+                 DecodedRequest* request);
+
+}  // namespace colcast::engine
+
+#endif  // COLCAST_SERVER_ENGINE_BATCH_EXAMPLE_STRINGS_H_

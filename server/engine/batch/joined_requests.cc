@@ -1,0 +1,216 @@
+#include "server/engine/batch/joined_requests.h"
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <utility>
+
+#include "absl/numeric/bits.h"
+#include "server/engine/batch/example_strings.h"
+#include "server/engine/batch/stacked_batch.h"
+#include "server/engine/planned_request.h"
+#include "server/engine/rows.h"
+#include "server/engine/status.h"
+#include "server/engine/tensor_outputs.h"
+
+namespace colcast::engine {
+namespace {
+
+// A member of which nothing is known to be wrong.
+struct Planned {
+  BatchMember* member = nullptr;
+  PlannedRequest request;
+  Batch batch;
+  std::vector<int64_t> own_lengths;  // the greatest of each column of them; -1 if it was left out
+
+  int64_t rows() const { return batch.candidates; }
+};
+using Group = std::vector<const Planned*>;
+
+// Lengths that may be padded to one another without more than about doubling.
+int64_t Bucket(int64_t length) {
+  constexpr int64_t kShort = 8;
+  return length <= kShort ? 0 : absl::bit_width(static_cast<uint64_t>(length - 1));
+}
+
+// Whether columns of these shapes may lie in one, apart from their rows.
+bool DimsFit(absl::Span<const int64_t> a, absl::Span<const int64_t> b, bool has_lengths,
+             bool pad_any) {
+  if (a.size() != b.size()) return false;
+  for (size_t d = 1; d < a.size(); ++d) {
+    if (a[d] == b[d]) continue;
+    if (has_lengths && d == 1 ? Bucket(a[d]) != Bucket(b[d]) : has_lengths || !pad_any) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Whether two requests may run together. Their dtypes are those declared.
+bool Fit(const Signature& signature, const BatchRules& rules, const Planned& a, const Planned& b) {
+  if (a.request.outputs != b.request.outputs || a.own_lengths != b.own_lengths) return false;
+  for (size_t i = 0; i < a.batch.columns.size(); ++i) {
+    const WireColumn* const one = a.batch.columns[i];
+    const WireColumn* const other = b.batch.columns[i];
+    if ((one == nullptr) != (other == nullptr)) return false;
+    if (one == nullptr || (one->dims().size() == 1 && other->dims().size() == 1)) continue;
+    const bool has_lengths = signature.lists().LengthsOf(i) >= 0;
+    const bool pad_any = rules.pad_variable_length_inputs && !signature.lists().IsNeverPadded(i);
+    if (!DimsFit(one->dims(), other->dims(), has_lengths, pad_any)) return false;
+  }
+  return true;
+}
+
+// The rows have to be there: a column of none, or one without rows, goes alone.
+bool HasRows(const Programs& programs, const Batch& batch) {
+  if (batch.candidates == 0) return false;
+  for (size_t i = 0; i < batch.columns.size(); ++i) {
+    if (batch.columns[i] == nullptr) continue;
+    const absl::Span<const int64_t> dims = batch.columns[i]->dims();
+    const int domain = programs.DomainOf(i);
+    const int64_t rows = domain < 0 ? batch.candidates : batch.domains[domain].rows;
+    if (dims.empty() || rows == 0 || (dims[0] != 1 && dims[0] != rows)) return false;
+  }
+  return true;
+}
+
+// Whether the lists of a member are as long as they say, so that what is padded to them is not
+// read. Sets its own lengths.
+bool ReadLists(const Signature& signature, Planned* planned) {
+  thread_local std::vector<int64_t> lengths;
+  const ListColumns& lists = signature.lists();
+  const std::vector<const WireColumn*>& columns = planned->batch.columns;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    const int place = lists.LengthsOf(i);
+    if (place < 0 || columns[i] == nullptr || columns[place] == nullptr) continue;
+    const absl::Span<const int64_t> dims = columns[i]->dims();
+    if (dims.size() < 2 || !ReadLengths(*columns[place], &lengths)) return false;
+    const auto is_too_long = [&dims](int64_t length) { return length > dims[1]; };
+    if (std::any_of(lengths.begin(), lengths.end(), is_too_long)) return false;
+  }
+  planned->own_lengths.clear();
+  for (const int place : lists.own_lengths()) {
+    int64_t& longest = planned->own_lengths.emplace_back(-1);
+    if (columns[place] == nullptr) continue;
+    if (!ReadLengths(*columns[place], &lengths)) return false;
+    for (const int64_t length : lengths) longest = std::max({longest, length, int64_t{0}});
+  }
+  return true;
+}
+
+// Reads a member. False if it is to run alone.
+bool Plan(const Programs& programs, Planned* planned) {
+  return programs.signature().Receive(*planned->member->request, &planned->request).ok() &&
+         programs.Plan(&planned->request, &planned->batch).ok() &&
+         HasRows(programs, planned->batch) && ReadLists(programs.signature(), planned) &&
+         (!planned->batch.has_any_index() || programs.HaveOneLength(planned->batch));
+}
+
+int64_t RowsOf(const Group& group) {
+  int64_t rows = 0;
+  for (const Planned* const planned : group) rows += planned->rows();
+  return rows;
+}
+
+std::vector<const Batch*> BatchesOf(const Group& group) {
+  std::vector<const Batch*> batches;
+  for (const Planned* const planned : group) batches.push_back(&planned->batch);
+  return batches;
+}
+
+// The strings of all members' only column. False if they cannot be read.
+bool SetExamples(const Programs& programs, const Group& group, int64_t added_rows,
+                 DecodedRequest* request) {
+  const DecodedRequest& first = *group[0]->member->request;
+  request->mutable_model_spec()->signature_name = first.model_spec().signature_name;
+  *request->mutable_output_filter() = first.output_filter();
+  std::vector<Bytes> examples;
+  for (const Planned* const planned : group) {
+    const WireColumn* const column = planned->batch.columns[0];
+    if (column == nullptr || !AddStrings(*column, planned->rows(), &examples)) return false;
+  }
+  const Bytes added = examples[examples.size() - group.back()->rows()];
+  examples.insert(examples.end(), added_rows, added);
+  AddExamples(programs.signature(), examples, request);
+  return true;
+}
+
+// The joined run's share of one member.
+ExpansionStats StatsOf(const Planned& planned, int64_t all_rows, const ExpansionStats& joined) {
+  ExpansionStats stats = planned.batch.Expansion(planned.request);
+  stats.transcoded = joined.transcoded;
+  stats.repeated_bytes = joined.repeated_bytes / all_rows * planned.rows();
+  return stats;
+}
+
+// Whether all rows were run.
+bool RunRows(const Programs& programs, const JoinedRuns& runs, const Group& group,
+             int64_t added_rows, RunResult* result) {
+  if (runs.examples != nullptr) {
+    DecodedRequest examples;
+    if (SetExamples(programs, group, added_rows, &examples) && runs.examples(examples, result)) {
+      return true;
+    }
+  }
+  StackedBatch stacked;
+  return stacked.Stack(programs, BatchesOf(group), added_rows).ok() &&
+         runs.joined(stacked.batch(), group[0]->request.outputs, result).ok();
+}
+
+// False if nothing has been answered.
+bool RunGroup(const Programs& programs, const JoinedRuns& runs, const Group& group,
+              int64_t added_rows) {
+  const int64_t rows = RowsOf(group);
+  auto result = std::make_shared<RunResult>();
+  if (!RunRows(programs, runs, group, added_rows, result.get())) return false;
+  if (!CheckRows(result->aliases, result->tensors, rows + added_rows).ok()) {
+    programs.NeverJoin();
+    return false;
+  }
+  int64_t first = 0;
+  for (const Planned* const planned : group) {
+    planned->member->status = OkStatus();
+    planned->member->outputs = std::make_unique<TensorOutputs>(
+        result, first, planned->rows(), StatsOf(*planned, rows, result->expansion));
+    first += planned->rows();
+  }
+  return true;
+}
+
+}  // namespace
+
+int64_t RowsToAdd(const BatchRules& rules, int64_t rows) {
+  const std::vector<int64_t>& allowed = rules.allowed_batch_sizes;
+  const auto next = std::lower_bound(allowed.begin(), allowed.end(), rows);
+  return next == allowed.end() ? 0 : *next - rows;
+}
+
+void RunJoined(const Programs& programs, const BatchRules& rules, const JoinedRuns& runs,
+               absl::Span<BatchMember* const> members) {
+  // Made again for every run, it would have to find all inputs by their names.
+  thread_local std::deque<Planned> all;
+  if (all.size() < members.size()) all.resize(members.size());
+  std::vector<Group> groups;
+  for (size_t i = 0; i < members.size(); ++i) {
+    Planned& planned = all[i];
+    planned.member = members[i];
+    if (!Plan(programs, &planned)) {
+      runs.alone(members[i]);
+      planned = Planned();  // it may be of any size
+      continue;
+    }
+    const auto fits = [&](const Group& group) {
+      return Fit(programs.signature(), rules, *group[0], planned);
+    };
+    const auto found = std::find_if(groups.begin(), groups.end(), fits);
+    (found == groups.end() ? groups.emplace_back() : *found).push_back(&planned);
+  }
+  for (const Group& group : groups) {
+    const int64_t added_rows = RowsToAdd(rules, RowsOf(group));
+    const bool is_run = group.size() > 1 || added_rows > 0;
+    if (is_run && RunGroup(programs, runs, group, added_rows)) continue;
+    for (const Planned* const planned : group) runs.alone(planned->member);
+  }
+}
+
+}  // namespace colcast::engine

@@ -1,0 +1,106 @@
+#include "server/engine/batch/stacked_batch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "server/engine/row_index.h"
+
+namespace colcast::engine {
+namespace {
+
+using tensorflow::Tensor;
+
+// The row of a domain that a candidate reads.
+int64_t RowOf(const Batch::Domain& domain, int64_t candidate) {
+  if (domain.has_index()) return RowsIn(domain.index)[candidate];
+  return domain.rows == 1 ? 0 : candidate;
+}
+
+// What the default of an input that was left out takes in a row.
+double BytesOfDefault(const DeclaredInput& input) {
+  double bytes = input.default_dtype == tensorflow::DT_STRING
+                     ? sizeof(tensorflow::tstring)
+                     : tensorflow::DataTypeSize(input.default_dtype);
+  for (size_t d = 1; d < input.default_dims.size(); ++d) bytes *= input.default_dims[d];
+  return bytes;
+}
+
+absl::Status CheckRows(const Batch& batch, int64_t most) {
+  int64_t rows = batch.candidates;
+  for (const Batch::Domain& domain : batch.domains) rows = std::max(rows, domain.rows);
+  if (rows <= most) return absl::OkStatus();
+  return absl::ResourceExhaustedError("joined, the requests would have too many rows");
+}
+
+}  // namespace
+
+absl::Status StackedBatch::Stack(const Programs& programs, Members members, int64_t added_rows) {
+  const Signature& signature = programs.signature();
+  batch_.candidates = added_rows;
+  for (const Batch* const member : members) batch_.candidates += member->candidates;
+  batch_.of_several = true;
+  batch_.domains.resize(members[0]->domains.size());
+  for (size_t i = 0; i < batch_.domains.size(); ++i) SetDomain(i, members, added_rows);
+  absl::Status status = CheckRows(batch_, signature.limits().max_request_rows);
+  const absl::Span<const DeclaredInput> inputs = signature.inputs().inputs();
+  batch_.columns.assign(inputs.size(), nullptr);
+  double extra_bytes = 0;
+  for (size_t i = 0; i < inputs.size() && status.ok(); ++i) {
+    if (members[0]->columns[i] == nullptr) {
+      extra_bytes += BytesOfDefault(inputs[i]) * static_cast<double>(batch_.candidates);
+      continue;
+    }
+    const std::vector<RowBlock> blocks = BlocksOf(i, programs.DomainOf(i), members, added_rows);
+    const PadWith pad =
+        signature.lists().LengthsOf(i) >= 0 ? PadWith::kZeros : PadWith::kFirstValue;
+    extra_bytes += ExtraBytes(blocks, pad);
+    if (extra_bytes > static_cast<double>(signature.limits().max_expanded_bytes)) {
+      return absl::ResourceExhaustedError("joined, the columns would take too many bytes");
+    }
+    Tensor rows;
+    status = StackRows(blocks, pad, &rows);
+    if (status.ok()) batch_.columns[i] = &columns_.emplace_back(inputs[i].alias, std::move(rows));
+  }
+  return status;
+}
+
+// Without an index where candidate i of every member reads row i: so does one of all of them.
+void StackedBatch::SetDomain(size_t domain, Members members, int64_t added_rows) {
+  const auto has_row_for_each = [domain](const Batch* member) {
+    const Batch::Domain& own = member->domains[domain];
+    return !own.has_index() && own.rows == member->candidates;
+  };
+  Batch::Domain& all = batch_.domains[domain];
+  if (domain != Batch::kUser && std::all_of(members.begin(), members.end(), has_row_for_each)) {
+    all.rows = batch_.candidates;
+    return;
+  }
+  all.rows = 0;
+  all.index = Tensor(tensorflow::DT_INT64, tensorflow::TensorShape({batch_.candidates}));
+  auto* next = static_cast<int64_t*>(all.index.data());
+  int64_t first = 0;
+  for (const Batch* const member : members) {
+    const Batch::Domain& own = member->domains[domain];
+    for (int64_t i = 0; i < member->candidates; ++i) *next++ = all.rows + RowOf(own, i);
+    first = all.rows + RowOf(own, 0);
+    all.rows += own.rows;
+  }
+  std::fill_n(next, added_rows, first);
+}
+
+std::vector<RowBlock> StackedBatch::BlocksOf(size_t input, int domain, Members members,
+                                             int64_t added_rows) const {
+  const bool has_index = batch_.has_index(domain);
+  std::vector<RowBlock> blocks;
+  blocks.reserve(members.size() + 1);
+  for (const Batch* const member : members) {
+    blocks.push_back(AllRows(*member->columns[input],
+                             has_index ? member->domains[domain].rows : member->candidates));
+  }
+  if (added_rows > 0 && !has_index) {
+    blocks.push_back({members.back()->columns[input], 0, added_rows, true});
+  }
+  return blocks;
+}
+
+}  // namespace colcast::engine

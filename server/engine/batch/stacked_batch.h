@@ -1,0 +1,43 @@
+// Rows of several requests, one below the other, decoded straight into the tensors of their run.
+#ifndef COLCAST_SERVER_ENGINE_BATCH_STACKED_BATCH_H_
+#define COLCAST_SERVER_ENGINE_BATCH_STACKED_BATCH_H_
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "server/engine/decoded_column.h"
+#include "server/engine/program/batch.h"
+#include "server/engine/program/programs.h"
+#include "server/engine/row_blocks.h"
+
+namespace colcast::engine {
+
+class StackedBatch {
+ public:
+  // Candidates below candidates, each domain's rows below its rows; `added_rows` copies of the last
+  // member's first candidate below all. RESOURCE_EXHAUSTED beyond the limits of a request: its
+  // rows, and the bytes of its columns beyond those that were sent. INVALID_ARGUMENT for values
+  // that cannot be read. REQUIRES members that were planned by `programs`, which has left out the
+  // same columns in all of them, and a row at least in each of their columns and domains.
+  absl::Status Stack(const Programs& programs, absl::Span<const Batch* const> members,
+                     int64_t added_rows);
+
+  const Batch& batch() const { return batch_; }
+
+ private:
+  using Members = absl::Span<const Batch* const>;
+
+  void SetDomain(size_t domain, Members members, int64_t added_rows);
+  std::vector<RowBlock> BlocksOf(size_t input, int domain, Members members,
+                                 int64_t added_rows) const;
+
+  Batch batch_;
+  std::deque<DecodedColumn> columns_;
+};
+
+}  // namespace colcast::engine
+
+#endif  // COLCAST_SERVER_ENGINE_BATCH_STACKED_BATCH_H_

@@ -1,0 +1,106 @@
+#include "server/engine/batch/stacked_batch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "server/engine/row_index.h"
+#include "server/engine/testing.h"
+
+namespace colcast::engine {
+namespace {
+
+using ::testing::ElementsAre;
+
+// score = 10 * user + item
+class StackedBatchTest : public ::testing::Test {
+ protected:
+  void SetUp() override { model_.DeclareUsers(); }
+
+  absl::Status Stack(const std::vector<std::string>& messages, int64_t added_rows = 0) {
+    messages_ = messages;
+    for (const std::string& message : messages_) {
+      EXPECT_TRUE(DecodePredictRequest(Bytes(message), &requests_.emplace_back()).ok());
+      PlannedRequest& planned = planned_.emplace_back();
+      Batch& batch = batches_.emplace_back();
+      EXPECT_TRUE(model_.programs().signature().Receive(requests_.back(), &planned).ok());
+      EXPECT_TRUE(model_.programs().Plan(&planned, &batch).ok());
+      members_.push_back(&batch);
+    }
+    return stacked_.Stack(model_.programs(), members_, added_rows);
+  }
+
+  absl::Span<const int64_t> RowToUser() const {
+    return RowsIn(stacked_.batch().domains[Batch::kUser].index);
+  }
+
+  std::vector<float> Scores() {
+    RunResult result;
+    EXPECT_TRUE(model_.programs().Run(stacked_.batch(), {0}, &result).ok());
+    const auto scores = result.tensors[0].flat<float>();
+    return {scores.data(), scores.data() + scores.size()};
+  }
+
+  ScoreModel model_;
+  std::vector<std::string> messages_;
+  std::deque<DecodedRequest> requests_;
+  std::deque<PlannedRequest> planned_;
+  std::deque<Batch> batches_;
+  std::vector<const Batch*> members_;
+  StackedBatch stacked_;
+};
+
+std::string Request(float user, const std::vector<float>& items) {
+  return FloatInput("user", {1}, {user}) + FloatInput("item", {items.size()}, items);
+}
+
+std::string SeveralUsers(const std::vector<float>& users, const std::vector<float>& items,
+                         const std::vector<int64_t>& row_to_user) {
+  return FloatInput("user", {users.size()}, users) + FloatInput("item", {items.size()}, items) +
+         Int64Input("row_to_user", row_to_user);
+}
+
+TEST_F(StackedBatchTest, EachUserHasARowAndEachCandidateItsUser) {
+  ASSERT_TRUE(Stack({Request(1, {1, 2}), Request(2, {3})}).ok());
+  EXPECT_EQ(stacked_.batch().candidates, 3);
+  EXPECT_EQ(stacked_.batch().domains[Batch::kUser].rows, 2);
+  EXPECT_THAT(RowToUser(), ElementsAre(0, 0, 1));
+  EXPECT_THAT(Scores(), ElementsAre(11, 12, 23));
+}
+
+TEST_F(StackedBatchTest, IndicesCountFromTheirRequestsFirstRow) {
+  ASSERT_TRUE(Stack({Request(9, {5}), SeveralUsers({1, 2}, {1, 2, 3}, {1, 0, 1}),
+                     SeveralUsers({3, 4, 5}, {7, 8}, {2, 2}), Request(6, {0})})
+                  .ok());
+  EXPECT_EQ(stacked_.batch().domains[Batch::kUser].rows, 7);
+  EXPECT_THAT(RowToUser(), ElementsAre(0, 2, 1, 2, 5, 5, 6));
+  EXPECT_THAT(Scores(), ElementsAre(95, 21, 12, 23, 57, 58, 60));
+}
+
+TEST_F(StackedBatchTest, AddedRowsAreTheLastRequestsFirstCandidate) {
+  ASSERT_TRUE(Stack({Request(1, {1}), SeveralUsers({2, 3}, {4, 5}, {1, 0})}, 2).ok());
+  EXPECT_THAT(RowToUser(), ElementsAre(0, 2, 1, 2, 2));
+  EXPECT_THAT(Scores(), ElementsAre(11, 34, 25, 34, 34));
+}
+
+TEST_F(StackedBatchTest, ARequestHasNoMoreRowsThanItMayHave) {
+  Options options;
+  options.max_request_rows = 3;
+  model_.DeclareUsers(options);
+  EXPECT_EQ(Stack({Request(1, {1, 2}), Request(2, {3, 4})}).code(),
+            absl::StatusCode::kResourceExhausted);
+}
+
+TEST_F(StackedBatchTest, WithoutDomainsAllColumnsHaveARowForEachCandidate) {
+  model_.Declare({"user", "item"}, {"score"});
+  ASSERT_TRUE(Stack({Request(1, {1, 2}), Request(2, {3})}, 1).ok());
+  EXPECT_TRUE(stacked_.batch().domains.empty());
+  EXPECT_EQ(stacked_.batch().columns[1]->dims()[0], 4);
+  EXPECT_THAT(Scores(), ElementsAre(11, 12, 23, 23));
+}
+
+}  // namespace
+}  // namespace colcast::engine

@@ -1,0 +1,38 @@
+#include "server/engine/decoded_column.h"
+
+#include <utility>
+
+#include "tensorflow/core/platform/tstring.h"
+#include "tf_patches/repeat_row.h"
+
+namespace colcast::engine {
+
+using tensorflow::Tensor;
+using tensorflow::tstring;
+
+TensorView::TensorView(std::string_view name, const Tensor& tensor) {
+  view_.name = name;
+  view_.dtype = static_cast<DataType>(tensor.dtype());
+  for (int d = 0; d < tensor.dims(); ++d) view_.dims.push_back(tensor.dim_size(d));
+  ColumnValues& values = view_.values;
+  const int64_t count = tensor.NumElements();
+  if (tensor.dtype() != tensorflow::DT_STRING) {
+    values.tensor_content = Bytes(tensor.data(), count * tensorflow::DataTypeSize(tensor.dtype()));
+    return;
+  }
+  const auto* const strings = static_cast<const tstring*>(tensor.data());
+  values.strings.reserve(count);
+  for (int64_t i = 0; i < count; ++i) values.AddString(Bytes(strings[i].data(), strings[i].size()));
+}
+
+// The tensors of strings that are shared lie at the same place, short ones within them.
+DecodedColumn::DecodedColumn(std::string_view name, Tensor tensor)
+    : TensorView(name, tensor), WireColumn(view_), tensor_(std::move(tensor)) {
+  static_cast<void>(Check());  // from sizes, which are right
+}
+
+absl::Status DecodedColumn::BuildTensor(const tensorflow::TensorShape& target, Tensor* out) const {
+  return RepeatRow(tensor_, target, out);
+}
+
+}  // namespace colcast::engine

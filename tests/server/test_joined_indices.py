@@ -1,0 +1,173 @@
+"""Requests with row_to_<domain> run together and by slices, as requests without; each is answered
+as if it had run alone and whole."""
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import numpy as np
+import pytest
+from colcast.export import export_saved_model
+from colcast.server import ServerProcess
+
+from ..late import shops
+from .metrics_page import Metrics
+from .test_domains import INDEXED, request_of
+
+Code = grpc.StatusCode
+Columns = dict[str, Any]
+# A worker is busy with one request while all others arrive.
+ONE_WORKER = ("--num_workers=1",)
+NOTHING_KEPT = ("--user_state_bytes=0", "--item_state_bytes=0")
+
+
+@pytest.fixture(scope="module", name="folder")
+def _folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("shops")
+    shops.save(folder / "model")
+    options = {"user_features": ["user_*"], "domains": shops.PATTERNS, "late": True}
+    export_saved_model(folder / "model", folder / "served" / "1", **options)
+    return folder / "served"
+
+
+def drawn(seed: int, most: int = 25) -> tuple[Columns, int]:
+    """A request with the index of some domains, or of none, and its candidates."""
+    draw = random.Random(seed)
+    count = draw.randint(1, most)
+    rows = {domain: draw.randint(1, 6) for domain in INDEXED if draw.random() < 0.4}
+    columns = request_of(np.random.default_rng(seed), rows, count)
+    for name in list(columns):
+        domain = name.partition("_")[0]
+        if domain in rows and draw.random() < 0.2:  # one row for all rows of its domain
+            lengths = name.removesuffix("/length")
+            for column in (lengths, f"{lengths}/length"):
+                if column in columns and rows[domain] > 1:
+                    columns[column] = columns[column][:1]
+        elif domain in ("shop", "campaign") and domain not in rows and seed % 3 == 0:
+            columns[name] = columns[name][:1]  # sent once, without an index
+    return columns, count
+
+
+def wrong(columns: Columns, kind: int) -> Columns:
+    """The same, wrong in one of five ways."""
+    indices = [name for name in columns if name.startswith("row_to_")]
+    if kind == 0 or not indices:
+        return {name: column for name, column in columns.items() if name != "user_id_0"}
+    index = columns[indices[0]].copy()
+    if kind == 1:
+        index[-1] = 1000
+    if kind == 2:
+        index[0] = -1
+    if kind == 3:
+        return columns | {indices[0]: index.astype(np.int32)}
+    if kind == 4:
+        return columns | {indices[0]: np.concatenate([index, index, index])}
+    return columns | {indices[0]: index}
+
+
+def counted(server: ServerProcess, what: str) -> float:
+    return Metrics(server).value(
+        f":colcast:{what}",
+        model_name="ranker",
+        signature_name="columnar_late",
+        API="Predict",
+        entrypoint="GRPC",
+    )
+
+
+def joined(server: ServerProcess) -> float:
+    return counted(server, "joined_requests")
+
+
+def split(server: ServerProcess) -> float:
+    return counted(server, "divided_requests")
+
+
+@pytest.mark.parametrize("kept", [(), NOTHING_KEPT])
+def test_with_wrong_ones_among_them_each_is_answered_as_alone(
+    folder: Path, connect: Any, monitoring: list[str], kept: tuple[str, ...]
+) -> None:
+    spec = {"signature_name": "columnar_late"}
+    requests = []
+    for seed in range(120):
+        columns, _ = drawn(seed)
+        requests.append(wrong(columns, seed % 7) if seed % 9 == 4 else columns)
+    with (
+        ServerProcess("ranker", folder, [*monitoring, *kept, "--nojoin_waiting_requests"]) as alone,
+        ServerProcess("ranker", folder, [*monitoring, *kept, *ONE_WORKER]) as together,
+    ):
+        one, many = connect(alone.target), connect(together.target)
+        answers = []
+        for columns in requests:
+            try:
+                answers.append(one.predict(columns, **spec)["score"])
+            except grpc.RpcError as error:
+                answers.append((error.code(), error.details()))
+        assert sum(isinstance(answer, tuple) for answer in answers) >= 10
+        for _ in range(3):
+            calls = [
+                many.prediction.Predict.future(many.request(columns, **spec), timeout=60)
+                for columns in requests
+            ]
+            for seed, (call, expected) in enumerate(zip(calls, answers, strict=True)):
+                if isinstance(expected, tuple):
+                    assert (call.code(), call.details()) == expected, seed
+                    continue
+                assert call.code() is Code.OK, (seed, call.details())
+                got = np.array(call.result().outputs["score"].float_val)
+                np.testing.assert_allclose(got, expected.ravel(), rtol=2e-5, err_msg=str(seed))
+        assert joined(together) > 60
+
+
+def test_what_requests_of_a_run_share_is_computed_once(
+    folder: Path, connect: Any, monitoring: list[str]
+) -> None:
+    """Shops and campaigns of five requests that differ in users and items."""
+    base = request_of(np.random.default_rng(1), {"shop": 4, "campaign": 3}, 20)
+    requests = []
+    for seed in range(40):
+        own = request_of(np.random.default_rng(100 + seed), {"shop": 4, "campaign": 3}, 20)
+        shared = {n: c for n, c in base.items() if n.startswith(("shop_", "campaign_"))}
+        requests.append(own | shared)
+    spec = {"signature_name": "columnar_late"}
+    with ServerProcess("ranker", folder, [*monitoring, *NOTHING_KEPT, *ONE_WORKER]) as server:
+        stubs = connect(server.target)
+        calls = [
+            stubs.prediction.Predict.future(stubs.request(columns, **spec), timeout=60)
+            for columns in requests
+        ]
+        assert all(call.code() is Code.OK for call in calls)
+        assert joined(server) > 20
+        shops_computed = Metrics(server).value(
+            ":colcast:states_computed",
+            store="shop",
+            model_name="ranker",
+            version="1",
+            signature_name="columnar_late",
+        )
+        assert shops_computed < 4 * len(requests) / 1.5
+
+
+@pytest.mark.parametrize("kept", [(), NOTHING_KEPT])
+def test_by_slices_each_is_answered_as_whole(
+    folder: Path, connect: Any, monitoring: list[str], kept: tuple[str, ...]
+) -> None:
+    flags = [*monitoring, *kept, "--num_workers=4", "--max_piece_milliseconds=0.2"]
+    spec = {"signature_name": "columnar_late"}
+    with (
+        ServerProcess("ranker", folder, flags) as cut,
+        ServerProcess("ranker", folder, [*monitoring, *kept, "--num_workers=1"]) as whole,
+    ):
+        slices, reference = connect(cut.target), connect(whole.target)
+        with_index = 0
+        for seed in range(30):
+            columns, _ = drawn(seed, most=4000)
+            before = split(cut)
+            got = slices.predict(columns, **spec)["score"]
+            has_index = any(name.startswith("row_to_") for name in columns)
+            with_index += has_index and split(cut) > before
+            expected = reference.predict(columns, **spec)["score"]
+            np.testing.assert_allclose(got, expected, rtol=2e-5, err_msg=str(seed))
+        assert with_index > 0
