@@ -32,9 +32,7 @@ struct PlannedRequest {
   int64_t rows() const { return plan.plan.rows; }
   bool sent(size_t input) const { return plan.plan.actions[input] != InputAction::kDefault; }
   // By the signature's input. REQUIRES sent().
-  const WireColumn& column(size_t input) const {
-    return *AsWire(plan.sources[input]);
-  }
+  const WireColumn& column(size_t input) const { return *AsWire(plan.sources[input]); }
 
   // What sending columns once did for it. REQUIRES a plan.
   ExpansionStats Expansion() const;

@@ -51,7 +51,8 @@ class RowBlocksTest : public ::testing::Test {
     return Add(std::move(column));
   }
 
-  const WireColumn& Strings(std::vector<int64_t> dims, const std::vector<std::string_view>& values) {
+  const WireColumn& Strings(std::vector<int64_t> dims,
+                            const std::vector<std::string_view>& values) {
     Column column;
     column.dtype = DT_STRING;
     column.dims = std::move(dims);
@@ -71,15 +72,14 @@ class RowBlocksTest : public ::testing::Test {
 };
 
 TEST_F(RowBlocksTest, RowsFollowOneAnother) {
-  const Tensor stacked =
-      Stack({AllRows(Numbers({2}, {1, 300}), 2), AllRows(Numbers({1}, {7}), 1)});
+  const Tensor stacked = Stack({AllRows(Numbers({2}, {1, 300}), 2), AllRows(Numbers({1}, {7}), 1)});
   EXPECT_EQ(stacked.shape(), tensorflow::TensorShape({3}));
   EXPECT_THAT(Values<int64_t>(stacked), ElementsAre(1, 300, 7));
 }
 
 TEST_F(RowBlocksTest, ASingleRowIsRepeated) {
-  const Tensor stacked = Stack(
-      {AllRows(Numbers({1, 2}, {1, 2}), 3), AllRows(Numbers({2, 2}, {3, 4, 5, 6}), 2)});
+  const Tensor stacked =
+      Stack({AllRows(Numbers({1, 2}, {1, 2}), 3), AllRows(Numbers({2, 2}, {3, 4, 5, 6}), 2)});
   EXPECT_THAT(Values<int64_t>(stacked), ElementsAre(1, 2, 1, 2, 1, 2, 3, 4, 5, 6));
 }
 

@@ -86,9 +86,9 @@ class ScoreModel {
     (*late.mutable_inputs())["user"].mutable_tensor_shape()->mutable_dim(0)->set_size(1);
     late_ = *Signature::Create(late, session_.get(), options, record);
     Programs::Others others;
-    others.indexed = IndexedRequests::Create(late, *signature_,
-                                             IndexedRequests::Gives::kRequestPerUser, nullptr,
-                                             {{"user", {"user"}}}, options);
+    others.indexed =
+        IndexedRequests::Create(late, *signature_, IndexedRequests::Gives::kRequestPerUser, nullptr,
+                                {{"user", {"user"}}}, options);
     programs_ = std::make_unique<Programs>("late", *late_, std::move(others));
   }
 

@@ -1,8 +1,6 @@
-"""Requests with row_to_<domain> run together and by slices, as requests without; each is answered
-as if it had run alone and whole."""
+"""Requests with row_to_<domain> run together and by slices as those without do."""
 
 import random
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 

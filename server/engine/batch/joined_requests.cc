@@ -152,9 +152,11 @@ bool RunRows(const Programs& programs, const JoinedRuns& runs, const Group& grou
       return true;
     }
   }
-  StackedBatch stacked;
-  return stacked.Stack(programs, BatchesOf(group), added_rows).ok() &&
-         runs.joined(stacked.batch(), group[0]->request.outputs, result).ok();
+  thread_local StackedBatch stacked;
+  const bool done = stacked.Stack(programs, BatchesOf(group), added_rows).ok() &&
+                    runs.joined(stacked.batch(), group[0]->request.outputs, result).ok();
+  stacked.Release();
+  return done;
 }
 
 // False if nothing has been answered.

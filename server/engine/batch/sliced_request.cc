@@ -171,7 +171,8 @@ absl::Status SlicedRequest::SliceColumn(const Slice& slice,
     status = GatherRows(static_cast<const DecodedColumn*>(column)->tensor(), read[domain], &rows);
   }
   if (status.ok()) {
-    made->batch.columns[input] = &made->columns.emplace_back(column->column().name, std::move(rows));
+    made->batch.columns[input] =
+        &made->columns.emplace_back(column->column().name, std::move(rows));
   }
   return status;
 }

@@ -30,10 +30,10 @@ class SlicedRequest final : public Slices {
                                              RunResult* result)>;
 
   // Null as Model::Split() has it, and where results depend on the greatest length of lists that
-  // have several. `examples` is null unless the signature's only input takes tf.Examples. `request`,
-  // `rules`, `programs` and what the functions refer to must outlive the slices; a slice has one of
-  // the allowed sizes, if there are any of at most the request's rows. REQUIRES a request to the
-  // signature of `programs` and that programs.CanBeSplit().
+  // have several. `examples` is null unless the signature's only input takes tf.Examples.
+  // `request`, `rules`, `programs` and what the functions refer to must outlive the slices; a slice
+  // has one of the allowed sizes, if there are any of at most the request's rows. REQUIRES a
+  // request to the signature of `programs` and that programs.CanBeSplit().
   static std::unique_ptr<Slices> Create(const Programs& programs, const DecodedRequest& request,
                                         const BatchRules& rules, RunRows run,
                                         RunExamples examples = nullptr);

@@ -286,9 +286,9 @@ absl::Status IndexedRequests::RunStages(const Batch& batch, const std::vector<in
 // With the rows of its domain where that has an index.
 absl::Status IndexedRequests::BuildFeed(const Batch& batch, int input, Tensor* feed) const {
   const int domain = domain_of_[input];
-  const int64_t rows = batch.has_index(domain)              ? batch.domains[domain].rows
+  const int64_t rows = batch.has_index(domain)             ? batch.domains[domain].rows
                        : inputs_.inputs()[input].batched() ? batch.candidates
-                                                            : SignatureInputs::kAsSent;
+                                                           : SignatureInputs::kAsSent;
   return inputs_.BuildRows(input, batch.columns[input], rows, feed);
 }
 

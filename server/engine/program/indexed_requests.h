@@ -96,7 +96,7 @@ class IndexedRequests {
  private:
   // How requests with the indices of some domains are read: those domains and all else apart.
   struct Form {
-    uint64_t indexed = 0;  // a bit for each domain
+    uint64_t indexed = 0;                     // a bit for each domain
     std::vector<SignatureInputs> domains;     // by domain; without inputs where it has no index
     std::vector<SignatureInputs> candidates;  // one: all other columns, and the indices
     const Form* next = nullptr;

@@ -263,10 +263,9 @@ bool StagedProgram::LookForRows(size_t domain, const Batch& batch, Scratch* scra
   Stage::Rows& rows = scratch->rows[domain];
   const Batch::Domain& sent = batch.domains[domain];
   // Items come again with another user's candidates, and whatever is sent once in every request.
-  const bool may_repeat =
-      sent.has_index() ? batch.of_several
-                       : (domain > kItem || batch.domains[kUser].rows > 1) &&
-                             rows.count == batch.candidates;
+  const bool may_repeat = sent.has_index() ? batch.of_several
+                                           : (domain > kItem || batch.domains[kUser].rows > 1) &&
+                                                 rows.count == batch.candidates;
   if (may_repeat && rows.count > 1) {
     const int64_t times = own.unrepeated.load(std::memory_order_relaxed);
     const bool look = times < kUnrepeatedRequests || times % kUnrepeatedRequests == 0;

@@ -69,8 +69,8 @@ class StagedProgram {
   // Makes the tensor of one of the late signature's inputs that belong to no domain.
   using MakeContext = absl::FunctionRef<absl::Status(int input, tensorflow::Tensor* feed)>;
 
-  // A batch of the late signature. Each stage runs once, the last one once per user if it takes one only. Fails where a signature
-  // does.
+  // A batch of the late signature. Each stage runs once, the last one once per user if it takes one
+  // only. Fails where a signature does.
   absl::Status RunBatch(const Batch& batch, const std::vector<int>& outputs, MakeContext context,
                         RunResult* result);
 
