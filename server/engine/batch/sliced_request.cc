@@ -35,6 +35,13 @@ void SliceIndex(int64_t first, int64_t count, Batch::Domain* domain, std::vector
   domain->rows = static_cast<int64_t>(read->size());
 }
 
+// Then a slice of the candidates says little of what it takes.
+bool HasMoreRowsThanCandidates(const Batch& batch) {
+  return std::any_of(
+      batch.domains.begin(), batch.domains.end(),
+      [&batch](const Batch::Domain& domain) { return domain.rows > batch.candidates; });
+}
+
 // Of the candidates from `first` on.
 Tensor IndexSlice(const Tensor& index, int64_t first, int64_t count) {
   Tensor slice(tensorflow::DT_INT64, tensorflow::TensorShape({count}));
@@ -53,7 +60,8 @@ std::unique_ptr<Slices> SlicedRequest::Create(const Programs& programs,
       new SlicedRequest(programs, request, rules, std::move(run), std::move(examples)));
   if (!signature.Receive(request, &made->planned_).ok() ||
       !programs.Plan(&made->planned_, &made->batch_).ok() || made->batch_.candidates < 2 ||
-      (made->batch_.has_any_index() && !programs.shares_indexed_runs())) {
+      (made->batch_.has_any_index() && !programs.shares_indexed_runs()) ||
+      HasMoreRowsThanCandidates(made->batch_)) {
     return nullptr;
   }
   for (const int lengths : signature.lists().own_lengths()) {
