@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <deque>
 #include <string_view>
 #include <utility>
 
@@ -159,8 +158,8 @@ class LengthValues final : public StoredValues {
 
 // All that the request keeps.
 struct ItemRows : Rows {
-  std::deque<FeatureValues> values;
-  std::deque<LengthValues> lengths;
+  std::vector<FeatureValues> values;  // room for all: none is moved
+  std::vector<LengthValues> lengths;
 };
 
 int64_t LongestOf(const Rows& rows, size_t feature) {
@@ -173,7 +172,7 @@ int64_t LongestOf(const Rows& rows, size_t feature) {
 
 void AddColumn(std::string_view name, DataType dtype, const StoredValues& values,
                DecodedRequest* request) {
-  Column* const column = request->AddColumn(name);
+  Column* const column = request->AddNewColumn(name);
   column->dtype = dtype;
   column->dims.push_back(static_cast<int64_t>(values.rows().numbers.size()));
   column->values.stored = &values;
@@ -187,6 +186,8 @@ void AddColumns(std::shared_ptr<const ItemTable> table, std::vector<uint32_t> nu
   rows->table = std::move(table);
   rows->numbers = std::move(numbers);
   rows->stored = {rows->table->number(), rows->numbers};
+  rows->values.reserve(features.size());
+  rows->lengths.reserve(features.size());
   request->Keep(rows);
   for (const size_t i : features) {
     const auto& [feature, length_name, size] = rows->table->features()[i];
