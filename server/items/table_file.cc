@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "server/items/checked_tensors.h"
-#include "server/items/mapped_file.h"
+#include "server/items/file_bytes.h"
 #include "server/wire/describe.h"
 #include "server/wire/feature_json.h"
 
@@ -86,9 +86,9 @@ std::string KeyText(std::string_view key, bool is_text) {
 }
 
 Status TableFile::Open(const std::string& path, std::shared_ptr<const TableFile>* file) {
-  std::shared_ptr<const MappedFile> mapped;
-  Status status = MappedFile::Open(path, &mapped);
-  if (status.ok()) status = Read(mapped->bytes(), mapped, file);
+  std::shared_ptr<const FileBytes> bytes;
+  Status status = FileBytes::Read(path, &bytes);
+  if (status.ok()) status = Read(bytes->view(), bytes, file);
   if (!status.ok()) status.message = path + ": " + status.message;
   return status;
 }
