@@ -1,6 +1,7 @@
 """Any source of rows -> batches of columns: a file, a folder of files, or frames."""
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,11 @@ def _parquet(path: Path) -> Iterator[Columns]:
 
     try:
         with parquet.ParquetFile(path) as file:
-            yield from batches_of_frames(file.iter_batches(BATCH_ROWS))
+            # A reader of several row groups keeps those that it has read.
+            readers = (
+                file.iter_batches(BATCH_ROWS, row_groups=[group])
+                for group in range(file.num_row_groups)
+            )
+            yield from batches_of_frames(chain.from_iterable(readers))
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"cannot read {path}: {error}") from error

@@ -132,39 +132,72 @@ Status ItemLookup::Fill(DecodedRequest* request, int64_t* unknown_keys) const {
   return OkStatus();
 }
 
-Status ItemLookup::FillFrom(Table* table, DecodedRequest* request, int64_t* unknown_keys) const {
-  items::ItemTableSource& source = *table->source;
-  const std::string& key = source.config().key;
-  const Column* const column = request->Find(key);
-  const auto signature =
-      signatures_.find(std::string(SignatureNameOf(request->model_spec().signature_name)));
-  if (column == nullptr || signature == signatures_.end()) return OkStatus();
-  const std::shared_ptr<const Choice> choice = Choose(table);
-  const bool is_input = signature->second.inputs().contains(key);
-  if (choice->table == nullptr) return is_input ? OkStatus() : choice->status;
-  std::vector<size_t> missing;
-  for (const size_t i : choice->features.find(signature->first)->second) {
-    if (request->Find(choice->table->features()[i].feature.name) == nullptr) missing.push_back(i);
+ItemLookup::Wanted ItemLookup::WantedOf(const Choice& choice, const std::string& key,
+                                        const DecodedRequest& request) const {
+  Wanted wanted;
+  wanted.signature = request.model_spec().signature_name;
+  const auto signature = signatures_.find(std::string(SignatureNameOf(wanted.signature)));
+  const Column* const column = request.Find(key);
+  if (column == nullptr || signature == signatures_.end()) return wanted;
+  wanted.key = static_cast<size_t>(column - request.begin());
+  wanted.is_input = signature->second.inputs().contains(key);
+  if (choice.table == nullptr) {
+    wanted.by_key = !wanted.is_input;
+    return wanted;
   }
-  if (choice->features.find(signature->first)->second.empty()) return OkStatus();
-  const auto place = static_cast<size_t>(column - request->begin());
-  if (!missing.empty()) {
-    SentKeys sent;
-    Status status = ReadKeys(*column, choice->table->header().has_text_keys, &sent);
-    if (!status.ok()) return status;
-    std::vector<uint32_t> numbers;
-    choice->table->Find(sent.keys, &numbers);
-    const auto unknown = std::count(numbers.begin(), numbers.end(), ItemTable::kUnknown);
-    source.Count(static_cast<int64_t>(numbers.size()), unknown);
-    const std::string_view without_default = choice->table->without_default();
-    if (unknown > 0 && (!source.config().defaults_for_unknown || !without_default.empty())) {
-      return UnknownKeys(key, sent.keys, numbers, unknown,
-                         source.config().defaults_for_unknown ? without_default : "");
+  const std::vector<size_t>& read = choice.features.find(signature->first)->second;
+  wanted.by_key = !read.empty();
+  const auto is_sent = [&request](const std::string& name) {
+    return !name.empty() && request.Find(name) != nullptr;
+  };
+  for (const size_t i : read) {
+    const ExampleFeatures::Entry& feature = choice.table->features()[i];
+    if (!is_sent(feature.feature.name) && !is_sent(feature.length_name)) {
+      wanted.features.push_back(i);
     }
-    *unknown_keys += unknown;
-    items::AddColumns(choice->table, std::move(numbers), missing, request);
   }
-  if (!is_input) request->RemoveColumn(place);
+  return wanted;
+}
+
+Status ItemLookup::FillFrom(Table* table, DecodedRequest* request, int64_t* unknown_keys) const {
+  const std::string& key = table->source->config().key;
+  const std::shared_ptr<const Choice> choice = Choose(table);
+  const Wanted* wanted = request->MadeOfNames<Wanted>(choice);
+  std::shared_ptr<const Wanted> made;
+  if (wanted == nullptr || wanted->signature != request->model_spec().signature_name) {
+    made = std::make_shared<const Wanted>(WantedOf(*choice, key, *request));
+    request->KeepMadeOfNames(choice, made);
+    wanted = made.get();
+  }
+  if (!wanted->by_key) return OkStatus();
+  if (choice->table == nullptr) return choice->status;
+  if (!wanted->features.empty()) {
+    Status status = AddFeatures(*choice, *wanted, table->source, request, unknown_keys);
+    if (!status.ok()) return status;
+  }
+  if (!wanted->is_input) request->RemoveColumn(wanted->key);
+  return OkStatus();
+}
+
+Status ItemLookup::AddFeatures(const Choice& choice, const Wanted& wanted,
+                               items::ItemTableSource* source, DecodedRequest* request,
+                               int64_t* unknown_keys) const {
+  const Column& column = request->column(wanted.key);
+  SentKeys sent;
+  Status status = ReadKeys(column, choice.table->header().has_text_keys, &sent);
+  if (!status.ok()) return status;
+  std::vector<uint32_t> numbers;
+  choice.table->Find(sent.keys, &numbers);
+  const auto unknown = std::count(numbers.begin(), numbers.end(), ItemTable::kUnknown);
+  source->Count(static_cast<int64_t>(numbers.size()), unknown);
+  const bool has_defaults = source->config().defaults_for_unknown;
+  const std::string_view without_default = choice.table->without_default();
+  if (unknown > 0 && (!has_defaults || !without_default.empty())) {
+    return UnknownKeys(source->config().key, sent.keys, numbers, unknown,
+                       has_defaults ? without_default : "");
+  }
+  *unknown_keys += unknown;
+  items::AddColumns(choice.table, std::move(numbers), wanted.features, request);
   return OkStatus();
 }
 

@@ -59,6 +59,14 @@ class ItemLookup {
     Status status;                                                     // why the newest is not used
     std::map<std::string, std::vector<size_t>, std::less<>> features;  // by signature
   };
+  // What requests with the same columns to a signature want of a table.
+  struct Wanted {
+    std::string signature;
+    bool by_key = false;           // there is a key, and the signature reads the table's domain
+    size_t key = 0;                // its column
+    bool is_input = false;         // which the signature reads, too
+    std::vector<size_t> features;  // those that were left out
+  };
   struct Table {
     items::ItemTableSource* source = nullptr;
     std::mutex mutex;
@@ -66,7 +74,11 @@ class ItemLookup {
   };
 
   std::shared_ptr<const Choice> Choose(Table* table) const;
+  Wanted WantedOf(const Choice& choice, const std::string& key,
+                  const DecodedRequest& request) const;
   Status FillFrom(Table* table, DecodedRequest* request, int64_t* unknown_keys) const;
+  Status AddFeatures(const Choice& choice, const Wanted& wanted, items::ItemTableSource* source,
+                     DecodedRequest* request, int64_t* unknown_keys) const;
 
   const items::ModelFeatures features_;
   const Signatures& signatures_;

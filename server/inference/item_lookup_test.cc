@@ -8,6 +8,7 @@
 
 #include "server/items/testing.h"
 #include "server/wire/tensor_values.h"
+#include "server/wire/testing.h"
 
 namespace colcast::inference {
 namespace {
@@ -73,6 +74,33 @@ class ItemLookupTest : public testing::Test {
     return column;
   }
 
+  // The message of a request with the keys and, as float32, further columns.
+  static std::string Message(const std::vector<int64_t>& keys, const std::string& signature,
+                             const std::vector<std::string>& floats = {}) {
+    const auto input = [&](const std::string& name, int dtype, const std::string& content) {
+      const std::string shape = BytesField(2, BytesField(2, VarintField(1, keys.size())));
+      const std::string tensor = VarintField(1, dtype) + shape + BytesField(4, content);
+      return BytesField(2, BytesField(1, name) + BytesField(2, tensor));
+    };
+    std::string message = BytesField(1, BytesField(3, signature));
+    message += input("item_id", DT_INT64, Raw(keys));
+    for (const std::string& name : floats) {
+      message += input(name, DT_FLOAT, std::string(keys.size() * sizeof(float), '\0'));
+    }
+    return message;
+  }
+
+  // Decodes and fills it; the names of the columns then.
+  std::vector<std::string> FilledNames(const std::string& message) {
+    EXPECT_TRUE(DecodePredictRequest(Bytes(message), &request_).ok());
+    const Status status = lookup().Fill(&request_, &unknown_);
+    EXPECT_TRUE(status.ok()) << status.message;
+    std::vector<std::string> names;
+    for (const Column& column : request_) names.emplace_back(column.name);
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
   Status Fill(const std::string& signature = "columnar") {
     request_.mutable_model_spec()->signature_name = signature;
     return lookup().Fill(&request_, &unknown_);
@@ -122,6 +150,38 @@ TEST_F(ItemLookupTest, WhatIsSentWins) {
   ASSERT_TRUE(Fill().ok());
   EXPECT_THAT(Prices(), ElementsAre(1));
   EXPECT_NE(request_.Find("tags"), nullptr);
+}
+
+TEST_F(ItemLookupTest, LengthsWithoutTheirListAreNotFilledUp) {
+  AddKeys({20});
+  request_.AddColumn("tags/length");
+  ASSERT_TRUE(Fill().ok());
+  EXPECT_EQ(request_.Find("tags"), nullptr);
+  EXPECT_NE(request_.Find("price"), nullptr);
+}
+
+TEST_F(ItemLookupTest, WhatAMessageLeavesOutIsFoundAgainAndAnew) {
+  const auto all = ElementsAre("price", "tags", "tags/length");
+  for (int times = 0; times < 3; ++times) {
+    EXPECT_THAT(FilledNames(Message({30, 10}, "columnar")), all);
+    keys_ = {30, 10};
+    EXPECT_THAT(Prices(), ElementsAre(30.25, 10.25));
+  }
+  EXPECT_THAT(FilledNames(Message({20}, "by_id")), ElementsAre("item_id", "price"));
+  EXPECT_THAT(FilledNames(Message({20}, "other")), ElementsAre("item_id"));
+  EXPECT_THAT(FilledNames(Message({20}, "columnar", {"price"})), all);
+  keys_ = {20};
+  EXPECT_THAT(Prices(), ElementsAre(0));
+  EXPECT_THAT(FilledNames(Message({20}, "columnar", {"price", "tags"})),
+              ElementsAre("price", "tags"));
+  EXPECT_THAT(FilledNames(Message({20}, "columnar")), all);
+  EXPECT_THAT(Prices(), ElementsAre(20.25));
+  items::TestFile next = items::MakeTestTable({10, 20});
+  next.tensors["column/price"] = items::TensorOf<float>("F32", {1, 2});
+  Publish(2, next);
+  source_->Poll();
+  EXPECT_THAT(FilledNames(Message({20}, "columnar")), all);
+  EXPECT_THAT(Prices(), ElementsAre(2));
 }
 
 TEST_F(ItemLookupTest, LeavesRequestsAloneThatHaveNoKeyOrNoFeature) {

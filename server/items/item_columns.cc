@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <deque>
 #include <string_view>
 #include <utility>
 
@@ -34,6 +33,29 @@ void ForEachRow(const Rows& rows, size_t feature, Visit&& visit) {
     const ItemTable::Place at = rows.table->At(rows.numbers[i]);
     visit(i, (*at.columns)[feature], at.row);
   }
+}
+
+// Asks for the memory that the rows' values lie in, so that what it answers is waited for together.
+// `row_values`: of each row; of lists nothing is known before their splits are read.
+template <typename... Places>
+void PrefetchRows(const Rows& rows, size_t feature, int64_t row_values, Places... places) {
+  const DataType dtype = rows.table->features()[feature].feature.dtype;
+  const size_t size = dtype == DT_STRING ? 0 : NumberSize(dtype);
+  ForEachRow(rows, feature, places..., [&](size_t, const TableColumn& column, uint32_t row) {
+    const int64_t first = row * row_values;
+    if (!column.splits.empty()) {
+      __builtin_prefetch(&column.splits[row]);
+    } else if (size == 0) {
+      __builtin_prefetch(&column.texts.offsets[first]);
+    } else {
+      __builtin_prefetch(column.numbers + first * size);
+    }
+  });
+  if (size > 0) return;
+  ForEachRow(rows, feature, places..., [&](size_t, const TableColumn& column, uint32_t row) {
+    if (!column.splits.empty()) return;
+    __builtin_prefetch(column.texts.bytes + column.texts.offsets[row * row_values]);
+  });
 }
 
 int64_t LengthOf(const TableColumn& column, uint32_t row) {
@@ -86,6 +108,7 @@ class FeatureValues final : public StoredValues {
   template <typename... Places>
   void CopyRows(void* out, Places... places) const {
     const size_t size = NumberSize(entry_.feature.dtype);
+    PrefetchRows(of_, feature_, entry_.size, places...);
     const size_t row_bytes = row_values_ * size;
     if (!is_list_ && row_bytes == sizeof(float)) {
       return CopyFixed<sizeof(float)>(of_, feature_, out, places...);
@@ -117,6 +140,7 @@ class FeatureValues final : public StoredValues {
   template <typename... Places>
   void VisitRows(StringVisitor* visitor, Places... places) const {
     const Bytes padding = PaddingText(entry_.feature);
+    PrefetchRows(of_, feature_, entry_.size, places...);
     ForEachRow(of_, feature_, places..., [&](size_t i, const TableColumn& column, uint32_t row) {
       auto index = static_cast<int64_t>(i) * row_values_;
       const int64_t end = index + row_values_;
@@ -159,8 +183,8 @@ class LengthValues final : public StoredValues {
 
 // All that the request keeps.
 struct ItemRows : Rows {
-  std::deque<FeatureValues> values;
-  std::deque<LengthValues> lengths;
+  std::vector<FeatureValues> values;  // room for all: none is moved
+  std::vector<LengthValues> lengths;
 };
 
 int64_t LongestOf(const Rows& rows, size_t feature) {
@@ -173,7 +197,7 @@ int64_t LongestOf(const Rows& rows, size_t feature) {
 
 void AddColumn(std::string_view name, DataType dtype, const StoredValues& values,
                DecodedRequest* request) {
-  Column* const column = request->AddColumn(name);
+  Column* const column = request->AddNewColumn(name);
   column->dtype = dtype;
   column->dims.push_back(static_cast<int64_t>(values.rows().numbers.size()));
   column->values.stored = &values;
@@ -187,6 +211,8 @@ void AddColumns(std::shared_ptr<const ItemTable> table, std::vector<uint32_t> nu
   rows->table = std::move(table);
   rows->numbers = std::move(numbers);
   rows->stored = {rows->table->number(), rows->numbers};
+  rows->values.reserve(features.size());
+  rows->lengths.reserve(features.size());
   request->Keep(rows);
   for (const size_t i : features) {
     const auto& [feature, length_name, size] = rows->table->features()[i];

@@ -15,7 +15,7 @@ namespace colcast::items {
 
 // Adds to `request` the columns of these of the table's features, as a client would send them, for
 // the rows `numbers`. Nothing is read but how long lists are: values are stored (server/wire/
-// stored_values.h). The request keeps the table.
+// stored_values.h). The request keeps the table. REQUIRES that it has none of these columns.
 void AddColumns(std::shared_ptr<const ItemTable> table, std::vector<uint32_t> numbers,
                 Span<size_t> features, DecodedRequest* request);
 

@@ -42,6 +42,7 @@ struct ItemTable::Defaults {
       values->texts += text.ToString();
       values->offsets.push_back(static_cast<int64_t>(values->texts.size()));
     }
+    values->offsets.resize(entry.size + 1, values->offsets.back());
     return {values->offsets, values->texts.data()};
   }
 

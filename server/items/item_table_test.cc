@@ -69,6 +69,13 @@ TEST(ItemTableTest, AnUnknownKeyHasTheDefaults) {
   EXPECT_EQ(table->without_default(), "");
 }
 
+TEST(ItemTableTest, WithoutADefaultAnUnknownKeyHasNothing) {
+  TestFile file = MakeTestTable({1});
+  std::string& features = file.metadata["features"];
+  features.replace(features.find("[\"?\"]"), 5, "null");
+  EXPECT_EQ(NameAt(*TableOf(file), ItemTable::kUnknown), "");
+}
+
 TEST(ItemTableTest, SaysWhichFeatureHasNoDefault) {
   TestFile file = MakeTestTable({1});
   std::string& features = file.metadata["features"];

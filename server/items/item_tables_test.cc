@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
+#include <thread>
 
 #include "server/items/testing.h"
 
@@ -131,6 +133,33 @@ TEST_F(ItemTablesTest, AFolderThatIsReplacedIsLoadedAgain) {
   source_.Poll();
   EXPECT_GT(source_.table()->number(), number);
   EXPECT_THAT(Find(source_, {1, 2}), ElementsAre(1, 2));
+}
+
+TEST_F(ItemTablesTest, AFolderThatIsReplacedWhileItIsLoadedIsOneOrTheOther) {
+  const std::vector<TestFile> files = {MakeTestTable({1, 2}), MakeTestTable({3})};
+  Write("1/table.safetensors", files[0]);
+  source_.Poll();
+  std::atomic<bool> stop = false;
+  std::thread publisher([&] {
+    for (size_t i = 1; !stop; ++i) {
+      const std::string folder = base_ + "/.new" + std::to_string(i);
+      fs::create_directories(folder);
+      WriteTestFile(folder + "/table.safetensors", files[i % 2].Bytes());
+      fs::rename(base_ + "/1", folder + ".old");
+      fs::rename(folder, base_ + "/1");
+      fs::remove_all(folder + ".old");
+    }
+  });
+  bool seen[2] = {};
+  for (int i = 0; i < 2000 || !seen[0] || !seen[1]; ++i) {
+    source_.Poll();
+    const std::vector<uint32_t> found = Find(source_, {1, 2, 3});
+    const bool is_second = found == std::vector<uint32_t>{0, 0, 1};
+    if (!is_second) EXPECT_THAT(found, ElementsAre(1, 2, 0));
+    seen[is_second] = true;
+  }
+  stop = true;
+  publisher.join();
 }
 
 TEST_F(ItemTablesTest, WhatIsRemovedServesUntilThereIsAnother) {

@@ -1,21 +1,16 @@
 #include "server/items/table_file.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
-#include <set>
 #include <utility>
 
+#include "server/items/checked_tensors.h"
+#include "server/items/file_bytes.h"
 #include "server/wire/describe.h"
 #include "server/wire/feature_json.h"
 
@@ -32,11 +27,6 @@ constexpr int64_t kMostRows = 0xf0000000;
 constexpr uint32_t kMostInBucket = 1024;
 
 constexpr size_t kMostShownBytes = 60;
-
-template <typename... Parts>
-Status Wrong(const Parts&... parts) {
-  return Error(StatusCode::kDataLoss, parts...);
-}
 
 std::string ChecksumOf(std::string_view data) {
   char text[17];
@@ -67,43 +57,6 @@ Status Expect(const Safetensors& read, const char* name, const std::string& expe
   return Wrong("header: __metadata__ ", name, " is ", Readable(text), ", expected ", expected);
 }
 
-// Finds a tensor of this dtype and shape.
-Status FindTensor(const Safetensors& read, const std::string& name, const char* dtype,
-                  const std::vector<int64_t>& shape, const StoredTensor** tensor) {
-  const auto found = read.tensors.find(name);
-  if (found == read.tensors.end()) return Wrong("there is no tensor \"", Readable(name), "\"");
-  *tensor = &found->second;
-  if ((*tensor)->dtype == dtype && (*tensor)->shape == shape) return OkStatus();
-  return Wrong("tensor \"", Readable(name), "\" is ", (*tensor)->dtype, ShapeName((*tensor)->shape),
-               ", expected ", dtype, ShapeName(shape));
-}
-
-// Of one dimension, however long.
-Status FindList(const Safetensors& read, const std::string& name, const char* dtype,
-                const StoredTensor** tensor) {
-  const auto found = read.tensors.find(name);
-  const bool has_one = found != read.tensors.end() && found->second.shape.size() == 1;
-  return FindTensor(read, name, dtype, has_one ? found->second.shape : std::vector<int64_t>{0},
-                    tensor);
-}
-
-// Numbers that begin with 0, never fall and end with `last`.
-template <typename T>
-Status CheckRising(const std::string& name, const StoredTensor& tensor, int64_t last) {
-  const Span<T> numbers = tensor.values<T>();
-  for (size_t i = 0; i < numbers.size(); ++i) {
-    const int64_t before = i == 0 ? 0 : numbers[i - 1];
-    const bool wrong = i == 0 ? numbers[i] != 0 : numbers[i] < numbers[i - 1];
-    if (wrong) {
-      return Wrong("offset ", tensor.offset + i * sizeof(T), ": \"", Readable(name), "\"[", i,
-                   "] is ", numbers[i], ", behind ", before);
-    }
-  }
-  const int64_t ends = numbers.empty() ? -1 : numbers[numbers.size() - 1];
-  if (ends == last) return OkStatus();
-  return Wrong("tensor \"", Readable(name), "\" ends with ", ends, ", expected ", last);
-}
-
 // The tensors NAME/offsets and NAME/bytes of so many strings.
 Status ReadTexts(const Safetensors& read, const std::string& name, int64_t count, Texts* texts) {
   const StoredTensor* offsets = nullptr;
@@ -115,76 +68,6 @@ Status ReadTexts(const Safetensors& read, const std::string& name, int64_t count
   }
   if (!status.ok()) return status;
   *texts = {offsets->values<int64_t>(), reinterpret_cast<const char*>(bytes->data)};
-  return OkStatus();
-}
-
-const char* DtypeOf(DataType dtype) {
-  switch (dtype) {
-    case DT_BOOL:
-      return "BOOL";
-    case DT_INT8:
-      return "I8";
-    case DT_INT16:
-      return "I16";
-    case DT_INT32:
-      return "I32";
-    case DT_INT64:
-      return "I64";
-    case DT_UINT8:
-      return "U8";
-    case DT_UINT16:
-      return "U16";
-    case DT_UINT32:
-      return "U32";
-    case DT_UINT64:
-      return "U64";
-    case DT_HALF:
-      return "F16";
-    case DT_BFLOAT16:
-      return "BF16";
-    case DT_DOUBLE:
-      return "F64";
-    default:
-      return "F32";
-  }
-}
-
-Status CheckBools(const std::string& name, const StoredTensor& bools) {
-  for (size_t i = 0; i < bools.bytes; ++i) {
-    if (bools.data[i] <= 1) continue;
-    return Wrong("offset ", bools.offset + i, ": \"", Readable(name), "\" has the byte ",
-                 int{bools.data[i]}, ", a bool is 0 or 1");
-  }
-  return OkStatus();
-}
-
-class Mapping {
- public:
-  Mapping(void* data, size_t size) : data_(data), size_(size) {}
-  ~Mapping() { munmap(data_, size_); }
-  Mapping(const Mapping&) = delete;
-  std::string_view bytes() const { return {static_cast<const char*>(data_), size_}; }
-
- private:
-  void* const data_;
-  const size_t size_;
-};
-
-Status Map(const std::string& path, std::shared_ptr<const Mapping>* mapping) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  struct stat info {};
-  if (file < 0 || fstat(file, &info) != 0) {
-    const int error = errno;
-    if (file >= 0) close(file);
-    return Error(StatusCode::kNotFound, std::strerror(error));
-  }
-  const auto size = static_cast<size_t>(info.st_size);
-  void* const data = S_ISREG(info.st_mode) && size > 0
-                         ? mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0)
-                         : MAP_FAILED;
-  close(file);
-  if (data == MAP_FAILED) return Wrong("it cannot be mapped: is it an empty file?");
-  *mapping = std::make_shared<const Mapping>(data, size);
   return OkStatus();
 }
 
@@ -203,9 +86,9 @@ std::string KeyText(std::string_view key, bool is_text) {
 }
 
 Status TableFile::Open(const std::string& path, std::shared_ptr<const TableFile>* file) {
-  std::shared_ptr<const Mapping> mapping;
-  Status status = Map(path, &mapping);
-  if (status.ok()) status = Read(mapping->bytes(), mapping, file);
+  std::shared_ptr<const FileBytes> bytes;
+  Status status = FileBytes::Read(path, &bytes);
+  if (status.ok()) status = Read(bytes->view(), bytes, file);
   if (!status.ok()) status.message = path + ": " + status.message;
   return status;
 }
@@ -369,7 +252,7 @@ Status TableFile::ReadColumn(const Safetensors& read, const ExampleFeatures::Ent
   std::vector<int64_t> shape = {values};
   shape.insert(shape.end(), feature.feature.shape.begin(), feature.feature.shape.end());
   const StoredTensor* numbers = nullptr;
-  Status status = FindTensor(read, name, DtypeOf(feature.feature.dtype), shape, &numbers);
+  Status status = FindTensor(read, name, StoredDtypeOf(feature.feature.dtype), shape, &numbers);
   if (!status.ok()) return status;
   column->numbers = numbers->data;
   return feature.feature.dtype == DT_BOOL ? CheckBools(name, *numbers) : status;

@@ -1,5 +1,5 @@
-// One file of an item table, mapped into memory: keys with their index and a column for each
-// feature, or, of a delta, what is new and what is gone. The format: docs/items.md.
+// One file of an item table: keys with their index and a column for each feature, or, of a delta,
+// what is new and what is gone. The format: docs/items.md.
 #ifndef COLCAST_SERVER_ITEMS_TABLE_FILE_H_
 #define COLCAST_SERVER_ITEMS_TABLE_FILE_H_
 
@@ -73,7 +73,7 @@ struct TableHeader {
 
 class TableFile {
  public:
-  // Maps and checks a file. An error, DATA_LOSS for what is malformed, names the file and where it
+  // Reads and checks a file. An error, DATA_LOSS for what is malformed, names the file and where it
   // is wrong, by offset, tensor or key; NOT_FOUND if it cannot be opened.
   static Status Open(const std::string& path, std::shared_ptr<const TableFile>* file);
 

@@ -63,6 +63,21 @@ TEST(TableFileTest, RefusesAKeyThatComesTwice) {
   ExpectWrong(MakeTestTable({1, 2, 1}), "key 1 comes twice, in rows 0 and 2");
 }
 
+TEST(TableFileTest, RefusesAnotherKindOfKey) {
+  TestFile table = MakeTestTable({1});
+  table.metadata["key_dtype"] = "float32";
+  ExpectWrong(table, "key_dtype is float32, expected int64 or string");
+  table.metadata["key_dtype"] = "string";
+  ExpectWrong(table, "no tensor \"key/offsets\"");
+}
+
+TEST(TableFileTest, ALongKeyIsNamedInShort) {
+  TestFile table = MakeTestTable({1, 2});
+  const std::string key(1 << 20, 'b');
+  table.SetTextKeys({key, key});
+  ExpectWrong(table, "key \"" + std::string(60, 'b') + "...\" comes twice, in rows 0 and 1");
+}
+
 TEST(TableFileTest, RefusesAnotherVersionOfTheFormat) {
   TestFile table = MakeTestTable({1});
   table.metadata["format_version"] = "2";

@@ -1,5 +1,9 @@
 #include "server/wire/feature_json.h"
 
+#include <rapidjson/memorystream.h>
+#include <rapidjson/reader.h>
+
+#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -131,13 +135,45 @@ bool ReadDefaults(const Value& recorded, ExampleFeature* feature) {
   return true;
 }
 
+// Reads the numbers itself: RapidJSON 1.1.0 reads 0e-30 in full precision as anything.
+class ExactDocument : public rapidjson::Document {
+ public:
+  bool RawNumber(const char* text, rapidjson::SizeType size, bool) {
+    const char* const end = text + size;
+    const auto is = [text, end](auto* number) {
+      const auto [stopped, error] = std::from_chars(text, end, *number);
+      return error == std::errc() && stopped == end;
+    };
+    int64_t integer = 0;
+    if (is(&integer)) return Int64(integer);
+    uint64_t large = 0;
+    if (is(&large)) return Uint64(large);
+    double real = 0;
+    return is(&real) && Double(real);
+  }
+
+  // False for what is no JSON.
+  bool Read(std::string_view json) {
+    constexpr unsigned kFlags = rapidjson::kParseNumbersAsStringsFlag |
+                                rapidjson::kParseIterativeFlag | rapidjson::kParseNanAndInfFlag;
+    bool is_json = false;
+    const auto parse = [&](rapidjson::Document&) {
+      rapidjson::MemoryStream stream(json.data(), json.size());
+      is_json = !rapidjson::Reader().Parse<kFlags>(stream, *this).IsError();
+      return is_json;
+    };
+    Populate(parse);
+    return is_json;
+  }
+};
+
 }  // namespace
 
 bool ParseJson(std::string_view json, rapidjson::Document* document) {
-  constexpr unsigned kFlags = rapidjson::kParseFullPrecisionFlag | rapidjson::kParseIterativeFlag |
-                              rapidjson::kParseNanAndInfFlag;
-  document->Parse<kFlags>(json.data(), json.size());
-  return !document->HasParseError();
+  ExactDocument read;
+  const bool is_json = read.Read(json);
+  document->Swap(read);
+  return is_json;
 }
 
 std::string_view Text(const Value& string) {

@@ -175,7 +175,9 @@ bool PredictRequestDecoder::AddColumn() {
 }
 
 void PredictRequestDecoder::RememberNames() {
-  if (as_before_) return;
+  request_->as_decoded_ = true;
+  if (as_before_ && request_->names_before_.size() == request_->column_count_) return;
+  request_->made_of_names_ = nullptr;
   request_->names_before_.resize(request_->column_count_);
   for (size_t i = 0; i < request_->column_count_; ++i) {
     request_->names_before_[i] = request_->columns_[i].name;
@@ -219,7 +221,9 @@ void DecodedRequest::Clear() {
     columns_ = std::vector<Column>();
     names_ = NameTable();
     names_before_ = std::vector<std::string>();
+    made_of_names_ = nullptr;
   }
+  as_decoded_ = false;
   column_count_ = 0;
   stored_.clear();
   names_.Clear();
@@ -228,7 +232,11 @@ void DecodedRequest::Clear() {
 }
 
 Column* DecodedRequest::AddColumn(std::string_view name) {
-  if (AllNames().FindOrAdd(name) < column_count_) return nullptr;
+  return AllNames().FindOrAdd(name) < column_count_ ? nullptr : AddNewColumn(name);
+}
+
+Column* DecodedRequest::AddNewColumn(std::string_view name) {
+  as_decoded_ = false;
   if (column_count_ == columns_.size()) columns_.emplace_back();
   Column* const column = &columns_[column_count_++];
   column->Clear();
@@ -239,6 +247,14 @@ Column* DecodedRequest::AddColumn(std::string_view name) {
 void DecodedRequest::RemoveColumn(size_t index) {
   std::swap(columns_[index], columns_[--column_count_]);
   names_.Clear();
+  as_decoded_ = false;
+}
+
+void DecodedRequest::KeepMadeOfNames(std::weak_ptr<const void> owner,
+                                     std::shared_ptr<const void> made) {
+  if (!as_decoded_) return;
+  made_for_ = std::move(owner);
+  made_of_names_ = std::move(made);
 }
 
 const Column* DecodedRequest::Find(std::string_view name) const {

@@ -74,10 +74,22 @@ class DecodedRequest {
   // one of that name. Good until the next one is added.
   Column* AddColumn(std::string_view name);
 
+  // The same where no input is known to have that name.
+  Column* AddNewColumn(std::string_view name);
+
   Column* mutable_column(size_t index) { return &columns_[index]; }
 
   // The last column takes its place.
   void RemoveColumn(size_t index);
+
+  // What `owner` made of the names of the inputs, and what has the same names next needs not make
+  // again. Null unless they are those of the message that it was made of, as they were decoded.
+  template <typename Made, typename Owner>
+  const Made* MadeOfNames(const std::shared_ptr<Owner>& owner) const {
+    const bool is_owners = !made_for_.owner_before(owner) && !owner.owner_before(made_for_);
+    return as_decoded_ && is_owners ? static_cast<const Made*>(made_of_names_.get()) : nullptr;
+  }
+  void KeepMadeOfNames(std::weak_ptr<const void> owner, std::shared_ptr<const void> made);
 
   // Holds bytes until Clear() that views are to point into.
   std::string_view Keep(std::string bytes) { return kept_.emplace_back(std::move(bytes)); }
@@ -96,6 +108,9 @@ class DecodedRequest {
   std::vector<std::string_view> output_filter_;
   // Of the message decoded before, which the next one is likely to have, too: all different.
   std::vector<std::string> names_before_;
+  bool as_decoded_ = false;  // the columns have these names, in this order
+  std::weak_ptr<const void> made_for_;
+  std::shared_ptr<const void> made_of_names_;
   mutable NameTable names_;       // of columns_, in the same order, as far as was needed
   std::deque<std::string> kept_;  // among them names that crossed a slice border
   std::vector<std::shared_ptr<const void>> stored_;

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -9,6 +10,8 @@ import tensorflow as tf
 from colcast.cli.main import main
 from colcast.client import InputError
 from colcast.items import ItemTable, build_table
+from colcast.items._frames import BATCH_ROWS
+from colcast.items._sources import batches_of
 from pyarrow import parquet
 
 from .records import declared, model
@@ -172,6 +175,21 @@ def test_a_source_may_be_a_reader_of_record_batches(files):
     reader = pa.RecordBatchReader.from_batches(arrow().schema, arrow().to_batches())
     build_table(files / "model", reader, key="item_id", output=files / "table")
     assert ItemTable(files / "table").get(7) == EXPECTED[7]
+
+
+def test_a_parquet_file_is_never_in_memory_as_a_whole(tmp_path):
+    random, groups, path = np.random.default_rng(1), 20, tmp_path / "large.parquet"
+    names = [f"f{number}" for number in range(8)]
+    group = pa.table({name: random.integers(0, 1 << 60, BATCH_ROWS) for name in names})
+    with parquet.ParquetWriter(path, group.schema) as writer:
+        for _ in range(groups):
+            writer.write_table(group)
+    before, most, rows = pa.total_allocated_bytes(), 0, 0
+    for batch in batches_of(path, {}, "f0"):
+        rows += len(batch["f0"])
+        most = max(most, pa.total_allocated_bytes() - before)
+    assert rows == groups * BATCH_ROWS
+    assert most < groups / 3 * group.nbytes
 
 
 def test_something_else_is_no_source(files):

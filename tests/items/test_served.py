@@ -203,6 +203,15 @@ def test_a_key_of_another_kind_is_refused(server: ServerProcess, keys: Any, what
     assert what in message
 
 
+def test_lengths_without_their_list_are_refused(server: ServerProcess) -> None:
+    columns = Items("item", ITEMS, 1).columns
+    lengths = next(name for name in columns if name.endswith("/length"))
+    _, keys = request_of(np.random.default_rng(12), np.arange(5), np.zeros(1, np.int64))
+    code, message = refusal(Stubs(server.target), keys | {lengths: columns[lengths][:5]})
+    assert code == "INVALID_ARGUMENT"
+    assert f'input "{lengths.removesuffix("/length")}"' in message
+
+
 def test_rest_by_key(server: ServerProcess) -> None:
     features, keys = request_of(np.random.default_rng(13), np.arange(5), np.zeros(1, np.int64))
 
@@ -308,6 +317,23 @@ def test_a_malformed_version_leaves_the_old_one(server: ServerProcess, tables: P
     np.testing.assert_array_equal(score(stubs, keys, "columnar"), before)
     assert Metrics(server).value(":colcast:item_table_version", **of) == 1
     assert any("item/7/table.safetensors" in line for line in server.log().splitlines())
+
+
+def test_a_server_that_is_killed_while_it_loads(base: Path, tables: Path) -> None:
+    others = Items("item", ITEMS, 99)
+    flags = config_of(tables)
+    for version in (2, 3):
+        with ServerProcess("ranker", base / "served", flags) as server:
+            build_table(base / "served", others.frame(), key="item_key", output=tables / "item")
+            server.kill()
+        assert (tables / "item" / str(version)).is_dir()
+    with ServerProcess("ranker", base / "served", flags) as server:
+        rows, of = np.arange(20), {"model_name": "ranker", "key": "item_key"}
+        _, keys = request_of(np.random.default_rng(18), rows, np.zeros(1, np.int64))
+        keys["item_key"] = others.keys[rows]
+        by_features = score(Stubs(server.target), keys | others.of(rows), "columnar")
+        np.testing.assert_array_equal(score(Stubs(server.target), keys, "columnar"), by_features)
+        assert Metrics(server).value(":colcast:item_table_version", **of) == 3
 
 
 def test_a_folder_that_goes_while_it_serves(server: ServerProcess, tables: Path) -> None:

@@ -92,6 +92,8 @@ bool StagedProgram::Connect() {
   for (size_t i = 0; i < domains_.size(); ++i) {
     if (last_.has_index(i) == (i == kItem)) return false;
   }
+  is_user_input_.assign(late.inputs().size(), false);
+  for (const int position : domains_[kUser].inputs) is_user_input_[position] = true;
   // Every column belongs to one stage.
   std::vector<int> times_read(late.inputs().size());
   for (const Domain& domain : domains_) {
@@ -353,12 +355,11 @@ std::vector<states::StoreStats> StagedProgram::stats() const {
 }
 
 bool StagedProgram::IsPrefetch(const PlannedRequest& received) const {
-  const std::vector<int>& of_user = domains_[kUser].inputs;
   size_t users = 0;
   for (size_t i = 0; i < received.inputs.size(); ++i) {
     const int position = received.plan.positions[i];
     if (position < 0) return false;
-    const bool is_user = std::find(of_user.begin(), of_user.end(), position) != of_user.end();
+    const bool is_user = is_user_input_[position];
     const absl::Span<const int64_t> dims = received.inputs[i].source->dims();
     users += is_user;
     if (!is_user && (dims.empty() || dims[0] != 0)) return false;

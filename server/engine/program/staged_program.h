@@ -127,6 +127,7 @@ class StagedProgram {
   std::deque<Domain> domains_;
   PairCache pairs_;
   std::vector<int> context_inputs_;  // of the late signature, in no domain
+  std::vector<bool> is_user_input_;  // by the late signature's input
 };
 
 }  // namespace colcast::engine

@@ -1,0 +1,84 @@
+#include "server/items/checked_tensors.h"
+
+#include "server/wire/describe.h"
+
+namespace colcast::items {
+
+Status FindTensor(const Safetensors& read, const std::string& name, const char* dtype,
+                  const std::vector<int64_t>& shape, const StoredTensor** tensor) {
+  const auto found = read.tensors.find(name);
+  if (found == read.tensors.end()) return Wrong("there is no tensor \"", Readable(name), "\"");
+  *tensor = &found->second;
+  if ((*tensor)->dtype == dtype && (*tensor)->shape == shape) return OkStatus();
+  return Wrong("tensor \"", Readable(name), "\" is ", (*tensor)->dtype, ShapeName((*tensor)->shape),
+               ", expected ", dtype, ShapeName(shape));
+}
+
+Status FindList(const Safetensors& read, const std::string& name, const char* dtype,
+                const StoredTensor** tensor) {
+  const auto found = read.tensors.find(name);
+  const bool has_one = found != read.tensors.end() && found->second.shape.size() == 1;
+  return FindTensor(read, name, dtype, has_one ? found->second.shape : std::vector<int64_t>{0},
+                    tensor);
+}
+
+template <typename T>
+Status CheckRising(const std::string& name, const StoredTensor& tensor, int64_t last) {
+  const Span<T> numbers = tensor.values<T>();
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    const int64_t before = i == 0 ? 0 : numbers[i - 1];
+    const bool wrong = i == 0 ? numbers[i] != 0 : numbers[i] < numbers[i - 1];
+    if (wrong) {
+      return Wrong("offset ", tensor.offset + i * sizeof(T), ": \"", Readable(name), "\"[", i,
+                   "] is ", numbers[i], ", behind ", before);
+    }
+  }
+  const int64_t ends = numbers.empty() ? -1 : numbers[numbers.size() - 1];
+  if (ends == last) return OkStatus();
+  return Wrong("tensor \"", Readable(name), "\" ends with ", ends, ", expected ", last);
+}
+
+template Status CheckRising<int64_t>(const std::string&, const StoredTensor&, int64_t);
+template Status CheckRising<uint32_t>(const std::string&, const StoredTensor&, int64_t);
+
+Status CheckBools(const std::string& name, const StoredTensor& bools) {
+  for (size_t i = 0; i < bools.bytes; ++i) {
+    if (bools.data[i] <= 1) continue;
+    return Wrong("offset ", bools.offset + i, ": \"", Readable(name), "\" has the byte ",
+                 int{bools.data[i]}, ", a bool is 0 or 1");
+  }
+  return OkStatus();
+}
+
+const char* StoredDtypeOf(DataType dtype) {
+  switch (dtype) {
+    case DT_BOOL:
+      return "BOOL";
+    case DT_INT8:
+      return "I8";
+    case DT_INT16:
+      return "I16";
+    case DT_INT32:
+      return "I32";
+    case DT_INT64:
+      return "I64";
+    case DT_UINT8:
+      return "U8";
+    case DT_UINT16:
+      return "U16";
+    case DT_UINT32:
+      return "U32";
+    case DT_UINT64:
+      return "U64";
+    case DT_HALF:
+      return "F16";
+    case DT_BFLOAT16:
+      return "BF16";
+    case DT_DOUBLE:
+      return "F64";
+    default:
+      return "F32";
+  }
+}
+
+}  // namespace colcast::items

@@ -1,0 +1,37 @@
+// A file's bytes in memory, in large pages where the system has them: what is looked up lies far
+// apart, and with small pages most of the time goes into finding those.
+#ifndef COLCAST_SERVER_ITEMS_FILE_BYTES_H_
+#define COLCAST_SERVER_ITEMS_FILE_BYTES_H_
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "server/base/status.h"
+
+namespace colcast::items {
+
+class FileBytes {
+ public:
+  // NOT_FOUND if it cannot be opened, DATA_LOSS for what cannot be read, RESOURCE_EXHAUSTED without
+  // memory.
+  static Status Read(const std::string& path, std::shared_ptr<const FileBytes>* read);
+
+  ~FileBytes();
+  FileBytes(const FileBytes&) = delete;
+  FileBytes& operator=(const FileBytes&) = delete;
+
+  // Aligned to a page.
+  std::string_view view() const { return {static_cast<const char*>(data_), size_}; }
+
+ private:
+  FileBytes(void* data, size_t size) : data_(data), size_(size) {}
+
+  void* const data_;
+  const size_t size_;
+};
+
+}  // namespace colcast::items
+
+#endif  // COLCAST_SERVER_ITEMS_FILE_BYTES_H_
