@@ -11,6 +11,7 @@ namespace colcast {
 // How deep in a request its model's name is: the first field of the message that is the first
 // field, and so on.
 enum class ModelNameDepth {
+  kInRequest = 1,     // ModelInferRequest
   kInSpec = 2,        // PredictRequest, ClassificationRequest, RegressionRequest
   kInSpecOfTask = 3,  // MultiInferenceRequest
 };

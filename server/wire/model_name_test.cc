@@ -21,6 +21,8 @@ TEST(ModelNameOfTest, FindsTheNameInEveryKindOfRequest) {
   EXPECT_EQ(NameIn(BytesField(2, "input") + spec), "ranker");
   EXPECT_EQ(NameIn(BytesField(1, spec + BytesField(2, "method")), ModelNameDepth::kInSpecOfTask),
             "ranker");
+  EXPECT_EQ(NameIn(BytesField(1, "ranker") + BytesField(3, "id"), ModelNameDepth::kInRequest),
+            "ranker");
 }
 
 TEST(ModelNameOfTest, IsEmptyWhereThereIsNone) {
