@@ -66,7 +66,8 @@ def flood(target: str, files: Sequence[Path], connections: int, in_flight: int, 
         call.add_done_callback(note)
         sent += 1
         if sent == connections * in_flight + len(requests):
-            ready.set()  # some are answered, and all are in flight
+            assert set(codes) == {"OK"}, codes  # of those that are answered; all are in flight
+            ready.set()
 
 
 @contextmanager
