@@ -1,34 +1,25 @@
-"""What callers may ask: limits, turns and counts by the name in a header or in a certificate."""
+"""What callers may ask: limits over gRPC and REST, for every kind of request, and their file."""
 
-import concurrent.futures
-import http.client
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import grpc
-import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.server import ServerFailedError, ServerProcess
 from tensorflow_serving.apis import (
     classification_pb2,
     inference_pb2,
-    prediction_service_pb2_grpc,
     regression_pb2,
 )
 
 from . import gates
+from .callers import FLAG, NEVER, by, post, ranked, refusal, rest
 from .conftest import save_version
 from .gates import Gate
 from .metrics_page import Metrics
-from .tls import Authority, config_flag
-
-HEADER = "x-colcast-caller"
-FLAG = f"--caller_header={HEADER}"
-NEVER = "max_rows_per_second: 0.001"  # comes another row in the test's time
 
 
 class Examples(tf.Module):
@@ -76,37 +67,6 @@ def _serve(models: str, monitoring: list[str], tmp_path: Path) -> Callable[..., 
         return ServerProcess(flags=[models, *monitoring, *given, *flags])
 
     return serve
-
-
-def by(caller: str) -> tuple[tuple[str, str], ...]:
-    """A call's metadata."""
-    return ((HEADER, caller),)
-
-
-def refusal(call: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
-    """The message of a call that a quota refuses."""
-    with pytest.raises(grpc.RpcError) as refused:
-        call(*args, timeout=120, **kwargs)
-    assert refused.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
-    return str(refused.value.details())
-
-
-def post(server: ServerProcess, path: str, body: Any, caller: str = "") -> tuple[int, str]:
-    """The status and the answer, or its error."""
-    host, port = server.rest_target.split(":")
-    connection = http.client.HTTPConnection(host, int(port), timeout=120)
-    headers = {"X-Colcast-Caller": caller} if caller else {}
-    connection.request("POST", f"/v1/models/{path}", json.dumps(body), headers)
-    answer = connection.getresponse()
-    text = answer.read().decode()
-    connection.close()
-    return answer.status, json.loads(text)["error"] if answer.status >= 400 else text
-
-
-def ranked(rows: int) -> dict[str, Any]:
-    """Inputs of so many rows."""
-    items = {"item": np.zeros(rows, np.float32), "item_name": ["x"] * rows}
-    return {"user": np.float32([1]), "user_name": ["ann"], **items}
 
 
 def test_a_callers_requests_in_flight_are_limited_on_all_its_connections(
@@ -197,11 +157,6 @@ def test_a_flood_is_refused_and_others_are_answered_all_the_while(serve, connect
         assert page.value(":colcast:caller_run_seconds", caller="batch") > 0
         for limit in ("requests_in_flight", "rows_per_second", "burst_rows"):
             assert page.value(":colcast:caller_refused", caller="feed", limit=limit) == 0
-
-
-def rest(inputs: dict[str, Any]) -> dict[str, Any]:
-    """Inputs as JSON has them."""
-    return {name: np.asarray(value).tolist() for name, value in inputs.items()}
 
 
 def test_rows_are_limited_over_grpc_and_rest_together(serve, connect):
@@ -300,28 +255,6 @@ def test_examples_are_rows(serve, connect, method):
         assert "of which 2 are left, and a request has 3" in error
 
 
-def test_names_that_clients_make_up_take_no_memory(serve, connect):
-    quotas = 'quota { max_requests_in_flight: 1000 } quota { caller: "feed" }'
-    with serve(quotas) as server:
-        stubs = connect(server.target)
-        request = stubs.request(ranked(1))
-
-        def ask(caller: str) -> None:
-            stubs.prediction.Predict(request, timeout=120, metadata=by(caller))
-
-        with concurrent.futures.ThreadPoolExecutor(8) as pool:
-            list(pool.map(ask, (f"made-up-{number}" for number in range(3000))))
-        ask("feed")
-        ask("x" * 1000)
-        stubs.predict(ranked(1))
-        page = Metrics(server)
-        names = {s.labels["caller"] for s in page.samples if s.name.startswith(":colcast:caller_")}
-        assert len(names) == 103
-        assert page.value(":colcast:caller_requests", caller="other") == 2900
-        assert page.value(":colcast:caller_requests", caller="feed") == 1
-        assert page.value(":colcast:caller_requests", caller="unnamed") == 2
-
-
 def test_a_new_file_counts_and_one_that_is_wrong_does_not(serve, connect, tmp_path, wait_until):
     wait = "--quota_config_file_poll_wait_seconds=0.05"
     with serve(f"quota {{ {NEVER} max_burst_rows: 5 }}", wait) as server:
@@ -367,60 +300,3 @@ def test_a_quota_for_a_caller_needs_a_place_for_the_name(models, tmp_path):
         ServerProcess(flags=[models, f"--quota_config_file={file}"]),
     ):
         pass
-
-
-@pytest.fixture(scope="module", name="authority")
-def _authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    return Authority(tmp_path_factory.mktemp("tls"), "ours")
-
-
-def test_a_certificate_names_the_caller(models, authority, tmp_path, connect):
-    root = authority.root.read_text()
-    tls = config_flag(
-        tmp_path / "tls.cfg", authority.issue("server"), custom_ca=root, client_verify=True
-    )
-    file = tmp_path / "quotas.config"
-    file.write_text(f'quota {{ caller: "batch" {NEVER} max_burst_rows: 5 }}')
-    flags = [models, tls, "--caller_certificate", f"--quota_config_file={file}"]
-    request = connect("127.0.0.1:1").request(ranked(6))
-    with ServerProcess(flags=flags) as server:
-
-        def code_of(client: str, names: str) -> grpc.StatusCode:
-            key, chain = authority.issue(client, names).pem
-            credentials = grpc.ssl_channel_credentials(root.encode(), key, chain)
-            with grpc.secure_channel(server.target, credentials) as channel:
-                stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
-                # What a client says besides counts for nothing.
-                answer = stub.Predict.future(request, timeout=120, metadata=by("feed"))
-                return answer.code()
-
-        refused, answered = grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.OK
-        assert code_of("batch", "IP:127.0.0.1") is refused
-        assert code_of("feed", "IP:127.0.0.1") is answered
-        assert code_of("batch", "DNS:feed") is answered
-        assert code_of("feed", "DNS:feed,URI:batch") is refused
-
-
-def test_certificates_need_tls_that_checks_them(models):
-    with (
-        pytest.raises(ServerFailedError, match="--caller_certificate needs an --ssl_config_file"),
-        ServerProcess(flags=[models, "--caller_certificate"]),
-    ):
-        pass
-
-
-def test_the_status_page_has_a_row_for_each_caller(serve, connect):
-    with serve() as server:
-        stubs = connect(server.target)
-        stubs.prediction.Predict(stubs.request(ranked(3)), timeout=120, metadata=by("<b>batch</b>"))
-        host, port = server.rest_target.split(":")
-        connection = http.client.HTTPConnection(host, int(port), timeout=120)
-        connection.request("GET", "/")
-        page = connection.getresponse().read().decode()
-        assert "<h2>Callers</h2>" in page
-        assert "<td>&lt;b&gt;batch&lt;/b&gt;</td>" in page
-
-
-def test_without_the_flags_nobody_is_asked(server, stubs):
-    stubs.prediction.Predict(stubs.request(ranked(3)), timeout=120, metadata=by("batch"))
-    assert "caller" not in server.log()
