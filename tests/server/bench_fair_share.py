@@ -90,6 +90,7 @@ def latencies(target: str, requests: Sequence[bytes], seconds: float) -> list[fl
     taken = []
     with grpc.insecure_channel(target, OWN_CONNECTION) as channel:
         predict = bytes_method(channel, http2.PREDICT)
+        grpc.channel_ready_future(channel).result(60)
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             start = time.monotonic()
