@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <limits>
 
+#include "server/callers/callers.h"
 #include "server/inference/call.h"
 #include "server/items/item_tables.h"
 #include "server/metrics/metrics.h"
@@ -25,7 +26,8 @@ struct Backend {
   request_log::RequestLogs* request_logs = nullptr;
   const items::ItemTables* item_tables = nullptr;
   shadow::Shadows* shadows = nullptr;
-  tracing::Tracer* tracer = nullptr;  // null: nothing is traced
+  tracing::Tracer* tracer = nullptr;    // null: nothing is traced
+  callers::Callers* callers = nullptr;  // null: nobody asks who they are
   TensorEncoding encoding = TensorEncoding::kTypedFields;
   inference::CallOptions calls;
   size_t max_request_bytes = std::numeric_limits<size_t>::max();  // over gRPC, inflated

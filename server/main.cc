@@ -16,6 +16,7 @@
 
 #include "server/base/log.h"
 #include "server/base/status.h"
+#include "server/callers/callers.h"
 #include "server/engine_library.h"
 #include "server/flags/flags.h"
 #include "server/http_endpoint.h"
@@ -138,6 +139,12 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
       });
   std::unique_ptr<tracing::Tracer> tracer;
   if (options.tracing) tracer = std::make_unique<tracing::Tracer>(*options.tracing);
+  std::unique_ptr<callers::Callers> callers;
+  if (options.callers) {
+    if (Status status = callers::Callers::Create(*options.callers, &callers); !status.ok()) {
+      return status;
+    }
+  }
   http2::Poller poller;
   options.workers.events = &poller;
   scheduling::WorkerPool workers(options.workers);
@@ -149,6 +156,7 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
                         &item_tables,
                         &shadows,
                         tracer.get(),
+                        callers.get(),
                         options.encoding,
                         options.calls,
                         static_cast<size_t>(options.grpc.max_request_bytes),
@@ -160,6 +168,7 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
   }
   std::unique_ptr<HttpEndpoint> http;
   if (options.http) options.http->tls = options.grpc.tls;
+  if (options.http && options.callers) options.http->names = options.callers->names;
   if (Status status = StartHttp(options, backend, &http); !status.ok()) return status;
   Status loaded;
   std::thread loader([&] {

@@ -58,6 +58,9 @@ Status ParseFlags(int argc, char** argv, ServerOptions* options) {
            flags::ReadShadowFlags(options->models, &options->shadows.versions, &options->warnings),
            flags::ReadItemFlags(&options->item_tables),
            flags::ReadRestFlags(&options->http, &options->model_api),
+           flags::ReadCallerFlags(
+               options->grpc.tls && !options->grpc.tls->client_authorities.empty(),
+               &options->callers),
            flags::ReadMonitoringFlags(&options->metrics_path),
            flags::ReadTracingFlags(&options->tracing),
        }) {

@@ -43,6 +43,10 @@ class FlagsTest : public testing::Test {
   const absl::FlagSaver saver_;  // puts every flag back
 };
 
+std::string CallerError() {
+  std::optional<callers::Callers::Options> callers;
+  return ReadCallerFlags(/*certificates=*/false, &callers).message;
+}
 std::string EngineError() {
   engine::Options options;
   return ReadEngineFlags(&options).message;
@@ -84,6 +88,16 @@ TEST_F(FlagsTest, AValueThatCannotBeIsAnErrorThatNamesTheFlag) {
     const char* value;
     const char* message;
   } kCases[] = {
+      {CallerError, "caller_header", "X-Caller",
+       "--caller_header: \"X-Caller\", expected a name in lower case"},
+      {CallerError, "caller_header", "grpc-timeout", "--caller_header: \"grpc-timeout\""},
+      {CallerError, "caller_header", "caller-bin", "--caller_header: \"caller-bin\""},
+      {CallerError, "caller_certificate", "true",
+       "--caller_certificate needs an --ssl_config_file with client_verify: true"},
+      {CallerError, "quota_config_file", "/not/there",
+       "--quota_config_file: cannot read /not/there"},
+      {CallerError, "quota_config_file_poll_wait_seconds", "-1",
+       "--quota_config_file_poll_wait_seconds=-1: expected at least 0"},
       {EngineError, "max_request_rows", "0", "--max_request_rows=0: expected at least 1"},
       {EngineError, "max_expanded_bytes", "-1", "--max_expanded_bytes=-1: expected at least 0"},
       {EngineError, "example_transcoding", "fast",
@@ -116,6 +130,19 @@ TEST_F(FlagsTest, WithoutFlagsARequestRunsOnItsWorkersThread) {
   EXPECT_EQ(options.inter_op_parallelism, 0);
   EXPECT_EQ(options.example_transcoding, engine::ExampleTranscoding::kExact);
   EXPECT_EQ(options.graph_optimization, engine::GraphOptimization::kExact);
+}
+
+TEST_F(FlagsTest, NobodyAsksForCallersUnlessAFlagDoes) {
+  std::optional<callers::Callers::Options> callers;
+  ASSERT_TRUE(ReadCallerFlags(/*certificates=*/true, &callers).ok());
+  EXPECT_FALSE(callers.has_value());
+  Set("caller_certificate", "true");
+  ASSERT_TRUE(ReadCallerFlags(/*certificates=*/true, &callers).ok());
+  ASSERT_TRUE(callers.has_value());
+  EXPECT_TRUE(callers->names.certificate);
+  Set("caller_header", "x-caller");
+  EXPECT_EQ(ReadCallerFlags(/*certificates=*/true, &callers).message,
+            "--caller_header and --caller_certificate: expected one of them");
 }
 
 TEST_F(FlagsTest, ThreadsOfTheSessionFileCountWhereAFlagDoesNot) {

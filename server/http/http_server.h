@@ -10,6 +10,7 @@
 
 #include "server/base/status.h"
 #include "server/base/tls_config.h"
+#include "server/callers/name_source.h"
 #include "server/http/router.h"
 
 namespace colcast::http {
@@ -32,6 +33,7 @@ class HttpServer {
     // and trailers share the 64 KiB that are read at once.
     std::chrono::milliseconds transfer_timeout{300'000};
     std::optional<TlsConfig> tls;
+    callers::NameSource names;  // of callers
   };
 
   // UNAVAILABLE, naming the address, if it cannot be listened on; errors of UseTls.

@@ -1,10 +1,13 @@
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "server/base/out_of_memory.h"
 #include "server/base/thread_priority.h"
+#include "server/caller_record.h"
+#include "server/callers/callers.h"
 #include "server/http/example_json.h"
 #include "server/http/json_response.h"
 #include "server/http/model_api.h"
@@ -74,10 +77,18 @@ class InferenceCall final : public scheduling::Job, public inference::PredictMem
     if (backend_.tracer != nullptr) {
       trace_ = backend_.tracer->Start(exchange_->request().traceparent);
     }
+    if (backend_.callers != nullptr) {
+      caller_.emplace(backend_.callers, exchange_->request().caller);
+    }
   }
 
   void Start() {
     if (!exchange_->request().has_body) return AnswerWithoutBody();
+    if (caller_) {
+      // A body that is here was wanted: the model is served.
+      const Status status = caller_->Enter(call_.model.name);
+      if (!status.ok()) return Answer(status, "");
+    }
     if (body_.size() > kMostForWorkers) return GiveToParsers();
     backend_.workers->Submit(this);
   }
@@ -88,7 +99,10 @@ class InferenceCall final : public scheduling::Job, public inference::PredictMem
     return timeout.count() > 0 ? received_ + parsing_ + timeout : Clock::time_point::max();
   }
   bool cancelled() const override { return exchange_->cancelled(); }
-  uint64_t client() const override { return exchange_->client(); }
+  uint64_t client() const override {
+    const uint64_t caller = caller_ ? caller_->client() : 0;
+    return caller != 0 ? caller : exchange_->client();
+  }
 
   void Describe(scheduling::JobProfile* profile) override {
     if (stage_ == Stage::kRead)
@@ -120,6 +134,7 @@ class InferenceCall final : public scheduling::Job, public inference::PredictMem
   scheduling::Job* job() override { return this; }
   engine::RunObserver* observer() const override { return trace_.get(); }
   Status Read() override { return OkStatus(); }
+  Status Admit(int64_t rows) override { return caller_ ? caller_->TakeRows(rows) : OkStatus(); }
   const DecodedRequest& request() const override { return predict_.request(); }
   DecodedRequest* mutable_request() override { return &predict_.request(); }
   const inference::Servable& servable() const override { return *servable_; }
@@ -248,6 +263,9 @@ class InferenceCall final : public scheduling::Job, public inference::PredictMem
                                        Response*, inference::CallStats*),
                        inference::RunGate* gate, std::string* json) {
     const ExampleInput& input = examples_.input();
+    if (Status may_run = Admit(static_cast<int64_t>(input.examples.size())); !may_run.ok()) {
+      return may_run;
+    }
     Request request;
     request.mutable_model_spec()->set_signature_name(call_.model.signature_name);
     Response response;
@@ -300,6 +318,7 @@ class InferenceCall final : public scheduling::Job, public inference::PredictMem
     record_.latency = Clock::now() - received_;
     record_.response_bytes = response.body.size();
     backend_.metrics->Record(record_);
+    if (caller_) FinishFor(record_, &*caller_);
     if (trace_ != nullptr) backend_.tracer->Finish(*trace_, record_, received_);
     exchange_->Answer(std::move(response));
     delete this;
@@ -314,6 +333,7 @@ class InferenceCall final : public scheduling::Job, public inference::PredictMem
   std::shared_ptr<const inference::Servable> servable_;  // the record's names are its
   metrics::RequestRecord record_;
   std::unique_ptr<tracing::RequestTrace> trace_;          // null: it is not sampled
+  std::optional<callers::CallerRequest> caller_;          // nullopt: nobody asks
   std::shared_ptr<request_log::RequestLogs::Model> log_;  // null: this one is not logged
   Stage stage_ = Stage::kForWorkers;
   bool inflates_too_far_ = false;

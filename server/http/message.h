@@ -22,6 +22,7 @@ struct Request {
   SliceBuffer body;                       // as sent: gzip-compressed if `gzip`
   bool gzip = false;
   std::string traceparent;  // as sent; empty: none
+  std::string caller;       // what the client says is its name; empty: nothing
   bool has_body = true;     // false: nobody wanted it (Router::WantsBody), and it was passed over
 
   std::string_view path() const { return std::string_view(target).substr(0, target.find('?')); }

@@ -16,6 +16,7 @@
 #include <string>
 #include <utility>
 
+#include "server/base/certificate_name.h"
 #include "server/base/log.h"
 #include "server/http/beast_message.h"
 #include "server/http/connections.h"
@@ -195,6 +196,7 @@ class Session final : public Exchange,
     const bool too_large = message.body().too_large();
     message.body().MoveTo(&request_);
     request_.traceparent = std::string(message["traceparent"]);
+    request_.caller = CallerOf(message);
     request_.gzip = beast::iequals(encoding, "gzip") || beast::iequals(encoding, "x-gzip");
     socket().expires_never();
     socket_fd_ = socket().socket().native_handle();
@@ -205,6 +207,14 @@ class Session final : public Exchange,
       return Answer(too_large ? ErrorResponse(413, refusal.message) : ErrorResponse(refusal));
     }
     router_.Route(Self());
+  }
+
+  std::string CallerOf(const beast::http::request_header<>& head) {
+    if constexpr (kTls) {
+      if (options_.names.certificate) return CertificateName(stream_.native_handle());
+    }
+    if (options_.names.header.empty()) return "";
+    return std::string(head[options_.names.header]);
   }
 
   // Answers what is no request and closes: where the next one would begin is unknown.

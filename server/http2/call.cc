@@ -56,6 +56,7 @@ std::optional<std::string> Call::Metadata(std::string_view name) const {
 }
 
 const std::string& Call::peer() const { return connection_->peer(); }
+const std::string& Call::certificate_name() const { return connection_->certificate_name(); }
 uint64_t Call::connection() const { return connection_->number(); }
 
 Status Call::CheckClientReads() const {

@@ -52,6 +52,8 @@ class Call {
   // A header that the client has sent, but for those of HTTP and gRPC.
   std::optional<std::string> Metadata(std::string_view name) const;
   const std::string& peer() const;  // server/rpc/peer.h
+  // Empty: the client has shown no certificate with a name.
+  const std::string& certificate_name() const;
   // The same for all calls of one connection.
   uint64_t connection() const;
   // Whether the client has gone.

@@ -68,6 +68,8 @@ class Connection final : public Pollable, public std::enable_shared_from_this<Co
   const std::string& peer() const { return peer_; }
   const std::string& host() const { return host_; }
   uint64_t number() const { return number_; }
+  // Once a call has come. Empty: the client has shown no certificate with a name.
+  const std::string& certificate_name() const { return *certificate_name_; }
   Shared& shared() const { return *shared_; }
 
   // All that follow may be called on any thread.
@@ -148,6 +150,7 @@ class Connection final : public Pollable, public std::enable_shared_from_this<Co
   const std::string host_;
   const std::shared_ptr<Shared> shared_;
   uint64_t number_ = 0;
+  std::optional<std::string> certificate_name_;  // since the first call
 
   std::atomic<unsigned> work_{0};
   std::atomic<bool> taken_{false};  // by a thread

@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <limits>
 
+#include "server/base/certificate_name.h"
+
 namespace colcast::http2 {
 namespace {
 
@@ -38,6 +40,10 @@ Socket::Socket(int fd, SSL_CTX* tls) : fd_(fd) {
 Socket::~Socket() {
   SSL_free(tls_);
   close(fd_);
+}
+
+std::string Socket::CertificateName() const {
+  return tls_ == nullptr ? "" : colcast::CertificateName(tls_);
 }
 
 Socket::Result Socket::Read(uint8_t* data, size_t* size) {

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace colcast::http2 {
 
@@ -22,6 +23,8 @@ class Socket {
 
   int fd() const { return fd_; }
   bool is_tls() const { return tls_ != nullptr; }
+  // Of the client's certificate, after the handshake; empty: it has none.
+  std::string CertificateName() const;
 
   // kAgain: when the socket is ready next. *size is what there is room for, and then what was read.
   Result Read(uint8_t* data, size_t* size);

@@ -25,6 +25,7 @@ class PredictCall final : public WorkerCall, public inference::PredictMember {
   scheduling::Job* job() override { return this; }
   engine::RunObserver* observer() const override { return trace(); }
   Status Read() override;
+  Status Admit(int64_t rows) override { return AdmitRows(rows); }
   const DecodedRequest& request() const override;
   DecodedRequest* mutable_request() override;
   const inference::Servable& servable() const override { return WorkerCall::servable(); }

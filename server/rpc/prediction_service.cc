@@ -13,6 +13,7 @@
 #include "server/rpc/predict_call.h"
 #include "server/rpc/worker_call.h"
 #include "server/wire/example_request.h"
+#include "server/wire/model_name.h"
 #include "tensorflow_serving/apis/get_model_metadata.pb.h"
 
 namespace colcast::rpc {
@@ -105,6 +106,8 @@ class ExampleCall final : public WorkerCall {
       return Internal("the ", name, "'s checker and protobuf disagree");
     }
     if (Status status = FindServable(FromProto(ModelSpecOf(parsed))); !status.ok()) return status;
+    const auto rows = static_cast<int64_t>(parts.input.examples.size());
+    if (Status status = AdmitRows(rows); !status.ok()) return status;
     Response answer;
     inference::CallStats stats;
     inference::CallOptions options = backend().calls;
@@ -122,9 +125,10 @@ class ExampleCall final : public WorkerCall {
 
 template <typename Request, typename Response>
 Method ExampleMethod(const char* name, const MessageSchema& schema,
-                     typename ExampleCall<Request, Response>::Infer infer, const Backend& backend) {
-  return Method{[name, &schema, infer, &backend](Call* call) {
-    backend.workers->Submit(new ExampleCall<Request, Response>(name, schema, infer, call, backend));
+                     typename ExampleCall<Request, Response>::Infer infer, const Backend& backend,
+                     ModelNameDepth depth = ModelNameDepth::kInSpec) {
+  return Method{[name, &schema, infer, &backend, depth](Call* call) {
+    (new ExampleCall<Request, Response>(name, schema, infer, call, backend))->Submit(depth);
   }};
 }
 
@@ -137,15 +141,15 @@ Methods PredictionMethods(const Backend& backend, Offload* offload) {
   };
   add("Predict", Method{[&backend, offload](Call* call) {
         if (offload != nullptr && offload->Take(call)) return;
-        backend.workers->Submit(new PredictCall(call, backend));
+        (new PredictCall(call, backend))->Submit(ModelNameDepth::kInSpec);
       }});
   add("Classify", ExampleMethod<ClassificationRequest, ClassificationResponse>(
                       "Classify", kExampleRequest, inference::Classify, backend));
   add("Regress", ExampleMethod<RegressionRequest, RegressionResponse>("Regress", kExampleRequest,
                                                                       inference::Regress, backend));
-  add("MultiInference",
-      ExampleMethod<MultiInferenceRequest, MultiInferenceResponse>(
-          "MultiInference", kMultiInferenceRequest, inference::MultiInference, backend));
+  add("MultiInference", ExampleMethod<MultiInferenceRequest, MultiInferenceResponse>(
+                            "MultiInference", kMultiInferenceRequest, inference::MultiInference,
+                            backend, ModelNameDepth::kInSpecOfTask));
   add("GetModelMetadata",
       MessageMethod<GetModelMetadataRequest, GetModelMetadataResponse>(
           [&backend](const GetModelMetadataRequest& request, GetModelMetadataResponse* response) {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "server/caller_record.h"
 #include "server/http2/inflate.h"
 
 namespace colcast::rpc {
@@ -24,6 +25,22 @@ void Prefetch(const std::vector<Slice>& slices) {
   }
 }
 
+std::string CallerOf(const Call& call, const callers::NameSource& names) {
+  if (names.certificate) return call.certificate_name();
+  return names.header.empty() ? "" : call.Metadata(names.header).value_or("");
+}
+
+// Empty if that is not known before the request is read, or not served: clients make up names.
+std::string ServedModelOf(const Message& request, ModelNameDepth depth,
+                          const models::ModelManager& models) {
+  if (request.compression() != http2::Compression::kNone) return "";
+  std::string name = ModelNameOf(request.bytes(), depth);
+  ModelSpec spec;
+  spec.name = name;
+  std::shared_ptr<const inference::Servable> servable;
+  return models.Find(spec, &servable).ok() ? name : "";
+}
+
 }  // namespace
 
 WorkerCall::WorkerCall(const char* api, Call* call, const Backend& backend)
@@ -33,6 +50,22 @@ WorkerCall::WorkerCall(const char* api, Call* call, const Backend& backend)
   if (backend.tracer != nullptr) {
     trace_ = backend.tracer->Start(call->Metadata("traceparent").value_or(""));
   }
+  if (backend.callers != nullptr) {
+    caller_.emplace(backend.callers, CallerOf(*call, backend.callers->names()));
+  }
+}
+
+uint64_t WorkerCall::client() const {
+  const uint64_t caller = caller_ ? caller_->client() : 0;
+  return caller != 0 ? caller : call_->connection();
+}
+
+void WorkerCall::Submit(ModelNameDepth depth) {
+  if (caller_) {
+    const std::string model = ServedModelOf(request(), depth, *backend_.models);
+    if (Status status = caller_->Enter(model); !status.ok()) return Answer(std::move(status));
+  }
+  backend_.workers->Submit(this);
 }
 
 Status WorkerCall::Prepare() {
@@ -48,11 +81,20 @@ Status WorkerCall::Prepare() {
 void WorkerCall::Drop(scheduling::DropReason reason) { Answer(scheduling::DropStatus(reason)); }
 
 Status WorkerCall::FindServable(const ModelSpec& spec) {
-  if (Status status = backend_.models->Find(spec, &servable_); !status.ok()) return status;
+  std::shared_ptr<const inference::Servable> found;
+  if (Status status = backend_.models->Find(spec, &found); !status.ok()) return status;
+  if (caller_) {
+    if (Status status = caller_->Enter(found->name()); !status.ok()) return status;
+  }
+  servable_ = std::move(found);
   record_.model_name = servable_->name();
   record_.model_version = servable_->version();
   record_.signature_name = servable_->SignatureLabel(spec.signature_name);
   return OkStatus();
+}
+
+Status WorkerCall::AdmitRows(int64_t rows) {
+  return caller_ ? caller_->TakeRows(rows) : OkStatus();
 }
 
 void WorkerCall::LogIfSampled() const {
@@ -71,6 +113,7 @@ void WorkerCall::Answer(Status status) {
   record_.latency = Clock::now() - received_;
   record_.response_bytes = response()->size();
   backend_.metrics->Record(record_);
+  if (caller_) FinishFor(record_, &*caller_);
   if (trace_ != nullptr) backend_.tracer->Finish(*trace_, record_, received_);
   call_->Finish(status);
   delete this;

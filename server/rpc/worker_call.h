@@ -3,17 +3,20 @@
 #define COLCAST_SERVER_RPC_WORKER_CALL_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "server/backend.h"
 #include "server/base/status.h"
+#include "server/callers/callers.h"
 #include "server/http2/call.h"
 #include "server/inference/servable.h"
 #include "server/metrics/metrics.h"
 #include "server/scheduling/worker_pool.h"
 #include "server/tracing/tracer.h"
 #include "server/wire/bytes.h"
+#include "server/wire/model_name.h"
 #include "server/wire/predict_request.h"
 
 namespace colcast::rpc {
@@ -26,8 +29,12 @@ class WorkerCall : public scheduling::Job {
  public:
   scheduling::Clock::time_point deadline() const final { return deadline_; }
   bool cancelled() const final { return call_->cancelled(); }
-  uint64_t client() const final { return call_->connection(); }
+  // Its caller's, if that has a name; else its connection's.
+  uint64_t client() const final;
   void Drop(scheduling::DropReason reason) final;
+
+  // Has a worker run it, or refuses it: its caller has too many requests in flight.
+  void Submit(ModelNameDepth depth);
 
  protected:
   // `api`, for the metrics, is a literal; `backend` outlives every call.
@@ -46,8 +53,12 @@ class WorkerCall : public scheduling::Job {
   // Sends response(), or the status; the call is gone afterwards.
   void Answer(Status status);
 
-  // Finds the servable that `spec` asks for and enters it into the record.
+  // Finds the servable that `spec` asks for and enters it into the record. RESOURCE_EXHAUSTED if
+  // the caller has too many requests to the model in flight.
   Status FindServable(const ModelSpec& spec);
+  // Before it runs, as often as it is tried: RESOURCE_EXHAUSTED if its caller may not send so many
+  // rows.
+  Status AdmitRows(int64_t rows);
 
   const Message& request() const { return call_->request(); }
   void set_request(const Message& request) { call_->set_request(request); }
@@ -68,6 +79,7 @@ class WorkerCall : public scheduling::Job {
   std::shared_ptr<const inference::Servable> servable_;  // the record's names are its
   metrics::RequestRecord record_;
   std::unique_ptr<tracing::RequestTrace> trace_;
+  std::optional<callers::CallerRequest> caller_;  // nullopt: nobody asks
 };
 
 }  // namespace colcast::rpc

@@ -62,7 +62,7 @@ class Job {
   virtual Clock::time_point deadline() const = 0;
   virtual bool cancelled() const = 0;
 
-  // Whose it is: jobs of one connection have one number. 0: it is a client's only one.
+  // Whose it is: jobs of one caller, or of one connection, have one number. 0: it is the only one.
   virtual uint64_t client() const { return 0; }
 
   // Says what it is, as far as that is cheap to find out. Called before the job waits, on the

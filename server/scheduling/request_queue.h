@@ -8,10 +8,10 @@
 // it: an estimate may be far off, as that of a signature whose first run compiled. Jobs of one
 // cost, and those of which nothing is known, run in the order of arrival.
 //
-// Clients take turns. Of each client, that is of each connection, only the first in its own line
-// competes with those of others, and once one has been taken the next does as if it had arrived at
-// that moment: so a job of a client that has nothing else in line waits for about one job of each
-// other client, however many they have waiting. A job of no client is one of its own.
+// Clients take turns. Of each client, that is of each caller or connection, only the first in its
+// own line competes with those of others, and once one has been taken the next does as if it had
+// arrived at that moment: so a job of a client that has nothing else in line waits for about one
+// job of each other client, however many they have waiting. A job of no client is one of its own.
 //
 // Once the first in line has waited longer than it has left, the newest runs first, a long one
 // again as if it were older: the old ones are those that would be answered too late anyway, and

@@ -102,8 +102,8 @@ def _place_of_another_clients(
 ) -> Any:
     """Where in the order of runs another client's request is, of 41 that wait for one worker."""
 
-    def place(ask: Any) -> int:
-        flags = [*monitoring, f"--model_config_file={config}", "--num_workers=1"]
+    def place(ask: Any, *further: str) -> int:
+        flags = [*monitoring, f"--model_config_file={config}", "--num_workers=1", *further]
         with ServerProcess(flags=flags) as server:
             held, *gates = [Gate(tmp_path / str(number)) for number in range(42)]
             clients = []
@@ -152,6 +152,19 @@ def test_a_connection_does_not_wait_for_all_requests_of_another_one(
         assert "Illegal seek" in stubs.prediction.Predict.future(request, timeout=120).details()
 
     assert place_of_another_clients(ask) < 3
+
+
+def test_a_caller_does_not_wait_for_all_requests_of_another_one_on_many_connections(
+    connect, place_of_another_clients
+):
+    def ask(server: ServerProcess, path: str, is_another: bool) -> None:
+        stubs = connect(server.target, own_connection=True)
+        request = stubs.request({"path": path, "x": [1.0]}, name="gated")
+        caller = (("x-caller", "another" if is_another else "one"),)
+        answer = stubs.prediction.Predict.future(request, timeout=120, metadata=caller)
+        assert "Illegal seek" in answer.details()
+
+    assert place_of_another_clients(ask, "--caller_header=x-caller") < 3
 
 
 def test_a_huge_request_after_one_cold_run_runs_in_few_pieces(server, connect, config):

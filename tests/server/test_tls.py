@@ -3,7 +3,6 @@
 import http.client
 import ssl
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 
 import grpc
@@ -11,55 +10,9 @@ import numpy as np
 import pytest
 from colcast.client import ChannelOptions, RankingClient, ServerError, Tls
 from colcast.server import ServerProcess, find_executable
-from google.protobuf import text_format
 from tensorflow_serving.apis import prediction_service_pb2_grpc
 
-EC = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
-
-
-def openssl(*arguments):
-    """Runs the openssl command."""
-    subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True)
-
-
-@dataclass
-class Identity:
-    """A key and its certificate chain, as files."""
-
-    key: Path
-    chain: Path
-
-    @property
-    def pem(self) -> tuple[bytes, bytes]:
-        return self.key.read_bytes(), self.chain.read_bytes()
-
-
-class Authority:
-    """A root that signs through an intermediate, as real ones do."""
-
-    def __init__(self, directory: Path, name: str) -> None:
-        self._directory = directory / name
-        self._directory.mkdir()
-        self.root = self._directory / "root.pem"
-        root_key = self._directory / "root.key"
-        subject = f"/CN={name}"
-        openssl("req", "-x509", *EC, "-subj", subject, "-keyout", root_key, "-out", self.root)
-        self._between = self._sign("between", Identity(root_key, self.root), "CA:TRUE", "DNS:none")
-
-    def issue(self, name: str) -> Identity:
-        """A key with a certificate for this machine, and the intermediate's after it."""
-        identity = self._sign(name, self._between, "CA:FALSE", "IP:127.0.0.1,DNS:localhost")
-        identity.chain.write_text(identity.chain.read_text() + self._between.chain.read_text())
-        return identity
-
-    def _sign(self, name: str, signer: Identity, constraint: str, names: str) -> Identity:
-        made = Identity(self._directory / f"{name}.key", self._directory / f"{name}.pem")
-        asked, extensions = self._directory / f"{name}.csr", self._directory / f"{name}.ext"
-        extensions.write_text(f"basicConstraints=critical,{constraint}\nsubjectAltName={names}\n")
-        openssl("req", *EC, "-subj", f"/CN={name}", "-keyout", made.key, "-out", asked)
-        signing = ("-CA", signer.chain, "-CAkey", signer.key, "-CAcreateserial")
-        openssl("x509", "-req", "-in", asked, *signing, "-extfile", extensions, "-out", made.chain)
-        return made
+from .tls import Authority, Identity, config_flag
 
 
 @pytest.fixture(scope="module")
@@ -75,23 +28,6 @@ def stranger(tmp_path_factory):
 @pytest.fixture(scope="module")
 def identity(authority):
     return authority.issue("server")
-
-
-def write_config(path: Path, **fields: str | bool) -> str:
-    """--ssl_config_file with an SSLConfig of these fields in it."""
-    lines = [
-        f"{name}: {str(value).lower()}"
-        if isinstance(value, bool)
-        else f'{name}: "{text_format.text_encoding.CEscape(value, as_utf8=True)}"'
-        for name, value in fields.items()
-    ]
-    path.write_text("\n".join(lines) + "\n")
-    return f"--ssl_config_file={path}"
-
-
-def config_flag(path: Path, identity: Identity, **fields: str | bool) -> str:
-    pair = {"server_key": identity.key.read_text(), "server_cert": identity.chain.read_text()}
-    return write_config(path, **(pair | fields))
 
 
 @pytest.fixture(scope="module")

@@ -66,6 +66,7 @@ Response MetricsPage(const Backend& backend, const std::string& server_version) 
   TextWriter writer;
   WriteRequests(backend.metrics->Requests(), &writer);
   WriteQueue(*backend.workers, &writer);
+  WriteCallers(backend.callers, &writer);
   WriteRequestLogs(*backend.request_logs, &writer);
   const std::vector<models::ModelSnapshot> models = backend.models->Models();
   WriteVersions(models, &writer);

@@ -27,6 +27,12 @@ std::string TilesSection(const Backend& backend, const metrics::Recent& recent);
 // A row for each model, signature, API and protocol.
 std::string TrafficSection(const metrics::Metrics& metrics, const metrics::Recent& recent);
 
+// What each caller has asked, a row for each (caller_sections.cc); empty if nobody asks who they
+// are.
+std::string CallersSection(callers::Callers* callers);
+// The same for the metrics page.
+void WriteCallers(callers::Callers* callers, metrics::TextWriter* writer);
+
 // What the state stores of the models hold, and how often it was of use (state_sections.cc); empty
 // if no model runs in parts.
 std::string StatesSection(const std::vector<models::ModelSnapshot>& models);

@@ -53,6 +53,7 @@ Response StatusPage::Render() const {
                                  {"items", ItemTablesSection(*backend_.item_tables)},
                                  {"states", StatesSection(models)},
                                  {"models", ModelsSection(models)},
+                                 {"callers", CallersSection(backend_.callers)},
                                  {"traffic", TrafficSection(*backend_.metrics, sampler_.recent())},
                                  {"tiles", TilesSection(backend_, sampler_.recent())},
                                  {"server", ServerLine(server_version_)}}));

@@ -1,0 +1,94 @@
+"""Who callers are: by a header, by a certificate; and what is told of them."""
+
+import concurrent.futures
+import http.client
+
+import grpc
+import pytest
+from colcast.server import ServerFailedError, ServerProcess
+from tensorflow_serving.apis import prediction_service_pb2_grpc
+
+from .callers import FLAG, NEVER, by, ranked
+from .metrics_page import Metrics
+from .tls import Authority, config_flag
+
+
+def test_names_that_clients_make_up_take_no_memory(ranker_base_path, monitoring, connect, tmp_path):
+    file = tmp_path / "quotas.config"
+    file.write_text('quota { max_requests_in_flight: 1000 } quota { caller: "feed" }')
+    flags = [*monitoring, FLAG, f"--quota_config_file={file}"]
+    with ServerProcess("ranker", ranker_base_path, flags) as server:
+        stubs = connect(server.target)
+        request = stubs.request(ranked(1))
+
+        def ask(caller: str) -> None:
+            stubs.prediction.Predict(request, timeout=120, metadata=by(caller))
+
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            list(pool.map(ask, (f"made-up-{number}" for number in range(3000))))
+        ask("feed")
+        ask("x" * 1000)
+        stubs.predict(ranked(1))
+        page = Metrics(server)
+        names = {s.labels["caller"] for s in page.samples if s.name.startswith(":colcast:caller_")}
+        assert len(names) == 103
+        assert page.value(":colcast:caller_requests", caller="other") == 2900
+        assert page.value(":colcast:caller_requests", caller="feed") == 1
+        assert page.value(":colcast:caller_requests", caller="unnamed") == 2
+
+
+@pytest.fixture(scope="module", name="authority")
+def _authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("tls"), "ours")
+
+
+def test_a_certificate_names_the_caller(ranker_base_path, authority, tmp_path, connect):
+    root = authority.root.read_text()
+    tls = config_flag(
+        tmp_path / "tls.cfg", authority.issue("server"), custom_ca=root, client_verify=True
+    )
+    file = tmp_path / "quotas.config"
+    file.write_text(f'quota {{ caller: "batch" {NEVER} max_burst_rows: 5 }}')
+    flags = [tls, "--caller_certificate", f"--quota_config_file={file}"]
+    request = connect("127.0.0.1:1").request(ranked(6))
+    with ServerProcess("ranker", ranker_base_path, flags) as server:
+
+        def code_of(client: str, names: str) -> grpc.StatusCode:
+            key, chain = authority.issue(client, names).pem
+            credentials = grpc.ssl_channel_credentials(root.encode(), key, chain)
+            with grpc.secure_channel(server.target, credentials) as channel:
+                stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
+                # What a client says besides counts for nothing.
+                answer = stub.Predict.future(request, timeout=120, metadata=by("feed"))
+                return answer.code()
+
+        refused, answered = grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.OK
+        assert code_of("batch", "IP:127.0.0.1") is refused
+        assert code_of("feed", "IP:127.0.0.1") is answered
+        assert code_of("batch", "DNS:feed") is answered
+        assert code_of("feed", "DNS:feed,URI:batch") is refused
+
+
+def test_certificates_need_tls_that_checks_them(ranker_base_path):
+    with (
+        pytest.raises(ServerFailedError, match="--caller_certificate needs an --ssl_config_file"),
+        ServerProcess("ranker", ranker_base_path, ["--caller_certificate"]),
+    ):
+        pass
+
+
+def test_the_status_page_has_a_row_for_each_caller(ranker_base_path, monitoring, connect):
+    with ServerProcess("ranker", ranker_base_path, [*monitoring, FLAG]) as server:
+        stubs = connect(server.target)
+        stubs.prediction.Predict(stubs.request(ranked(3)), timeout=120, metadata=by("<b>batch</b>"))
+        host, port = server.rest_target.split(":")
+        connection = http.client.HTTPConnection(host, int(port), timeout=120)
+        connection.request("GET", "/")
+        page = connection.getresponse().read().decode()
+        assert "<h2>Callers</h2>" in page
+        assert "<td>&lt;b&gt;batch&lt;/b&gt;</td>" in page
+
+
+def test_without_the_flags_nobody_is_asked(server, stubs):
+    stubs.prediction.Predict(stubs.request(ranked(3)), timeout=120, metadata=by("batch"))
+    assert "caller" not in server.log()
