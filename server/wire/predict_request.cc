@@ -28,7 +28,9 @@ class PredictRequestDecoder {
   bool too_many_columns() const { return too_many_columns_; }
 
   // To be called after a Decode() that succeeded.
-  void RememberNames();
+  void RememberNames() {
+    if (!as_before_) request_->RememberNames();
+  }
 
  private:
   bool MergeModelSpec(Reader spec, int depth);
@@ -174,12 +176,9 @@ bool PredictRequestDecoder::AddColumn() {
   return !too_many_columns_;
 }
 
-void PredictRequestDecoder::RememberNames() {
-  if (as_before_) return;
-  request_->names_before_.resize(request_->column_count_);
-  for (size_t i = 0; i < request_->column_count_; ++i) {
-    request_->names_before_[i] = request_->columns_[i].name;
-  }
+void DecodedRequest::RememberNames() {
+  names_before_.resize(column_count_);
+  for (size_t i = 0; i < column_count_; ++i) names_before_[i] = columns_[i].name;
 }
 
 bool PredictRequestDecoder::CheckIgnored(Reader* message, const MessageSchema& schema, int depth) {
@@ -215,6 +214,7 @@ void DecodedRequest::Clear() {
   model_spec_.version.reset();
   model_spec_.version_label.reset();
   ClearForReuse(&model_spec_.signature_name);
+  id_ = {};
   if (column_count_ > kMaxKeptColumns) {
     columns_ = std::vector<Column>();
     names_ = NameTable();
