@@ -145,7 +145,7 @@ class OffloadedCall {
       Answer();
     } else {
       call_->response()->Clear();
-      offload_->backend_.workers->Submit(new PredictCall(call_, offload_->backend_));
+      offload_->backend_.workers->Submit(new PredictCall(kPredictCodec, call_, offload_->backend_));
     }
     delete this;
   }

@@ -137,7 +137,7 @@ Methods PredictionMethods(const Backend& backend, Offload* offload) {
   };
   add("Predict", Method{[&backend, offload](Call* call) {
         if (offload != nullptr && offload->Take(call)) return;
-        backend.workers->Submit(new PredictCall(call, backend));
+        backend.workers->Submit(new PredictCall(kPredictCodec, call, backend));
       }});
   add("Classify", ExampleMethod<ClassificationRequest, ClassificationResponse>(
                       "Classify", kExampleRequest, inference::Classify, backend));
