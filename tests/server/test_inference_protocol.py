@@ -13,8 +13,6 @@ import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
-import tritonclient.grpc
-import tritonclient.http
 from colcast.server import ServerProcess
 from google.protobuf import text_format
 from google.protobuf.descriptor_pool import DescriptorPool
@@ -28,6 +26,7 @@ from tritonclient.grpc import service_pb2, service_pb2_grpc
 from tritonclient.utils import InferenceServerException, np_to_triton_dtype
 
 from . import parts_model
+from .inference_client import InferenceClient
 from .metrics_page import Metrics
 
 SIGNATURES = ("columnar", "columnar_late")
@@ -85,70 +84,14 @@ def _stubs(server: ServerProcess, connect: Any) -> Any:
     return connect(server.target)
 
 
-class Client:
-    """Triton's client, over gRPC, HTTP with binary tensors, or HTTP with JSON alone."""
-
-    def __init__(self, server: ServerProcess, form: str) -> None:
-        self.form = form
-        self._module = tritonclient.grpc if form == "grpc" else tritonclient.http
-        target = server.target if form == "grpc" else server.rest_target
-        self.triton = self._module.InferenceServerClient(target)
-        self._binary = {} if form == "grpc" else {"binary_data": form == "binary"}
-
-    def infer(
-        self,
-        columns: dict[str, Any],
-        signature: str = "",
-        model: str = "ranker",
-        outputs: tuple[str, ...] = (),
-        **options: Any,
-    ) -> Any:
-        """The client's own result."""
-        inputs = []
-        for name, value in columns.items():
-            array = np.asarray(value)
-            tensor = self._module.InferInput(
-                name, list(array.shape), np_to_triton_dtype(array.dtype)
-            )
-            inputs.append(tensor.set_data_from_numpy(array, **self._binary) or tensor)
-        if signature:
-            options["parameters"] = {"signature_name": signature}
-        wanted = [self._module.InferRequestedOutput(name, **self._binary) for name in outputs]
-        return self.triton.infer(model, inputs, outputs=wanted or None, **options)
-
-    def scores(self, columns: dict[str, Any], signature: str, **options: Any) -> dict[str, Any]:
-        """The ranker's outputs."""
-        result = self.infer(columns, signature, outputs=("score", "tag"), **options)
-        return {name: result.as_numpy(name) for name in ("score", "tag")}
-
-    def error(self, *arguments: Any, **options: Any) -> tuple[str, str]:
-        """The status and the message of a request that is refused."""
-        with pytest.raises(InferenceServerException) as raised:
-            self.infer(*arguments, **options)
-        return raised.value.status(), raised.value.message()
-
-    def metadata(self, model: str, signature: str) -> dict[str, Any]:
-        """What the model's signature takes and gives."""
-        if self.form == "grpc":
-            found = self.triton.get_model_metadata(
-                model, headers={"x-colcast-signature-name": signature}, as_json=True
-            )
-            for tensor in (*found["inputs"], *found["outputs"]):  # int64 is text in protobuf's JSON
-                tensor["shape"] = [int(size) for size in tensor["shape"]]
-            return found  # type: ignore[no-any-return]
-        return self.triton.get_model_metadata(  # type: ignore[no-any-return]
-            model, query_params={"signature_name": signature}
-        )
-
-
 @pytest.fixture(scope="module", params=["grpc", "binary", "json"], name="client")
-def _client(request: pytest.FixtureRequest, server: ServerProcess) -> Client:
-    return Client(server, request.param)
+def _client(request: pytest.FixtureRequest, server: ServerProcess) -> InferenceClient:
+    return InferenceClient(server, request.param)
 
 
 @pytest.fixture(scope="module", name="grpc_client")
-def _grpc_client(server: ServerProcess) -> Client:
-    return Client(server, "grpc")
+def _grpc_client(server: ServerProcess) -> InferenceClient:
+    return InferenceClient(server, "grpc")
 
 
 @pytest.fixture(scope="module", name="rest")
@@ -246,7 +189,7 @@ KINDS = {
 
 @pytest.mark.parametrize("form", ["grpc", "binary"])
 def test_every_datatype_goes_there_and_back(server, form):
-    client = Client(server, form)
+    client = InferenceClient(server, form)
     result = client.infer(KINDS, "kinds", model="examples")
     for name, values in KINDS.items():
         answered = result.as_numpy(f"{name}_out")
@@ -359,7 +302,7 @@ def test_a_server_that_stops_is_live_and_not_ready(ranker_base_path, wait_until,
         os.kill(server.pid, signal.SIGTERM)
         wait_until(lambda: "stopping" in server.log())
         for form in ("grpc", "binary"):
-            client = Client(server, form)
+            client = InferenceClient(server, form)
             assert client.triton.is_server_live()
             assert not client.triton.is_server_ready()
             typed = {
