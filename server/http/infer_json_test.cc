@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -187,6 +188,34 @@ TEST(InferJsonTest, RefusesMoreInputsThanAllowed) {
                              "\"datatype\":\"FP32\",\"data\":[]},{\"name\":\"z\",\"shape\":[0]," +
                              "\"datatype\":\"FP32\",\"data\":[]},{}]}");
   EXPECT_EQ(parsed.status.code, StatusCode::kResourceExhausted) << parsed.status.message;
+}
+
+// Nothing is made up for values that did not come.
+TEST(InferJsonTest, DamagedRequestsAreRefusedOrHaveAllValues) {
+  const std::string json =
+      R"({"id":"7","parameters":{"signature_name":"s"},"inputs":[{"name":"a","shape":[2],)"
+      R"("datatype":"INT64","parameters":{"binary_data_size":16}},{"name":"b","shape":[2,1],)"
+      R"("datatype":"FP32","data":[[0.5],[1]]},{"name":"c","shape":[1],"datatype":"BYTES",)"
+      R"("parameters":{"binary_data_size":6}}],"outputs":[{"name":"y"}]})";
+  const std::string body = json + Raw<int64_t>({-1, 5}) + "\x02\0\0\0ab"s;
+  for (size_t i = 0; i < body.size(); ++i) {
+    for (const int flip : {0, 1, 2, 4, 8, 16, 32, 64, 128}) {  // 0: cut off
+      std::string damaged = flip == 0 ? body.substr(0, i) : body;
+      if (flip != 0) damaged[i] = static_cast<char>(damaged[i] ^ flip);
+      const size_t length = std::min(json.size(), damaged.size());
+      Parsed parsed = Read(damaged.substr(0, length), damaged.substr(length), true);
+      if (!parsed.status.ok()) continue;
+      for (const Column& column : parsed.request()) {
+        int64_t count = 0;
+        ASSERT_TRUE(ElementCount(column, &count).ok()) << damaged;
+        const int64_t bytes = static_cast<int64_t>(column.values.tensor_content.size());
+        EXPECT_EQ(column.dtype == DT_STRING ? column.values.count
+                                            : bytes / int64_t(ElementSize(column.dtype)),
+                  count)
+            << damaged;
+      }
+    }
+  }
 }
 
 std::string_view StringAt(const void* data, int64_t index) {
