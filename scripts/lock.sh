@@ -8,7 +8,7 @@ name=${1:-dev}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 python3 -m venv "$dir"
-alone='^(tensorflow-(decision-forests|ranking|serving-api|text)|ydf-tf)=='
+alone='^(tensorflow-(decision-forests|ranking|serving-api|text)|ydf-tf|tritonclient)=='
 grep -vE "$alone" "requirements/$name.in" >"$dir/with-dependencies.in"
 grep -E "$alone" "requirements/$name.in" >"$dir/alone.in" || true
 constraint=()

@@ -2,6 +2,7 @@
 #ifndef COLCAST_SERVER_BACKEND_H_
 #define COLCAST_SERVER_BACKEND_H_
 
+#include <atomic>
 #include <cstddef>
 #include <limits>
 
@@ -32,6 +33,7 @@ struct Backend {
   inference::CallOptions calls;
   size_t max_request_bytes = std::numeric_limits<size_t>::max();  // over gRPC, inflated
   size_t max_request_columns = std::numeric_limits<size_t>::max();
+  const std::atomic<bool>* ready = nullptr;  // whether the first models serve, and it does not stop
 };
 
 }  // namespace colcast

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -149,6 +150,7 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
   options.workers.events = &poller;
   scheduling::WorkerPool workers(options.workers);
   const shadow::ShadowRunner shadow_runner(&shadows, &workers);
+  std::atomic<bool> ready{false};
   const Backend backend{&models,
                         &workers,
                         &metrics,
@@ -160,7 +162,8 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
                         options.encoding,
                         options.calls,
                         static_cast<size_t>(options.grpc.max_request_bytes),
-                        static_cast<size_t>(options.engine.max_request_columns)};
+                        static_cast<size_t>(options.engine.max_request_columns),
+                        &ready};
   std::unique_ptr<rpc::GrpcServer> server;
   if (Status status = rpc::GrpcServer::Start(options.grpc, backend, &poller, &server);
       !status.ok()) {
@@ -174,6 +177,7 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
   std::thread loader([&] {
     loaded = models.Start();
     if (loaded.ok()) {
+      ready = true;
       server->SetServing(true);
       LogInfo("ready: gRPC on " + server->address() +
               (http ? " and HTTP on " + http->address() : ""));
@@ -186,6 +190,7 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
   EndAtNext(stop_signals);
   models.Stop();
   loader.join();
+  ready = false;
   server->SetServing(false);
   if (http) http->Drain();
   if (loaded.ok()) {

@@ -1,12 +1,13 @@
 // libFuzzer target: whatever comes over REST is understood or refused, and what is understood
 // survives the way to JSON and back.
 //
-// The first byte chooses what the rest is: a URL, a body to predict, classify or regress with, or
-// gzip.
+// The first byte chooses what the rest is: a URL, a body to predict, classify or regress with, one
+// of the Open Inference Protocol, or gzip.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,9 +15,12 @@
 
 #include "server/http/example_json.h"
 #include "server/http/gzip.h"
+#include "server/http/infer_json.h"
+#include "server/http/infer_path.h"
 #include "server/http/json_response.h"
 #include "server/http/predict_json.h"
 #include "server/http/rest_path.h"
+#include "server/wire/infer_response.h"
 #include "server/wire/predict_request.h"
 #include "server/wire/tensor_values.h"
 #include "tensorflow/core/example/example.pb.h"
@@ -160,11 +164,57 @@ void RunExamples(const std::string& text) {
   }
 }
 
+// Of text whose last `binary` bytes are tensors.
+Status ReadInfer(const std::string& text, size_t binary, std::optional<InferJson>* parsed) {
+  const Slice slice = {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+  parsed->emplace(binary == 0 ? "" : std::to_string(text.size() - binary), 8, nullptr);
+  return (*parsed)->Read({{&slice, 1}}, nullptr);
+}
+
+// The first byte says how many at the end are tensors.
+void RunInfer(const std::string& text) {
+  if (text.empty()) return;
+  const std::string body = text.substr(1);
+  std::optional<InferJson> parsed, again;
+  Elements elements, elements_again;
+  const size_t binary = std::min<size_t>(static_cast<uint8_t>(text[0]), body.size());
+  const Status status = ReadInfer(body, binary, &parsed);
+  if (!status.ok()) return CheckRefusal(status);
+  CheckRequest(parsed->request());
+  PredictResponse answer;
+  const std::vector<OutputColumn> outputs = AsOutputs(parsed->request(), &elements);
+  answer.outputs = outputs;
+  Response response, response_again;
+  const Status written = parsed->Write(answer, &response);
+  if (!written.ok()) return CheckRefusal(written);
+  // As a request: only a name differs.
+  std::string json = response.body;
+  const std::string_view name = "\"outputs\":[";
+  json.replace(json.find(name), name.size(), "\"inputs\":[");
+  const size_t behind =
+      response.headers.empty() ? 0 : response.body.size() - std::stoul(response.headers[0].second);
+  const Status read = ReadInfer(json, behind, &again);
+  CHECK_THAT(read.ok(), read.message + " in " + json);
+  const std::vector<OutputColumn> outputs_again = AsOutputs(again->request(), &elements_again);
+  CHECK_THAT(outputs_again.size() == outputs.size(), json);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    std::string raw(RawSize(outputs[i]), ' '), raw_again(RawSize(outputs_again[i]), ' ');
+    WriteRaw(outputs[i], reinterpret_cast<uint8_t*>(raw.data()));
+    WriteRaw(outputs_again[i], reinterpret_cast<uint8_t*>(raw_again.data()));
+    CHECK_THAT(outputs[i].name == outputs_again[i].name, json);
+    // One NaN may become another.
+    const bool is_float = outputs[i].dtype == DT_FLOAT || outputs[i].dtype == DT_DOUBLE;
+    CHECK_THAT(raw == raw_again || is_float, json);
+  }
+}
+
 void RunPath(std::string_view text) {
   static constexpr std::string_view kMethods[] = {"GET", "POST", "PUT", "OPTIONS"};
   if (text.empty()) return;
   RestCall call;
   const std::string_view method = kMethods[static_cast<uint8_t>(text[0]) % 4];
+  InferCall infer;
+  static_cast<void>(ParseInferPath(method, text.substr(1), &infer));
   const Status status = ParseRestPath(method, text.substr(1), &call);
   if (!status.ok()) return CheckRefusal(status);
   CHECK_THAT(!call.model.name.empty() && call.model.name.size() < text.size(), call.model.name);
@@ -199,6 +249,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       break;
     case 2:
       RunGzip(text);
+      break;
+    case 7:
+      RunInfer(text);
       break;
     default:
       RunPredict(text, (*signatures)[data[0] % 4]);

@@ -7,6 +7,7 @@ namespace colcast::http {
 namespace {
 
 constexpr int kGzip = 16;  // added to the window's bits: gzip's header and trailer, not zlib's
+constexpr int kGzipOrZlib = 32;  // either, whichever comes
 constexpr size_t kPiece = 64 << 10;
 
 std::string_view Trim(std::string_view text) {
@@ -37,7 +38,7 @@ bool AcceptsGzip(std::string_view accept_encoding) {
 
 Gunzipper::Gunzipper(Span<Slice> compressed, size_t max_bytes)
     : compressed_(compressed), max_bytes_(max_bytes) {
-  if (inflateInit2(&stream_, MAX_WBITS + kGzip) != Z_OK) throw std::bad_alloc();
+  if (inflateInit2(&stream_, MAX_WBITS + kGzipOrZlib) != Z_OK) throw std::bad_alloc();
 }
 
 Gunzipper::~Gunzipper() { inflateEnd(&stream_); }

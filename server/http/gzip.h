@@ -17,7 +17,7 @@ namespace colcast::http {
 // Whether an Accept-Encoding header wants gzip: names it, or "*", with a weight above 0.
 bool AcceptsGzip(std::string_view accept_encoding);
 
-// Inflates what is whole gzip members one after the other, a piece at a time.
+// Inflates what is whole gzip members, or zlib streams, one after the other, a piece at a time.
 class Gunzipper {
  public:
   // `compressed` outlives it.

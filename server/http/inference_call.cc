@@ -9,13 +9,14 @@
 #include "server/caller_record.h"
 #include "server/callers/callers.h"
 #include "server/http/example_json.h"
+#include "server/http/infer_json.h"
 #include "server/http/json_response.h"
 #include "server/http/model_api.h"
 #include "server/http/predict_json.h"
-#include "server/http/request_message.h"
 #include "server/inference/classify.h"
 #include "server/inference/predict_run.h"
 #include "server/inference/regress.h"
+#include "server/inference/request_message.h"
 #include "server/inference/run_gate.h"
 #include "server/inference/signature.h"
 #include "server/predict_record.h"
@@ -31,8 +32,14 @@ using tensorflow::serving::RegressionRequest;
 using tensorflow::serving::RegressionResponse;
 
 const char* ApiName(RestMethod method) {
-  if (method == RestMethod::kClassify) return "Classify";
-  return method == RestMethod::kRegress ? "Regress" : "Predict";
+  return method == RestMethod::kClassify ? "Classify" : "Regress";
+}
+
+std::unique_ptr<PredictForm> MakeForm(RestMethod method, const Backend& backend, Request* request,
+                                      RequestMemory* memory) {
+  if (method != RestMethod::kInfer) return std::make_unique<PredictJson>(memory);
+  return std::make_unique<InferJson>(std::move(request->inference_header_length),
+                                     backend.max_request_columns, memory);
 }
 
 std::string ResultsOf(const ClassificationResponse& response) {
@@ -69,9 +76,9 @@ class InferenceCall final : public scheduling::Job, public inference::PredictMem
         received_(Clock::now()),
         memory_(std::move(exchange_->request().memory)),
         body_(std::move(exchange_->request().body)),
-        predict_(memory_.get()),
+        predict_(MakeForm(call_.method, backend_, &exchange_->request(), memory_.get())),
         examples_(memory_.get()) {
-    record_.api = ApiName(call_.method);
+    record_.api = Predicts() ? predict_->api() : ApiName(call_.method);
     record_.entrypoint = "REST";
     record_.request_bytes = body_.size();
     if (backend_.tracer != nullptr) {
@@ -106,7 +113,7 @@ class InferenceCall final : public scheduling::Job, public inference::PredictMem
 
   void Describe(scheduling::JobProfile* profile) override {
     if (stage_ == Stage::kRead)
-      return inference::DescribePredict(predict_.request(), *servable_, profile);
+      return inference::DescribePredict(predict_->request(), *servable_, profile);
     if (stage_ == Stage::kForParsers) {
       profile->cost = std::chrono::microseconds(body_.size() / kBytesPerMicrosecond);
     }
@@ -120,43 +127,47 @@ class InferenceCall final : public scheduling::Job, public inference::PredictMem
       if (!Parse(by_parser)) return;
       if (by_parser) parsing_ = Clock::now() - start;
       if (by_parser) return backend_.workers->Submit(this);
-      if (call_.method == RestMethod::kPredict && backend_.workers->SubmitAgain(this, waited)) {
+      if (Predicts() && backend_.workers->SubmitAgain(this, waited)) {
         return;
       }
     }
-    if (call_.method != RestMethod::kPredict) return InferExamples(waited);
+    if (!Predicts()) return InferExamples(waited);
     inference::RunPredict(this, waited, *companions, backend_.workers);
   }
 
-  void Drop(scheduling::DropReason reason) override { Answer(scheduling::DropStatus(reason), ""); }
+  void Drop(scheduling::DropReason reason) override { Answer(scheduling::DropStatus(reason)); }
 
   // PredictMember
   scheduling::Job* job() override { return this; }
   engine::RunObserver* observer() const override { return trace_.get(); }
   Status Read() override { return OkStatus(); }
   Status Admit(int64_t rows) override { return caller_ ? caller_->TakeRows(rows) : OkStatus(); }
-  const DecodedRequest& request() const override { return predict_.request(); }
-  DecodedRequest* mutable_request() override { return &predict_.request(); }
+  const DecodedRequest& request() const override { return predict_->request(); }
+  DecodedRequest* mutable_request() override { return &predict_->request(); }
   const inference::Servable& servable() const override { return *servable_; }
   void Finish(const Status& status, const engine::Outputs* outputs,
               const inference::PredictStats& stats) override {
     EnterStats(stats, &record_);
-    if (!status.ok()) return Answer(status, "");
+    if (!status.ok()) return Answer(status);
     record_.expansion = outputs->expansion();
-    std::string json;
-    const Status written =
-        WithinMemory([&] { return WriteOutputs(outputs->columns(), predict_.format(), &json); });
+    const PredictResponse answer = {servable_->name(),    record_.signature_name,
+                                    servable_->version(), predict_->request().id(),
+                                    outputs->columns(),   backend_.encoding};
+    Response response;
+    const Status written = WithinMemory([&] { return predict_->Write(answer, &response); });
     if (written.ok() && log_ != nullptr) {
-      Log(ToPredictRequest(predict_.request()),
-          Serialized({servable_->name(), record_.signature_name, servable_->version(),
-                      outputs->columns(), backend_.encoding}));
+      Log(inference::ToPredictRequest(predict_->request()), Serialized(answer));
     }
     if (written.ok()) Shadow(*outputs);
-    Answer(written, std::move(json));
+    Answer(written, std::move(response));
   }
 
  private:
   enum class Stage { kForWorkers, kForParsers, kRead };
+
+  bool Predicts() const {
+    return call_.method == RestMethod::kPredict || call_.method == RestMethod::kInfer;
+  }
 
   void GiveToParsers() {
     stage_ = Stage::kForParsers;
@@ -168,8 +179,7 @@ class InferenceCall final : public scheduling::Job, public inference::PredictMem
     const Status status = backend_.models->Find(call_.model, &servable_);
     Answer(status.ok() ? Unavailable("the model was not served yet when the request came; send it ",
                                      "again")
-                       : status,
-           "");
+                       : status);
   }
 
   // Reads the body and lets it go. False if the call is not this thread's any more.
@@ -190,10 +200,10 @@ class InferenceCall final : public scheduling::Job, public inference::PredictMem
       return false;
     }
     if (!status.ok()) {
-      Answer(status, "");
+      Answer(status);
       return false;
     }
-    body_.Clear();
+    if (!predict_->keeps_body()) body_.Clear();
     stage_ = Stage::kRead;
     return true;
   }
@@ -213,22 +223,22 @@ class InferenceCall final : public scheduling::Job, public inference::PredictMem
     }
     record_.model_name = servable_->name();
     record_.model_version = servable_->version();
-    const bool predict = call_.method == RestMethod::kPredict;
+    const bool predict = Predicts();
     Status status = predict
-                        ? predict_.Read(body,
-                                        [this](const std::string& name, const auto** signature) {
-                                          return FindSignature(name, signature);
-                                        })
+                        ? predict_->Read(body,
+                                         [this](const std::string& name, const auto** signature) {
+                                           return FindSignature(name, signature);
+                                         })
                         : examples_.Read(body, backend_.calls.max_request_rows);
     inflates_too_far_ = body.gzip && status.code == StatusCode::kResourceExhausted;
     // Trying again, as 429 would have it, does not make a body smaller.
     too_large_ = inflates_too_far_;
-    call_.model.signature_name = predict ? predict_.signature_name() : examples_.signature_name();
+    call_.model.signature_name = predict ? predict_->signature_name() : examples_.signature_name();
     record_.signature_name = servable_->SignatureLabel(call_.model.signature_name);
     if (!status.ok()) return status;
     log_ = backend_.request_logs->Sample(record_.model_name);
-    predict_.request().mutable_model_spec()->name = servable_->name();
-    predict_.request().mutable_model_spec()->signature_name = call_.model.signature_name;
+    predict_->request().mutable_model_spec()->name = servable_->name();
+    predict_->request().mutable_model_spec()->signature_name = call_.model.signature_name;
     return predict ? status : examples_.examples_status();
   }
 
@@ -245,16 +255,17 @@ class InferenceCall final : public scheduling::Job, public inference::PredictMem
 
   void InferExamples(Clock::duration waited) {
     inference::RunGate gate(backend_.workers);
-    std::string json;
+    Response response;
+    std::string* const json = &response.body;
     const Status status = WithinMemory([&] {
       return call_.method == RestMethod::kClassify
                  ? InferExamples<ClassificationRequest, ClassificationResponse>(inference::Classify,
-                                                                                &gate, &json)
+                                                                                &gate, json)
                  : InferExamples<RegressionRequest, RegressionResponse>(inference::Regress, &gate,
-                                                                        &json);
+                                                                        json);
     });
     if (gate.must_wait()) return gate.Wait(this, waited);
-    Answer(status, std::move(json));
+    Answer(status, std::move(response));
   }
 
   template <typename Request, typename Response>
@@ -279,7 +290,7 @@ class InferenceCall final : public scheduling::Job, public inference::PredictMem
     if (!status.ok()) return status;
     if (log_ != nullptr) {
       request.mutable_model_spec()->set_name(servable_->name());
-      *request.mutable_input() = ToInput(input);
+      *request.mutable_input() = inference::ToInput(input);
       Log(request, response.SerializeAsString());
     }
     *json = ResultsOf(response);
@@ -292,7 +303,7 @@ class InferenceCall final : public scheduling::Job, public inference::PredictMem
     if (shadow == nullptr) return;
     std::string message;
     const Status made = WithinMemory([&] {
-      message = ToPredictRequest(predict_.request()).SerializeAsString();
+      message = inference::ToPredictRequest(predict_->request()).SerializeAsString();
       return OkStatus();
     });
     if (!made.ok()) {
@@ -308,9 +319,7 @@ class InferenceCall final : public scheduling::Job, public inference::PredictMem
                                       record_.signature_name, Bytes(sent), Bytes(response)});
   }
 
-  void Answer(const Status& status, std::string json) {
-    Response response;
-    response.body = std::move(json);
+  void Answer(const Status& status, Response response = {}) {
     if (!status.ok()) {
       response = too_large_ ? ErrorResponse(413, status.message) : ErrorResponse(status);
     }
@@ -341,7 +350,7 @@ class InferenceCall final : public scheduling::Job, public inference::PredictMem
   const std::unique_ptr<RequestMemory> memory_;  // what follows counts in it
   SliceBuffer body_;
   tensorflow::SignatureDef with_keys_;
-  PredictJson predict_;
+  const std::unique_ptr<PredictForm> predict_;
   ExamplesJson examples_;
 };
 

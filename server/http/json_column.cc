@@ -147,6 +147,8 @@ bool JsonColumn::Fill(const JsonValue& value) {
       return FillInteger<int64_t>(value);
     case DT_UINT8:
       return FillInteger<uint8_t>(value);
+    case DT_UINT16:
+      return FillInteger<uint16_t>(value);
     case DT_UINT32:
       return FillInteger<uint32_t>(value);
     case DT_UINT64:

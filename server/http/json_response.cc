@@ -38,47 +38,10 @@ bool IsBytes(const OutputColumn& output) {
          output.name.substr(output.name.size() - kBytesSuffix.size()) == kBytesSuffix;
 }
 
-// False for a dtype without a form in JSON.
 bool AppendElement(const OutputColumn& output, int64_t index, std::string* json) {
-  switch (output.dtype) {
-    case DT_FLOAT:
-      AppendJsonDecimal(ElementAt<float>(output, index), json);
-      return true;
-    case DT_DOUBLE:
-      AppendJsonDecimal(ElementAt<double>(output, index), json);
-      return true;
-    case DT_INT8:
-      AppendInteger(ElementAt<int8_t>(output, index), json);
-      return true;
-    case DT_INT16:
-      AppendInteger(ElementAt<int16_t>(output, index), json);
-      return true;
-    case DT_INT32:
-      AppendInteger(ElementAt<int32_t>(output, index), json);
-      return true;
-    case DT_INT64:
-      AppendInteger(ElementAt<int64_t>(output, index), json);
-      return true;
-    case DT_UINT8:
-      AppendInteger(ElementAt<uint8_t>(output, index), json);
-      return true;
-    case DT_UINT32:
-      AppendInteger(ElementAt<uint32_t>(output, index), json);
-      return true;
-    case DT_UINT64:
-      AppendInteger(ElementAt<uint64_t>(output, index), json);
-      return true;
-    case DT_BOOL:
-      json->append(ElementAt<uint8_t>(output, index) != 0 ? "true" : "false");
-      return true;
-    case DT_STRING: {
-      const std::string_view text = output.string_at(output.data, index);
-      IsBytes(output) ? AppendBase64(text, json) : AppendJsonString(text, json);
-      return true;
-    }
-    default:
-      return false;
-  }
+  if (output.dtype != DT_STRING || !IsBytes(output)) return AppendJsonElement(output, index, json);
+  AppendBase64(output.string_at(output.data, index), json);
+  return true;
 }
 
 // The elements from *index on, as lists nested from dimension `dim` on.
@@ -158,6 +121,49 @@ Status AppendColumns(const std::vector<OutputColumn>& outputs, std::string* json
 }
 
 }  // namespace
+
+bool AppendJsonElement(const OutputColumn& output, int64_t index, std::string* json) {
+  switch (output.dtype) {
+    case DT_FLOAT:
+      AppendJsonDecimal(ElementAt<float>(output, index), json);
+      return true;
+    case DT_DOUBLE:
+      AppendJsonDecimal(ElementAt<double>(output, index), json);
+      return true;
+    case DT_INT8:
+      AppendInteger(ElementAt<int8_t>(output, index), json);
+      return true;
+    case DT_INT16:
+      AppendInteger(ElementAt<int16_t>(output, index), json);
+      return true;
+    case DT_INT32:
+      AppendInteger(ElementAt<int32_t>(output, index), json);
+      return true;
+    case DT_INT64:
+      AppendInteger(ElementAt<int64_t>(output, index), json);
+      return true;
+    case DT_UINT8:
+      AppendInteger(ElementAt<uint8_t>(output, index), json);
+      return true;
+    case DT_UINT16:
+      AppendInteger(ElementAt<uint16_t>(output, index), json);
+      return true;
+    case DT_UINT32:
+      AppendInteger(ElementAt<uint32_t>(output, index), json);
+      return true;
+    case DT_UINT64:
+      AppendInteger(ElementAt<uint64_t>(output, index), json);
+      return true;
+    case DT_BOOL:
+      json->append(ElementAt<uint8_t>(output, index) != 0 ? "true" : "false");
+      return true;
+    case DT_STRING:
+      AppendJsonString(output.string_at(output.data, index), json);
+      return true;
+    default:
+      return false;
+  }
+}
 
 Status WriteOutputs(const std::vector<OutputColumn>& outputs, JsonFormat format,
                     std::string* json) {

@@ -2,6 +2,7 @@
 #ifndef COLCAST_SERVER_HTTP_JSON_RESPONSE_H_
 #define COLCAST_SERVER_HTTP_JSON_RESPONSE_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,9 @@ namespace colcast::http {
 // output whose name ends in "_bytes" become {"b64": "..."}. INVALID_ARGUMENT, as in TF Serving, for
 // an output that JSON has no form for, and in rows for outputs that do not all have as many rows.
 Status WriteOutputs(const std::vector<OutputColumn>& outputs, JsonFormat format, std::string* json);
+
+// Appends one element, a string as such. False for a dtype that JSON has no form for.
+bool AppendJsonElement(const OutputColumn& output, int64_t index, std::string* json);
 
 std::string WriteClassifications(const tensorflow::serving::ClassificationResult& result);
 std::string WriteRegressions(const tensorflow::serving::RegressionResult& result);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "server/base/available_cores.h"
+#include "server/http/infer_api.h"
 #include "server/http/model_json.h"
 #include "server/http/rest_path.h"
 
@@ -92,13 +93,17 @@ ModelApi::ModelApi(const Backend& backend, const ModelApiOptions& options)
 
 void AddModelApi(const Backend& backend, const ModelApiOptions& options, Router* router) {
   const auto api = std::make_shared<ModelApi>(backend, options);
-  const auto handle = [api](std::shared_ptr<Exchange> exchange) {
-    if (api->options.cors) exchange = std::make_shared<CorsExchange>(std::move(exchange));
-    if (exchange->request().method == "OPTIONS") return exchange->Answer(AllowedMethods());
-    Serve(api.get(), std::move(exchange));
+  const auto handle = [api](void (*serve)(ModelApi*, std::shared_ptr<Exchange>)) {
+    return [api, serve](std::shared_ptr<Exchange> exchange) {
+      if (api->options.cors) exchange = std::make_shared<CorsExchange>(std::move(exchange));
+      if (exchange->request().method == "OPTIONS") return exchange->Answer(AllowedMethods());
+      serve(api.get(), std::move(exchange));
+    };
   };
-  router->AddTree("/v1/", handle,
+  router->AddTree("/v1/", handle(Serve),
                   [&backend](const Request& head) { return WantsBody(backend, head); });
+  router->AddTree("/v2", handle(ServeInfer),
+                  [&backend](const Request& head) { return WantsInferBody(backend, head); });
 }
 
 }  // namespace colcast::http

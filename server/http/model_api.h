@@ -1,4 +1,5 @@
-// TF Serving's REST API: from a URL and a body to a call of a model, and back.
+// TF Serving's REST API and that of the Open Inference Protocol: from a URL and a body to a call of
+// a model, and back.
 #ifndef COLCAST_SERVER_HTTP_MODEL_API_H_
 #define COLCAST_SERVER_HTTP_MODEL_API_H_
 
@@ -20,9 +21,9 @@ struct ModelApiOptions {
   bool cors = false;  // let pages of any origin call: --rest_api_enable_cors_support
 };
 
-// Answers everything under /v1/. Status and metadata are answered at once, requests to run a model
-// by the workers. The body of a request for a model that nobody serves is not kept. `backend`
-// outlives the router.
+// Answers everything under /v1/ and /v2. Status and metadata are answered at once, requests to run
+// a model by the workers. The body of a request for a model that nobody serves is not kept.
+// `backend` outlives the router.
 void AddModelApi(const Backend& backend, const ModelApiOptions& options, Router* router);
 
 // Implementation details follow (inference_call.cc).

@@ -5,6 +5,7 @@
 
 #include "server/http/inputs_reader.h"
 #include "server/http/json_reader.h"
+#include "server/http/json_response.h"
 
 namespace colcast::http {
 namespace {
@@ -93,6 +94,10 @@ Status PredictJson::Read(const BodyBytes& body, const FindSignature& find) {
   bool again = false;
   Status status = ReadAs("", body, find, &again);
   return again ? ReadAs(std::string(signature_name_), body, find, &again) : status;
+}
+
+Status PredictJson::Write(const PredictResponse& outputs, Response* response) const {
+  return WriteOutputs({outputs.outputs.begin(), outputs.outputs.end()}, format_, &response->body);
 }
 
 Status PredictJson::ReadAs(const std::string& signature_name, const BodyBytes& body,

@@ -3,15 +3,14 @@
 #define COLCAST_SERVER_HTTP_PREDICT_JSON_H_
 
 #include <deque>
-#include <functional>
 #include <string>
 
 #include "server/base/status.h"
 #include "server/http/body_text.h"
+#include "server/http/predict_form.h"
 #include "server/http/request_memory.h"
 #include "server/http/slice_buffer.h"
 #include "server/wire/predict_request.h"
-#include "tensorflow/core/protobuf/meta_graph.pb.h"
 
 namespace colcast::http {
 
@@ -22,12 +21,8 @@ enum class JsonFormat {
 };
 
 // What a body asks for, and the memory that its columns lie in.
-class PredictJson {
+class PredictJson final : public PredictForm {
  public:
-  // The signature of that name, "" for the default one. It outlives this.
-  using FindSignature =
-      std::function<Status(const std::string& name, const tensorflow::SignatureDef** signature)>;
-
   // `memory` may be null, and outlives this.
   explicit PredictJson(RequestMemory* memory) : memory_(memory) {}
 
@@ -37,12 +32,15 @@ class PredictJson {
   // INVALID_ARGUMENT says where and what: which input, which row, which element. UNIMPLEMENTED for
   // a dtype without a form in JSON, in rows INVALID_ARGUMENT: both as in TF Serving. Of several
   // errors: the text's own, then the signature's, then the one whose culprit begins first.
-  Status Read(const BodyBytes& body, const FindSignature& find);
+  Status Read(const BodyBytes& body, const FindSignature& find) override;
 
-  const std::string& signature_name() const { return signature_name_; }  // empty: the body has none
+  const std::string& signature_name() const override { return signature_name_; }
   JsonFormat format() const { return format_; }
-  DecodedRequest& request() { return request_; }
+  DecodedRequest& request() override { return request_; }
   const DecodedRequest& request() const { return request_; }
+
+  // In the format in which the inputs came.
+  Status Write(const PredictResponse& outputs, Response* response) const override;
 
  private:
   // *again: the inputs came before another signature's name.

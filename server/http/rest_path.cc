@@ -19,22 +19,6 @@ int HexDigit(char c) {
   return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-// A '%' without two hexadecimal digits stays what it is.
-std::string PercentDecode(std::string_view text) {
-  std::string decoded;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const bool escape = text[i] == '%' && i + 2 < text.size() && HexDigit(text[i + 1]) >= 0 &&
-                        HexDigit(text[i + 2]) >= 0;
-    if (!escape) {
-      decoded.push_back(text[i]);
-      continue;
-    }
-    decoded.push_back(static_cast<char>(HexDigit(text[i + 1]) << 4 | HexDigit(text[i + 2])));
-    i += 2;
-  }
-  return decoded;
-}
-
 // What lies between the slashes after "/v1/models"; false if the path begins otherwise.
 bool SplitPath(std::string_view path, std::vector<std::string_view>* parts) {
   constexpr std::string_view kRoot = "/v1/models";
@@ -91,6 +75,21 @@ bool TakeVerb(std::string_view* path, RestMethod* method) {
 }
 
 }  // namespace
+
+std::string PercentDecode(std::string_view text) {
+  std::string decoded;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool escape = text[i] == '%' && i + 2 < text.size() && HexDigit(text[i + 1]) >= 0 &&
+                        HexDigit(text[i + 2]) >= 0;
+    if (!escape) {
+      decoded.push_back(text[i]);
+      continue;
+    }
+    decoded.push_back(static_cast<char>(HexDigit(text[i + 1]) << 4 | HexDigit(text[i + 2])));
+    i += 2;
+  }
+  return decoded;
+}
 
 Status ParseRestPath(std::string_view http_method, std::string_view target, RestCall* call) {
   const Status malformed = InvalidArgument("Malformed request: ", http_method, " ", target);

@@ -2,6 +2,7 @@
 #ifndef COLCAST_SERVER_HTTP_REST_PATH_H_
 #define COLCAST_SERVER_HTTP_REST_PATH_H_
 
+#include <string>
 #include <string_view>
 
 #include "server/base/status.h"
@@ -9,7 +10,8 @@
 
 namespace colcast::http {
 
-enum class RestMethod { kStatus, kMetadata, kPredict, kClassify, kRegress };
+// kInfer: the Open Inference Protocol's (infer_path.h).
+enum class RestMethod { kStatus, kMetadata, kPredict, kClassify, kRegress, kInfer };
 
 struct RestCall {
   RestMethod method = RestMethod::kStatus;
@@ -23,6 +25,9 @@ struct RestCall {
 // they are only ever compared with the names of models and labels. INVALID_ARGUMENT for anything
 // else, a '?' in it included, as in TF Serving.
 Status ParseRestPath(std::string_view http_method, std::string_view target, RestCall* call);
+
+// A '%' without two hexadecimal digits stays what it is.
+std::string PercentDecode(std::string_view text);
 
 }  // namespace colcast::http
 

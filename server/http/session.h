@@ -197,11 +197,14 @@ class Session final : public Exchange,
     message.body().MoveTo(&request_);
     request_.traceparent = std::string(message["traceparent"]);
     request_.caller = CallerOf(message);
-    request_.gzip = beast::iequals(encoding, "gzip") || beast::iequals(encoding, "x-gzip");
+    request_.inference_header_length = std::string(message["Inference-Header-Content-Length"]);
+    request_.gzip = beast::iequals(encoding, "gzip") || beast::iequals(encoding, "x-gzip") ||
+                    beast::iequals(encoding, "deflate");
     socket().expires_never();
     socket_fd_ = socket().socket().native_handle();
     if (!encoding.empty() && !request_.gzip && !beast::iequals(encoding, "identity")) {
-      return Answer(ErrorResponse(415, "Content-Encoding " + encoding + ": expected gzip or none"));
+      return Answer(
+          ErrorResponse(415, "Content-Encoding " + encoding + ": expected gzip, deflate or none"));
     }
     if (!refusal.ok()) {
       return Answer(too_large ? ErrorResponse(413, refusal.message) : ErrorResponse(refusal));

@@ -86,7 +86,8 @@ void WriteRuntimeLatency(const Series& requests, TextWriter* writer) {
 void WriteExampleCounts(const Series& requests, TextWriter* writer) {
   std::map<std::string_view, HistogramSnapshot> sums;
   for (const RequestSeries& series : requests) {
-    if (series.labels.api == "Predict" || series.rows.Count() == 0) continue;
+    const std::string_view api = series.labels.api;
+    if (api == "Predict" || api == "ModelInfer" || series.rows.Count() == 0) continue;
     sums[series.labels.model_name].Add(series.rows);
   }
   writer->Metric(":tensorflow:serving:request_example_counts", kHistogram,

@@ -4,13 +4,15 @@
 
 #include "server/base/log.h"
 #include "server/rpc/channel_arguments.h"
+#include "server/rpc/inference_service.h"
 #include "server/rpc/reflection_service.h"
 
 namespace colcast::rpc {
 namespace {
 
 std::vector<std::string> ServiceNames(const GrpcServer::Options& options) {
-  std::vector<std::string> names = {kPredictionService, kModelService, kReflectionService};
+  std::vector<std::string> names = {kPredictionService, kModelService, kInferenceService,
+                                    kReflectionService};
   if (options.health_service) names.push_back(kHealthService);
   return names;
 }
@@ -18,7 +20,7 @@ std::vector<std::string> ServiceNames(const GrpcServer::Options& options) {
 std::unique_ptr<HealthService> MakeHealthService(const GrpcServer::Options& options) {
   if (!options.health_service) return nullptr;
   return std::make_unique<HealthService>(
-      std::vector<std::string>{"", kPredictionService, kModelService});
+      std::vector<std::string>{"", kPredictionService, kModelService, kInferenceService});
 }
 
 }  // namespace
@@ -47,6 +49,7 @@ Status GrpcServer::Start(const Options& options, const Backend& backend, http2::
 http2::Methods GrpcServer::Methods(const Options& options) {
   http2::Methods methods = PredictionMethods(backend_, offload_.get());
   methods.merge(ModelMethods(backend_.models, options.reloads));
+  methods.merge(InferenceMethods(backend_));
   if (health_service_) methods.merge(health_service_->Methods());
   methods.emplace(kReflectionMethod, ReflectionMethod(ServiceNames(options)));
   return methods;

@@ -145,7 +145,7 @@ class OffloadedCall {
       Answer();
     } else {
       call_->response()->Clear();
-      (new PredictCall(call_, offload_->backend_))->Submit(ModelNameDepth::kInSpec);
+      (new PredictCall(kPredictCodec, call_, offload_->backend_))->Submit();
     }
     delete this;
   }

@@ -3,13 +3,17 @@
 #include <algorithm>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "server/base/out_of_memory.h"
 #include "server/http2/inflate.h"
+#include "server/inference/request_message.h"
 #include "server/inference/signature.h"
 #include "server/predict_record.h"
+#include "server/wire/infer_request.h"
+#include "server/wire/infer_response.h"
 #include "server/wire/predict_request.h"
 
 namespace colcast::rpc {
@@ -32,19 +36,14 @@ constexpr size_t kMaxKeptColumns = 1024;
 constexpr size_t kMaxSpare = 256;
 constexpr size_t kMaxSpareBytes = 16 << 20;
 
-PredictResponse MakeResponse(const ModelSpec& spec, int64_t version, const engine::Outputs& outputs,
-                             TensorEncoding encoding) {
-  PredictResponse response;
-  response.model_name = spec.name;
-  response.signature_name =
-      spec.signature_name.empty() ? std::string_view("serving_default") : spec.signature_name;
-  response.version = version;
-  response.outputs = outputs.columns();
-  response.encoding = encoding;
-  return response;
-}
-
 }  // namespace
+
+const PredictCodec kPredictCodec = {
+    "Predict",            ModelNameDepth::kInSpec, DecodePredictRequest, DecodePredictRequest,
+    CheckPredictResponse, PredictResponseSize,     WritePredictResponse};
+const PredictCodec kInferCodec = {
+    "ModelInfer",       ModelNameDepth::kInRequest, DecodeInferRequest, DecodeInferSizes,
+    CheckInferResponse, InferResponseSize,          WriteInferResponse};
 
 // What a request is read into. Those that are done with are kept, so that decoding does not
 // allocate.
@@ -89,8 +88,8 @@ class PredictCall::Spare {
   size_t bytes_ = 0;  // their most_bytes, at most kMaxSpareBytes
 };
 
-PredictCall::PredictCall(Call* call, const Backend& backend)
-    : WorkerCall("Predict", call, backend) {}
+PredictCall::PredictCall(const PredictCodec& codec, Call* call, const Backend& backend)
+    : WorkerCall(codec.api, call, backend), codec_(codec) {}
 
 PredictCall::~PredictCall() { GiveBack(); }
 
@@ -98,12 +97,11 @@ void PredictCall::GiveBack() {
   if (scratch_ != nullptr) Spare::For(scratch_->most_bytes).GiveBack(std::move(scratch_));
 }
 
-Status PredictCall::Decode() {
+Status PredictCall::Decode(decltype(PredictCodec::decode) decode) {
   const size_t bytes = WorkerCall::request().size();
   scratch_ = Spare::For(bytes).Take();
   scratch_->most_bytes = std::max(scratch_->most_bytes, bytes);
-  return DecodePredictRequest(WorkerCall::request().bytes(), &scratch_->request,
-                              backend().max_request_columns);
+  return decode(WorkerCall::request().bytes(), &scratch_->request, backend().max_request_columns);
 }
 
 void PredictCall::Describe(scheduling::JobProfile* profile) {
@@ -111,15 +109,16 @@ void PredictCall::Describe(scheduling::JobProfile* profile) {
     return DescribeInflated(profile);
   const size_t bytes = WorkerCall::request().size();
   if (bytes > kMaxDescribedBytes) return;
+  const bool may_keep = bytes <= kMaxKeptBytes;
   const Status status = WithinMemory([&] {
-    Status read = Decode();
+    Status read = Decode(may_keep ? codec_.decode : codec_.decode_sizes);
     if (read.ok()) read = FindServable(scratch_->request.model_spec());
     if (read.ok()) inference::DescribePredict(scratch_->request, servable(), profile);
     return read;
   });
   if (!status.ok()) *profile = {};
   const bool is_kept =
-      status.ok() && bytes <= kMaxKeptBytes && scratch_->request.column_count() <= kMaxKeptColumns;
+      status.ok() && may_keep && scratch_->request.column_count() <= kMaxKeptColumns;
   if (!is_kept) GiveBack();
 }
 
@@ -139,7 +138,7 @@ void PredictCall::Run(Clock::duration waited, std::vector<scheduling::Taken>* co
 Status PredictCall::Read() {
   if (Status status = Prepare(); !status.ok()) return status;
   if (scratch_ == nullptr) {
-    if (Status status = Decode(); !status.ok()) return status;
+    if (Status status = Decode(codec_.decode); !status.ok()) return status;
   }
   const ModelSpec& spec = scratch_->request.model_spec();
   if (!has_servable()) {
@@ -163,6 +162,7 @@ void PredictCall::Finish(const Status& status, const engine::Outputs* outputs,
     return;
   }
   record()->expansion = outputs->expansion();
+  outputs_ = outputs;
   Status written = WithinMemory([&] { return Respond(*outputs); });
   if (written.ok()) Shadow(*outputs);
   Answer(std::move(written));
@@ -171,18 +171,54 @@ void PredictCall::Finish(const Status& status, const engine::Outputs* outputs,
 void PredictCall::Shadow(const engine::Outputs& outputs) const {
   auto shadow = backend().shadows->Draw(servable());
   if (shadow == nullptr) return;
-  backend().shadows->Add(std::move(shadow), servable(), WorkerCall::request().bytes(),
+  std::string message;
+  Status made;
+  if (!CameAsPredict()) {
+    made = WithinMemory([&] {
+      message = inference::ToPredictRequest(request()).SerializeAsString();
+      return OkStatus();
+    });
+  }
+  if (!made.ok()) {
+    return backend().shadows->counts().CountNotRun(servable().name(), shadow::NotRun::kNoMemory);
+  }
+  backend().shadows->Add(std::move(shadow), servable(),
+                         CameAsPredict() ? WorkerCall::request().bytes() : Bytes(message),
                          outputs.columns());
 }
 
+// Logs hold Predict's messages.
+void PredictCall::Log(const std::shared_ptr<request_log::RequestLogs::Model>& log) const {
+  if (CameAsPredict()) return WorkerCall::Log(log);
+  static_cast<void>(WithinMemory([&] {
+    const std::string sent = inference::ToPredictRequest(request()).SerializeAsString();
+    const PredictResponse answer = ResponseOf(*outputs_);
+    std::string answered(PredictResponseSize(answer), '\0');
+    WritePredictResponse(answer, reinterpret_cast<uint8_t*>(answered.data()));
+    AddToLog(log, Bytes(sent), Bytes(answered));
+    return OkStatus();
+  }));
+}
+
+PredictResponse PredictCall::ResponseOf(const engine::Outputs& outputs) const {
+  const ModelSpec& spec = request().model_spec();
+  PredictResponse response;
+  response.model_name = spec.name;
+  response.signature_name = inference::SignatureNameOf(spec.signature_name);
+  response.version = servable().version();
+  response.id = request().id();
+  response.outputs = outputs.columns();
+  response.encoding = backend().encoding;
+  return response;
+}
+
 Status PredictCall::Respond(const engine::Outputs& outputs) {
-  const PredictResponse message =
-      MakeResponse(request().model_spec(), servable().version(), outputs, backend().encoding);
-  if (Status status = CheckPredictResponse(message); !status.ok()) return status;
-  const size_t bytes = PredictResponseSize(message);
+  const PredictResponse message = ResponseOf(outputs);
+  if (Status status = codec_.check(message); !status.ok()) return status;
+  const size_t bytes = codec_.size(message);
   if (Status status = CountResponse(bytes); !status.ok()) return status;
   const std::shared_ptr<uint8_t[]> written(new uint8_t[bytes]);
-  WritePredictResponse(message, written.get());
+  codec_.write(message, written.get());
   response()->Append(written, written.get(), bytes);
   return OkStatus();
 }

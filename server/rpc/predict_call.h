@@ -1,4 +1,5 @@
-// One call of Predict, from the bytes gRPC received to the bytes it sends.
+// One call of Predict, or of what another protocol has for it, from the bytes gRPC received to the
+// bytes it sends.
 #ifndef COLCAST_SERVER_RPC_PREDICT_CALL_H_
 #define COLCAST_SERVER_RPC_PREDICT_CALL_H_
 
@@ -10,10 +11,27 @@
 
 namespace colcast::rpc {
 
+// How a protocol has the request and the answer.
+struct PredictCodec {
+  const char* api;  // for the metrics
+  ModelNameDepth model_name;
+  Status (*decode)(const Bytes& message, DecodedRequest* request, size_t max_columns);
+  // The same, perhaps without values, for a profile alone.
+  Status (*decode_sizes)(const Bytes& message, DecodedRequest* request, size_t max_columns);
+  Status (*check)(const PredictResponse& response);
+  size_t (*size)(const PredictResponse& response);
+  void (*write)(const PredictResponse& response, uint8_t* out);
+};
+
+extern const PredictCodec kPredictCodec;  // TensorFlow Serving's
+extern const PredictCodec kInferCodec;    // the Open Inference Protocol's
+
 class PredictCall final : public WorkerCall, public inference::PredictMember {
  public:
-  PredictCall(Call* call, const Backend& backend);
+  PredictCall(const PredictCodec& codec, Call* call, const Backend& backend);
   ~PredictCall() override;
+
+  void Submit() { WorkerCall::Submit(codec_.model_name); }
 
   // Decodes the request before it waits, to know its rows, signature and
   // outputs: a few microseconds. One that cannot be decoded, or is so large that decoding may take
@@ -36,15 +54,20 @@ class PredictCall final : public WorkerCall, public inference::PredictMember {
   struct Scratch;
   class Spare;
 
-  Status Decode();
+  Status Decode(decltype(PredictCodec::decode) decode);
   // Throws std::bad_alloc if there is no memory for a large answer.
   Status Respond(const engine::Outputs& outputs);
+  PredictResponse ResponseOf(const engine::Outputs& outputs) const;
   // Has a shadow version run the request, too, if it is drawn.
   void Shadow(const engine::Outputs& outputs) const;
+  void Log(const std::shared_ptr<request_log::RequestLogs::Model>& log) const override;
+  bool CameAsPredict() const { return &codec_ == &kPredictCodec; }
   void DescribeInflated(scheduling::JobProfile* profile);
   void GiveBack();
 
-  std::unique_ptr<Scratch> scratch_;  // null until it is decoded
+  const PredictCodec& codec_;
+  std::unique_ptr<Scratch> scratch_;          // null until it is decoded
+  const engine::Outputs* outputs_ = nullptr;  // while it finishes
 };
 
 }  // namespace colcast::rpc

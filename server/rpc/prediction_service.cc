@@ -141,7 +141,7 @@ Methods PredictionMethods(const Backend& backend, Offload* offload) {
   };
   add("Predict", Method{[&backend, offload](Call* call) {
         if (offload != nullptr && offload->Take(call)) return;
-        (new PredictCall(call, backend))->Submit(ModelNameDepth::kInSpec);
+        (new PredictCall(kPredictCodec, call, backend))->Submit();
       }});
   add("Classify", ExampleMethod<ClassificationRequest, ClassificationResponse>(
                       "Classify", kExampleRequest, inference::Classify, backend));

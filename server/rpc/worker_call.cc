@@ -99,9 +99,17 @@ Status WorkerCall::AdmitRows(int64_t rows) {
 
 void WorkerCall::LogIfSampled() const {
   const auto log = backend_.request_logs->Sample(record_.model_name);
-  if (log == nullptr) return;
+  if (log != nullptr) Log(log);
+}
+
+void WorkerCall::Log(const std::shared_ptr<request_log::RequestLogs::Model>& log) const {
+  AddToLog(log, request().bytes(), call_->response()->bytes());
+}
+
+void WorkerCall::AddToLog(const std::shared_ptr<request_log::RequestLogs::Model>& log,
+                          const Bytes& request, const Bytes& response) const {
   backend_.request_logs->Add(log, {record_.api, record_.model_name, servable_->version(),
-                                   record_.signature_name, request().bytes(), response()->bytes()});
+                                   record_.signature_name, request, response});
 }
 
 void WorkerCall::Answer(Status status) {

@@ -69,6 +69,11 @@ class WorkerCall : public scheduling::Job {
   metrics::RequestRecord* record() { return &record_; }
   tracing::RequestTrace* trace() const { return trace_.get(); }  // null: it is not sampled
 
+  // Logs an answered request: the messages themselves, unless it is another form of them.
+  virtual void Log(const std::shared_ptr<request_log::RequestLogs::Model>& log) const;
+  void AddToLog(const std::shared_ptr<request_log::RequestLogs::Model>& log, const Bytes& request,
+                const Bytes& response) const;
+
  private:
   void LogIfSampled() const;
 

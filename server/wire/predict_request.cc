@@ -28,7 +28,7 @@ class PredictRequestDecoder {
   bool too_many_columns() const { return too_many_columns_; }
 
   // To be called after a Decode() that succeeded.
-  void RememberNames();
+  void RememberNames() { request_->RememberNames(as_before_); }
 
  private:
   bool MergeModelSpec(Reader spec, int depth);
@@ -174,14 +174,12 @@ bool PredictRequestDecoder::AddColumn() {
   return !too_many_columns_;
 }
 
-void PredictRequestDecoder::RememberNames() {
-  request_->as_decoded_ = true;
-  if (as_before_ && request_->names_before_.size() == request_->column_count_) return;
-  request_->made_of_names_ = nullptr;
-  request_->names_before_.resize(request_->column_count_);
-  for (size_t i = 0; i < request_->column_count_; ++i) {
-    request_->names_before_[i] = request_->columns_[i].name;
-  }
+void DecodedRequest::RememberNames(bool as_before) {
+  as_decoded_ = true;
+  if (as_before && names_before_.size() == column_count_) return;
+  made_of_names_ = nullptr;
+  names_before_.resize(column_count_);
+  for (size_t i = 0; i < column_count_; ++i) names_before_[i] = columns_[i].name;
 }
 
 bool PredictRequestDecoder::CheckIgnored(Reader* message, const MessageSchema& schema, int depth) {
@@ -217,6 +215,7 @@ void DecodedRequest::Clear() {
   model_spec_.version.reset();
   model_spec_.version_label.reset();
   ClearForReuse(&model_spec_.signature_name);
+  id_ = {};
   if (column_count_ > kMaxKeptColumns) {
     columns_ = std::vector<Column>();
     names_ = NameTable();

@@ -52,6 +52,9 @@ class DecodedRequest {
 
   const ModelSpec& model_spec() const { return model_spec_; }
 
+  // What the client calls the request, for the answer to say; empty: nothing.
+  std::string_view id() const { return id_; }
+
   // The inputs, each name once, in the order in which the names first came.
   const Column* begin() const { return columns_.data(); }
   const Column* end() const { return columns_.data() + column_count_; }
@@ -68,6 +71,7 @@ class DecodedRequest {
 
   // For requests that do not come as a PredictRequest.
   ModelSpec* mutable_model_spec() { return &model_spec_; }
+  void set_id(std::string_view id) { id_ = id; }
   std::vector<std::string_view>* mutable_output_filter() { return &output_filter_; }
 
   // A new column, empty but for its name, to be given a dtype, dims and values; null if there is
@@ -98,11 +102,15 @@ class DecodedRequest {
   void Keep(std::shared_ptr<const void> stored) { stored_.push_back(std::move(stored)); }
 
  private:
+  friend class InferRequestDecoder;
   friend class PredictRequestDecoder;
 
   NameTable& AllNames() const;
+  // `as_before`: those in use are the first of the message before.
+  void RememberNames(bool as_before);
 
   ModelSpec model_spec_;
+  std::string_view id_;
   std::vector<Column> columns_;  // the first column_count_ are in use, the others keep memory
   size_t column_count_ = 0;
   std::vector<std::string_view> output_filter_;

@@ -33,6 +33,7 @@ struct PredictResponse {
   std::string_view model_name;
   std::string_view signature_name;
   int64_t version = 0;
+  std::string_view id;  // of the request; where the protocol has one
   Span<OutputColumn> outputs;
   TensorEncoding encoding = TensorEncoding::kTypedFields;
 };

@@ -177,8 +177,55 @@ constexpr FieldSchema kMultiInferenceRequestFields[] = {
     {2, Kind::kMessage, "input", &kExampleInput},
 };
 
+constexpr FieldSchema kInferParameterFields[] = {
+    {1, Kind::kPlain, "bool_param"},    {2, Kind::kPlain, "int64_param"},
+    {3, Kind::kString, "string_param"}, {4, Kind::kPlain, "double_param"},
+    {5, Kind::kPlain, "uint64_param"},
+};
+constexpr MessageSchema kInferParameter = Schema(kInferParameterFields);
+
+constexpr FieldSchema kInferParameterEntryFields[] = {
+    {1, Kind::kString, "key"},
+    {2, Kind::kMessage, "value", &kInferParameter},
+};
+constexpr MessageSchema kInferParameterEntry = Schema(kInferParameterEntryFields);
+
+constexpr FieldSchema kInferTensorContentsFields[] = {
+    {1, Kind::kRepeatedVarint, "bool_contents"},   {2, Kind::kRepeatedVarint, "int_contents"},
+    {3, Kind::kRepeatedVarint, "int64_contents"},  {4, Kind::kRepeatedVarint, "uint_contents"},
+    {5, Kind::kRepeatedVarint, "uint64_contents"}, {6, Kind::kRepeatedFixed32, "fp32_contents"},
+    {7, Kind::kRepeatedFixed64, "fp64_contents"},  {8, Kind::kPlain, "bytes_contents"},
+};
+
+constexpr FieldSchema kInferInputFields[] = {
+    {1, Kind::kString, "name"},
+    {2, Kind::kString, "datatype"},
+    {3, Kind::kRepeatedVarint, "shape"},
+    {4, Kind::kMapEntry, "parameters", &kInferParameterEntry},
+    {5, Kind::kMessage, "contents", &kInferTensorContents},
+};
+constexpr MessageSchema kInferInput = Schema(kInferInputFields);
+
+constexpr FieldSchema kInferOutputFields[] = {
+    {1, Kind::kString, "name"},
+    {2, Kind::kMapEntry, "parameters", &kInferParameterEntry},
+};
+constexpr MessageSchema kInferOutput = Schema(kInferOutputFields);
+
+constexpr FieldSchema kInferRequestFields[] = {
+    {1, Kind::kString, "model_name"},
+    {2, Kind::kString, "model_version"},
+    {3, Kind::kString, "id"},
+    {4, Kind::kMapEntry, "parameters", &kInferParameterEntry},
+    {5, Kind::kMessage, "inputs", &kInferInput},
+    {6, Kind::kMessage, "outputs", &kInferOutput},
+    {7, Kind::kPlain, "raw_input_contents"},
+};
+
 }  // namespace
 
+constexpr MessageSchema kInferRequest = Schema(kInferRequestFields);
+constexpr MessageSchema kInferTensorContents = Schema(kInferTensorContentsFields);
 constexpr MessageSchema kExampleRequest = Schema(kExampleRequestFields);
 constexpr MessageSchema kMultiInferenceRequest = Schema(kMultiInferenceRequestFields);
 constexpr MessageSchema kPredictRequest = Schema(kPredictRequestFields);

@@ -41,6 +41,8 @@ struct MessageSchema {
 // Examples are listed as bytes in the next two: the model's own parser judges them.
 extern const MessageSchema kExampleRequest;  // ClassificationRequest and RegressionRequest
 extern const MessageSchema kMultiInferenceRequest;
+extern const MessageSchema kInferRequest;  // ModelInferRequest
+extern const MessageSchema kInferTensorContents;
 extern const MessageSchema kPredictRequest;
 extern const MessageSchema kPredictResponse;
 extern const MessageSchema kPredictStreamedOptions;

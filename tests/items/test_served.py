@@ -18,6 +18,7 @@ from colcast.server import ServerProcess
 
 from ..late import shops
 from ..server.conftest import Stubs
+from ..server.inference_client import InferenceClient
 from ..server.metrics_page import Metrics
 from ..waiting import wait_until
 
@@ -132,6 +133,21 @@ def test_by_key_answers_as_with_features(server: ServerProcess, signature: str) 
             np.testing.assert_array_equal(found, expected)
         else:
             np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("form", ["grpc", "binary", "json"])
+def test_by_key_over_the_open_inference_protocol(server: ServerProcess, form: str) -> None:
+    random = np.random.default_rng(10)
+    rows, shop_rows = random.integers(0, ITEMS, 20), random.integers(0, SHOPS, 3)
+    features, keys = request_of(random, rows, shop_rows)
+    keys["row_to_shop"] = features["row_to_shop"] = random.integers(0, 3, 20)
+    client = InferenceClient(server, form)
+    inputs = {it["name"] for it in client.metadata("ranker", "columnar_late")["inputs"]}
+    assert inputs >= {"item_key", "shop_key"}
+    for signature in ("columnar", "columnar_late"):
+        expected = score(Stubs(server.target), features, signature)
+        found = client.infer(keys, signature, outputs=("score",)).as_numpy("score")
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_states_that_were_computed_for_the_table_are_found_by_key_and_by_features(

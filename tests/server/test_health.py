@@ -13,7 +13,12 @@ from google.protobuf.message import Message
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 Status = health_pb2.HealthCheckResponse
-SERVICES = ("", "tensorflow.serving.PredictionService", "tensorflow.serving.ModelService")
+SERVICES = (
+    "",
+    "tensorflow.serving.PredictionService",
+    "tensorflow.serving.ModelService",
+    "inference.GRPCInferenceService",
+)
 UNKNOWN = "tensorflow.serving.NoSuchService"
 
 

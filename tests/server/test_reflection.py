@@ -20,6 +20,7 @@ from tensorflow_serving.apis import model_service_pb2, prediction_service_pb2
 PREDICTION = "tensorflow.serving.PredictionService"
 MODELS = "tensorflow.serving.ModelService"
 HEALTH = "grpc.health.v1.Health"
+INFERENCE = "inference.GRPCInferenceService"
 REFLECTION = "grpc.reflection.v1alpha.ServerReflection"
 
 MODEL_FILES = ["tensorflow_serving/apis/model.proto", "google/protobuf/wrappers.proto"]
@@ -54,7 +55,8 @@ def files_in(response):
 
 
 def test_every_service_is_listed(reflected):
-    assert sorted(reflected.get_services()) == sorted((PREDICTION, MODELS, REFLECTION, HEALTH))
+    services = (PREDICTION, MODELS, INFERENCE, REFLECTION, HEALTH)
+    assert sorted(reflected.get_services()) == sorted(services)
 
 
 @pytest.mark.parametrize(

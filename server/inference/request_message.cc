@@ -1,11 +1,11 @@
-#include "server/http/request_message.h"
+#include "server/inference/request_message.h"
 
 #include <string>
 #include <utility>
 
 #include "server/wire/tensor_values.h"
 
-namespace colcast::http {
+namespace colcast::inference {
 namespace {
 
 class StringAdder final : public StringVisitor {
@@ -18,16 +18,16 @@ class StringAdder final : public StringVisitor {
   tensorflow::TensorProto* const tensor_;
 };
 
-// What an item table had: the message can be answered without it.
-void SetStored(const Column& column, tensorflow::TensorProto* tensor) {
+// What an item table had, too: the message can be answered without it.
+void SetValues(const Column& column, tensorflow::TensorProto* tensor) {
   int64_t elements = 0;
   if (!ElementCount(column, &elements).ok()) return;
   if (column.dtype == DT_STRING) {
     StringAdder adder(tensor);
-    column.values.stored->Visit(&adder);
+    static_cast<void>(VisitStrings(column, elements, &adder));
   } else {
     std::string content(elements * ElementSize(column.dtype), '\0');
-    column.values.stored->Copy(content.data());
+    static_cast<void>(CopyValues(column, elements, content.data()));
     tensor->set_tensor_content(std::move(content));
   }
 }
@@ -38,18 +38,14 @@ tensorflow::serving::PredictRequest ToPredictRequest(const DecodedRequest& reque
   tensorflow::serving::PredictRequest message;
   message.mutable_model_spec()->set_name(request.model_spec().name);
   message.mutable_model_spec()->set_signature_name(request.model_spec().signature_name);
+  for (const std::string_view output : request.output_filter()) {
+    message.add_output_filter(std::string(output));
+  }
   for (const Column& column : request) {
     tensorflow::TensorProto& tensor = (*message.mutable_inputs())[std::string(column.name)];
     tensor.set_dtype(static_cast<tensorflow::DataType>(column.dtype));
     for (const int64_t dim : column.dims) tensor.mutable_tensor_shape()->add_dim()->set_size(dim);
-    if (column.values.stored != nullptr) {
-      SetStored(column, &tensor);
-      continue;
-    }
-    tensor.set_tensor_content(column.values.tensor_content.ToString());
-    for (const Bytes& records : column.values.messages) {
-      tensor.MergeFromString(records.ToString());
-    }
+    SetValues(column, &tensor);
   }
   return message;
 }
@@ -71,4 +67,4 @@ tensorflow::serving::Input ToInput(const ExampleInput& input) {
   return message;
 }
 
-}  // namespace colcast::http
+}  // namespace colcast::inference

@@ -1,0 +1,88 @@
+// The members of an infer request's JSON. For infer_json.cc only.
+#ifndef COLCAST_SERVER_HTTP_INFER_READER_H_
+#define COLCAST_SERVER_HTTP_INFER_READER_H_
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/http/infer_json.h"
+#include "server/http/json_column.h"
+#include "server/http/json_reader.h"
+#include "server/http/request_memory.h"
+#include "server/http/slice_buffer.h"
+#include "server/http/value_reader.h"
+#include "server/wire/predict_request.h"
+
+namespace colcast::http {
+
+// "inputs" or "outputs": a list of tensors, the former with their values.
+class TensorsReader final : public ValueReader {
+ public:
+  // `member` is a literal. Where `request` is not null, each tensor becomes a column of it, whose
+  // values lie in `contents`. `before` are the tensors as they were read before, or empty; all
+  // outlive this.
+  TensorsReader(const char* member, RequestMemory* memory, const std::vector<InferTensor>& before,
+                size_t max_tensors, DecodedRequest* request, std::deque<SliceBuffer>* contents)
+      : member_(member),
+        memory_(memory),
+        before_(before),
+        max_tensors_(max_tensors),
+        request_(request),
+        contents_(contents) {}
+
+  std::vector<InferTensor>& tensors() { return tensors_; }
+  // Some data came before the datatype, and was passed over: the text is to be read again.
+  bool again() const { return again_; }
+
+ private:
+  enum class Member { kOther, kName, kDatatype, kShape, kParameters, kData };
+
+  void OnValue(const JsonValue& value) override;
+  void OnKey(std::string_view name) override;
+  void OnEnd(size_t count) override;
+  void OnMember(const JsonValue& value);
+  void OnParameter(const JsonValue& value);
+  void OnData(const JsonValue& value);
+  void BeginData();
+  void EndData();
+  void EndTensor();
+  Status FillColumn();
+  void Want(const JsonValue& value, bool is_right, const char* expected);
+  std::string Here() const;
+
+  const char* const member_;
+  RequestMemory* const memory_;
+  const std::vector<InferTensor>& before_;
+  const size_t max_tensors_;
+  DecodedRequest* const request_;
+  std::deque<SliceBuffer>* const contents_;
+  std::vector<InferTensor> tensors_;
+  Member now_ = Member::kOther;
+  std::string parameter_;
+  bool again_ = false;
+  std::string column_name_;  // that column_ refers to
+  std::optional<JsonColumn> column_;
+};
+
+// "parameters" of the request.
+class ParametersReader final : public ValueReader {
+ public:
+  const std::string& signature_name() const { return signature_name_; }
+  bool binary_outputs() const { return binary_outputs_; }
+
+ private:
+  void OnValue(const JsonValue& value) override;
+  void OnKey(std::string_view name) override;
+
+  std::string name_;
+  std::string signature_name_;
+  bool binary_outputs_ = false;
+};
+
+}  // namespace colcast::http
+
+#endif  // COLCAST_SERVER_HTTP_INFER_READER_H_

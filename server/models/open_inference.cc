@@ -1,0 +1,111 @@
+#include "server/models/open_inference.h"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/inference/signature.h"
+#include "server/wire/infer_tensor.h"
+
+namespace colcast::models {
+namespace {
+
+using ::inference::ModelMetadataResponse;
+using ::inference::RepositoryIndexResponse;
+using Tensors = google::protobuf::RepeatedPtrField<ModelMetadataResponse::TensorMetadata>;
+using TensorInfos = google::protobuf::Map<std::string, tensorflow::TensorInfo>;
+
+constexpr int64_t kAnySize = -1;
+
+void Describe(const TensorInfos& infos, Tensors* tensors) {
+  const std::map<std::string, tensorflow::TensorInfo> sorted(infos.begin(), infos.end());
+  for (const auto& [name, info] : sorted) {
+    auto* const tensor = tensors->Add();
+    tensor->set_name(name);
+    const auto dtype = static_cast<DataType>(info.dtype());
+    const std::string_view datatype = InferDatatypeName(dtype);
+    tensor->set_datatype(datatype.empty() ? DataTypeName(dtype) : std::string(datatype));
+    if (info.tensor_shape().unknown_rank()) tensor->add_shape(kAnySize);
+    for (const auto& dim : info.tensor_shape().dim()) tensor->add_shape(dim.size());
+  }
+}
+
+// In Triton's words.
+const char* StateName(VersionState state) {
+  switch (state) {
+    case VersionState::kAvailable:
+      return "READY";
+    case VersionState::kLoading:
+      return "LOADING";
+    case VersionState::kUnloading:
+      return "UNLOADING";
+    case VersionState::kStart:
+    case VersionState::kEnd:
+      break;
+  }
+  return "UNAVAILABLE";
+}
+
+}  // namespace
+
+::inference::ServerMetadataResponse DescribeServer() {
+  ::inference::ServerMetadataResponse response;
+  response.set_name("colcast");
+  response.set_version(COLCAST_VERSION);
+  for (const char* extension : {"binary_tensor_data", "parameters"}) {
+    response.add_extensions(extension);
+  }
+  return response;
+}
+
+Status DescribeModel(const ModelManager& models, const ModelSpec& spec,
+                     ModelMetadataResponse* response) {
+  std::shared_ptr<const Servable> servable;
+  if (Status status = models.Find(spec, &servable); !status.ok()) return status;
+  const tensorflow::SignatureDef* found = nullptr;
+  const std::string_view name = inference::SignatureNameOf(spec.signature_name);
+  if (Status status = inference::FindSignature(*servable, name, &found); !status.ok()) {
+    return status;
+  }
+  std::vector<VersionStatus> versions;
+  ModelSpec all;
+  all.name = spec.name;
+  if (Status status = models.GetStatus(all, &versions); !status.ok()) return status;
+  response->set_name(spec.name);
+  response->set_platform("tensorflow_savedmodel");
+  for (const VersionStatus& version : versions) {
+    if (version.state == VersionState::kAvailable) {
+      response->add_versions(std::to_string(version.version));
+    }
+  }
+  tensorflow::SignatureDef signature = *found;
+  if (servable->items() != nullptr) servable->items()->AddKeys(&signature);
+  Describe(signature.inputs(), response->mutable_inputs());
+  Describe(signature.outputs(), response->mutable_outputs());
+  return OkStatus();
+}
+
+RepositoryIndexResponse IndexModels(const ModelManager& models, bool ready_only) {
+  RepositoryIndexResponse response;
+  for (const ModelSnapshot& model : models.Models()) {
+    if (model.versions.empty() && !ready_only) {
+      auto* const entry = response.add_models();
+      entry->set_name(model.name);
+      entry->set_state(StateName(VersionState::kStart));
+      entry->set_reason("no version was found in " + model.base_path);
+    }
+    for (const VersionSnapshot& version : model.versions) {
+      const VersionStatus& status = version.status;
+      if (ready_only && status.state != VersionState::kAvailable) continue;
+      auto* const entry = response.add_models();
+      entry->set_name(model.name);
+      entry->set_version(std::to_string(status.version));
+      entry->set_state(StateName(status.state));
+      entry->set_reason(status.error.message);
+    }
+  }
+  return response;
+}
+
+}  // namespace colcast::models

@@ -1,0 +1,314 @@
+#include "server/wire/infer_request.h"
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "server/base/utf8.h"
+#include "server/wire/describe.h"
+#include "server/wire/infer_tensor.h"
+#include "server/wire/reader.h"
+#include "server/wire/schema.h"
+
+namespace colcast {
+
+// Functions that read say by false that there is no request to be had; error() then says why, or is
+// OK where the message is malformed.
+class InferRequestDecoder {
+ public:
+  enum class Values : uint8_t { kRead, kNotLookedAt };
+
+  InferRequestDecoder(DecodedRequest* request, size_t max_columns, Values values)
+      : request_(request), max_columns_(max_columns), values_(values) {}
+
+  bool Decode(Reader message);
+  const Status& error() const { return error_; }
+
+ private:
+  struct Parameter {
+    std::string_view name;
+    bool is_string = false;
+    std::string_view text;
+  };
+
+  bool ReadInput(Reader input);
+  bool ReadName(Reader* input, std::string_view* name);
+  bool ReadShape(uint32_t tag, Reader* input, Column* column);
+  bool ReadOutput(Reader output);
+  bool ReadParameter(Reader entry, Parameter* parameter);
+  bool ReadRequestParameter(const Reader& entry);
+  bool CheckParameter(const Reader& entry);
+  bool ReadText(Reader* reader, std::string_view* text);
+  bool AddColumn();
+  bool SetValues();
+  Status SetValuesOf(Column* column, const Bytes* raw);
+  bool Fail(Status error) {
+    error_ = std::move(error);
+    return false;
+  }
+
+  DecodedRequest* const request_;
+  const size_t max_columns_;
+  const Values values_;
+  bool as_before_ = true;  // the names so far are those of the message before
+  std::string_view version_;
+  std::vector<Bytes> raw_;
+  Status error_;
+};
+
+bool InferRequestDecoder::Decode(Reader message) {
+  while (!message.done()) {
+    uint32_t tag;
+    if (!message.ReadTag(&tag)) return false;
+    bool ok;
+    Reader nested;
+    std::string_view text;
+    switch (tag) {
+      case MakeTag(1, kLengthType):
+        ok = ReadText(&message, &text);
+        request_->model_spec_.name = text;
+        break;
+      case MakeTag(2, kLengthType):
+        ok = ReadText(&message, &version_);
+        break;
+      case MakeTag(3, kLengthType):
+        ok = ReadText(&message, &request_->id_);
+        break;
+      case MakeTag(4, kLengthType):
+        ok = message.ReadNested(&nested) && ReadRequestParameter(nested);
+        break;
+      case MakeTag(5, kLengthType):
+        ok = message.ReadNested(&nested) && ReadInput(nested);
+        break;
+      case MakeTag(6, kLengthType):
+        ok = message.ReadNested(&nested) && ReadOutput(nested);
+        break;
+      case MakeTag(7, kLengthType):
+        if (raw_.empty()) raw_.reserve(request_->column_count_);
+        ok = message.ReadBytes(&raw_.emplace_back());
+        break;
+      default:
+        ok = message.SkipValue(tag, kMaxDepth);
+    }
+    if (!ok) return false;
+  }
+  SetInferVersion(version_, &request_->model_spec_);
+  return SetValues();
+}
+
+bool InferRequestDecoder::ReadInput(Reader input) {
+  std::vector<Column>& columns = request_->columns_;
+  if (request_->column_count_ == columns.size()) columns.emplace_back();
+  Column& column = columns[request_->column_count_];
+  column.Clear();
+  std::string_view datatype;
+  while (!input.done()) {
+    uint32_t tag;
+    if (!input.ReadTag(&tag)) return false;
+    bool ok;
+    Reader nested;
+    switch (tag) {
+      case MakeTag(1, kLengthType):
+        ok = ReadName(&input, &column.name);
+        break;
+      case MakeTag(2, kLengthType):
+        ok = ReadText(&input, &datatype);
+        break;
+      case MakeTag(3, kLengthType):
+      case MakeTag(3, kVarintType):
+        ok = ReadShape(tag, &input, &column);
+        break;
+      case MakeTag(4, kLengthType):
+        ok = input.ReadNested(&nested) && CheckParameter(nested);
+        break;
+      case MakeTag(5, kLengthType):
+        ok = input.ReadNested(&nested) &&
+             CheckMessage(nested, kInferTensorContents, kMaxDepth - 2, nullptr);
+        if (ok && !nested.done()) column.values.messages.push_back(nested.Rest());
+        break;
+      default:
+        ok = input.SkipValue(tag, kMaxDepth - 1);
+    }
+    if (!ok) return false;
+  }
+  if (Status status = ReadInferDatatype(datatype, &column); !status.ok()) return Fail(status);
+  return AddColumn();
+}
+
+// Of an input: that of the message before is known to be valid.
+bool InferRequestDecoder::ReadName(Reader* input, std::string_view* name) {
+  const size_t index = request_->column_count_;
+  const std::vector<std::string>& before = request_->names_before_;
+  const Bytes rest = input->Rest();
+  if (!as_before_ || index >= before.size() || !rest.contiguous()) return ReadText(input, name);
+  const std::string& usual = before[index];
+  const size_t size = usual.size();
+  const bool same = size < 128 && rest.size() > size && rest.data()[0] == size &&
+                    std::memcmp(rest.data() + 1, usual.data(), size) == 0;
+  if (!same) return ReadText(input, name);
+  *name = rest.view().substr(1, size);
+  return input->Skip(1 + size);
+}
+
+bool InferRequestDecoder::ReadShape(uint32_t tag, Reader* input, Column* column) {
+  uint64_t dim;
+  if (WireTypeOf(tag) == kVarintType) {
+    if (!input->ReadVarint(&dim)) return false;
+    column->dims.push_back(static_cast<int64_t>(dim));
+    return true;
+  }
+  Reader dims;
+  if (!input->ReadNested(&dims)) return false;
+  while (!dims.done()) {
+    if (!dims.ReadVarint(&dim)) return false;
+    column->dims.push_back(static_cast<int64_t>(dim));
+  }
+  return true;
+}
+
+bool InferRequestDecoder::AddColumn() {
+  const size_t index = request_->column_count_;
+  const std::string_view name = request_->columns_[index].name;
+  const std::vector<std::string>& before = request_->names_before_;
+  as_before_ = as_before_ && index < before.size() && name == before[index];
+  if (!as_before_ && request_->AllNames().FindOrAdd(name) != index) {
+    return Fail(InvalidArgument("input ", Quoted(name), " comes twice"));
+  }
+  if (++request_->column_count_ <= max_columns_) return true;
+  return Fail(ResourceExhausted("the request has more than ", max_columns_,
+                                " inputs (--max_request_columns)"));
+}
+
+bool InferRequestDecoder::ReadOutput(Reader output) {
+  std::string_view name;
+  while (!output.done()) {
+    uint32_t tag;
+    if (!output.ReadTag(&tag)) return false;
+    bool ok;
+    Reader nested;
+    switch (tag) {
+      case MakeTag(1, kLengthType):
+        ok = ReadText(&output, &name);
+        break;
+      case MakeTag(2, kLengthType):
+        ok = output.ReadNested(&nested) && CheckParameter(nested);
+        break;
+      default:
+        ok = output.SkipValue(tag, kMaxDepth - 1);
+    }
+    if (!ok) return false;
+  }
+  request_->output_filter_.push_back(name);
+  return true;
+}
+
+// Of a map<string, InferParameter>.
+bool InferRequestDecoder::ReadParameter(Reader entry, Parameter* parameter) {
+  while (!entry.done()) {
+    uint32_t tag;
+    if (!entry.ReadTag(&tag)) return false;
+    if (tag == MakeTag(1, kLengthType)) {
+      if (!ReadText(&entry, &parameter->name)) return false;
+      continue;
+    }
+    if (tag != MakeTag(2, kLengthType)) {
+      if (!entry.SkipValue(tag, kMaxDepth - 2)) return false;
+      continue;
+    }
+    Reader choice;
+    if (!entry.ReadNested(&choice)) return false;
+    while (!choice.done()) {
+      if (!choice.ReadTag(&tag)) return false;
+      parameter->is_string = tag == MakeTag(3, kLengthType);
+      const bool ok = parameter->is_string ? ReadText(&choice, &parameter->text)
+                                           : choice.SkipValue(tag, kMaxDepth - 3);
+      if (!ok) return false;
+    }
+  }
+  return true;
+}
+
+bool InferRequestDecoder::ReadRequestParameter(const Reader& entry) {
+  Parameter parameter;
+  if (!ReadParameter(entry, &parameter)) return false;
+  if (parameter.name == kSignatureParameter) {
+    if (!parameter.is_string) {
+      return Fail(InvalidArgument("parameter ", Quoted(parameter.name), " is no string_param"));
+    }
+    request_->model_spec_.signature_name = parameter.text;
+  }
+  Status status = CheckInferParameter(parameter.name);
+  return status.ok() || Fail(std::move(status));
+}
+
+bool InferRequestDecoder::CheckParameter(const Reader& entry) {
+  Parameter parameter;
+  if (!ReadParameter(entry, &parameter)) return false;
+  Status status = CheckInferParameter(parameter.name);
+  return status.ok() || Fail(std::move(status));
+}
+
+bool InferRequestDecoder::ReadText(Reader* reader, std::string_view* text) {
+  Bytes bytes;
+  if (!reader->ReadBytes(&bytes)) return false;
+  *text = bytes.contiguous() ? bytes.view() : request_->Keep(bytes.ToString());
+  return IsValidUtf8(*text);
+}
+
+bool InferRequestDecoder::SetValues() {
+  const size_t count = request_->column_count_;
+  if (!raw_.empty() && raw_.size() != count) {
+    return Fail(InvalidArgument(raw_.size(), " raw_input_contents came for ", count, " inputs"));
+  }
+  for (size_t i = 0; i < count; ++i) {
+    Column& column = request_->columns_[i];
+    if (!raw_.empty() && !column.values.messages.empty()) {
+      return Fail(InvalidArgument("input ", Quoted(column.name),
+                                  " has contents in a request with raw_input_contents: expected "
+                                  "one of them"));
+    }
+    Status status = SetValuesOf(&column, raw_.empty() ? nullptr : &raw_[i]);
+    if (!status.ok()) return Fail(std::move(status));
+  }
+  request_->RememberNames(as_before_);
+  return true;
+}
+
+// `raw` is null where contents are typed.
+Status InferRequestDecoder::SetValuesOf(Column* column, const Bytes* raw) {
+  if (values_ == Values::kRead) {
+    return raw == nullptr ? SetTypedValues(request_, column) : SetRawValues(*raw, column);
+  }
+  if (raw != nullptr) column->values.messages.push_back(*raw);
+  return OkStatus();
+}
+
+namespace {
+
+Status Decode(const Bytes& message, InferRequestDecoder::Values values, size_t max_columns,
+              DecodedRequest* request) {
+  request->Clear();
+  InferRequestDecoder decoder(request, max_columns, values);
+  if (decoder.Decode(Reader(message))) return OkStatus();
+  if (!decoder.error().ok()) return decoder.error();
+  Malformed malformed;
+  if (CheckMessage(Reader(message), kInferRequest, kMaxDepth, &malformed)) {
+    return Internal("the request's decoder and its checker disagree");
+  }
+  return MalformedError("ModelInferRequest", malformed, message.size());
+}
+
+}  // namespace
+
+Status DecodeInferRequest(const Bytes& message, DecodedRequest* request, size_t max_columns) {
+  return Decode(message, InferRequestDecoder::Values::kRead, max_columns, request);
+}
+
+Status DecodeInferSizes(const Bytes& message, DecodedRequest* request, size_t max_columns) {
+  return Decode(message, InferRequestDecoder::Values::kNotLookedAt, max_columns, request);
+}
+
+}  // namespace colcast

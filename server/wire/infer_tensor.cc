@@ -1,0 +1,299 @@
+#include "server/wire/infer_tensor.h"
+
+#include <array>
+#include <charconv>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/wire/describe.h"
+#include "server/wire/reader.h"
+#include "server/wire/tensor_values.h"
+
+namespace colcast {
+namespace {
+
+// The fields of InferTensorContents, by number.
+enum Contents : uint32_t {
+  kRawOnly = 0,
+  kBools = 1,
+  kInts = 2,
+  kInt64s = 3,
+  kUints = 4,
+  kUint64s = 5,
+  kFp32s = 6,
+  kFp64s = 7,
+  kBytes = 8,
+};
+
+constexpr std::array<const char*, 9> kContentsNames = {
+    "raw_input_contents", "bool_contents", "int_contents",  "int64_contents", "uint_contents",
+    "uint64_contents",    "fp32_contents", "fp64_contents", "bytes_contents"};
+
+struct Datatype {
+  std::string_view name;
+  DataType dtype;
+  Contents contents;
+};
+
+constexpr Datatype kDatatypes[] = {
+    {"FP32", DT_FLOAT, kFp32s},    {"INT64", DT_INT64, kInt64s},    {"BYTES", DT_STRING, kBytes},
+    {"INT32", DT_INT32, kInts},    {"FP64", DT_DOUBLE, kFp64s},     {"BOOL", DT_BOOL, kBools},
+    {"INT8", DT_INT8, kInts},      {"INT16", DT_INT16, kInts},      {"UINT8", DT_UINT8, kUints},
+    {"UINT16", DT_UINT16, kUints}, {"UINT32", DT_UINT32, kUints},   {"UINT64", DT_UINT64, kUint64s},
+    {"FP16", DT_HALF, kRawOnly},   {"BF16", DT_BFLOAT16, kRawOnly},
+};
+
+std::string Input(const Column& column) { return "input " + Quoted(column.name); }
+
+const Datatype* Find(DataType dtype) {
+  for (const Datatype& datatype : kDatatypes) {
+    if (datatype.dtype == dtype) return &datatype;
+  }
+  return nullptr;
+}
+
+Status WrongSize(const Column& column, int64_t count, size_t size) {
+  return InvalidArgument(Input(column), ": ", size, " bytes came, shape ", ShapeName(column.dims),
+                         " of ", InferDatatypeName(column.dtype), " needs ", count, " elements of ",
+                         ElementSize(column.dtype), " bytes");
+}
+
+Status CheckBools(const Column& column, const Bytes& raw) {
+  Status status;
+  size_t index = 0;
+  raw.ForEachPiece([&](const uint8_t* data, size_t size) {
+    for (size_t i = 0; i < size; ++i, ++index) {
+      if (data[i] <= 1 || !status.ok()) continue;
+      status = InvalidArgument(Input(column), ": byte ", index, " is ", int{data[i]},
+                               ", expected 0 or 1 for a BOOL");
+    }
+  });
+  return status;
+}
+
+using StringLength = uint32_t;
+
+// Adds the strings to `strings`, at most `count`, and returns how many bytes they took.
+size_t AddStrings(const Bytes& raw, size_t count, std::vector<Bytes>* strings) {
+  size_t at = 0;
+  StringLength length;
+  for (size_t i = 0; i < count && raw.size() - at >= sizeof(length); ++i) {
+    raw.Sub(at, sizeof(length)).CopyTo(&length);
+    if (length > raw.size() - at - sizeof(length)) break;
+    strings->push_back(raw.Sub(at + sizeof(length), length));
+    at += sizeof(length) + length;
+  }
+  return at;
+}
+
+// The same for bytes in one piece.
+size_t AddContiguousStrings(const Bytes& raw, size_t count, std::vector<Bytes>* strings) {
+  strings->resize(count);
+  Bytes* out = strings->data();
+  const uint8_t* const begin = raw.data();
+  const uint8_t* const end = begin + raw.size();
+  const uint8_t* at = begin;
+  StringLength length;
+  for (; count > 0 && static_cast<size_t>(end - at) >= sizeof(length); --count) {
+    std::memcpy(&length, at, sizeof(length));
+    if (length > static_cast<size_t>(end - at) - sizeof(length)) break;
+    *out++ = Bytes(at + sizeof(length), length);
+    at += sizeof(length) + length;
+  }
+  strings->resize(strings->size() - count);
+  return at - begin;
+}
+
+Status SetRawStrings(const Bytes& raw, int64_t count, Column* column) {
+  if (static_cast<uint64_t>(count) > raw.size() / sizeof(StringLength)) {
+    return InvalidArgument(Input(*column), ": ", raw.size(), " bytes came, shape ",
+                           ShapeName(column->dims), " needs ", count,
+                           " strings, each behind its length of 4 bytes");
+  }
+  ColumnValues& values = column->values;
+  const size_t taken = raw.contiguous() ? AddContiguousStrings(raw, count, &values.strings)
+                                        : AddStrings(raw, count, &values.strings);
+  values.count = static_cast<int64_t>(values.strings.size());
+  if (values.count < count) {
+    return InvalidArgument(Input(*column), ": its ", raw.size(), " bytes end inside of string ",
+                           values.count, " of ", count);
+  }
+  if (taken == raw.size()) return OkStatus();
+  return InvalidArgument(Input(*column), ": ", raw.size() - taken, " bytes came behind the ", count,
+                         " strings of shape ", ShapeName(column->dims));
+}
+
+// The values of one typed field, wherever they lie.
+class TypedValues {
+ public:
+  TypedValues(Contents contents, Column* column) : contents_(contents), column_(column) {}
+
+  // Of one InferTensorContents, which is well-formed.
+  Status Add(const Bytes& message) {
+    Reader reader(message);
+    uint32_t tag;
+    while (!reader.done() && reader.ReadTag(&tag)) {
+      const uint32_t field = FieldNumberOf(tag);
+      Bytes body = reader.Rest();
+      if (WireTypeOf(tag) == kLengthType) {
+        reader.ReadBytes(&body);
+      } else {
+        reader.SkipValue(tag, kMaxDepth);
+        body = body.Sub(0, body.size() - reader.left());
+      }
+      if (field == contents_) {
+        AddBody(body);
+      } else if (field >= kBools && field <= kBytes && (field == kBytes || !body.empty())) {
+        return InvalidArgument(Input(*column_), ": its values are in ", kContentsNames[field], ", ",
+                               InferDatatypeName(column_->dtype), " is sent in ",
+                               kContentsNames[contents_]);
+      }
+    }
+    return OkStatus();
+  }
+
+  void Finish(DecodedRequest* request) {
+    if (contents_ == kBytes || first_.empty()) return;
+    ColumnValues& values = column_->values;
+    values.packed = true;
+    values.payload = joined_.empty() ? first_ : Bytes(request->Keep(std::move(joined_)));
+    if (contents_ == kFp32s || contents_ == kFp64s) {
+      values.count = static_cast<int64_t>(values.payload.size() / ElementSize(column_->dtype));
+    } else {
+      CountVarints(values.payload, &values.count);
+    }
+  }
+
+ private:
+  void AddBody(const Bytes& body) {
+    if (contents_ == kBytes) return column_->values.AddString(body);
+    if (first_.empty()) {
+      first_ = body;
+      return;
+    }
+    if (joined_.empty()) joined_ = first_.ToString();
+    joined_ += body.ToString();
+  }
+
+  const Contents contents_;
+  Column* const column_;
+  Bytes first_;
+  std::string joined_;  // if there are several
+};
+
+template <typename Element, typename Sent>
+Status CheckRange(const Column& column) {
+  using Limits = std::numeric_limits<Element>;
+  Reader reader(column.values.payload);
+  uint64_t varint;
+  for (int64_t i = 0; !reader.done() && reader.ReadVarint(&varint); ++i) {
+    const auto value = static_cast<Sent>(varint);
+    if (value >= Limits::min() && value <= Limits::max()) continue;
+    return InvalidArgument(Input(column), ": value ", i, " is ", value, ", ",
+                           InferDatatypeName(column.dtype), " goes from ", int{Limits::min()},
+                           " to ", int{Limits::max()});
+  }
+  return OkStatus();
+}
+
+// Of those that are sent as 32 bits and have fewer.
+Status CheckRange(const Column& column) {
+  switch (column.dtype) {
+    case DT_INT8:
+      return CheckRange<int8_t, int32_t>(column);
+    case DT_INT16:
+      return CheckRange<int16_t, int32_t>(column);
+    case DT_UINT8:
+      return CheckRange<uint8_t, uint32_t>(column);
+    case DT_UINT16:
+      return CheckRange<uint16_t, uint32_t>(column);
+    default:
+      return OkStatus();
+  }
+}
+
+}  // namespace
+
+DataType InferDataType(std::string_view datatype) {
+  for (const Datatype& known : kDatatypes) {
+    if (known.name == datatype) return known.dtype;
+  }
+  return DT_INVALID;
+}
+
+std::string_view InferDatatypeName(DataType dtype) {
+  const Datatype* const known = Find(dtype);
+  return known == nullptr ? std::string_view() : known->name;
+}
+
+Status ReadInferDatatype(std::string_view datatype, Column* column) {
+  column->dtype = InferDataType(datatype);
+  if (column->dtype != DT_INVALID) return OkStatus();
+  return InvalidArgument(Input(*column), ": datatype ", Quoted(datatype),
+                         "; there are BOOL, UINT8 to UINT64, INT8 to INT64, FP16, FP32, FP64, BF16 "
+                         "and BYTES");
+}
+
+Status SetRawValues(const Bytes& raw, Column* column) {
+  int64_t count = 0;
+  if (Status status = ElementCount(*column, &count); !status.ok()) return status;
+  if (column->dtype == DT_STRING) return SetRawStrings(raw, count, column);
+  const size_t element_size = ElementSize(column->dtype);
+  if (raw.size() % element_size != 0 || raw.size() / element_size != static_cast<size_t>(count)) {
+    return WrongSize(*column, count, raw.size());
+  }
+  column->values.tensor_content = raw;
+  return column->dtype == DT_BOOL ? CheckBools(*column, raw) : OkStatus();
+}
+
+Status SetTypedValues(DecodedRequest* request, Column* column) {
+  const std::vector<Bytes> messages = std::exchange(column->values.messages, {});
+  int64_t count = 0;
+  if (Status status = ElementCount(*column, &count); !status.ok()) return status;
+  const Contents contents = Find(column->dtype)->contents;
+  if (contents == kRawOnly) {
+    return InvalidArgument(Input(*column), ": ", InferDatatypeName(column->dtype),
+                           " is sent in raw_input_contents only");
+  }
+  TypedValues values(contents, column);
+  for (const Bytes& message : messages) {
+    if (Status status = values.Add(message); !status.ok()) return status;
+  }
+  values.Finish(request);
+  if (column->values.count != count) {
+    return InvalidArgument(Input(*column), ": ", column->values.count, " values came in ",
+                           kContentsNames[contents], ", shape ", ShapeName(column->dims), " has ",
+                           count, " elements");
+  }
+  return CheckRange(*column);
+}
+
+void SetInferVersion(std::string_view version, ModelSpec* spec) {
+  spec->version.reset();
+  spec->version_label.reset();
+  if (version.empty()) return;
+  int64_t number = 0;
+  const char* const end = version.data() + version.size();
+  const auto read = std::from_chars(version.data(), end, number);
+  if (read.ec == std::errc() && read.ptr == end) {
+    spec->version = number;
+  } else {
+    spec->version_label = version;
+  }
+}
+
+Status CheckInferParameter(std::string_view name) {
+  for (const std::string_view refused : {"sequence_id", "shared_memory_region", "classification"}) {
+    if (name != refused) continue;
+    return InvalidArgument("parameter ", Quoted(name), ": the server has no ",
+                           name == "sequence_id"      ? "sequences"
+                           : name == "classification" ? "classification over this protocol"
+                                                      : "shared memory");
+  }
+  return OkStatus();
+}
+
+}  // namespace colcast

@@ -1,0 +1,490 @@
+"""The Open Inference Protocol by Triton's own client over gRPC and HTTP, and as published."""
+
+import base64
+import json
+import os
+import signal
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+import grpc
+import numpy as np
+import pytest
+import tensorflow as tf
+from colcast.server import ServerProcess
+from google.protobuf import text_format
+from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.json_format import MessageToDict
+from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
+    ProtoReflectionDescriptorDatabase,
+)
+from tensorflow_serving.apis import prediction_log_pb2
+from tensorflow_serving.config import model_server_config_pb2
+from tritonclient.grpc import service_pb2, service_pb2_grpc
+from tritonclient.utils import InferenceServerException, np_to_triton_dtype
+
+from . import parts_model
+from .inference_client import InferenceClient
+from .metrics_page import Metrics
+
+SIGNATURES = ("columnar", "columnar_late")
+
+
+class Examples(tf.Module):
+    """tf.Examples in, twice a feature out: the default signature. `kinds` takes other datatypes."""
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "examples")])
+    def score(self, examples: tf.Tensor) -> dict[str, tf.Tensor]:
+        parsed = tf.io.parse_example(examples, {"x": tf.io.FixedLenFeature([], tf.float32)})
+        return {"score": 2 * parsed["x"]}
+
+    @tf.function(
+        input_signature=[
+            tf.TensorSpec([None], dtype, dtype.name)
+            for dtype in (
+                *(tf.bool, tf.uint8, tf.uint16, tf.uint32, tf.uint64, tf.int8, tf.int16),
+                *(tf.int32, tf.int64, tf.float16, tf.bfloat16, tf.float32, tf.float64),
+            )
+        ]
+    )
+    def kinds(self, *inputs: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {f"{value.dtype.name}_out": tf.identity(value) for value in inputs}
+
+
+@pytest.fixture(scope="module", name="server")
+def _server(
+    tmp_path_factory: pytest.TempPathFactory, monitoring: list[str]
+) -> Iterator[ServerProcess]:
+    """Models "ranker", in parts, and "examples", whose requests are all logged."""
+    path = tmp_path_factory.mktemp("protocol")
+    parts_model.save(path / "ranker" / "1")
+    module = Examples()
+    signatures = {"serving_default": module.score, "kinds": module.kinds}
+    tf.saved_model.save(module, str(path / "examples" / "4"), signatures=signatures)
+    config = model_server_config_pb2.ModelServerConfig()
+    for name in ("ranker", "examples"):
+        config.model_config_list.config.add(
+            name=name, base_path=str(path / name), model_platform="tensorflow"
+        )
+    (path / "logs").mkdir()
+    logged = config.model_config_list.config[1].logging_config
+    logged.log_collector_config.filename_prefix = str(path / "logs" / "examples")
+    logged.sampling_config.sampling_rate = 1
+    (path / "models.config").write_text(text_format.MessageToString(config))
+    flags = [f"--model_config_file={path / 'models.config'}", *monitoring]
+    with ServerProcess(flags=flags) as server:
+        server.logs = path / "logs"  # type: ignore[attr-defined]
+        yield server
+
+
+@pytest.fixture(scope="module", name="stubs")
+def _stubs(server: ServerProcess, connect: Any) -> Any:
+    return connect(server.target)
+
+
+@pytest.fixture(scope="module", params=["grpc", "binary", "json"], name="client")
+def _client(request: pytest.FixtureRequest, server: ServerProcess) -> InferenceClient:
+    return InferenceClient(server, request.param)
+
+
+@pytest.fixture(scope="module", name="grpc_client")
+def _grpc_client(server: ServerProcess) -> InferenceClient:
+    return InferenceClient(server, "grpc")
+
+
+@pytest.fixture(scope="module", name="rest")
+def _rest(server: ServerProcess) -> Any:
+    """Asks by urllib: (code, headers, JSON)."""
+
+    def ask(path: str, body: Any = None) -> Any:
+        data = None if body is None else json.dumps(body).encode()
+        url = f"http://{server.rest_target}{path}"
+        request = urllib.request.Request(url, data)
+        try:
+            with urllib.request.urlopen(request, timeout=120) as answer:
+                return answer.status, answer.headers, json.load(answer)
+        except urllib.error.HTTPError as error:
+            return error.code, error.headers, json.load(error)
+
+    return ask
+
+
+def columns(seed: int, users: int = 1, items: int = 20, length: int = 3) -> dict[str, Any]:
+    return parts_model.inputs(np.random.default_rng(seed), users, items, length)
+
+
+def assert_same(answer: dict[str, Any], expected: dict[str, Any]) -> None:
+    np.testing.assert_allclose(answer["score"], expected["score"], rtol=1e-6)
+    assert [_bytes(tag) for tag in answer["tag"]] == [_bytes(tag) for tag in expected["tag"]]
+
+
+def _bytes(text: Any) -> bytes:
+    """JSON's strings are text."""
+    return text.encode() if isinstance(text, str) else text  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("signature", SIGNATURES)
+def test_a_user_sent_once_gets_the_scores_of_predict(client, stubs, signature):
+    sent = columns(1)
+    expected = stubs.predict(sent, signature_name=signature)
+    assert expected["score"].shape == (20,)
+    assert_same(client.scores(sent, signature), expected)
+
+
+def test_a_user_repeated_gets_the_same_scores(client):
+    once = columns(2)
+    user = ("age", "city", "history")
+    repeated = once | {name: np.repeat(once[name], 20, axis=0) for name in user}
+    first, second = (client.scores(sent, "columnar") for sent in (once, repeated))
+    np.testing.assert_array_equal(first["score"], second["score"])
+
+
+@pytest.mark.parametrize("signature", SIGNATURES)
+def test_row_to_user_says_whose_a_candidate_is(client, stubs, signature):
+    sent = columns(3, users=3) | {"row_to_user": np.arange(20) % 3}
+    assert_same(client.scores(sent, signature), stubs.predict(sent, signature_name=signature))
+    unlike = client.scores(sent | {"row_to_user": np.arange(20) // 7}, signature)
+    assert not np.allclose(unlike["score"], client.scores(sent, signature)["score"])
+
+
+def test_tf_examples_are_bytes(client, stubs, rest):
+    examples = []
+    for value in (0.5, -3.0, 1e6):
+        example = tf.train.Example()
+        example.features.feature["x"].float_list.value.append(value)
+        examples.append(example.SerializeToString())
+    if client.form == "json":  # bytes as in the server's other REST API; Triton's client has text
+        data = [{"b64": base64.b64encode(example).decode()} for example in examples]
+        tensor = {"name": "examples", "shape": [3], "datatype": "BYTES", "data": data}
+        scores = rest("/v2/models/examples/infer", {"inputs": [tensor]})[2]["outputs"][0]["data"]
+    else:
+        sent = {"examples": np.array(examples, object)}
+        scores = client.infer(sent, model="examples").as_numpy("score")
+    expected = stubs.predict({"examples": examples}, name="examples")["score"]
+    np.testing.assert_array_equal(np.float32(scores), expected)
+    np.testing.assert_array_equal(expected, np.float32([1, -6, 2e6]))
+
+
+KINDS = {
+    dtype.name: np.array(values, dtype.as_numpy_dtype)
+    for dtype, values in {
+        tf.bool: [True, False],
+        tf.uint8: [0, 255],
+        tf.uint16: [0, 65535],
+        tf.uint32: [0, 2**32 - 1],
+        tf.uint64: [0, 2**64 - 1],
+        tf.int8: [-128, 127],
+        tf.int16: [-(2**15), 2**15 - 1],
+        tf.int32: [-(2**31), 2**31 - 1],
+        tf.int64: [-(2**63), 2**63 - 1],
+        tf.float16: [0.5, -2],
+        tf.bfloat16: [0.5, -2],
+        tf.float32: [0.1, -1e30],
+        tf.float64: [0.1, -1e300],
+    }.items()
+}
+
+
+@pytest.mark.parametrize("form", ["grpc", "binary"])
+def test_every_datatype_goes_there_and_back(server, form):
+    client = InferenceClient(server, form)
+    result = client.infer(KINDS, "kinds", model="examples")
+    for name, values in KINDS.items():
+        answered = result.as_numpy(f"{name}_out")
+        assert answered.tobytes() == values.tobytes(), name
+        assert answered.dtype == values.dtype, name
+
+
+def test_typed_contents_are_read_as_raw_ones_are(server, stubs):
+    sent = columns(13)
+    fields = {"INT64": "int64_contents", "FP32": "fp32_contents", "BYTES": "bytes_contents"}
+    request = service_pb2.ModelInferRequest(model_name="ranker")
+    request.parameters["signature_name"].string_param = "columnar"
+    for name, values in sent.items():
+        kind = np_to_triton_dtype(values.dtype)
+        tensor = request.inputs.add(name=name, datatype=kind, shape=values.shape)
+        flat = [it.encode() if isinstance(it, str) else it for it in values.ravel().tolist()]
+        getattr(tensor.contents, fields[kind]).extend(flat)
+    with grpc.insecure_channel(server.target) as channel:
+        response = service_pb2_grpc.GRPCInferenceServiceStub(channel).ModelInfer(request)
+    names = (output.name for output in response.outputs)
+    scores = dict(zip(names, response.raw_output_contents, strict=True))
+    expected = stubs.predict(sent, signature_name="columnar")
+    np.testing.assert_allclose(np.frombuffer(scores["score"], np.float32), expected["score"], 1e-6)
+
+
+def test_the_request_is_named_in_the_answer(client):
+    result = client.infer(columns(4), "columnar", outputs=("score",), request_id="request 7")
+    response = result.get_response()
+    if client.form == "grpc":
+        assert len(response.raw_output_contents) == 1
+        response = MessageToDict(response, preserving_proto_field_name=True)
+    assert response["id"] == "request 7"
+    assert (response["model_name"], response["model_version"]) == ("ranker", "1")
+    assert [output["name"] for output in response["outputs"]] == ["score"]
+
+
+def test_a_version_may_be_named(client):
+    sent = columns(5)
+    assert_same(client.scores(sent, "columnar", model_version="1"), client.scores(sent, "columnar"))
+    status, message = client.error(sent, "columnar", model_version="9")
+    assert status in ("StatusCode.NOT_FOUND", "404")
+    assert "9" in message
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "statuses", "words"),
+    [
+        ({"unknown": np.zeros(1)}, {}, ("INVALID_ARGUMENT", "400"), ["unknown"]),
+        ({"age": np.float32([1])}, {}, ("INVALID_ARGUMENT", "400"), ['"age"', "int64", "float"]),
+        ({"age": np.int64([1, 2, 3])}, {}, ("INVALID_ARGUMENT", "400"), ['"age"', "3 rows", "20"]),
+        ({}, {"model": "nobody"}, ("NOT_FOUND", "404"), ["nobody"]),
+        ({}, {"signature": "late"}, ("FAILED_PRECONDITION", "400"), ["late"]),
+        ({}, {"outputs": ("rank",)}, ("INVALID_ARGUMENT", "400"), ["rank", "score"]),
+        ({}, {"sequence_id": 5}, ("INVALID_ARGUMENT", "400"), ["sequence"]),
+    ],
+)
+def test_what_is_wrong_is_named(client, change, options, statuses, words):
+    options = {"signature": "columnar"} | options
+    status, message = client.error(columns(6) | change, **options)
+    assert status.removeprefix("StatusCode.") in statuses
+    for word in words:
+        assert word in message
+
+
+def test_deadlines_are_kept(server):
+    request = service_pb2.ModelInferRequest(model_name="examples")
+    request.inputs.add(name="examples", datatype="BYTES", shape=[50_000])
+    request.raw_input_contents.append(bytes(4 * 50_000))  # as many Examples without x
+    with grpc.insecure_channel(server.target) as channel:
+        stub = service_pb2_grpc.GRPCInferenceServiceStub(channel)
+        codes = {call.code() for call in [stub.ModelInfer.future(request, 0.002) for _ in range(9)]}
+    # The first may be in time to be told what is wrong with it.
+    assert grpc.StatusCode.DEADLINE_EXCEEDED in codes
+    assert codes <= {grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.INVALID_ARGUMENT}
+
+
+@pytest.mark.parametrize("algorithm", ["gzip", "deflate"])
+def test_bodies_may_be_compressed(client, stubs, algorithm):
+    sent = columns(8, items=1500)
+    if client.form == "grpc":
+        options = {"compression_algorithm": algorithm}
+    else:
+        options = {
+            "request_compression_algorithm": algorithm,
+            "response_compression_algorithm": algorithm,
+        }
+    assert_same(
+        client.scores(sent, "columnar", **options), stubs.predict(sent, signature_name="columnar")
+    )
+
+
+def test_a_large_body_is_read_as_a_small_one_is(client, stubs):
+    sent = columns(9, items=20_000)
+    assert_same(client.scores(sent, "columnar"), stubs.predict(sent, signature_name="columnar"))
+
+
+def test_server_and_models_are_live_and_ready(client):
+    triton = client.triton
+    assert triton.is_server_live()
+    assert triton.is_server_ready()
+    assert triton.is_model_ready("ranker")
+    assert triton.is_model_ready("ranker", "1")
+    assert not triton.is_model_ready("ranker", "2")
+    assert not triton.is_model_ready("nobody")
+
+
+def test_a_server_that_stops_is_live_and_not_ready(ranker_base_path, wait_until, ranker_inputs):
+    flags = ["--drain_seconds=600", "--rest_api_port=-1"]
+    with ServerProcess("ranker", ranker_base_path, flags) as server:
+        os.kill(server.pid, signal.SIGTERM)
+        wait_until(lambda: "stopping" in server.log())
+        for form in ("grpc", "binary"):
+            client = InferenceClient(server, form)
+            assert client.triton.is_server_live()
+            assert not client.triton.is_server_ready()
+            typed = {
+                name: np.array(values, np.float32 if isinstance(values[0], float) else object)
+                for name, values in ranker_inputs.items()
+            }
+            assert client.infer(typed).as_numpy("score").tolist() == [201, 202, 203]
+        server.kill()
+
+
+def test_server_metadata(client):
+    found = client.triton.get_server_metadata()
+    if client.form != "grpc":
+        assert found.keys() == {"name", "version", "extensions"}
+        found = service_pb2.ServerMetadataResponse(**found)
+    assert found.name == "colcast"
+    assert found.version
+    assert "binary_tensor_data" in found.extensions
+
+
+def test_model_metadata_is_that_of_the_signature(client):
+    found = client.metadata("ranker", "columnar_late")
+    assert (found["name"], found["platform"]) == ("ranker", "tensorflow_savedmodel")
+    assert found["versions"] == ["1"]
+    inputs = {it["name"]: (it["datatype"], it["shape"]) for it in found["inputs"]}
+    assert inputs["age"] == ("INT64", [1])
+    assert inputs["city"] == ("BYTES", [1])
+    assert inputs["history"] == ("INT64", [1, -1])
+    assert inputs["shape"] == ("FP32", [-1, 2])
+    assert list(inputs) == sorted(inputs)
+    outputs = {it["name"]: (it["datatype"], it["shape"]) for it in found["outputs"]}
+    assert outputs == {"score": ("FP32", [-1]), "tag": ("BYTES", [-1])}
+
+
+def test_model_metadata_without_a_signature_is_that_of_the_default_one(client):
+    found = client.metadata("examples", "")
+    assert [it["name"] for it in found["inputs"]] == ["examples"]
+    with pytest.raises(InferenceServerException) as raised:
+        client.metadata("ranker", "")
+    assert "columnar_late" in raised.value.message()  # which there are
+    with pytest.raises(InferenceServerException) as raised:
+        client.triton.get_model_metadata("nobody")
+    assert raised.value.status() in ("StatusCode.NOT_FOUND", "404")
+
+
+def test_the_index_lists_models(client):
+    index = client.triton.get_model_repository_index()
+    if client.form == "grpc":
+        found = [(it.name, it.version, it.state) for it in index.models]
+    else:
+        found = [(it["name"], it["version"], it["state"]) for it in index]
+    assert found == [("examples", "4", "READY"), ("ranker", "1", "READY")]
+
+
+def test_requests_are_counted_by_their_api(server, client):
+    def counted() -> float:
+        return sum(
+            sample.value
+            for sample in Metrics(server).samples
+            if sample.name == ":tensorflow:serving:request_latency_count"
+            and sample.labels["API"].lower() == "modelinfer"
+            and sample.labels["entrypoint"] == ("GRPC" if client.form == "grpc" else "REST")
+        )
+
+    before = counted()
+    client.infer(columns(11), "columnar")
+    assert counted() == before + 1
+
+
+def test_logged_requests_are_predicts(server, grpc_client, wait_until):
+    def logged() -> list[prediction_log_pb2.PredictLog]:
+        return [
+            prediction_log_pb2.PredictionLog.FromString(record).predict_log
+            for file in server.logs.iterdir()
+            for record in tf.data.TFRecordDataset(str(file)).as_numpy_iterator()
+        ]
+
+    values = np.array([0.1234567, 2.5], np.float32)
+    grpc_client.infer(KINDS | {"float32": values}, "kinds", model="examples")
+
+    def found() -> list[prediction_log_pb2.PredictLog]:
+        return [
+            log
+            for log in logged()
+            if log.request.model_spec.signature_name == "kinds"
+            and (tf.make_ndarray(log.request.inputs["float32"]) == values).all()
+        ]
+
+    wait_until(found)
+    log = found()[0]
+    for name, sent in (KINDS | {"float32": values}).items():
+        for tensor in (log.request.inputs[name], log.response.outputs[f"{name}_out"]):
+            assert tf.make_ndarray(tensor).tobytes() == sent.tobytes(), name
+
+
+def test_the_server_describes_the_service_as_triton_does(server):
+    """Names, numbers and types of all that it has are those of the published protocol."""
+    with grpc.insecure_channel(server.target) as channel:
+        database = ProtoReflectionDescriptorDatabase(channel)
+        assert "inference.GRPCInferenceService" in database.get_services()
+        ours = DescriptorPool(database).FindServiceByName("inference.GRPCInferenceService")
+    theirs = service_pb2.DESCRIPTOR.services_by_name["GRPCInferenceService"]
+    for method in ours.methods:
+        published = theirs.methods_by_name[method.name]
+        assert_same_message(method.input_type, published.input_type)
+        assert_same_message(method.output_type, published.output_type)
+
+
+def assert_same_message(ours: Any, theirs: Any) -> None:
+    assert ours.full_name == theirs.full_name
+    assert {f.name: (f.number, f.type, f.is_repeated) for f in ours.fields} == {
+        f.name: (f.number, f.type, f.is_repeated) for f in theirs.fields
+    }
+    for field in ours.fields:
+        if field.message_type is not None:
+            assert_same_message(field.message_type, theirs.fields_by_name[field.name].message_type)
+
+
+def test_json_has_the_published_shapes(rest):
+    """github.com/kserve/open-inference-protocol, inference_rest.md."""
+    assert rest("/v2/health/live")[0::2] == (200, {"live": True})
+    assert rest("/v2/health/ready")[0::2] == (200, {"ready": True})
+    assert rest("/v2/models/ranker/ready")[0::2] == (200, {"name": "ranker", "ready": True})
+    assert rest("/v2/models/ranker/versions/1/ready")[0] == 200
+    assert 400 <= rest("/v2/models/nobody/ready")[0] < 500
+    code, headers, server = rest("/v2")
+    assert (code, headers["Content-Type"]) == (200, "application/json")
+    assert {name: type(value) for name, value in server.items()} == {
+        "name": str,
+        "version": str,
+        "extensions": list,
+    }
+    _, _, model = rest("/v2/models/examples/versions/4")
+    assert model.keys() == {"name", "versions", "platform", "inputs", "outputs"}
+    assert model["inputs"] == [{"name": "examples", "datatype": "BYTES", "shape": [-1]}]
+
+
+def test_an_answer_has_the_published_shape(rest):
+    sent = columns(12, items=2)
+    request = {
+        "id": "42",
+        "parameters": {"signature_name": "columnar"},
+        "inputs": [
+            {
+                "name": name,
+                "shape": list(values.shape),
+                "datatype": np_to_triton_dtype(values.dtype),
+                "data": values.tolist(),  # nested where the shape is
+            }
+            for name, values in sent.items()
+        ],
+        "outputs": [{"name": "score"}],
+    }
+    code, headers, answer = rest("/v2/models/ranker/versions/1/infer", request)
+    assert (code, headers["Content-Type"]) == (200, "application/json")
+    (score,) = answer.pop("outputs")
+    assert answer == {"model_name": "ranker", "model_version": "1", "id": "42"}
+    assert score.keys() == {"name", "shape", "datatype", "data"}
+    assert (score["name"], score["shape"], score["datatype"]) == ("score", [2], "FP32")
+    assert all(isinstance(value, float) for value in score["data"])
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "code"),
+    [
+        ("/v2/models/nobody", None, 404),
+        ("/v2/models/ranker/config", None, 404),
+        ("/v2/nothing", None, 404),
+        ("/v2/models/nobody/infer", {"inputs": []}, 404),
+        ("/v2/models/ranker/infer", [], 400),
+        ("/v2/models/ranker/infer", {"inputs": 1}, 400),
+        ("/v2/repository/index", {"ready": 1}, 400),
+    ],
+)
+def test_errors_are_json_with_a_code(rest, path, body, code):
+    found, headers, answer = rest(path, body)
+    assert (found, headers["Content-Type"]) == (code, "application/json")
+    assert answer.keys() == {"error"}
+    assert answer["error"]
+
+
+def test_the_index_may_be_of_what_is_ready(rest):
+    code, _, answer = rest("/v2/repository/index", {"ready": True})
+    assert code == 200
+    assert answer[0] == {"name": "examples", "version": "4", "state": "READY"}
