@@ -11,10 +11,10 @@ from colcast.cli.console import report_console
 from colcast.loadtest.figures import figures_of
 from colcast.loadtest.gate import Thresholds, junit
 from colcast.loadtest.headline import headline
-from colcast.loadtest.metrics import MetricsMeter
+from colcast.loadtest.meters import meter_of
 from colcast.loadtest.output import make_folder, write
 from colcast.loadtest.page import render
-from colcast.loadtest.process import Meter, ProcessMeter, listening_process
+from colcast.loadtest.process import Meter
 from colcast.loadtest.recording import Recording
 from colcast.loadtest.report import Report
 from colcast.loadtest.result import Result
@@ -157,12 +157,9 @@ def _meters(args: SimpleNamespace, targets: Sequence[Target]) -> dict[str, Meter
             raise ValueError(f"{flag} is given {len(given)} times for {len(targets)} targets")
     meters: dict[str, Meter] = {}
     for place, target in enumerate(targets):
-        if args.metrics:
-            meters[target.address] = MetricsMeter(args.metrics[place])
-            continue
-        pid = args.pid[place] if args.pid else listening_process(target.address)
-        if pid is not None:
-            meters[target.address] = ProcessMeter(pid, target.address)
+        metrics, pid = (given[place] if given else None for given in (args.metrics, args.pid))
+        if meter := meter_of(target.address, metrics, pid):
+            meters[target.address] = meter
     return meters
 
 
