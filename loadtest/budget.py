@@ -41,7 +41,7 @@ UNLIMITED = Budget()
 
 
 def about(seconds: float) -> str:
-    """ "20 s", "4 min" or "1.5 h"."""
+    """Like "20 s", "4 min" or "1.5 h"."""
     if seconds < 90:
         return f"{max(seconds, 0):.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

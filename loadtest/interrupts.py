@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
+INTERRUPTED = 130
+"""The exit code of a command that was interrupted."""
 _AGAIN_SECONDS = 0.01
 
 

@@ -12,6 +12,7 @@ from colcast.loadtest.budget import UNLIMITED, Budget
 from colcast.loadtest.figures import figures_of
 from colcast.loadtest.gate import Thresholds, junit
 from colcast.loadtest.headline import headline
+from colcast.loadtest.interrupts import INTERRUPTED
 from colcast.loadtest.meters import meter_of
 from colcast.loadtest.outlook import SearchOutlook
 from colcast.loadtest.output import make_folder, write
@@ -29,7 +30,6 @@ from colcast.loadtest.traffic import requested
 from rich.console import Console
 
 STANDARD_OUTPUT = Path("-")
-INTERRUPTED = 130  # the exit code
 _LOOKUP_TIMEOUT_SECONDS = 10.0
 
 

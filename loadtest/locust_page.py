@@ -36,7 +36,7 @@ def add_tab(web_ui: Any, comparison: Comparison) -> None:
     def with_comparison(response: Response) -> Response:
         if request.path.endswith("/stats/requests") and response.is_json:
             stats = [{"key": _KEY, "data": _rows(comparison)}]
-            response.set_data(json.dumps({**response.json, "extended_stats": stats}))
+            response.set_data(json.dumps(dict(response.get_json(), extended_stats=stats)))
         return response
 
     @web_ui.app.route(_FILE)  # type: ignore[untyped-decorator]
