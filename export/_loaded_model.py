@@ -23,7 +23,7 @@ from colcast.export._rows import Columns, Rows
 from colcast.export._signature import Conversion
 from colcast.export._tensor_traffic import TensorTraffic
 from colcast.export._traffic import Traffic
-from colcast.export._warmup import warmup_request
+from colcast.export.warmup import warmup_request
 from colcast.export.graph._findings import Probe as SignatureProbe
 from colcast.export.late import LateReport, add_late_signature, user_share
 from colcast.export.late._late_signature import read_late_signature, read_signature

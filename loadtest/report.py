@@ -137,7 +137,12 @@ class Report:
             "candidates": list(map(int, self.sizes)),
             "series": [_series(result) for result in self.results],
             "left_out": [
-                {"target": one.target.name, "format": one.format, "reason": one.reason}
+                {
+                    "target": one.target.name,
+                    "format": one.format,
+                    "reason": one.reason,
+                    "advice": one.advice,
+                }
                 for one in self.left_out
             ],
             "headline": told.as_json() if (told := headline(self.results)) else None,
