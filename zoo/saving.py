@@ -47,14 +47,18 @@ def with_defaults(folder: Path, signature: str, defaults: Mapping[str, Any]) -> 
     path.write_bytes(saved_model.SerializeToString(deterministic=True))
 
 
-def with_warmup(folder: Path, signature: str, requests: Sequence[Mapping[str, Any]]) -> None:
+def with_warmup(
+    folder: Path, signature: str, requests: Sequence[Mapping[str, Any]], outputs: Sequence[str]
+) -> None:
     """Writes requests that a server runs before it serves the model.
 
     Args:
       folder: of the SavedModel.
       signature: its name.
       requests: input -> value.
+      outputs: that they ask for: a server prepares each set of outputs when it is first asked for.
     """
     saved_model = saved_model_pb2.SavedModel.FromString((folder / "saved_model.pb").read_bytes())
     entry = saved_model.meta_graphs[0].signature_def[signature]
-    write_warmup(folder, EVERY_SERVER, [warmup_request(signature, one, entry) for one in requests])
+    logs = [warmup_request(signature, one, entry, outputs) for one in requests]
+    write_warmup(folder, EVERY_SERVER, logs)

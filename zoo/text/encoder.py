@@ -161,7 +161,7 @@ def ensure(work_dir: Path = WORK_DIR, precision: str = "float32") -> Path:
         tf.saved_model.save(encoder, str(folder), signatures={"encode": encoder.encode})
         with_defaults(folder, "encode", {"max_seq_len": encoder.default_length})
         with_record(folder, {"encode": independent_rows("encode")})
-        with_warmup(folder, "encode", [{"texts": texts} for texts in _WARM_UP])
+        with_warmup(folder, "encode", [{"texts": texts} for texts in _WARM_UP], ["embeddings"])
         return facts
 
     made_by = (bert, packed, weights, words, guard, sys.modules[__name__])
