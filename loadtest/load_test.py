@@ -53,7 +53,7 @@ def load_test(args: SimpleNamespace, typed: str) -> int:
     """
     # What is printed for a program is not mixed with what is printed for people.
     console = report_console(stderr=args.json or args.junit == STANDARD_OUTPUT)
-    targets, sla = args.targets, latency_target(args)
+    targets = args.targets
     meters = _meters(args, targets)
     make_folder(args.output)
     data = requested(args).load(lambda: targets[0].client(args.model, _LOOKUP_TIMEOUT_SECONDS))
@@ -69,23 +69,39 @@ def load_test(args: SimpleNamespace, typed: str) -> int:
         settings=_settings(args, typed, len(data)),
         results=results,
         sizes=[request.rows for request in data],
-        sla=sla,
+        sla=latency_target(args),
         left_out=[*left_out, *_not_reached(series, results)],
         thresholds=thresholds(args),
     )
+    _tell(report, console)
+    _write(report, args, console)
+    for problem in report.problems:
+        print(problem, file=sys.stderr)
+    if any(result.found and result.found.ended is Ended.INTERRUPT for result in results):
+        return INTERRUPTED
+    return 0 if report.passed else 1
+
+
+def _tell(report: Report, console: Console) -> None:
+    """Figures, rates, the headline, verdicts."""
     rows = [(result.series.label, figures_of(result.recording)) for result in report.results]
     console.print(figures_table(rows))
     for result in report.results:
         if result.found and result.found.confirmed:
             bound = "at most" if result.found.settled else "at least"
             console.print(
-                f"{result.series.label}: {bound} {result.found.rate:,.0f} per second with {sla}",
+                f"{result.series.label}: {bound} {result.found.rate:,.0f} per second "
+                f"with {report.sla}",
                 highlight=False,
             )
     if best := headline(report.results):
         console.print(str(best), highlight=False)
     for verdict in report.verdicts:
         console.print(str(verdict), highlight=False)
+
+
+def _write(report: Report, args: SimpleNamespace, console: Console) -> None:
+    """The page and its figures, where they are asked for, and what they have to be read with."""
     values = report.as_json()
     for path in write(args.output, values, render(values)):
         console.print(path, highlight=False)
@@ -98,11 +114,6 @@ def load_test(args: SimpleNamespace, typed: str) -> int:
     elif args.junit:
         args.junit.write_text(junit(report.verdicts, report.problems), encoding="utf-8")
         console.print(str(args.junit), highlight=False)
-    for problem in report.problems:
-        print(problem, file=sys.stderr)
-    if any(result.found and result.found.ended is Ended.INTERRUPT for result in results):
-        return INTERRUPTED
-    return 0 if report.passed else 1
 
 
 def latency_target(args: SimpleNamespace) -> Sla | None:

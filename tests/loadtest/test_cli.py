@@ -2,7 +2,9 @@
 
 import json
 import re
+import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -212,6 +214,27 @@ def test_an_interrupted_search_writes_what_it_has(
         "columnar: interrupted; 100 per second held so far, which was not measured" in printed.err
     )
     assert "late is left out: the run was interrupted before its turn" in printed.out
+
+
+def test_ctrl_c_ends_a_search_and_its_report_is_written(served: ServerProcess, tmp_path: Path):
+    command = [*of_small(served.target), *SEARCH, "--seconds", "0.3", "--sizes", "20"]
+    command += ["--distinct", "4", "--output", str(tmp_path)]
+    with subprocess.Popen(
+        [sys.executable, "-m", "colcast.cli.main", *command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as run:
+        assert run.stdout
+        assert run.stderr
+        next(line for line in run.stdout if line.startswith("example: 50 per second"))
+        run.send_signal(signal.SIGINT)
+        run.stdout.read()
+        assert "example: interrupted; " in run.stderr.read()
+    assert run.returncode == 130
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["series"][0]["search"]["ended_by"] == "an interrupt"
+    assert report["series"][0]["search"]["windows"]
 
 
 def test_a_search_keeps_to_its_minutes(
