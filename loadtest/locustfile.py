@@ -35,6 +35,7 @@ from colcast.loadtest.meters import meter_of
 from colcast.loadtest.process import Meter
 from colcast.loadtest.sizes import parse_sizes
 from colcast.loadtest.traffic import Traffic
+from gevent.lock import BoundedSemaphore
 from locust import between, events
 from locust.runners import MasterRunner, WorkerRunner
 
@@ -81,7 +82,7 @@ def _set_up(environment: Any, **_: Any) -> None:
     low, _, high = options.think_time.partition("-")
     for user in (*USERS.values(), TurnsUser):
         user.wait_time = between(float(low), float(high or low))
-    environment.prepared = {}
+    environment.prepared, environment.preparing = {}, BoundedSemaphore()
     environment.gate = None
     if not isinstance(environment.runner, MasterRunner):
         environment.gate = Gate(environment, in_turns=options.turns > 0)
@@ -158,6 +159,11 @@ def _prepare(environment: Any, **_: Any) -> None:
     """Encodes before the first user starts: encoding would hold up users that already send."""
     if isinstance(environment.runner, MasterRunner):
         return
+    with environment.preparing:  # a master may start a run while a worker still prepares
+        _prepare_missing(environment)
+
+
+def _prepare_missing(environment: Any) -> None:
     options, host = environment.parsed_options, environment.host
     missing = [name for name in environment.formats if (host, name) not in environment.prepared]
     if not missing:
