@@ -30,11 +30,12 @@ def report_console(*, stderr: bool = False) -> "Console":
 
 
 @contextmanager
-def showing_progress(command: str) -> Iterator[Callable[[str], None]]:
+def showing_progress(command: str, *, lines_only: bool = False) -> Iterator[Callable[[str], None]]:
     """Gives a function that says on standard error what a long command begins to do.
 
     A terminal has one line, with the seconds so far, that is gone in the end. Elsewhere each step
-    that begins when the command has run for 10 seconds is a line.
+    that begins when the command has run for 10 seconds is a line. With `lines_only` a terminal has
+    nothing: what runs shows something of its own there.
     """
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -47,8 +48,8 @@ def showing_progress(command: str) -> Iterator[Callable[[str], None]]:
         if seconds >= _QUIET_SECONDS:
             console.print(f"{command}: {seconds:.0f} s: {step}", highlight=False, markup=False)
 
-    if not console.is_terminal:
-        yield line
+    if lines_only or not console.is_terminal:
+        yield (lambda _: None) if console.is_terminal else line
         return
     columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
     with Progress(*columns, console=console, transient=True) as shown:

@@ -14,6 +14,7 @@ import grpc.aio
 from colcast.client._channel import channel_arguments, grpc_target
 from colcast.client._errors import ColcastError, ServerError
 from colcast.client._settings import ChannelOptions, check_timeout
+from colcast.client._tls_hint import HINT, speaks_tls
 
 Metadata = Sequence[tuple[str, str | bytes]]
 
@@ -140,8 +141,14 @@ class Connection:
         return None if self._closed else deadline.pause_after(error, attempt)
 
     def error(self, error: grpc.RpcError, attempts: int) -> ServerError:
-        """A gRPC error as a ServerError."""
+        """A gRPC error as a ServerError; may ask the server whether it wants TLS."""
         details = error.details() or ""
+        if (
+            error.code() is grpc.StatusCode.UNAVAILABLE
+            and self._certificates is None
+            and speaks_tls(self.address)
+        ):
+            details = f"{details}; {HINT}"
         return ServerError(error.code().name, details, address=self.address, attempts=attempts)
 
     def _open(self) -> Any:
@@ -225,7 +232,7 @@ class AsyncTransport(Connection):
             except grpc.aio.AioRpcError as error:
                 pause = self.pause_after(error, deadline, attempt)
                 if pause is None:
-                    raise self.error(error, attempt) from None
+                    raise (await asyncio.to_thread(self.error, error, attempt)) from None
                 await asyncio.sleep(pause)
                 continue
             pairs = (*(await sent.initial_metadata()), *(await sent.trailing_metadata()))

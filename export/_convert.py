@@ -33,9 +33,9 @@ from colcast.export._tensor_traffic import TensorTraffic, read_tensor_traffic
 from colcast.export._traffic import Traffic, read_traffic
 from colcast.export._variables import fill_variables
 from colcast.export._vocabulary import known_values
-from colcast.export._warmup import EVERY_SERVER, NATIVE_SERVER, write_warmup
 from colcast.export.late import LateReport
 from colcast.export.parts import PartsReport
+from colcast.export.warmup import EVERY_SERVER, NATIVE_SERVER, write_warmup
 
 COLUMNAR = "columnar"
 Progress = Callable[[str], None]

@@ -23,12 +23,12 @@ from colcast.export._rows import Columns, Rows
 from colcast.export._signature import Conversion
 from colcast.export._tensor_traffic import TensorTraffic
 from colcast.export._traffic import Traffic
-from colcast.export._warmup import warmup_request
 from colcast.export.graph._findings import Probe as SignatureProbe
 from colcast.export.late import LateReport, add_late_signature, user_share
 from colcast.export.late._late_signature import read_late_signature, read_signature
 from colcast.export.parts import PartsReport, add_parts, count_reuse
 from colcast.export.rows import Independence, candidates, scored_alike
+from colcast.export.warmup import warmup_request
 
 _LEAST_GAIN_OF_EXACT = 0.03  # less may be an error of measurement
 _BATCHES = (2, 9, 30)  # rows that are scored together and apart

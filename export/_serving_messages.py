@@ -46,6 +46,9 @@ def _file() -> Any:
         type=_Field.TYPE_MESSAGE,
         type_name=f".{_PACKAGE}.PredictRequest.InputsEntry",
     )
+    request.field.add(
+        name="output_filter", number=3, label=_Field.LABEL_REPEATED, type=_Field.TYPE_STRING
+    )
     _add_message(file.message_type, "PredictLog", {"request": (1, f".{_PACKAGE}.PredictRequest")})
     lists = file.message_type.add(name="ExampleListWithContext")
     for name, number, label in (

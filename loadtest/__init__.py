@@ -2,7 +2,9 @@
 
 `cli` and `load_test` are `colcast loadtest`, `bench_cli` and `bench` are `colcast bench`,
 `compare_cli` and `compare` are `colcast compare`, `demo` is `make demo`; they share one measuring
-engine, `run`. Locust is given `locustfile` and, if wanted, one of shapes/. What they are made of:
+engine, `run`. Locust is given `locustfile` and, if wanted, one of shapes/: `locust_users` send,
+`locust_turns` says when, `locust_tally` counts, `locust_comparison` and `locust_page` show what
+came of it. What they are made of:
 
 What is sent:
   traffic       the sources of requests: generated, recorded (tfrecord), the zoo's
@@ -16,9 +18,10 @@ How:
   open_loop     sends on a schedule that waits for no answer
   run           the engine: series in turn (turns), at a rate, with clients, or searching
   search        the highest rate within a latency target, confirmed afterwards
+  budget, outlook, progress    how long it may take, how long it will, how far it has come
   side_by_side  several numbers of candidates with one client and with several
 What came of it:
-  process, metrics    CPU seconds and memory of a server, by pid or by its metrics page
+  process, metrics, meters    CPU seconds and memory of a server, by pid or by its metrics page
   recording     every call's times, code and bytes; figures: what they come to
   correctness   answers under load against answers in peace
   agreement, ranking    how far the answers of two servers are apart

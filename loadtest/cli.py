@@ -15,6 +15,7 @@ from colcast.loadtest.options import (
     call_timeout,
     failures_told,
     latency_targets,
+    max_minutes,
     traffic_options,
 )
 
@@ -91,6 +92,7 @@ _report = section("Report")
     is_flag=True,
     help="Search the highest rate that meets the target of --sla-p95 or --sla-p99.",
 )
+@max_minutes(_load)
 @latency_targets(_gate)
 @_gate(
     "--max-errors",
@@ -142,13 +144,15 @@ def command(context: click.Context, /, **given: Any) -> int:
 
     Server CPU, bytes, latency, throughput. A sample of the answers under load is checked against
     answers given before. The exit code is 1 where answers were wrong, refused or missing, a
-    threshold was missed, or a search confirmed no rate.
+    threshold was missed, or a search confirmed no rate. An interrupted search writes what it has.
     """
     options = SimpleNamespace(**given)
     if sum(given[load] not in (None, False) for load in _LOADS) != 1:
         raise click.UsageError("give one of --rate, --clients and --find-max")
     if options.find_max and (options.sla_p95 is None) == (options.sla_p99 is None):
         raise click.UsageError("--find-max needs one target: --sla-p95 25ms or --sla-p99 60ms")
+    if options.max_minutes and not options.find_max:
+        raise click.UsageError("--max-minutes is for --find-max; other runs take --seconds")
     from colcast.loadtest.load_test import STANDARD_OUTPUT, load_test
 
     if options.json and options.junit == STANDARD_OUTPUT:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
+Places = Sequence[int]  # of knobs
+
 
 @dataclass(frozen=True)
 class Knob:
@@ -102,8 +104,9 @@ class Climbed:
 def climb(
     knobs: Sequence[Knob],
     pairs: Sequence[Sequence[str]],
-    measure: Callable[[Setting, float], float],
+    measure: Callable[[Setting, float], float | None],
     *,
+    left: Callable[[int], None] = lambda _: None,
     gain: float = 0.05,
     rounds: int = 2,
 ) -> Climbed:
@@ -113,29 +116,56 @@ def climb(
       knobs: all of them; those in no pair stay as they start.
       pairs: names of knobs that are turned together, one pair after the other.
       measure: (setting, floor) -> its figure, higher is better; 0 if it is not above `floor`, which
-        is cheaper to find out than a figure.
+        is cheaper to find out than a figure. None, if it was not measured to its end, ends the
+        climb.
+      left: called before each setting with how many there are still, it included, if none is
+        better.
       gain: a neighbour is better if it is so much better, relatively: less is noise.
       rounds: how often all pairs have their turn, at most; ends when a round changes nothing.
     """
     now = Setting.start(knobs)
-    found = Climbed(now, measure(now, 0.0))
-    found.tried[now.values] = found.figure
+    found = Climbed(now, 0.0)
     names = [knob.name for knob in knobs]
-    for _ in range(rounds):
-        before = found.best
-        for pair in pairs:
-            places = [names.index(name) for name in pair]
-            while _step(found, places, measure, gain):
-                pass
-        if found.best == before:
-            break
+    places = [[names.index(name) for name in pair] for pair in pairs]
+    left(1 + sum(len(_next(found, each)) for each in places))
+    figure = measure(now, 0.0)
+    if figure is None:
+        return found
+    found.figure = found.tried[now.values] = figure
+    try:
+        for _ in range(rounds):
+            before = found.best
+            for pair, others in zip(places, _rests(places), strict=True):
+                while _step(found, pair, others, measure, left, gain):
+                    pass
+            if found.best == before:
+                break
+    except _EndedError:
+        pass
     return found
+
+
+class _EndedError(Exception):
+    """A setting was not measured to its end."""
+
+
+def _rests(pairs: Sequence[Places]) -> list[Sequence[Places]]:
+    """For each pair those whose turn comes after it."""
+    return [pairs[place + 1 :] for place in range(len(pairs))]
+
+
+def _next(found: Climbed, places: Places) -> list[Setting]:
+    """What may be better than where the climb stands, and has not been tried."""
+    beside = [*found.best.around(places), *found.best.beyond(places)]
+    return [setting for setting in beside if setting.values not in found.tried]
 
 
 def _step(
     found: Climbed,
-    places: Sequence[int],
-    measure: Callable[[Setting, float], float],
+    places: Places,
+    others: Sequence[Places],
+    measure: Callable[[Setting, float], float | None],
+    left: Callable[[int], None],
     gain: float,
 ) -> bool:
     """Moves to the first neighbour that is better than where the climb stands.
@@ -144,11 +174,14 @@ def _step(
     top. A single knob also goes on where nothing has been reached yet: what is better may lie
     behind.
     """
-    for setting in [*found.best.around(places), *found.best.beyond(places)]:
-        if setting.values in found.tried:
-            continue
+    beside = _next(found, places)
+    later = sum(len(_next(found, each)) for each in others)
+    for number, setting in enumerate(beside):
         floor = found.figure * (1 + gain)
+        left(len(beside) - number + later)
         figure = measure(setting, floor)
+        if figure is None:
+            raise _EndedError
         found.tried[setting.values] = figure
         if figure > floor or (found.figure == 0 and len(places) == 1):
             found.best, found.figure = setting, figure

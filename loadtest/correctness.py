@@ -50,7 +50,7 @@ def reference_answers(
     answers = answers_in_peace(address, requests, tls)
     for number, answer in enumerate(answers):
         if answer.code != "OK":
-            raise Refused(f"{address} refuses request {number}: {answer.code}: {answer.message}")
+            raise Refused(f"request {number} is refused, {answer.code}: {answer.message}")
     return [
         request.decode(answer.response) for request, answer in zip(requests, answers, strict=True)
     ]

@@ -101,7 +101,7 @@ def encode(client: RankingClient, format_name: str, data: RequestData) -> Reques
         return elwc_request(client.schema(), data.examples or _examples(client, data))
     if format_name == "recorded":
         if not data.recorded:
-            raise ValueError("format 'recorded' needs traffic recorded as PredictRequests")
+            raise ValueError("it is for recorded PredictRequests, --traffic requests:FILE")
         return Request(data.recorded, data.rows)
     target = FORMATS[format_name].target
     if data.examples and (target == "example" or not data.items):

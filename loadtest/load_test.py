@@ -7,24 +7,27 @@ from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
 
-from colcast.cli.console import report_console
+from colcast.cli.console import report_console, showing_progress
+from colcast.loadtest.budget import UNLIMITED, Budget
 from colcast.loadtest.figures import figures_of
 from colcast.loadtest.gate import Thresholds, junit
 from colcast.loadtest.headline import headline
-from colcast.loadtest.metrics import MetricsMeter
+from colcast.loadtest.interrupts import INTERRUPTED
+from colcast.loadtest.meters import meter_of
+from colcast.loadtest.outlook import SearchOutlook
 from colcast.loadtest.output import make_folder, write
 from colcast.loadtest.page import render
-from colcast.loadtest.process import Meter, ProcessMeter, listening_process
+from colcast.loadtest.process import Meter
+from colcast.loadtest.progress import windows_shown
 from colcast.loadtest.recording import Recording
 from colcast.loadtest.report import Report
 from colcast.loadtest.result import Result
 from colcast.loadtest.run import Options, at_rate, searching, with_clients
-from colcast.loadtest.search import Sla, Window
-from colcast.loadtest.series import Series, Target, prepare
+from colcast.loadtest.search import Ended, Sla, Window
+from colcast.loadtest.series import LeftOut, Series, Target, prepare
 from colcast.loadtest.tables import figures_table
 from colcast.loadtest.traffic import requested
 from rich.console import Console
-from rich.live import Live
 
 STANDARD_OUTPUT = Path("-")
 _LOOKUP_TIMEOUT_SECONDS = 10.0
@@ -39,7 +42,7 @@ def load_test(args: SimpleNamespace, typed: str) -> int:
 
     Returns:
       0; 1 if answers were wrong, refused or missing, if a threshold was missed, or if a search
-      confirmed no rate.
+      confirmed no rate; 130 if a search was interrupted.
 
     Raises:
       ValueError: options that do not fit each other, the model or the machine.
@@ -50,35 +53,55 @@ def load_test(args: SimpleNamespace, typed: str) -> int:
     """
     # What is printed for a program is not mixed with what is printed for people.
     console = report_console(stderr=args.json or args.junit == STANDARD_OUTPUT)
-    targets, sla = args.targets, latency_target(args)
+    targets = args.targets
     meters = _meters(args, targets)
     make_folder(args.output)
     data = requested(args).load(lambda: targets[0].client(args.model, _LOOKUP_TIMEOUT_SECONDS))
-    series, left_out = prepare(targets, args.model, args.formats, data, args.signature)
+    with showing_progress("colcast loadtest") as tell:
+        tell(f"{len(data)} requests are written, and each is answered once")
+        series, left_out = prepare(targets, args.model, args.formats, data, args.signature)
     for one in left_out:
         console.print(str(one), highlight=False, markup=False)
-    console.print(f"{len(data)} requests prepared in {len(args.formats)} formats", highlight=False)
+    formats = len({one.format for one in series})
+    console.print(f"{len(data)} requests prepared in {formats} formats", highlight=False)
+    results = _measure(args, series, meters, console)
     report = Report(
-        settings=_settings(args, typed),
-        results=_measure(args, series, meters, console),
+        settings=_settings(args, typed, len(data)),
+        results=results,
         sizes=[request.rows for request in data],
-        sla=sla,
-        left_out=left_out,
+        sla=latency_target(args),
+        left_out=[*left_out, *_not_reached(series, results)],
         thresholds=thresholds(args),
     )
+    _tell(report, console)
+    _write(report, args, console)
+    for problem in report.problems:
+        print(problem, file=sys.stderr)
+    if any(result.found and result.found.ended is Ended.INTERRUPT for result in results):
+        return INTERRUPTED
+    return 0 if report.passed else 1
+
+
+def _tell(report: Report, console: Console) -> None:
+    """Figures, rates, the headline, verdicts."""
     rows = [(result.series.label, figures_of(result.recording)) for result in report.results]
     console.print(figures_table(rows))
     for result in report.results:
         if result.found and result.found.confirmed:
             bound = "at most" if result.found.settled else "at least"
             console.print(
-                f"{result.series.label}: {bound} {result.found.rate:,.0f} per second with {sla}",
+                f"{result.series.label}: {bound} {result.found.rate:,.0f} per second "
+                f"with {report.sla}",
                 highlight=False,
             )
     if best := headline(report.results):
         console.print(str(best), highlight=False)
     for verdict in report.verdicts:
         console.print(str(verdict), highlight=False)
+
+
+def _write(report: Report, args: SimpleNamespace, console: Console) -> None:
+    """The page and its figures, where they are asked for, and what they have to be read with."""
     values = report.as_json()
     for path in write(args.output, values, render(values)):
         console.print(path, highlight=False)
@@ -91,9 +114,6 @@ def load_test(args: SimpleNamespace, typed: str) -> int:
     elif args.junit:
         args.junit.write_text(junit(report.verdicts, report.problems), encoding="utf-8")
         console.print(str(args.junit), highlight=False)
-    for problem in report.problems:
-        print(problem, file=sys.stderr)
-    return 0 if report.passed else 1
 
 
 def latency_target(args: SimpleNamespace) -> Sla | None:
@@ -109,6 +129,13 @@ def thresholds(args: SimpleNamespace) -> Thresholds:
 def _slas(args: SimpleNamespace) -> tuple[Sla, ...]:
     targets = ((95, args.sla_p95), (99, args.sla_p99))
     return tuple(Sla(percentile, value) for percentile, value in targets if value is not None)
+
+
+def _not_reached(series: Sequence[Series], results: Sequence[Result]) -> list[LeftOut]:
+    return [
+        LeftOut(one.target, one.format, "the run was interrupted before its turn")
+        for one in series[len(results) :]
+    ]
 
 
 def _measure(
@@ -127,24 +154,28 @@ def _measure(
     )
     sla = latency_target(args)
     if sla is not None:
+        budget = Budget(60 * args.max_minutes) if args.max_minutes else UNLIMITED
+        outlook = SearchOutlook([one.label for one in series], sla, options, budget)
+        console.print(f"the search takes about {outlook}", highlight=False)
 
         def tried(one: Series, window: Window) -> None:
+            outlook.note(one.label, window)
             console.print(
                 f"{one.label}: {window.rate:,.0f} per second, p{sla.percentile:g} "
-                f"{window.milliseconds:.1f} ms: {window.verdict.value}",
+                f"{window.milliseconds:.1f} ms: {window.verdict.value}; about {outlook} left",
                 highlight=False,
             )
 
-        return searching(series, sla, meters, options, tried)
+        return searching(series, sla, meters, options, tried, budget)
 
-    # A refresh of its own would delay sends; between windows it does no harm.
-    with Live(console=console, auto_refresh=False, transient=True) as live:
+    windows = len(series) * args.windows
+    with windows_shown(console, "colcast loadtest", windows, args.seconds) as show:
         so_far: dict[str, Recording] = {}
 
         def measured(one: Series, recording: Recording) -> None:
             so_far.setdefault(one.label, Recording()).extend(recording)
             rows = [(s.label, figures_of(so_far[s.label])) for s in series if s.label in so_far]
-            live.update(figures_table(rows), refresh=True)
+            show(figures_table(rows))
 
         if args.clients is not None:
             return with_clients(series, args.clients, meters, options, measured)
@@ -157,16 +188,14 @@ def _meters(args: SimpleNamespace, targets: Sequence[Target]) -> dict[str, Meter
             raise ValueError(f"{flag} is given {len(given)} times for {len(targets)} targets")
     meters: dict[str, Meter] = {}
     for place, target in enumerate(targets):
-        if args.metrics:
-            meters[target.address] = MetricsMeter(args.metrics[place])
-            continue
-        pid = args.pid[place] if args.pid else listening_process(target.address)
-        if pid is not None:
-            meters[target.address] = ProcessMeter(pid, target.address)
+        metrics, pid = (given[place] if given else None for given in (args.metrics, args.pid))
+        if meter := meter_of(target.address, metrics, pid):
+            meters[target.address] = meter
     return meters
 
 
-def _settings(args: SimpleNamespace, typed: str) -> dict[str, str]:
+def _settings(args: SimpleNamespace, typed: str, requests: int) -> dict[str, str]:
+    """After the run: it says when that ended."""
     if args.find_max:
         load = f"search of the highest rate with {latency_target(args)}, open loop"
     elif args.clients is not None:
@@ -178,6 +207,6 @@ def _settings(args: SimpleNamespace, typed: str) -> dict[str, str]:
         "model": args.model,
         "load": load,
         "windows": f"{args.windows} of {args.seconds:g} s of each format, in turn",
-        "traffic": f"{args.traffic}, {args.distinct} different requests, seed {args.seed}",
+        "traffic": f"{args.traffic}, {requests} different requests, seed {args.seed}",
         "finished": datetime.now().astimezone().isoformat(timespec="seconds"),
     }

@@ -1,115 +1,47 @@
 """Locust users that rank: one class per format, each waiting for its answers.
 
-  locust -f loadtest/locustfile.py --host 127.0.0.1:8500 --model movies
+  locust -f loadtest/locustfile.py --host 127.0.0.1:8500 --model movies --turns 5
   locust -f loadtest/locustfile.py,loadtest/shapes/step.py --mix example=1,late=3 ...
 
-Everything Locust offers works: its web page, --headless, --csv, --master and --worker. Users that
-wait hide an overload: `colcast loadtest --rate` does not wait.
+Everything Locust offers works: its web page, --headless, --csv, --master and --worker. A run ends
+with a comparison of the formats. Users that wait hide an overload: `colcast loadtest --rate` does
+not wait.
 """
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import grpc.experimental.gevent  # type: ignore[import-not-found]
 from colcast.client import RankingClient
 from colcast.loadtest.connection import Connection
-from colcast.loadtest.formats import FORMATS, encode, signature_for
+from colcast.loadtest.formats import encode, parse_formats, signature_for
 from colcast.loadtest.generated import IDS
-from colcast.loadtest.request_bytes import RequestBytes
+from colcast.loadtest.locust_comparison import Comparison
+from colcast.loadtest.locust_turns import Gate, Turns
+from colcast.loadtest.locust_users import (  # noqa: F401  Locust looks for them here
+    USERS,
+    ColumnarUser,
+    ElwcUser,
+    ExampleUser,
+    LateUser,
+    RecordedUser,
+    RepeatedUser,
+    StockUser,
+    TurnsUser,
+    mixed,
+)
+from colcast.loadtest.meters import meter_of
+from colcast.loadtest.process import Meter
 from colcast.loadtest.sizes import parse_sizes
 from colcast.loadtest.traffic import Traffic
-from locust import User, between, constant, events, task
-from locust.runners import MasterRunner
+from gevent.lock import BoundedSemaphore
+from locust import between, events
+from locust.runners import MasterRunner, WorkerRunner
 
 grpc.experimental.gevent.init_gevent()  # or a call would stop every other user of the process
 
 _TIMEOUT_SECONDS = 60.0
-
-
-class CallFailed(Exception):
-    """A call that did not come back OK; Locust counts failures by this text: the gRPC code."""
-
-
-class RankingUser(User):  # type: ignore[misc]
-    """Sends one prepared request after the other on a connection of its own."""
-
-    abstract = True
-    format = ""
-    wait_time = constant(0)
-
-    def on_start(self) -> None:
-        """Connects."""
-        self.connection = Connection(self.host)
-        self.requests = self.environment.prepared[self.host, self.format]
-        self.next = id(self) % len(self.requests)  # users do not all start with the same one
-
-    def on_stop(self) -> None:
-        """Disconnects."""
-        self.connection.close()
-
-    @task  # type: ignore[untyped-decorator]
-    def rank(self) -> None:
-        """One request, reported to Locust."""
-        request = self.requests[self.next]
-        self.next = (self.next + 1) % len(self.requests)
-        answer = self.connection.call(request)
-        self.environment.events.request.fire(
-            request_type=request.method.rpartition("/")[2],
-            name=FORMATS[self.format].title,
-            response_time=1000 * answer.seconds,
-            response_length=len(answer.response),
-            exception=None if answer.code == "OK" else CallFailed(answer.code),
-            context={"request_bytes": len(request.payload), "message": answer.message},
-        )
-
-
-class ExampleUser(RankingUser):
-    """Today's way: a tf.Example per candidate."""
-
-    format = "example"
-
-
-class ElwcUser(RankingUser):
-    """The user as the context of an ExampleListWithContext; for models that Regress or Classify."""
-
-    format = "elwc"
-    weight = 0  # until --mix asks for it
-
-
-class RepeatedUser(RankingUser):
-    """Columns, the user on every row."""
-
-    format = "repeated"
-
-
-class ColumnarUser(RankingUser):
-    """Columns, the user as one row that the server repeats."""
-
-    format = "columnar"
-
-
-class LateUser(RankingUser):
-    """Columns, the user as one row that the model repeats; for models exported with --late."""
-
-    format = "late"
-    weight = 0
-
-
-class StockUser(RankingUser):
-    """Columns for servers that do not repeat rows."""
-
-    format = "stock"
-    weight = 0
-
-
-class RecordedUser(RankingUser):
-    """The requests of --traffic requests:FILE, as they were caught."""
-
-    format = "recorded"
-    weight = 0
-
-
-_ALL = (ExampleUser, ElwcUser, RepeatedUser, ColumnarUser, LateUser, StockUser, RecordedUser)
-_CLASSES = {user.format: user for user in _ALL}
 
 
 @events.init_command_line_parser.add_listener  # type: ignore[untyped-decorator]
@@ -117,8 +49,17 @@ def _options(parser: Any) -> None:
     group = parser.add_argument_group("ranking requests")
     group.add_argument("--model", default="", help="the served model's name")
     group.add_argument(
-        "--mix", default="", metavar="A=1,B=3", help=f"formats by weight: {', '.join(_CLASSES)}"
+        "--formats", default="", metavar="A,B", help=f"of {', '.join(USERS)}; all alike"
     )
+    group.add_argument("--mix", default="", metavar="A=1,B=3", help="formats by weight")
+    group.add_argument(
+        "--turns",
+        type=float,
+        default=0.0,
+        metavar="S",
+        help="every format has the server for itself for S seconds, in turn; 0: mixed",
+    )
+    group.add_argument("--metrics", default="", help="as for colcast loadtest")
     group.add_argument("--signature", help="as for colcast loadtest")
     group.add_argument("--ids", type=int, default=IDS, help="as for colcast loadtest")
     group.add_argument("--traffic", default="generated", help="as for colcast loadtest")
@@ -137,15 +78,80 @@ def _set_up(environment: Any, **_: Any) -> None:
     options = environment.parsed_options
     if not options.model:
         raise SystemExit("the served model's name is missing: --model NAME")
-    if options.mix:
-        environment.user_classes[:] = mixed(options.mix)
+    formats = _chosen(environment, options)
     low, _, high = options.think_time.partition("-")
-    for user in _CLASSES.values():
+    for user in (*USERS.values(), TurnsUser):
         user.wait_time = between(float(low), float(high or low))
-    environment.prepared = {}
-    RequestBytes(environment).listen()
+    environment.prepared, environment.preparing = {}, BoundedSemaphore()
+    environment.gate = None
+    if not isinstance(environment.runner, MasterRunner):
+        environment.gate = Gate(environment, in_turns=options.turns > 0)
+        environment.gate.listen()
+    if not isinstance(environment.runner, WorkerRunner):
+        _compare(
+            environment, Turns(environment, formats, options.turns, lambda: _meter(environment))
+        )
+    environment.formats = formats
     if environment.host:
         _prepare(environment)
+
+
+def _chosen(environment: Any, options: Any) -> Sequence[str]:
+    """The formats that are sent; gives the environment their users."""
+    if not options.turns >= 0:
+        raise SystemExit(f"--turns {options.turns}: wanted are seconds, or 0 for formats mixed")
+    if options.mix and (options.formats or options.turns):
+        raise SystemExit("--mix has weights, which --formats and --turns have not: leave it out")
+    classes = environment.user_classes
+    if options.mix:
+        classes[:] = mixed(options.mix)
+    elif options.formats:
+        classes[:] = mixed(",".join(f"{name}=1" for name in _formats(options.formats)))
+    formats = [user.format for user in USERS.values() if user in classes and user.weight]
+    if options.turns:
+        TurnsUser.weight = 1
+        classes[:] = [TurnsUser]
+    return formats
+
+
+def _formats(text: str) -> Sequence[str]:
+    try:
+        return parse_formats(text)
+    except ValueError as error:
+        raise SystemExit(f"--formats {text!r}: {error}") from None
+
+
+def _meter(environment: Any) -> Meter:
+    """Of the server under test.
+
+    Raises:
+      LookupError: nothing measures it.
+    """
+    meter = meter_of(environment.host, environment.parsed_options.metrics)
+    if meter is None:
+        raise LookupError(
+            f"{environment.host} is on another machine: give its Prometheus page, "
+            "--metrics http://HOST:PORT/monitoring/prometheus/metrics"
+        )
+    return meter
+
+
+def _compare(environment: Any, turns: Turns) -> None:
+    """Has a run end with its comparison."""
+    turns.listen()
+    comparison = Comparison(turns)
+
+    def tell(**_: Any) -> None:
+        turns.end()
+        comparison.print()
+        if prefix := environment.parsed_options.csv_prefix:
+            Path(f"{prefix}_comparison.csv").write_text(comparison.csv(), encoding="utf-8")
+
+    environment.events.quitting.add_listener(tell)
+    if environment.web_ui:
+        from colcast.loadtest.locust_page import add_tab
+
+        add_tab(environment.web_ui, comparison)
 
 
 @events.test_start.add_listener  # type: ignore[untyped-decorator]
@@ -153,9 +159,13 @@ def _prepare(environment: Any, **_: Any) -> None:
     """Encodes before the first user starts: encoding would hold up users that already send."""
     if isinstance(environment.runner, MasterRunner):
         return
+    with environment.preparing:  # a master may start a run while a worker still prepares
+        _prepare_missing(environment)
+
+
+def _prepare_missing(environment: Any) -> None:
     options, host = environment.parsed_options, environment.host
-    wanted = {user.format for user in environment.user_classes}
-    missing = [name for name in sorted(wanted) if (host, name) not in environment.prepared]
+    missing = [name for name in environment.formats if (host, name) not in environment.prepared]
     if not missing:
         return
     traffic = Traffic(
@@ -180,20 +190,8 @@ def _prepare(environment: Any, **_: Any) -> None:
     for name in missing:
         called = signature_for(schema, name, options.signature) if schema else None
         with connect(called) as client:
-            environment.prepared[host, name] = [encode(client, name, one) for one in data]
-
-
-def mixed(text: str) -> list[type[RankingUser]]:
-    """Reads `example=1,late=3` and gives these classes these weights.
-
-    Raises:
-      SystemExit: a format that has no users, or a weight that is not a positive whole number.
-    """
-    chosen = []
-    for part in text.split(","):
-        name, _, weight = part.partition("=")
-        if name not in _CLASSES or not weight.isdigit() or weight == "0":
-            raise SystemExit(f"--mix {part!r}: wanted is {'|'.join(_CLASSES)}=WEIGHT")
-        _CLASSES[name].weight = int(weight)
-        chosen.append(_CLASSES[name])
-    return chosen
+            requests = [encode(client, name, one) for one in data]
+        with Connection(host) as connection:
+            for request in requests:  # or the first turn would pay for what a first request costs
+                connection.call(request)
+        environment.prepared[host, name] = requests

@@ -62,5 +62,8 @@ def _lines(url: str) -> list[str]:
         with urlopen(url, timeout=5) as page:
             text: str = page.read().decode()
     except (URLError, ValueError, OSError) as error:
-        raise LookupError(f"no metrics at {url}: {error}") from error
+        raise LookupError(
+            f"no metrics at {url}: {error}; the server publishes them with --rest_api_port and "
+            "--monitoring_config_file"
+        ) from error
     return text.splitlines()

@@ -12,6 +12,7 @@ from typing import Any
 import grpc
 from colcast.client import Tls
 from colcast.loadtest.connection import Answer, Request, open_channel
+from colcast.loadtest.interrupts import run_until_interrupted
 from colcast.loadtest.process import Meter
 from colcast.loadtest.recording import Recording, Sample, percentile_ms
 from colcast.loadtest.schedule import Schedule
@@ -50,8 +51,11 @@ class OpenLoop:
           requests: what the schedule chooses from.
           schedule: when to send which.
           meter: what the server has used, where that is known.
+
+        Raises:
+          KeyboardInterrupt: SIGINT or SIGTERM came meanwhile.
         """
-        return asyncio.run(self._run(requests, schedule, meter))
+        return run_until_interrupted(self._run(requests, schedule, meter))
 
     async def _run(
         self,

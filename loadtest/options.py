@@ -139,6 +139,17 @@ def call_timeout(option: _Option) -> Callable[[_Command], _Command]:
     return declared
 
 
+def max_minutes(option: _Option) -> Callable[[_Command], _Command]:
+    """--max-minutes, of a search."""
+    declared: Callable[[_Command], _Command] = option(
+        "--max-minutes",
+        type=Number(min=0, min_open=True),
+        metavar="M",
+        help="A search ends after about so many minutes, with the best it has found.",
+    )
+    return declared
+
+
 def latency_targets(option: _Option) -> Callable[[_Command], _Command]:
     """--sla-p95 and --sla-p99."""
 

@@ -19,6 +19,7 @@ from colcast.cli.markup import (
 )
 from colcast.loadtest.charts import Bar, Line, bar_chart, histogram, line_chart, number
 from colcast.loadtest.figures import milliseconds, share
+from colcast.loadtest.search import Ended
 
 _NAN = float("nan")
 
@@ -138,7 +139,8 @@ def _cells(one: Series, first: Series) -> list[str]:
 def _highest_rate(search: Mapping[str, Any] | None) -> str:
     if not search or search["highest_rate"] is None:
         return "-"
-    return ("≥ " if search["generator_limited"] else "") + number(search["highest_rate"])
+    cut_short = search["generator_limited"] or search["ended_by"] == Ended.BUDGET.value
+    return ("≥ " if cut_short else "") + number(search["highest_rate"])
 
 
 def _bars(series: Sequence[Series], figure: str, unit: str) -> list[Bar]:

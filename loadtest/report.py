@@ -14,7 +14,7 @@ from colcast.loadtest.headline import headline
 from colcast.loadtest.open_loop import kept_up
 from colcast.loadtest.recording import Recording, percentile_ms
 from colcast.loadtest.result import Result
-from colcast.loadtest.search import Sla, Window
+from colcast.loadtest.search import Ended, Sla, Window
 from colcast.loadtest.series import LeftOut
 
 PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9)
@@ -71,7 +71,7 @@ class Report:
                     "server that joins requests of several users (batching) cannot serve this "
                     "format"
                 )
-            elif not recording.answered:
+            elif not recording.answered and not _interrupted(result):
                 found.append(f"{label}: no call was answered, {recording.first_error}")
             found += self._unconfirmed(result)
         return found
@@ -96,6 +96,8 @@ class Report:
                     f"{label}: the search ended where the load generator, not the server, was "
                     "late; run it on another machine to find the server's limit"
                 )
+            if result.found and result.found.ended is Ended.BUDGET:
+                found.append(f"{label}: --max-minutes cut the search short: higher rates may hold")
         return found
 
     def _unconfirmed(self, result: Result) -> list[str]:
@@ -103,6 +105,11 @@ class Report:
         if self.sla is None or not result.found or result.found.confirmed:
             return []
         label, found = result.series.label, result.found
+        if _interrupted(result):
+            held = f"{found.rate:,.0f}" if found.rate else "no rate"
+            return [
+                f"{label}: interrupted; {held} per second held so far, which was not measured again"
+            ]
         if not found.rate:
             lowest = min((window.rate for window in found.windows), default=0.0)
             return [f"{label}: no rate meets {self.sla}, not even {lowest:,.3g} per second"]
@@ -130,7 +137,12 @@ class Report:
             "candidates": list(map(int, self.sizes)),
             "series": [_series(result) for result in self.results],
             "left_out": [
-                {"target": one.target.name, "format": one.format, "reason": one.reason}
+                {
+                    "target": one.target.name,
+                    "format": one.format,
+                    "reason": one.reason,
+                    "advice": one.advice,
+                }
                 for one in self.left_out
             ],
             "headline": told.as_json() if (told := headline(self.results)) else None,
@@ -165,10 +177,15 @@ def _series(result: Result) -> dict[str, Any]:
         else {
             "highest_rate": found.rate if found.confirmed else None,
             "generator_limited": found.generator_limited,
+            "ended_by": found.ended.value,
             "windows": _windows(found.windows),
             "measured_again": _windows(found.again),
         },
     }
+
+
+def _interrupted(result: Result) -> bool:
+    return result.found is not None and result.found.ended is Ended.INTERRUPT
 
 
 def _windows(windows: Sequence[Window]) -> list[dict[str, Any]]:

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from colcast.loadtest.budget import UNLIMITED, Budget
 from colcast.loadtest.closed_loop import ClosedLoop
 from colcast.loadtest.connection import Request
 from colcast.loadtest.correctness import check
@@ -13,7 +14,7 @@ from colcast.loadtest.process import Meter
 from colcast.loadtest.recording import Recording
 from colcast.loadtest.result import Result
 from colcast.loadtest.schedule import poisson
-from colcast.loadtest.search import Found, Sla, Window, confirm, find_max
+from colcast.loadtest.search import Ended, Found, Sla, Window, confirm, find_max
 from colcast.loadtest.series import Series
 from colcast.loadtest.turns import in_turn
 
@@ -124,10 +125,15 @@ def searching(
     meters: Meters,
     options: Options,
     progress: Callable[[Series, Window], None] = lambda *_: None,
+    budget: Budget = UNLIMITED,
 ) -> list[Result]:
-    """Finds every series' highest rate within `sla`, then measures it again at that rate."""
+    """Finds every series' highest rate within `sla`, then measures it again at that rate.
+
+    An interrupt ends it with what it has: the results of the series so far.
+    """
     results = []
-    for one in series:
+    again_seconds = options.windows * options.window_seconds
+    for place, one in enumerate(series):
 
         def window(rate: float, number: int, one: Series = one) -> Recording:
             return _open_window(one, rate, number, meters, options)
@@ -138,8 +144,16 @@ def searching(
         def tell(found: Window, one: Series = one) -> None:
             progress(one, found)
 
-        found, recording = confirm(find_max(window, sla, progress=tell), again, sla)
+        own = budget.share(len(series) - place, keep=again_seconds)
+        found, recording = find_max(window, sla, progress=tell, budget=own), Recording()
+        if found.ended is not Ended.INTERRUPT:
+            try:
+                found, recording = confirm(found, again, sla, own)
+            except KeyboardInterrupt:
+                found = replace(found, ended=Ended.INTERRUPT)
         results.append(_result(one, recording, meters, options, found))
+        if found.ended is Ended.INTERRUPT:
+            break
     return results
 
 

@@ -4,13 +4,16 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from math import ceil, log2
 
 import numpy as np
+from colcast.loadtest.budget import UNLIMITED, Budget
 from colcast.loadtest.open_loop import kept_up
 from colcast.loadtest.recording import Recording
 
 _WINDOWS = 3  # a rate holds if most of so many windows do
 _CONFIRMATIONS, _STEP_DOWN = 3, 0.9  # rates measured again, each so much below the one before
+_DOUBLINGS = 4  # expected of a rate that has not missed yet
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,14 @@ class Window:
     verdict: Verdict
 
 
+class Ended(Enum):
+    """What ended a search."""
+
+    BY_ITSELF = "it was through"
+    BUDGET = "--max-minutes"
+    INTERRUPT = "an interrupt"
+
+
 @dataclass(frozen=True)
 class Found:
     """What a search found.
@@ -64,6 +75,7 @@ class Found:
         then the server may be able to do more.
       again: the rates measured once more after the search, in order.
       confirmed: whether the last of those met the target; `rate` is that one then.
+      ended: what ended the search; if it was cut short, the server may be able to do more.
     """
 
     rate: float
@@ -71,11 +83,12 @@ class Found:
     generator_limited: bool
     again: tuple[Window, ...] = ()
     confirmed: bool = False
+    ended: Ended = Ended.BY_ITSELF
 
     @property
     def settled(self) -> bool:
-        """Whether `rate` is the server's: it was confirmed, and the generator was not the limit."""
-        return self.confirmed and not self.generator_limited
+        """Whether `rate` is the server's: confirmed, and neither generator nor time was short."""
+        return self.confirmed and not self.generator_limited and self.ended is Ended.BY_ITSELF
 
 
 def find_max(
@@ -88,8 +101,9 @@ def find_max(
     highest: float = 100_000.0,
     known: Sequence[Window] = (),
     progress: Callable[[Window], None] = lambda _: None,
+    budget: Budget = UNLIMITED,
 ) -> Found:
-    """Doubles the rate until it misses, then bisects.
+    """Doubles the rate until it misses, then bisects; an interrupt ends it with what it has.
 
     Args:
       run: (rate, number of the window) -> what was measured at that rate.
@@ -101,19 +115,40 @@ def find_max(
       known: windows of the same server, measured for another target of the same percentile: the
         search begins where they leave open what it can do.
       progress: called after every window.
+      budget: no other rate is tried once it is spent, but one always is.
     """
     search = _Search(run, sla, progress)
     above = 2 * highest
     (holds, misses), late = _bracket(known, sla, above), False
     rate = start if (holds, misses) == (0.0, above) else _next(holds, misses, highest)
+    ended = Ended.BY_ITSELF
     while rate >= lowest and misses - holds > precision * misses and rate <= highest:
-        verdict = search.verdict(rate)
+        if budget.spent and search.windows:
+            ended = Ended.BUDGET
+            break
+        try:
+            verdict = search.verdict(rate)
+        except KeyboardInterrupt:
+            ended = Ended.INTERRUPT
+            break
         if verdict is Verdict.HOLDS:
             holds = rate
         else:
             misses, late = rate, verdict is Verdict.GENERATOR_LATE
         rate = _next(holds, misses, highest)
-    return Found(holds, tuple(search.windows), late)
+    return Found(holds, tuple(search.windows), late, ended=ended)
+
+
+def windows_left(
+    windows: Sequence[Window], sla: Sla, *, precision: float = 0.05, highest: float = 100_000.0
+) -> int:
+    """About how many windows a search still takes that has measured these."""
+    holds, misses = _bracket(windows, sla, 2 * highest)
+    if misses > highest:
+        rates = _DOUBLINGS + ceil(log2(0.5 / precision))
+    else:
+        rates = ceil(log2(max(1.0, (misses - holds) / (precision * misses))))
+    return rates * (_WINDOWS // 2 + 1)
 
 
 def _next(holds: float, misses: float, highest: float) -> float:
@@ -134,13 +169,16 @@ def _bracket(known: Sequence[Window], sla: Sla, above: float) -> tuple[float, fl
     return holds, misses
 
 
-def confirm(found: Found, run: Callable[[float], Recording], sla: Sla) -> tuple[Found, Recording]:
+def confirm(
+    found: Found, run: Callable[[float], Recording], sla: Sla, budget: Budget = UNLIMITED
+) -> tuple[Found, Recording]:
     """Measures the found rate again, then lower ones, until one meets the target.
 
     Args:
       found: by `find_max`.
       run: what was measured at a rate; longer than a window of the search.
       sla: what has to be met.
+      budget: no lower rate is tried once it is spent.
 
     Returns:
       The search with the confirmed rate, or unconfirmed, and what was measured last.
@@ -152,6 +190,8 @@ def confirm(found: Found, run: Callable[[float], Recording], sla: Sla) -> tuple[
         again.append(_judged(rate, recording, sla))
         if found.rate and again[-1].verdict is Verdict.HOLDS:
             return replace(found, rate=rate, again=tuple(again), confirmed=True), recording
+        if budget.spent:
+            break
         rate *= _STEP_DOWN
     return replace(found, again=tuple(again)), recording
 

@@ -1,5 +1,6 @@
 """What is compared: each server under test in each format, on the same data."""
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -15,6 +16,8 @@ from colcast.loadtest.correctness import (
 from colcast.loadtest.formats import RequestData, encode, signature_for
 
 _ENCODE_TIMEOUT_SECONDS = 60.0
+_REASON_CHARACTERS = 120
+_OTHER_TRAFFIC = "generated values may not suit it, try --traffic requests:FILE or examples:FILE"
 
 
 @dataclass(frozen=True)
@@ -73,14 +76,25 @@ class Series:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A format that a server cannot answer, and why."""
+    """A format that a server cannot answer.
+
+    Attributes:
+      target: the server.
+      format: a name in `FORMATS`.
+      reason: why, in full.
+      advice: what to do about it; empty if nothing is known.
+    """
 
     target: Target
     format: str
     reason: str
+    advice: str = ""
 
     def __str__(self) -> str:
-        return f"{label(self.target, self.format)} is left out: {self.reason}"
+        """In one line of a terminal or two: TensorFlow's reasons may name every node of a graph."""
+        short = textwrap.shorten(self.reason, _REASON_CHARACTERS, placeholder=" ...")
+        advice = f": {self.advice}" if self.advice else ""
+        return f"{label(self.target, self.format)} is left out: {short}{advice}"
 
 
 def label(target: Target, format_name: str) -> str:
@@ -124,7 +138,7 @@ def prepare(
     series, left_out = [], []
     for target in targets:
         written, refused = encoded(target, model, formats, data, signature)
-        answered, unanswered = _answered(written)
+        answered, unanswered = _answered(written, _advice(data))
         series += answered
         left_out += refused + unanswered
     if not series:
@@ -155,15 +169,21 @@ def encoded(
     return series, left_out
 
 
-def _answered(written: Sequence[Series]) -> tuple[list[Series], list[LeftOut]]:
-    """One server's series with the answers that are expected of them."""
+def _advice(data: Sequence[RequestData]) -> str:
+    """What to try where a server refuses it."""
+    generated = not any(one.examples or one.recorded for one in data)
+    return _OTHER_TRAFFIC if generated else ""
+
+
+def _answered(written: Sequence[Series], advice: str) -> tuple[list[Series], list[LeftOut]]:
+    """One server's series with the answers that are expected of them; `advice` where it refuses."""
     answers, left_out = {}, []
     for one in written:
         target = one.target
         try:
             answers[one.format] = reference_answers(target.address, one.requests, target.tls)
         except Refused as error:
-            left_out.append(LeftOut(one.target, one.format, _one_line(error)))
+            left_out.append(LeftOut(one.target, one.format, _one_line(error), advice))
     kept = [one for one in written if one.format in answers]
     first = next(iter(sorted(kept, key=lambda one: not predicts(one.requests))), None)
     series = []

@@ -100,7 +100,7 @@ def figures_table(rows: Sequence[tuple[str, Figures]]) -> Table:
             label,
             milliseconds(figures.server_cpu_ms),
             share(figures.server_cpu_ms, rows[0][1].server_cpu_ms),
-            f"{figures.request_bytes:,.0f}",
+            f"{figures.request_bytes:,.0f}" if figures.calls else "-",
             *(milliseconds(value) for value in (figures.p50_ms, figures.p95_ms, figures.p99_ms)),
             f"{figures.requests_per_second:,.0f}",
             f"{figures.calls:,}",

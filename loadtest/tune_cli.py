@@ -11,6 +11,7 @@ from colcast.loadtest.options import (
     SIZES,
     failures_told,
     latency_targets,
+    max_minutes,
     user_features,
 )
 
@@ -81,6 +82,7 @@ _report = section("Report")
 @user_features(_traffic)
 @_traffic("--seed", type=int, default=0, metavar="N", help="Same seed, same requests and times.")
 @latency_targets(_search)
+@max_minutes(_search)
 @_search(
     "--seconds",
     type=Number(min=0, min_open=True),
@@ -101,7 +103,8 @@ def command(**given: Any) -> int:
 
     Starts the server with one setting after the other, each under open-loop load, and climbs:
     workers and threads per op, then how requests share the workers, then from how many rows on one
-    goes to --offload-target. Writes the best setting as a file that the server reads.
+    goes to --offload-target. Writes the best setting as a file that the server reads; when it is
+    interrupted, too, the best so far.
     """
     options = SimpleNamespace(**given)
     if (options.sla_p95 is None) == (options.sla_p99 is None):

@@ -4,10 +4,8 @@ The server is started with one setting after the other, and each takes the load 
 model's own requests, of the sizes that are expected.
 """
 
-import json
-import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,26 +13,26 @@ from typing import Any
 
 import numpy as np
 from colcast.cli.console import report_console
-from colcast.loadtest.charts import Line, line_chart, standalone
-from colcast.loadtest.climb import Climbed, Knob, Setting, climb
+from colcast.loadtest.budget import UNLIMITED, Budget, about
+from colcast.loadtest.climb import Knob, Setting, climb
 from colcast.loadtest.connection import Request
 from colcast.loadtest.formats import RequestData
+from colcast.loadtest.interrupts import INTERRUPTED
 from colcast.loadtest.open_loop import OpenLoop
+from colcast.loadtest.outlook import ClimbOutlook
 from colcast.loadtest.recording import Recording
 from colcast.loadtest.schedule import poisson
-from colcast.loadtest.search import Sla, Window, find_max
+from colcast.loadtest.search import Ended, Found, Sla, Window, find_max
 from colcast.loadtest.series import Target, prepare
 from colcast.loadtest.traffic import Traffic
+from colcast.loadtest.tune_report import FILES, Tuned, tell, write
 from colcast.server import ServerProcess
-from rich.console import Console
 
 _TIMEOUT_SECONDS = 10.0
 _WARM_UP_RATE = 100.0  # per second
 _WARM_UP_ROUNDS = 2  # of as many calls as there are different requests
 _OFFLOAD_STEPS = 8
 _PIECE_MILLISECONDS = (0.5, 1, 2, 4, 8, 16, 1000)  # the last: no request is divided
-_FILES = ("server.flags", "tune.json", "tune.svg")
-_LINES = 6  # in the plot: the start, the best, and those that came nearest
 
 
 @dataclass(frozen=True)
@@ -71,15 +69,6 @@ class Load:
     seed: int = 0
 
 
-@dataclass(frozen=True)
-class Tuned:
-    """The search and what came of it; `windows` are those of each setting, in order."""
-
-    climbed: Climbed
-    windows: Mapping[tuple[float, ...], Sequence[Window]]
-    sla: Sla
-
-
 def knobs(
     cores: int, offloaded_sizes: Sequence[int] = ()
 ) -> tuple[list[Knob], list[tuple[str, ...]]]:
@@ -114,8 +103,10 @@ def tune(
     turned: Sequence[Knob],
     pairs: Sequence[Sequence[str]],
     progress: Callable[[Setting, Window], None] = lambda *_: None,
+    begins: Callable[[Setting, float], None] = lambda *_: None,
+    budget: Budget = UNLIMITED,
 ) -> Tuned:
-    """Climbs from setting to setting.
+    """Climbs from setting to setting; an interrupt ends it with what it has.
 
     Args:
       model: what is served.
@@ -123,34 +114,61 @@ def tune(
       turned: the knobs.
       pairs: which of them are turned together.
       progress: called after every window.
+      begins: called before every setting, with the seconds that the search will take from there on
+        if nothing better is found.
+      budget: no other rate is tried once it is spent.
 
     Raises:
       colcast.server.ServerFailedError: the server does not start with a setting.
     """
     (sla,) = load.slas
     windows: dict[tuple[float, ...], list[Window]] = {}
+    ended = Ended.BY_ITSELF
+    left = ClimbOutlook(load.seconds)
 
-    def measure(setting: Setting, floor: float) -> float:
+    def measure(setting: Setting, floor: float) -> float | None:
+        nonlocal ended
+        if windows and budget.spent:
+            ended = Ended.BUDGET
+            return None
+        begins(setting, min(left.seconds, budget.left))
         tried = windows.setdefault(setting.values, [])
 
         def note(window: Window) -> None:
             tried.append(window)
             progress(setting, window)
 
-        (rate,) = highest_rates(model, load, setting.flags, floor, note)
-        return rate
+        with left.one():
+            try:
+                (found,) = searches(model, load, setting.flags, floor, note, budget)
+            except KeyboardInterrupt:
+                ended = Ended.INTERRUPT
+                return None
+        ended = found.ended
+        cut_short = ended is Ended.INTERRUPT or (ended is Ended.BUDGET and not found.rate)
+        return None if cut_short else found.rate
 
-    return Tuned(climb(turned, pairs, measure), windows, sla)
+    climbed = climb(turned, pairs, measure, left=left.settings)
+    return Tuned(climbed, windows, sla, ended)
 
 
-def highest_rates(
+def highest_rates(model: Model, load: Load, flags: Sequence[str]) -> list[float]:
+    """The highest rate within each target of a server with these flags."""
+    found = searches(model, load, flags)
+    if any(search.ended is Ended.INTERRUPT for search in found):
+        raise KeyboardInterrupt
+    return [search.rate for search in found]
+
+
+def searches(
     model: Model,
     load: Load,
     flags: Sequence[str],
     floor: float = 0.0,
     progress: Callable[[Window], None] = lambda _: None,
-) -> list[float]:
-    """The highest rate within each target of a server with these flags; 0 if not above `floor`."""
+    budget: Budget = UNLIMITED,
+) -> list[Found]:
+    """The search for each target on a server with these flags; a rate of 0 is not above `floor`."""
     with ServerProcess(model.name, model.base_path, [*model.flags, *flags]) as server:
         loop = OpenLoop(server.target)
 
@@ -163,7 +181,7 @@ def highest_rates(
         warm_up = poisson(_WARM_UP_RATE, _WARM_UP_ROUNDS * count / _WARM_UP_RATE, count, load.seed)
         loop.run(load.requests, warm_up)
         known: list[Window] = []
-        rates = []
+        done = []
         for sla in load.slas:
             found = find_max(
                 window,
@@ -172,42 +190,11 @@ def highest_rates(
                 lowest=max(1.0, floor),
                 known=known,
                 progress=progress,
+                budget=budget,
             )
             known += found.windows
-            rates.append(found.rate)
-        return rates
-
-
-def flagfile(model: Model, tuned: Tuned) -> str:
-    """The best setting as the server's --flagfile reads it."""
-    head = (
-        f"# {tuned.climbed.figure:,.0f} requests per second with {tuned.sla}: {model.name}",
-        f"# started with {Setting.start(tuned.climbed.best.knobs)}",
-    )
-    return "\n".join([*head, *tuned.climbed.best.flags]) + "\n"
-
-
-def plot(tuned: Tuned) -> str:
-    """Rate against the target's percentile, a line per setting: an SVG document."""
-    climbed = tuned.climbed
-    start = Setting.start(climbed.best.knobs).values
-    others = sorted(climbed.tried, key=lambda values: -climbed.tried[values])
-    shown = list(dict.fromkeys([climbed.best.values, start, *others]))[:_LINES]
-    lines = [
-        Line(
-            str(Setting(climbed.best.knobs, values)),
-            place,
-            sorted((window.rate, window.milliseconds) for window in tuned.windows[values]),
-        )
-        for place, values in enumerate(shown)
-    ]
-    chart = line_chart(
-        lines,
-        x_title="requests per second",
-        y_title=f"p{tuned.sla.percentile:g} in ms",
-        limit=(tuned.sla.milliseconds, str(tuned.sla)),
-    )
-    return standalone(chart)
+            done.append(found)
+        return done
 
 
 def run(options: SimpleNamespace) -> int:
@@ -217,7 +204,7 @@ def run(options: SimpleNamespace) -> int:
       options: those of `colcast tune`.
 
     Returns:
-      0; 1 if no setting meets the target.
+      0; 1 if no setting meets the target; 130 if it was interrupted.
 
     Raises:
       ValueError: options that do not fit the model.
@@ -236,25 +223,27 @@ def run(options: SimpleNamespace) -> int:
         model = replace(model, flags=[*model.flags, offload])
     sizes = [request.rows for request in load.requests] if options.offload_target else ()
     turned, pairs = knobs(len(os.sched_getaffinity(0)), sizes)
-    last: list[Setting] = []
 
-    def tell(setting: Setting, window: Window) -> None:
-        if last[-1:] != [setting]:
-            last.append(setting)
-            console.print(str(setting), highlight=False)
+    def begins(setting: Setting, seconds: float) -> None:
+        console.print(f"{setting}: about {about(seconds)} left", highlight=False)
+
+    def measured(_: Setting, window: Window) -> None:
         console.print(
             f"  {window.rate:,.0f} per second, p{sla.percentile:g} "
             f"{window.milliseconds:.1f} ms: {window.verdict.value}",
             highlight=False,
         )
 
-    tuned = tune(model, load, turned, pairs, tell)
-    _write(tuned, model, options.output)
-    _tell(tuned, console)
-    for name in _FILES:
+    budget = Budget(60 * options.max_minutes) if options.max_minutes else UNLIMITED
+    tuned = tune(model, load, turned, pairs, measured, begins, budget)
+    write(tuned, model.name, options.output)
+    tell(tuned, console)
+    for name in FILES:
         console.print(str(options.output / name), highlight=False)
     if options.json:
         print((options.output / "tune.json").read_text())
+    if tuned.ended is Ended.INTERRUPT:
+        return INTERRUPTED
     return 0 if tuned.climbed.figure else 1
 
 
@@ -287,44 +276,4 @@ def _traffic(options: SimpleNamespace) -> Traffic:
         options.distinct,
         options.seed,
         user_features=options.user_features,
-    )
-
-
-def _write(tuned: Tuned, model: Model, folder: Path) -> None:
-    best = tuned.climbed.best
-    values = {
-        "target": str(tuned.sla),
-        "best": best.flags,
-        "rate": tuned.climbed.figure,
-        "tried": [
-            {
-                "flags": Setting(best.knobs, setting).flags,
-                "rate": rate,
-                "windows": [
-                    {"rate": w.rate, "ms": w.milliseconds, "verdict": w.verdict.value}
-                    for w in tuned.windows[setting]
-                    if math.isfinite(w.milliseconds)
-                ],
-            }
-            for setting, rate in tuned.climbed.tried.items()
-        ],
-    }
-    contents = (flagfile(model, tuned), json.dumps(values, indent=1, allow_nan=False), plot(tuned))
-    for name, content in zip(_FILES, contents, strict=True):
-        (folder / name).write_text(content, encoding="utf-8")
-
-
-def _tell(tuned: Tuned, console: Console) -> None:
-    climbed = tuned.climbed
-    start = Setting.start(climbed.best.knobs)
-    began = climbed.tried[start.values]
-    if not climbed.figure:
-        console.print(f"no setting meets {tuned.sla}", highlight=False)
-        return
-    times = f", {climbed.figure / began:.2f} times as many" if began else ""
-    console.print(
-        f"start: {start}: {began:,.0f} requests per second with {tuned.sla}\n"
-        f"best: {climbed.best}: {climbed.figure:,.0f}{times}; "
-        f"{len(climbed.tried)} settings tried",
-        highlight=False,
     )

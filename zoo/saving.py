@@ -1,10 +1,11 @@
 """How the zoo's models become SavedModels: Keras's with today's signature; inputs with defaults."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
+from colcast.export.warmup import EVERY_SERVER, warmup_request, write_warmup
 from tensorflow.core.protobuf import saved_model_pb2
 
 Outputs = dict[str, Any]  # output name -> tensor, rows first
@@ -44,3 +45,20 @@ def with_defaults(folder: Path, signature: str, defaults: Mapping[str, Any]) -> 
         dtype = tf.dtypes.as_dtype(entry.inputs[name].dtype)
         entry.defaults[name].CopyFrom(tf.make_tensor_proto(value, dtype))
     path.write_bytes(saved_model.SerializeToString(deterministic=True))
+
+
+def with_warmup(
+    folder: Path, signature: str, requests: Sequence[Mapping[str, Any]], outputs: Sequence[str]
+) -> None:
+    """Writes requests that a server runs before it serves the model.
+
+    Args:
+      folder: of the SavedModel.
+      signature: its name.
+      requests: input -> value.
+      outputs: that they ask for: a server prepares each set of outputs when it is first asked for.
+    """
+    saved_model = saved_model_pb2.SavedModel.FromString((folder / "saved_model.pb").read_bytes())
+    entry = saved_model.meta_graphs[0].signature_def[signature]
+    logs = [warmup_request(signature, one, entry, outputs) for one in requests]
+    write_warmup(folder, EVERY_SERVER, logs)

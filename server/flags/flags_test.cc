@@ -273,6 +273,20 @@ TEST_F(FlagsTest, OneModelOrAFileOfThem) {
   EXPECT_FALSE(from_file.fail_if_nothing_loads);
 }
 
+TEST_F(FlagsTest, ReadyLabelsAreModelsWithLabels) {
+  models::ModelManager::Options options;
+  Set("model_base_path", "/models/m");
+  Set("ready_labels", "m:stable,m:canary");
+  ASSERT_TRUE(ReadModelFlags("", &options).ok());
+  ASSERT_EQ(options.ready_labels.size(), 2u);
+  EXPECT_EQ(options.ready_labels[1].model, "m");
+  EXPECT_EQ(options.ready_labels[1].label, "canary");
+  for (const char* const wrong : {"m", "m:", ":stable", "m:a:b", "m:stable,m"}) {
+    Set("ready_labels", wrong);
+    EXPECT_THAT(ModelError(), HasSubstr("--ready_labels: \"")) << wrong;
+  }
+}
+
 TEST_F(FlagsTest, HttpIsOffUntilItHasAPort) {
   std::optional<http::HttpServer::Options> http;
   http::ModelApiOptions model_api;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "server/flags/parts.h"
 #include "server/flags/range.h"
@@ -21,6 +22,9 @@ ABSL_FLAG(double, model_config_file_poll_wait_seconds, 0,
           "seconds between looks at --model_config_file; 0: it is read once");
 ABSL_FLAG(bool, allow_version_labels_for_unavailable_models, false,
           "version labels that are new may name versions that do not serve yet");
+ABSL_FLAG(std::vector<std::string>, ready_labels, {},
+          "comma-separated MODEL:LABEL: the server is ready only once each of these labels names a "
+          "version that serves, too");
 ABSL_FLAG(std::string, saved_model_tags, "serve",
           "comma-separated tags of the MetaGraph to load from the SavedModel");
 ABSL_FLAG(
@@ -73,6 +77,17 @@ Status ReadModels(models::ModelManager::Options* options) {
   return OkStatus();
 }
 
+Status ReadReadyLabels(std::vector<models::ReadyLabel>* labels) {
+  for (const std::string& text : absl::GetFlag(FLAGS_ready_labels)) {
+    const std::vector<std::string> parts = absl::StrSplit(text, ':');
+    if (parts.size() != 2 || parts[0].empty() || parts[1].empty()) {
+      return InvalidArgument("--ready_labels: \"", text, "\", expected MODEL:LABEL");
+    }
+    labels->push_back({parts[0], parts[1]});
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 Status ReadLoadCheckFlags(LoadCheckOptions* options) {
@@ -91,6 +106,7 @@ Status ReadModelFlags(const std::string& log_directory, models::ModelManager::Op
                                {FLAGS_num_request_iterations_for_warmup, 0},
                                {FLAGS_load_memory_margin_fraction, -1}});
   if (!status.ok()) return status;
+  if (status = ReadReadyLabels(&options->ready_labels); !status.ok()) return status;
   options->config_file_poll_wait =
       Milliseconds(absl::GetFlag(FLAGS_model_config_file_poll_wait_seconds));
   options->poll_wait = Milliseconds(absl::GetFlag(FLAGS_file_system_poll_wait_seconds));

@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <limits>
 
 #include "server/base/certificate_name.h"
+#include "server/base/log.h"
 
 namespace colcast::http2 {
 namespace {
@@ -25,6 +27,15 @@ Socket::Result ResultOf(ssize_t returned, size_t* size) {
 
 int Most(size_t size) {
   return static_cast<int>(std::min<size_t>(size, std::numeric_limits<int>::max()));
+}
+
+// HTTP/2 without TLS begins with text, where a record of TLS has its version.
+void WarnOfPlainText() {
+  static std::atomic<bool> told{false};
+  if (told.exchange(true)) return;
+  LogWarning(
+      "gRPC: a client that does not use TLS has called; this port takes TLS only "
+      "(--ssl_config_file). Told once");
 }
 
 }  // namespace
@@ -76,6 +87,8 @@ Socket::Result Socket::TlsResult(int returned, size_t* size) {
     return Result::kDone;
   }
   const int error = SSL_get_error(tls_, returned);
+  const int reason = ERR_GET_REASON(ERR_peek_error());
+  if (error == SSL_ERROR_SSL && reason == SSL_R_WRONG_VERSION_NUMBER) WarnOfPlainText();
   ERR_clear_error();
   const bool again = error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE;
   return again ? Result::kAgain : Result::kClosed;

@@ -19,6 +19,15 @@ Status CheckLabel(const std::string& label, int64_t version, const ModelConfig& 
                             "labels that are new)");
 }
 
+// Why a label names no version that serves; empty if it names one.
+std::string WhyMissing(const std::string& label, const ModelState* model) {
+  if (model == nullptr || model->leaving()) return "the model is not configured";
+  const auto found = model->config().labels.find(label);
+  if (found == model->config().labels.end()) return "the configuration has no such label";
+  if (model->FindReady(found->second) != nullptr) return "";
+  return "version " + std::to_string(found->second) + " does not serve";
+}
+
 }  // namespace
 
 Status ResolveLabel(const std::map<std::string, int64_t>& labels, const std::string& label,
@@ -42,6 +51,19 @@ Status CheckLabels(const std::vector<ModelConfig>& wanted,
     }
   }
   return OkStatus();
+}
+
+std::vector<std::string> MissingLabels(const std::vector<ReadyLabel>& awaited,
+                                       const std::map<std::string, ModelState>& present) {
+  std::vector<std::string> missing;
+  for (const auto& [model, label] : awaited) {
+    const auto found = present.find(model);
+    const std::string why = WhyMissing(label, found == present.end() ? nullptr : &found->second);
+    if (why.empty()) continue;
+    missing.push_back("not ready without model \"" + model + "\" label \"" + label +
+                      "\" (--ready_labels): " + why);
+  }
+  return missing;
 }
 
 }  // namespace colcast::models

@@ -13,6 +13,12 @@
 
 namespace colcast::models {
 
+// A label of a model that the server is not ready without.
+struct ReadyLabel {
+  std::string model;
+  std::string label;
+};
+
 // INVALID_ARGUMENT for a label the model does not have.
 Status ResolveLabel(const std::map<std::string, int64_t>& labels, const std::string& label,
                     int64_t* version);
@@ -22,6 +28,10 @@ Status ResolveLabel(const std::map<std::string, int64_t>& labels, const std::str
 // that has named another version so far.
 Status CheckLabels(const std::vector<ModelConfig>& wanted,
                    const std::map<std::string, ModelState>& present, bool allow_unavailable);
+
+// A sentence for each of `awaited` that names no version that serves, and why.
+std::vector<std::string> MissingLabels(const std::vector<ReadyLabel>& awaited,
+                                       const std::map<std::string, ModelState>& present);
 
 }  // namespace colcast::models
 

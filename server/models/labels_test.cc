@@ -72,5 +72,23 @@ TEST_F(CheckLabelsTest, TheErrorNamesVersionModelAndLabel) {
   EXPECT_THAT(status.message, HasSubstr("\"canary\""));
 }
 
+TEST_F(CheckLabelsTest, AMissingLabelIsToldWithTheReason) {
+  ModelState& state = present_.at("m");
+  state.SetConfig(Config("m", {{"stable", 3}, {"canary", 4}}));
+  EXPECT_TRUE(MissingLabels({}, present_).empty());
+  EXPECT_TRUE(MissingLabels({{"m", "stable"}}, present_).empty());
+  EXPECT_THAT(
+      MissingLabels({{"m", "stable"}, {"m", "canary"}, {"m", "next"}, {"n", "stable"}}, present_),
+      testing::ElementsAre(HasSubstr("\"canary\" (--ready_labels): version 4 does not serve"),
+                           HasSubstr("has no such label"), HasSubstr("model \"n\" label")));
+  state.SetAspiredVersions({{3, "/m/3"}, {4, "/m/4"}});
+  state.StartLoading("/m/4");
+  EXPECT_EQ(MissingLabels({{"m", "canary"}}, present_).size(), 1);
+  state.Loaded("/m/4", MakeServable(4));
+  EXPECT_TRUE(MissingLabels({{"m", "canary"}}, present_).empty());
+  state.Leave();
+  EXPECT_EQ(MissingLabels({{"m", "canary"}}, present_).size(), 1);
+}
+
 }  // namespace
 }  // namespace colcast::models

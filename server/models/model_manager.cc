@@ -16,6 +16,7 @@ namespace {
 constexpr std::chrono::hours kLongest(1);
 
 constexpr char kConfiguration[] = "configuration";
+constexpr char kReadyLabels[] = "ready labels";
 
 std::string Name(const std::string& model) { return "model \"" + model + '"'; }
 
@@ -338,7 +339,11 @@ void ModelManager::NoteReadiness() {
     all_given_up = all_given_up && model.given_up();
     if (error.ok()) error = model.FirstError();
   }
-  if (all_settled && one_serves) started_ = OkStatus();
+  if (all_settled && one_serves) {
+    const std::vector<std::string> missing = MissingLabels(options_.ready_labels, models_);
+    warnings_.Log(kReadyLabels, missing);
+    if (missing.empty()) started_ = OkStatus();
+  }
   if (all_given_up && options_.fail_if_nothing_loads) started_ = error;
   changed_.notify_all();
 }

@@ -19,6 +19,7 @@
 
 #include "server/base/status.h"
 #include "server/engine/engine.h"
+#include "server/models/labels.h"
 #include "server/models/loader.h"
 #include "server/models/model_config.h"
 #include "server/models/model_state.h"
@@ -42,6 +43,8 @@ class ModelManager {
     // Between looks for versions. 0: once, and again whenever the configuration changes.
     std::chrono::milliseconds poll_wait{1000};
     bool allow_labels_for_unavailable_versions = false;
+    std::vector<ReadyLabel>
+        ready_labels;  // Start() also waits until each names a version that serves
     // Start() fails once every version of every model was given up and none serves.
     bool fail_if_nothing_loads = false;
     int num_load_threads = 1;  // models loaded side by side, once the first ones serve
@@ -60,8 +63,9 @@ class ModelManager {
 
   // Starts to look for versions on a thread of its own and waits until the models are ready: for
   // each of them a version serves, or those that should have failed (for now; they are retried),
-  // or there is none; and at least one model serves, unless none is configured. CANCELLED if
-  // Stop() was called, the first error if `fail_if_nothing_loads`, and what Reload() refuses.
+  // or there is none; and at least one model serves, unless none is configured; and `ready_labels`
+  // do. CANCELLED if Stop() was called, the first error if `fail_if_nothing_loads`, and what
+  // Reload() refuses.
   Status Start();
   void Stop();
 

@@ -1,8 +1,13 @@
 """Differences beside NaN or infinity come with advice: generated rows may be out of range."""
 
+import json
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
-from colcast.export import ExportError
+import tensorflow as tf
+from colcast.export import ExportError, export_saved_model
 from colcast.export._parity import _check
 from colcast.export.graph._comparison import Trial, compare_trials
 
@@ -24,3 +29,33 @@ def test_a_proof_that_fails_on_finite_values_does_not() -> None:
     with pytest.raises(ExportError) as failed:
         compare_trials([trial], 1e-5)
     assert "--examples" not in str(failed.value)
+
+
+def test_a_model_that_takes_the_log_of_a_price_keeps_its_stages(tmp_path: Path) -> None:
+    """Half of the generated prices are negative, and their scores NaN."""
+    spec = {
+        "user_city": tf.io.FixedLenFeature([], tf.int64),
+        "price": tf.io.FixedLenFeature([], tf.float32),
+        "item_shop": tf.io.FixedLenFeature([], tf.int64),
+    }
+    random = np.random.default_rng(0)
+
+    def weights(*shape: int) -> Any:
+        return tf.constant(random.normal(size=shape), tf.float32)
+
+    tables, products = weights(2, 1000, 32), (weights(32, 64), weights(33, 64))
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+    def serve(examples: Any) -> Any:
+        parsed = tf.io.parse_example(examples, spec)
+        user = tf.gather(tables[0], parsed["user_city"] % 1000) @ products[0]
+        price = tf.math.log(parsed["price"])[:, None]
+        shop = tf.gather(tables[1], parsed["item_shop"] % 1000)
+        item = tf.concat([shop, price], 1) @ products[1]
+        return {"scores": tf.reduce_sum(tf.nn.relu(user) * tf.nn.relu(item), 1)}
+
+    tf.saved_model.save(tf.Module(), str(tmp_path / "model"), signatures=serve)
+    export_saved_model(tmp_path / "model", tmp_path / "out", user_features=["user_*"], late=True)
+    record = json.loads((tmp_path / "out" / "assets.extra" / "colcast.json").read_text())
+    kept = record["signatures"]["columnar"]["independence"]
+    assert {"columnar_late", "columnar_user", "columnar_item"} <= set(kept)

@@ -1,8 +1,12 @@
 """`colcast loadtest` against the native server: what it measures, writes and refuses."""
 
 import json
+import re
+import signal
 import subprocess
+import sys
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +16,8 @@ import pytest
 from colcast.cli.main import main
 from colcast.loadtest.cli import command
 from colcast.loadtest.load_test import latency_target
-from colcast.loadtest.series import prepare
+from colcast.loadtest.recording import Recording
+from colcast.loadtest.series import Series, prepare
 from colcast.server import ServerProcess
 from colcast.zoo import wide
 from colcast.zoo.examples import serialize_request
@@ -20,6 +25,7 @@ from tensorflow.io import TFRecordWriter
 
 from ..client.test_channel import certificate
 from .conftest import SMALL
+from .test_search import recording
 
 
 def of_small(address: str) -> list[str]:
@@ -148,6 +154,122 @@ def test_the_highest_rate_is_searched_and_shown(
     assert "columnar: no rate meets p95 <= 0.001 ms" in printed.err
 
 
+def searched(rate: float) -> Recording:
+    return recording(*[5.0 if rate <= 100 else 500.0] * 20)
+
+
+@pytest.fixture
+def known_limit(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Windows of a search are of a server that bears 100 per second; the rates that were tried."""
+    rates: list[float] = []
+
+    def window(one: Series, rate: float, *_: Any) -> Recording:
+        rates.append(rate)
+        return searched(rate)
+
+    monkeypatch.setattr("colcast.loadtest.run._open_window", window)
+    return rates
+
+
+SEARCH = ["--find-max", "--sla-p95", "25ms", "--formats", "example,columnar,late"]
+
+
+def test_a_search_tells_how_long_it_will_take(
+    served: ServerProcess,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    known_limit: list[float],
+):
+    loadtest(tmp_path, served, *SEARCH)
+    printed = capsys.readouterr().out
+    expected = re.search(r"the search takes about (\d+) s", printed)
+    assert expected
+    left = [int(found) for found in re.findall(r"about (\d+) s left", printed)]
+    assert int(expected[1]) >= left[0] > left[-1]
+
+
+def test_an_interrupted_search_writes_what_it_has(
+    served: ServerProcess,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+):
+    tried: dict[str, int] = {}
+
+    def window(one: Series, rate: float, *_: Any) -> Recording:
+        tried[one.format] = tried.get(one.format, 0) + 1
+        if tried.get("columnar", 0) == 6:
+            raise KeyboardInterrupt
+        return searched(rate)
+
+    monkeypatch.setattr("colcast.loadtest.run._open_window", window)
+    report = loadtest(tmp_path, served, *SEARCH, code=130)
+    example, columnar = report["series"]
+    assert example["search"]["ended_by"] == "it was through"
+    assert example["search"]["highest_rate"] > 90
+    assert columnar["search"]["ended_by"] == "an interrupt"
+    assert len(columnar["search"]["windows"]) == 5
+    printed = capsys.readouterr()
+    assert (
+        "columnar: interrupted; 100 per second held so far, which was not measured" in printed.err
+    )
+    assert "late is left out: the run was interrupted before its turn" in printed.out
+
+
+def test_ctrl_c_ends_a_search_and_its_report_is_written(served: ServerProcess, tmp_path: Path):
+    command = [*of_small(served.target), *SEARCH, "--seconds", "0.3", "--sizes", "20"]
+    command += ["--distinct", "4", "--output", str(tmp_path)]
+    with subprocess.Popen(
+        [sys.executable, "-m", "colcast.cli.main", *command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as run:
+        assert run.stdout
+        assert run.stderr
+        next(line for line in run.stdout if line.startswith("example: 50 per second"))
+        run.send_signal(signal.SIGINT)
+        run.stdout.read()
+        assert "example: interrupted; " in run.stderr.read()
+    assert run.returncode == 130
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["series"][0]["search"]["ended_by"] == "an interrupt"
+    assert report["series"][0]["search"]["windows"]
+
+
+def test_a_search_keeps_to_its_minutes(
+    served: ServerProcess,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    known_limit: list[float],
+):
+    report = loadtest(tmp_path, served, *SEARCH, "--max-minutes", "0.0001")
+    for one in report["series"]:
+        assert one["search"]["highest_rate"] == 50
+        assert one["search"]["ended_by"] == "--max-minutes"
+    assert report["headline"] is None
+    assert "late: --max-minutes cut the search short" in capsys.readouterr().out
+    assert "≥ 50" in (tmp_path / "report.html").read_text()
+
+
+def test_counts_and_times_are_the_runs(
+    served: ServerProcess, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    """A recording has fewer requests than asked for, and one format of three is left out."""
+    log = tmp_path / "log.tfrecord"
+    with TFRecordWriter(str(log)) as writer:
+        for request, (user, items) in zip(range(3), wide.requests(SMALL, 4, 1), strict=False):
+            for example in serialize_request({**user, "request_id": request}, items):
+                writer.write(example)
+    options = ["--traffic", f"examples:{log}", "--clients", "1"]
+    began = datetime.now().astimezone().replace(microsecond=0)
+    report = loadtest(tmp_path, served, *options, "--formats", "example,columnar,recorded")
+    assert "3 different requests" in report["settings"]["traffic"]
+    assert "3 requests prepared in 2 formats" in capsys.readouterr().out
+    measured = timedelta(seconds=2 * 2 * 0.5)  # windows of each format
+    assert datetime.fromisoformat(report["settings"]["finished"]) >= began + measured
+
+
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [
@@ -161,6 +283,7 @@ def test_the_highest_rate_is_searched_and_shown(
         (["--user-features", "nobody_*"], 2, "no feature matches 'nobody_*'"),
         (["--model", "other"], 1, "other"),
         (["--distinct", "0"], 2, "Invalid value for '--distinct': 0 is not in the range x>=1"),
+        (["--max-minutes", "1"], 2, "--max-minutes is for --find-max"),
         (["--clients", "1"], 2, "give one of --rate, --clients and --find-max"),
         (["--clients", "0"], 2, "Invalid value for '--clients': 0 is not in the range"),
         (["--windows", "0"], 2, "Invalid value for '--windows': 0 is not in the range"),

@@ -88,3 +88,24 @@ def test_neighbours(value: float, beside: list[float]):
 @pytest.mark.parametrize(("value", "behind"), [(1, [4]), (4, [1, 16]), (32, [8])])
 def test_values_behind_the_neighbours(value: float, behind: list[float]):
     assert KNOBS[0].two_steps_away(value) == behind
+
+
+def test_a_setting_that_is_not_measured_to_its_end_ends_the_climb():
+    measured: list[tuple[float, ...]] = []
+
+    def measure(setting: Setting, floor: float) -> float | None:
+        measured.append(setting.values)
+        return hill(*setting.values) if len(measured) < 4 else None
+
+    found = climb(KNOBS, [("workers", "rows")], measure)
+    assert len(measured) == 4
+    assert list(found.tried) == measured[:3]
+    assert found.figure == max(found.tried.values())
+
+
+def test_how_many_settings_are_left_counts_down_where_none_is_better():
+    left: list[int] = []
+    figures = iter([100.0])
+    pairs = [("workers",), ("rows",)]
+    climb(KNOBS, pairs, lambda *_: next(figures, 0.0), left=left.append)
+    assert left == [5, 4, 3, 2, 1]

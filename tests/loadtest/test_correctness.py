@@ -77,5 +77,5 @@ def test_a_request_the_server_refuses_is_named(serve: Any):
         raise AssertionError
 
     target = serve(refuse)
-    with pytest.raises(RuntimeError, match=r"refuses request 0: INVALID_ARGUMENT: no input 'x'"):
+    with pytest.raises(RuntimeError, match=r"request 0 is refused, INVALID_ARGUMENT: no input 'x'"):
         reference_answers(target, [Request(b"", rows=1)])

@@ -4,12 +4,16 @@ import json
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
 from colcast.cli.main import main
+from colcast.loadtest.connection import Request
+from colcast.loadtest.formats import RequestData
+from colcast.loadtest.series import Series, Target, _advice, _answered
 from colcast.server import ServerProcess
 from colcast.zoo import wide
 from colcast.zoo.examples import serialize_request
@@ -62,6 +66,41 @@ def test_nothing_left_is_an_error_with_every_reason(
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("colcast loadtest: stock: columnar is left out: ")
     assert "; stock: late is left out: " in line
+
+
+REFUSAL = "indices[3] = 90210 is not in [0, 1000) in node " + "model/embedding/Gather/" * 20
+
+
+def refusing(request: bytes, context: grpc.ServicerContext) -> bytes:
+    context.abort(grpc.StatusCode.INVALID_ARGUMENT, REFUSAL)
+    raise AssertionError
+
+
+GENERATED = RequestData(rows=1, user={"a": 1}, items=[{"b": 2}])
+
+
+@pytest.mark.parametrize(
+    ("data", "advised"), [(GENERATED, True), (replace(GENERATED, recorded=b"x"), False)]
+)
+def test_a_refusal_is_told_in_short_with_the_traffic_to_try(
+    serve: Any, data: RequestData, advised: bool
+):
+    target = Target("", serve(refusing))
+    written = [Series(target, "late", [Request(b"", 1)])]
+    _, (left_out,) = _answered(written, _advice([data]))
+    assert REFUSAL.strip("/") in left_out.reason
+    told = str(left_out)
+    assert told.startswith("late is left out: request 0 is refused, INVALID_ARGUMENT: indices[3]")
+    assert told.endswith("try --traffic requests:FILE or examples:FILE") == advised
+    assert len(told) < 240
+
+
+def test_recorded_names_its_traffic(
+    parses_only: ServerProcess, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    assert loadtest(tmp_path, parses_only.target, "example,recorded", "--rate", "20") == 0
+    printed = capsys.readouterr().out
+    assert "stock: recorded is left out: it is for recorded PredictRequests, --traffic" in printed
 
 
 class Batching(grpc.GenericRpcHandler):

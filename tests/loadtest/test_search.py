@@ -2,9 +2,19 @@
 
 import numpy as np
 import pytest
+from colcast.loadtest.budget import Budget, about
 from colcast.loadtest.connection import Answer, Request
 from colcast.loadtest.recording import Recording
-from colcast.loadtest.search import Found, Sla, Verdict, Window, confirm, find_max
+from colcast.loadtest.search import (
+    Ended,
+    Found,
+    Sla,
+    Verdict,
+    Window,
+    confirm,
+    find_max,
+    windows_left,
+)
 
 REQUEST = Request(b"", rows=1)
 P95 = Sla(95, 25.0)
@@ -127,3 +137,52 @@ def test_rates_that_all_miss_again_leave_the_search_unconfirmed():
 def test_without_a_rate_nothing_is_confirmed():
     found, _ = confirm(Found(0.0, (), False), lambda _: recording(5.0), P95)
     assert not found.confirmed
+
+
+def test_an_interrupt_leaves_what_was_found():
+    def run(rate: float, window: int) -> Recording:
+        if window == 5:
+            raise KeyboardInterrupt
+        return server(800)(rate, window)
+
+    found = find_max(run, P95, start=50)
+    assert (found.rate, found.ended, len(found.windows)) == (100, Ended.INTERRUPT, 5)
+
+
+def test_a_budget_ends_the_search_after_one_rate_at_least():
+    seconds = [0.0]
+
+    def run(rate: float, window: int) -> Recording:
+        seconds[0] += 3.0
+        return server(800)(rate, window)
+
+    budget = Budget(20.0, now=lambda: seconds[0])
+    found = find_max(run, P95, start=50, budget=budget)
+    assert (found.rate, found.ended) == (400, Ended.BUDGET)
+    assert budget.spent
+    assert find_max(run, P95, start=50, budget=budget).rate == 50
+    confirmed, _ = confirm(found, lambda _: recording(5.0), P95)
+    assert confirmed.confirmed
+    assert not confirmed.settled
+
+
+def test_what_is_left_is_shared_by_those_whose_turn_is_to_come():
+    seconds = [0.0]
+    budget = Budget(100.0, now=lambda: seconds[0])
+    seconds[0] = 40.0
+    assert budget.share(3).left == 20.0
+    assert budget.share(3, keep=5.0).left == 15.0
+
+
+def test_fewer_windows_are_left_the_closer_the_limit_is_known():
+    found = find_max(server(800), P95, start=50)
+    left = [windows_left(found.windows[:count], P95) for count in range(len(found.windows) + 1)]
+    assert left[-1] == 0
+    assert left[0] > 10
+    known = next(n for n, one in enumerate(found.windows) if one.verdict is Verdict.MISSES) + 2
+    assert left[known:] == sorted(left[known:], reverse=True)
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(12.3, "12 s"), (100, "2 min"), (7200, "2.0 h")])
+def test_times_are_told_in_the_unit_that_fits(seconds: float, text: str):
+    assert about(seconds) == text

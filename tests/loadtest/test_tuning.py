@@ -1,16 +1,20 @@
 """`colcast tune` on the native server: what it tries, writes and refuses."""
 
 import json
+import re
 from pathlib import Path
+from typing import ClassVar
 from xml.etree import ElementTree
 
 import pytest
 from colcast.cli.main import main
 from colcast.loadtest.climb import Climbed, Knob, Setting
+from colcast.loadtest.outlook import ClimbOutlook
 from colcast.loadtest.recording import Recording
 from colcast.loadtest.schedule import Schedule
 from colcast.loadtest.search import Sla, Verdict, Window
-from colcast.loadtest.tuning import Tuned, knobs, plot
+from colcast.loadtest.tune_report import Tuned, plot
+from colcast.loadtest.tuning import knobs
 from colcast.server import ServerProcess
 
 from .test_search import recording
@@ -113,3 +117,61 @@ def test_the_plot_shows_the_best_setting_and_the_start():
     assert 'id="workers 19"' in drawn
     assert 'id="workers 1"' in drawn
     assert 'id="workers 2"' not in drawn
+
+
+class Interrupted(UpToSixty):
+    """As soon as the second setting is measured."""
+
+    servers: ClassVar[set[str]] = set()
+
+    def __init__(self, target: str) -> None:
+        super().__init__(target)
+        self.servers.add(target)
+
+    def run(self, requests: object, schedule: Schedule) -> Recording:
+        if len(self.servers) > 1:
+            raise KeyboardInterrupt
+        return super().run(requests, schedule)
+
+
+def test_an_interrupted_search_writes_what_it_has(
+    exported: Path, tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("colcast.loadtest.tuning.OpenLoop", Interrupted)
+    monkeypatch.setattr(Interrupted, "servers", set())
+    assert tune(exported, tmp_path, "--sla-p95", "2s") == 130
+    told = capsys.readouterr().out
+    assert "the search was cut short by an interrupt" in told
+    assert "1 settings tried" in told
+    found = json.loads((tmp_path / "tune.json").read_text())
+    assert [one["flags"] for one in found["tried"]] == [["--num_workers=2"]]
+    assert found["best"] == ["--num_workers=2"]
+    assert [one["flags"] for one in found["unfinished"]] == [["--num_workers=1"]]
+    assert "cut short by an interrupt" in (tmp_path / "server.flags").read_text()
+    assert (tmp_path / "tune.svg").exists()
+
+
+def test_a_search_ends_with_its_budget(
+    exported: Path, tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("colcast.loadtest.tuning.OpenLoop", UpToSixty)
+    assert tune(exported, tmp_path, "--sla-p95", "2s", "--max-minutes", "0.0001") == 0
+    told = capsys.readouterr().out
+    assert "the search was cut short by --max-minutes" in told
+    found = json.loads((tmp_path / "tune.json").read_text())
+    assert found["ended_by"] == "--max-minutes"
+    assert found["rate"] > 0
+    assert len(found["tried"]) == 1
+    assert re.search(r"workers 2: about \d+ s left", told)
+
+
+def test_what_is_left_is_told_from_what_it_has_taken():
+    left = ClimbOutlook(window_seconds=3)
+    left.settings(11)
+    assert left.seconds == (3 + 20 * 3) + 10 * (3 + 2 * 3)
+    with left.one():
+        pass
+    with left.one():
+        pass
+    left.settings(5)
+    assert left.seconds < 1

@@ -1,5 +1,6 @@
 """TLS and mutual TLS with a throw-away authority, and the ways to get --ssl_config_file wrong."""
 
+import asyncio
 import http.client
 import ssl
 import subprocess
@@ -8,7 +9,8 @@ from pathlib import Path
 import grpc
 import numpy as np
 import pytest
-from colcast.client import ChannelOptions, RankingClient, ServerError, Tls
+from colcast.client import AsyncRankingClient, ChannelOptions, RankingClient, ServerError, Tls
+from colcast.client._tls_hint import speaks_tls
 from colcast.server import ServerProcess, find_executable
 from tensorflow_serving.apis import prediction_service_pb2_grpc
 
@@ -45,7 +47,7 @@ def mutual_tls_server(tmp_path_factory, ranker_base_path, identity, authority):
         yield server
 
 
-def rank(server: ServerProcess, tls: Tls, timeout_seconds: float = 20) -> np.ndarray:
+def rank(server: ServerProcess, tls: Tls | None, timeout_seconds: float = 20) -> np.ndarray:
     """Scores of one user and three items by this repository's client."""
     channel = ChannelOptions(tls=tls)
     settings = {"channel": channel, "timeout_seconds": timeout_seconds}
@@ -89,6 +91,39 @@ def test_a_client_of_another_authority_refuses_the_server(tls_server, stranger, 
 def test_plain_text_is_not_answered(tls_server, connect, request_of_ranker):
     call = connect(tls_server.target).prediction.Predict.future(request_of_ranker, timeout=120)
     assert call.code() == grpc.StatusCode.UNAVAILABLE
+
+
+def test_our_client_without_tls_is_told_so_and_the_log_tells_once(tls_server):
+    for _ in range(2):
+        with pytest.raises(ServerError, match=r"UNAVAILABLE.*the port speaks TLS: .*tls=Tls"):
+            rank(tls_server, None, timeout_seconds=1)
+    assert tls_server.log().count("a client that does not use TLS has called") == 1
+
+
+def test_asyncio_clients_are_told_too(tls_server):
+    async def ask() -> None:
+        async with AsyncRankingClient(tls_server.target, "ranker", timeout_seconds=1) as client:
+            await client.schema()
+
+    with pytest.raises(ServerError, match="the port speaks TLS"):
+        asyncio.run(ask())
+
+
+def test_a_server_that_wants_a_certificate_speaks_tls(mutual_tls_server):
+    with pytest.raises(ServerError, match="the port speaks TLS"):
+        rank(mutual_tls_server, None, timeout_seconds=1)
+
+
+def test_servers_that_are_gone_or_of_plain_text_get_no_hint(server, ranker_base_path):
+    with ServerProcess("ranker", ranker_base_path) as gone:
+        target = gone.target
+    with (
+        RankingClient(target, "ranker", timeout_seconds=1) as client,
+        pytest.raises(ServerError) as raised,
+    ):
+        client.schema()
+    assert "TLS" not in str(raised.value)
+    assert not speaks_tls(server.target)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 from colcast.zoo.cache import VERSION, cached
 from colcast.zoo.record import independent_rows, with_record
-from colcast.zoo.saving import with_defaults
+from colcast.zoo.saving import with_defaults, with_warmup
 from colcast.zoo.text import bert, guard, packed, weights, words
 from colcast.zoo.text.packed import Segments, segments
 from colcast.zoo.text.words import Pieces
@@ -21,6 +21,8 @@ from colcast.zoo.text.words import Pieces
 WORK_DIR = Path("build/text")
 PRECISIONS = ("float32", "bfloat16")
 _SHORTEST = 2  # [CLS] and [SEP]
+# Up to 80 rows oneDNN lays kernels out in one way, for more in another.
+_WARM_UP = (["a title"], ["a sentence of some words " * count for count in range(1, 17)])
 
 
 class _Read(NamedTuple):
@@ -159,6 +161,7 @@ def ensure(work_dir: Path = WORK_DIR, precision: str = "float32") -> Path:
         tf.saved_model.save(encoder, str(folder), signatures={"encode": encoder.encode})
         with_defaults(folder, "encode", {"max_seq_len": encoder.default_length})
         with_record(folder, {"encode": independent_rows("encode")})
+        with_warmup(folder, "encode", [{"texts": texts} for texts in _WARM_UP], ["embeddings"])
         return facts
 
     made_by = (bert, packed, weights, words, guard, sys.modules[__name__])

@@ -51,3 +51,8 @@ def test_a_wrong_length_is_an_invalid_argument(predict):
         predict(texts=(["text"], tf.string), max_seq_len=(1000, tf.int32))
     assert raised.value.code() == grpc.StatusCode.INVALID_ARGUMENT
     assert "max_seq_len must be 2 to 512, got" in raised.value.details()
+
+
+def test_it_is_warm_before_it_is_ready(base_path):
+    with ServerProcess("encoder", base_path) as server:
+        assert "warmed up with 2 requests" in server.log()

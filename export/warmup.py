@@ -16,17 +16,21 @@ EVERY_SERVER = Path("assets.extra", "tf_serving_warmup_requests")
 NATIVE_SERVER = Path("assets.extra", "colcast_warmup_requests")
 
 
-def warmup_request(signature: str, inputs: Mapping[str, Any], signature_def: Any) -> Any:
+def warmup_request(
+    signature: str, inputs: Mapping[str, Any], signature_def: Any, outputs: Sequence[str] = ()
+) -> Any:
     """Returns a PredictionLog of one request.
 
     Args:
       signature: the signature's name.
       inputs: arrays by input.
       signature_def: tells the inputs' dtypes.
+      outputs: that are asked for; none are all of them.
     """
     log = PredictionLog()
     request = log.predict_log.request
     request.model_spec.signature_name = signature
+    request.output_filter.extend(outputs)
     for name, value in inputs.items():
         dtype = tf.dtypes.as_dtype(signature_def.inputs[name].dtype)
         request.inputs[name].CopyFrom(tf.make_tensor_proto(value, dtype))

@@ -1,0 +1,47 @@
+"""How long a search may take, and times as people read them."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import inf
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Seconds from now on.
+
+    Attributes:
+      seconds: of it.
+      now: a clock.
+    """
+
+    seconds: float = inf
+    now: Callable[[], float] = time.monotonic
+    began: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "began", self.now())
+
+    @property
+    def left(self) -> float:
+        """Seconds, below 0 once it is spent."""
+        return self.seconds - (self.now() - self.began)
+
+    @property
+    def spent(self) -> bool:
+        """Whether nothing is left."""
+        return self.left <= 0
+
+    def share(self, of: int, *, keep: float = 0.0) -> "Budget":
+        """An equal part of what is left for one of so many, less `keep` seconds."""
+        return Budget(self.left / of - keep, self.now)
+
+
+UNLIMITED = Budget()
+
+
+def about(seconds: float) -> str:
+    """Like "20 s", "4 min" or "1.5 h"."""
+    if seconds < 90:
+        return f"{max(seconds, 0):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,249 @@
+"""Locust's formats in turn, and the comparison that a run ends with: console, CSV, web page."""
+
+import csv
+import json
+import re
+import subprocess
+import urllib.request
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from colcast.client import RankingClient
+from colcast.loadtest.sizes import parse_sizes
+from colcast.loadtest.traffic import Traffic
+from colcast.server import ServerProcess
+from tensorflow.io import TFRecordWriter
+
+from ..server.browser import browser
+from ..server.metrics_page import PATH, Metrics
+from .test_locust import HEADLESS, LOCUST, PACKAGE, free_port, small
+
+TURNS = ["--formats", "example,columnar,late", "--turns", "0.4"]
+
+
+@pytest.fixture(scope="module")
+def measured(exported: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """The native server with the model `small` and its metrics page."""
+    config = tmp_path_factory.mktemp("monitoring") / "monitoring.config"
+    config.write_text("prometheus_config { enable: true }")
+    flags = ["--rest_api_port=-1", f"--monitoring_config_file={config}"]
+    with ServerProcess("small", exported, flags) as server:
+        yield server
+
+
+def metrics(server: ServerProcess) -> list[str]:
+    return ["--metrics", f"http://{server.rest_target}{PATH}"]
+
+
+def ended(folder: Path, *options: str) -> tuple[dict[str, dict[str, str]], str]:
+    """Runs Locust to its end: the lines of its comparison by format, and what it printed."""
+    command = [*HEADLESS, "--csv", str(folder / "run"), "--json-file", str(folder / "run")]
+    ran = subprocess.run([*command, *options], capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0, ran.stderr
+    return compared(folder), ran.stdout
+
+
+def compared(folder: Path) -> dict[str, dict[str, str]]:
+    with (folder / "run_comparison.csv").open() as file:
+        return {line["format"]: line for line in csv.DictReader(file)}
+
+
+def counted(folder: Path) -> dict[str, int]:
+    """Requests by name, as Locust itself counts them."""
+    stats = json.loads((folder / "run.json").read_text())
+    return {one["name"]: one["num_requests"] for one in stats}
+
+
+def answered(server: ServerProcess, signature: str) -> float:
+    """Requests as the server counts them."""
+    labels = {"model_name": "small", "API": "Predict", "entrypoint": "GRPC", "status": "OK"}
+    return Metrics(server).value(":colcast:requests_total", signature_name=signature, **labels)
+
+
+def test_a_run_in_turns_ends_with_the_comparison(measured: ServerProcess, tmp_path: Path):
+    options = [*small(measured), *metrics(measured), *TURNS, "-u", "2", "-r", "2", "-t", "3s"]
+    rows, printed = ended(tmp_path, *options)
+    assert list(rows) == ["tf.Example", "user once", "user late"]
+    assert {name: int(row["answered"]) for name, row in rows.items()} == counted(tmp_path)
+    for row in rows.values():
+        assert float(row["server_cpu_ms"]) > 0
+        assert 0 < float(row["p50_ms"]) <= float(row["p95_ms"])
+    first, once = rows["tf.Example"], rows["user once"]
+    assert first["server_cpu_ms_share"] == first["p50_ms_share"] == "1"
+    share = float(once["request_bytes"]) / float(first["request_bytes"])
+    assert float(once["request_bytes_share"]) == pytest.approx(share, rel=1e-3)
+    assert re.search(r"CPU ms", printed)
+    assert re.search(rf"user once +{int(once['answered']):,} +0 ", printed)
+
+
+class Watching(grpc.GenericRpcHandler):
+    """Forwards to a server, and notes which formats were under way together."""
+
+    def __init__(self, target: str) -> None:
+        self._channel = grpc.insecure_channel(target)
+        self._under_way: list[str] = []
+        self.together: set[frozenset[str]] = set()
+
+    def service(self, handler_call_details: grpc.HandlerCallDetails) -> Any:
+        if "Prediction" not in handler_call_details.method:
+            return None
+        call = self._channel.unary_unary(handler_call_details.method)
+        predict = handler_call_details.method.endswith("/Predict")
+
+        def forward(request: bytes, context: grpc.ServicerContext) -> bytes:
+            if not predict:
+                return bytes(call(request))
+            kind = "late" if b"columnar_late" in request else "other"
+            self._under_way.append("example" if b"columnar" not in request else kind)
+            self.together.add(frozenset(self._under_way))
+            answer = bytes(call(request))
+            self._under_way.remove("example" if b"columnar" not in request else kind)
+            return answer
+
+        return grpc.unary_unary_rpc_method_handler(forward)
+
+
+@pytest.mark.parametrize("in_turns", [True, False])
+def test_in_turns_no_two_formats_are_under_way_together(
+    served: ServerProcess, tmp_path: Path, in_turns: bool
+):
+    watching = Watching(served.target)
+    server = grpc.server(ThreadPoolExecutor(8), handlers=[watching])
+    address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
+    server.start()
+    options = ["--host", address, "--model", "small", "--sizes", "20", "--distinct", "3"]
+    options += TURNS if in_turns else TURNS[:2]
+    try:
+        rows, _ = ended(tmp_path, *options, "-u", "6", "-r", "6", "-t", "3s")
+    finally:
+        server.stop(grace=None).wait()
+    assert len(rows) == 3
+    alone = {frozenset([kind]) for kind in ("example", "other", "late")}
+    assert (watching.together == alone) == in_turns
+
+
+def test_mixed_formats_share_the_servers_cpu(measured: ServerProcess, tmp_path: Path):
+    options = [*small(measured), *metrics(measured), "--formats", "example,late"]
+    rows, printed = ended(tmp_path, *options, "-u", "2", "-r", "2", "-t", "2s")
+    assert list(rows) == ["tf.Example", "user late"]
+    assert {row["server_cpu_ms"] for row in rows.values()} == {""}
+    told = re.search(
+        r"server CPU: ([\d.]+) ms per answered request of all formats; --turns", printed
+    )
+    assert told
+    assert float(told[1]) > 0
+
+
+def test_metrics_that_are_not_there_are_named(measured: ServerProcess, tmp_path: Path):
+    wrong = f"http://{measured.rest_target}/elsewhere"
+    options = [*small(measured), "--metrics", wrong, *TURNS, "-u", "2", "-r", "2", "-t", "2s"]
+    rows, printed = ended(tmp_path, *options)
+    assert {row["server_cpu_ms"] for row in rows.values()} == {""}
+    assert f"server CPU is not measured: no metrics at {wrong}: " in printed
+    assert "--monitoring_config_file" in printed
+
+
+def test_recorded_requests_take_turns(measured: ServerProcess, tmp_path: Path):
+    path = tmp_path / "requests.tfrecord"
+    traffic = Traffic("generated", parse_sizes("20"), 4, 0, user_features=["user_*"])
+    with (
+        RankingClient(measured.target, "small", timeout_seconds=60) as client,
+        TFRecordWriter(str(path)) as writer,
+    ):
+        for one in traffic.load(lambda: RankingClient(measured.target, "small")):
+            writer.write(client.encode(one.user, one.items, target="columnar"))
+    options = ["--host", measured.target, "--model", "small", "--traffic", f"requests:{path}"]
+    options += ["--formats", "recorded,example,late", "--turns", "0.4"]
+    rows, _ = ended(tmp_path, *options, "-u", "2", "-r", "2", "-t", "3s")
+    assert list(rows) == ["tf.Example", "user late", "as recorded"]
+    assert all(row["failed"] == "0" and int(row["answered"]) > 10 for row in rows.values())
+
+
+def test_workers_take_the_masters_turns(measured: ServerProcess, tmp_path: Path):
+    port = str(free_port())
+    before = answered(measured, "columnar_late")
+    options = [*small(measured), *TURNS]
+    workers = [
+        subprocess.Popen(
+            [*LOCUST, "--worker", "--master-port", port, *options],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        for _ in range(2)
+    ]
+    master = ["--master", "--master-bind-host", "127.0.0.1", "--master-bind-port", port]
+    master += ["--expect-workers", "2", "-u", "4", "-r", "4", "-t", "3s", *metrics(measured)]
+    try:
+        rows, _ = ended(tmp_path, *master, *options)
+        assert [worker.wait(timeout=120) for worker in workers] == [0, 0]
+    finally:
+        for worker in workers:
+            worker.kill()
+    assert list(rows) == ["tf.Example", "user once", "user late"]
+    warm_up = 2 * 5  # each worker sends its requests once before
+    sent = answered(measured, "columnar_late") - before - warm_up
+    assert int(rows["user late"]["answered"]) == sent
+    assert all(float(row["server_cpu_ms"]) > 0 for row in rows.values())
+
+
+def test_shapes_decide_how_many_users_take_turns(measured: ServerProcess, tmp_path: Path):
+    shape = tmp_path / "short.py"
+    shape.write_text(
+        "from colcast.loadtest.shapes import step\n"
+        "class Short(step.StepShape):\n"
+        "    step_users, step_seconds, total_seconds = 2, 2, 4\n"
+    )
+    files = ["-f", f"{PACKAGE / 'locustfile.py'},{shape}"]
+    rows, _ = ended(tmp_path, *files, *small(measured), *metrics(measured), *TURNS)
+    assert list(rows) == ["tf.Example", "user once", "user late"]
+    assert all(row["failed"] == "0" for row in rows.values())
+
+
+def test_the_page_shows_the_comparison(measured: ServerProcess, tmp_path: Path):
+    port = free_port()
+    web = ["--web-host", "127.0.0.1", "--web-port", str(port), "--autostart", "-u", "2", "-r", "2"]
+    options = [*small(measured), *metrics(measured), *TURNS]
+    page = f"http://127.0.0.1:{port}"
+    with subprocess.Popen([*LOCUST, *web, *options], stderr=subprocess.DEVNULL) as locust:
+        try:
+            with browser(tmp_path / "profile") as tab:
+                while locust.poll() is None and not reached(page):
+                    pass
+                tab.open(f"{page}/?tab=comparison")
+                assert tab.wait_for(
+                    "['tf.Example', 'user once', 'user late', 'Server CPU', ' %)']"
+                    ".every(text => document.body.innerText.includes(text))"
+                )
+            with urllib.request.urlopen(f"{page}/comparison.csv") as answer:
+                assert answer.read().startswith(b"format,answered,failed,p50_ms")
+        finally:
+            locust.terminate()
+
+
+def reached(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=60):
+            return True
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--formats", "example,nonsense"], "no format 'nonsense'"),
+        (["--turns", "1", "--mix", "example=1"], "--mix has weights"),
+        (["--turns", "-1"], "--turns -1.0: wanted are seconds"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(
+    served: ServerProcess, options: list[str], told: str
+):
+    command = [*HEADLESS, *small(served), *options]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert ran.returncode != 0
+    assert told in ran.stderr
