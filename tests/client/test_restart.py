@@ -42,7 +42,8 @@ def test_a_server_that_does_not_serve_gets_no_calls(scripted: Any, schema: Model
     up, down = (scripted(health=health.HealthServicer(), **answering(schema)) for _ in range(2))
     up.health.set("", health_pb2.HealthCheckResponse.SERVING)
     down.health.set("", health_pb2.HealthCheckResponse.NOT_SERVING)
-    with RankingClient([up.address, down.address], "movies", timeout_seconds=120) as client:
+    addresses = [up.address, down.address]
+    with RankingClient(addresses, "movies", timeout_seconds=120, affinity="off") as client:
         for _ in range(20):
             client.rank(USER, ITEMS)
         assert (up.count("Predict"), down.count("Predict")) == (20, 0)
@@ -59,7 +60,8 @@ def test_a_server_that_does_not_serve_gets_no_calls(scripted: Any, schema: Model
 
 def test_servers_without_the_health_service_get_calls(scripted: Any, schema: ModelSchema) -> None:
     servers = [scripted(**answering(schema)) for _ in range(2)]
-    with RankingClient([one.address for one in servers], "movies", timeout_seconds=120) as client:
+    addresses = [one.address for one in servers]
+    with RankingClient(addresses, "movies", timeout_seconds=120, affinity="off") as client:
         while not all(server.count("Predict") for server in servers):
             client.rank(USER, ITEMS)
 
@@ -75,7 +77,8 @@ def test_what_a_server_gave_up_is_tried_on_the_next_one(
     handlers = answering(schema)
     up = scripted(**handlers)
     starting = scripted(**{**handlers, "Predict": loading})
-    with RankingClient([up.address, starting.address], "movies", timeout_seconds=120) as client:
+    addresses = [up.address, starting.address]
+    with RankingClient(addresses, "movies", timeout_seconds=120, affinity="off") as client:
         for _ in range(10):
             assert client.rank(USER, ITEMS).order.tolist() == [2, 1, 0]
     assert up.count("Predict") == 10
