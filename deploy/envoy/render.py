@@ -27,7 +27,7 @@ class Server(NamedTuple):
         """As Envoy's LbEndpoint."""
         address = {"socket_address": {"address": self.host, "port_value": port}}
         found: dict[str, Any] = {"endpoint": {"address": address}}
-        if not alone:  # its place on both rings
+        if not alone:  # the same for both protocols
             key = f"{self.host}:{self.grpc_port}"
             found["metadata"] = {"filter_metadata": {"envoy.lb": {"hash_key": key}}}
         return found
@@ -108,8 +108,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         options.client_authority and not options.tls_certificate
     ):
         parser.error("TLS needs --tls-certificate and --tls-key")
-    names = ("host", "grpc_port", "rest_port", "admin_port", "balance_factor", "max_connections")
-    names += ("max_requests", "max_retried_bytes", "max_heap_bytes")
+    names = [
+        *("host", "grpc_port", "rest_port", "admin_port", "balance_factor"),
+        *("max_connections", "max_requests", "max_retried_bytes", "max_heap_bytes"),
+    ]
     values = {name: getattr(options, name) for name in names}
     sys.stdout.write(render(options.server, _tls(options), **values))
 

@@ -55,8 +55,8 @@ def test_envoy_takes_the_configuration(
 
 
 def test_envoy_notices_a_mistake(tmp_path: Path) -> None:
-    wrong = render("--server=ranker:8500:8501").replace("minimum_ring_size", "minimal_ring_size")
-    assert "minimal_ring_size" in validate(wrong, tmp_path / "envoy.yaml")
+    wrong = render("--server=ranker:8500:8501").replace("hash_balance", "hash_balanced")
+    assert "hash_balanced_factor" in validate(wrong, tmp_path / "envoy.yaml")
 
 
 def start(folder: Path, version: int, *flags: str) -> ServerProcess:
