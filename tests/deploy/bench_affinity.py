@@ -325,7 +325,7 @@ class Slow(tf.Module):
         rows = tf.raw_ops.TensorDataset(components=[x], output_shapes=shapes)
         slept = tf.raw_ops.ExperimentalSleepDataset(
             input_dataset=rows,
-            sleep_microseconds=10_000,
+            sleep_microseconds=100_000,
             output_types=[tf.float32],
             output_shapes=shapes,
         )
@@ -359,7 +359,7 @@ def capacity(folder: Path) -> None:
             )
 
 
-def saturated(client: RankingClient, in_flight: int, seconds: float = 15) -> float:
+def saturated(client: RankingClient, in_flight: int, seconds: float = 30) -> float:
     """Requests per second of so many users who ask again at once."""
     request = client.encode(items={"x": np.float32([1, 2])})
     users = itertools.count()
