@@ -27,19 +27,17 @@ from colcast.client import ChannelOptions, RankingClient
 from colcast.loadtest.metrics import state_counts
 from colcast.loadtest.process import ProcessMeter
 from colcast.server import ServerProcess
-from colcast.zoo.catalog import Catalog, Zipf
-from colcast.zoo.columnar import columnar
-from colcast.zoo.registry import MODELS
-from colcast.zoo.wide import WIDE
+from colcast.zoo.catalog import Zipf
 
 from ..client.served_model import save
+from ..server import parts_model
 from ..server.metrics_page import PATH, Metrics
 from ..waiting import wait_until
 from .envoy import Envoy, arguments_for, render
 
 REPLICAS, IN_FLIGHT = 4, 16
-USERS, CANDIDATES, REQUESTS = 4000, 20, 8000
-STATE_MIB = 4  # of each replica
+USERS, HISTORY, CANDIDATES, REQUESTS = 4000, 50, 20, 8000
+STATE_MIB = 2  # of each replica
 NO_BOUND = math.inf
 MOVIES_USER = {"age": 31, "city": "Łódź", "history": [1, 2, 3]}
 MOVIES_ITEMS = {
@@ -120,18 +118,20 @@ def in_parallel(ask: Callable[[Asked], Any], requests: Sequence[Asked]) -> None:
 
 
 def drawn(target: str) -> list[Asked]:
-    """Requests of Zipf users for the model `wide`."""
-    users, items = Catalog(WIDE, "user", USERS, seed=1), Catalog(WIDE, "item", 1000, seed=2)
+    """Requests of Zipf users, each with a history of its own, for the same candidates."""
+    random = np.random.default_rng(1)
+    histories = random.integers(0, 10**6, (USERS, HISTORY))
+    items = parts_model.inputs(random, 1, CANDIDATES)
+    user = {name: items.pop(name)[0] for name in parts_model.COLUMNS["columnar_user"]}
     encoded: dict[int, bytes] = {}
     found = []
-    with RankingClient(target, "wide", timeout_seconds=60) as client:
-        prepared = client.prepare(items.columns(np.arange(CANDIDATES)))
-        for place in itertools.islice(Zipf(USERS, 1.0).draws(1, seed=3), REQUESTS):
-            user = int(place[0])
-            if user not in encoded:
-                row = {name: values[0] for name, values in users.columns(place).items()}
-                encoded[user] = client.encode(row, prepared)
-            found.append((encoded[user], user))
+    with RankingClient(target, "ranker", timeout_seconds=60) as client:
+        prepared = client.prepare(items)
+        for (number,) in itertools.islice(Zipf(USERS, 1.0).draws(1, seed=3), REQUESTS):
+            if number not in encoded:
+                row = {**user, "history": histories[number]}
+                encoded[number] = client.encode(row, prepared)
+            found.append((encoded[number], int(number)))
     return found
 
 
@@ -139,7 +139,7 @@ def hit_rates(folder: Path) -> None:
     """Each way with four new replicas; the second half of the requests is measured."""
     monitoring = folder / "monitoring.config"
     monitoring.write_text("prometheus_config { enable: true }")
-    base_path = columnar(MODELS["wide"].saved_model(), late=True)
+    parts_model.save(folder / "ranker" / "1", layers=40)
     flags = [f"--user_state_bytes={STATE_MIB << 20}", "--num_workers=1", "--rest_api_port=-1"]
     flags.append(f"--monitoring_config_file={monitoring}")
     requests: list[Asked] = []
@@ -150,14 +150,14 @@ def hit_rates(folder: Path) -> None:
     for way in WAYS:
         with ExitStack() as stack:
             servers = [
-                stack.enter_context(ServerProcess("wide", base_path, flags))
+                stack.enter_context(ServerProcess("ranker", folder / "ranker", flags))
                 for _ in range(REPLICAS)
             ]
             requests = requests or drawn(servers[0].target)
             address, envoy = stack.enter_context(target_of(way, servers))
             channel = ChannelOptions(load_bound=way.load_bound)
             client = stack.enter_context(
-                RankingClient(address, "wide", timeout_seconds=60, channel=channel)
+                RankingClient(address, "ranker", timeout_seconds=60, channel=channel)
             )
 
             def ask(one: Asked, client: RankingClient = client, keys: bool = way.keys) -> None:
