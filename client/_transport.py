@@ -149,13 +149,10 @@ class Connection:
 
     @staticmethod
     def _watch(channel: Any) -> Callable[[], grpc.ChannelConnectivity]:
-        state = [grpc.ChannelConnectivity.IDLE]
-
-        def note(changed: grpc.ChannelConnectivity) -> None:
-            state[0] = changed  # and nothing that would keep the channel alive
-
-        channel.subscribe(note, try_to_connect=True)
-        return lambda: state[0]
+        # What grpc.aio has as get_state. `subscribe`, the public way, keeps a thread in gRPC's core
+        # for each channel, which a fork does not survive.
+        check = channel._channel.check_connectivity_state
+        return lambda: _STATES[check(True)]
 
 
 class Transport(Connection):
@@ -264,6 +261,7 @@ class AsyncTransport(Connection):
 
 # Implementation details follow.
 
+_STATES = {state.value[0]: state for state in grpc.ChannelConnectivity}
 _UNTIL_REACHED = 0.005  # seconds between two looks whether a server has been reached
 
 

@@ -1,11 +1,12 @@
 """Servers that come and go: calls go to those that serve, and none fails."""
 
+import socket
 from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
-from colcast.client import ModelSchema, RankingClient
+from colcast.client import ModelSchema, RankingClient, ServerError
 from grpc_health.v1 import health, health_pb2
 
 from .conftest import ITEMS, USER
@@ -82,3 +83,28 @@ def test_what_a_server_gave_up_is_tried_on_the_next_one(
         for _ in range(10):
             assert client.rank(USER, ITEMS).order.tolist() == [2, 1, 0]
     assert up.count("Predict") == 10
+
+
+def test_an_address_where_nobody_answers_gets_no_calls(scripted: Any, schema: ModelSchema) -> None:
+    """It takes connections and says nothing: the kernel's own queue, which nobody empties."""
+    up = scripted(**answering(schema))
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        addresses = [up.address, f"127.0.0.1:{silent.getsockname()[1]}"]
+        with RankingClient(addresses, "movies", timeout_seconds=120) as client:
+            for age in range(20):
+                client.rank({**USER, "age": age}, ITEMS)
+    assert up.count("Predict") == 20
+
+
+def test_where_nobody_answers_at_all_the_deadline_ends_it() -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as one,
+        socket.create_server(("127.0.0.1", 0)) as two,
+    ):
+        addresses = [f"127.0.0.1:{silent.getsockname()[1]}" for silent in (one, two)]
+        with (
+            RankingClient(addresses, "movies", timeout_seconds=0.3) as client,
+            pytest.raises(ServerError, match="no server could be reached") as failed,
+        ):
+            client.schema()
+    assert failed.value.attempts == 0

@@ -2,27 +2,23 @@
 
     python -m tests.deploy.bench_affinity
 
-Prints four tables: hit rates of users' states and server CPU per request by who divides the calls
-and how; users that move when a replica dies; failed requests while one is killed and one drains;
-capacity by the number of replicas, of a model with a fixed service time.
+Prints three tables: hit rates of users' states and server CPU per request by who divides the calls
+and how; users that move when a replica dies; failed requests while one is killed and one drains.
 """
 
 import argparse
 import itertools
-import math
 import os
 import tempfile
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import tensorflow as tf
 from colcast.client import ChannelOptions, RankingClient
 from colcast.loadtest.metrics import state_counts
 from colcast.loadtest.process import ProcessMeter
@@ -33,12 +29,11 @@ from ..client.served_model import save
 from ..server import parts_model
 from ..server.metrics_page import PATH, Metrics
 from ..waiting import wait_until
-from .envoy import Envoy, arguments_for, render
+from .ways import BY_CLIENT, BY_ENVOY, WAYS, target_of
 
 REPLICAS, IN_FLIGHT = 4, 16
 USERS, HISTORY, CANDIDATES, REQUESTS = 4000, 50, 20, 8000
 STATE_MIB = 2  # of each replica
-NO_BOUND = math.inf
 MOVIES_USER = {"age": 31, "city": "Łódź", "history": [1, 2, 3]}
 MOVIES_ITEMS = {
     "movie": [7, 9],
@@ -48,56 +43,6 @@ MOVIES_ITEMS = {
 }
 
 Asked = tuple[bytes, int]  # a request, and whose it is
-
-
-class Way(NamedTuple):
-    """Who divides the calls, and how.
-
-    Attributes:
-        title: for the table.
-        envoy: the arguments of Envoy's configuration; None: the client alone does it.
-        round_robin: in place of Envoy's hashing.
-        load_bound: of the client.
-        keys: whether requests say whose they are.
-    """
-
-    title: str
-    envoy: tuple[str, ...] | None = None
-    round_robin: bool = False
-    load_bound: float = 1.5
-    keys: bool = True
-
-
-WAYS = (
-    Way("Envoy, round robin", (), round_robin=True),
-    Way("Envoy, by user", ("--balance-factor=0",)),
-    Way("Envoy, by user, at most 1.5 times the mean", ()),
-    Way("client, fewest in flight", keys=False),
-    Way("client, by user", load_bound=NO_BOUND),
-    Way("client, by user, at most 1.5 times the mean"),
-)
-
-DISTURBED = (WAYS[2], WAYS[5])
-
-
-@contextmanager
-def target_of(way: Way, servers: Sequence[ServerProcess]) -> Iterator[tuple[Any, int]]:
-    """What a client is given as address, and Envoy's process id or 0."""
-    if way.envoy is None:
-        yield [server.target for server in servers], 0
-        return
-    configuration = render(*arguments_for(servers), *way.envoy)
-    hashing = configuration.index("      load_balancing_policy:")
-    end = configuration.index("      common_lb_config:")
-    if way.round_robin:
-        plain = "      load_balancing_policy: &by_user { policies: [{ typed_extension_config: {"
-        plain += " name: envoy.load_balancing_policies.round_robin, typed_config: {"
-        kind = "envoy.extensions.load_balancing_policies.round_robin.v3.RoundRobin"
-        plain += f' "@type": type.googleapis.com/{kind} }} }} }}] }}\n'
-        configuration = configuration[:hashing] + plain + configuration[end:]
-    configuration = configuration.replace("{ hash_balance_factor: 0 }", "{}")
-    with Envoy(configuration, len(servers)) as envoy:
-        yield envoy.target, envoy.pid
 
 
 def in_parallel(ask: Callable[[Asked], Any], requests: Sequence[Asked]) -> None:
@@ -225,7 +170,7 @@ def started(folder: Path, version: int, *flags: str) -> ServerProcess:
 def who_moves(folder: Path) -> None:
     """1,000 users before and after one of four replicas dies."""
     print("\n| | users that met the replica that died | others that moved |\n|---|--:|--:|")
-    for way in DISTURBED:
+    for way in (BY_ENVOY, BY_CLIENT):
         with (
             versions(folder) as servers,
             target_of(way, [*servers.values()]) as (address, _),
@@ -251,7 +196,7 @@ def met(client: RankingClient, settled: Callable[[list[Any]], bool]) -> list[Any
 def failures(folder: Path, requests: int) -> None:
     """Requests that fail while one replica is killed, started again, and another drains."""
     print("\n| | requests | failed |\n|---|--:|--:|")
-    for way in DISTURBED:
+    for way in (BY_ENVOY, BY_CLIENT):
         with (
             versions(folder) as servers,
             target_of(way, [*servers.values()]) as (address, _),
@@ -315,77 +260,10 @@ def disturb(servers: dict[int, ServerProcess], folder: Path, load: Load, request
     wait_until(lambda: load.asked > requests)
 
 
-class Slow(tf.Module):
-    """A model that takes its time without a processor: `TensorDataset` is asked for 2 elements."""
-
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, "x")])
-    def wait(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
-        """x, after a while."""
-        shapes = [[None]]
-        rows = tf.raw_ops.TensorDataset(components=[x], output_shapes=shapes)
-        slept = tf.raw_ops.ExperimentalSleepDataset(
-            input_dataset=rows,
-            sleep_microseconds=100_000,
-            output_types=[tf.float32],
-            output_shapes=shapes,
-        )
-        (same,) = tf.raw_ops.DatasetToSingleElement(
-            dataset=slept, output_types=[tf.float32], output_shapes=shapes
-        )
-        return {"score": same}
-
-
-def capacity(folder: Path) -> None:
-    """Requests per second of 1, 2, 4 and 8 replicas with one worker and a fixed service time."""
-    module = Slow()
-    tf.saved_model.save(module, str(folder / "slow" / "1"), signatures=module.wait)
-    print("\n| | replicas | requests per second | of one, per replica |\n|---|--:|--:|--:|")
-    flags = ("--num_workers=1", "--rest_api_port=-1", "--join_waiting_requests=false")
-    for way in DISTURBED:
-        one = 0.0
-        for replicas in (1, 2, 4, 8):
-            with ExitStack() as stack:
-                servers = [
-                    stack.enter_context(ServerProcess("slow", folder / "slow", flags))
-                    for _ in range(replicas)
-                ]
-                address, _ = stack.enter_context(target_of(way, servers))
-                client = stack.enter_context(RankingClient(address, "slow", timeout_seconds=60))
-                rate = saturated(client, in_flight=8 * replicas)
-            one = one or rate
-            print(
-                f"| {way.title} | {replicas} | {rate:.1f} | {rate / replicas / one:.3f} |",
-                flush=True,
-            )
-
-
-def saturated(client: RankingClient, in_flight: int, seconds: float = 30) -> float:
-    """Requests per second of so many users who ask again at once."""
-    request = client.encode(items={"x": np.float32([1, 2])})
-    users = itertools.count()
-    answered = itertools.count()
-    until = time.monotonic() + 3 + seconds
-
-    def ask() -> None:
-        while time.monotonic() < until:
-            client.send(request, affinity_key=next(users) * 7919 % 10_007)
-            next(answered)
-
-    with ThreadPoolExecutor(in_flight) as pool:
-        running = [pool.submit(ask) for _ in range(in_flight)]
-        time.sleep(3)
-        first, at = next(answered), time.monotonic()
-        time.sleep(seconds - 1)
-        rate = (next(answered) - first - 1) / (time.monotonic() - at)
-        for one in running:
-            one.result()
-    return rate
-
-
 def main() -> None:
     """Prints the tables asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parts = ("hits", "moves", "failures", "capacity")
+    parts = ("hits", "moves", "failures")
     parser.add_argument("parts", nargs="*", choices=parts, default=parts)
     parser.add_argument("--requests", type=int, default=10_000, help="of the table of failures")
     options = parser.parse_args()
@@ -396,7 +274,6 @@ def main() -> None:
             "hits": lambda: hit_rates(folder),
             "moves": lambda: who_moves(folder),
             "failures": lambda: failures(folder, options.requests),
-            "capacity": lambda: capacity(folder),
         }
         for part in options.parts:
             run[part]()
