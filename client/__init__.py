@@ -4,7 +4,8 @@ The data's path: `_inputs*` (any form -> table) -> `_columns`, `_batch` (checked
 `_targets` (who repeats the user) -> `_encode` (bytes) -> `_transport` -> `_decode` -> `_outputs`.
 `_settings` has every setting, `_schema` what the server wants, `_metadata` how it says so,
 `_request` one request as a whole, `_many_users` one for several users; `_flow` puts the steps in
-order, once for the blocking and the asyncio client. `_text` sends texts, which need no table;
+order, once for the blocking and the asyncio client. `_affinity` says whose a request is,
+`_servers` and `_choice` which server gets it. `_text` sends texts, which need no table;
 `_text_batches` makes requests of them. `data_set` is for what is built before requests come,
 `tfrecord` reads TFRecord files, `wire` protobuf messages.
 """

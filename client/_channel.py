@@ -1,36 +1,40 @@
-"""Addresses and options -> the name and the arguments of a gRPC channel."""
+"""Addresses and options -> the servers, and the arguments of their gRPC channels."""
 
 import json
-import socket
 from collections.abc import Sequence
 from typing import Any
 
 from colcast.client._errors import InputError
+from colcast.client._lookup import Lookup
 from colcast.client._settings import ChannelOptions
 
 
-def grpc_target(address: str | Sequence[str]) -> str:
-    """One "host:port" or several -> the name gRPC balances over.
+def servers_at(address: str | Sequence[str]) -> Sequence[str] | Lookup:
+    """What a client was given as address -> the address of each server, or a name that has them.
 
-    A single DNS name is left to gRPC, which follows its changes; several addresses are looked up
-    here, once.
+    `dns:///NAME:PORT` is looked up by the client, and every address of it is a server. Any other
+    name is left to gRPC, which follows its changes and takes its addresses in turn.
 
     Raises:
-        InputError: no address, one without port, or a name that does not resolve.
+        InputError: no address, or one without port.
     """
     addresses = [address] if isinstance(address, str) else list(address)
     addresses = [part.strip() for one in addresses for part in one.split(",")]
     if not any(addresses):
         raise InputError("no address of a server")
+    if addresses[0].startswith(_DNS):
+        name, _, port = addresses[0].removeprefix(_DNS).rpartition(":")
+        if len(addresses) > 1 or not name or not port.isdigit():
+            expected = f"expected one {_DNS}NAME:PORT, or HOST:PORT for each server"
+            raise InputError(f"{expected}, got {','.join(addresses)!r}")
+        return Lookup(name.strip("[]"), int(port))
     if "://" in addresses[0] or addresses[0].startswith(_SCHEMES):
-        return ",".join(addresses)
+        return (",".join(addresses),)
     for one in addresses:
         host, _, port = one.rpartition(":")
         if not host or not port.isdigit():
             raise InputError(f"the server's address must be HOST:PORT, got {one!r}")
-    if len(addresses) == 1:
-        return addresses[0]
-    return _resolved(addresses)
+    return tuple(dict.fromkeys(addresses))
 
 
 def channel_arguments(
@@ -52,8 +56,17 @@ def channel_arguments(
         ("grpc.max_reconnect_backoff_ms", 500),
     ]
     first = address if isinstance(address, str) else address[0]
-    if options.tls is not None and (options.tls.server_name or first != address or "," in first):
-        name = options.tls.server_name or first.partition(",")[0].rpartition(":")[0]
+    named = first.startswith(_DNS)
+    several = first != address or "," in first
+    first = first.partition(",")[0].strip().removeprefix(_DNS)
+    if named:
+        # gRPC is given addresses but is to say the name; proxies are told apart by names.
+        arguments += [("grpc.default_authority", first), ("grpc.enable_http_proxy", 0)]
+    if named or several:
+        # Calls go to channels that are ready; one that nobody calls for long stays so.
+        arguments.append(("grpc.client_idle_timeout_ms", 2**31 - 1))
+    if options.tls is not None and (options.tls.server_name or several or named):
+        name = options.tls.server_name or first.rpartition(":")[0].strip("[]")
         arguments.append(("grpc.ssl_target_name_override", name))
     return arguments
 
@@ -68,26 +81,5 @@ _SERVICE_CONFIG = {
     "healthCheckConfig": {"serviceName": ""},
 }
 
+_DNS = "dns:///"
 _SCHEMES = ("ipv4:", "ipv6:", "unix:", "dns:", "unix-abstract:", "xds:")
-
-
-def _resolved(addresses: Sequence[str]) -> str:
-    """Several addresses as one gRPC name; gRPC wants them all of one family."""
-    found = [_families(address) for address in addresses]
-    for family, scheme, form in (
-        (socket.AF_INET, "ipv4:", "{}:{}"),
-        (socket.AF_INET6, "ipv6:", "[{}]:{}"),
-    ):
-        if all(family in families for families in found):
-            return scheme + ",".join(form.format(*families[family][:2]) for families in found)
-    raise InputError(f"not all reachable by IPv4, nor all by IPv6: {', '.join(addresses)}")
-
-
-def _families(address: str) -> dict[int, Any]:
-    """Address family -> (host, port, ...) of an address."""
-    host, _, port = address.rpartition(":")
-    try:
-        found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
-    except socket.gaierror as error:
-        raise InputError(f"cannot resolve {address!r}: {error.strerror}") from None
-    return {family: where for family, _, _, _, where in reversed(found)}

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
+from colcast.client._affinity import AffinityKey
+from colcast.client._deadline import Deadline
 from colcast.client._errors import ServerError
 from colcast.client._flow import Flow, Result, Steps
 from colcast.client._many_users import MANY_IN_FLIGHT, Group, in_order
@@ -12,7 +14,7 @@ from colcast.client._request import PreparedItems
 from colcast.client._schema import ModelSchema
 from colcast.client._settings import ClientSettings, Target
 from colcast.client._telemetry import call_span
-from colcast.client._transport import Deadline, Metadata, Transport
+from colcast.client._transport import Metadata, Transport
 
 
 class RankingClient(ClientSettings):
@@ -42,6 +44,7 @@ class RankingClient(ClientSettings):
         item_keys: Any = None,
         target: Target | None = None,
         outputs: Sequence[str] = (),
+        affinity_key: AffinityKey | None = None,
         timeout_seconds: float | None = None,
         metadata: Metadata = (),
     ) -> Ranking:
@@ -57,6 +60,8 @@ class RankingClient(ClientSettings):
                 anything. A list, for the client's `item_key`, or {name of the key: list}.
             target: in place of the client's.
             outputs: the outputs wanted; empty is all.
+            affinity_key: what names the user, text, bytes or an integer: calls with the same key
+                go to the same server. None: the user's columns tell.
             timeout_seconds: in place of the client's.
             metadata: request metadata, pairs of lower-case key and value.
 
@@ -65,7 +70,7 @@ class RankingClient(ClientSettings):
             SchemaError: the model has no signature for the target.
             ServerError: the server refused, or did not answer in time.
         """
-        steps = self._flow.rank(user, items, item_keys, target, outputs)
+        steps = self._flow.rank(user, items, item_keys, target, outputs, affinity_key)
         return self._run("rank", steps, timeout_seconds, metadata)
 
     def prepare(self, items: Any, *, target: Target | None = None) -> PreparedItems:
@@ -91,6 +96,7 @@ class RankingClient(ClientSettings):
         *,
         target: Target | None = None,
         outputs: Sequence[str] = (),
+        affinity_keys: Sequence[AffinityKey] | None = None,
         timeout_seconds: float | None = None,
         metadata: Metadata = (),
     ) -> list[Ranking]:
@@ -104,6 +110,8 @@ class RankingClient(ClientSettings):
             pairs: (user, items) or (user, items, item_keys) for each, as for `rank`.
             target: in place of the client's.
             outputs: the outputs wanted; empty is all.
+            affinity_keys: a key for each pair, as for `rank`. Users share a request only if the
+                same of the client's servers knows them.
             timeout_seconds: deadline of each request, in place of the client's.
             metadata: request metadata.
 
@@ -115,7 +123,11 @@ class RankingClient(ClientSettings):
             SchemaError: the model has no signature for the target.
             ServerError: the server refused, or did not answer in time.
         """
-        groups = self._run("rank_many", self._flow.group(pairs, target, outputs), timeout_seconds)
+        groups = self._run(
+            "rank_many",
+            self._flow.group(pairs, target, outputs, affinity_keys, self._transport.home),
+            timeout_seconds,
+        )
 
         def ranked(group: Group) -> list[Ranking]:
             steps = self._flow.rank_group(group)
@@ -130,6 +142,7 @@ class RankingClient(ClientSettings):
         self,
         user: Any,
         *,
+        affinity_key: AffinityKey | None = None,
         timeout_seconds: float | None = None,
         metadata: Metadata = (),
     ) -> bool:
@@ -140,6 +153,8 @@ class RankingClient(ClientSettings):
 
         Args:
             user: the user's features, as for `rank`.
+            affinity_key: what names the user, text, bytes or an integer: calls with the same key
+                go to the same server. None: the user's columns tell.
             timeout_seconds: in place of the client's.
             metadata: request metadata.
 
@@ -151,7 +166,9 @@ class RankingClient(ClientSettings):
             InputError: the features do not fit the model.
             ServerError: the server did not answer in time.
         """
-        return self._run("prefetch", self._flow.prefetch(user), timeout_seconds, metadata)
+        return self._run(
+            "prefetch", self._flow.prefetch(user, affinity_key), timeout_seconds, metadata
+        )
 
     def predict_examples(
         self,
@@ -159,6 +176,7 @@ class RankingClient(ClientSettings):
         *,
         target: Target | None = None,
         outputs: Sequence[str] = (),
+        affinity_key: AffinityKey | None = None,
         timeout_seconds: float | None = None,
         metadata: Metadata = (),
     ) -> Ranking:
@@ -172,6 +190,8 @@ class RankingClient(ClientSettings):
                 ExampleListWithContext proto.
             target: in place of the client's.
             outputs: the outputs wanted; empty is all.
+            affinity_key: what names the user, text, bytes or an integer: calls with the same key
+                go to the same server. None: the user's columns tell.
             timeout_seconds: in place of the client's.
             metadata: request metadata.
 
@@ -180,7 +200,7 @@ class RankingClient(ClientSettings):
             SchemaError: the model has no signature for the target.
             ServerError: the server refused, or did not answer in time.
         """
-        steps = self._flow.examples(examples, target, outputs)
+        steps = self._flow.examples(examples, target, outputs, affinity_key)
         return self._run("predict_examples", steps, timeout_seconds, metadata)
 
     def encode(
@@ -198,10 +218,15 @@ class RankingClient(ClientSettings):
         return self._run("encode", steps)
 
     def send(
-        self, request: bytes, *, timeout_seconds: float | None = None, metadata: Metadata = ()
+        self,
+        request: bytes,
+        *,
+        affinity_key: AffinityKey | None = None,
+        timeout_seconds: float | None = None,
+        metadata: Metadata = (),
     ) -> Ranking:
         """Sends a PredictRequest that `encode` made; errors as for `rank`."""
-        return self._run("send", self._flow.send(request), timeout_seconds, metadata)
+        return self._run("send", self._flow.send(request, affinity_key), timeout_seconds, metadata)
 
     def schema(self) -> ModelSchema:
         """What the served model wants, asked once per model version."""

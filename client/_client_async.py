@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
+from colcast.client._affinity import AffinityKey
+from colcast.client._deadline import Deadline
 from colcast.client._errors import ServerError
 from colcast.client._flow import Flow, Result, Steps
 from colcast.client._many_users import MANY_IN_FLIGHT, Group, in_order
@@ -12,7 +14,7 @@ from colcast.client._request import PreparedItems
 from colcast.client._schema import ModelSchema
 from colcast.client._settings import ClientSettings, Target
 from colcast.client._telemetry import call_span
-from colcast.client._transport import AsyncTransport, Call, Deadline, Metadata
+from colcast.client._transport import AsyncTransport, Call, Metadata
 
 
 class AsyncRankingClient(ClientSettings):
@@ -40,11 +42,12 @@ class AsyncRankingClient(ClientSettings):
         item_keys: Any = None,
         target: Target | None = None,
         outputs: Sequence[str] = (),
+        affinity_key: AffinityKey | None = None,
         timeout_seconds: float | None = None,
         metadata: Metadata = (),
     ) -> Ranking:
         """Scores N candidates for one user; see `RankingClient.rank`."""
-        steps = self._flow.rank(user, items, item_keys, target, outputs)
+        steps = self._flow.rank(user, items, item_keys, target, outputs, affinity_key)
         large = _is_large(items)
         return await self._run("rank", steps, timeout_seconds, metadata, large=large)
 
@@ -58,11 +61,12 @@ class AsyncRankingClient(ClientSettings):
         *,
         target: Target | None = None,
         outputs: Sequence[str] = (),
+        affinity_keys: Sequence[AffinityKey] | None = None,
         timeout_seconds: float | None = None,
         metadata: Metadata = (),
     ) -> list[Ranking]:
         """Scores the candidates of several users; see `RankingClient.rank_many`."""
-        steps = self._flow.group(pairs, target, outputs)
+        steps = self._flow.group(pairs, target, outputs, affinity_keys, self._transport.home)
         groups = await self._run("rank_many", steps, timeout_seconds, large=True)
         turns = asyncio.Semaphore(MANY_IN_FLIGHT)
 
@@ -84,11 +88,14 @@ class AsyncRankingClient(ClientSettings):
         self,
         user: Any,
         *,
+        affinity_key: AffinityKey | None = None,
         timeout_seconds: float | None = None,
         metadata: Metadata = (),
     ) -> bool:
         """Lets the server keep a user's state; see `RankingClient.prefetch`."""
-        return await self._run("prefetch", self._flow.prefetch(user), timeout_seconds, metadata)
+        return await self._run(
+            "prefetch", self._flow.prefetch(user, affinity_key), timeout_seconds, metadata
+        )
 
     async def predict_examples(
         self,
@@ -96,11 +103,12 @@ class AsyncRankingClient(ClientSettings):
         *,
         target: Target | None = None,
         outputs: Sequence[str] = (),
+        affinity_key: AffinityKey | None = None,
         timeout_seconds: float | None = None,
         metadata: Metadata = (),
     ) -> Ranking:
         """Scores tf.Examples; see `RankingClient.predict_examples`."""
-        steps = self._flow.examples(examples, target, outputs)
+        steps = self._flow.examples(examples, target, outputs, affinity_key)
         large = _is_large(examples)
         return await self._run("predict_examples", steps, timeout_seconds, metadata, large=large)
 
@@ -119,10 +127,17 @@ class AsyncRankingClient(ClientSettings):
         return await self._run("encode", steps)
 
     async def send(
-        self, request: bytes, *, timeout_seconds: float | None = None, metadata: Metadata = ()
+        self,
+        request: bytes,
+        *,
+        affinity_key: AffinityKey | None = None,
+        timeout_seconds: float | None = None,
+        metadata: Metadata = (),
     ) -> Ranking:
         """Sends a PredictRequest that `encode` made; errors as for `rank`."""
-        return await self._run("send", self._flow.send(request), timeout_seconds, metadata)
+        return await self._run(
+            "send", self._flow.send(request, affinity_key), timeout_seconds, metadata
+        )
 
     async def schema(self) -> ModelSchema:
         """What the served model wants, asked once per model version."""

@@ -8,10 +8,11 @@ is given their replies. The blocking and the asyncio client differ only in how t
 import logging
 import re
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from colcast.client._affinity import hash_of_key
 from colcast.client._decode import decode_predict_response
 from colcast.client._errors import InputError, SchemaError, ServerError
 from colcast.client._inputs import Rows
@@ -98,16 +99,18 @@ class Flow:
         item_keys: Any,
         target: Target | None,
         outputs: Sequence[str],
+        affinity_key: Any,
     ) -> Steps[Ranking]:
         """Scores items."""
         rows = Rows(by_key(items, item_keys, self._settings), user)
-        return self._ask(rows, self._options(target, outputs))
+        return self._ask(rows, self._options(target, outputs, affinity_key))
 
     def examples(
-        self, examples: Any, target: Target | None, outputs: Sequence[str]
+        self, examples: Any, target: Target | None, outputs: Sequence[str], affinity_key: Any
     ) -> Steps[Ranking]:
         """Scores tf.Examples."""
-        return self._ask(examples_of_any(examples), self._options(target, outputs))
+        options = self._options(target, outputs, affinity_key)
+        return self._ask(examples_of_any(examples), options)
 
     def encode(
         self,
@@ -134,14 +137,24 @@ class Flow:
         return prepared
 
     def group(
-        self, pairs: Sequence[tuple[Any, ...]], target: Target | None, outputs: Sequence[str]
+        self,
+        pairs: Sequence[tuple[Any, ...]],
+        target: Target | None,
+        outputs: Sequence[str],
+        affinity_keys: Sequence[Any] | None,
+        home: Callable[[str], str],
     ) -> Steps[list[Group]]:
         """Divides users into groups that share a request."""
-        options = self._options(target, outputs)
+        keys = [None] * len(pairs) if affinity_keys is None else affinity_keys
+        if len(keys) != len(pairs):
+            raise InputError(f"{len(keys)} affinity_keys for {len(pairs)} pairs")
+        asked = self._options(target, outputs)
+        affinities = [self._affinity(key) for key in keys]
         schema = yield from self.schema()
         together = self._several.ask()  # what takes no index of users takes none
-        options = replace(options, indexed=options.indexed and together)
-        return grouped(schema, read_pairs(pairs, self._settings), options, together)
+        asked = replace(asked, indexed=asked.indexed and together)
+        options = [replace(asked, affinity=affinity) for affinity in affinities]
+        return grouped(schema, read_pairs(pairs, self._settings), options, together, home)
 
     def rank_group(self, group: Group) -> Steps[list[Ranking]]:
         """Scores the items of a group's users in one request, or else in one per user."""
@@ -158,10 +171,10 @@ class Flow:
                     _with_keys(ranking, items)
                     for ranking, (_, items) in zip(rankings, group.pairs, strict=True)
                 ]
-        rankings, options = list[Ranking](), group.options
-        if group.plan is not None:
-            options = replace(options, indexed=False)
-        for user, items in group.pairs:
+        rankings = list[Ranking]()
+        for (user, items), options in zip(group.pairs, group.options, strict=True):
+            if group.plan is not None:
+                options = replace(options, indexed=False)
             rankings.append((yield from self._ask(Rows(items, user), options)))
         if group.plan is not None:
             self._several.refused()
@@ -169,25 +182,25 @@ class Flow:
 
     def _joined(self, group: Group, plan: Plan) -> Steps[Reply]:
         """The reply to all users of a group; each candidate apart if only that is answered."""
-        built = build_joined(plan, group.batches, group.options)
+        built = build_joined(plan, group)
         try:
             reply = yield _predict(built)
         except ServerError as error:
             if error.code not in _REFUSED_CODES or built.distinct.keys() == {USER}:
                 raise
             plan = replace(plan, domains={})
-            reply = yield _predict(build_joined(plan, group.batches, group.options))
+            reply = yield _predict(build_joined(plan, group))
             self._indices.refused()
         else:
             self._learn_indices(built)
         return reply
 
-    def prefetch(self, user: Any) -> Steps[bool]:
+    def prefetch(self, user: Any, affinity_key: Any) -> Steps[bool]:
         """Lets the server compute and keep a user's state; False where it refused."""
         schema = yield from self.schema()
         if COLUMNAR_LATE not in schema.signatures or not self._prefetch.ask():
             return False
-        built = build_prefetch(schema, user, self._options("late", ()))
+        built = build_prefetch(schema, user, self._options("late", (), affinity_key))
         try:
             yield _predict(built)
         except ServerError as error:
@@ -198,11 +211,16 @@ class Flow:
         self._prefetch.granted()
         return True
 
-    def send(self, request: bytes) -> Steps[Ranking]:
+    def send(self, request: bytes, affinity_key: Any) -> Steps[Ranking]:
         """Sends a request that `encode` built."""
-        return self._answered((yield Call(PREDICT, request)))
+        return self._answered((yield Call(PREDICT, request, affinity=self._affinity(affinity_key))))
 
-    def _options(self, target: Target | None, outputs: Sequence[str]) -> RequestOptions:
+    def _affinity(self, key: Any) -> str:
+        return "" if key is None else hash_of_key(key, self._settings)
+
+    def _options(
+        self, target: Target | None, outputs: Sequence[str], affinity_key: Any = None
+    ) -> RequestOptions:
         if isinstance(outputs, str):
             raise InputError(f"outputs must be a list of names, got {outputs!r}")
         target = known_target(target or self._settings.target)
@@ -213,6 +231,7 @@ class Flow:
             late=target != "auto" or self._late.ask(),
             server_expands=target != "auto" or self._expansion.ask(),
             indexed=self._indices.ask(),
+            affinity=self._affinity(affinity_key),
         )
 
     def _build(self, inputs: Rows | Examples, options: RequestOptions) -> Steps[Built]:
@@ -369,4 +388,4 @@ def _predict(built: Built) -> Call:
         "request_bytes": len(built.message),
     }
     facts |= {f"rows_of.{domain}": rows for domain, rows in built.distinct.items()}
-    return Call(PREDICT, built.message, facts)
+    return Call(PREDICT, built.message, facts, built.affinity)

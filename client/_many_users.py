@@ -1,10 +1,11 @@
 """Several users, each with candidates of their own -> as few requests as the server allows."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from colcast.client._affinity import hash_of_user
 from colcast.client._batch import Batch, repeat_to, with_user
 from colcast.client._columns import default_column, stacked
 from colcast.client._distinct import send_distinct_rows
@@ -35,16 +36,18 @@ class Group:
     Attributes:
         places: their positions among all pairs.
         pairs: (user, items) for each.
-        options: how to ask.
+        options: how to ask for each.
         plan: how one request asks for all of them; None: each has a request alone.
         batches: the columns of each, where there is a plan.
+        affinity: whose request it is, where there is one: that of the first of them.
     """
 
     places: Sequence[int]
     pairs: Sequence[tuple[Any, Any]]
-    options: RequestOptions
+    options: Sequence[RequestOptions]
     plan: Plan | None = None
     batches: Sequence[Batch] = ()
+    affinity: str = ""
 
 
 def read_pairs(pairs: Sequence[Sequence[Any]], settings: ClientSettings) -> list[tuple[Any, Any]]:
@@ -66,8 +69,9 @@ def read_pairs(pairs: Sequence[Sequence[Any]], settings: ClientSettings) -> list
 def grouped(
     schema: ModelSchema,
     pairs: Sequence[tuple[Any, Any]],
-    options: RequestOptions,
+    options: Sequence[RequestOptions],
     together: bool = True,
+    home: Callable[[str], str] = lambda _: "",
 ) -> list[Group]:
     """Pairs of user and items in groups of at most 4,096 candidates: larger requests gain nothing.
 
@@ -78,26 +82,38 @@ def grouped(
     Args:
         schema: the served model's.
         pairs: (user, items) for each.
-        options: how to ask.
+        options: how to ask for each; they differ in `affinity` alone.
         together: whether the server may take several users in one request.
+        home: affinity -> the server that knows the user; a group's users have one.
 
     Raises:
         InputError: a pair's data does not fit the signature.
         SchemaError: the model has no signature for the target.
     """
-    plan = plan_of(schema, options)
-    alone = [Group([place], [pair], options) for place, pair in enumerate(pairs)]
+    if not pairs:
+        return []
+    asked = options[0]
+    plan = plan_of(schema, asked)
+    alone = [Group([i], [pair], [options[i]]) for i, pair in enumerate(pairs)]
     joint = _for_several_users(schema, plan) if together else None
     if joint is None:
         return alone
-    batches = _batches(plan_of(schema, replace(options, indexed=False)), pairs, options)
-    if options.target != "late" and any(user_varies(joint, batch) for batch in batches):
+    batches = _batches(plan_of(schema, replace(asked, indexed=False)), pairs, asked)
+    if asked.target != "late" and any(user_varies(joint, batch) for batch in batches):
         return alone
+    whose = [
+        each.affinity or hash_of_user(schema, batch, each.settings)
+        for each, batch in zip(options, batches, strict=True)
+    ]
+
+    def group(places: Sequence[int]) -> Group:
+        chosen = [pairs[i] for i in places], [options[i] for i in places]
+        return Group(places, *chosen, joint, [batches[i] for i in places], whose[places[0]])
+
+    homes = [home(affinity) for affinity in whose]
     return [
-        Group(places, [pairs[i] for i in places], options, joint, [batches[i] for i in places])
-        if len(places) > 1
-        else alone[places[0]]
-        for places in _joinable(schema, joint, batches)
+        group(places) if len(places) > 1 else alone[places[0]]
+        for places in _joinable(schema, joint, batches, homes)
     ]
 
 
@@ -111,21 +127,20 @@ def in_order(groups: Sequence[Group], found: Sequence[Sequence[Any]]) -> list[An
     return [placed[place] for place in range(len(placed))]
 
 
-def build_joined(plan: Plan, batches: Sequence[Batch], options: RequestOptions) -> Built:
+def build_joined(plan: Plan, group: Group) -> Built:
     """The PredictRequest for several users, each with candidates: `row_to_user` says whose.
 
     Args:
         plan: whose features of one row are the users'.
-        batches: one per user, of that plan.
-        options: the outputs wanted.
+        group: the users, with their columns of that plan.
 
     Raises:
         InputError: a user feature that differs between the rows of one user.
     """
-    batch = send_distinct_rows(plan, _joined(plan, batches))
+    batch = send_distinct_rows(plan, _joined(plan, group.batches))
     features = {name: replace(feature, one_row=False) for name, feature in plan.features.items()}
     tensors = tensors_of(replace(plan, features=features), batch)
-    return built_of(plan, batch, tensors, options)
+    return replace(built_of(plan, batch, tensors, group.options[0]), affinity=group.affinity)
 
 
 # Implementation details follow.
@@ -146,7 +161,9 @@ def _batches(plan: Plan, pairs: Sequence[tuple[Any, Any]], options: RequestOptio
     return batches
 
 
-def _joinable(schema: ModelSchema, joint: Plan, batches: Sequence[Batch]) -> list[list[int]]:
+def _joinable(
+    schema: ModelSchema, joint: Plan, batches: Sequence[Batch], homes: Sequence[str]
+) -> list[list[int]]:
     """The batches that may share a request, by their places."""
     seen = [Kind.SEQUENCE]
     if COLUMNAR_PAIR not in schema.signatures:  # else the export has proved that lists are not
@@ -157,7 +174,7 @@ def _joinable(schema: ModelSchema, joint: Plan, batches: Sequence[Batch]) -> lis
         columns = [batch.columns.get(one.name) or default_column(one) for one in lists]
         widths = tuple(column.longest for column in columns if column is not None)
         named = frozenset(batch.columns) if batch.keys else None  # what is absent has no default
-        alike = groups.setdefault((widths, frozenset(batch.keys), named), [[]])
+        alike = groups.setdefault((homes[place], widths, frozenset(batch.keys), named), [[]])
         if sum(batches[i].rows for i in alike[-1]) + batch.rows > _ROWS_TOGETHER and alike[-1]:
             alike.append([])
         alike[-1].append(place)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from colcast.client._affinity import hash_of_user
 from colcast.client._batch import (
     Batch,
     batch_of,
@@ -46,6 +47,7 @@ class RequestOptions:
         late: whether "auto" may use the late signature.
         server_expands: whether "auto" may leave the repetition to the server.
         indexed: whether a domain's distinct rows may be sent with an index.
+        affinity: whose request it is, if the caller says so, as a hash.
     """
 
     settings: ClientSettings
@@ -54,6 +56,7 @@ class RequestOptions:
     late: bool = True
     server_expands: bool = True
     indexed: bool = True
+    affinity: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,7 @@ class Built:
         unused: how many columns were left out because the signature does not use them.
         needs_expansion: only a server that repeats rows can answer it.
         distinct: domain -> how many rows of it are sent, where an index says whose they are.
+        affinity: whose request it is, as a hash; empty if that is not told.
     """
 
     message: bytes
@@ -77,6 +81,7 @@ class Built:
     unused: int = 0
     needs_expansion: bool = False
     distinct: Mapping[str, int] = field(default_factory=dict)
+    affinity: str = ""
 
 
 class PreparedItems:
@@ -150,6 +155,7 @@ def build_request(schema: ModelSchema, inputs: Rows | Examples, options: Request
         built,
         message=b"".join((built.message, *batch.encoded.values())),
         needs_expansion=plan.target == "columnar" and batch.rows > 1 and len(sizes) > 1,
+        affinity=options.affinity or hash_of_user(schema, batch, settings),
     )
 
 
@@ -188,7 +194,10 @@ def build_prefetch(schema: ModelSchema, user: Any, options: RequestOptions) -> B
         if name not in given and feature.kind is not Kind.WHOLE:
             columns[name] = no_rows(feature)
     batch = replace(batch, columns=columns)
-    return built_of(plan, batch, tensors_of(plan, batch), options)
+    built = built_of(plan, batch, tensors_of(plan, batch), options)
+    return replace(
+        built, affinity=options.affinity or hash_of_user(schema, batch, options.settings)
+    )
 
 
 def batch_for(plan: Plan, inputs: Rows | Examples, options: RequestOptions) -> tuple[Plan, Batch]:

@@ -165,6 +165,13 @@ class ModelSchema:
                 lines.append(f"  {feature.name:<{width}}  {feature}")
         return "\n".join(lines)
 
+    @cached_property
+    def user_features(self) -> dict[str, bytes]:
+        """The user's features, sorted, as the late signature tells them: name -> UTF-8."""
+        late = self.signatures.get(COLUMNAR_LATE)
+        features = sorted(late.features.items()) if late else ()
+        return {name: name.encode() for name, feature in features if feature.one_row}
+
     def signature(self, name: str) -> Signature:
         """The signature of this name.
 
@@ -229,9 +236,8 @@ class ModelSchema:
         indexed = [name for name in (pair.inputs if pair else ()) if name.startswith(ROW_TO)]
         domains = (ITEM, *(name.removeprefix(ROW_TO) for name in sorted(indexed))) if pair else ()
         stages = {domain: self.signatures.get(f"{COLUMNAR}_{domain}") for domain in domains}
-        users = frozenset(name for name, feature in late.features.items() if feature.one_row)
         found = {domain: frozenset(stage.features) for domain, stage in stages.items() if stage}
-        return found | {USER: users}
+        return found | {USER: frozenset(self.user_features)}
 
     def takes_text(self, called: Signature) -> bool:
         """Whether its only input may be a column of strings as well as tf.Examples.

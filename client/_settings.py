@@ -11,6 +11,7 @@ NonePolicy = Literal["default", "error"]
 NanPolicy = Literal["send", "default", "error"]
 UnusedPolicy = Literal["suggest", "drop", "error"]
 Dedupe = Literal["auto", "off"]
+Affinity = Literal["auto", "off"]
 Target = Literal["auto", "late", "columnar_late", "columnar", "stock", "repeated", "example"]
 """How a request is written.
 
@@ -98,12 +99,22 @@ class ChannelOptions:
             a few embeddings are more, and the servers set no limit either.
         keepalive_seconds: ping after this long without an answer, while calls are open.
         gzip: compress requests. Columns of embeddings hardly shrink; ids and text do.
+        load_bound: with several servers, a user's calls leave their server while it has more than
+            so many times the mean of this client's calls in flight; infinity: never.
+
+    Raises:
+        InputError: a `load_bound` below 1.
     """
 
     tls: Tls | None = None
     max_message_bytes: int = -1
     keepalive_seconds: float = 30.0
     gzip: bool = False
+    load_bound: float = 1.5
+
+    def __post_init__(self) -> None:
+        if not self.load_bound >= 1:
+            raise InputError(f"load_bound must be at least 1, got {self.load_bound!r}")
 
 
 @dataclass(eq=False)
@@ -111,8 +122,9 @@ class ClientSettings:
     """What `RankingClient` and `AsyncRankingClient` are made with.
 
     Attributes:
-        address: "HOST:PORT", several of them, or a DNS name with several servers behind it:
-            calls go round robin to those that are up and say that they serve.
+        address: "HOST:PORT", several of them, or "dns:///NAME:PORT", a DNS name with several
+            servers behind it. Calls go to those that are up and say that they serve: a user's to
+            the same one, others to the one with the fewest calls in flight.
         model: the served model's name.
         target: how requests are written, see `Target`.
         signature: the signature to call in place of the target's usual one.
@@ -123,6 +135,11 @@ class ClientSettings:
         timeout_seconds: deadline of a call, with its retries and what it has to look up.
         dedupe: "auto" sends columns that are equal on every row once, and each distinct row of a
             domain where that is much smaller; "off" does not look.
+        affinity: "auto" sends with each request of one user a hash of the user's columns, as
+            `x-colcast-user`, by which the same server gets all of them; "off" only where a call is
+            given a key.
+        affinity_secret: what that hash is keyed with, at most 64 bytes; the same for all clients
+            of the servers.
         policies: what to do about missing values and unused columns.
         channel: TLS, message size, keepalive, compression.
 
@@ -141,13 +158,18 @@ class ClientSettings:
     item_key: str = "item_id"
     timeout_seconds: float = 1.0
     dedupe: Dedupe = "auto"
+    affinity: Affinity = "auto"
+    affinity_secret: str = "colcast"
     policies: Policies = field(default_factory=Policies)
     channel: ChannelOptions = field(default_factory=ChannelOptions)
 
     def __post_init__(self) -> None:
         known_target(self.target)
-        if self.dedupe not in ("auto", "off"):
-            raise InputError(f"dedupe must be 'auto' or 'off', got {self.dedupe!r}")
+        for name in ("dedupe", "affinity"):
+            if getattr(self, name) not in ("auto", "off"):
+                raise InputError(f"{name} must be 'auto' or 'off', got {getattr(self, name)!r}")
+        if len(self.affinity_secret.encode()) > 64:
+            raise InputError("affinity_secret must be at most 64 bytes")
         check_timeout(self.timeout_seconds)
         if self.version is not None and self.version_label is not None:
             raise InputError("give version or version_label, not both")

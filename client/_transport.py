@@ -1,19 +1,21 @@
-"""Bytes to a server and back, blocking and asyncio: channels, deadlines, retries, forks."""
+"""Bytes to a server and back, blocking and asyncio: deadlines, retries, forks."""
 
 import asyncio
 import os
-import random
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import grpc
 import grpc.aio
-from colcast.client._channel import channel_arguments, grpc_target
+from colcast.client._affinity import HEADER
+from colcast.client._channel import channel_arguments, servers_at
+from colcast.client._deadline import Deadline
 from colcast.client._errors import ColcastError, ServerError
-from colcast.client._settings import ChannelOptions, check_timeout
+from colcast.client._servers import Servers
+from colcast.client._settings import ChannelOptions
 from colcast.client._tls_hint import HINT, speaks_tls
 
 Metadata = Sequence[tuple[str, str | bytes]]
@@ -33,11 +35,13 @@ class Call:
         method: the method's path.
         request: the message.
         facts: what is worth knowing about it, for spans: name -> value.
+        affinity: whose request it is, as `_affinity` hashes it; empty if nobody's.
     """
 
     method: str
     request: bytes
     facts: dict[str, Any] = field(default_factory=dict)
+    affinity: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,90 +59,74 @@ class Reply:
     attempts: int = 1
 
 
-class Deadline:
-    """The time that one call of the client may wait for servers, with all its retries.
-
-    It runs while the transport waits. What the process itself needs in between, to encode ten
-    thousand candidates or, with asyncio, to run other tasks, is not the servers' delay.
-    """
-
-    def __init__(self, timeout_seconds: float) -> None:
-        """Raises InputError unless the timeout is above 0."""
-        check_timeout(timeout_seconds)
-        self._left = timeout_seconds
-        self._at = 0.0
-
-    def __enter__(self) -> None:
-        self._at = time.monotonic() + self._left
-
-    def __exit__(self, *_: object) -> None:
-        self._left = self.left()
-
-    def left(self) -> float:
-        """Seconds left, never below a microsecond (gRPC then reports DEADLINE_EXCEEDED)."""
-        return max(self._at - time.monotonic(), 1e-6)
-
-    def pause_after(self, error: grpc.RpcError, attempt: int) -> float | None:
-        """Seconds to wait before the next attempt; None if there must be none.
-
-        Tried again is what a server did not answer because it went away: UNAVAILABLE, and
-        CANCELLED, with which it ends what it no longer waits for. Both methods that are called
-        only read, so a request may have run twice. The pause is 10 ms, doubled each time up to
-        200 ms, spread by a fifth so that clients do not return in step; it must end before the
-        deadline. Round robin then takes the next server.
-        """
-        if error.code() not in _SERVER_GONE:
-            return None
-        pause = min(0.01 * 2 ** (attempt - 1), 0.2) * random.uniform(0.8, 1.2)
-        return pause if pause < self.left() else None
-
-
 class Connection:
-    """What the blocking and the asyncio transport share: when a channel must be opened.
+    """What the blocking and the asyncio transport share: which server, and when channels open.
 
-    A channel is opened at the first call, by the process that makes it: gRPC's threads do not
-    survive a fork, so a child that inherits a client opens a channel of its own. Where the
+    Channels are opened at the first call, by the process that makes it: gRPC's threads do not
+    survive a fork, so a child that inherits a client opens channels of its own. Where the
     parent has made calls before, gRPC's fork support must be on: in older versions of grpcio
     that takes GRPC_ENABLE_FORK_SUPPORT=1 in the environment.
     """
 
     def __init__(self, address: str | Sequence[str], options: ChannelOptions) -> None:
         self.address = address if isinstance(address, str) else ",".join(address)
-        self._target = grpc_target(address)
+        self._given = address
         self._options = options
         self._certificates = None if options.tls is None else options.tls.read()
         self._compression = grpc.Compression.Gzip if options.gzip else None
         self._lock = threading.Lock()
-        self._owner: object = None  # who may use the channel: a process, or a loop in it
-        self._channel: Any = None
-        self._methods: dict[str, Any] = {}
+        self._owner: object = None  # who may use the channels: a process, or a loop in it
+        self._servers: Servers | None = None
         self._closed = False
+        servers_at(address)
 
-    def method(self, path: str, owner: object) -> Any:
-        """The callable for a method on a channel that belongs to `owner`.
+    def home(self, affinity: str) -> str:
+        """The server that requests of this affinity go to; empty if that is not known yet."""
+        servers = self._servers
+        return servers.home(affinity) if servers and affinity else ""
+
+    def servers(self, owner: object) -> Servers:
+        """The servers, by channels that belong to `owner`.
 
         Raises:
             ColcastError: the client is closed.
         """
-        if self._owner == owner and path in self._methods:
-            return self._methods[path]
+        servers = self._servers
+        if servers is not None and self._owner == owner:
+            return servers
         with self._lock:
             if self._closed:
                 raise ColcastError("the client is closed")
-            if self._owner != owner:
-                self._channel, self._methods, self._owner = self._open(), {}, owner
-            return self._methods.setdefault(path, self._channel.unary_unary(path))
+            if self._servers is None or self._owner != owner:
+                where, bound = servers_at(self._given), self._options.load_bound
+                self._servers = Servers(where, bound, self._open, self._watch)
+                self._owner = owner
+            return self._servers
 
-    def take_channel(self, owner: object) -> Any:
-        """Marks the connection closed and hands out the channel to close, if it is the owner's."""
+    def take_channels(self, owner: object) -> list[Any]:
+        """Marks the connection closed and hands out the channels to close, if the owner's."""
         with self._lock:
-            channel = self._channel if self._owner == owner else None
-            self._closed, self._channel, self._methods, self._owner = True, None, {}, None
-            return channel
+            ours = self._servers if self._owner == owner else None
+            self._closed, self._servers, self._owner = True, None, None
+            return ours.channels() if ours else []
 
-    def pause_after(self, error: grpc.RpcError, deadline: Deadline, attempt: int) -> float | None:
-        """Seconds to wait before the next attempt; None if there must be none."""
-        return None if self._closed else deadline.pause_after(error, attempt)
+    def metadata(self, call: Call, metadata: Metadata) -> Metadata:
+        """A call's metadata, with whose it is."""
+        return (*metadata, (HEADER, call.affinity)) if call.affinity else tuple(metadata)
+
+    def pause_after(
+        self, error: grpc.RpcError, deadline: Deadline, tried: Sequence[str], servers: Servers
+    ) -> float | None:
+        """Seconds to wait before the next attempt; None if there must be none.
+
+        Tried again is what a server did not answer because it went away: UNAVAILABLE, and
+        CANCELLED, with which it ends what it no longer waits for. All methods that are called
+        only read, so a request may have run twice. A server that is up and was not tried is asked
+        at once.
+        """
+        if self._closed or error.code() not in _SERVER_GONE:
+            return None
+        return 0.0 if servers.has_another(tried) else deadline.pause_after(len(tried))
 
     def error(self, error: grpc.RpcError, attempts: int) -> ServerError:
         """A gRPC error as a ServerError; may ask the server whether it wants TLS."""
@@ -151,16 +139,27 @@ class Connection:
             details = f"{details}; {HINT}"
         return ServerError(error.code().name, details, address=self.address, attempts=attempts)
 
-    def _open(self) -> Any:
-        arguments = channel_arguments(self._options, self.address)
+    def unreached(self, servers: Servers, attempts: int) -> ServerError:
+        """The error where the deadline ends before there is a server to ask."""
+        return ServerError(*servers.problem(), address=self.address, attempts=attempts)
+
+    def _open(self, address: str) -> Any:
+        arguments = channel_arguments(self._options, self._given)
         module = self._module()
         if self._certificates is None:
-            return module.insecure_channel(self._target, arguments)
+            return module.insecure_channel(address, arguments)
         credentials = grpc.ssl_channel_credentials(*self._certificates)
-        return module.secure_channel(self._target, credentials, arguments)
+        return module.secure_channel(address, credentials, arguments)
 
     def _module(self) -> Any:
         return grpc
+
+    @staticmethod
+    def _watch(channel: Any) -> Callable[[], grpc.ChannelConnectivity]:
+        # What grpc.aio has as get_state. `subscribe`, the public way, keeps a thread in gRPC's core
+        # for each channel, which a fork does not survive.
+        check = channel._channel.check_connectivity_state
+        return lambda: _STATES[check(True)]
 
 
 class Transport(Connection):
@@ -173,37 +172,45 @@ class Transport(Connection):
             ServerError: any other status, or no server before the deadline.
         """
         with deadline:
-            return self._call(call, deadline, metadata)
+            return self._call(call, deadline, self.metadata(call, metadata))
 
     def _call(self, call: Call, deadline: Deadline, metadata: Metadata) -> Reply:
-        attempt = 0
+        tried: list[str] = []
         while True:
-            attempt += 1
+            servers = self.servers(os.getpid())
+            server = servers.take(call.affinity, tried)
+            if server is None:
+                if deadline.left() < _UNTIL_REACHED:
+                    raise self.unreached(servers, len(tried))
+                time.sleep(_UNTIL_REACHED)
+                continue
+            tried.append(server.address)
             try:
-                response, done = self.method(call.method, os.getpid()).with_call(
+                response, done = server.method(call.method).with_call(
                     call.request,
                     timeout=deadline.left(),
-                    metadata=tuple(metadata),
+                    metadata=metadata,
                     compression=self._compression,
                 )
             except grpc.RpcError as error:
-                pause = self.pause_after(error, deadline, attempt)
+                pause = self.pause_after(error, deadline, tried, servers)
                 if pause is None:
-                    raise self.error(error, attempt) from None
-                time.sleep(pause)
-                continue
-            pairs = (*(done.initial_metadata() or ()), *(done.trailing_metadata() or ()))
-            return Reply(response, dict(pairs), attempt)
+                    raise self.error(error, len(tried)) from None
+            else:
+                pairs = (*(done.initial_metadata() or ()), *(done.trailing_metadata() or ()))
+                return Reply(response, dict(pairs), len(tried))
+            finally:
+                servers.give_back(server)
+            time.sleep(pause)
 
     def close(self) -> None:
-        """Closes the channel; calls in flight end with CANCELLED."""
-        channel = self.take_channel(os.getpid())
-        if channel is not None:
+        """Closes the channels; calls in flight end with CANCELLED."""
+        for channel in self.take_channels(os.getpid()):
             channel.close()
 
 
 class AsyncTransport(Connection):
-    """A channel for each event loop that makes calls, opened at its first."""
+    """Channels for each event loop that makes calls, opened at its first."""
 
     async def call(self, call: Call, deadline: Deadline, metadata: Metadata = ()) -> Reply:
         """Sends one request and awaits its answer; sends it again if the server went away.
@@ -215,37 +222,54 @@ class AsyncTransport(Connection):
         # ran meanwhile would count their work as the server's delay.
         await asyncio.sleep(0)
         with deadline:
-            return await self._call(call, deadline, metadata)
+            return await self._call(call, deadline, self.metadata(call, metadata))
 
     async def _call(self, call: Call, deadline: Deadline, metadata: Metadata) -> Reply:
-        attempt = 0
+        tried: list[str] = []
         while True:
-            attempt += 1
-            sent = self.method(call.method, _owner())(
+            servers = self.servers(_owner())
+            server = servers.take(call.affinity, tried)
+            if server is None:
+                if deadline.left() < _UNTIL_REACHED:
+                    raise self.unreached(servers, len(tried))
+                await asyncio.sleep(_UNTIL_REACHED)
+                continue
+            tried.append(server.address)
+            sent = server.method(call.method)(
                 call.request,
                 timeout=deadline.left(),
-                metadata=tuple(metadata),
+                metadata=metadata,
                 compression=self._compression,
             )
             try:
                 response = await sent
+                pairs = (*(await sent.initial_metadata()), *(await sent.trailing_metadata()))
+                return Reply(response, dict(pairs), len(tried))
             except grpc.aio.AioRpcError as error:
-                pause = self.pause_after(error, deadline, attempt)
+                pause = self.pause_after(error, deadline, tried, servers)
                 if pause is None:
-                    raise (await asyncio.to_thread(self.error, error, attempt)) from None
-                await asyncio.sleep(pause)
-                continue
-            pairs = (*(await sent.initial_metadata()), *(await sent.trailing_metadata()))
-            return Reply(response, dict(pairs), attempt)
+                    raise (await asyncio.to_thread(self.error, error, len(tried))) from None
+            finally:
+                servers.give_back(server)
+            await asyncio.sleep(pause)
 
     async def close(self) -> None:
-        """Closes the channel; calls in flight end with CANCELLED."""
-        channel = self.take_channel(_owner())
-        if channel is not None:
+        """Closes the channels; calls in flight end with CANCELLED."""
+        for channel in self.take_channels(_owner()):
             await channel.close()
 
     def _module(self) -> Any:
         return grpc.aio
+
+    @staticmethod
+    def _watch(channel: Any) -> Callable[[], grpc.ChannelConnectivity]:
+        return lambda: channel.get_state(try_to_connect=True)
+
+
+# Implementation details follow.
+
+_STATES = {state.value[0]: state for state in grpc.ChannelConnectivity}
+_UNTIL_REACHED = 0.005  # seconds between two looks whether a server has been reached
 
 
 def _owner() -> object:

@@ -7,8 +7,8 @@ from hypothesis import settings
 
 # The same examples in every run, so that a change is what makes a test fail. Others are looked for
 # with HYPOTHESIS_PROFILE=explore.
-settings.register_profile("repeatable", derandomize=True)
-settings.register_profile("explore")
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.register_profile("explore", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 

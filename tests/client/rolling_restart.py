@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from colcast.client import AsyncRankingClient, RankingClient
 from colcast.server import ServerProcess
@@ -78,6 +78,7 @@ class _Load:
         self._requests = requests
         self._lock = threading.Lock()
         self.enough = threading.Event()
+        self._ages = itertools.cycle(range(100))
         self.answered = 0
         self.failed: Counter[str] = Counter()
 
@@ -87,7 +88,7 @@ class _Load:
 
             def ask() -> None:
                 while self._goes_on():
-                    self._count(lambda: client.rank(USER, ITEMS))
+                    self._count(lambda: client.rank(self._user(), ITEMS))
 
             threads = [threading.Thread(target=ask) for _ in range(THREADS)]
             for thread in threads:
@@ -105,7 +106,7 @@ class _Load:
             async def ask() -> None:
                 while self._goes_on():
                     try:
-                        await client.rank(USER, ITEMS)
+                        await client.rank(self._user(), ITEMS)
                     except Exception as error:
                         self._count_failure(error)
                     else:
@@ -115,6 +116,10 @@ class _Load:
 
     def _goes_on(self) -> bool:
         return self.answered + self.failed.total() < self._requests or not self.enough.is_set()
+
+    def _user(self) -> dict[str, Any]:
+        """One of many, so that every server is somebody's."""
+        return {**USER, "age": next(self._ages)}
 
     def _count(self, ask: Callable[[], object]) -> None:
         try:

@@ -8,23 +8,34 @@ from typing import Any
 import grpc
 import pytest
 from colcast.client import ChannelOptions, InputError, ModelSchema, RankingClient, ServerError, Tls
-from colcast.client._channel import channel_arguments, grpc_target
+from colcast.client._channel import channel_arguments, servers_at
+from colcast.client._lookup import Lookup
 
 from .test_transport import metadata
 
 
 @pytest.mark.parametrize(
-    ("address", "target"),
+    ("address", "servers"),
     [
-        ("ranker.internal:8500", "ranker.internal:8500"),
-        ("127.0.0.1:1,127.0.0.2:2", "ipv4:127.0.0.1:1,127.0.0.2:2"),
-        (["127.0.0.1:1", "localhost:2"], "ipv4:127.0.0.1:1,127.0.0.1:2"),
-        (["[::1]:1", "[::1]:2"], "ipv6:[::1]:1,[::1]:2"),
-        ("unix:/run/ranker.sock", "unix:/run/ranker.sock"),
+        ("ranker.internal:8500", ["ranker.internal:8500"]),
+        ("127.0.0.1:1,127.0.0.2:2", ["127.0.0.1:1", "127.0.0.2:2"]),
+        (["127.0.0.1:1", "localhost:2", "127.0.0.1:1"], ["127.0.0.1:1", "localhost:2"]),
+        (["127.0.0.1:1", "[::1]:1"], ["127.0.0.1:1", "[::1]:1"]),
+        ("unix:/run/ranker.sock", ["unix:/run/ranker.sock"]),
+        ("dns://10.0.0.1/ranker:8500", ["dns://10.0.0.1/ranker:8500"]),
     ],
 )
-def test_addresses_as_grpc_names_them(address: Any, target: str) -> None:
-    assert grpc_target(address) == target
+def test_the_servers_at_an_address(address: Any, servers: list[str]) -> None:
+    found = servers_at(address)
+    assert not isinstance(found, Lookup)
+    assert list(found) == servers
+
+
+def test_a_name_with_several_servers_is_looked_up_and_still_told() -> None:
+    assert isinstance(servers_at("dns:///ranker.internal:8500"), Lookup)
+    found = dict(channel_arguments(ChannelOptions(tls=Tls()), "dns:///ranker.internal:8500"))
+    assert found["grpc.default_authority"] == "ranker.internal:8500"
+    assert found["grpc.ssl_target_name_override"] == "ranker.internal"
 
 
 @pytest.mark.parametrize(
@@ -93,13 +104,20 @@ def test_tls_that_cannot_work(tls: Tls, message: str) -> None:
     [
         ({"address": "localhost"}, "must be HOST:PORT, got 'localhost'"),
         ({"address": []}, "no address of a server"),
-        ({"address": ["127.0.0.1:1", "[::1]:1"]}, "not all reachable by IPv4, nor all by IPv6"),
-        ({"address": ["a.invalid:1", "b.invalid:1"]}, "cannot resolve 'a.invalid:1'"),
+        ({"address": "dns:///ranker"}, "expected one dns:///NAME:PORT, .* got 'dns:///ranker'"),
+        ({"address": ["dns:///a:1", "dns:///b:1"]}, "expected one dns:///NAME:PORT"),
         ({"timeout_seconds": 0}, "timeout_seconds must be above 0, got 0"),
         ({"target": "127.0.0.1:8500"}, "target must be one of .* is the first argument"),
         ({"dedupe": True}, "dedupe must be 'auto' or 'off', got True"),
+        ({"affinity": "on"}, "affinity must be 'auto' or 'off', got 'on'"),
+        ({"affinity_secret": "x" * 65}, "affinity_secret must be at most 64 bytes"),
     ],
 )
 def test_settings_that_cannot_work(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         RankingClient(**{"address": "127.0.0.1:1", "model": "movies", **settings})
+
+
+def test_a_load_bound_that_no_server_could_keep() -> None:
+    with pytest.raises(InputError, match="load_bound must be at least 1, got"):
+        ChannelOptions(load_bound=0.9)

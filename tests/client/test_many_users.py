@@ -231,7 +231,7 @@ def test_a_sequence_whose_padding_the_model_sees_keeps_its_width() -> None:
         },
     )
     pairs = [({"user": [1] * length}, [{"item": 1}]) for length in (2, 3, 2)]
-    groups = grouped(seen, pairs, request_options("m"))
+    groups = grouped(seen, pairs, [request_options("m")] * 3)
     assert [list(group.places) for group in groups] == [[0, 2], [1]]
 
 

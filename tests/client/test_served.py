@@ -229,11 +229,16 @@ def test_an_output_that_does_not_exist(client: RankingClient) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.parametrize("used_before", [False, True])
-def test_a_child_process_opens_its_own_channel(server: ServerProcess, used_before: bool) -> None:
+@pytest.mark.parametrize("several", [False, True])
+def test_a_child_process_opens_its_own_channels(
+    server: ServerProcess, used_before: bool, several: bool
+) -> None:
+    local = server.target.replace("127.0.0.1", "localhost")
+    address = [server.target, local] if several else server.target
     code = f"""
 import os, sys
 from colcast.client import RankingClient
-client = RankingClient({server.target!r}, "movies", timeout_seconds=120)
+client = RankingClient({address!r}, "movies", timeout_seconds=120)
 if {used_before}:
     client.schema()
 child = os.fork()
@@ -256,9 +261,9 @@ def test_a_killed_server_fails_no_request(models: Path) -> None:
         failures: list[Exception] = []
 
         def load() -> None:
-            for _ in range(200):
+            for age in range(200):
                 try:
-                    client.rank(USER, ITEMS)
+                    client.rank({**USER, "age": age}, ITEMS)
                 except Exception as error:
                     failures.append(error)
                 answered.release()

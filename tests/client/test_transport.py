@@ -262,7 +262,9 @@ def test_a_call_without_time_is_refused(seconds: float) -> None:
         client.rank(USER, ITEMS, timeout_seconds=seconds)
 
 
-def test_several_addresses_share_the_calls(scripted: Any, schema: ModelSchema) -> None:
+def test_several_addresses_share_the_calls_that_are_nobodys(
+    scripted: Any, schema: ModelSchema
+) -> None:
     servers = [
         scripted(
             GetModelMetadata=lambda *_: metadata(schema), Predict=lambda request, _: scores(request)
@@ -270,7 +272,7 @@ def test_several_addresses_share_the_calls(scripted: Any, schema: ModelSchema) -
         for _ in range(2)
     ]
     addresses = [f"localhost:{server.port}" for server in servers]
-    with RankingClient(addresses, "movies", timeout_seconds=120) as client:
+    with RankingClient(addresses, "movies", timeout_seconds=120, affinity="off") as client:
         while not all(server.count("Predict") for server in servers):
             client.rank(USER, ITEMS)
         before = [server.count("Predict") for server in servers]

@@ -1,15 +1,12 @@
-"""Dockerfile, systemd unit and manifests: by the checkers there are, and against the server."""
+"""Dockerfile and systemd unit: by the checkers there are, and against the server."""
 
-import copy
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-import kubernetes_validate
 import pytest
-import yaml
 from colcast.server import find_executable
 from dockerfile_parse import DockerfileParser
 
@@ -17,12 +14,6 @@ from .conftest import server_flags
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DEPLOY = REPOSITORY / "deploy"
-KUBERNETES = "1.33"
-MANIFESTS = ["deployment", "configuration", "service", "autoscaler"]
-
-
-def load(name: str) -> dict:
-    return yaml.safe_load((DEPLOY / "kubernetes" / f"{name}.yaml").read_text())
 
 
 def known_flags() -> set[str]:
@@ -32,59 +23,6 @@ def known_flags() -> set[str]:
 
 def flags_in(text: str) -> set[str]:
     return set(re.findall(r"(?<![\w-])--(\w+)=", text))
-
-
-@pytest.mark.parametrize("name", MANIFESTS)
-def test_manifests_fit_kubernetes_schemas(name):
-    kubernetes_validate.validate(load(name), KUBERNETES, strict=True)
-
-
-def test_the_schemas_notice_a_mistake():
-    wrong = load("deployment")
-    wrong["spec"]["template"]["spec"]["containers"][0]["readinessProbe"]["grpc"] = {"prt": 8500}
-    with pytest.raises(kubernetes_validate.ValidationError):
-        kubernetes_validate.validate(wrong, KUBERNETES, strict=True)
-
-
-def test_the_serving_runtime_is_one():
-    """No registry has KServe's schema as a file: its required fields, and its containers as a
-    pod's.
-    """
-    runtime = load("serving_runtime")
-    assert runtime["apiVersion"] == "serving.kserve.io/v1alpha1"
-    assert runtime["kind"] == "ServingRuntime"
-    spec = runtime["spec"]
-    assert spec["supportedModelFormats"][0].keys() <= {"name", "version", "autoSelect", "priority"}
-    assert [container["name"] for container in spec["containers"]] == ["kserve-container"]
-    assert set(spec) == {"supportedModelFormats", "protocolVersions", "containers"}
-    pod = copy.deepcopy(load("deployment"))
-    pod["spec"]["template"]["spec"]["containers"] = spec["containers"]
-    kubernetes_validate.validate(pod, KUBERNETES, strict=True)
-
-
-@pytest.mark.parametrize("name", ["deployment", "serving_runtime"])
-def test_manifests_use_flags_the_server_has(name):
-    used = flags_in((DEPLOY / "kubernetes" / f"{name}.yaml").read_text())
-    assert "drain_seconds" in used
-    assert used <= known_flags()
-
-
-def test_a_pod_has_time_to_drain():
-    spec = load("deployment")["spec"]["template"]["spec"]
-    (container,) = spec["containers"]
-    drain = next(a for a in container["args"] if a.startswith("--drain_seconds="))
-    assert float(drain.partition("=")[2]) < spec["terminationGracePeriodSeconds"]
-
-
-def test_selectors_and_ports_fit_together():
-    deployment, service = load("deployment"), load("service")
-    labels = deployment["spec"]["template"]["metadata"]["labels"]
-    assert service["spec"]["selector"].items() <= labels.items()
-    assert deployment["spec"]["selector"]["matchLabels"].items() <= labels.items()
-    (container,) = deployment["spec"]["template"]["spec"]["containers"]
-    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
-    assert {p["targetPort"] for p in service["spec"]["ports"]} <= ports.keys()
-    assert load("autoscaler")["spec"]["scaleTargetRef"]["name"] == deployment["metadata"]["name"]
 
 
 def test_the_dockerfile_has_no_finding():

@@ -25,6 +25,8 @@ def test_both_distributions_the_server_the_images_and_the_changelog_have_one_ver
     assert declared("server/pyproject.toml") == version
     cmake = (REPOSITORY / "CMakeLists.txt").read_text()
     assert re.findall(r"project\(colcast VERSION (\S+)", cmake) == [version]
-    assert images("deployment") == images("serving_runtime") == {version}
+    assert images("base/deployment") == images("kserve/serving_runtime") == {version}
+    example = REPOSITORY / "deploy/kubernetes/overlays/example/kustomization.yaml"
+    assert [one["newTag"] for one in yaml.safe_load(example.read_text())["images"]] == [version]
     changelog = (REPOSITORY / "CHANGELOG.md").read_text()
     assert re.findall(r"^## \[(\d\S*)\]", changelog, re.MULTILINE)[0] == version

@@ -36,16 +36,18 @@ def save(
     fails: bool = False,
     dependent: str = "",
     own_length: Sequence[str] = (),
+    layers: int = 0,
 ) -> None:
     """Writes the model; another weight gives other scores to the same request.
 
     Not `numbered`, it is one exported before users' rows had numbers. If it `fails`, its last stage
     always does. Of the signatures named in
     `dependent` the record says that their rows depend on each other, and of all that they depend on
-    the greatest length of the lists `own_length`.
+    the greatest length of the lists `own_length`. `layers` of the user's history are work for users
+    that are not known.
     """
     with tf.Graph().as_default(), v1.Session() as session:
-        model = _Model(weight)
+        model = _Model(weight, layers)
         signatures = {
             "columnar": model.whole("columnar", None),
             "columnar_late": model.whole("columnar_late", 1),
@@ -87,15 +89,22 @@ def inputs(random: np.random.Generator, users: int, items: int, length: int = 3)
 
 
 class _Model:
-    def __init__(self, weight: float) -> None:
+    def __init__(self, weight: float, layers: int) -> None:
         random = np.random.default_rng(7)
         self._weight = weight
+        self._layers = layers
         self._table = tf.constant(random.normal(0, 1, (50, WIDTH)), tf.float32)
         self._shape_kernel = tf.constant(random.normal(0, 1, (2, WIDTH)), tf.float32)
+        self._layer = tf.constant(random.normal(0, 0.1, (WIDTH, WIDTH)), tf.float32)
 
     def _user(self, age: Any, city: Any, history: Any) -> tuple[Any, Any]:
         embedded = tf.gather(self._table, age % 50)
         embedded += tf.gather(self._table, tf.strings.to_hash_bucket_fast(city, 50))
+        if self._layers:
+            behaviours = tf.gather(self._table, history % 50)  # [U, L, W]
+            for _ in range(self._layers):
+                behaviours = tf.tanh(tf.einsum("ulw,wv->ulv", behaviours, self._layer))
+            embedded += tf.reduce_mean(behaviours, 1)
         return embedded, tf.gather(self._table[:, :4], history % 50)  # [U, W], [U, L, 4]
 
     def _item(self, id: Any, title: Any, shape: Any, **tags: Any) -> tuple[Any, Any]:

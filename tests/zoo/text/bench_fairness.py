@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 from colcast.client import TextClient
+from colcast.client._deadline import Deadline
 from colcast.client._settings import ChannelOptions
 from colcast.client._text_batches import TextCall
-from colcast.client._transport import Deadline, Transport
+from colcast.client._transport import Transport
 from colcast.loadtest.turns import in_turn
 from colcast.server import ServerProcess
 from colcast.zoo.text import encoder

@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 from colcast.client import TextClient
+from colcast.client._deadline import Deadline
 from colcast.client._encode import encode_predict_request
 from colcast.client._settings import ChannelOptions
 from colcast.client._text_batches import strings
-from colcast.client._transport import PREDICT, Call, Deadline, Transport
+from colcast.client._transport import PREDICT, Call, Transport
 from colcast.loadtest.process import ProcessMeter
 from colcast.loadtest.turns import in_turn
 from colcast.server import ServerProcess

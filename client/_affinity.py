@@ -1,0 +1,60 @@
+"""The header by which a user's requests find the server that knows the user.
+
+It is a keyed hash, never a value: of the user's columns, by whose bytes the server keeps states,
+or of a key that the caller gives.
+"""
+
+from hashlib import blake2b
+from numbers import Integral
+from typing import Any
+
+from colcast.client._batch import Batch
+from colcast.client._errors import InputError
+from colcast.client._schema import USER, ModelSchema
+from colcast.client._settings import ClientSettings
+
+HEADER = "x-colcast-user"
+AffinityKey = str | bytes | int
+
+
+def hash_of_key(key: Any, settings: ClientSettings) -> str:
+    """16 hex digits for a caller's key; an integer and its decimal text are one key.
+
+    Raises:
+        InputError: the key is neither text, bytes nor an integer.
+    """
+    if isinstance(key, Integral):
+        key = str(int(key))
+    if isinstance(key, str):
+        key = key.encode()
+    if not isinstance(key, bytes):
+        raise InputError(f"affinity_key must be str, bytes or int, got {type(key).__name__}")
+    return _hash(b"key", key, settings)
+
+
+def hash_of_user(schema: ModelSchema, batch: Batch, settings: ClientSettings) -> str:
+    """16 hex digits for the user's columns of a request, whichever way it is written.
+
+    Empty where the setting is off, the request has several users, or the model has no
+    `columnar_late`, which tells the user's features: no state of a user is then kept.
+    """
+    if settings.affinity == "off" or USER in batch.indices:
+        return ""
+    columns, parts = batch.columns, list[bytes]()
+    for name, encoded in schema.user_features.items():
+        if name not in columns:
+            continue
+        values = columns[name].values
+        if len(values) > 1:
+            values = values[:1]
+        text = values.dtype.kind == "O"
+        parts += encoded, b"\0".join(values.ravel().tolist()) if text else values.tobytes()
+    return _hash(b"columns", b"".join(parts), settings) if parts else ""
+
+
+# Implementation details follow.
+
+
+def _hash(kind: bytes, content: bytes, settings: ClientSettings) -> str:
+    secret = settings.affinity_secret.encode()
+    return blake2b(content, digest_size=8, key=secret, person=kind).hexdigest()

@@ -1,0 +1,143 @@
+"""The servers of one client: a channel to each, which of them are up, who gets a call."""
+
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+import grpc
+from colcast.client._choice import choose, home
+from colcast.client._lookup import Lookup
+
+_State = grpc.ChannelConnectivity
+Watch = Callable[[Any], Callable[[], _State]]
+"""A channel -> what tells its state. gRPC calls it ready only while its server says it serves."""
+
+
+class Server:
+    """One server.
+
+    Attributes:
+        address: its name among the servers.
+        channel: the way to it alone.
+        state: tells whether it is up.
+        calls: how many are in flight.
+    """
+
+    def __init__(self, address: str, channel: Any, state: Callable[[], _State]) -> None:
+        self.address = address
+        self.channel = channel
+        self.state = state
+        self.calls = 0
+        self._methods: dict[str, Any] = {}
+
+    def method(self, path: str) -> Any:
+        """The callable for a method."""
+        if path not in self._methods:
+            self._methods[path] = self.channel.unary_unary(path)
+        return self._methods[path]
+
+
+class Servers:
+    """Those that a client's calls are divided among. Thread-safe.
+
+    They are the addresses given, or those that a DNS name has at the time; one that the name no
+    longer has keeps the calls it was given.
+    """
+
+    def __init__(
+        self,
+        where: Collection[str] | Lookup,
+        load_bound: float,
+        open_channel: Callable[[str], Any],
+        watch: Watch,
+    ) -> None:
+        """Opens no connection yet.
+
+        Args:
+            where: the servers' addresses, or the name that has them.
+            load_bound: see `choose`.
+            open_channel: address -> its channel.
+            watch: see `Watch`; a single address is not watched.
+        """
+        self._where = where
+        self._load_bound = load_bound
+        self._open = open_channel
+        self._watch = watch
+        self._servers: Mapping[str, Server] = {}
+        self._turn = 0
+        self._lock = threading.Lock()
+
+    def home(self, key: str) -> str:
+        """The address that a key's calls go to while all is well; empty if none is known."""
+        return home(key, self._servers) if self._servers else ""
+
+    def take(self, key: str, tried: Sequence[str] = ()) -> Server | None:
+        """A server for a call of this key; give it back when the call has ended.
+
+        Of those that are up one that was tried least often. Where all are down, any: its channel
+        tells why. None: no server was reached yet, and some may be.
+        """
+        with self._lock:
+            self._follow()
+            among = list(self._servers.values())
+            if len(among) > 1:
+                among = self._able(among)
+            if not among:
+                return None
+            self._turn += 1
+            fewest = min(tried.count(one.address) for one in among)
+            calls = {s.address: s.calls for s in among if tried.count(s.address) == fewest}
+            server = self._servers[choose(key, calls, self._load_bound, self._turn)]
+            server.calls += 1
+            return server
+
+    def give_back(self, server: Server) -> None:
+        """Says that a call has ended."""
+        with self._lock:
+            server.calls -= 1
+
+    def has_another(self, tried: Collection[str]) -> bool:
+        """Whether a server is up that was not tried."""
+        others = [one for one in self._servers.values() if one.address not in tried]
+        return any(one.state() is _State.READY for one in others)
+
+    def problem(self) -> tuple[str, str]:
+        """Why no server was reached: the name of a gRPC status, and words."""
+        if isinstance(self._where, Lookup) and not self._servers:
+            return "UNAVAILABLE", self._where.problem or "the servers' name is being looked up"
+        return "DEADLINE_EXCEEDED", "no server could be reached"
+
+    def channels(self) -> list[Any]:
+        """Those to close."""
+        return [server.channel for server in self._servers.values()]
+
+    def _follow(self) -> None:
+        """Opens channels to servers that are new, and forgets those that are gone."""
+        where = self._where
+        if isinstance(where, Lookup):
+            where.refresh()
+            where = where.addresses
+        if tuple(where) == tuple(self._servers):
+            return
+        have = self._servers
+        self._servers = {one: have.get(one) or self._server(one) for one in where}
+
+    def _server(self, address: str) -> Server:
+        channel = self._open(address)
+        alone = not isinstance(self._where, Lookup) and len(self._where) == 1
+        return Server(address, channel, _always_up if alone else self._watch(channel))
+
+    @staticmethod
+    def _able(servers: list[Server]) -> list[Server]:
+        """Those that are up; all if none can be; none if that is not known yet."""
+        states = [server.state() for server in servers]
+        if _State.READY in states:
+            return [s for s, state in zip(servers, states, strict=True) if state is _State.READY]
+        return servers if all(state is _State.TRANSIENT_FAILURE for state in states) else []
+
+
+# Implementation details follow.
+
+
+def _always_up() -> _State:
+    return _State.READY

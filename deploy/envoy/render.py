@@ -1,0 +1,120 @@
+"""Prints the configuration of an Envoy in front of colcast servers.
+
+    python deploy/envoy/render.py --server ranker.default.svc:8500:8501 >envoy.yaml
+    python deploy/envoy/render.py --server 10.0.0.1:8500:8501 --server 10.0.0.2:8500:8501
+
+One --server is a DNS name that has all servers; several are a server each, and a user then meets
+the same one over gRPC and REST. docs/scale.md tells what the configuration does.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from string import Template
+from typing import Any, NamedTuple
+
+
+class Server(NamedTuple):
+    """One --server."""
+
+    host: str
+    grpc_port: int
+    rest_port: int
+
+    def endpoint(self, port: int, *, alone: bool) -> dict[str, Any]:
+        """As Envoy's LbEndpoint."""
+        address = {"socket_address": {"address": self.host, "port_value": port}}
+        found: dict[str, Any] = {"endpoint": {"address": address}}
+        if not alone:  # the same for both protocols
+            key = f"{self.host}:{self.grpc_port}"
+            found["metadata"] = {"filter_metadata": {"envoy.lb": {"hash_key": key}}}
+        return found
+
+
+def render(
+    servers: Sequence[Server], tls: dict[str, Any] | None = None, **values: str | int
+) -> str:
+    """The template, filled in.
+
+    Args:
+        servers: at least one.
+        tls: Envoy's DownstreamTlsContext; None is plain text.
+        values: what else the template asks for.
+    """
+    alone = len(servers) == 1
+    texts = {
+        "grpc_endpoints": [one.endpoint(one.grpc_port, alone=alone) for one in servers],
+        "rest_endpoints": [one.endpoint(one.rest_port, alone=alone) for one in servers],
+        "tls": tls and {"name": "envoy.transport_sockets.tls", "typed_config": tls},
+        **values,
+    }
+    template = Template((Path(__file__).parent / "envoy.yaml").read_text())
+    return template.substitute({name: json.dumps(value) for name, value in texts.items()})
+
+
+def _server(text: str) -> Server:
+    host, grpc_port, rest_port = ([""] * 3 + text.rsplit(":", 2))[-3:]
+    if not host or not grpc_port.isdigit() or not rest_port.isdigit():
+        message = f"expected HOST:GRPC_PORT:REST_PORT, got {text!r}"
+        raise argparse.ArgumentTypeError(message)
+    return Server(host.strip("[]"), int(grpc_port), int(rest_port))
+
+
+def _tls(options: argparse.Namespace) -> dict[str, Any] | None:
+    if not options.tls_certificate:
+        return None
+    certificate = {
+        "certificate_chain": {"filename": options.tls_certificate},
+        "private_key": {"filename": options.tls_key},
+    }
+    common: dict[str, Any] = {
+        "alpn_protocols": ["h2", "http/1.1"],
+        "tls_certificates": [certificate],
+    }
+    if options.client_authority:
+        trusted = {"trusted_ca": {"filename": options.client_authority}}
+        common["validation_context"] = trusted
+    kind = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext"
+    return {
+        "@type": kind,
+        "common_tls_context": common,
+        "require_client_certificate": bool(options.client_authority),
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Prints what the options ask for."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("--server", action="append", type=_server, required=True, metavar="HOST:GRPC:REST")
+    add("--host", default="0.0.0.0", help="where to listen (%(default)s)")
+    add("--grpc-port", type=int, default=8500)
+    add("--rest-port", type=int, default=8501)
+    add("--admin-port", type=int, default=9901, help="on 127.0.0.1 (%(default)s)")
+    add("--balance-factor", type=int, default=150, help="most load, %% of the mean (%(default)s)")
+    add("--max-connections", type=int, default=1000, help="of clients (%(default)s)")
+    add("--max-requests", type=int, default=2000, help="in flight at the servers (%(default)s)")
+    add("--max-retried-bytes", type=int, default=4 << 20, help="larger: sent once (%(default)s)")
+    add("--max-heap-bytes", type=int, default=1 << 30)
+    add("--tls-certificate", metavar="FILE")
+    add("--tls-key", metavar="FILE")
+    add("--client-authority", metavar="FILE", help="who signs clients' certificates (mutual TLS)")
+    options = parser.parse_args(arguments)
+    if bool(options.tls_certificate) != bool(options.tls_key) or (
+        options.client_authority and not options.tls_certificate
+    ):
+        parser.error("TLS needs --tls-certificate and --tls-key")
+    names = [
+        *("host", "grpc_port", "rest_port", "admin_port", "balance_factor"),
+        *("max_connections", "max_requests", "max_retried_bytes", "max_heap_bytes"),
+    ]
+    values = {name: getattr(options, name) for name in names}
+    sys.stdout.write(render(options.server, _tls(options), **values))
+
+
+if __name__ == "__main__":
+    main()

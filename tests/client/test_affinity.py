@@ -1,0 +1,184 @@
+"""`x-colcast-user`: the same for a user however the request is written, and never the value."""
+
+import re
+import threading
+from typing import Any
+
+import pandas as pd
+import pytest
+from colcast.client import (
+    AsyncRankingClient,
+    ChannelOptions,
+    InputError,
+    ModelSchema,
+    RankingClient,
+    Target,
+)
+from colcast.client._inputs import Rows
+from colcast.client._request import build_prefetch, build_request
+
+from .conftest import ITEMS, USER, request_options
+from .test_many_users import OTHER
+from .test_restart import answering
+from .test_targets import ALL
+from .test_transport import without_late
+
+HEADER = "x-colcast-user"
+
+
+def affinity(schema: ModelSchema, user: Any, items: Any = ITEMS, target: Target = "auto") -> str:
+    return build_request(schema, Rows(items, user), request_options("movies", target)).affinity
+
+
+def test_a_known_user_has_a_known_hash(schema: ModelSchema) -> None:
+    """Clients of every version and process agree."""
+    assert affinity(schema, USER) == "ca44e6285a83a5a8"
+
+
+@pytest.mark.parametrize("target", [*ALL, "auto", "example"])
+def test_every_way_to_write_a_request_has_the_same_hash(
+    schema: ModelSchema, target: Target
+) -> None:
+    mixed = [{**USER, **item} for item in ITEMS]
+    found = {
+        affinity(schema, USER, ITEMS, target),
+        affinity(schema, pd.Series(USER), ITEMS[:1], target),
+        affinity(schema, dict(reversed(USER.items())), ITEMS, target),
+        affinity(schema, None, mixed, target),
+        build_prefetch(schema, USER, request_options("movies")).affinity,
+    }
+    assert found == {affinity(schema, USER)}
+
+
+def test_another_user_has_another_hash(schema: ModelSchema) -> None:
+    users = [USER, OTHER, {**USER, "history": [1, 2]}, {**USER, "city": "Łódz"}]
+    found = {affinity(schema, user) for user in users}
+    assert len(found) == len(users)
+    assert all(re.fullmatch("[0-9a-f]{16}", one) for one in found)
+
+
+def test_where_nothing_tells_the_users_features_there_is_none(schema: ModelSchema) -> None:
+    assert affinity(without_late(schema), USER) == ""
+    options = request_options("movies", affinity="off")
+    assert build_request(schema, Rows(ITEMS, USER), options).affinity == ""
+
+
+def test_the_secret_changes_it(schema: ModelSchema) -> None:
+    options = request_options("movies", affinity_secret="ours")
+    assert build_request(schema, Rows(ITEMS, USER), options).affinity != affinity(schema, USER)
+
+
+def headers(server: Any, method: str = "Predict") -> list[str | None]:
+    return [sent.get(HEADER) for name, _, sent in server.requests if name == method]
+
+
+def test_what_is_sent(scripted: Any, schema: ModelSchema) -> None:
+    server = scripted(**answering(schema))
+    with RankingClient(server.address, "movies", timeout_seconds=120) as client:
+        client.rank(USER, ITEMS)
+        client.prefetch(USER)
+        client.rank(USER, ITEMS, affinity_key=17)
+        client.rank(OTHER, ITEMS, affinity_key="17")
+        client.send(client.encode(USER, ITEMS), affinity_key=b"17")
+        client.send(client.encode(USER, ITEMS))
+        with pytest.raises(InputError, match="affinity_key must be str, bytes or int, got float"):
+            client.rank(USER, ITEMS, affinity_key=1.5)  # type: ignore[arg-type]
+    user = affinity(schema, USER)
+    sent = headers(server)
+    assert sent[:2] == [user, user]
+    assert len(set(sent[2:5])) == 1
+    assert sent[2] not in (user, None, "17")
+    assert sent[5] is None
+    assert headers(server, "GetModelMetadata") == [None]
+
+
+def test_a_request_of_several_users_has_the_first_ones(scripted: Any, schema: ModelSchema) -> None:
+    server = scripted(**answering(schema))
+    pairs = [(OTHER, ITEMS), ({**OTHER, "age": 3}, ITEMS)]
+    with RankingClient(server.address, "movies", timeout_seconds=120) as client:
+        client.rank_many(pairs)
+        client.rank_many(pairs, affinity_keys=["a", "b"])
+        client.rank(USER, ITEMS, affinity_key="a")
+        with pytest.raises(InputError, match="1 affinity_keys for 2 pairs"):
+            client.rank_many(pairs, affinity_keys=["a"])
+    sent = headers(server)
+    assert sent[0] == affinity(schema, OTHER)
+    assert sent[1] == sent[2]
+
+
+def test_users_are_at_home_however_they_come(scripted: Any, schema: ModelSchema) -> None:
+    """Alone, or several at once: each user's calls reach one server, and every server has some."""
+    servers = [scripted(**answering(schema)) for _ in range(3)]
+    users = [{**OTHER, "age": age} for age in range(24)]
+    with RankingClient([s.address for s in servers], "movies", timeout_seconds=120) as client:
+        while not all(server.count("Predict") for server in servers):
+            client.send(client.encode(USER, ITEMS))
+        for server in servers:
+            server.requests.clear()
+        for user in users:
+            client.rank(user, ITEMS)
+        met = [set(headers(server)) for server in servers]
+        assert sum(map(len, met)) == len(users) == len(set.union(*met))
+        assert all(met)
+        for server in servers:
+            server.requests.clear()
+        client.rank_many([(user, ITEMS) for user in users])
+    joint = [set(headers(server)) for server in servers]
+    assert all(found and found <= before for found, before in zip(joint, met, strict=True))
+
+
+async def test_asyncio_has_the_same_homes(scripted: Any, schema: ModelSchema) -> None:
+    servers = [scripted(**answering(schema)) for _ in range(3)]
+    addresses = [server.address for server in servers]
+    users = [{**OTHER, "age": age} for age in range(12)]
+
+    async def meet(client: Any, rank: Any) -> list[set[str | None]]:
+        while not all(server.count("Predict") for server in servers):
+            await rank(client, USER, None)
+        for server in servers:
+            server.requests.clear()
+        for user in users:
+            await rank(client, user, user["age"])
+        return [set(headers(server)) for server in servers]
+
+    async def blocking(client: RankingClient, user: Any, key: int | None) -> None:
+        client.rank(user, ITEMS, affinity_key=key)
+
+    async def awaited(client: AsyncRankingClient, user: Any, key: int | None) -> None:
+        await client.rank(user, ITEMS, affinity_key=key)
+
+    settings: Any = {"timeout_seconds": 120, "affinity": "off"}
+    with RankingClient(addresses, "movies", **settings) as client:
+        expected = await meet(client, blocking)
+    for server in servers:
+        server.requests.clear()
+    async with AsyncRankingClient(addresses, "movies", **settings) as client:
+        assert await meet(client, awaited) == expected
+
+
+def test_a_user_whose_server_is_busy_goes_elsewhere(scripted: Any, schema: ModelSchema) -> None:
+    """Six calls of one user wait, at most 1.25 times the mean of three at a server."""
+    release, arrived = threading.Event(), threading.Semaphore(0)
+
+    def wait(request: bytes, context: Any) -> bytes:
+        arrived.release()
+        release.wait(120)
+        return answering(schema)["Predict"](request, context)
+
+    servers = [scripted(**{**answering(schema), "Predict": wait}) for _ in range(2)]
+    channel = ChannelOptions(load_bound=1.25)
+    with RankingClient(
+        [s.address for s in servers], "movies", timeout_seconds=120, channel=channel
+    ) as client:
+        client.schema()
+        threads = [threading.Thread(target=client.rank, args=(USER, ITEMS)) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for _ in threads:
+            assert arrived.acquire(timeout=120)
+        counts = [server.count("Predict") for server in servers]
+        release.set()
+        for thread in threads:
+            thread.join()
+    assert sum(counts) == 6
+    assert max(counts) <= 4

@@ -1,0 +1,283 @@
+"""Four replicas: what it is worth that a user meets the replica that knows the user.
+
+    python -m tests.deploy.bench_affinity
+
+Prints three tables: hit rates of users' states and server CPU per request by who divides the calls
+and how; users that move when a replica dies; failed requests while one is killed and one drains.
+"""
+
+import argparse
+import itertools
+import os
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from colcast.client import ChannelOptions, RankingClient
+from colcast.loadtest.metrics import state_counts
+from colcast.loadtest.process import ProcessMeter
+from colcast.server import ServerProcess
+from colcast.zoo.catalog import Zipf
+
+from ..client.served_model import save
+from ..server import parts_model
+from ..server.metrics_page import PATH, Metrics
+from ..waiting import wait_until
+from .ways import BY_CLIENT, BY_ENVOY, WAYS, target_of
+
+REPLICAS, IN_FLIGHT = 4, 16
+USERS, HISTORY, CANDIDATES, REQUESTS = 4000, 50, 20, 8000
+STATE_MIB = 2  # of each replica
+MOVIES_USER = {"age": 31, "city": "Łódź", "history": [1, 2, 3]}
+MOVIES_ITEMS = {
+    "movie": [7, 9],
+    "year": [2001.0, 1984.0],
+    "genres": [["War"], []],
+    "vector": [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]],
+}
+
+Asked = tuple[bytes, int]  # a request, and whose it is
+
+
+def in_parallel(ask: Callable[[Asked], Any], requests: Sequence[Asked]) -> None:
+    """Sends requests in order, so many at a time."""
+    waiting, lock = iter(requests), threading.Lock()
+
+    def work() -> None:
+        while True:
+            with lock:
+                one = next(waiting, None)
+            if one is None:
+                return
+            ask(one)
+
+    with ThreadPoolExecutor(IN_FLIGHT) as pool:
+        for done in [pool.submit(work) for _ in range(IN_FLIGHT)]:
+            done.result()
+
+
+def drawn(target: str) -> list[Asked]:
+    """Requests of Zipf users, each with a history of its own, for the same candidates."""
+    random = np.random.default_rng(1)
+    histories = random.integers(0, 10**6, (USERS, HISTORY))
+    items = parts_model.inputs(random, 1, CANDIDATES)
+    user = {name: items.pop(name)[0] for name in parts_model.COLUMNS["columnar_user"]}
+    encoded: dict[int, bytes] = {}
+    found = []
+    with RankingClient(target, "ranker", timeout_seconds=60) as client:
+        prepared = client.prepare(items)
+        for (number,) in itertools.islice(Zipf(USERS, 1.0).draws(1, seed=3), REQUESTS):
+            if number not in encoded:
+                row = {**user, "history": histories[number]}
+                encoded[number] = client.encode(row, prepared)
+            found.append((encoded[number], int(number)))
+    return found
+
+
+def hit_rates(folder: Path) -> None:
+    """Each way with four new replicas; the second half of the requests is measured."""
+    monitoring = folder / "monitoring.config"
+    monitoring.write_text("prometheus_config { enable: true }")
+    parts_model.save(folder / "ranker" / "1", layers=40)
+    flags = [f"--user_state_bytes={STATE_MIB << 20}", "--num_workers=1", "--rest_api_port=-1"]
+    flags.append(f"--monitoring_config_file={monitoring}")
+    requests: list[Asked] = []
+    print(f"\n{REPLICAS} replicas, {STATE_MIB} MiB of users' states each, {USERS} users by Zipf,")
+    print(f"{CANDIDATES} candidates, {IN_FLIGHT} in flight, the second {REQUESTS // 2} measured")
+    print("| | users found | server CPU ms | balancer CPU ms | hottest / mean |")
+    print("|---|--:|--:|--:|--:|")
+    for way in WAYS:
+        with ExitStack() as stack:
+            servers = [
+                stack.enter_context(ServerProcess("ranker", folder / "ranker", flags))
+                for _ in range(REPLICAS)
+            ]
+            requests = requests or drawn(servers[0].target)
+            address, envoy = stack.enter_context(target_of(way, servers))
+            channel = ChannelOptions(load_bound=way.load_bound)
+            client = stack.enter_context(
+                RankingClient(address, "ranker", timeout_seconds=60, channel=channel)
+            )
+
+            def ask(one: Asked, client: RankingClient = client, keys: bool = way.keys) -> None:
+                client.send(one[0], affinity_key=one[1] if keys else None)
+
+            half = len(requests) // 2
+            in_parallel(ask, requests[:half])
+            before = Reading(servers, envoy)
+            in_parallel(ask, requests[half:])
+            print(f"| {way.title} | {Reading(servers, envoy).since(before, half)} |", flush=True)
+
+
+class Reading:
+    """What servers and Envoy have counted."""
+
+    def __init__(self, servers: Sequence[ServerProcess], envoy: int) -> None:
+        pages = [state_counts(f"http://{server.rest_target}{PATH}") for server in servers]
+        self.states = [
+            sum(page["user", f"states_{what}_total"] for page in pages)
+            for what in ("found", "computed", "not_looked_for")
+        ]
+        self.cpu = sum(ProcessMeter(server.pid).cpu_seconds() for server in servers)
+        self.envoy = ProcessMeter(envoy).cpu_seconds() if envoy else 0.0
+        self.answered = [answered(server) for server in servers]
+
+    def since(self, before: "Reading", requests: int) -> str:
+        """The cells of a table."""
+        states = np.subtract(self.states, before.states)
+        each = np.subtract(self.answered, before.answered)
+        cpu, envoy = (
+            1000 * seconds / requests
+            for seconds in (self.cpu - before.cpu, self.envoy - before.envoy)
+        )
+        hits = 100 * states[0] / states.sum()
+        return f"{hits:.1f} % | {cpu:.2f} | {envoy:.2f} | {each.max() / each.mean():.2f}"
+
+
+def answered(server: ServerProcess) -> float:
+    """How many Predicts a server has answered."""
+    name = ":tensorflow:serving:request_count"
+    return sum(s.value for s in Metrics(server).samples if s.name.startswith(name))
+
+
+@contextmanager
+def versions(folder: Path, *flags: str) -> Iterator[dict[int, ServerProcess]]:
+    """Four replicas, each with a version of its own, by which its answers are known."""
+    servers = {}
+    try:
+        for version in range(1, REPLICAS + 1):
+            if not (folder / str(version)).exists():
+                save(folder / str(version), version)
+            servers[version] = started(folder, version, *flags)
+        yield servers
+    finally:
+        for server in servers.values():
+            server.kill()
+
+
+def started(folder: Path, version: int, *flags: str) -> ServerProcess:
+    """One of them."""
+    common = ("--rest_api_port=-1", "--drain_seconds=4", "--num_workers=1", *flags)
+    return ServerProcess("movies", folder / str(version), flags=common).__enter__()
+
+
+def who_moves(folder: Path) -> None:
+    """1,000 users before and after one of four replicas dies."""
+    print("\n| | users that met the replica that died | others that moved |\n|---|--:|--:|")
+    for way in (BY_ENVOY, BY_CLIENT):
+        with (
+            versions(folder) as servers,
+            target_of(way, [*servers.values()]) as (address, _),
+            RankingClient(address, "movies", timeout_seconds=60) as client,
+        ):
+            before = met(client, lambda found: len(set(found)) == REPLICAS)
+            servers[1].kill()
+            after = met(client, lambda found: 1 not in found)
+        lost = before.count(1)
+        moved = sum(a != b for a, b in zip(before, after, strict=True)) - lost
+        print(f"| {way.title} | {lost / 10:.1f} % | {moved} |", flush=True)
+
+
+def met(client: RankingClient, settled: Callable[[list[Any]], bool]) -> list[Any]:
+    """Whom each of 1,000 users meets, once they are as is said."""
+    request = client.encode(MOVIES_USER, MOVIES_ITEMS)
+    while True:
+        found = [client.send(request, affinity_key=key).model_version for key in range(1000)]
+        if settled(found):
+            return found
+
+
+def failures(folder: Path, requests: int) -> None:
+    """Requests that fail while one replica is killed, started again, and another drains."""
+    print("\n| | requests | failed |\n|---|--:|--:|")
+    for way in (BY_ENVOY, BY_CLIENT):
+        with (
+            versions(folder) as servers,
+            target_of(way, [*servers.values()]) as (address, _),
+            RankingClient(address, "movies", timeout_seconds=10) as client,
+        ):
+            load = Load(client)
+            try:
+                disturb(servers, folder, load, requests)
+            finally:
+                load.stop()
+        print(f"| {way.title} | {load.asked:,} | {load.failed.total()} |", flush=True)
+        for error, times in load.failed.most_common(3):
+            print(f"  {times} {error}")
+
+
+class Load:
+    """Users that ask without a pause.
+
+    Attributes:
+        asked: how many requests.
+        failed: the words of each error -> how often it came.
+    """
+
+    def __init__(self, client: RankingClient) -> None:
+        self.asked = 0
+        self.failed: Counter[str] = Counter()
+        self._client = client
+        self._request = client.encode(MOVIES_USER, MOVIES_ITEMS)
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._threads = [threading.Thread(target=self._run) for _ in range(IN_FLIGHT)]
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """Ends it."""
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            with self._lock:
+                self.asked += 1
+                key = self.asked % 1009
+            try:
+                self._client.send(self._request, affinity_key=key)
+            except Exception as error:
+                with self._lock:
+                    self.failed[str(error)] += 1
+
+
+def disturb(servers: dict[int, ServerProcess], folder: Path, load: Load, requests: int) -> None:
+    """Kills one replica, starts it again, drains another, within so many requests at least."""
+    wait_until(lambda: load.asked > requests // 4)
+    servers[1].kill()
+    wait_until(lambda: load.asked > requests // 2)
+    ports = [at.rpartition(":")[2] for at in (servers[1].target, servers[1].rest_target)]
+    servers[1] = started(folder, 1, f"--port={ports[0]}", f"--rest_api_port={ports[1]}")
+    assert servers[2].stop() == 0
+    wait_until(lambda: load.asked > requests)
+
+
+def main() -> None:
+    """Prints the tables asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parts = ("hits", "moves", "failures")
+    parser.add_argument("parts", nargs="*", choices=parts, default=parts)
+    parser.add_argument("--requests", type=int, default=10_000, help="of the table of failures")
+    options = parser.parse_args()
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    with tempfile.TemporaryDirectory() as directory:
+        folder = Path(directory)
+        run = {
+            "hits": lambda: hit_rates(folder),
+            "moves": lambda: who_moves(folder),
+            "failures": lambda: failures(folder, options.requests),
+        }
+        for part in options.parts:
+            run[part]()
+
+
+if __name__ == "__main__":
+    main()

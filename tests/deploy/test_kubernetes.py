@@ -1,0 +1,215 @@
+"""deploy/kubernetes, rendered: by the schemas there are, and against the server that was built."""
+
+import copy
+import re
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import numpy as np
+import pytest
+import tensorflow as tf
+import yaml
+from cloudcoil.models.keda.v1alpha1 import ScaledObject
+from cloudcoil.models.prometheus_operator.v1 import ServiceMonitor
+from colcast.client import RankingClient
+from colcast.server import ServerProcess
+
+from ..server.metrics_page import PATH, Metrics
+from .conftest import server_flags
+from .kustomize import build, one
+
+KUBERNETES = Path(__file__).resolve().parents[2] / "deploy" / "kubernetes"
+VERSION = "1.33"
+FOLDERS = ["base", "overlays/example"]
+OWN_SCHEMAS = {"ScaledObject": ScaledObject, "ServiceMonitor": ServiceMonitor}
+
+
+def load(name: str) -> Any:
+    return yaml.safe_load((KUBERNETES / f"{name}.yaml").read_text())
+
+
+def check(manifest: dict[str, Any]) -> None:
+    """By Kubernetes' schema, or by that of the operator whose kind it is."""
+    model: Any = OWN_SCHEMAS.get(manifest["kind"])
+    if model is None:
+        kubernetes_validate.validate(manifest, VERSION, strict=True)
+        return
+    read = model.model_validate(manifest)
+    known = read.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    assert known == manifest  # a field that it does not know would be missing
+
+
+def container_of(deployment: dict[str, Any]) -> dict[str, Any]:
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    return dict(container)
+
+
+def flags_of(manifests: list[dict[str, Any]]) -> dict[str, str]:
+    """The server's flags in the ConfigMap."""
+    lines = one(manifests, "ConfigMap")["data"]["server.flags"].splitlines()
+    return dict(line[2:].split("=", 1) for line in lines if line.startswith("--"))
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_rendered_manifests_fit_the_schemas(folder: str) -> None:
+    manifests = build(KUBERNETES / folder)
+    kinds = {manifest["kind"] for manifest in manifests}
+    assert {"Deployment", "Service", "PodDisruptionBudget", "NetworkPolicy", "ConfigMap"} <= kinds
+    for manifest in manifests:
+        check(manifest)
+
+
+def test_the_autoscaler_by_cpu_fits_its_schema_and_the_deployment() -> None:
+    autoscaler = load("components/cpu_autoscaler/autoscaler")
+    check(autoscaler)
+    deployment = one(build(KUBERNETES / "base"), "Deployment")
+    assert autoscaler["spec"]["scaleTargetRef"]["name"] == deployment["metadata"]["name"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "where"),
+    [
+        ("Deployment", ["template", "spec", "containers", 0, "readinessProbe", "grpc"]),
+        ("ScaledObject", []),
+        ("ServiceMonitor", ["endpoints", 0]),
+    ],
+)
+def test_the_schemas_notice_a_mistake(kind: str, where: list[Any]) -> None:
+    wrong = one(build(KUBERNETES / "overlays/example"), kind)
+    place = wrong["spec"]
+    for key in where:
+        place = place[key]
+    place["prt"] = 8500
+    with pytest.raises((kubernetes_validate.ValidationError, AssertionError)):
+        check(wrong)
+
+
+def test_the_example_sets_every_value() -> None:
+    base, example = (build(KUBERNETES / folder) for folder in FOLDERS)
+    deployment = one(example, "Deployment")
+    container = container_of(deployment)
+    assert container["image"].startswith("registry.example.com/colcast-server:")
+    assert container["resources"]["limits"] == {"memory": "8Gi"}
+    (claim,) = (
+        volume["persistentVolumeClaim"]["claimName"]
+        for volume in deployment["spec"]["template"]["spec"]["volumes"]
+        if "persistentVolumeClaim" in volume
+    )
+    assert claim == "movies"
+    assert "replicas" not in deployment["spec"]  # the autoscaler's business
+    scaled = one(example, "ScaledObject")["spec"]
+    assert (scaled["minReplicaCount"], scaled["maxReplicaCount"]) == (4, 12)
+    assert scaled["scaleTargetRef"]["name"] == deployment["metadata"]["name"]
+    flags = flags_of(example)
+    assert flags.keys() > flags_of(base).keys()
+    assert {"item_table", "user_state_bytes", "item_state_bytes"} <= flags.keys()
+    caches = int(flags["user_state_bytes"]) + int(flags["item_state_bytes"])
+    assert caches <= 4 << 30  # half of the memory
+    assert one(example, "ConfigMap")["data"].keys() == one(base, "ConfigMap")["data"].keys()
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_what_the_manifests_say_of_each_other(folder: str) -> None:
+    manifests = build(KUBERNETES / folder)
+    deployment, service = one(manifests, "Deployment"), one(manifests, "Service")
+    pod = deployment["spec"]["template"]
+    labels = pod["metadata"]["labels"].items()
+    selectors = [
+        service["spec"]["selector"],
+        deployment["spec"]["selector"]["matchLabels"],
+        one(manifests, "PodDisruptionBudget")["spec"]["selector"]["matchLabels"],
+        one(manifests, "NetworkPolicy")["spec"]["podSelector"]["matchLabels"],
+    ]
+    assert all(selector.items() <= labels for selector in selectors)
+    container = container_of(deployment)
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    assert {port["targetPort"] for port in service["spec"]["ports"]} == ports.keys()
+    rules = one(manifests, "NetworkPolicy")["spec"]["ingress"]
+    assert {port["port"] for rule in rules for port in rule["ports"]} == ports.keys()
+    flags = flags_of(manifests)
+    assert float(flags["drain_seconds"]) < pod["spec"]["terminationGracePeriodSeconds"]
+    assert int(flags["rest_api_port"]) == ports["http"]
+    config = one(manifests, "ConfigMap")
+    (mounted,) = (v["configMap"]["name"] for v in pod["spec"]["volumes"] if "configMap" in v)
+    assert mounted == config["metadata"]["name"] != "colcast-server"
+    (folder_of_config,) = (
+        mount["mountPath"] for mount in container["volumeMounts"] if mount["name"] == "config"
+    )
+    assert container["args"] == [f"--flagfile={folder_of_config}/server.flags"]
+    assert flags["monitoring_config_file"] == f"{folder_of_config}/monitoring.config"
+
+
+def test_prometheus_finds_the_service() -> None:
+    manifests = build(KUBERNETES / "overlays/example")
+    monitor, service = one(manifests, "ServiceMonitor")["spec"], one(manifests, "Service")
+    assert monitor["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
+    (endpoint,) = monitor["endpoints"]
+    assert endpoint["port"] in {port["name"] for port in service["spec"]["ports"]}
+    (trigger, _) = one(manifests, "ScaledObject")["spec"]["triggers"]
+    job = service["metadata"]["labels"][monitor["jobLabel"]]
+    assert f'job="{job}"' in trigger["metadata"]["query"]
+
+
+class Half(tf.Module):
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, "x")])
+    def half(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Half of x."""
+        return {"score": x / 2}
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_the_server_takes_the_rendered_files(folder: str, tmp_path: Path) -> None:
+    """Its own ports aside; and the metrics that others go by are there."""
+    manifests = build(KUBERNETES / folder)
+    flags = flags_of(manifests)
+    for name, text in one(manifests, "ConfigMap")["data"].items():
+        text = text.replace("/models/", f"{tmp_path}/").replace("/etc/colcast", str(tmp_path))
+        (tmp_path / name).write_text(text)
+    base_path = tmp_path / Path(flags["model_base_path"]).name
+    module = Half()
+    tf.saved_model.save(module, str(base_path / "1"), signatures=module.half)
+    if "item_table" in flags:
+        (tmp_path / Path(flags["item_table"].split(":")[2]).name).mkdir()  # no version yet
+    ports = ["--drain_seconds=0", "--rest_api_port=-1"]
+    with (
+        ServerProcess(flags=[f"--flagfile={tmp_path}/server.flags", *ports]) as server,
+        RankingClient(server.target, flags["model_name"], timeout_seconds=120) as client,
+    ):
+        assert client.rank(items={"x": np.float32([3, 5])}).scores.tolist() == [1.5, 2.5]
+        page = {sample.name for sample in Metrics(server).samples}
+    asked = load("components/queue_autoscaler/scaled_object")["spec"]["triggers"][0]["metadata"]
+    (metric,) = re.findall(r'__name__="([^"]+)"', asked["query"])
+    assert metric in page
+    monitor = load("components/service_monitor/service_monitor")["spec"]
+    assert monitor["endpoints"][0]["path"] == PATH
+
+
+def test_the_serving_runtime_is_one() -> None:
+    """No registry has KServe's schema as a file: its required fields, and its containers as a
+    pod's.
+    """
+    runtime = load("kserve/serving_runtime")
+    assert runtime["apiVersion"] == "serving.kserve.io/v1alpha1"
+    assert runtime["kind"] == "ServingRuntime"
+    spec = runtime["spec"]
+    assert spec["supportedModelFormats"][0].keys() <= {"name", "version", "autoSelect", "priority"}
+    assert [container["name"] for container in spec["containers"]] == ["kserve-container"]
+    assert set(spec) == {"supportedModelFormats", "protocolVersions", "containers"}
+    pod = copy.deepcopy(one(build(KUBERNETES / "base"), "Deployment"))
+    pod["spec"]["template"]["spec"]["containers"] = spec["containers"]
+    kubernetes_validate.validate(pod, VERSION, strict=True)
+    flags = {arg[2:].partition("=")[0] for arg in spec["containers"][0]["args"]}
+    assert "drain_seconds" in flags
+    assert flags <= server_flags()
+
+
+def test_the_inference_service_fits_the_runtime() -> None:
+    service, runtime = load("kserve/inference_service"), load("kserve/serving_runtime")
+    assert service["apiVersion"] == "serving.kserve.io/v1beta1"
+    model = service["spec"]["predictor"]["model"]
+    assert model["runtime"] == runtime["metadata"]["name"]
+    assert model["protocolVersion"] in runtime["spec"]["protocolVersions"]
+    formats = runtime["spec"]["supportedModelFormats"]
+    assert model["modelFormat"].items() <= formats[0].items()
+    assert {arg[2:].partition("=")[0] for arg in model["args"]} <= server_flags()
