@@ -10,12 +10,11 @@ namespace colcast::engine {
 using tensorflow::Tensor;
 using tensorflow::tstring;
 
-void TensorView::Set(std::string_view name, const Tensor& tensor) {
-  view.Clear();
-  view.name = name;
-  view.dtype = static_cast<DataType>(tensor.dtype());
-  for (int d = 0; d < tensor.dims(); ++d) view.dims.push_back(tensor.dim_size(d));
-  ColumnValues& values = view.values;
+TensorView::TensorView(std::string_view name, const Tensor& tensor) {
+  view_.name = name;
+  view_.dtype = static_cast<DataType>(tensor.dtype());
+  for (int d = 0; d < tensor.dims(); ++d) view_.dims.push_back(tensor.dim_size(d));
+  ColumnValues& values = view_.values;
   const int64_t count = tensor.NumElements();
   if (tensor.dtype() != tensorflow::DT_STRING) {
     values.tensor_content = Bytes(tensor.data(), count * tensorflow::DataTypeSize(tensor.dtype()));
@@ -26,11 +25,9 @@ void TensorView::Set(std::string_view name, const Tensor& tensor) {
   for (int64_t i = 0; i < count; ++i) values.AddString(Bytes(strings[i].data(), strings[i].size()));
 }
 
-// The strings of tensors that share memory lie at the same place, short ones within them.
-void DecodedColumn::Set(std::string_view name, Tensor tensor) {
-  tensor_ = std::move(tensor);
-  TensorView::Set(name, tensor_);
-  static_cast<WireColumn&>(*this) = WireColumn(view);
+// The tensors of strings that are shared lie at the same place, short ones within them.
+DecodedColumn::DecodedColumn(std::string_view name, Tensor tensor)
+    : TensorView(name, tensor), WireColumn(view_), tensor_(std::move(tensor)) {
   static_cast<void>(Check());  // from sizes, which are right
 }
 

@@ -3,7 +3,6 @@
 #define COLCAST_SERVER_ENGINE_DECODED_COLUMN_H_
 
 #include <string_view>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "server/engine/wire_column.h"
@@ -13,34 +12,27 @@
 namespace colcast::engine {
 
 // The column as it would lie on the wire, with the tensor's memory for values.
-struct TensorView {
-  void Set(std::string_view name, const tensorflow::Tensor& tensor);
-  Column view;
+class TensorView {
+ protected:
+  TensorView(std::string_view name, const tensorflow::Tensor& tensor);
+  Column view_;
 };
 
-// Its tensor is fed as it is, and keys are made from it. May be set again, which keeps memory.
+// Its tensor is fed as it is, and keys are made from it.
 class DecodedColumn final : private TensorView, public WireColumn {
  public:
-  DecodedColumn() : WireColumn(view) {}
-  DecodedColumn(std::string_view name, tensorflow::Tensor tensor) : DecodedColumn() {
-    Set(name, std::move(tensor));
-  }
+  // REQUIRES rank >= 1. `name` must outlive the column.
+  DecodedColumn(std::string_view name, tensorflow::Tensor tensor);
   DecodedColumn(const DecodedColumn&) = delete;
   DecodedColumn& operator=(const DecodedColumn&) = delete;
 
-  // REQUIRES rank >= 1. `name` must outlive the column.
-  void Set(std::string_view name, tensorflow::Tensor tensor);
-
   const tensorflow::Tensor& tensor() const { return tensor_; }
-
-  // Leaves the column without values.
-  tensorflow::Tensor TakeTensor() { return std::move(tensor_); }
 
   absl::Status BuildTensor(const tensorflow::TensorShape& target,
                            tensorflow::Tensor* out) const override;
 
  private:
-  tensorflow::Tensor tensor_;
+  const tensorflow::Tensor tensor_;
 };
 
 }  // namespace colcast::engine

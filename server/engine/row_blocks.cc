@@ -41,9 +41,6 @@ absl::Status MakeTensor(tensorflow::DataType dtype, absl::Span<const int64_t> di
   if (absl::Status status = tensorflow::TensorShape::BuildTensorShape(dims, &shape); !status.ok()) {
     return status;
   }
-  if (out->dtype() == dtype && out->shape() == shape && out->RefCountIsOne()) {
-    return absl::OkStatus();
-  }
   Tensor made(tensorflow::cpu_allocator(), dtype, shape);
   if (!made.IsInitialized() && shape.num_elements() > 0) {
     return absl::ResourceExhaustedError(
@@ -64,11 +61,7 @@ void Repeat(int64_t at, int64_t count, int64_t all, Tensor* out) {
 }
 
 void FillZeros(int64_t at, int64_t count, Tensor* out) {
-  if (count == 0) return;
-  if (out->dtype() == tensorflow::DT_STRING) {
-    std::fill_n(static_cast<tstring*>(out->data()) + at, count, tstring());
-    return;
-  }
+  if (out->dtype() == tensorflow::DT_STRING || count == 0) return;  // they are made empty
   const size_t size = tensorflow::DataTypeSize(out->dtype());
   std::memset(static_cast<char*>(out->data()) + at * size, 0, count * size);
 }
@@ -183,11 +176,8 @@ double StringBytes(const RowBlock& block, absl::Span<const int64_t> to, PadWith 
   const WireColumn& column = *block.column;
   const int64_t own = InnerElements(column.dims());
   const double rows = static_cast<double>(block.rows);
-  double bytes = static_cast<double>(column.WireBytes()) +
-                 RepeatedStringBytes(column.column(), column.count());
-  if (block.repeated) {
-    bytes = rows * (column.dims()[0] == 1 ? bytes : BytesOfStrings(column, block.first * own, own));
-  }
+  double bytes = block.repeated ? rows * BytesOfStrings(column, block.first * own, own)
+                                : BytesOfStrings(column, 0, column.count());
   if (pad == PadWith::kFirstValue && InnerElements(to) > own) {
     bytes += rows * static_cast<double>(InnerElements(to) - own) * BytesOfStrings(column, 0, 1);
   }

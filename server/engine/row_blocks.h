@@ -33,9 +33,8 @@ enum class PadWith : uint8_t { kZeros, kFirstValue };
 bool IsLaidOut(const WireColumn& column);
 
 // Sets `*stacked` to the rows of all blocks, one block below the other; each value is copied once.
-// A tensor of their shape that nobody shares is filled again. Where inner dimensions differ, each
-// becomes the largest and what is missing is filled: with zeros or empty strings, or with the first
-// value of the block's column.
+// Where inner dimensions differ, each becomes the largest and what is missing is filled: with zeros
+// or empty strings, or with the first value of the block's column.
 //
 // INVALID_ARGUMENT as CopyValues() and VisitStrings() have it, RESOURCE_EXHAUSTED without memory.
 // REQUIRES a dtype and a rank, of 1 at least, that all blocks share, and of blocks that are not all
@@ -43,7 +42,7 @@ bool IsLaidOut(const WireColumn& column);
 absl::Status StackRows(absl::Span<const RowBlock> blocks, PadWith pad, tensorflow::Tensor* stacked);
 
 // The memory that StackRows() takes for these blocks beyond the bytes in which their columns were
-// sent; from the sizes of some strings. A double, because it does not overflow.
+// sent; the sizes of strings are read. A double, because it does not overflow.
 double ExtraBytes(absl::Span<const RowBlock> blocks, PadWith pad);
 
 }  // namespace colcast::engine

@@ -152,11 +152,9 @@ bool RunRows(const Programs& programs, const JoinedRuns& runs, const Group& grou
       return true;
     }
   }
-  thread_local StackedBatch stacked;
-  const bool done = stacked.Stack(programs, BatchesOf(group), added_rows).ok() &&
-                    runs.joined(stacked.batch(), group[0]->request.outputs, result).ok();
-  stacked.Release();
-  return done;
+  StackedBatch stacked;
+  return stacked.Stack(programs, BatchesOf(group), added_rows).ok() &&
+         runs.joined(stacked.batch(), group[0]->request.outputs, result).ok();
 }
 
 // False if nothing has been answered.

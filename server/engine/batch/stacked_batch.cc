@@ -44,7 +44,6 @@ absl::Status StackedBatch::Stack(const Programs& programs, Members members, int6
   absl::Status status = CheckRows(batch_, signature.limits().max_request_rows);
   const absl::Span<const DeclaredInput> inputs = signature.inputs().inputs();
   batch_.columns.assign(inputs.size(), nullptr);
-  if (columns_.size() < inputs.size()) columns_.resize(inputs.size());
   double extra_bytes = 0;
   for (size_t i = 0; i < inputs.size() && status.ok(); ++i) {
     if (members[0]->columns[i] == nullptr) {
@@ -58,19 +57,11 @@ absl::Status StackedBatch::Stack(const Programs& programs, Members members, int6
     if (extra_bytes > static_cast<double>(signature.limits().max_expanded_bytes)) {
       return absl::ResourceExhaustedError("joined, the columns would take too many bytes");
     }
-    Tensor rows = columns_[i].TakeTensor();
+    Tensor rows;
     status = StackRows(blocks, pad, &rows);
-    columns_[i].Set(inputs[i].alias, std::move(rows));
-    batch_.columns[i] = &columns_[i];
+    if (status.ok()) batch_.columns[i] = &columns_.emplace_back(inputs[i].alias, std::move(rows));
   }
   return status;
-}
-
-void StackedBatch::Release() {
-  constexpr size_t kMaxKeptBytes = 4096;
-  for (DecodedColumn& column : columns_) {
-    if (column.tensor().TotalBytes() > kMaxKeptBytes) column.TakeTensor();
-  }
 }
 
 // Without an index where candidate i of every member reads row i: so does one of all of them.

@@ -15,7 +15,6 @@
 
 namespace colcast::engine {
 
-// A thread keeps one and uses it again: small tensors cost more to allocate than to fill.
 class StackedBatch {
  public:
   // Candidates below candidates, each domain's rows below its rows; `added_rows` copies of the last
@@ -28,9 +27,6 @@ class StackedBatch {
 
   const Batch& batch() const { return batch_; }
 
-  // Drops what is not to be kept for the next use.
-  void Release();
-
  private:
   using Members = absl::Span<const Batch* const>;
 
@@ -39,7 +35,7 @@ class StackedBatch {
                                  int64_t added_rows) const;
 
   Batch batch_;
-  std::deque<DecodedColumn> columns_;  // by input
+  std::deque<DecodedColumn> columns_;
 };
 
 }  // namespace colcast::engine
