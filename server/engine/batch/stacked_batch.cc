@@ -71,6 +71,7 @@ void StackedBatch::SetDomain(size_t domain, Members members, int64_t added_rows)
     return !own.has_index() && own.rows == member->candidates;
   };
   Batch::Domain& all = batch_.domains[domain];
+  all.index = Tensor();
   if (domain != Batch::kUser && std::all_of(members.begin(), members.end(), has_row_for_each)) {
     all.rows = batch_.candidates;
     return;
