@@ -19,11 +19,11 @@ struct Request {
   std::string method;
   std::string target;  // as sent: the path, still percent-encoded, and what follows a '?'
   std::unique_ptr<RequestMemory> memory;  // what the body counts in; may be null
-  SliceBuffer body;                     // as sent: compressed if `gzip`
-  bool gzip = false;                    // or zlib's form, which HTTP calls deflate
-  std::string traceparent;              // as sent; empty: none
-  std::string caller;                   // what the client says is its name; empty: nothing
-  std::string inference_header_length;  // as sent, of Inference-Header-Content-Length
+  SliceBuffer body;                       // as sent: compressed if `gzip`
+  bool gzip = false;                      // or zlib's form, which HTTP calls deflate
+  std::string traceparent;                // as sent; empty: none
+  std::string caller;                     // what the client says is its name; empty: nothing
+  std::string inference_header_length;    // as sent, of Inference-Header-Content-Length
   bool has_body = true;  // false: nobody wanted it (Router::WantsBody), and it was passed over
 
   std::string_view path() const { return std::string_view(target).substr(0, target.find('?')); }

@@ -66,9 +66,8 @@ Methods InferenceMethods(const Backend& backend) {
   const auto add = [&methods](const char* name, Method method) {
     methods.emplace(PathOf(kInferenceService, name), std::move(method));
   };
-  add("ModelInfer", Method{[&backend](Call* call) {
-        (new PredictCall(kInferCodec, call, backend))->Submit();
-      }});
+  add("ModelInfer",
+      Method{[&backend](Call* call) { (new PredictCall(kInferCodec, call, backend))->Submit(); }});
   add("ServerLive", MessageMethod<ServerLiveRequest, ServerLiveResponse>(IsLive));
   add("ServerReady", MessageMethod<ServerReadyRequest, ServerReadyResponse>(
                          [&backend](const ServerReadyRequest&, ServerReadyResponse* response) {
