@@ -10,7 +10,7 @@
 
 namespace colcast {
 
-// The numbers are those of grpc::StatusCode.
+// The numbers are gRPC's.
 enum class StatusCode {
   kOk = 0,
   kCancelled = 1,
