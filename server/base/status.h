@@ -10,7 +10,7 @@
 
 namespace colcast {
 
-// The numbers are gRPC's.
+// The numbers are those of grpc::StatusCode.
 enum class StatusCode {
   kOk = 0,
   kCancelled = 1,

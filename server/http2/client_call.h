@@ -38,6 +38,7 @@ class ClientCall {
   const uint64_t number;
   const ClientRequest request;
   MessageWriter writer;      // of the request
+  bool is_sent = false;      // its headers
   bool was_refused = false;  // by a server that had not begun with it
 
   // What comes. False: the answer can be no good, and nothing more of it is read.

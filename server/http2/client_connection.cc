@@ -56,6 +56,12 @@ struct ClientConnection::Callbacks {
     if (frame->hd.type == NGHTTP2_GOAWAY) Of(user_data).going_away_ = true;
     return 0;
   }
+  static int OnFrameSent(nghttp2_session*, const nghttp2_frame* frame, void* user_data) {
+    if (frame->hd.type != NGHTTP2_HEADERS) return 0;
+    ClientCall* const call = Of(user_data).Find(frame->hd.stream_id);
+    if (call != nullptr) call->is_sent = true;
+    return 0;
+  }
   static int OnStreamClosed(nghttp2_session*, int32_t stream, uint32_t error, void* user_data) {
     return Of(user_data).StreamClosed(stream, error);
   }
@@ -76,6 +82,7 @@ struct ClientConnection::Callbacks {
       nghttp2_session_callbacks_set_on_header_callback2(callbacks, OnHeader);
       nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, OnData);
       nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, OnFrameReceived);
+      nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, OnFrameSent);
       nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, OnStreamClosed);
       return callbacks;
     }();
@@ -139,6 +146,7 @@ int32_t ClientConnection::Submit(ClientCall* call) {
   if (!encoding.empty()) headers.push_back(Named("grpc-encoding", encoding));
   for (const auto& [name, value] : request.metadata) headers.push_back(Field(name, value));
   call->writer.Begin(request.message);
+  call->is_sent = false;
   nghttp2_data_provider provider{};
   provider.read_callback = Callbacks::ReadRequest;
   return nghttp2_submit_request(transport_.session(), nullptr, headers.data(), headers.size(),
@@ -193,7 +201,7 @@ void ClientConnection::Happened(uint32_t events) {
 }
 
 void ClientConnection::Read() {
-  for (;;) {
+  for (int i = 0; i < kReadsPerTurn; ++i) {
     const int error = is_connected_ ? 0 : ErrorOf(transport_.socket().fd());
     if (error != 0) return Close(Unavailable(std::strerror(error)));
     switch (transport_.Read()) {
@@ -209,6 +217,7 @@ void ClientConnection::Read() {
         return Close(Unavailable("what came is no HTTP/2"));
     }
   }
+  poller_->Again(transport_.socket().fd(), number_);
 }
 
 void ClientConnection::Write() {
@@ -228,10 +237,12 @@ void ClientConnection::Close(const Status& status) {
   std::unordered_map<int32_t, CallPointer> calls = std::move(calls_);
   calls_.clear();
   for (auto& [stream, call] : calls) {
-    if (is_connected_) {
-      events_.failed(std::move(call), status);
-    } else {
+    if (!is_connected_) {
       events_.unsent(std::move(call));
+    } else if (!call->is_sent) {
+      events_.refused(std::move(call));
+    } else {
+      events_.failed(std::move(call), status);
     }
   }
   if (!is_connected_) events_.not_connected(status);

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <future>
 #include <memory>
@@ -216,7 +217,7 @@ TEST_F(ClientTest, TheClientsEndCancelsWhatHasNotEnded) {
   call->Finish(OkStatus());
 }
 
-// One that says something else than HTTP/2, or nothing.
+// One that says the same to everybody, or nothing, and then listens to the end.
 class StrangeServer {
  public:
   explicit StrangeServer(std::string says) {
@@ -227,8 +228,12 @@ class StrangeServer {
     EXPECT_EQ(listen(listener_, 8), 0);
     thread_ = std::thread([this, says = std::move(says)] {
       for (int accepted = 0; (accepted = accept(listener_, nullptr, nullptr)) >= 0;) {
-        EXPECT_EQ(send(accepted, says.data(), says.size(), MSG_NOSIGNAL),
-                  static_cast<ssize_t>(says.size()));
+        ++accepted_;
+        send(accepted, says.data(), says.size(), MSG_NOSIGNAL);
+        shutdown(accepted, SHUT_WR);
+        std::array<char, 4096> heard;
+        while (recv(accepted, heard.data(), heard.size(), 0) > 0) {
+        }
         close(accepted);
       }
     });
@@ -239,6 +244,7 @@ class StrangeServer {
     close(listener_);
   }
 
+  int accepted() const { return accepted_; }
   std::string target() const {
     sockaddr_in name{};
     socklen_t size = sizeof(name);
@@ -248,8 +254,21 @@ class StrangeServer {
 
  private:
   const int listener_ = socket(AF_INET, SOCK_STREAM, 0);
+  std::atomic<int> accepted_{0};
   std::thread thread_;
 };
+
+TEST_F(ClientTest, ACallThatWasRefusedIsSentOnceMore) {
+  const char settings[] = {0, 0, 0, 4, 0, 0, 0, 0, 0};
+  const char goaway[] = {0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};  // at stream 0
+  const StrangeServer server(std::string(settings, sizeof(settings)) +
+                             std::string(goaway, sizeof(goaway)));
+  const auto client = ClientOf(server.target());
+  const Status status = StartedCall(client.get(), "Name").Wait();
+  EXPECT_EQ(status.code, StatusCode::kUnavailable);
+  EXPECT_THAT(status.message, HasSubstr("refused"));
+  EXPECT_EQ(server.accepted(), 2);
+}
 
 TEST_F(ClientTest, WhoSpeaksNoHttp2IsUnavailable) {
   for (const char* says : {"", "HTTP/1.1 400 Bad Request\r\n\r\n", "SSH-2.0-OpenSSH_9.2\r\n"}) {

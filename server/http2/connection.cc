@@ -12,9 +12,6 @@
 namespace colcast::http2 {
 namespace {
 
-// Then others get their turn.
-constexpr int kReadsPerTurn = 16;
-
 struct OptionDeleter {
   void operator()(nghttp2_option* option) const { nghttp2_option_del(option); }
 };

@@ -17,6 +17,9 @@ namespace colcast::http2 {
 inline constexpr int kStreamWindow = 1 << 20;
 inline constexpr int kConnectionWindow = 16 << 20;
 
+// Of one connection; then others get their turn.
+inline constexpr int kReadsPerTurn = 16;
+
 class Transport {
  public:
   explicit Transport(std::unique_ptr<Socket> socket) : socket_(std::move(socket)) {}
