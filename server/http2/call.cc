@@ -69,8 +69,8 @@ Status Call::CountResponse(size_t bytes) {
 }
 
 void Call::CountNoResponse() {
-  if (counted_bytes_ > 0) connection_->shared().unread.Remove(connection_->host(), counted_bytes_);
-  counted_bytes_ = 0;
+  const size_t bytes = counted_bytes_.exchange(0);
+  if (bytes > 0) connection_->shared().unread.Remove(connection_->host(), bytes);
 }
 
 void Call::Finish(Status status) {

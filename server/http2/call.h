@@ -134,7 +134,7 @@ class Call {
   bool has_headers_sent_ = false;
   Message response_;
   MessageWriter writer_;
-  size_t counted_bytes_ = 0;
+  std::atomic<size_t> counted_bytes_{0};  // of the answer: its client may hang up meanwhile
 };
 
 }  // namespace colcast::http2

@@ -147,6 +147,9 @@ class Connection final : public Pollable, public std::enable_shared_from_this<Co
   void Deliver(Call* call);
   void Refuse(Call* call, Status status);
   void PingReceived(const nghttp2_frame& frame);
+  void FrameBegun(const nghttp2_frame_hd& header);
+  // Ends the connection, with the reason that clients know.
+  void EndAbuse(std::string_view reason);
 
   const std::string peer_;
   const std::string host_;
@@ -172,6 +175,9 @@ class Connection final : public Pollable, public std::enable_shared_from_this<Co
   bool heard_ = true;   // since the time was looked at
   bool had_calls_ = true;
   int ping_strikes_ = 0;
+  int frames_ = 0;  // and headers, in this turn
+  bool has_small_frames_ = false;
+  int idle_frames_ = 0;  // in a row: they bring next to nothing, and no answer was sent meanwhile
   bool draining_ = false;
   bool drained_ = false;
   bool must_close_ = false;  // once all is written

@@ -8,6 +8,16 @@
 
 namespace colcast::http2 {
 
+namespace {
+
+// A client that sends so many times what it may has no error of one call.
+constexpr size_t kMaxOverLimit = 16;
+// Windows that grow while an answer is read are a frame for 16 KB of it or more.
+constexpr int kMaxIdleFrames = 10'000;
+constexpr size_t kMaxIdleBytes = 16;  // of a DATA frame
+
+}  // namespace
+
 // Gives what nghttp2 finds and wants to the connection.
 struct Connection::Callbacks {
   static Connection& Of(void* user_data) { return *static_cast<Connection*>(user_data); }
@@ -15,13 +25,23 @@ struct Connection::Callbacks {
     return static_cast<Call*>(nghttp2_session_get_stream_user_data(session, id));
   }
 
+  static int OnBeginFrame(nghttp2_session*, const nghttp2_frame_hd* header, void* user_data) {
+    Of(user_data).FrameBegun(*header);
+    return 0;
+  }
   static int OnBeginHeaders(nghttp2_session*, const nghttp2_frame* frame, void* user_data) {
     return Of(user_data).BeginHeaders(*frame);
   }
   static int OnHeader(nghttp2_session* session, const nghttp2_frame* frame, nghttp2_rcbuf* name,
-                      nghttp2_rcbuf* value, uint8_t, void*) {
+                      nghttp2_rcbuf* value, uint8_t, void* user_data) {
+    ++Of(user_data).frames_;
     Call* const call = CallOf(session, frame->hd.stream_id);
-    if (call != nullptr) call->AddHeader(View(name), View(value));
+    if (call == nullptr) return 0;
+    call->AddHeader(View(name), View(value));
+    if (call->header_bytes_ > kMaxOverLimit * Of(user_data).shared_->options.max_header_bytes) {
+      Of(user_data).EndAbuse("too_many_headers");
+      return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+    }
     return 0;
   }
   static int OnData(nghttp2_session* session, uint8_t, int32_t id, const uint8_t* data, size_t size,
@@ -43,6 +63,7 @@ struct Connection::Callbacks {
     static const nghttp2_session_callbacks* const all = [] {
       nghttp2_session_callbacks* callbacks = nullptr;
       nghttp2_session_callbacks_new(&callbacks);
+      nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, OnBeginFrame);
       nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, OnBeginHeaders);
       nghttp2_session_callbacks_set_on_header_callback2(callbacks, OnHeader);
       nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, OnData);
@@ -57,6 +78,14 @@ struct Connection::Callbacks {
 
 // Made once, for all connections.
 const nghttp2_session_callbacks* Connection::AllCallbacks() { return Callbacks::All(); }
+
+void Connection::FrameBegun(const nghttp2_frame_hd& header) {
+  ++frames_;
+  const bool brings_something = header.type == NGHTTP2_HEADERS ||
+                                (header.type == NGHTTP2_DATA && header.length > kMaxIdleBytes);
+  idle_frames_ = brings_something ? 0 : idle_frames_ + 1;
+  if (idle_frames_ > kMaxIdleFrames) EndAbuse("too_many_frames");
+}
 
 int Connection::BeginHeaders(const nghttp2_frame& frame) {
   if (frame.hd.type != NGHTTP2_HEADERS || frame.headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
@@ -171,6 +200,7 @@ int Connection::FrameSent(const nghttp2_frame& frame) {
   const bool is_answer = frame.hd.type == NGHTTP2_HEADERS || frame.hd.type == NGHTTP2_DATA;
   if (!is_answer) return 0;
   ping_strikes_ = 0;
+  idle_frames_ = 0;
   if ((frame.hd.flags & NGHTTP2_FLAG_END_STREAM) == 0) return 0;
   const int32_t id = frame.hd.stream_id;
   if (nghttp2_session_get_stream_remote_close(session(), id) == 0) {

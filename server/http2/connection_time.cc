@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "server/http2/connection.h"
 
@@ -99,11 +100,14 @@ void Connection::PingReceived(const nghttp2_frame& frame) {
   last_ping_ = now;
   ping_strikes_ = is_early ? ping_strikes_ + 1 : 0;
   if (ping_strikes_ <= kMaxStrikes) return;
-  static constexpr uint8_t kReason[] = "too_many_pings";  // gRPC's clients know the word
-  nghttp2_submit_goaway(session(), NGHTTP2_FLAG_NONE,
-                        nghttp2_session_get_last_proc_stream_id(session()),
-                        NGHTTP2_ENHANCE_YOUR_CALM, kReason, sizeof(kReason) - 1);
-  must_close_ = true;
+  EndAbuse("too_many_pings");  // gRPC's clients know the word
+}
+
+void Connection::EndAbuse(std::string_view reason) {
+  if (std::exchange(must_close_, true)) return;
+  nghttp2_submit_goaway(
+      session(), NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session()),
+      NGHTTP2_ENHANCE_YOUR_CALM, reinterpret_cast<const uint8_t*>(reason.data()), reason.size());
 }
 
 }  // namespace colcast::http2

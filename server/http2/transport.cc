@@ -1,22 +1,23 @@
 #include "server/http2/transport.h"
 
+#include <algorithm>
+
 namespace colcast::http2 {
 namespace {
 
-constexpr size_t kBlockBytes = 64 << 10;
 constexpr size_t kMinRoom = 16 << 10;
 constexpr size_t kMaxOutputBytes = 64 << 10;
 
 }  // namespace
 
-Transport::Result Transport::Read() {
+Transport::Result Transport::Read(size_t most) {
   if (block_.use_count() == 1) block_used_ = 0;
   if (block_ == nullptr || kBlockBytes - block_used_ < kMinRoom) {
     block_.reset(new uint8_t[kBlockBytes]);
     block_used_ = 0;
   }
   uint8_t* const data = block_.get() + block_used_;
-  const size_t room = kBlockBytes - block_used_;
+  const size_t room = std::min(most, kBlockBytes - block_used_);
   size_t size = room;
   const Socket::Result result = socket_->Read(data, &size);
   if (result == Socket::Result::kAgain) return Result::kNothing;

@@ -22,6 +22,8 @@ inline constexpr int kReadsPerTurn = 16;
 
 class Transport {
  public:
+  static constexpr size_t kBlockBytes = 64 << 10;
+
   explicit Transport(std::unique_ptr<Socket> socket) : socket_(std::move(socket)) {}
   ~Transport() { nghttp2_session_del(session_); }
   Transport(const Transport&) = delete;
@@ -38,8 +40,9 @@ class Transport {
     kClosed,   // is the socket
     kBroken,   // is what came: no HTTP/2
   };
-  // Reads once. Of the callbacks, those that are given data find it in block().
-  Result Read();
+  // Reads once, at most so many bytes. Of the callbacks, those that are given data find it in
+  // block().
+  Result Read(size_t most = kBlockBytes);
   const std::shared_ptr<uint8_t[]>& block() const { return block_; }
   // Writes all that the session sends. kNothing where the socket takes no more of it now.
   Result Write();

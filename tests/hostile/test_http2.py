@@ -119,6 +119,29 @@ def test_clients_that_hang_up_at_once_leave_nothing_behind(target):
     wait_until(lambda: len(os.listdir(f"/proc/{target.pid}/fd")) <= before)
 
 
+IDLE_FRAMES = {
+    "empty DATA": http2.frame(http2.DATA, 0, 1),
+    "DATA of a byte": http2.frame(http2.DATA, 0, 1, b"\0"),
+    "WINDOW_UPDATE": http2.frame(http2.WINDOW_UPDATE, 0, 0, b"\0\0\0\1"),
+    "PRIORITY": http2.frame(http2.PRIORITY, 0, 1, bytes(5)),
+    "unknown": http2.frame(0xBB, 0, 0, bytes(8)),
+}
+
+
+@pytest.mark.parametrize("kind", IDLE_FRAMES)
+def test_frames_that_bring_nothing_without_end_are_cut_off(target, others_are_answered, kind):
+    with http2.connect(target.target) as connection:
+        connection.sendall(
+            http2.frame(http2.HEADERS, http2.END_HEADERS, 1, http2.request_headers())
+            + IDLE_FRAMES[kind] * 9000
+            + http2.frame(http2.DATA, 0, 1, http2.grpc_message(bytes(100))[:50])
+            + IDLE_FRAMES[kind] * 9000
+        )
+        others_are_answered()
+        http2.send_until_closed(connection, itertools.repeat(IDLE_FRAMES[kind] * 1000, 1000))
+        assert http2.is_closed_by_peer(connection)
+
+
 def test_some_resets_are_fine(target):
     with grpc.insecure_channel(target.target) as channel:
         predict = bytes_method(channel, http2.PREDICT)
