@@ -34,7 +34,7 @@ add_custom_command(
 add_library(serving_protos STATIC ${serving_sources})
 target_include_directories(serving_protos SYSTEM PUBLIC ${SERVING_PROTO_DIR})
 target_compile_options(serving_protos PRIVATE -O1 -w)
-target_link_libraries(serving_protos PUBLIC grpc_static)
+target_link_libraries(serving_protos PUBLIC static_libraries)
 
 add_library(serving_services OBJECT ${service_sources})
 target_compile_options(serving_services PRIVATE -O1 -w)

@@ -56,8 +56,9 @@ generated='\.pb\.h"'  # of TensorFlow's protos, made for the server's own protob
 forbid 'only server/engine, tf_patches and serving_patches include TensorFlow headers' \
   '#include [<"](tensorflow|tsl|xla)/' "$generated" \
   '*.h' '*.cc' ':!server/engine/' ':!tf_patches/' ':!serving_patches/'
-forbid 'server/base, server/wire, server/states and server/items include neither TensorFlow nor gRPC' \
-  '#include [<"](tensorflow|grpc|grpcpp)/' "$none" 'server/base/*' 'server/wire/*' 'server/states/*' 'server/items/*'
+forbid 'server/base, server/wire, server/states and server/items include no TensorFlow' \
+  '#include [<"]tensorflow/' "$none" 'server/base/*' 'server/wire/*' 'server/states/*' 'server/items/*'
+forbid 'nothing includes a gRPC library' '#include [<"](grpc|grpcpp)/' "$none" '*.h' '*.cc'
 
 # Python: a package, then those it may import besides itself.
 imports() {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The inputs kept of each fuzzer: one archive per fuzzer, the same bytes for the same inputs.
-#   scripts/corpus.sh unpack wire|examples|rest|config|items FOLDER
-#   scripts/corpus.sh pack   wire|examples|rest|config|items FOLDER   # renews tests/hostile/corpus/NAME.tar.gz
+#   scripts/corpus.sh unpack NAME FOLDER
+#   scripts/corpus.sh pack   NAME FOLDER   # renews tests/hostile/corpus/NAME.tar.gz
 set -euo pipefail
 archive=$(dirname "$0")/../tests/hostile/corpus/$2.tar.gz
 case $1 in

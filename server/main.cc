@@ -1,6 +1,5 @@
 // The native server: flags and wiring only.
 
-#include <absl/synchronization/mutex.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -36,21 +35,13 @@
 namespace colcast {
 namespace {
 
-// gRPC and TensorFlow write pages to the terminal otherwise, and a wrong request whole into the
-// log; their own variables still win.
-void LimitLibraryLogs() {
-  setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
-  setenv("TF_CPP_MIN_LOG_LEVEL", "2", /*overwrite=*/0);
-}
+// TensorFlow writes pages to the terminal otherwise, and a wrong request whole into the log; its
+// own variable still wins.
+void LimitLibraryLogs() { setenv("TF_CPP_MIN_LOG_LEVEL", "2", /*overwrite=*/0); }
 
 // Where TensorFlow runs oneDNN (AVX-512), it would keep a pool of memory of its own: what a run
 // takes could not be seen, nor given back.
 void UseOneAllocator() { setenv("TF_ONEDNN_USE_SYSTEM_ALLOCATOR", "1", /*overwrite=*/0); }
-
-// Debian builds abseil with its deadlock detector on, which gRPC would pay for at every lock.
-void DisableDeadlockDetector() {
-  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-}
 
 // The metrics of every attempt to load a version.
 models::LoadListener RecordLoads(metrics::Metrics* metrics) {
@@ -212,7 +203,6 @@ int main(int argc, char** argv) {
   const sigset_t stop_signals = colcast::BlockStopSignals();
   colcast::LimitLibraryLogs();
   colcast::UseOneAllocator();
-  colcast::DisableDeadlockDetector();
   colcast::ServerOptions options;
   colcast::Status status = colcast::ParseFlags(argc, argv, &options);
   colcast::SetLogFormat(options.log_format);

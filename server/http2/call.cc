@@ -1,7 +1,5 @@
 #include "server/http2/call.h"
 
-#include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "server/http2/connection.h"
@@ -71,8 +69,8 @@ Status Call::CountResponse(size_t bytes) {
 }
 
 void Call::CountNoResponse() {
-  if (counted_bytes_ > 0) connection_->shared().unread.Remove(connection_->host(), counted_bytes_);
-  counted_bytes_ = 0;
+  const size_t bytes = counted_bytes_.exchange(0);
+  if (bytes > 0) connection_->shared().unread.Remove(connection_->host(), bytes);
 }
 
 void Call::Finish(Status status) {
@@ -91,35 +89,6 @@ void Call::End(Status status) { connection_->AnswerSoon(this, std::nullopt, std:
 
 void Call::Release() {
   if (holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
-}
-
-void Call::BeginAnswer(Message message) {
-  response_ = std::move(message);
-  prefix_ = PrefixOf(response_.size());
-  answer_bytes_ = kMessagePrefixBytes + response_.size();
-  answer_sent_ = slice_ = of_slice_ = 0;
-}
-
-// The next bytes of the answer that is on its way.
-size_t Call::CopyAnswer(uint8_t* out, size_t size) {
-  size_t copied = 0;
-  if (answer_sent_ < kMessagePrefixBytes && answer_bytes_ > 0) {
-    copied = std::min(size, kMessagePrefixBytes - answer_sent_);
-    std::memcpy(out, prefix_.data() + answer_sent_, copied);
-  }
-  while (copied < size && slice_ < response_.slices().size()) {
-    const Slice& slice = response_.slices()[slice_];
-    const size_t piece = std::min(size - copied, slice.size - of_slice_);
-    if (piece > 0) std::memcpy(out + copied, slice.data + of_slice_, piece);
-    copied += piece;
-    of_slice_ += piece;
-    if (of_slice_ == slice.size) {
-      ++slice_;
-      of_slice_ = 0;
-    }
-  }
-  answer_sent_ += copied;
-  return copied;
 }
 
 }  // namespace colcast::http2

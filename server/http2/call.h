@@ -18,6 +18,7 @@
 #include "server/base/status.h"
 #include "server/http2/message.h"
 #include "server/http2/message_reader.h"
+#include "server/http2/message_writer.h"
 #include "server/scheduling/job.h"
 
 namespace colcast::http2 {
@@ -51,7 +52,7 @@ class Call {
   scheduling::Clock::time_point deadline() const { return deadline_; }  // max(): none
   // A header that the client has sent, but for those of HTTP and gRPC.
   std::optional<std::string> Metadata(std::string_view name) const;
-  const std::string& peer() const;  // server/rpc/peer.h
+  const std::string& peer() const;  // server/http2/peer.h
   // Empty: the client has shown no certificate with a name.
   const std::string& certificate_name() const;
   // The same for all calls of one connection.
@@ -96,8 +97,6 @@ class Call {
   ~Call();
   void AddHeader(std::string_view name, std::string_view value);
   void CountNoResponse();
-  size_t CopyAnswer(uint8_t* out, size_t size);
-  void BeginAnswer(Message message);
   void Release();
 
   const std::shared_ptr<Connection> connection_;
@@ -134,12 +133,8 @@ class Call {
   // Of the thread that has the connection.
   bool has_headers_sent_ = false;
   Message response_;
-  MessagePrefix prefix_{};
-  size_t answer_bytes_ = 0;  // with the prefix
-  size_t answer_sent_ = 0;
-  size_t slice_ = 0;  // of the answer, that is sent next
-  size_t of_slice_ = 0;
-  size_t counted_bytes_ = 0;
+  MessageWriter writer_;
+  std::atomic<size_t> counted_bytes_{0};  // of the answer: its client may hang up meanwhile
 };
 
 }  // namespace colcast::http2

@@ -21,6 +21,7 @@
 #include "server/http2/call.h"
 #include "server/http2/poller.h"
 #include "server/http2/socket.h"
+#include "server/http2/transport.h"
 #include "server/http2/unread_answers.h"
 
 namespace colcast::http2 {
@@ -100,16 +101,17 @@ class Connection final : public Pollable, public std::enable_shared_from_this<Co
     kTime = 8,
     kDrain = 16,
     kDrainAtOnce = 32,
-    kClose = 64
+    kClose = 64,
+    kReadToEnd = 128
   };
 
+  nghttp2_session* session() { return transport_.session(); }
+  int fd() { return transport_.socket().fd(); }
   bool Begin();
   void Do(unsigned work);
   void DoNow(unsigned work);
   void Read();
-  bool ReadOnce();
   void Write();
-  bool FillOutput();
   void Close();
 
   // Answers, in connection_answers.cc.
@@ -132,7 +134,8 @@ class Connection final : public Pollable, public std::enable_shared_from_this<Co
   void EndStreams();
   void CutStreams();
 
-  // nghttp2's events.
+  // nghttp2's events, and what is made of them, in connection_calls.cc.
+  static const nghttp2_session_callbacks* AllCallbacks();
   int BeginHeaders(const nghttp2_frame& frame);
   int Data(Call* call, const uint8_t* data, size_t size);
   int FrameReceived(const nghttp2_frame& frame);
@@ -144,8 +147,10 @@ class Connection final : public Pollable, public std::enable_shared_from_this<Co
   void Deliver(Call* call);
   void Refuse(Call* call, Status status);
   void PingReceived(const nghttp2_frame& frame);
+  void FrameBegun(const nghttp2_frame_hd& header);
+  // Ends the connection, with the reason that clients know.
+  void EndAbuse(std::string_view reason);
 
-  const std::unique_ptr<Socket> socket_;
   const std::string peer_;
   const std::string host_;
   const std::shared_ptr<Shared> shared_;
@@ -159,20 +164,20 @@ class Connection final : public Pollable, public std::enable_shared_from_this<Co
   std::vector<Call*> answers_;
 
   // Of the thread that has the connection.
-  nghttp2_session* session_ = nullptr;
+  Transport transport_;
   std::vector<Call*> calls_;
-  std::shared_ptr<uint8_t[]> block_;
-  size_t block_used_ = 0;
-  std::vector<uint8_t> output_;
-  size_t output_sent_ = 0;
   std::vector<Call*> answering_;
   std::vector<Call*> sent_;  // streams of which nothing waits
   bool closed_ = false;
+  bool to_end_ = false;  // which has come, and has no event of its own behind what came with it
 
   bool is_new_ = true;  // nothing has come
   bool heard_ = true;   // since the time was looked at
   bool had_calls_ = true;
   int ping_strikes_ = 0;
+  int frames_ = 0;  // and headers, in this turn
+  bool has_small_frames_ = false;
+  int idle_frames_ = 0;  // in a row: they bring next to nothing, and no answer was sent meanwhile
   bool draining_ = false;
   bool drained_ = false;
   bool must_close_ = false;  // once all is written

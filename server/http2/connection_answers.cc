@@ -8,29 +8,10 @@
 
 #include "server/http2/connection.h"
 #include "server/http2/grpc_headers.h"
+#include "server/http2/header_field.h"
 
 namespace colcast::http2 {
 namespace {
-
-template <size_t kName, size_t kValue>
-nghttp2_nv Literal(const char (&name)[kName], const char (&value)[kValue]) {
-  return {reinterpret_cast<uint8_t*>(const_cast<char*>(name)),
-          reinterpret_cast<uint8_t*>(const_cast<char*>(value)), kName - 1, kValue - 1,
-          NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE};
-}
-
-template <size_t kName>
-nghttp2_nv Text(const char (&name)[kName], const std::string& value) {
-  return {reinterpret_cast<uint8_t*>(const_cast<char*>(name)),
-          reinterpret_cast<uint8_t*>(const_cast<char*>(value.data())), kName - 1, value.size(),
-          NGHTTP2_NV_FLAG_NO_COPY_NAME};
-}
-
-nghttp2_nv Field(const std::string& name, const std::string& value) {
-  return {reinterpret_cast<uint8_t*>(const_cast<char*>(name.data())),
-          reinterpret_cast<uint8_t*>(const_cast<char*>(value.data())), name.size(), value.size(),
-          NGHTTP2_NV_FLAG_NONE};
-}
 
 // gRPC's clients refuse headers of more than 8 KiB, and then see neither code nor message. Bytes
 // that are no ASCII take three each there.
@@ -63,7 +44,7 @@ void Connection::SendAnswer(Call* call) {
     if (call->last_ && !call->next_ && !call->has_headers_sent_) error = call->last_;
   }
   if (call->has_headers_sent_) {
-    nghttp2_session_resume_data(session_, call->id_);
+    nghttp2_session_resume_data(session(), call->id_);
   } else if (error) {
     SendOnlyTrailers(call, *error);
   } else {
@@ -79,7 +60,7 @@ void Connection::SendHeaders(Call* call) {
   nghttp2_data_provider provider{};
   provider.source.ptr = call;
   provider.read_callback = ReadAnswer;
-  nghttp2_submit_response(session_, call->id_, headers.data(), headers.size(), &provider);
+  nghttp2_submit_response(session(), call->id_, headers.data(), headers.size(), &provider);
 }
 
 void Connection::SendOnlyTrailers(Call* call, const Status& status) {
@@ -87,15 +68,15 @@ void Connection::SendOnlyTrailers(Call* call, const Status& status) {
   const std::string message = MessageHeader(status.message);
   std::vector<nghttp2_nv> headers = {Literal(":status", "200"),
                                      Literal("content-type", "application/grpc"),
-                                     Text("grpc-status", code), Text("grpc-message", message)};
+                                     Named("grpc-status", code), Named("grpc-message", message)};
   for (const auto& [name, value] : call->trailers_) headers.push_back(Field(name, value));
-  nghttp2_submit_response(session_, call->id_, headers.data(), headers.size(), nullptr);
+  nghttp2_submit_response(session(), call->id_, headers.data(), headers.size(), nullptr);
 }
 
 // No call of gRPC.
 void Connection::SendUnsupported(Call* call) {
   const nghttp2_nv status = Literal(":status", "415");
-  nghttp2_submit_response(session_, call->id_, &status, 1, nullptr);
+  nghttp2_submit_response(session(), call->id_, &status, 1, nullptr);
 }
 
 ssize_t Connection::ReadAnswer(nghttp2_session*, int32_t, uint8_t* out, size_t size,
@@ -108,25 +89,25 @@ ssize_t Connection::ReadAnswer(nghttp2_session*, int32_t, uint8_t* out, size_t s
 ssize_t Connection::CopyAnswer(Call* call, uint8_t* out, size_t size, uint32_t* flags) {
   size_t copied = 0;
   for (;;) {
-    copied += call->CopyAnswer(out + copied, size - copied);
-    if (call->answer_sent_ < call->answer_bytes_) return static_cast<ssize_t>(copied);
+    copied += call->writer_.Copy(out + copied, size - copied);
+    if (call->writer_.has_bytes_left()) return static_cast<ssize_t>(copied);
     const std::lock_guard<std::mutex> lock(answers_mutex_);
     if (call->next_) {
-      call->BeginAnswer(*std::exchange(call->next_, std::nullopt));
+      call->writer_.Begin(*std::exchange(call->next_, std::nullopt));
       continue;
     }
     if (call->last_) {
       *flags = NGHTTP2_DATA_FLAG_EOF | NGHTTP2_DATA_FLAG_NO_END_STREAM;
       const std::string code = std::to_string(static_cast<int>(call->last_->code));
       const std::string message = MessageHeader(call->last_->message);
-      std::vector<nghttp2_nv> trailers = {Text("grpc-status", code)};
-      if (!call->last_->ok()) trailers.push_back(Text("grpc-message", message));
+      std::vector<nghttp2_nv> trailers = {Named("grpc-status", code)};
+      if (!call->last_->ok()) trailers.push_back(Named("grpc-message", message));
       for (const auto& [name, value] : call->trailers_) trailers.push_back(Field(name, value));
-      nghttp2_submit_trailer(session_, call->id_, trailers.data(), trailers.size());
+      nghttp2_submit_trailer(session(), call->id_, trailers.data(), trailers.size());
       return static_cast<ssize_t>(copied);
     }
-    if (call->handler_ && call->answer_bytes_ > 0) sent_.push_back(call);
-    call->answer_bytes_ = call->answer_sent_ = 0;
+    if (call->handler_ && call->writer_.has_message()) sent_.push_back(call);
+    call->writer_.End();
     return copied > 0 ? static_cast<ssize_t>(copied) : ssize_t{NGHTTP2_ERR_DEFERRED};
   }
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "server/http2/connection.h"
 
@@ -42,7 +43,7 @@ void Connection::EndLateCalls(Clock::time_point now) {
     if (call->handler_) {
       call->End(DeadlineExceeded("the call's deadline has passed"));
     } else {
-      nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, call->id_, NGHTTP2_CANCEL);
+      nghttp2_submit_rst_stream(session(), NGHTTP2_FLAG_NONE, call->id_, NGHTTP2_CANCEL);
     }
   }
 }
@@ -51,7 +52,7 @@ void Connection::KeepAlive(Clock::time_point now) {
   if (pinged_ && last_heard_ >= *pinged_) pinged_.reset();
   if (pinged_ && HasPassed(now - *pinged_, shared_->options.keepalive_timeout)) return Close();
   if (!pinged_ && HasPassed(now - last_heard_, shared_->options.keepalive_time)) {
-    nghttp2_submit_ping(session_, NGHTTP2_FLAG_NONE, nullptr);
+    nghttp2_submit_ping(session(), NGHTTP2_FLAG_NONE, nullptr);
     pinged_ = now;
   }
 }
@@ -60,8 +61,8 @@ void Connection::KeepAlive(Clock::time_point now) {
 void Connection::BeginDrain() {
   if (draining_) return;
   draining_ = true;
-  nghttp2_submit_shutdown_notice(session_);
-  nghttp2_submit_ping(session_, NGHTTP2_FLAG_NONE, kDrainPing);
+  nghttp2_submit_shutdown_notice(session());
+  nghttp2_submit_ping(session(), NGHTTP2_FLAG_NONE, kDrainPing);
 }
 
 void Connection::EndStreams() {
@@ -74,7 +75,7 @@ void Connection::EndStreams() {
 void Connection::CutStreams() {
   for (Call* call : calls_) {
     if (!call->handler_) continue;
-    nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, call->id_, NGHTTP2_CANCEL);
+    nghttp2_submit_rst_stream(session(), NGHTTP2_FLAG_NONE, call->id_, NGHTTP2_CANCEL);
   }
 }
 
@@ -82,8 +83,8 @@ void Connection::CutStreams() {
 void Connection::EndDrain() {
   if (drained_) return;
   drained_ = true;
-  nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE,
-                        nghttp2_session_get_last_proc_stream_id(session_), NGHTTP2_NO_ERROR,
+  nghttp2_submit_goaway(session(), NGHTTP2_FLAG_NONE,
+                        nghttp2_session_get_last_proc_stream_id(session()), NGHTTP2_NO_ERROR,
                         nullptr, 0);
 }
 
@@ -99,11 +100,14 @@ void Connection::PingReceived(const nghttp2_frame& frame) {
   last_ping_ = now;
   ping_strikes_ = is_early ? ping_strikes_ + 1 : 0;
   if (ping_strikes_ <= kMaxStrikes) return;
-  static constexpr uint8_t kReason[] = "too_many_pings";  // gRPC's clients know the word
-  nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE,
-                        nghttp2_session_get_last_proc_stream_id(session_),
-                        NGHTTP2_ENHANCE_YOUR_CALM, kReason, sizeof(kReason) - 1);
-  must_close_ = true;
+  EndAbuse("too_many_pings");  // gRPC's clients know the word
+}
+
+void Connection::EndAbuse(std::string_view reason) {
+  if (std::exchange(must_close_, true)) return;
+  nghttp2_submit_goaway(
+      session(), NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session()),
+      NGHTTP2_ENHANCE_YOUR_CALM, reinterpret_cast<const uint8_t*>(reason.data()), reason.size());
 }
 
 }  // namespace colcast::http2

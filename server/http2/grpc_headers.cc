@@ -1,5 +1,6 @@
 #include "server/http2/grpc_headers.h"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace colcast::http2 {
@@ -25,6 +26,14 @@ int64_t NanosecondsOf(char unit) {
   }
 }
 
+// -1 for what is no digit.
+int HexDigit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  return -1;
+}
+
 }  // namespace
 
 std::optional<std::chrono::nanoseconds> ParseTimeout(std::string_view text) {
@@ -43,6 +52,21 @@ std::optional<std::chrono::nanoseconds> ParseTimeout(std::string_view text) {
   return std::chrono::nanoseconds(number * unit);
 }
 
+std::string FormatTimeout(std::chrono::nanoseconds timeout) {
+  using std::chrono::ceil;
+  constexpr int64_t kMost = 99'999'999;
+  const int64_t milliseconds =
+      std::max(int64_t{0}, int64_t{ceil<std::chrono::milliseconds>(timeout).count()});
+  if (milliseconds <= kMost) return std::to_string(milliseconds) + 'm';
+  return std::to_string(std::min(kMost, int64_t{ceil<std::chrono::seconds>(timeout).count()})) +
+         'S';
+}
+
+bool IsGrpc(std::string_view content_type) {
+  constexpr std::string_view kGrpc = "application/grpc";
+  return content_type.substr(0, kGrpc.size()) == kGrpc;
+}
+
 std::string PercentEncode(std::string_view text) {
   constexpr char kDigits[] = "0123456789ABCDEF";
   std::string encoded;
@@ -56,6 +80,23 @@ std::string PercentEncode(std::string_view text) {
     }
   }
   return encoded;
+}
+
+std::string PercentDecode(std::string_view text) {
+  std::string decoded;
+  decoded.reserve(text.size());
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool may_be_byte = text[i] == '%' && i + 2 < text.size();
+    const int high = may_be_byte ? HexDigit(text[i + 1]) : -1;
+    const int low = may_be_byte ? HexDigit(text[i + 2]) : -1;
+    if (high >= 0 && low >= 0) {
+      decoded += static_cast<char>(high << 4 | low);
+      i += 2;
+    } else {
+      decoded += text[i];
+    }
+  }
+  return decoded;
 }
 
 }  // namespace colcast::http2

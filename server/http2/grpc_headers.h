@@ -12,8 +12,16 @@ namespace colcast::http2 {
 // A grpc-timeout: at most eight digits and a unit, "100m" for 100 ms. None if it is no such text.
 std::optional<std::chrono::nanoseconds> ParseTimeout(std::string_view text);
 
+// The same of a time, which is rounded up; "0m" for none.
+std::string FormatTimeout(std::chrono::nanoseconds timeout);
+
+// Whether a content-type is one of gRPC's.
+bool IsGrpc(std::string_view content_type);
+
 // A grpc-message: all bytes but printable ASCII, and '%', as "%E2".
 std::string PercentEncode(std::string_view text);
+// The same backwards; a '%' that no digits follow stays.
+std::string PercentDecode(std::string_view text);
 
 }  // namespace colcast::http2
 

@@ -28,11 +28,32 @@ TEST(ParseTimeoutTest, AnythingElseIsNone) {
   }
 }
 
+TEST(FormatTimeoutTest, IsReadAsTheSameOrALittleMore) {
+  EXPECT_EQ(FormatTimeout(std::chrono::milliseconds(100)), "100m");
+  EXPECT_EQ(FormatTimeout(nanoseconds(1)), "1m");
+  EXPECT_EQ(FormatTimeout(nanoseconds(-1)), "0m");
+  EXPECT_EQ(FormatTimeout(std::chrono::hours(27)), "97200000m");
+  EXPECT_EQ(FormatTimeout(std::chrono::hours(28)), "100800S");
+  EXPECT_EQ(FormatTimeout(nanoseconds::max()), "99999999S");
+}
+
 TEST(PercentEncodeTest, PrintableAsciiStays) {
   EXPECT_EQ(PercentEncode(R"(input "a b" ~ 3!)"), R"(input "a b" ~ 3!)");
   EXPECT_EQ(PercentEncode("100%\n\x7f"), "100%25%0A%7F");
   EXPECT_EQ(PercentEncode("\xc3\xa9"), "%C3%A9");
   EXPECT_EQ(PercentEncode(""), "");
+}
+
+TEST(PercentDecodeTest, WhatWasEncodedComesBack) {
+  for (const char* text : {"", "100%", "%", "%%41", "a b\n", "\xc3\xa9"}) {
+    EXPECT_EQ(PercentDecode(PercentEncode(text)), text);
+  }
+}
+
+TEST(PercentDecodeTest, APercentSignThatNoDigitsFollowStays) {
+  EXPECT_EQ(PercentDecode("%4"), "%4");
+  EXPECT_EQ(PercentDecode("%"), "%");
+  EXPECT_EQ(PercentDecode("%zz%e9"), "%zz\xe9");
 }
 
 }  // namespace

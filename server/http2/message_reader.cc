@@ -30,12 +30,6 @@ Status CompressionNamed(const std::string& encoding, Compression* compression) {
 
 }  // namespace
 
-MessagePrefix PrefixOf(size_t message_bytes) {
-  const auto size = static_cast<uint32_t>(message_bytes);
-  return {0, static_cast<uint8_t>(size >> 24), static_cast<uint8_t>(size >> 16),
-          static_cast<uint8_t>(size >> 8), static_cast<uint8_t>(size)};
-}
-
 Status MessageReader::Read(const std::shared_ptr<const void>& owner, const uint8_t* data,
                            size_t* size) {
   const size_t of_prefix = std::min(*size, kMessagePrefixBytes - prefix_bytes_);

@@ -2,7 +2,6 @@
 #ifndef COLCAST_SERVER_HTTP2_MESSAGE_READER_H_
 #define COLCAST_SERVER_HTTP2_MESSAGE_READER_H_
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -11,14 +10,9 @@
 
 #include "server/base/status.h"
 #include "server/http2/message.h"
+#include "server/http2/message_prefix.h"
 
 namespace colcast::http2 {
-
-inline constexpr size_t kMessagePrefixBytes = 5;
-using MessagePrefix = std::array<uint8_t, kMessagePrefixBytes>;
-
-// Of a message that is not compressed.
-MessagePrefix PrefixOf(size_t message_bytes);
 
 // The messages of one stream, as they come in.
 class MessageReader {

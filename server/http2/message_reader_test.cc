@@ -16,7 +16,7 @@ using testing::HasSubstr;
 constexpr size_t kMaxBytes = 1 << 20;
 
 std::string Framed(const std::string& message, char flag = 0) {
-  const MessagePrefix prefix = PrefixOf(message.size());
+  const MessagePrefix prefix = PrefixOf(message.size(), false);
   std::string framed(prefix.begin(), prefix.end());
   framed[0] = flag;
   return framed + message;

@@ -1,8 +1,6 @@
 #include "server/http2/server.h"
 
 #include <gmock/gmock.h>
-#include <grpcpp/generic/generic_stub.h>
-#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -12,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "server/http2/testing.h"
+
 namespace colcast::http2 {
 namespace {
 
@@ -20,53 +20,6 @@ using WallClock = std::chrono::system_clock;
 
 constexpr size_t kMaxUnreadBytes = 1 << 20;
 constexpr size_t kMaxRequestBytes = 8 << 20;
-
-Message Of(std::string text) {
-  const auto owner = std::make_shared<std::string>(std::move(text));
-  Message message;
-  message.Append(owner, reinterpret_cast<const uint8_t*>(owner->data()), owner->size());
-  return message;
-}
-
-std::string TextOf(const grpc::ByteBuffer& buffer) {
-  std::vector<grpc::Slice> slices;
-  std::string text;
-  if (buffer.Dump(&slices).ok()) {
-    for (const grpc::Slice& slice : slices) text.append(slice.begin(), slice.end());
-  }
-  return text;
-}
-
-// A call that gRPC's client has started.
-class ClientCall {
- public:
-  ClientCall(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
-             const std::string& text = "hello") {
-    context_.AddMetadata("name", "ann");
-    const grpc::Slice slice(text);
-    const grpc::ByteBuffer request(&slice, 1);
-    grpc::GenericStub stub(channel);
-    reader_ = stub.PrepareUnaryCall(&context_, "/test.Service/" + method, request, &queue_);
-    reader_->StartCall();
-    reader_->Finish(&response_, &status_, this);
-  }
-
-  void Cancel() { context_.TryCancel(); }
-  grpc::Status Wait() {
-    void* tag = nullptr;
-    bool ok = false;
-    EXPECT_TRUE(queue_.Next(&tag, &ok));
-    return status_;
-  }
-  std::string response() const { return TextOf(response_); }
-
- private:
-  grpc::ClientContext context_;
-  grpc::CompletionQueue queue_;
-  grpc::ByteBuffer response_;
-  grpc::Status status_;
-  std::unique_ptr<grpc::GenericClientAsyncResponseReader> reader_;
-};
 
 // One thread polls the sockets; the server's own has to stand in where that is kept busy.
 class ServerTest : public ::testing::Test {
@@ -78,19 +31,14 @@ class ServerTest : public ::testing::Test {
     server_ = std::make_unique<Server>(options, TestMethods(), &poller_);
     int port = 0;
     EXPECT_TRUE(server_->Listen("127.0.0.1", 0, &port).ok());
-    thread_ = std::thread([this] {
-      while (!ended_) poller_.Poll(scheduling::Clock::time_point::max());
-    });
-    grpc::ChannelArguments arguments;
-    arguments.SetMaxReceiveMessageSize(-1);
+    thread_ = std::make_unique<PollingThread>(&poller_);
     target_ = "127.0.0.1:" + std::to_string(port);
-    channel_ = grpc::CreateCustomChannel(target_, grpc::InsecureChannelCredentials(), arguments);
+    client_ = ClientOf(target_);
   }
   ~ServerTest() override {
+    client_.reset();
     server_.reset();
-    ended_ = true;
-    poller_.Wake();
-    thread_.join();
+    thread_.reset();
   }
 
   bool Shutdown() { return server_->Shutdown(WallClock::time_point::max()); }
@@ -100,7 +48,7 @@ class ServerTest : public ::testing::Test {
   Poller poller_;
   std::unique_ptr<Server> server_;
   std::string target_;
-  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<Client> client_;
 
  private:
   Methods TestMethods() {
@@ -134,27 +82,26 @@ class ServerTest : public ::testing::Test {
     return methods;
   }
 
-  std::atomic<bool> ended_{false};
-  std::thread thread_;
+  std::unique_ptr<PollingThread> thread_;
 };
 
 TEST_F(ServerTest, CallsAreAnsweredByNameOneAfterTheOther) {
   for (int i = 0; i < 3; ++i) {
-    ClientCall echo(channel_, "Echo");
+    StartedCall echo(client_.get(), "Echo");
     EXPECT_TRUE(echo.Wait().ok());
-    EXPECT_EQ(echo.response(), "hello");
-    const grpc::Status failed = ClientCall(channel_, "Fail").Wait();
-    EXPECT_EQ(failed.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-    EXPECT_EQ(failed.error_message(), "not like \xc3\xa9 this, 100%");
+    EXPECT_EQ(echo.answer(), "hello");
+    const Status failed = StartedCall(client_.get(), "Fail").Wait();
+    EXPECT_EQ(failed.code, StatusCode::kInvalidArgument);
+    EXPECT_EQ(failed.message, "not like \xc3\xa9 this, 100%");
   }
-  EXPECT_EQ(ClientCall(channel_, "Guess").Wait().error_code(), grpc::StatusCode::UNIMPLEMENTED);
+  EXPECT_EQ(StartedCall(client_.get(), "Guess").Wait().code, StatusCode::kUnimplemented);
 }
 
 TEST_F(ServerTest, MessagesOfAnySizeComeWhole) {
   for (const size_t size : {size_t{0}, size_t{16'000}, size_t{300'000}, kMaxUnreadBytes}) {
-    ClientCall echo(channel_, "Echo", std::string(size, 'x'));
+    StartedCall echo(client_.get(), "Echo", std::string(size, 'x'));
     EXPECT_TRUE(echo.Wait().ok());
-    EXPECT_EQ(echo.response(), std::string(size, 'x'));
+    EXPECT_EQ(echo.answer(), std::string(size, 'x'));
   }
 }
 
@@ -169,9 +116,9 @@ TEST_F(ServerTest, ManyCallsAtOnceAreAllAnsweredHoweverManyThreadsPoll) {
   }
   const std::string text(50'000, 'x');
   for (int round = 0; round < 20; ++round) {
-    std::vector<std::unique_ptr<ClientCall>> calls;
+    std::vector<std::unique_ptr<StartedCall>> calls;
     for (int i = 0; i < 100; ++i) {
-      calls.push_back(std::make_unique<ClientCall>(channel_, "Name", text));
+      calls.push_back(std::make_unique<StartedCall>(client_.get(), "Name", text));
     }
     for (const auto& call : calls) EXPECT_TRUE(call->Wait().ok());
   }
@@ -180,72 +127,69 @@ TEST_F(ServerTest, ManyCallsAtOnceAreAllAnsweredHoweverManyThreadsPoll) {
 }
 
 TEST_F(ServerTest, AMessageOverTheLimitIsRefusedAndTheConnectionStays) {
-  ClientCall large(channel_, "Name", std::string(kMaxRequestBytes + 1, 'x'));
-  const grpc::Status status = large.Wait();
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_THAT(status.error_message(), HasSubstr(std::to_string(kMaxRequestBytes)));
-  EXPECT_TRUE(ClientCall(channel_, "Echo").Wait().ok());
+  StartedCall large(client_.get(), "Name", std::string(kMaxRequestBytes + 1, 'x'));
+  const Status status = large.Wait();
+  EXPECT_EQ(status.code, StatusCode::kResourceExhausted);
+  EXPECT_THAT(status.message, HasSubstr(std::to_string(kMaxRequestBytes)));
+  EXPECT_TRUE(StartedCall(client_.get(), "Echo").Wait().ok());
 }
 
 TEST_F(ServerTest, MetadataIsThere) {
-  ClientCall name(channel_, "Name");
+  StartedCall name(client_.get(), "Name");
   EXPECT_TRUE(name.Wait().ok());
-  EXPECT_EQ(name.response(), "ann");
+  EXPECT_EQ(name.answer(), "ann");
 }
 
 TEST_F(ServerTest, ACallInHandLearnsThatItsClientHungUp) {
-  ClientCall client(channel_, "Hold");
+  StartedCall client(client_.get(), "Hold");
   Call* const call = held_.get_future().get();
   EXPECT_FALSE(call->cancelled());
   client.Cancel();
-  EXPECT_EQ(client.Wait().error_code(), grpc::StatusCode::CANCELLED);
+  EXPECT_EQ(client.Wait().code, StatusCode::kCancelled);
   while (!call->cancelled()) std::this_thread::yield();
   call->Finish(OkStatus());
 }
 
 // A call keeps its own connection busy, too.
 TEST_F(ServerTest, AThreadThatIsKeptBusyDoesNotKeepOthersFromTheirAnswers) {
-  grpc::ChannelArguments own;
-  own.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  const auto other = grpc::CreateCustomChannel(target_, grpc::InsecureChannelCredentials(), own);
+  const auto other = ClientOf(target_);
   for (int i = 0; i < 3; ++i) {
     spinning_ = true;
-    ClientCall busy(channel_, "Spin");
-    EXPECT_TRUE(ClientCall(other, "Echo").Wait().ok());
-    EXPECT_TRUE(ClientCall(other, "StopSpinning").Wait().ok());
+    StartedCall busy(client_.get(), "Spin");
+    EXPECT_TRUE(StartedCall(other.get(), "Echo").Wait().ok());
+    EXPECT_TRUE(StartedCall(other.get(), "StopSpinning").Wait().ok());
     EXPECT_TRUE(busy.Wait().ok());
   }
 }
 
 TEST_F(ServerTest, AnAnswerCountsUntilItHasBeenSent) {
-  ClientCall first(channel_, "Hold");
+  StartedCall first(client_.get(), "Hold");
   Call* const call = held_.get_future().get();
   *call->response() = Of(std::string(2 * kMaxUnreadBytes, 'x'));
   EXPECT_TRUE(call->CountResponse(call->response()->size()).ok());
   EXPECT_EQ(call->CheckClientReads().code, StatusCode::kResourceExhausted);
-  EXPECT_TRUE(ClientCall(channel_, "Echo").Wait().ok());  // small
-  EXPECT_EQ(ClientCall(channel_, "Large").Wait().error_code(),
-            grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_TRUE(StartedCall(client_.get(), "Echo").Wait().ok());  // small
+  EXPECT_EQ(StartedCall(client_.get(), "Large").Wait().code, StatusCode::kResourceExhausted);
   call->Finish(OkStatus());
   EXPECT_TRUE(first.Wait().ok());
-  while (!ClientCall(channel_, "Large").Wait().ok()) std::this_thread::yield();
+  while (!StartedCall(client_.get(), "Large").Wait().ok()) std::this_thread::yield();
 }
 
 TEST_F(ServerTest, TheEndWaitsForACallInHandAndAnswersIt) {
-  ClientCall client(channel_, "Hold");
+  StartedCall client(client_.get(), "Hold");
   Call* const call = held_.get_future().get();
   std::thread end([this] { EXPECT_TRUE(Shutdown()); });
   call->Finish(OkStatus());
   EXPECT_TRUE(client.Wait().ok());
   end.join();
-  EXPECT_FALSE(ClientCall(channel_, "Echo").Wait().ok());
+  EXPECT_FALSE(StartedCall(client_.get(), "Echo").Wait().ok());
 }
 
 TEST_F(ServerTest, TheEndCutsWhatHasNotEndedInTime) {
-  ClientCall client(channel_, "Hold");
+  StartedCall client(client_.get(), "Hold");
   Call* const call = held_.get_future().get();
   EXPECT_FALSE(server_->Shutdown(WallClock::now() + std::chrono::milliseconds(10)));
-  EXPECT_EQ(client.Wait().error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(client.Wait().code, StatusCode::kUnavailable);
   EXPECT_TRUE(call->cancelled());
   call->Finish(OkStatus());
 }

@@ -1,4 +1,4 @@
-// A client's socket that never blocks, in the clear or with TLS.
+// A connected socket that never blocks, in the clear or, on a server's side, with TLS.
 #ifndef COLCAST_SERVER_HTTP2_SOCKET_H_
 #define COLCAST_SERVER_HTTP2_SOCKET_H_
 

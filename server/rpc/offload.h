@@ -6,17 +6,16 @@
 #ifndef COLCAST_SERVER_RPC_OFFLOAD_H_
 #define COLCAST_SERVER_RPC_OFFLOAD_H_
 
-#include <grpcpp/generic/generic_stub.h>
-#include <grpcpp/grpcpp.h>
-
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
-#include <thread>
 
 #include "server/backend.h"
 #include "server/http2/call.h"
+#include "server/http2/client.h"
+#include "server/http2/target.h"
 #include "server/rpc/offload_circuit.h"
 
 namespace colcast::rpc {
@@ -26,7 +25,7 @@ using http2::Call;
 class Offload {
  public:
   struct Options {
-    std::string target;        // HOST:PORT of a server with the same models; empty: none
+    http2::Target target;      // a server with the same models
     int64_t rows = 1;          // requests with at least as many rows are sent on
     int32_t timeout_ms = 500;  // at most, and at most half of the time that the client still waits
     int max_in_flight = 1000;  // calls that the other server has; one more is run here
@@ -34,6 +33,7 @@ class Offload {
 
   // `backend` outlives every call.
   Offload(const Options& options, const Backend& backend);
+  // Calls that the other server has end as UNAVAILABLE.
   ~Offload();
 
   // Takes a Predict call if it has the rows and names a model that is served here: the answer goes
@@ -48,22 +48,20 @@ class Offload {
   friend class OffloadedCall;
   using Clock = OffloadCircuit::Clock;
 
-  void Run();
   bool MayTake() const;
   // Whether another server has sent the call on, or this one.
   bool WasSentOn(const Call& call);
   // What a call's end says of the other server.
-  void Leave(const grpc::Status& status, Clock::time_point started);
+  void Leave(const Status& status, Clock::time_point started);
 
   const Options options_;
   const Backend& backend_;
   const std::string id_;  // of this server, in what it sends on
-  grpc::GenericStub stub_;
-  grpc::CompletionQueue answers_;
-  std::thread thread_;  // takes them
   OffloadCircuit circuit_;
   std::atomic<int> in_flight_{0};
   std::atomic<bool> leads_here_{false};  // the target is this server
+  std::atomic<bool> ending_{false};
+  std::unique_ptr<http2::Client> client_;
 };
 
 }  // namespace colcast::rpc

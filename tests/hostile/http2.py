@@ -4,10 +4,12 @@ import socket
 import struct
 import time
 from collections.abc import Iterator
+from typing import NamedTuple
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-HEADERS, RST_STREAM, SETTINGS, WINDOW_UPDATE, CONTINUATION, DATA = 1, 3, 4, 8, 9, 0
-END_STREAM, END_HEADERS = 1, 4
+DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY = range(8)
+WINDOW_UPDATE, CONTINUATION = 8, 9
+ACK, END_STREAM, END_HEADERS, PADDED, WITH_PRIORITY = 1, 1, 4, 8, 32
 MAX_CONCURRENT_STREAMS, INITIAL_WINDOW_SIZE = 3, 4
 CANCEL = struct.pack(">I", 8)
 PREDICT = "/tensorflow.serving.PredictionService/Predict"
@@ -109,3 +111,27 @@ def is_closed_by_peer(connection: socket.socket, timeout: float = 30) -> bool:
     except OSError:
         return True
     return False
+
+
+class Frame(NamedTuple):
+    """What a server says."""
+
+    kind: int
+    flags: int
+    stream: int
+    payload: bytes
+
+    def error(self) -> int:
+        """The error code of a RST_STREAM or GOAWAY."""
+        return int.from_bytes(self.payload[4:8] if self.kind == GOAWAY else self.payload[:4])
+
+
+def frames_of(connection: socket.socket) -> Iterator[Frame]:
+    """The frames that come, to the connection's end."""
+    with connection.makefile("rb") as octets:
+        try:
+            while len(header := octets.read(9)) == 9:
+                payload = octets.read(int.from_bytes(header[:3]))
+                yield Frame(header[3], header[4], int.from_bytes(header[5:]), payload)
+        except ConnectionError:
+            return

@@ -12,6 +12,7 @@ from colcast.loadtest.process import ProcessMeter
 from colcast.server import ServerProcess
 from tensorflow_serving.apis import get_model_status_pb2, predict_pb2
 
+from ..waiting import wait_until
 from . import http2
 from .conftest import bytes_method
 
@@ -107,6 +108,38 @@ def test_calls_that_are_reset_at_once_are_cut_off(target, memory_stays, others_a
         http2.send_until_closed(connection, reset_calls(1_000_000))
         assert http2.is_closed_by_peer(connection)
         others_are_answered()
+
+
+def test_clients_that_hang_up_at_once_leave_nothing_behind(target):
+    before = len(os.listdir(f"/proc/{target.pid}/fd"))
+    headers = http2.frame(http2.HEADERS, http2.END_HEADERS, 1, http2.request_headers())
+    for _ in range(200):
+        with http2.connect(target.target) as connection:
+            connection.sendall(headers)
+    wait_until(lambda: len(os.listdir(f"/proc/{target.pid}/fd")) <= before)
+
+
+IDLE_FRAMES = {
+    "empty DATA": http2.frame(http2.DATA, 0, 1),
+    "DATA of a byte": http2.frame(http2.DATA, 0, 1, b"\0"),
+    "WINDOW_UPDATE": http2.frame(http2.WINDOW_UPDATE, 0, 0, b"\0\0\0\1"),
+    "PRIORITY": http2.frame(http2.PRIORITY, 0, 1, bytes(5)),
+    "unknown": http2.frame(0xBB, 0, 0, bytes(8)),
+}
+
+
+@pytest.mark.parametrize("kind", IDLE_FRAMES)
+def test_frames_that_bring_nothing_without_end_are_cut_off(target, others_are_answered, kind):
+    with http2.connect(target.target) as connection:
+        connection.sendall(
+            http2.frame(http2.HEADERS, http2.END_HEADERS, 1, http2.request_headers())
+            + IDLE_FRAMES[kind] * 9000
+            + http2.frame(http2.DATA, 0, 1, http2.grpc_message(bytes(100))[:50])
+            + IDLE_FRAMES[kind] * 9000
+        )
+        others_are_answered()
+        http2.send_until_closed(connection, itertools.repeat(IDLE_FRAMES[kind] * 1000, 1000))
+        assert http2.is_closed_by_peer(connection)
 
 
 def test_some_resets_are_fine(target):

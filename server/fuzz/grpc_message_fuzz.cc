@@ -1,0 +1,76 @@
+// libFuzzer: gRPC's messages and headers. Messages are the same however their bytes are cut, and
+// inflate to no more than the limit.
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/http2/grpc_headers.h"
+#include "server/http2/inflate.h"
+#include "server/http2/message_reader.h"
+
+namespace colcast::http2 {
+namespace {
+
+constexpr size_t kMaxBytes = 1 << 20;
+constexpr size_t kMaxInflatedBytes = 64 << 10;
+
+void Expect(bool holds, const char* what) {
+  if (holds) return;
+  std::fprintf(stderr, "DISAGREEMENT: %s\n", what);
+  std::abort();
+}
+
+// The messages, and as the last one the error that ended them.
+std::vector<std::string> Read(std::string_view bytes, const std::string& encoding, size_t step) {
+  const auto owner = std::make_shared<std::string>(bytes);
+  MessageReader reader(kMaxBytes);
+  reader.set_encoding(encoding);
+  std::vector<std::string> messages;
+  for (size_t at = 0; at < owner->size();) {
+    size_t size = std::min(step, owner->size() - at);
+    const auto* const data = reinterpret_cast<const uint8_t*>(owner->data());
+    if (Status status = reader.Read(owner, data + at, &size); !status.ok()) {
+      messages.push_back(status.message);
+      return messages;
+    }
+    at += size;
+    if (!reader.has_message()) continue;
+    Message message = reader.Take();
+    messages.push_back(message.bytes().ToString());
+    if (Inflate(kMaxInflatedBytes, &message).ok() && encoding == "gzip") {
+      Expect(message.size() <= std::max(kMaxInflatedBytes, messages.back().size()),
+             "a message inflates to more than there may be");
+    }
+  }
+  return messages;
+}
+
+void Check(std::string_view input) {
+  if (input.empty()) return;
+  const auto first = static_cast<uint8_t>(input[0]);
+  input.remove_prefix(1);
+  const std::string encoding = (first & 1) != 0 ? "gzip" : "deflate";
+  Expect(Read(input, encoding, input.size()) == Read(input, encoding, 1 + first / 2),
+         "messages depend on how they come");
+  Expect(PercentDecode(PercentEncode(input)) == input, "text comes back as another");
+  Expect(PercentDecode(input).size() <= input.size(), "decoded text is longer");
+  if (const auto timeout = ParseTimeout(input)) {
+    const auto again = ParseTimeout(FormatTimeout(*timeout));
+    Expect(again && *again >= *timeout, "a timeout becomes shorter");
+  }
+}
+
+}  // namespace
+}  // namespace colcast::http2
+
+extern "C" int LLVMFuzzerInitialize(int*, char***) { return 0; }
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  colcast::http2::Check({reinterpret_cast<const char*>(data), size});
+  return 0;
+}

@@ -1,0 +1,159 @@
+// libFuzzer: what a client sends, to a Connection. Whatever it is, no call and no counted byte of
+// an answer may be left when the connection has ended.
+#include <nghttp2/nghttp2.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "server/http2/connection.h"
+#include "server/http2/poller.h"
+#include "server/http2/socket.h"
+
+namespace colcast::http2 {
+namespace {
+
+constexpr size_t kMaxUnreadBytes = 16 << 10;
+
+// Sends every message back, and asks for the next one.
+class Echo final : public StreamHandler {
+ public:
+  explicit Echo(Call* call) : call_(call) {}
+  void Received(const Message& message) override {
+    call_->Send(message);
+    call_->Read();
+  }
+  void Closed() override { call_->End(OkStatus()); }
+
+ private:
+  Call* const call_;
+};
+
+// Calls of "/h" that are answered when the connection has ended, or before.
+std::vector<Call*>* Held() {
+  static auto* const held = new std::vector<Call*>;
+  return held;
+}
+
+void FinishHeld() {
+  for (Call* call : std::exchange(*Held(), {})) call->Finish(InvalidArgument("held, 100%"));
+}
+
+Methods TestMethods() {
+  Methods methods;
+  methods.emplace("/e", Method{[](Call* call) {
+                    *call->response() = call->request();
+                    call->AddTrailer("x-peer", call->Metadata("x").value_or(call->peer()));
+                    call->Finish(OkStatus());
+                  }});
+  methods.emplace("/h", Method{[](Call* call) { Held()->push_back(call); }});
+  methods.emplace("/s", Method{{}, [](Call* call) { return std::make_unique<Echo>(call); }});
+  return methods;
+}
+
+class Client {
+ public:
+  explicit Client(const std::shared_ptr<Shared>& shared) : shared_(shared) {
+    std::array<int, 2> sockets{};
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, sockets.data()) != 0) std::abort();
+    socket_ = sockets[0];
+    Connection::Start(std::make_unique<Socket>(sockets[1], nullptr), "unix:", shared_);
+  }
+  ~Client() { close(socket_); }
+
+  void Send(std::string_view bytes) {
+    if (send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL) < 0) return;
+    Poll();
+  }
+
+  // What one byte of the input stands for, beside what is sent.
+  void Do(unsigned what) {
+    for (const auto& each : shared_->poller->All()) {
+      auto& connection = static_cast<Connection&>(*each);
+      if ((what & 1) != 0) connection.LookAtTheTime();
+      if ((what & 2) != 0) connection.Drain();
+      if ((what & 4) != 0) connection.DrainAtOnce();
+    }
+    if ((what & 8) != 0) FinishHeld();
+    if ((what & 16) != 0) Read();
+    Poll();
+  }
+
+  void HangUp() {
+    shutdown(socket_, SHUT_RDWR);
+    turns_ = 0;
+    while (!shared_->poller->All().empty() && turns_ < kMaxTurns) Poll();
+    FinishHeld();
+  }
+
+ private:
+  static constexpr int kMaxTurns = 100;
+
+  void Poll() {
+    ++turns_;
+    shared_->poller->Poll(scheduling::Clock::time_point::min());
+  }
+  void Read() {
+    std::array<char, 4096> bytes;
+    while (recv(socket_, bytes.data(), bytes.size(), 0) > 0) {
+    }
+  }
+
+  const std::shared_ptr<Shared> shared_;
+  int socket_ = -1;
+  int turns_ = 0;
+};
+
+void Expect(bool holds, const char* what) {
+  if (holds) return;
+  std::fprintf(stderr, "DISAGREEMENT: %s\n", what);
+  std::abort();
+}
+
+// The input: what to do, how many bytes to send, the bytes; and again.
+void Serve(std::string_view input) {
+  static auto* const poller = new Poller;
+  ConnectionOptions options;
+  options.max_request_bytes = 1 << 20;
+  options.max_unread_response_bytes = kMaxUnreadBytes;
+  options.max_concurrent_streams = 8;
+  options.max_header_bytes = 256;
+  options.max_resets_per_second = 20;
+  const auto shared = std::make_shared<Shared>(options, TestMethods(), poller);
+  {
+    Client client(shared);
+    client.Send({NGHTTP2_CLIENT_MAGIC, NGHTTP2_CLIENT_MAGIC_LEN});
+    while (input.size() > 2) {
+      const auto size = std::min<size_t>(input.size() - 2, 8 * static_cast<uint8_t>(input[1]));
+      client.Send(input.substr(2, size));
+      client.Do(static_cast<uint8_t>(input[0]));
+      input.remove_prefix(2 + size);
+    }
+    client.HangUp();
+  }
+  Expect(shared->connections == 0, "a connection is left");
+  Expect(shared->calls == 0, "a call is left");
+  Expect(
+      shared->unread.Add("unix:", 1).ok() && shared->unread.Add("unix:", kMaxUnreadBytes - 1).ok(),
+      "a byte that was not read is left");
+}
+
+}  // namespace
+}  // namespace colcast::http2
+
+extern "C" int LLVMFuzzerInitialize(int*, char***) { return 0; }
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  colcast::http2::Serve({reinterpret_cast<const char*>(data), size});
+  return 0;
+}

@@ -1,0 +1,80 @@
+// A connection to another server: HTTP/2 by nghttp2, on a socket. Of one thread, that which polls.
+#ifndef COLCAST_SERVER_HTTP2_CLIENT_CONNECTION_H_
+#define COLCAST_SERVER_HTTP2_CLIENT_CONNECTION_H_
+
+#include <nghttp2/nghttp2.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "server/http2/client_call.h"
+#include "server/http2/poller.h"
+#include "server/http2/transport.h"
+
+namespace colcast::http2 {
+
+class ClientConnection final : public Pollable {
+ public:
+  using CallPointer = std::unique_ptr<ClientCall>;
+  struct Events {
+    // A call has ended: ClientCall::End() is left to whom this tells.
+    std::function<void(CallPointer, Status)> failed;
+    std::function<void(CallPointer, uint32_t)> ended;
+    // The server had not begun with it; or it never got there.
+    std::function<void(CallPointer)> refused;
+    std::function<void(CallPointer)> unsent;
+    // Nobody was there, and why.
+    std::function<void(Status)> not_connected;
+  };
+
+  // The socket may still be connecting. `poller` outlives the connection, which it holds until the
+  // connection is closed.
+  static std::shared_ptr<ClientConnection> Start(int socket, std::string authority, Poller* poller,
+                                                 Events events);
+
+  // Whether there has been one, closed or not.
+  bool is_connected() const { return is_connected_; }
+  // Whether new calls may be sent.
+  bool takes_calls() const { return !closed_ && !going_away_; }
+  void Send(CallPointer call);
+  // Ends one that has been sent and not ended; false if there is no such call.
+  bool Cancel(uint64_t number, Status status);
+  // Sends what waits, if the socket takes it.
+  void Write();
+  // Its calls fail.
+  void Close(const Status& status);
+
+  void Happened(uint32_t events) override;
+
+  // Implementation details follow.
+  ClientConnection(int socket, std::string authority, Poller* poller, Events events);
+
+ private:
+  struct Callbacks;
+
+  bool Begin(const std::shared_ptr<ClientConnection>& self);
+  void Read();
+  int32_t Submit(ClientCall* call);
+  ClientCall* Find(int32_t stream) const;
+  CallPointer Take(int32_t stream);
+
+  int Data(int32_t stream, const uint8_t* data, size_t size);
+  int StreamClosed(int32_t stream, uint32_t error);
+
+  const std::string authority_;
+  Poller* const poller_;
+  const Events events_;
+  Transport transport_;
+  uint64_t number_ = 0;
+  bool is_connected_ = false;
+  bool going_away_ = false;  // says the server
+  bool closed_ = false;
+  std::unordered_map<int32_t, CallPointer> calls_;  // by stream
+};
+
+}  // namespace colcast::http2
+
+#endif  // COLCAST_SERVER_HTTP2_CLIENT_CONNECTION_H_

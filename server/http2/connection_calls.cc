@@ -1,0 +1,225 @@
+// Of a connection: what its client sends.
+#include <algorithm>
+#include <utility>
+
+#include "server/http2/connection.h"
+#include "server/http2/grpc_headers.h"
+#include "server/http2/header_field.h"
+
+namespace colcast::http2 {
+
+namespace {
+
+// A client that sends so many times what it may has no error of one call.
+constexpr size_t kMaxOverLimit = 16;
+// Windows that grow while an answer is read are a frame for 16 KB of it or more.
+constexpr int kMaxIdleFrames = 10'000;
+constexpr size_t kMaxIdleBytes = 16;  // of a DATA frame
+
+}  // namespace
+
+// Gives what nghttp2 finds and wants to the connection.
+struct Connection::Callbacks {
+  static Connection& Of(void* user_data) { return *static_cast<Connection*>(user_data); }
+  static Call* CallOf(nghttp2_session* session, int32_t id) {
+    return static_cast<Call*>(nghttp2_session_get_stream_user_data(session, id));
+  }
+
+  static int OnBeginFrame(nghttp2_session*, const nghttp2_frame_hd* header, void* user_data) {
+    Of(user_data).FrameBegun(*header);
+    return 0;
+  }
+  static int OnBeginHeaders(nghttp2_session*, const nghttp2_frame* frame, void* user_data) {
+    return Of(user_data).BeginHeaders(*frame);
+  }
+  static int OnHeader(nghttp2_session* session, const nghttp2_frame* frame, nghttp2_rcbuf* name,
+                      nghttp2_rcbuf* value, uint8_t, void* user_data) {
+    ++Of(user_data).frames_;
+    Call* const call = CallOf(session, frame->hd.stream_id);
+    if (call == nullptr) return 0;
+    call->AddHeader(View(name), View(value));
+    if (call->header_bytes_ > kMaxOverLimit * Of(user_data).shared_->options.max_header_bytes) {
+      Of(user_data).EndAbuse("too_many_headers");
+      return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+    }
+    return 0;
+  }
+  static int OnData(nghttp2_session* session, uint8_t, int32_t id, const uint8_t* data, size_t size,
+                    void* user_data) {
+    return Of(user_data).Data(CallOf(session, id), data, size);
+  }
+  static int OnFrameReceived(nghttp2_session*, const nghttp2_frame* frame, void* user_data) {
+    return Of(user_data).FrameReceived(*frame);
+  }
+  static int OnFrameSent(nghttp2_session*, const nghttp2_frame* frame, void* user_data) {
+    return Of(user_data).FrameSent(*frame);
+  }
+  static int OnStreamClosed(nghttp2_session* session, int32_t id, uint32_t, void* user_data) {
+    Call* const call = CallOf(session, id);
+    return call == nullptr ? 0 : Of(user_data).CallClosed(call);
+  }
+
+  static const nghttp2_session_callbacks* All() {
+    static const nghttp2_session_callbacks* const all = [] {
+      nghttp2_session_callbacks* callbacks = nullptr;
+      nghttp2_session_callbacks_new(&callbacks);
+      nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, OnBeginFrame);
+      nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, OnBeginHeaders);
+      nghttp2_session_callbacks_set_on_header_callback2(callbacks, OnHeader);
+      nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, OnData);
+      nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, OnFrameReceived);
+      nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, OnFrameSent);
+      nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, OnStreamClosed);
+      return callbacks;
+    }();
+    return all;
+  }
+};
+
+// Made once, for all connections.
+const nghttp2_session_callbacks* Connection::AllCallbacks() { return Callbacks::All(); }
+
+void Connection::FrameBegun(const nghttp2_frame_hd& header) {
+  ++frames_;
+  const bool brings_something = header.type == NGHTTP2_HEADERS ||
+                                (header.type == NGHTTP2_DATA && header.length > kMaxIdleBytes);
+  idle_frames_ = brings_something ? 0 : idle_frames_ + 1;
+  if (idle_frames_ > kMaxIdleFrames) EndAbuse("too_many_frames");
+}
+
+int Connection::BeginHeaders(const nghttp2_frame& frame) {
+  if (frame.hd.type != NGHTTP2_HEADERS || frame.headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
+  if (!certificate_name_) certificate_name_ = transport_.socket().CertificateName();
+  auto* const call = new Call(shared_from_this(), frame.hd.stream_id);
+  call->place_ = calls_.size();
+  calls_.push_back(call);
+  had_calls_ = true;
+  shared_->calls.fetch_add(1, std::memory_order_relaxed);
+  return nghttp2_session_set_stream_user_data(session(), call->id_, call);
+}
+
+int Connection::FrameReceived(const nghttp2_frame& frame) {
+  if (frame.hd.type == NGHTTP2_PING) PingReceived(frame);
+  if (frame.hd.type != NGHTTP2_HEADERS && frame.hd.type != NGHTTP2_DATA) return 0;
+  Call* const call = Callbacks::CallOf(session(), frame.hd.stream_id);
+  if (call == nullptr) return 0;
+  const bool begins = frame.hd.type == NGHTTP2_HEADERS && frame.headers.cat == NGHTTP2_HCAT_REQUEST;
+  if (begins) HeadersReceived(call);
+  if (!call->refused_ && (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) Ended(call);
+  return 0;
+}
+
+void Connection::HeadersReceived(Call* call) {
+  const size_t most = shared_->options.max_header_bytes;
+  if (call->header_bytes_ > most) {
+    return Refuse(call, ResourceExhausted("the call has ", call->header_bytes_,
+                                          " bytes of headers; at most ", most, " are possible"));
+  }
+  if (!IsGrpc(call->content_type_)) {
+    call->refused_ = true;
+    return SendUnsupported(call);
+  }
+  const auto method = shared_->methods.find(call->path_);
+  if (method == shared_->methods.end()) {
+    return Refuse(call, Error(StatusCode::kUnimplemented, "there is no method ", call->path_));
+  }
+  call->method_ = &method->second;
+  if (call->method_->open) call->handler_ = call->method_->open(call);
+}
+
+int Connection::Data(Call* call, const uint8_t* data, size_t size) {
+  nghttp2_session_consume_connection(session(), size);
+  if (call == nullptr || call->refused_) return 0;
+  const bool is_held = call->handler_ && !(call->wants_message_ && call->received_.empty());
+  if (is_held) {
+    call->held_bytes_ += size;
+  } else {
+    nghttp2_session_consume_stream(session(), call->id_, size);
+  }
+  while (size > 0 && !call->refused_) {
+    size_t read = size;
+    Status status = call->reader_.Read(transport_.block(), data, &read);
+    if (status.ok() && call->reader_.has_message() && !call->handler_ && read < size) {
+      status = Internal("a unary call has one message, and more came");
+    }
+    if (!status.ok()) {
+      Refuse(call, std::move(status));
+    } else if (call->handler_ && call->reader_.has_message()) {
+      call->received_.push_back(call->reader_.Take());
+      Deliver(call);
+    }
+    data += read;
+    size -= read;
+  }
+  return 0;
+}
+
+// The client has sent all that it sends.
+void Connection::Ended(Call* call) {
+  if (call->handler_) {
+    call->all_received_ = true;
+    return Deliver(call);
+  }
+  if (!call->reader_.has_message()) {
+    return Refuse(call, Internal("the call ended without a whole message"));
+  }
+  call->request_ = call->reader_.Take();
+  call->refused_ = true;
+  call->handled_ = true;
+  call->holders_.fetch_add(1, std::memory_order_relaxed);
+  call->method_->handle(call);
+}
+
+void Connection::Deliver(Call* call) {
+  while (call->wants_message_ && !call->cancelled() && !call->refused_) {
+    if (!call->received_.empty()) {
+      const Message message = std::move(call->received_.front());
+      call->received_.pop_front();
+      nghttp2_session_consume_stream(session(), call->id_, std::exchange(call->held_bytes_, 0));
+      call->wants_message_ = false;
+      call->handler_->Received(message);
+    } else if (call->all_received_) {
+      call->wants_message_ = false;
+      call->handler_->Closed();
+    } else {
+      return;
+    }
+  }
+}
+
+// Nothing more of it is read.
+void Connection::Refuse(Call* call, Status status) {
+  call->refused_ = true;
+  if (call->handler_) return call->End(std::move(status));
+  call->handled_ = true;
+  call->holders_.fetch_add(1, std::memory_order_relaxed);
+  call->Finish(std::move(status));
+}
+
+int Connection::FrameSent(const nghttp2_frame& frame) {
+  const bool is_answer = frame.hd.type == NGHTTP2_HEADERS || frame.hd.type == NGHTTP2_DATA;
+  if (!is_answer) return 0;
+  ping_strikes_ = 0;
+  idle_frames_ = 0;
+  if ((frame.hd.flags & NGHTTP2_FLAG_END_STREAM) == 0) return 0;
+  const int32_t id = frame.hd.stream_id;
+  if (nghttp2_session_get_stream_remote_close(session(), id) == 0) {
+    nghttp2_submit_rst_stream(session(), NGHTTP2_FLAG_NONE, id, NGHTTP2_NO_ERROR);
+  }
+  return 0;
+}
+
+int Connection::CallClosed(Call* call) {
+  calls_.back()->place_ = call->place_;
+  calls_[call->place_] = calls_.back();
+  calls_.pop_back();
+  shared_->calls.fetch_sub(1, std::memory_order_relaxed);
+  sent_.erase(std::remove(sent_.begin(), sent_.end(), call), sent_.end());
+  call->cancelled_.store(true, std::memory_order_relaxed);
+  call->handler_.reset();
+  call->CountNoResponse();
+  call->Release();
+  return 0;
+}
+
+}  // namespace colcast::http2

@@ -1,0 +1,80 @@
+// For tests: messages of text, calls that are waited for, a thread that polls.
+#ifndef COLCAST_SERVER_HTTP2_TESTING_H_
+#define COLCAST_SERVER_HTTP2_TESTING_H_
+
+#include <atomic>
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "server/http2/client.h"
+#include "server/http2/message.h"
+#include "server/http2/poller.h"
+#include "server/http2/target.h"
+
+namespace colcast::http2 {
+
+inline Message Of(std::string text) {
+  const auto owner = std::make_shared<std::string>(std::move(text));
+  Message message;
+  message.Append(owner, reinterpret_cast<const uint8_t*>(owner->data()), owner->size());
+  return message;
+}
+
+inline std::unique_ptr<Client> ClientOf(const std::string& text) {
+  Target target;
+  return Target::Parse(text, &target).ok() ? std::make_unique<Client>(target) : nullptr;
+}
+
+// A call to a method of test.Service that has been started.
+class StartedCall {
+ public:
+  StartedCall(Client* client, ClientRequest request) : client_(client) {
+    request.path = "/test.Service/" + request.path;
+    auto ended = std::make_shared<std::promise<Status>>();
+    status_ = ended->get_future();
+    number_ = client->Start(std::move(request), [this, ended](Status status, Message answer) {
+      answer_ = std::move(answer);
+      ended->set_value(std::move(status));
+    });
+  }
+  StartedCall(Client* client, const std::string& method, const std::string& text = "hello")
+      : StartedCall(client, {method, Of(text), {{"name", "ann"}}}) {}
+  // The call has been waited for.
+  StartedCall(const StartedCall&) = delete;
+  StartedCall& operator=(const StartedCall&) = delete;
+
+  void Cancel() { client_->Cancel(number_); }
+  Status Wait() { return status_.get(); }
+  std::string answer() const { return answer_.bytes().ToString(); }
+
+ private:
+  Client* const client_;
+  uint64_t number_ = 0;
+  std::future<Status> status_;
+  Message answer_;
+};
+
+class PollingThread {
+ public:
+  explicit PollingThread(Poller* poller)
+      : poller_(poller), thread_([this] {
+          while (!ended_) poller_->Poll(scheduling::Clock::time_point::max());
+        }) {}
+  ~PollingThread() {
+    ended_ = true;
+    poller_->Wake();
+    thread_.join();
+  }
+
+ private:
+  Poller* const poller_;
+  std::atomic<bool> ended_{false};
+  std::thread thread_;
+};
+
+}  // namespace colcast::http2
+
+#endif  // COLCAST_SERVER_HTTP2_TESTING_H_

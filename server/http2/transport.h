@@ -1,0 +1,67 @@
+// An HTTP/2 session on a socket: what comes is nghttp2's, and what nghttp2 sends goes out.
+#ifndef COLCAST_SERVER_HTTP2_TRANSPORT_H_
+#define COLCAST_SERVER_HTTP2_TRANSPORT_H_
+
+#include <nghttp2/nghttp2.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "server/http2/socket.h"
+
+namespace colcast::http2 {
+
+// What the other side may send, of one stream and of all, before it is told to go on.
+inline constexpr int kStreamWindow = 1 << 20;
+inline constexpr int kConnectionWindow = 16 << 20;
+
+// Of one connection; then others get their turn.
+inline constexpr int kReadsPerTurn = 16;
+
+class Transport {
+ public:
+  static constexpr size_t kBlockBytes = 64 << 10;
+
+  explicit Transport(std::unique_ptr<Socket> socket) : socket_(std::move(socket)) {}
+  ~Transport() { nghttp2_session_del(session_); }
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+
+  Socket& socket() { return *socket_; }
+  // Owned, from when it has been made on.
+  nghttp2_session*& session() { return session_; }
+
+  enum class Result {
+    kNothing,  // had come, or could be written
+    kAll,      // that had come has been read, or that was to be sent written
+    kSome,     // has been read, and more may be there
+    kClosed,   // is the socket
+    kBroken,   // is what came: no HTTP/2
+  };
+  // Reads once, at most so many bytes. Of the callbacks, those that are given data find it in
+  // block().
+  Result Read(size_t most = kBlockBytes);
+  const std::shared_ptr<uint8_t[]>& block() const { return block_; }
+  // Writes all that the session sends. kNothing where the socket takes no more of it now.
+  Result Write();
+  // Neither side has anything to say to the other.
+  bool is_over() const {
+    return nghttp2_session_want_read(session_) == 0 && nghttp2_session_want_write(session_) == 0;
+  }
+
+ private:
+  bool FillOutput();
+
+  const std::unique_ptr<Socket> socket_;
+  nghttp2_session* session_ = nullptr;
+  std::shared_ptr<uint8_t[]> block_;
+  size_t block_used_ = 0;
+  std::vector<uint8_t> output_;
+  size_t output_sent_ = 0;
+};
+
+}  // namespace colcast::http2
+
+#endif  // COLCAST_SERVER_HTTP2_TRANSPORT_H_
