@@ -23,6 +23,8 @@ class Bfloat16ProductOp final : public tensorflow::OpKernel {
  public:
   explicit Bfloat16ProductOp(OpKernelConstruction* construction) : OpKernel(construction) {
     OP_REQUIRES_OK(construction, construction->GetAttr("relu", &relu_));
+    OP_REQUIRES_OK(construction, construction->GetAttr("first_row", &first_row_));
+    OP_REQUIRES_OK(construction, construction->GetAttr("depth", &depth_));
     OP_REQUIRES(construction, HasBfloat16Products(),
                 absl::UnimplementedError("this CPU has no AVX512-BF16"));
   }
@@ -30,11 +32,14 @@ class Bfloat16ProductOp final : public tensorflow::OpKernel {
   void Compute(OpKernelContext* context) override {
     const Tensor& x = context->input(0);
     const Tensor& weights = context->input(1);
-    OP_REQUIRES(context,
-                x.dims() == 2 && weights.dims() == 2 && x.dim_size(1) == weights.dim_size(0),
+    OP_REQUIRES(context, weights.dims() == 2 && first_row_ + depth_ <= weights.dim_size(0),
+                absl::InvalidArgumentError(absl::StrCat("Expected ", first_row_ + depth_,
+                                                        " rows or more of weights, got ",
+                                                        weights.shape().DebugString())));
+    OP_REQUIRES(context, x.dims() == 2 && x.dim_size(1) == depth_,
                 absl::InvalidArgumentError(
                     absl::StrCat("Matrix size-incompatible: In[0]: ", x.shape().DebugString(),
-                                 ", In[1]: ", weights.shape().DebugString())));
+                                 ", In[1]: [", depth_, ",", weights.dim_size(1), "]")));
     std::vector<const float*> added;
     OP_REQUIRES_OK(context, ReadAdded(context, weights.dim_size(1), &added));
     Tensor* out = nullptr;
@@ -66,14 +71,17 @@ class Bfloat16ProductOp final : public tensorflow::OpKernel {
     const bool is_same = packed_ != nullptr && weights.data() == source_.data() &&
                          weights.shape() == source_.shape();
     if (!is_same) {
-      packed_ = std::make_shared<PackedWeights>(weights.flat<float>().data(), weights.dim_size(0),
-                                                weights.dim_size(1));
+      const int64_t width = weights.dim_size(1);
+      packed_ = std::make_shared<PackedWeights>(weights.flat<float>().data() + first_row_ * width,
+                                                depth_, width);
       source_ = weights;
     }
     return packed_;
   }
 
   bool relu_ = false;
+  int64_t first_row_ = 0;
+  int64_t depth_ = 0;
   std::mutex mutex_;
   Tensor source_;  // what was packed
   std::shared_ptr<const PackedWeights> packed_;
@@ -85,6 +93,8 @@ REGISTER_OP("ColcastBfloat16Product")
     .Input("added: num_added * float")
     .Output("product: float")
     .Attr("num_added: int >= 0")
+    .Attr("first_row: int >= 0")
+    .Attr("depth: int >= 0")
     .Attr("relu: bool")
     .SetShapeFn([](tensorflow::shape_inference::InferenceContext* context) {
       tensorflow::shape_inference::ShapeHandle x, weights;

@@ -25,7 +25,10 @@ constexpr int64_t kLeastWidth = 16;
 
 struct Product {
   std::vector<const Node*> nodes;  // the MatMul first; the last one's output is the result
-  Output x, weights;
+  Output x;
+  Output weights;         // whole
+  int64_t first_row = 0;  // of those that are used
+  int64_t depth = 0;      // how many are
   std::vector<Output> added;
   bool relu = false;
 };
@@ -50,10 +53,13 @@ class Finder {
     product.x = ShapedGraph::InputOf(*node, 0);
     product.weights = ShapedGraph::InputOf(*node, 1);
     const PartialTensorShape weights = graph_.ShapeOf(product.weights);
-    if (!AreFixed(product.weights) || weights.dims() != 2 || weights.dim_size(0) < kLeastDepth ||
+    if (weights.dims() != 2 || weights.dim_size(0) < kLeastDepth ||
         weights.dim_size(1) < kLeastWidth) {
       return {};
     }
+    product.depth = weights.dim_size(0);
+    PassSlice(weights.dim_size(1), &product);
+    if (!AreFixed(product.weights)) return {};
     while (TakeNext(weights.dim_size(1), &product)) {
     }
     return product;
@@ -62,6 +68,19 @@ class Finder {
  private:
   bool Is(const Node& node, std::string_view op) const {
     return node.type_string() == op && feeds_.count(node.name()) == 0;
+  }
+
+  // Of weights that are some rows of others, as late expansion splits a kernel, takes the others.
+  void PassSlice(int64_t width, Product* product) const {
+    const Node& slice = *product->weights.node;
+    if (!Is(slice, "Slice")) return;
+    const Output source = ShapedGraph::InputOf(slice, 0);
+    const auto begin = graph_.Integers(ShapedGraph::InputOf(slice, 1));
+    if (!begin.has_value() || (*begin)[1] != 0 || graph_.ShapeOf(source).dim_size(1) != width) {
+      return;
+    }
+    product->first_row = (*begin)[0];
+    product->weights = source;
   }
 
   // Whether they are a variable's or a constant.
@@ -123,6 +142,8 @@ NodeDef MakeNode(const Product& product) {
   }
   for (const std::string& wait : waits) made.add_input(wait);
   tensorflow::AddNodeAttr("num_added", static_cast<int64_t>(product.added.size()), &made);
+  tensorflow::AddNodeAttr("first_row", product.first_row, &made);
+  tensorflow::AddNodeAttr("depth", product.depth, &made);
   tensorflow::AddNodeAttr("relu", product.relu, &made);
   return made;
 }

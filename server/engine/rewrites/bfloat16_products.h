@@ -1,6 +1,6 @@
-// A rewrite: the product of a matrix and a variable or constant, a MatMul of float32 behind which
-// rows may be added and a Relu follow, becomes one ColcastBfloat16Product (bfloat16_op.h). Scores
-// stay close; bits do not.
+// A rewrite: the product of a matrix and a variable, some of its rows, or a constant: a MatMul of
+// float32 behind which rows may be added and a Relu follow, becomes one ColcastBfloat16Product
+// (bfloat16_op.h). Scores stay close; bits do not.
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_BFLOAT16_PRODUCTS_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_BFLOAT16_PRODUCTS_H_
 

@@ -104,6 +104,26 @@ TEST_F(Bfloat16ProductsTest, TakeWhatIsAddedAndTheRelu) {
   EXPECT_EQ(*Score(session.get(), -1), 0);
 }
 
+TEST_F(Bfloat16ProductsTest, TakeSomeRowsOfAConstant) {
+  if (!HasBfloat16Products()) GTEST_SKIP() << "this CPU has no AVX512-BF16";
+  Tensor kernel(tensorflow::DT_FLOAT, {kDepth + 3, kWidth});
+  for (int64_t i = 0; i < kernel.NumElements(); ++i) {
+    kernel.flat<float>()(i) = static_cast<float>(i / kWidth);
+  }
+  const auto whole = ops::Const(scope_, tensorflow::Input::Initializer(kernel));
+  const auto rows = ops::Slice(scope_, whole, {2, 0}, {int{kDepth}, int{kWidth}});
+  ops::MatMul(scope_.WithOpName("score"), x_, rows);
+  const GraphDef graph = Rewritten(1);
+  EXPECT_EQ(*Score(Start(graph).get(), 1), (2 + 33) * 16);
+}
+
+TEST_F(Bfloat16ProductsTest, SomeColumnsOfAMatrixAreNotTaken) {
+  const auto wide = ops::Const(scope_, 1.0f, {int{kDepth}, 40});
+  ops::MatMul(scope_, x_, ops::Slice(scope_, wide, {0, 2}, {int{kDepth}, 32}));
+  ops::MatMul(scope_, x_, ops::Slice(scope_, wide, {0, 0}, {int{kDepth}, 32}));
+  Rewritten(0);
+}
+
 TEST_F(Bfloat16ProductsTest, WhatOthersReadIsNotTakenAlong) {
   const auto product = ops::MatMul(scope_, x_, weights_);
   ops::Relu(scope_.WithOpName("score"), product);
