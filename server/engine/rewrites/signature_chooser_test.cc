@@ -19,8 +19,8 @@ namespace ops = tensorflow::ops;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
-// A model whose score is its item, by a long way, with two other forms: the item itself, and what is
-// close to it.
+// A model whose score is its item, by a long way, with two other forms: the item itself, and what
+// is close to it.
 class SignatureChooserTest : public ::testing::Test {
  protected:
   SignatureChooserTest() : folder_(fs::path(::testing::TempDir()) / "signature_chooser_test") {
