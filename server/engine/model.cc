@@ -1,6 +1,7 @@
 #include "server/engine/model.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <unordered_set>
@@ -74,14 +75,19 @@ absl::Status TensorFlowModel::Load(const std::string& directory,
   const std::vector<RecordedSignatures> records = ReadRowRecordsOf(directory);
   std::map<std::string, RowRecord> by_name = RecordsByName(records, declared);
   tensorflow::MetaGraphDef signatures;
-  SignatureChooser chooser(directory, options, rewritten_, bundle_->GetSession());
+  std::optional<SignatureChooser> chooser;
+  if (!rewritten_.empty()) {
+    chooser.emplace(directory, options, rewritten_, bundle_->GetSession());
+  }
   for (const auto& [name, signature] : declared) {
     (*signatures.mutable_signature_def())[name] = signature;
-    status = AddSignature(name, signature, by_name[name], options, &chooser);
+    status = AddSignature(name, signature, by_name[name], options, chooser ? &*chooser : nullptr);
     if (IsRefusalOfSingleThreadedExecutor(status)) return status;
     if (!status.ok()) unusable_[name] = status;
   }
-  if (status = chooser.Keep(); !status.ok()) notes_.emplace_back(status.message());
+  if (chooser) {
+    if (status = chooser->Keep(); !status.ok()) notes_.emplace_back(status.message());
+  }
   declared_ = signatures.SerializeAsString();
   JoinSignatures(options);
   programs_ = MakePrograms(signatures_, declared, records, *memories_, options);
@@ -140,7 +146,8 @@ absl::Status TensorFlowModel::AddSignature(const std::string& name,
   absl::Status status = RetryWithMissingOps([&] { return (*original)->Prepare(); });
   if (!status.ok()) return status;
   std::string why;
-  signatures_[name] = chooser->Choose(name, *std::move(original), &why);
+  signatures_[name] =
+      chooser == nullptr ? *std::move(original) : chooser->Choose(name, *std::move(original), &why);
   if (why.empty()) return absl::OkStatus();
   notes_.push_back(absl::StrCat("signature \"", name, "\": ", why));
   graphs_.push_back({name, std::move(why)});

@@ -69,6 +69,7 @@ class TensorFlowModel final : public Model {
   // model runs as it is, and a note says why.
   absl::Status LoadBundle(const std::string& directory, const std::vector<std::string>& tags,
                           const Options& options, Executor executor);
+  // Without a chooser the signature is served as it was saved.
   absl::Status AddSignature(const std::string& name, const tensorflow::SignatureDef& declared,
                             const RowRecord& record, const Options& options,
                             SignatureChooser* chooser);

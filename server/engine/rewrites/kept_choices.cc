@@ -24,6 +24,8 @@ constexpr const char* kFiles[] = {"saved_model.pb", "variables/variables.index",
                                   "assets.extra/colcast_warmup_requests"};
 
 std::string ReadAll(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return "";
   std::ifstream in(path, std::ios::binary);
   return in ? std::string(std::istreambuf_iterator<char>(in), {}) : std::string();
 }
