@@ -26,6 +26,7 @@ namespace colcast::engine {
 enum class GraphOptimization {
   kOff,
   kExact,  // where the outputs' bits stay what they are
+  kFast,   // and where they stay within a tolerance
 };
 
 // What answers for a signature of tf.Examples that was exported with columnar ones
@@ -46,6 +47,13 @@ struct Options {
   std::string session_config;
   ExampleTranscoding example_transcoding = ExampleTranscoding::kExact;
   GraphOptimization graph_optimization = GraphOptimization::kExact;
+  // CPU time for which a model's rewritten graphs may be proved and measured when it is loaded. 0:
+  // not at all; exact ones are used then.
+  int64_t graph_measuring_ms = 1000;
+  // What kFast allows: a share of an output's largest value.
+  double graph_tolerance = 0.01;
+  // Where it is kept what was chosen; empty: beside the model, in its assets.extra.
+  std::string graph_choices_directory;
   // What a request may ask for; more is RESOURCE_EXHAUSTED before anything is allocated for it.
   int64_t max_request_columns = 10'000;
   int64_t max_request_rows = 1 << 20;
@@ -79,6 +87,12 @@ struct ProgramStats {
   std::string_view program;  // "whole", "exact", "stages", "rows", "gathered"
   std::string_view outcome;  // "ok", "failed"
   int64_t count = 0;
+};
+
+// In which form the graph of a signature is served, and why: one line.
+struct GraphChoice {
+  std::string signature;
+  std::string why;
 };
 
 // What a request returned. Keeps the tensors alive that `columns` points into.
@@ -170,6 +184,9 @@ class Model {
 
   // Which programs ran.
   virtual std::vector<ProgramStats> programs() const { return {}; }
+
+  // What became of the signatures' graphs of which there are several.
+  virtual std::vector<GraphChoice> graphs() const { return {}; }
 
   // What an operator should know of how it is served, a sentence each.
   virtual std::vector<std::string> notes() const { return {}; }

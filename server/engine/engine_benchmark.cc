@@ -1,8 +1,8 @@
 // What requests cost a graph alone, run on tensors that are ready; what a server needs above that
 // is its own.
 //
-// Usage: engine_benchmark SESSION MODEL_DIRECTORY [off]
-//   With `off` no graph is rewritten.
+// Usage: engine_benchmark SESSION MODEL_DIRECTORY [off|exact|fast]
+//   The last is the graph optimization, exact if it is missing.
 //   SESSION is `server`, the session as the server runs it, or `plain`, as TensorFlow does by
 //   itself where one thread is all it may have: its default executor. `predict` is more than the
 //   graph: the server's whole way from a message to its outputs, with state stores.
@@ -65,6 +65,13 @@ Options SessionOptions(const std::string& session) {
   return options;
 }
 
+GraphOptimization Optimization(const std::string& word) {
+  if (word == "off") return GraphOptimization::kOff;
+  if (word == "fast") return GraphOptimization::kFast;
+  if (word != "exact") Die("no graph optimization called " + word);
+  return GraphOptimization::kExact;
+}
+
 void RunAll(const TensorFlowModel& model, const std::string& message) {
   static DecodedRequest request;
   std::unique_ptr<Outputs> outputs;
@@ -81,12 +88,12 @@ std::function<void()> CallOf(const TensorFlowModel& model, const std::string& se
 }
 
 int Main(int argc, char** argv) {
-  if (argc < 3 || argc > 4 || (argc == 4 && argv[3] != std::string("off"))) {
-    Die("usage: engine_benchmark server|plain|predict MODEL_DIRECTORY [off]");
+  if (argc < 3 || argc > 4) {
+    Die("usage: engine_benchmark server|plain|predict MODEL_DIRECTORY [off|exact|fast]");
   }
   const std::string session = argv[1];
   Options options = SessionOptions(session);
-  if (argc == 4) options.graph_optimization = GraphOptimization::kOff;
+  if (argc == 4) options.graph_optimization = Optimization(argv[3]);
   auto memories = std::make_shared<StateCaches>();
   if (session == "predict") {
     memories->user = std::make_unique<states::StateCache>(options.user_state_bytes);
@@ -94,6 +101,7 @@ int Main(int argc, char** argv) {
   }
   const auto model = TensorFlowModel::Load(argv[2], {"serve"}, options, memories);
   if (!model.ok()) Die(model.status().ToString());
+  for (const std::string& note : (*model)->notes()) std::cerr << note << '\n';
   std::map<std::string, std::function<void()>> requests;  // by file
   for (std::string line; std::getline(std::cin, line);) {
     std::istringstream words(line);

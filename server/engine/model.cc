@@ -1,6 +1,7 @@
 #include "server/engine/model.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <unordered_set>
@@ -74,11 +75,18 @@ absl::Status TensorFlowModel::Load(const std::string& directory,
   const std::vector<RecordedSignatures> records = ReadRowRecordsOf(directory);
   std::map<std::string, RowRecord> by_name = RecordsByName(records, declared);
   tensorflow::MetaGraphDef signatures;
+  std::optional<SignatureChooser> chooser;
+  if (!rewritten_.empty()) {
+    chooser.emplace(directory, options, rewritten_, bundle_->GetSession());
+  }
   for (const auto& [name, signature] : declared) {
     (*signatures.mutable_signature_def())[name] = signature;
-    status = AddSignature(name, signature, by_name[name], options);
+    status = AddSignature(name, signature, by_name[name], options, chooser ? &*chooser : nullptr);
     if (IsRefusalOfSingleThreadedExecutor(status)) return status;
     if (!status.ok()) unusable_[name] = status;
+  }
+  if (chooser) {
+    if (status = chooser->Keep(); !status.ok()) notes_.emplace_back(status.message());
   }
   declared_ = signatures.SerializeAsString();
   JoinSignatures(options);
@@ -114,7 +122,11 @@ absl::Status TensorFlowModel::LoadBundle(const std::string& directory,
   tensorflow::MetaGraphDef& model = whole->meta_graph_def;
   absl::Status status = load(std::move(whole));
   if (!status.ok()) return status;
-  auto rewritten = AddRewrittenSignatures(model, bundle_->GetSession());
+  std::vector<Rewrite> rewrites = ExactRewrites();
+  if (options.graph_optimization == GraphOptimization::kFast) {
+    for (const Rewrite& one : FastRewrites(CpuFlags::OfThisMachine())) rewrites.push_back(one);
+  }
+  auto rewritten = AddRewrittenSignatures(model, rewrites, bundle_->GetSession());
   model.clear_graph_def();
   if (rewritten.ok()) {
     rewritten_ = *std::move(rewritten);
@@ -126,24 +138,20 @@ absl::Status TensorFlowModel::LoadBundle(const std::string& directory,
 
 absl::Status TensorFlowModel::AddSignature(const std::string& name,
                                            const tensorflow::SignatureDef& declared,
-                                           const RowRecord& record, const Options& options) {
-  const auto prepare = [&](const tensorflow::SignatureDef& one) -> absl::Status {
-    absl::StatusOr<std::unique_ptr<Signature>> signature =
-        Signature::Create(one, bundle_->GetSession(), options, record);
-    if (!signature.ok()) return signature.status();
-    absl::Status prepared = RetryWithMissingOps([&] { return (*signature)->Prepare(); });
-    if (prepared.ok()) signatures_[name] = *std::move(signature);
-    return prepared;
-  };
-  if (const auto found = rewritten_.find(name); found != rewritten_.end()) {
-    const absl::Status status = prepare(found->second.declared);
-    notes_.push_back(status.ok() ? absl::StrCat("signature \"", name, "\": ", found->second.lookups,
-                                                " lookups run as one op")
-                                 : absl::StrCat("signature \"", name,
-                                                "\" is not optimized: ", status.message()));
-    if (status.ok() || IsRefusalOfSingleThreadedExecutor(status)) return status;
-  }
-  return prepare(declared);
+                                           const RowRecord& record, const Options& options,
+                                           SignatureChooser* chooser) {
+  absl::StatusOr<std::unique_ptr<Signature>> original =
+      Signature::Create(declared, bundle_->GetSession(), options, record);
+  if (!original.ok()) return original.status();
+  absl::Status status = RetryWithMissingOps([&] { return (*original)->Prepare(); });
+  if (!status.ok()) return status;
+  std::string why;
+  signatures_[name] =
+      chooser == nullptr ? *std::move(original) : chooser->Choose(name, *std::move(original), &why);
+  if (why.empty()) return absl::OkStatus();
+  notes_.push_back(absl::StrCat("signature \"", name, "\": ", why));
+  graphs_.push_back({name, std::move(why)});
+  return absl::OkStatus();
 }
 
 void TensorFlowModel::AddNotes(const std::vector<RecordedSignatures>& records) {

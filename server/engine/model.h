@@ -20,6 +20,7 @@
 #include "server/engine/program/staged_program.h"
 #include "server/engine/record/row_record.h"
 #include "server/engine/rewrites/rewritten_signatures.h"
+#include "server/engine/rewrites/signature_chooser.h"
 #include "server/engine/signature.h"
 #include "tensorflow/cc/saved_model/loader.h"
 
@@ -40,6 +41,7 @@ class TensorFlowModel final : public Model {
   const std::string& signatures() const override { return declared_; }
   std::vector<StoreStats> stores() const override;
   std::vector<ProgramStats> programs() const override;
+  std::vector<GraphChoice> graphs() const override { return graphs_; }
   std::vector<std::string> notes() const override;
   Status Predict(const DecodedRequest& request, std::unique_ptr<Outputs>* outputs) const override;
   Status PredictTogether(const DecodedRequest& request,
@@ -67,9 +69,10 @@ class TensorFlowModel final : public Model {
   // model runs as it is, and a note says why.
   absl::Status LoadBundle(const std::string& directory, const std::vector<std::string>& tags,
                           const Options& options, Executor executor);
-  // The rewritten signature if there is one that can be prepared.
+  // Without a chooser the signature is served as it was saved.
   absl::Status AddSignature(const std::string& name, const tensorflow::SignatureDef& declared,
-                            const RowRecord& record, const Options& options);
+                            const RowRecord& record, const Options& options,
+                            SignatureChooser* chooser);
   // Runs a request as tf.Examples that are read as columns, where it can be, or as it is.
   absl::Status RunAny(const DecodedRequest& request, RunResult* result) const;
   bool TranscodeAndRun(const DecodedRequest& examples, RunResult* result) const;
@@ -90,7 +93,8 @@ class TensorFlowModel final : public Model {
   // By signature: that of all that share its only input, itself among them.
   std::map<std::string, std::shared_ptr<Signature>, std::less<>> joined_;
   std::map<std::string, absl::Status, std::less<>> unusable_;  // signatures Predict refuses
-  std::map<std::string, RewrittenSignature> rewritten_;
+  RewrittenSignatures rewritten_;
+  std::vector<GraphChoice> graphs_;
   std::vector<std::string> notes_;
   Transcoding transcoding_;
 };

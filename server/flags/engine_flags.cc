@@ -23,7 +23,17 @@ ABSL_FLAG(std::string, example_transcoding, "exact",
           "(columns, the same bits), late (the user's part once), off (TensorFlow's parser)");
 
 ABSL_FLAG(std::string, graph_optimization, "exact",
-          "whether a model's graphs are rewritten when it is loaded: exact (the same bits), off");
+          "whether a model's graphs are rewritten when it is loaded, where that is proved and "
+          "measured to be faster: exact (the same bits), fast (within --graph_tolerance), off");
+ABSL_FLAG(
+    double, graph_tolerance, 0.01,
+    "what --graph_optimization=fast may change of an output, as a share of its largest value");
+ABSL_FLAG(
+    int32_t, graph_measuring_ms, 1000,
+    "CPU time for which a model's rewritten graphs are proved and measured when it is loaded; "
+    "0: exact ones are used without");
+ABSL_FLAG(std::string, graph_choices_directory, "",
+          "folder in which it is kept which graphs were chosen; empty: beside each model");
 
 ABSL_FLAG(int64_t, max_request_columns, 10'000, "most inputs of a request");
 ABSL_FLAG(int64_t, max_request_rows, 1 << 20, "most rows of a request");
@@ -62,13 +72,21 @@ Status ReadExampleTranscoding(engine::ExampleTranscoding* transcoding) {
   return OkStatus();
 }
 
-Status ReadGraphOptimization(engine::GraphOptimization* optimization) {
+Status ReadGraphOptimization(engine::Options* options) {
   using engine::GraphOptimization;
   const std::string mode = absl::GetFlag(FLAGS_graph_optimization);
-  if (mode != "exact" && mode != "off") {
-    return InvalidArgument("--graph_optimization: expected exact or off, got ", Quoted(mode));
+  if (mode == "exact") {
+    options->graph_optimization = GraphOptimization::kExact;
+  } else if (mode == "fast") {
+    options->graph_optimization = GraphOptimization::kFast;
+  } else if (mode == "off") {
+    options->graph_optimization = GraphOptimization::kOff;
+  } else {
+    return InvalidArgument("--graph_optimization: expected exact, fast or off, got ", Quoted(mode));
   }
-  *optimization = mode == "exact" ? GraphOptimization::kExact : GraphOptimization::kOff;
+  options->graph_tolerance = absl::GetFlag(FLAGS_graph_tolerance);
+  options->graph_measuring_ms = absl::GetFlag(FLAGS_graph_measuring_ms);
+  options->graph_choices_directory = absl::GetFlag(FLAGS_graph_choices_directory);
   return OkStatus();
 }
 
@@ -83,14 +101,16 @@ Status ReadEngineFlags(engine::Options* options) {
                                {FLAGS_max_expanded_bytes, 0, 1 << 30},
                                {FLAGS_user_state_bytes, 0},
                                {FLAGS_item_state_bytes, 0},
-                               {FLAGS_pair_bytes, 0}});
+                               {FLAGS_pair_bytes, 0},
+                               {FLAGS_graph_tolerance, 0, 1},
+                               {FLAGS_graph_measuring_ms, 0}});
   const int both = absl::GetFlag(FLAGS_tensorflow_session_parallelism);
   options->intra_op_parallelism =
       both > 0 ? both : std::max(1, absl::GetFlag(FLAGS_tensorflow_intra_op_parallelism));
   options->inter_op_parallelism =
       both > 0 ? both : absl::GetFlag(FLAGS_tensorflow_inter_op_parallelism);
   if (status.ok()) status = ReadExampleTranscoding(&options->example_transcoding);
-  if (status.ok()) status = ReadGraphOptimization(&options->graph_optimization);
+  if (status.ok()) status = ReadGraphOptimization(options);
   options->max_request_columns = absl::GetFlag(FLAGS_max_request_columns);
   options->max_request_rows = absl::GetFlag(FLAGS_max_request_rows);
   options->max_expanded_bytes = absl::GetFlag(FLAGS_max_expanded_bytes);

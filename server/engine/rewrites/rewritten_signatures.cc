@@ -8,8 +8,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "server/engine/rewrites/grouped_lookups.h"
-#include "server/engine/rewrites/lookup_op.h"
 
 namespace colcast::engine {
 namespace {
@@ -46,25 +44,22 @@ class Rewriter {
     for (const NodeDef& node : graph.node()) by_name_[node.name()] = &node;
   }
 
-  // Appends the nodes of the rewritten signature to `added`; none if nothing was found.
-  RewrittenSignature Rewrite(const std::string& name, const SignatureDef& declared,
-                             GraphDef* added) const {
-    RewrittenSignature rewritten{declared, 0};
+  // The forms of a signature, whose nodes are appended to `added`.
+  std::vector<RewrittenSignature> Rewrite(const std::string& name, const SignatureDef& declared,
+                                          const std::vector<engine::Rewrite>& rewrites,
+                                          GraphDef* added) const {
     const std::set<std::string> inputs = InputNodes(declared);
     GraphDef needed;
-    if (!HasDenseOutputs(declared) || !TakeNeeded(inputs, declared, &needed)) return rewritten;
-    const absl::StatusOr<int> lookups = GroupLookups(inputs, &needed);
-    if (!lookups.ok() || *lookups == 0) return rewritten;
-    rewritten.lookups = *lookups;
-    const std::set<std::string> changed = BehindGroups(needed);
-    const std::string prefix = absl::StrCat("colcast_rewritten/", name, "/");
-    for (const NodeDef& node : needed.node()) {
-      if (changed.count(node.name()) > 0) *added->add_node() = Renamed(node, changed, prefix);
+    if (!HasDenseOutputs(declared) || !TakeNeeded(inputs, declared, &needed)) return {};
+    std::vector<RewrittenSignature> forms;
+    for (unsigned set = 1; set < 1u << rewrites.size(); ++set) {
+      GraphDef graph = needed;
+      RewrittenSignature form{"", "", true, declared};
+      if (!ApplySet(rewrites, set, inputs, &graph, &form)) continue;
+      AddForm(graph, absl::StrCat("colcast_rewritten/", set, "/", name, "/"), &form, added);
+      forms.push_back(std::move(form));
     }
-    for (auto& [alias, info] : *rewritten.declared.mutable_outputs()) {
-      if (changed.count(NodeOf(info.name())) > 0) info.set_name(prefix + info.name());
-    }
-    return rewritten;
+    return forms;
   }
 
  private:
@@ -96,13 +91,40 @@ class Rewriter {
     return true;
   }
 
-  // The groups and all that depends on one.
-  static std::set<std::string> BehindGroups(const GraphDef& graph) {
+  // Applies the rewrites whose bits are set. False if one of them finds nothing.
+  static bool ApplySet(const std::vector<engine::Rewrite>& rewrites, unsigned set,
+                       const std::set<std::string>& inputs, GraphDef* graph,
+                       RewrittenSignature* form) {
+    for (size_t i = 0; i < rewrites.size(); ++i) {
+      if ((set >> i & 1) == 0) continue;
+      const absl::StatusOr<int> places = rewrites[i].apply(inputs, graph);
+      if (!places.ok() || *places == 0) return false;
+      const char* const between = form->name.empty() ? "" : ", ";
+      absl::StrAppend(&form->name, between, rewrites[i].name);
+      absl::StrAppend(&form->says, between, *places, rewrites[i].does);
+      form->exact = form->exact && rewrites[i].exact;
+    }
+    return true;
+  }
+
+  static void AddForm(const GraphDef& graph, const std::string& prefix, RewrittenSignature* form,
+                      GraphDef* added) {
+    const std::set<std::string> changed = BehindOurOps(graph);
+    for (const NodeDef& node : graph.node()) {
+      if (changed.count(node.name()) > 0) *added->add_node() = Renamed(node, changed, prefix);
+    }
+    for (auto& [alias, info] : *form->declared.mutable_outputs()) {
+      if (changed.count(NodeOf(info.name())) > 0) info.set_name(prefix + info.name());
+    }
+  }
+
+  // Ops of ours and all that depends on one.
+  static std::set<std::string> BehindOurOps(const GraphDef& graph) {
     std::map<std::string, std::vector<std::string>> readers;
     std::vector<std::string> open;
     for (const NodeDef& node : graph.node()) {
       for (const std::string& input : node.input()) readers[NodeOf(input)].push_back(node.name());
-      if (node.op() == GroupedLookupOpName()) open.push_back(node.name());
+      if (absl::StartsWith(node.op(), "Colcast")) open.push_back(node.name());
     }
     std::set<std::string> behind;
     while (!open.empty()) {
@@ -132,15 +154,16 @@ class Rewriter {
 
 }  // namespace
 
-absl::StatusOr<std::map<std::string, RewrittenSignature>> AddRewrittenSignatures(
-    const tensorflow::MetaGraphDef& model, tensorflow::Session* session) {
+absl::StatusOr<RewrittenSignatures> AddRewrittenSignatures(const tensorflow::MetaGraphDef& model,
+                                                           const std::vector<Rewrite>& rewrites,
+                                                           tensorflow::Session* session) {
   const Rewriter rewriter(model.graph_def());
   GraphDef added;
   *added.mutable_versions() = model.graph_def().versions();
-  std::map<std::string, RewrittenSignature> rewritten;
+  RewrittenSignatures rewritten;
   for (const auto& [name, declared] : model.signature_def()) {
-    RewrittenSignature made = rewriter.Rewrite(name, declared, &added);
-    if (made.lookups > 0) rewritten[name] = std::move(made);
+    std::vector<RewrittenSignature> forms = rewriter.Rewrite(name, declared, rewrites, &added);
+    if (!forms.empty()) rewritten[name] = std::move(forms);
   }
   if (rewritten.empty()) return rewritten;
   absl::Status status = session->Extend(added);

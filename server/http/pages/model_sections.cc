@@ -100,6 +100,14 @@ std::string Counted(int count, const char* noun) {
   return std::to_string(count) + ' ' + noun + (count == 1 ? "" : "s");
 }
 
+// In which form its graph is served, where there are several.
+void WriteGraph(const std::string& name, const engine::Model& model, HtmlWriter* html) {
+  for (const engine::GraphChoice& choice : model.graphs()) {
+    if (choice.signature != name) continue;
+    html->Markup("<p class=\"faint\">Graph: ").Text(choice.why).Markup("</p>\n");
+  }
+}
+
 void WriteSignature(const std::string& name, const tensorflow::SignatureDef& signature,
                     const VersionSnapshot& version, const ModelSnapshot& model, HtmlWriter* html) {
   int users = 0;
@@ -114,7 +122,9 @@ void WriteSignature(const std::string& name, const tensorflow::SignatureDef& sig
   html->Text(Counted(signature.inputs_size(), "input"));
   if (users > 0) html->Text(", " + std::to_string(users) + " of them the user's");
   html->Text(", " + Counted(signature.outputs_size(), "output"));
-  html->Markup("</span></summary><div class=\"columns\">\n");
+  html->Markup("</span></summary>\n");
+  WriteGraph(name, version.servable->model(), html);
+  html->Markup("<div class=\"columns\">\n");
   WriteColumns(signature.inputs(), /*inputs=*/true, html);
   WriteColumns(signature.outputs(), /*inputs=*/false, html);
   html->Markup("</div></details>\n");

@@ -1,0 +1,169 @@
+#include "server/engine/rewrites/bfloat16_products.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/engine/rewrites/bfloat16_op.h"
+#include "server/engine/rewrites/shaped_graph.h"
+#include "tensorflow/core/framework/node_def_util.h"
+
+namespace colcast::engine {
+namespace {
+
+using tensorflow::GraphDef;
+using tensorflow::Node;
+using tensorflow::NodeDef;
+using tensorflow::PartialTensorShape;
+
+// Smaller ones take less than the op itself.
+constexpr int64_t kLeastDepth = 16;
+constexpr int64_t kLeastWidth = 16;
+
+struct Product {
+  std::vector<const Node*> nodes;  // the MatMul first; the last one's output is the result
+  Output x;
+  Output weights;         // whole
+  int64_t first_row = 0;  // of those that are used
+  int64_t depth = 0;      // how many are
+  std::vector<Output> added;
+  bool relu = false;
+};
+
+bool IsTrue(const Node& node, const char* attribute) {
+  bool value = false;
+  return tensorflow::GetNodeAttr(node.attrs(), attribute, &value).ok() && value;
+}
+
+class Finder {
+ public:
+  Finder(const ShapedGraph& graph, const std::set<std::string>& feeds)
+      : graph_(graph), feeds_(feeds) {}
+
+  std::optional<Product> Find(const Node* node) const {
+    if (!Is(*node, "MatMul") || node->output_type(0) != tensorflow::DT_FLOAT ||
+        IsTrue(*node, "transpose_a") || IsTrue(*node, "transpose_b")) {
+      return {};
+    }
+    Product product;
+    product.nodes.push_back(node);
+    product.x = ShapedGraph::InputOf(*node, 0);
+    product.weights = ShapedGraph::InputOf(*node, 1);
+    const PartialTensorShape weights = graph_.ShapeOf(product.weights);
+    if (weights.dims() != 2 || weights.dim_size(0) < kLeastDepth ||
+        weights.dim_size(1) < kLeastWidth) {
+      return {};
+    }
+    product.depth = weights.dim_size(0);
+    PassSlice(weights.dim_size(1), &product);
+    if (!AreFixed(product.weights)) return {};
+    while (TakeNext(weights.dim_size(1), &product)) {
+    }
+    return product;
+  }
+
+ private:
+  bool Is(const Node& node, std::string_view op) const {
+    return node.type_string() == op && feeds_.count(node.name()) == 0;
+  }
+
+  // Of weights that are some rows of others, as late expansion splits a kernel, takes the others.
+  void PassSlice(int64_t width, Product* product) const {
+    const Node& slice = *product->weights.node;
+    if (!Is(slice, "Slice")) return;
+    const Output source = ShapedGraph::InputOf(slice, 0);
+    const auto begin = graph_.Integers(ShapedGraph::InputOf(slice, 1));
+    if (!begin.has_value() || (*begin)[1] != 0 || graph_.ShapeOf(source).dim_size(1) != width) {
+      return;
+    }
+    product->first_row = (*begin)[0];
+    product->weights = source;
+  }
+
+  // Whether they are a variable's or a constant.
+  bool AreFixed(Output weights) const {
+    while (Is(*weights.node, "Identity")) weights = ShapedGraph::InputOf(*weights.node, 0);
+    return Is(*weights.node, "Const") ||
+           (Is(*weights.node, "ReadVariableOp") &&
+            Is(*ShapedGraph::InputOf(*weights.node, 0).node, "VarHandleOp"));
+  }
+
+  // Adds the only reader of what the product has, if the op can do its work, too.
+  bool TakeNext(int64_t width, Product* product) const {
+    const Node* const last = product->nodes.back();
+    if (product->relu || last->out_edges().size() != 1) return false;
+    const tensorflow::Edge* const edge = *last->out_edges().begin();
+    const Node* const reader = edge->dst();
+    if (edge->IsControlEdge()) return false;
+    if (Is(*reader, "Relu")) {
+      product->relu = true;
+    } else if (Is(*reader, "BiasAdd") || Is(*reader, "AddV2") || Is(*reader, "Add")) {
+      const int other = 1 - edge->dst_input();
+      if (Is(*reader, "BiasAdd") && other != 1) return false;
+      const Output added = ShapedGraph::InputOf(*reader, other);
+      if (!IsRow(graph_.ShapeOf(added), width)) return false;
+      product->added.push_back(added);
+    } else {
+      return false;
+    }
+    product->nodes.push_back(reader);
+    return true;
+  }
+
+  static bool IsRow(const PartialTensorShape& shape, int64_t width) {
+    return (shape.dims() == 1 && shape.dim_size(0) == width) ||
+           (shape.dims() == 2 && shape.dim_size(0) == 1 && shape.dim_size(1) == width);
+  }
+
+  const ShapedGraph& graph_;
+  const std::set<std::string>& feeds_;
+};
+
+std::string NameOf(Output output) { return absl::StrCat(output.node->name(), ":", output.index); }
+
+NodeDef MakeNode(const Product& product) {
+  NodeDef made;
+  made.set_name(product.nodes.back()->name());
+  made.set_op(Bfloat16ProductOpName());
+  made.set_device(product.nodes.front()->requested_device());
+  made.add_input(NameOf(product.x));
+  made.add_input(NameOf(product.weights));
+  for (const Output& added : product.added) made.add_input(NameOf(added));
+  std::set<std::string> waits;
+  for (const Node* node : product.nodes) {
+    for (const tensorflow::Edge* edge : node->in_edges()) {
+      if (edge->IsControlEdge() && !edge->src()->IsSource()) {
+        waits.insert(absl::StrCat("^", edge->src()->name()));
+      }
+    }
+  }
+  for (const std::string& wait : waits) made.add_input(wait);
+  tensorflow::AddNodeAttr("num_added", static_cast<int64_t>(product.added.size()), &made);
+  tensorflow::AddNodeAttr("first_row", product.first_row, &made);
+  tensorflow::AddNodeAttr("depth", product.depth, &made);
+  tensorflow::AddNodeAttr("relu", product.relu, &made);
+  return made;
+}
+
+}  // namespace
+
+absl::StatusOr<int> UseBfloat16Products(const std::set<std::string>& feeds, GraphDef* graph) {
+  const absl::StatusOr<std::unique_ptr<ShapedGraph>> shaped = ShapedGraph::Create(*graph);
+  if (!shaped.ok()) return shaped.status();
+  const Finder finder(**shaped, feeds);
+  std::map<std::string, NodeDef> made;
+  for (const Node* node : (*shaped)->graph().op_nodes()) {
+    if (const std::optional<Product> product = finder.Find(node); product.has_value()) {
+      made[product->nodes.back()->name()] = MakeNode(*product);
+    }
+  }
+  for (NodeDef& node : *graph->mutable_node()) {
+    if (const auto found = made.find(node.name()); found != made.end()) node = found->second;
+  }
+  return static_cast<int>(made.size());
+}
+
+}  // namespace colcast::engine

@@ -1,0 +1,199 @@
+#include "server/engine/rewrites/bfloat16_products.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "server/engine/rewrites/bfloat16_op.h"
+#include "server/engine/rewrites/bfloat16_product.h"
+#include "server/engine/rewrites/rewrite.h"
+#include "tensorflow/cc/framework/scope.h"
+#include "tensorflow/cc/ops/resource_variable_ops.h"
+#include "tensorflow/cc/ops/standard_ops.h"
+#include "tensorflow/core/public/session.h"
+
+namespace colcast::engine {
+namespace {
+
+namespace ops = tensorflow::ops;
+using tensorflow::GraphDef;
+using tensorflow::Output;
+using tensorflow::Scope;
+using tensorflow::Tensor;
+using ::testing::HasSubstr;
+
+constexpr int64_t kDepth = 32;
+constexpr int64_t kWidth = 16;
+
+// x [?, 32] times a variable [32, 16] of ones.
+class Bfloat16ProductsTest : public ::testing::Test {
+ protected:
+  Bfloat16ProductsTest() : scope_(Scope::NewRootScope()) {
+    x_ = ops::Placeholder(scope_.WithOpName("x"), tensorflow::DT_FLOAT,
+                          ops::Placeholder::Shape(tensorflow::PartialTensorShape({-1, kDepth})));
+    const auto handle = ops::VarHandleOp(scope_, tensorflow::DT_FLOAT, {kDepth, kWidth});
+    const auto to = [&](const char* name, float value) {
+      ops::AssignVariableOp(scope_.WithOpName(name), handle,
+                            ops::Fill(scope_, {int{kDepth}, int{kWidth}}, value));
+    };
+    to("init", 1);
+    to("update", 2);
+    ops::AssignAddVariableOp(scope_.WithOpName("add"), handle,
+                             ops::Fill(scope_, {int{kDepth}, int{kWidth}}, 1.0f));
+    ops::ResourceScatterUpdate(scope_.WithOpName("scatter"), handle, {0},
+                               ops::Fill(scope_, {1, int{kWidth}}, 33.0f));
+    weights_ = ops::ReadVariableOp(scope_, handle, tensorflow::DT_FLOAT);
+    row_ = ops::Fill(scope_, {int{kWidth}}, 0.5f);
+  }
+
+  GraphDef Graph() const {
+    GraphDef graph;
+    TF_CHECK_OK(scope_.ToGraphDef(&graph));
+    return graph;
+  }
+
+  GraphDef Rewritten(int products, const std::set<std::string>& feeds = {"x"}) const {
+    GraphDef graph = Graph();
+    const absl::StatusOr<int> changed = UseBfloat16Products(feeds, &graph);
+    EXPECT_TRUE(changed.ok()) << changed.status();
+    EXPECT_EQ(*changed, products);
+    return graph;
+  }
+
+  static bool HasOp(const GraphDef& graph, const std::string& op) {
+    for (const auto& node : graph.node()) {
+      if (node.op() == op) return true;
+    }
+    return false;
+  }
+
+  static std::unique_ptr<tensorflow::Session> Start(const GraphDef& graph) {
+    std::unique_ptr<tensorflow::Session> session(
+        tensorflow::NewSession(tensorflow::SessionOptions()));
+    TF_CHECK_OK(session->Create(graph));
+    TF_CHECK_OK(session->Run({}, {}, {"init"}, nullptr));
+    return session;
+  }
+
+  // The first score of a row of `value`s.
+  static absl::StatusOr<float> Score(tensorflow::Session* session, float value,
+                                     int64_t depth = kDepth) {
+    Tensor x(tensorflow::DT_FLOAT, {3, depth});
+    x.flat<float>().setConstant(value);
+    std::vector<Tensor> outputs;
+    absl::Status status = session->Run({{"x", x}}, {"score:0"}, {}, &outputs);
+    if (!status.ok()) return status;
+    EXPECT_EQ(outputs[0].shape(), tensorflow::TensorShape({3, kWidth}));
+    return outputs[0].flat<float>()(0);
+  }
+
+  Scope scope_;
+  Output x_, weights_, row_;
+};
+
+TEST_F(Bfloat16ProductsTest, TakeWhatIsAddedAndTheRelu) {
+  if (!HasBfloat16Products()) GTEST_SKIP() << "this CPU has no AVX512-BF16";
+  const auto user = ops::Fill(scope_, {1, int{kWidth}}, 0.25f);
+  const auto sum = ops::AddV2(scope_, user, ops::MatMul(scope_, x_, weights_));
+  ops::Relu(scope_.WithOpName("score"), ops::BiasAdd(scope_, sum, row_));
+  const auto session = Start(Rewritten(1));
+  EXPECT_EQ(*Score(session.get(), 1), 32.75f);
+  EXPECT_EQ(*Score(session.get(), -1), 0);
+}
+
+TEST_F(Bfloat16ProductsTest, TakeSomeRowsOfAConstant) {
+  if (!HasBfloat16Products()) GTEST_SKIP() << "this CPU has no AVX512-BF16";
+  Tensor kernel(tensorflow::DT_FLOAT, {kDepth + 3, kWidth});
+  for (int64_t i = 0; i < kernel.NumElements(); ++i) {
+    kernel.flat<float>()(i) = static_cast<float>(i / kWidth);
+  }
+  const auto whole = ops::Const(scope_, tensorflow::Input::Initializer(kernel));
+  const auto rows = ops::Slice(scope_, whole, {2, 0}, {int{kDepth}, int{kWidth}});
+  ops::MatMul(scope_.WithOpName("score"), x_, rows);
+  const GraphDef graph = Rewritten(1);
+  EXPECT_EQ(*Score(Start(graph).get(), 1), (2 + 33) * 16);
+}
+
+TEST_F(Bfloat16ProductsTest, SomeColumnsOfAMatrixAreNotTaken) {
+  const auto wide = ops::Const(scope_, 1.0f, {int{kDepth}, 40});
+  ops::MatMul(scope_, x_, ops::Slice(scope_, wide, {0, 2}, {int{kDepth}, 32}));
+  ops::MatMul(scope_, x_, ops::Slice(scope_, wide, {0, 0}, {int{kDepth}, 32}));
+  Rewritten(0);
+}
+
+TEST_F(Bfloat16ProductsTest, WhatOthersReadIsNotTakenAlong) {
+  const auto product = ops::MatMul(scope_, x_, weights_);
+  ops::Relu(scope_.WithOpName("score"), product);
+  ops::Relu(scope_.WithOpName("other"), product);
+  const GraphDef graph = Rewritten(1);
+  EXPECT_TRUE(HasOp(graph, "Relu"));
+}
+
+TEST_F(Bfloat16ProductsTest, OnlyProductsOfVariablesAndConstantsAreTaken) {
+  const auto matrix =
+      ops::Placeholder(scope_.WithOpName("matrix"), tensorflow::DT_FLOAT,
+                       ops::Placeholder::Shape(tensorflow::PartialTensorShape({kDepth, kWidth})));
+  ops::MatMul(scope_, x_, matrix);
+  ops::MatMul(scope_, x_, ops::Fill(scope_, {int{kDepth}, 8}, 1.0f));  // narrow
+  ops::MatMul(scope_, x_, weights_, ops::MatMul::TransposeA(true));
+  Rewritten(0);
+}
+
+TEST_F(Bfloat16ProductsTest, EveryKindOfUpdateOfTheVariableIsSeen) {
+  if (!HasBfloat16Products()) GTEST_SKIP() << "this CPU has no AVX512-BF16";
+  ops::MatMul(scope_.WithOpName("score"), x_, weights_);
+  const auto session = Start(Rewritten(1));
+  EXPECT_EQ(*Score(session.get(), 1), 32);
+  EXPECT_EQ(*Score(session.get(), 1), 32);
+  const auto run = [&](const char* node) { TF_CHECK_OK(session->Run({}, {}, {node}, nullptr)); };
+  run("update");
+  EXPECT_EQ(*Score(session.get(), 1), 64);
+  run("add");
+  EXPECT_EQ(*Score(session.get(), 1), 96);
+  run("add");
+  EXPECT_EQ(*Score(session.get(), 1), 128);
+  run("scatter");  // a row of 4 becomes 33
+  EXPECT_EQ(*Score(session.get(), 1), 157);
+  run("add");
+  EXPECT_EQ(*Score(session.get(), 1), 189);
+  run("scatter");
+  EXPECT_EQ(*Score(session.get(), 1), 188);
+}
+
+TEST_F(Bfloat16ProductsTest, AMatrixThatDoesNotFitIsMatMulsError) {
+  if (!HasBfloat16Products()) GTEST_SKIP() << "this CPU has no AVX512-BF16";
+  ops::MatMul(scope_.WithOpName("score"), x_, weights_);
+  for (const GraphDef& graph : {Graph(), Rewritten(1)}) {
+    const absl::Status status = Score(Start(graph).get(), 1, kDepth + 1).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(status.message(), HasSubstr("In[0]: [3,33], In[1]: [32,16]"));
+  }
+}
+
+TEST_F(Bfloat16ProductsTest, WithoutRowsThereIsNothingToDo) {
+  if (!HasBfloat16Products()) GTEST_SKIP() << "this CPU has no AVX512-BF16";
+  ops::MatMul(scope_.WithOpName("score"), x_, weights_);
+  std::vector<Tensor> outputs;
+  const Tensor none(tensorflow::DT_FLOAT, {0, kDepth});
+  TF_CHECK_OK(Start(Rewritten(1))->Run({{"x", none}}, {"score:0"}, {}, &outputs));
+  EXPECT_EQ(outputs[0].shape(), tensorflow::TensorShape({0, kWidth}));
+}
+
+TEST_F(Bfloat16ProductsTest, AreNotTriedOnACpuWithoutTheirInstructions) {
+  const auto flags = [](const std::string& more) {
+    return CpuFlags(
+        "processor\t: 0\nmodel name\t: a CPU\nflags\t\t: fpu avx2 avx512f avx512bw "
+        "avx512vl avx512dq" +
+        more + "\n\nprocessor\t: 1\nflags\t\t: avx512_bf16\n");
+  };
+  EXPECT_TRUE(FastRewrites(flags("")).empty());
+  ASSERT_EQ(FastRewrites(flags(" avx512_bf16")).size(), 1u);
+  EXPECT_EQ(FastRewrites(flags(" avx512_bf16"))[0].name, "bfloat16 products");
+  EXPECT_TRUE(FastRewrites(CpuFlags("")).empty());
+}
+
+}  // namespace
+}  // namespace colcast::engine

@@ -1,0 +1,31 @@
+// Which instructions a CPU has.
+#ifndef COLCAST_SERVER_ENGINE_REWRITES_CPU_FLAGS_H_
+#define COLCAST_SERVER_ENGINE_REWRITES_CPU_FLAGS_H_
+
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace colcast::engine {
+
+class CpuFlags {
+ public:
+  // What /proc/cpuinfo holds; of several processors the first.
+  explicit CpuFlags(std::string_view cpuinfo);
+
+  // Those of the machine this runs on.
+  static CpuFlags OfThisMachine();
+
+  bool Has(const std::string& flag) const { return flags_.count(flag) > 0; }
+
+  // The model's name and all flags, sorted.
+  std::string Description() const;
+
+ private:
+  std::string model_;
+  std::set<std::string> flags_;
+};
+
+}  // namespace colcast::engine
+
+#endif  // COLCAST_SERVER_ENGINE_REWRITES_CPU_FLAGS_H_

@@ -1,0 +1,229 @@
+#include "server/engine/rewrites/graph_trials.h"
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <random>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "tensorflow/core/framework/tensor_util.h"
+#include "tensorflow/core/framework/types.h"
+
+namespace colcast::engine {
+namespace {
+
+using tensorflow::DataType;
+using tensorflow::Tensor;
+using tensorflow::TensorShape;
+
+constexpr int64_t kUnknownSize = 3;
+constexpr int64_t kOtherRows = 4;
+constexpr int64_t kFewRows = 20;
+constexpr int64_t kMostBytes = int64_t{64} << 20;  // of feeds
+constexpr int64_t kValues[] = {50, kOtherRows, 1};
+constexpr int kRunsOfATrial = 2;  // by each graph, before it is measured
+
+// The rows of `values`, each row `width` elements, taken again from the first one after the last.
+template <typename T>
+void RepeatRows(const Tensor& values, int64_t width, Tensor* repeated) {
+  const T* const from = static_cast<const T*>(values.data());
+  T* const to = static_cast<T*>(repeated->data());
+  const int64_t have = values.NumElements();
+  for (int64_t i = 0; i < repeated->dim_size(0) * width; ++i) to[i] = from[i % have];
+}
+
+Tensor RowsOf(const Tensor& values, int64_t rows) {
+  TensorShape shape = values.shape();
+  shape.set_dim(0, rows);
+  Tensor repeated(values.dtype(), shape);
+  if (repeated.NumElements() == 0) return repeated;
+  const int64_t width = shape.num_elements() / rows;
+  if (values.dtype() == tensorflow::DT_STRING) {
+    RepeatRows<tensorflow::tstring>(values, width, &repeated);
+    return repeated;
+  }
+  const size_t row_bytes = repeated.TotalBytes() / rows;
+  char* const to = static_cast<char*>(repeated.data());
+  const char* const from = static_cast<const char*>(values.data());
+  for (int64_t i = 0; i < rows; ++i) {
+    std::copy_n(from + i % values.dim_size(0) * row_bytes, row_bytes, to + i * row_bytes);
+  }
+  return repeated;
+}
+
+bool HasRows(const DeclaredInput& input, const Tensor& tensor, int64_t rows) {
+  return input.batched() && tensor.dims() > 0 && tensor.dim_size(0) == rows;
+}
+
+// Fills a tensor with values that a feature might have.
+class Generator {
+ public:
+  explicit Generator(int64_t values) : values_(values) {}
+
+  Tensor Make(const DeclaredInput& input, int64_t rows) {
+    TensorShape shape;
+    for (size_t i = 0; i < input.dims.size(); ++i) {
+      const int64_t unknown = i > 0 ? kUnknownSize : input.other_domain ? kOtherRows : rows;
+      shape.AddDim(input.dims[i] < 0 ? unknown : input.dims[i]);
+    }
+    if (input.unknown_rank) shape.AddDim(rows);
+    Tensor tensor(input.dtype, shape);
+    const bool is_length = absl::EndsWith(input.alias, "/length");
+    Fill(is_length ? std::min(values_, kUnknownSize + 1) : values_, &tensor);
+    return tensor;
+  }
+
+ private:
+  int64_t Draw(int64_t below) { return static_cast<int64_t>(random_() % below); }
+
+  void Fill(int64_t below, Tensor* tensor) {
+    switch (tensor->dtype()) {
+      case tensorflow::DT_STRING:
+        return FillWith<tensorflow::tstring>(tensor, [&] { return std::to_string(Draw(below)); });
+      case tensorflow::DT_INT64:
+        return FillWith<int64_t>(tensor, [&] { return Draw(below); });
+      case tensorflow::DT_INT32:
+        return FillWith<int32_t>(tensor, [&] { return static_cast<int32_t>(Draw(below)); });
+      case tensorflow::DT_FLOAT:
+        return FillWith<float>(tensor, [&] { return static_cast<float>(Draw(4001) - 2000) / 1e3; });
+      case tensorflow::DT_DOUBLE:
+        return FillWith<double>(tensor, [&] { return static_cast<double>(Draw(4001)) / 1e3 - 2; });
+      case tensorflow::DT_BOOL:
+        return FillWith<bool>(tensor, [&] { return Draw(2) == 1; });
+      default:  // what the others' bits mean is not known here
+        if (tensorflow::DataTypeCanUseMemcpy(tensor->dtype())) {
+          std::fill_n(static_cast<char*>(tensor->data()), tensor->TotalBytes(), 0);
+        }
+    }
+  }
+
+  template <typename T, typename Value>
+  static void FillWith(Tensor* tensor, const Value& value) {
+    auto flat = tensor->flat<T>();
+    for (int64_t i = 0; i < flat.size(); ++i) flat(i) = value();
+  }
+
+  const int64_t values_;
+  std::mt19937_64 random_{7};
+};
+
+class Runner {
+ public:
+  Runner(absl::Span<const DeclaredInput> inputs, const std::vector<TrialFeeds>& recorded,
+         const GraphRun& original, const TrialLimits& limits, const WorkClock& clock)
+      : inputs_(inputs),
+        recorded_(recorded),
+        original_(original),
+        limits_(limits),
+        clock_(clock),
+        end_(clock() + limits.seconds),
+        most_rows_(limits.rows.back()) {}
+
+  Trials Run() {
+    for (const int64_t values : kValues) {
+      const TrialFeeds few = GenerateFeeds(inputs_, kFewRows, values);
+      most_rows_ = std::min(most_rows_, kMostBytes / BytesInRow(few));
+      if (Try(few, false)) {
+        generated_ = GenerateFeeds(inputs_, most_rows_, values);
+        break;
+      }
+    }
+    for (const TrialFeeds& feeds : recorded_) Try(feeds, true);
+    for (const int64_t rows : limits_.rows) {
+      if (rows > most_rows_ || !HasTimeFor(rows)) break;
+      if (!generated_.tensors.empty()) Try(WithRows(inputs_, generated_, rows), false);
+      if (!recorded_.empty()) Try(WithRows(inputs_, recorded_.front(), rows), true);
+    }
+    std::stable_sort(trials_.answered.begin(), trials_.answered.end(),
+                     [](const Trial& a, const Trial& b) { return a.feeds.rows < b.feeds.rows; });
+    return std::move(trials_);
+  }
+
+ private:
+  static int64_t BytesInRow(const TrialFeeds& feeds) {
+    size_t bytes = 1;
+    for (const Tensor& tensor : feeds.tensors) bytes += tensor.TotalBytes();
+    return static_cast<int64_t>(bytes) / feeds.rows + 1;
+  }
+
+  // Whether all graphs may run so many rows, judged by the last trial.
+  bool HasTimeFor(int64_t rows) const {
+    const double more = std::max(1.0, static_cast<double>(rows) / static_cast<double>(last_rows_));
+    const double wanted = last_seconds_ * more * limits_.graphs * kRunsOfATrial;
+    return wanted <= end_ - clock_();
+  }
+
+  bool Try(TrialFeeds feeds, bool recorded) {
+    if (!HasTimeFor(feeds.rows)) return false;
+    const double start = clock_();
+    Trial trial;
+    const absl::Status status = original_(feeds.tensors, &trial.outputs);
+    // The first run does work that later ones find done.
+    if (ran_) last_seconds_ = clock_() - start;
+    last_rows_ = std::max<int64_t>(1, feeds.rows);
+    ran_ = true;
+    if (!status.ok()) {
+      trials_.why_none = std::string(status.message());
+      return false;
+    }
+    trial.feeds = std::move(feeds);
+    trial.recorded = recorded;
+    trials_.answered.push_back(std::move(trial));
+    return true;
+  }
+
+  const absl::Span<const DeclaredInput> inputs_;
+  const std::vector<TrialFeeds>& recorded_;
+  const GraphRun& original_;
+  const TrialLimits& limits_;
+  const WorkClock& clock_;
+  const double end_;
+  int64_t most_rows_;
+  TrialFeeds generated_;
+  bool ran_ = false;
+  double last_seconds_ = 0;
+  int64_t last_rows_ = 1;
+  Trials trials_;
+};
+
+}  // namespace
+
+WorkClock WorkClockOf(bool on_callers_thread) {
+  if (!on_callers_thread) {
+    return [] {
+      return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+          .count();
+    };
+  }
+  return [] {
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+  };
+}
+
+TrialFeeds WithRows(absl::Span<const DeclaredInput> inputs, const TrialFeeds& feeds, int64_t rows) {
+  TrialFeeds changed{rows, feeds.tensors};
+  if (feeds.rows == 0) return feeds;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    Tensor& tensor = changed.tensors[i];
+    if (HasRows(inputs[i], tensor, feeds.rows)) tensor = RowsOf(tensor, rows);
+  }
+  return changed;
+}
+
+TrialFeeds GenerateFeeds(absl::Span<const DeclaredInput> inputs, int64_t rows, int64_t values) {
+  Generator generator(values);
+  TrialFeeds feeds{rows, {}};
+  for (const DeclaredInput& input : inputs) feeds.tensors.push_back(generator.Make(input, rows));
+  return feeds;
+}
+
+Trials RunTrials(absl::Span<const DeclaredInput> inputs, const std::vector<TrialFeeds>& recorded,
+                 const GraphRun& original, const TrialLimits& limits, const WorkClock& clock) {
+  return Runner(inputs, recorded, original, limits, clock).Run();
+}
+
+}  // namespace colcast::engine

@@ -1,0 +1,102 @@
+#include "server/engine/rewrites/graph_trials.h"
+
+#include <gtest/gtest.h>
+
+namespace colcast::engine {
+namespace {
+
+using tensorflow::Tensor;
+
+DeclaredInput Input(const char* alias, tensorflow::DataType dtype, Dims dims) {
+  DeclaredInput input;
+  input.alias = alias;
+  input.dtype = dtype;
+  input.dims = std::move(dims);
+  return input;
+}
+
+// A user's column, an item's, and a list with its lengths.
+std::vector<DeclaredInput> Inputs() {
+  return {Input("user", tensorflow::DT_INT64, {1}), Input("item", tensorflow::DT_STRING, {-1}),
+          Input("list", tensorflow::DT_INT64, {-1, -1}),
+          Input("list/length", tensorflow::DT_INT64, {-1})};
+}
+
+// Answers nothing, as fast as can be.
+const GraphRun kAnswers = [](const Tensors&, Tensors*) { return absl::OkStatus(); };
+
+TEST(GenerateFeeds, HaveTheDeclaredShapes) {
+  const TrialFeeds feeds = GenerateFeeds(Inputs(), 20, 50);
+  EXPECT_EQ(feeds.rows, 20);
+  EXPECT_EQ(feeds.tensors[0].shape(), tensorflow::TensorShape({1}));
+  EXPECT_EQ(feeds.tensors[1].shape(), tensorflow::TensorShape({20}));
+  EXPECT_EQ(feeds.tensors[2].shape(), tensorflow::TensorShape({20, 3}));
+  for (int i = 0; i < 20; ++i) EXPECT_LE(feeds.tensors[3].flat<int64_t>()(i), 3);
+}
+
+TEST(WithRows, TakesTheFirstOrAllAgain) {
+  const std::vector<DeclaredInput> inputs = Inputs();
+  const TrialFeeds three = GenerateFeeds(inputs, 3, 50);
+  const TrialFeeds two = WithRows(inputs, three, 2), seven = WithRows(inputs, three, 7);
+  EXPECT_EQ(two.tensors[0].tensor_data(), three.tensors[0].tensor_data());
+  for (int64_t row = 0; row < 7; ++row) {
+    const auto same = [row](const Tensor& from, const Tensor& to) {
+      return from.SubSlice(row % 3).flat<tensorflow::tstring>()(0) ==
+             to.SubSlice(row).flat<tensorflow::tstring>()(0);
+    };
+    EXPECT_TRUE(same(three.tensors[1], seven.tensors[1]));
+    EXPECT_EQ(three.tensors[2].SubSlice(row % 3).unaligned_flat<int64_t>()(2),
+              seven.tensors[2].SubSlice(row).unaligned_flat<int64_t>()(2));
+    if (row < 2) {
+      EXPECT_TRUE(same(three.tensors[1], two.tensors[1]));
+    }
+  }
+}
+
+TEST(RunTrials, EveryNumberOfRowsIsTriedWithBothKinds) {
+  const std::vector<DeclaredInput> inputs = Inputs();
+  const std::vector<TrialFeeds> recorded = {GenerateFeeds(inputs, 5, 50)};
+  const Trials trials =
+      RunTrials(inputs, recorded, kAnswers, {{2, 30}, 2, 3600}, WorkClockOf(true));
+  std::vector<std::pair<int64_t, bool>> ran;
+  for (const Trial& trial : trials.answered) ran.emplace_back(trial.feeds.rows, trial.recorded);
+  const std::vector<std::pair<int64_t, bool>> expected = {{2, false},  {2, true},   {5, true},
+                                                          {20, false}, {30, false}, {30, true}};
+  EXPECT_EQ(ran, expected);
+}
+
+TEST(RunTrials, SmallerValuesAreTriedWhereLargeOnesFail) {
+  const std::vector<DeclaredInput> inputs = {Input("id", tensorflow::DT_INT64, {-1})};
+  const GraphRun only_zeros = [](const Tensors& feeds, Tensors*) {
+    for (int64_t i = 0; i < feeds[0].NumElements(); ++i) {
+      if (feeds[0].flat<int64_t>()(i) != 0) return absl::InvalidArgumentError("no such row");
+    }
+    return absl::OkStatus();
+  };
+  EXPECT_FALSE(
+      RunTrials(inputs, {}, only_zeros, {{2}, 2, 3600}, WorkClockOf(true)).answered.empty());
+}
+
+TEST(RunTrials, SaysWhyThereIsNone) {
+  const GraphRun fails = [](const Tensors&, Tensors*) {
+    return absl::InvalidArgumentError("it is no tf.Example");
+  };
+  const Trials trials = RunTrials(Inputs(), {}, fails, {{2}, 2, 3600}, WorkClockOf(true));
+  EXPECT_TRUE(trials.answered.empty());
+  EXPECT_EQ(trials.why_none, "it is no tf.Example");
+}
+
+TEST(RunTrials, MoreRowsAreLeftOutWhereTheyWouldTakeTooLong) {
+  double now = 0;
+  const GraphRun slow = [&now](const Tensors& feeds, Tensors*) {
+    now += static_cast<double>(feeds[1].dim_size(0)) / 1000;
+    return absl::OkStatus();
+  };
+  const Trials trials =
+      RunTrials(Inputs(), {}, slow, {{1, 2, 100'000}, 2, 100}, [&now] { return now; });
+  ASSERT_FALSE(trials.answered.empty());
+  EXPECT_EQ(trials.answered.back().feeds.rows, 20);
+}
+
+}  // namespace
+}  // namespace colcast::engine

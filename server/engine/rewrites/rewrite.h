@@ -1,0 +1,35 @@
+// What a rewrite of a graph is, and which there are.
+#ifndef COLCAST_SERVER_ENGINE_REWRITES_REWRITE_H_
+#define COLCAST_SERVER_ENGINE_REWRITES_REWRITE_H_
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/engine/rewrites/cpu_flags.h"
+#include "tensorflow/core/framework/graph.pb.h"
+
+namespace colcast::engine {
+
+struct Rewrite {
+  std::string_view name;  // "grouped lookups"
+  std::string_view does;  // behind a count: " lookups run as one op"
+  bool exact;             // whether outputs keep their bits
+
+  // Puts ops whose names begin with "Colcast" into the part of a graph that a signature needs; what
+  // depends on none of them stays as it is. Looks no further back than the nodes `feeds`. Returns
+  // how many places were changed. Errors are those of reading the graph, which is unchanged then.
+  absl::StatusOr<int> (*apply)(const std::set<std::string>& feeds, tensorflow::GraphDef* graph);
+};
+
+// In the order in which they are applied.
+std::vector<Rewrite> ExactRewrites();
+
+// Those whose outputs are close. None for a CPU that would not gain: they are not tried there.
+std::vector<Rewrite> FastRewrites(const CpuFlags& cpu);
+
+}  // namespace colcast::engine
+
+#endif  // COLCAST_SERVER_ENGINE_REWRITES_REWRITE_H_

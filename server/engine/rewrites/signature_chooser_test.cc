@@ -1,0 +1,136 @@
+#include "server/engine/rewrites/signature_chooser.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tensorflow/cc/framework/scope.h"
+#include "tensorflow/cc/ops/array_ops.h"
+#include "tensorflow/cc/ops/manip_ops.h"
+#include "tensorflow/cc/ops/math_ops.h"
+#include "tensorflow/core/public/session.h"
+
+namespace colcast::engine {
+namespace {
+
+namespace fs = std::filesystem;
+namespace ops = tensorflow::ops;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+
+// A model whose score is its item, by a long way, with two other forms: the item itself, and what
+// is close to it.
+class SignatureChooserTest : public ::testing::Test {
+ protected:
+  SignatureChooserTest() : folder_(fs::path(::testing::TempDir()) / "signature_chooser_test") {
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+    const auto scope = tensorflow::Scope::NewRootScope();
+    const auto item = ops::Placeholder(scope.WithOpName("item"), tensorflow::DT_FLOAT);
+    tensorflow::Output slow = item;
+    for (int i = 0; i < 40; ++i) slow = ops::Roll(scope, ops::Roll(scope, slow, 1, 0), -1, 0);
+    ops::Identity(scope.WithOpName("original"), slow);
+    ops::Identity(scope.WithOpName("same"), item);
+    ops::Multiply(scope.WithOpName("close"), item, 1.001f);
+    tensorflow::GraphDef graph;
+    TF_CHECK_OK(scope.ToGraphDef(&graph));
+    session_.reset(tensorflow::NewSession(tensorflow::SessionOptions()));
+    TF_CHECK_OK(session_->Create(graph));
+    options_.graph_choices_directory = folder_;
+    options_.graph_measuring_ms = 20'000;  // as many rounds as there may be
+  }
+  ~SignatureChooserTest() override { fs::remove_all(folder_); }
+
+  static tensorflow::SignatureDef Declared(const std::string& output) {
+    tensorflow::SignatureDef declared;
+    for (auto* const info :
+         {&(*declared.mutable_inputs())["item"], &(*declared.mutable_outputs())["score"]}) {
+      info->set_dtype(tensorflow::DT_FLOAT);
+      info->mutable_tensor_shape()->add_dim()->set_size(-1);
+    }
+    (*declared.mutable_inputs())["item"].set_name("item:0");
+    (*declared.mutable_outputs())["score"].set_name(output + ":0");
+    return declared;
+  }
+
+  void AddForm(const std::string& output, bool exact) {
+    forms_["scores"].push_back({output, "it is " + output, exact, Declared(output)});
+  }
+
+  // What is chosen at one load: the score of 1000.
+  float Load() {
+    SignatureChooser chooser(folder_, options_, forms_, session_.get());
+    auto original = Signature::Create(Declared("original"), session_.get(), options_);
+    TF_CHECK_OK((*original)->Prepare());
+    const auto chosen = chooser.Choose("scores", *std::move(original), &why_);
+    TF_CHECK_OK(chooser.Keep());
+    tensorflow::Tensor feed(tensorflow::DT_FLOAT, {1});
+    feed.flat<float>()(0) = 1000;
+    RunResult result;
+    TF_CHECK_OK(chosen->RunFeeds({feed}, chosen->all_outputs(), &result));
+    return result.tensors[0].flat<float>()(0);
+  }
+
+  const fs::path folder_;
+  Options options_;
+  RewrittenSignatures forms_;
+  std::string why_;
+  std::unique_ptr<tensorflow::Session> session_;
+};
+
+TEST_F(SignatureChooserTest, WithoutFormsThereIsNothingToSay) {
+  EXPECT_EQ(Load(), 1000);
+  EXPECT_EQ(why_, "");
+  EXPECT_TRUE(fs::is_empty(folder_));
+}
+
+TEST_F(SignatureChooserTest, AFormThatComputesOtherThanItSaysIsNotServed) {
+  AddForm("close", /*exact=*/true);
+  EXPECT_EQ(Load(), 1000);
+  EXPECT_THAT(why_, HasSubstr("it is close (not kept: not proved: a generated request of"));
+}
+
+TEST_F(SignatureChooserTest, ACloseFormIsServedWithinTheTolerance) {
+  AddForm("close", /*exact=*/false);
+  EXPECT_FLOAT_EQ(Load(), 1001);
+  options_.graph_tolerance = 0.0001;
+  options_.graph_optimization = GraphOptimization::kFast;  // another choice than what is kept
+  EXPECT_EQ(Load(), 1000);
+  EXPECT_THAT(why_, HasSubstr("not proved: differences up to 0.001"));
+}
+
+TEST_F(SignatureChooserTest, WhatWasChosenIsNotMeasuredAgain) {
+  AddForm("same", /*exact=*/true);
+  Load();
+  const std::string first = why_;
+  EXPECT_THAT(first, HasSubstr("the same bits in"));
+  Load();
+  EXPECT_EQ(why_, first + "; found at an earlier load");
+}
+
+TEST_F(SignatureChooserTest, OtherThreadsAreMeasuredByThemselves) {
+  AddForm("same", /*exact=*/true);
+  Load();
+  options_.inter_op_parallelism = 2;
+  Load();
+  EXPECT_THAT(why_, Not(EndsWith("found at an earlier load")));
+}
+
+TEST_F(SignatureChooserTest, WithoutMeasuringExactFormsAreServed) {
+  AddForm("same", /*exact=*/true);
+  AddForm("close", /*exact=*/false);
+  options_.graph_measuring_ms = 0;
+  EXPECT_EQ(Load(), 1000);
+  EXPECT_EQ(why_, "it is same (not measured)");
+  EXPECT_TRUE(fs::is_empty(folder_));
+}
+
+TEST_F(SignatureChooserTest, AFormThatCannotBePreparedIsNotServed) {
+  AddForm("no_such_node", /*exact=*/true);
+  EXPECT_EQ(Load(), 1000);
+  EXPECT_THAT(why_, HasSubstr("no_such_node"));
+}
+
+}  // namespace
+}  // namespace colcast::engine
