@@ -109,7 +109,7 @@ def _pieces(rows: Rows) -> list[Any]:
     order = np.random.default_rng(count).permutation(count)
     values = [sum(len(of[row] or ()) for of in rows.values.values()) for row in range(count)]
     thirds = min(count, 3)
-    pieces, alone = np.array_split(order, thirds), order[:1]
+    pieces, alone = np.array_split(order, thirds), [*order[:1]]
     if len(set(values)) > 1:
         by_length = np.argsort(values, kind="stable")
         pieces += np.array_split(by_length, thirds)

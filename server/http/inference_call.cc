@@ -94,7 +94,7 @@ class InferenceCall final : public scheduling::Job, public inference::PredictMem
     if (caller_) {
       // A body that is here was wanted: the model is served.
       const Status status = caller_->Enter(call_.model.name);
-      if (!status.ok()) return Answer(status, "");
+      if (!status.ok()) return Answer(status);
     }
     if (body_.size() > kMostForWorkers) return GiveToParsers();
     backend_.workers->Submit(this);
