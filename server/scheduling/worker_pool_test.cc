@@ -605,6 +605,8 @@ class WorkersWaitForEventsTest : public testing::Test {
     pool_ = std::make_unique<WorkerPool>(options);
     while (pool_->idle_workers() < num_workers) std::this_thread::yield();
   }
+  // A promise that a job sets has to outlive the job.
+  void Stop() { pool_.reset(); }
 
   PuppetEvents events_;
   Journal journal_;
@@ -613,14 +615,17 @@ class WorkersWaitForEventsTest : public testing::Test {
 
 TEST_F(WorkersWaitForEventsTest, ARequestRunsOnTheThreadThatReadIt) {
   Start(4);
+  std::deque<std::promise<std::thread::id>> promises;
   for (int i = 0; i < 20; ++i) {
-    std::promise<std::thread::id> read_on, ran_on;
+    auto& read_on = promises.emplace_back();
+    auto& ran_on = promises.emplace_back();
     events_.Happen([&] {
       read_on.set_value(std::this_thread::get_id());
       pool_->Submit(new WhichThreadJob(&ran_on));
     });
     EXPECT_EQ(read_on.get_future().get(), ran_on.get_future().get());
   }
+  Stop();
 }
 
 TEST_F(WorkersWaitForEventsTest, TheSecondRequestOfAnEventGoesToAnotherWorker) {
@@ -632,6 +637,7 @@ TEST_F(WorkersWaitForEventsTest, TheSecondRequestOfAnEventGoesToAnotherWorker) {
   });
   EXPECT_THAT(journal_.WaitFor(1), ElementsAre("ran second"));
   release.set_value();
+  Stop();
 }
 
 TEST_F(WorkersWaitForEventsTest, WorkersWakeForWhatOtherThreadsSubmitAtOnce) {
@@ -643,6 +649,7 @@ TEST_F(WorkersWaitForEventsTest, WorkersWakeForWhatOtherThreadsSubmitAtOnce) {
   for (auto& each : started) pool_->Submit(new BlockingJob(&each, released));
   for (auto& each : started) each.get_future().wait();  // all run at the same time
   release.set_value();
+  Stop();
 }
 
 TEST_F(WorkersWaitForEventsTest, EventsAreHandledBetweenTwoRequests) {
@@ -654,6 +661,7 @@ TEST_F(WorkersWaitForEventsTest, EventsAreHandledBetweenTwoRequests) {
   events_.Happen([&] { journal_.Write("handled"); });
   release.set_value();
   EXPECT_THAT(journal_.WaitFor(2), ElementsAre("handled", "ran waiting"));
+  Stop();
 }
 
 }  // namespace
