@@ -137,6 +137,7 @@ void Connection::DoNow(unsigned work) {
 void Connection::Read() {
   constexpr int kFramesPerTurn = 512;
   constexpr size_t kSmallRead = 8 << 10;
+  if (must_close_) return;
   frames_ = 0;
   for (int i = 0; i < kReadsPerTurn && frames_ < kFramesPerTurn; ++i) {
     const Transport::Result result =

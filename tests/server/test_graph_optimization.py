@@ -10,6 +10,7 @@ from typing import Any
 import grpc
 import numpy as np
 import pytest
+import tensorflow as tf
 from colcast.server import ServerProcess
 from colcast.zoo import wide
 from colcast.zoo.columnar import columnar
@@ -68,6 +69,29 @@ def test_what_was_chosen_is_kept_beside_the_model_and_shown(tmp_path: Path, moni
         assert "found at an earlier load" in server.log()
         with urllib.request.urlopen(f"http://{server.rest_target}/") as page:
             assert "14 lookups run as one op" in page.read().decode()
+
+
+class Counting(tf.Module):
+    """Looks two ids up, and counts how often it ran."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runs = tf.Variable(0, dtype=tf.int64)
+        self.table = tf.Variable(tf.ones([50, 8]))
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.int64, n) for n in ("user", "item")])
+    def score(self, user: tf.Tensor, item: tf.Tensor) -> dict[str, tf.Tensor]:
+        both = tf.concat([tf.gather(self.table, user), tf.gather(self.table, item)], 1)
+        runs = self.runs.assign_add(1)
+        return {"runs": tf.cast(runs, tf.float32) * tf.reduce_mean(both, 1)}
+
+
+def test_a_graph_that_changes_something_does_not_run_before_it_is_asked(tmp_path, connect):
+    model = Counting()
+    tf.saved_model.save(model, str(tmp_path / "1"), signatures=model.score)
+    with ServerProcess("ranker", tmp_path) as server:
+        inputs = {"user": np.int64([1]), "item": np.int64([2])}
+        assert connect(server.target).predict(inputs)["runs"].tolist() == [1.0]
 
 
 def test_what_was_chosen_may_be_kept_elsewhere(tmp_path: Path):

@@ -53,6 +53,15 @@ Tensor RowsOf(const Tensor& values, int64_t rows) {
   return repeated;
 }
 
+// Whether few rows of a column fit into what is made up.
+bool CanBeMade(const DeclaredInput& input) {
+  const bool is_text = input.dtype == tensorflow::DT_STRING;
+  if (!is_text && !tensorflow::DataTypeCanUseMemcpy(input.dtype)) return false;
+  double bytes = is_text ? sizeof(tensorflow::tstring) : tensorflow::DataTypeSize(input.dtype);
+  for (const int64_t dim : input.dims) bytes *= static_cast<double>(dim < 0 ? kFewRows : dim);
+  return bytes <= static_cast<double>(kMostBytes);
+}
+
 bool HasRows(const DeclaredInput& input, const Tensor& tensor, int64_t rows) {
   return input.batched() && tensor.dims() > 0 && tensor.dim_size(0) == rows;
 }
@@ -122,6 +131,11 @@ class Runner {
         most_rows_(limits.rows.back()) {}
 
   Trials Run() {
+    const auto unfit = std::find_if_not(inputs_.begin(), inputs_.end(), CanBeMade);
+    if (unfit != inputs_.end()) {
+      trials_.why_none = "no values can be made for input \"" + unfit->alias + "\"";
+      return std::move(trials_);
+    }
     for (const int64_t values : kValues) {
       const TrialFeeds few = GenerateFeeds(inputs_, kFewRows, values);
       most_rows_ = std::min(most_rows_, kMostBytes / BytesInRow(few));

@@ -77,6 +77,18 @@ TEST(RunTrials, SmallerValuesAreTriedWhereLargeOnesFail) {
       RunTrials(inputs, {}, only_zeros, {{2}, 2, 3600}, WorkClockOf(true)).answered.empty());
 }
 
+TEST(RunTrials, AColumnOfNoSizeOrTypeIsNotMade) {
+  for (const DeclaredInput& input :
+       {Input("huge", tensorflow::DT_FLOAT, {-1, int64_t{1} << 40, int64_t{1} << 40}),
+        Input("wide", tensorflow::DT_FLOAT, {-1, 1'000'000'000}),
+        Input("untyped", tensorflow::DT_INVALID, {-1})}) {
+    const std::vector<DeclaredInput> inputs = {input};
+    const Trials trials = RunTrials(inputs, {}, kAnswers, {{2}, 1, 3600}, WorkClockOf(true));
+    EXPECT_TRUE(trials.answered.empty());
+    EXPECT_EQ(trials.why_none, "no values can be made for input \"" + input.alias + "\"");
+  }
+}
+
 TEST(RunTrials, SaysWhyThereIsNone) {
   const GraphRun fails = [](const Tensors&, Tensors*) {
     return absl::InvalidArgumentError("it is no tf.Example");

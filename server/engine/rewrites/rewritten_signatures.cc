@@ -1,5 +1,6 @@
 #include "server/engine/rewrites/rewritten_signatures.h"
 
+#include <algorithm>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "tensorflow/core/framework/op.h"
 
 namespace colcast::engine {
 namespace {
@@ -18,6 +20,21 @@ using tensorflow::SignatureDef;
 
 // A copy of half a loop would run in the frame of the other half.
 constexpr std::string_view kLoops[] = {"Enter", "Exit", "Switch", "Merge", "NextIteration"};
+
+// Ops with a state that they only read.
+constexpr std::string_view kReaders[] = {"Assert",          "HashTable",         "HashTableV2",
+                                         "LookupTableFind", "LookupTableFindV2", "Placeholder",
+                                         "ReadVariableOp",  "ResourceGather",    "ResourceGatherNd",
+                                         "VarHandleOp",     "Variable",          "VariableV2"};
+
+// Graphs are tried on made-up values before they serve: those that may change something are not.
+bool MayChangeSomething(const NodeDef& node) {
+  const tensorflow::OpDef* op = nullptr;
+  if (!tensorflow::OpRegistry::Global()->LookUpOpDef(node.op(), &op).ok()) return true;
+  const bool is_reader =
+      std::find(std::begin(kReaders), std::end(kReaders), node.op()) != std::end(kReaders);
+  return op->is_stateful() && !is_reader;
+}
 
 // The node of an input, or of a tensor's name: "^node", "node:1", "node".
 std::string NodeOf(std::string_view name) {
@@ -63,7 +80,8 @@ class Rewriter {
   }
 
  private:
-  // What the outputs depend on. False if that has loops, or a node is missing.
+  // What the outputs depend on. False if that has loops, may change something, or a node is
+  // missing.
   bool TakeNeeded(const std::set<std::string>& inputs, const SignatureDef& declared,
                   GraphDef* needed) const {
     std::set<std::string> seen;
@@ -76,6 +94,7 @@ class Rewriter {
       const auto found = by_name_.find(name);
       if (found == by_name_.end()) return false;
       const NodeDef& node = *found->second;
+      if (MayChangeSomething(node)) return false;
       for (const std::string_view loop : kLoops) {
         if (absl::EndsWith(node.op(), loop)) return false;
       }
