@@ -76,6 +76,22 @@ void CopyRow(const Tensor& tensor, int64_t from, int64_t to, Tensor* out) {
   CopyElements(tensor, from * elements, elements, to * elements, out);
 }
 
+double BytesOfRows(const Tensor& tensor, absl::Span<const int64_t> rows) {
+  const int64_t width = RowElements(tensor);
+  const bool strings = tensor.dtype() == tensorflow::DT_STRING;
+  const size_t size = strings ? sizeof(tstring) : tensorflow::DataTypeSize(tensor.dtype());
+  double bytes =
+      static_cast<double>(size) * static_cast<double>(width) * static_cast<double>(rows.size());
+  if (!strings) return bytes;
+  const auto* const elements = static_cast<const tstring*>(tensor.data());
+  for (const int64_t row : rows) {
+    for (int64_t i = 0; i < width; ++i) {
+      bytes += static_cast<double>(elements[row * width + i].size());
+    }
+  }
+  return bytes;
+}
+
 absl::Status GatherRows(const Tensor& tensor, absl::Span<const int64_t> rows, Tensor* out) {
   Tensor gathered;
   absl::Status status = MakeRows(tensor, rows.size(), &gathered);

@@ -169,3 +169,20 @@ def test_by_slices_each_is_answered_as_whole(
             expected = reference.predict(columns, **spec)["score"]
             np.testing.assert_allclose(got, expected, rtol=2e-5, err_msg=str(seed))
         assert with_index > 0
+
+
+def test_a_long_string_that_every_candidate_reads_is_refused_before_it_is_repeated(
+    folder: Path, connect: Any
+) -> None:
+    columns = request_of(np.random.default_rng(1), {"shop": 100}, 2000)
+    name = next(n for n, c in columns.items() if n.startswith("shop_") and c.dtype == object)
+    columns[name] = np.array([b"x" * 300_000] + [b""] * 99, object)
+    columns["row_to_shop"] = np.zeros(2000, np.int64)
+    with ServerProcess("ranker", folder, [f"--max_expanded_bytes={64 << 20}"]) as server:
+        stubs = connect(server.target)
+        with pytest.raises(grpc.RpcError) as refused:
+            stubs.predict(columns, signature_name="columnar")
+        assert refused.value.code() is Code.RESOURCE_EXHAUSTED
+        assert "max_expanded_bytes is" in refused.value.details()
+        good = request_of(np.random.default_rng(1), {"shop": 4}, 20)
+        assert len(stubs.predict(good, signature_name="columnar")["score"]) == 20

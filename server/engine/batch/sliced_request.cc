@@ -35,6 +35,14 @@ void SliceIndex(int64_t first, int64_t count, Batch::Domain* domain, std::vector
   domain->rows = static_cast<int64_t>(read->size());
 }
 
+// Each slice would compute rows that others read, too. Users' states are computed once for all.
+bool SharesRows(const Batch& batch) {
+  for (size_t domain = Batch::kUser + 1; domain < batch.domains.size(); ++domain) {
+    if (batch.domains[domain].has_index()) return true;
+  }
+  return false;
+}
+
 // Then a slice of the candidates says little of what it takes.
 bool HasMoreRowsThanCandidates(const Batch& batch) {
   return std::any_of(
@@ -61,7 +69,7 @@ std::unique_ptr<Slices> SlicedRequest::Create(const Programs& programs,
   if (!signature.Receive(request, &made->planned_).ok() ||
       !programs.Plan(&made->planned_, &made->batch_).ok() || made->batch_.candidates < 2 ||
       (made->batch_.has_any_index() && !programs.shares_indexed_runs()) ||
-      HasMoreRowsThanCandidates(made->batch_)) {
+      SharesRows(made->batch_) || HasMoreRowsThanCandidates(made->batch_)) {
     return nullptr;
   }
   for (const int lengths : signature.lists().own_lengths()) {

@@ -274,11 +274,12 @@ bool IndexedRequests::HaveOneLength(const Batch& batch) const {
 
 absl::Status IndexedRequests::RunStages(const Batch& batch, const std::vector<int>& outputs,
                                         RunResult* result) const {
+  double gathered = 0;
   const auto context = [&](int input, Tensor* feed) {
     const int domain = domain_of_[input];
     absl::Status status = BuildFeed(batch, input, feed);
     if (!status.ok() || !batch.has_index(domain)) return status;
-    return GatherRows(*feed, RowsIn(batch.domains[domain].index), feed);
+    return Gather(RowsIn(batch.domains[domain].index), &gathered, feed);
   };
   return stages_->RunBatch(batch, outputs, context, result);
 }
@@ -294,7 +295,8 @@ absl::Status IndexedRequests::BuildFeed(const Batch& batch, int input, Tensor* f
 
 // Sets `*feed`, which holds what came for an input, to a row for each of these candidates.
 absl::Status IndexedRequests::GatherFeed(const Batch& batch, int input,
-                                         absl::Span<const int64_t> candidates, Tensor* feed) const {
+                                         absl::Span<const int64_t> candidates, double* gathered,
+                                         Tensor* feed) const {
   const DeclaredInput& declared = signature_->inputs().inputs()[input];
   if (!declared.batched() || feed->dims() == 0) return absl::OkStatus();
   const int domain = domain_of_[input];
@@ -307,6 +309,14 @@ absl::Status IndexedRequests::GatherFeed(const Batch& batch, int input,
   } else if (static_cast<int64_t>(rows.size()) == batch.candidates) {
     return absl::OkStatus();
   }
+  return Gather(rows, gathered, feed);
+}
+
+absl::Status IndexedRequests::Gather(absl::Span<const int64_t> rows, double* gathered,
+                                     Tensor* feed) const {
+  *gathered += BytesOfRows(*feed, rows);
+  if (*gathered > static_cast<double>(options_.max_expanded_bytes))
+    return TooMuch(rows.size(), *gathered);
   return GatherRows(*feed, rows, feed);
 }
 
@@ -321,8 +331,10 @@ absl::Status IndexedRequests::RunGathered(const Batch& batch, bool in_one,
   }
   const auto run = [&](absl::Span<const int64_t> candidates, RunResult* of_candidates) {
     std::vector<Tensor> feeds = sent;
+    double gathered = 0;
     for (size_t i = 0; i < feeds.size(); ++i) {
-      absl::Status status = GatherFeed(batch, static_cast<int>(i), candidates, &feeds[i]);
+      absl::Status status =
+          GatherFeed(batch, static_cast<int>(i), candidates, &gathered, &feeds[i]);
       if (!status.ok()) return status;
     }
     return signature_->RunFeeds(feeds, outputs, of_candidates);
@@ -347,9 +359,12 @@ absl::Status IndexedRequests::CheckGathered(const Batch& batch) const {
     bytes += batch.columns[i]->ExtraBytes((batch.candidates + rows - 1) / rows);
   }
   const auto most = static_cast<double>(options_.max_expanded_bytes);
-  if (bytes <= most) return absl::OkStatus();
+  return bytes <= most ? absl::OkStatus() : TooMuch(batch.candidates, bytes);
+}
+
+absl::Status IndexedRequests::TooMuch(int64_t candidates, double bytes) const {
   return absl::ResourceExhaustedError(absl::StrCat(
-      "with the rows that each of ", batch.candidates, " candidates reads beside it, the columns",
+      "with the rows that each of ", candidates, " candidates reads beside it, the columns",
       " would take ", bytes, " bytes more than were sent; max_expanded_bytes is ",
       options_.max_expanded_bytes));
 }

@@ -128,8 +128,12 @@ class IndexedRequests {
                            RunResult* result) const;
   absl::Status BuildFeed(const Batch& batch, int input, tensorflow::Tensor* feed) const;
   absl::Status GatherFeed(const Batch& batch, int input, absl::Span<const int64_t> candidates,
-                          tensorflow::Tensor* feed) const;
+                          double* gathered, tensorflow::Tensor* feed) const;
+  // Counts the bytes of the rows in `*gathered`, of one run, before they are taken.
+  absl::Status Gather(absl::Span<const int64_t> rows, double* gathered,
+                      tensorflow::Tensor* feed) const;
   absl::Status CheckGathered(const Batch& batch) const;
+  absl::Status TooMuch(int64_t candidates, double bytes) const;
 
   const tensorflow::SignatureDef declared_;
   const SignatureInputs inputs_;  // as declared; in the order of those of signature_
