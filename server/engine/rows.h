@@ -32,7 +32,8 @@ void CopyElements(const tensorflow::Tensor& tensor, int64_t from, int64_t count,
 // Row `to` of `out` becomes row `from` of `tensor`; both have the same dtype and inner dimensions.
 void CopyRow(const tensorflow::Tensor& tensor, int64_t from, int64_t to, tensorflow::Tensor* out);
 
-// The memory that the given rows take, each as often as it is given. A double: it does not overflow.
+// The memory that the given rows take, each as often as it is given. A double, because it does not
+// overflow.
 double BytesOfRows(const tensorflow::Tensor& tensor, absl::Span<const int64_t> rows);
 
 // Sets `*out` to the given rows of `tensor`, in that order.
