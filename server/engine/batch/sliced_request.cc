@@ -16,25 +16,6 @@ namespace {
 
 using tensorflow::Tensor;
 
-// Sets `*index` to the numbers among themselves of the rows that it has from `first` on, and
-// `*read` to those rows, in the order in which they are first read.
-void SliceIndex(int64_t first, int64_t count, Batch::Domain* domain, std::vector<int64_t>* read) {
-  const absl::Span<const int64_t> whole = RowsIn(domain->index);
-  std::vector<int64_t> places(domain->rows, -1);
-  Tensor index(tensorflow::DT_INT64, tensorflow::TensorShape({count}));
-  auto* const out = static_cast<int64_t*>(index.data());
-  for (int64_t i = 0; i < count; ++i) {
-    int64_t& place = places[whole[first + i]];
-    if (place < 0) {
-      place = static_cast<int64_t>(read->size());
-      read->push_back(whole[first + i]);
-    }
-    out[i] = place;
-  }
-  domain->index = std::move(index);
-  domain->rows = static_cast<int64_t>(read->size());
-}
-
 // Each slice would compute rows that others read, too. Users' states are computed once for all.
 bool SharesRows(const Batch& batch) {
   for (size_t domain = Batch::kUser + 1; domain < batch.domains.size(); ++domain) {
@@ -96,15 +77,13 @@ absl::Status SlicedRequest::LayOut() {
   return absl::OkStatus();
 }
 
-// What is to be split must lie row by row, and rows that are picked in a tensor.
+// What is to be split must lie row by row.
 absl::Status SlicedRequest::LayOutColumn(size_t input) {
   const WireColumn* const column = batch_.columns[input];
-  const int domain = programs_->DomainOf(input);
   if (column == nullptr || column->dims().empty() || column->dims()[0] <= 1 ||
-      (domain == Batch::kUser && batch_.user_states != nullptr)) {
+      batch_.has_index(programs_->DomainOf(input)) || IsLaidOut(*column)) {
     return absl::OkStatus();
   }
-  if (!batch_.has_index(domain) && IsLaidOut(*column)) return absl::OkStatus();
   Tensor rows;
   absl::Status status = StackRows({AllRows(*column, column->dims()[0])}, PadWith::kZeros, &rows);
   if (status.ok()) {
@@ -149,43 +128,29 @@ SlicedRequest::Slice& SlicedRequest::At(int slice) const {
 absl::Status SlicedRequest::SetBatch(const Slice& slice, SliceBatch* made) const {
   made->batch = batch_;
   made->batch.candidates = slice.run_rows;
-  std::vector<std::vector<int64_t>> read(batch_.domains.size());  // by domain, if it has an index
-  for (size_t i = 0; i < batch_.domains.size(); ++i) {
-    Batch::Domain& domain = made->batch.domains[i];
-    if (i == Batch::kUser && batch_.user_states != nullptr && domain.has_index()) {
+  for (Batch::Domain& domain : made->batch.domains) {
+    if (domain.has_index()) {
       domain.index = IndexSlice(domain.index, slice.first, slice.run_rows);
-    } else if (domain.has_index()) {
-      SliceIndex(slice.first, slice.run_rows, &domain, &read[i]);
     } else if (domain.rows == num_rows()) {
       domain.rows = slice.run_rows;
     }
   }
   for (size_t i = 0; i < batch_.columns.size(); ++i) {
-    if (absl::Status status = SliceColumn(slice, read, i, made); !status.ok()) return status;
+    if (absl::Status status = SliceColumn(slice, i, made); !status.ok()) return status;
   }
   return absl::OkStatus();
 }
 
-absl::Status SlicedRequest::SliceColumn(const Slice& slice,
-                                        absl::Span<const std::vector<int64_t>> read, size_t input,
-                                        SliceBatch* made) const {
+absl::Status SlicedRequest::SliceColumn(const Slice& slice, size_t input, SliceBatch* made) const {
   const WireColumn* const column = batch_.columns[input];
-  const int domain = programs_->DomainOf(input);
-  if (column == nullptr || column->dims().empty() || column->dims()[0] <= 1) {
+  if (column == nullptr || column->dims().empty() || column->dims()[0] <= 1 ||
+      batch_.has_index(programs_->DomainOf(input)) || column->dims()[0] != num_rows() ||
+      !programs_->signature().inputs().inputs()[input].batched()) {
     return absl::OkStatus();
   }
   Tensor rows;
-  absl::Status status = absl::OkStatus();
-  if (!batch_.has_index(domain)) {
-    const bool is_split = programs_->signature().inputs().inputs()[input].batched() &&
-                          column->dims()[0] == num_rows();
-    if (!is_split) return status;
-    status = StackRows({RowBlock{column, slice.first, slice.run_rows}}, PadWith::kZeros, &rows);
-  } else if (domain == Batch::kUser && batch_.user_states != nullptr) {
-    return status;
-  } else {
-    status = GatherRows(static_cast<const DecodedColumn*>(column)->tensor(), read[domain], &rows);
-  }
+  absl::Status status =
+      StackRows({RowBlock{column, slice.first, slice.run_rows}}, PadWith::kZeros, &rows);
   if (status.ok()) {
     made->batch.columns[input] =
         &made->columns.emplace_back(column->column().name, std::move(rows));

@@ -21,19 +21,19 @@
 namespace colcast::engine {
 
 // Columns of one row go into every slice, all others are decoded once and split. Where the
-// signature has stages, the user's is run once and the slices get its states; of another domain
-// that has an index a slice has the rows that its candidates read.
+// signature has stages, the users' is run once and the slices get its states.
 class SlicedRequest final : public Slices {
  public:
   // Runs a slice's rows.
   using RunRows = std::function<absl::Status(const Batch& batch, const std::vector<int>& outputs,
                                              RunResult* result)>;
 
-  // Null as Model::Split() has it, and where results depend on the greatest length of lists that
-  // have several. `examples` is null unless the signature's only input takes tf.Examples.
-  // `request`, `rules`, `programs` and what the functions refer to must outlive the slices; a slice
-  // has one of the allowed sizes, if there are any of at most the request's rows. REQUIRES a
-  // request to the signature of `programs` and that programs.CanBeSplit().
+  // Null as Model::Split() has it, where results depend on the greatest length of lists that have
+  // several, and where another domain than the users' has an index: slices would share its rows.
+  // `examples` is null unless the signature's only input takes tf.Examples. `request`, `rules`,
+  // `programs` and what the functions refer to must outlive the slices; a slice has one of the
+  // allowed sizes, if there are any of at most the request's rows. REQUIRES a request to the
+  // signature of `programs` and that programs.CanBeSplit().
   static std::unique_ptr<Slices> Create(const Programs& programs, const DecodedRequest& request,
                                         const BatchRules& rules, RunRows run,
                                         RunExamples examples = nullptr);
@@ -74,8 +74,7 @@ class SlicedRequest final : public Slices {
   absl::Status RunSlice(const Slice& slice, RunResult* result) const;
   bool AnswerExamples(const Slice& slice, RunResult* result) const;
   absl::Status SetBatch(const Slice& slice, SliceBatch* made) const;
-  absl::Status SliceColumn(const Slice& slice, absl::Span<const std::vector<int64_t>> read,
-                           size_t input, SliceBatch* made) const;
+  absl::Status SliceColumn(const Slice& slice, size_t input, SliceBatch* made) const;
   absl::Status JoinTensors(RunResult* result) const;
   int64_t num_rows() const { return batch_.candidates; }
 

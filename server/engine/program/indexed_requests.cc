@@ -316,7 +316,7 @@ absl::Status IndexedRequests::Gather(absl::Span<const int64_t> rows, double* gat
                                      Tensor* feed) const {
   *gathered += BytesOfRows(*feed, rows);
   if (*gathered > static_cast<double>(options_.max_expanded_bytes))
-    return TooMuch(rows.size(), *gathered);
+    return TooMuch(rows.size(), *gathered, "");
   return GatherRows(*feed, rows, feed);
 }
 
@@ -359,14 +359,15 @@ absl::Status IndexedRequests::CheckGathered(const Batch& batch) const {
     bytes += batch.columns[i]->ExtraBytes((batch.candidates + rows - 1) / rows);
   }
   const auto most = static_cast<double>(options_.max_expanded_bytes);
-  return bytes <= most ? absl::OkStatus() : TooMuch(batch.candidates, bytes);
+  return bytes <= most ? absl::OkStatus()
+                       : TooMuch(batch.candidates, bytes, " more than were sent");
 }
 
-absl::Status IndexedRequests::TooMuch(int64_t candidates, double bytes) const {
-  return absl::ResourceExhaustedError(absl::StrCat(
-      "with the rows that each of ", candidates, " candidates reads beside it, the columns",
-      " would take ", bytes, " bytes more than were sent; max_expanded_bytes is ",
-      options_.max_expanded_bytes));
+absl::Status IndexedRequests::TooMuch(int64_t candidates, double bytes, const char* than) const {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("with the rows that each of ", candidates,
+                   " candidates reads beside it, the columns", " would take ", bytes, " bytes",
+                   than, "; max_expanded_bytes is ", options_.max_expanded_bytes));
 }
 
 }  // namespace colcast::engine

@@ -133,7 +133,7 @@ class IndexedRequests {
   absl::Status Gather(absl::Span<const int64_t> rows, double* gathered,
                       tensorflow::Tensor* feed) const;
   absl::Status CheckGathered(const Batch& batch) const;
-  absl::Status TooMuch(int64_t candidates, double bytes) const;
+  absl::Status TooMuch(int64_t candidates, double bytes, const char* than) const;
 
   const tensorflow::SignatureDef declared_;
   const SignatureInputs inputs_;  // as declared; in the order of those of signature_

@@ -86,8 +86,8 @@ class Programs {
   // To be called where the answer of a joined or split run has other than its rows.
   void NeverJoin() const { never_join_ = true; }
 
-  // Whether requests with an index may be joined and split as those without: their domains have
-  // stages, so that no row is gathered for it.
+  // Whether requests with an index may be joined and split as those without: by stages, whose
+  // states are gathered and not columns.
   bool shares_indexed_runs() const { return has_users() && has_stages(); }
 
   // The states of a batch's users, for slices of it. Fails where the stage does. REQUIRES
