@@ -46,17 +46,17 @@ absl::Status StackedBatch::Stack(const Programs& programs, Members members, int6
   batch_.columns.assign(inputs.size(), nullptr);
   double extra_bytes = 0;
   for (size_t i = 0; i < inputs.size() && status.ok(); ++i) {
-    if (members[0]->columns[i] == nullptr) {
-      extra_bytes += BytesOfDefault(inputs[i]) * static_cast<double>(batch_.candidates);
-      continue;
-    }
-    const std::vector<RowBlock> blocks = BlocksOf(i, programs.DomainOf(i), members, added_rows);
+    const bool is_sent = members[0]->columns[i] != nullptr;
     const PadWith pad =
         signature.lists().LengthsOf(i) >= 0 ? PadWith::kZeros : PadWith::kFirstValue;
-    extra_bytes += ExtraBytes(blocks, pad);
+    std::vector<RowBlock> blocks;
+    if (is_sent) blocks = BlocksOf(i, programs.DomainOf(i), members, added_rows);
+    extra_bytes += is_sent ? ExtraBytes(blocks, pad)
+                           : BytesOfDefault(inputs[i]) * static_cast<double>(batch_.candidates);
     if (extra_bytes > static_cast<double>(signature.limits().max_expanded_bytes)) {
       return absl::ResourceExhaustedError("joined, the columns would take too many bytes");
     }
+    if (!is_sent) continue;
     Tensor rows;
     status = StackRows(blocks, pad, &rows);
     if (status.ok()) batch_.columns[i] = &columns_.emplace_back(inputs[i].alias, std::move(rows));
