@@ -90,6 +90,7 @@ void MeasureProved(const std::vector<Trial>& trials, const Signature& original, 
   for (size_t i = 0; i < forms.size(); ++i) {
     if ((*candidates)[i].proof.holds) proved.push_back(RunOf(*forms[i]));
   }
+  if (proved.empty()) return;
   const auto measured = Measure(ToMeasure(trials), RunOf(original), proved, seconds, clock);
   size_t next = 0;
   for (Candidate& candidate : *candidates) {
@@ -115,7 +116,7 @@ SignatureChooser::SignatureChooser(const std::string& directory, const Options& 
       key_(KeyOf(directory, options)),
       file_(FileOf(directory, options, key_)),
       kept_(ReadChoices(file_, key_)),
-      recorded_(directory),
+      directory_(directory),
       clock_(WorkClockOf(options.inter_op_parallelism == 0)),
       seconds_left_(1e-3 * static_cast<double>(options.graph_measuring_ms)),
       signatures_left_(forms.size()) {}
@@ -172,10 +173,11 @@ int SignatureChooser::Decide(const std::string& name, const Signature& original,
   const double start = clock_();
   const double end =
       start + seconds_left_ / static_cast<double>(std::max<size_t>(1, signatures_left_));
+  if (!recorded_) recorded_.emplace(directory_);
   TrialLimits limits;
   limits.graphs = 1 + static_cast<int>(forms.size());
   limits.seconds = (end - start) / 2;
-  const Trials trials = RunTrials(original.inputs().inputs(), recorded_.FeedsOf(name, original),
+  const Trials trials = RunTrials(original.inputs().inputs(), recorded_->FeedsOf(name, original),
                                   RunOf(original), limits, clock_);
   std::vector<Candidate> candidates =
       Prove(trials, original, rewritten, forms, options_.graph_tolerance);

@@ -3,6 +3,7 @@
 #define COLCAST_SERVER_ENGINE_REWRITES_SIGNATURE_CHOOSER_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,7 +52,8 @@ class SignatureChooser {
   const KeptChoices kept_;
   KeptChoices chosen_;
   bool has_news_ = false;
-  const RecordedRequests recorded_;
+  const std::string directory_;
+  std::optional<RecordedRequests> recorded_;  // once something is to be tried
   const WorkClock clock_;
   double seconds_left_;
   size_t signatures_left_;
