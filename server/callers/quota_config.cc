@@ -34,18 +34,13 @@ QuotaFile::QuotaFile(std::string path, std::chrono::milliseconds wait, Quotas* q
 }
 
 QuotaFile::~QuotaFile() {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    stopping_ = true;
-  }
-  stop_.notify_all();
+  stop_.Set();
   if (thread_.joinable()) thread_.join();
 }
 
 void QuotaFile::Run() {
   LowerThisThreadsPriority();
-  std::unique_lock<std::mutex> lock(mutex_);
-  while (!stop_.wait_for(lock, wait_, [this] { return stopping_; })) Look();
+  while (!stop_.WaitFor(wait_)) Look();
 }
 
 void QuotaFile::Look() {

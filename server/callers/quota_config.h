@@ -3,13 +3,12 @@
 #define COLCAST_SERVER_CALLERS_QUOTA_CONFIG_H_
 
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "server/base/status.h"
+#include "server/base/stop_flag.h"
 #include "server/callers/quotas.h"
 
 namespace colcast::callers {
@@ -39,9 +38,7 @@ class QuotaFile {
   const std::chrono::milliseconds wait_;
   Quotas* const quotas_;
   std::string logged_;
-  std::mutex mutex_;
-  std::condition_variable stop_;
-  bool stopping_ = false;
+  StopFlag stop_;
   std::thread thread_;
 };
 

@@ -85,8 +85,7 @@ void AppendShape(const OutputColumn& output, std::string* json) {
 }
 
 Status AppendData(const OutputColumn& output, std::string* json) {
-  int64_t count = 1;
-  for (const int64_t dim : output.dims) count *= dim;
+  const int64_t count = output.ElementCount();
   json->append(",\"data\":[");
   for (int64_t i = 0; i < count; ++i) {
     if (i > 0) json->push_back(',');

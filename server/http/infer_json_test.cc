@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "server/http/gzip.h"
-#include "server/wire/tensor_values.h"
+#include "server/wire/column_testing.h"
 #include "server/wire/testing.h"
 
 namespace colcast::http {
@@ -42,30 +42,6 @@ Parsed Read(const std::string& json, const std::string& binary = "", bool header
   bytes.gzip = compress;
   parsed.status = parsed.json->Read(bytes, nullptr);
   return parsed;
-}
-
-template <typename T>
-std::vector<T> ElementsOf(const Column& column) {
-  int64_t count = 0;
-  EXPECT_TRUE(ElementCount(column, &count).ok());
-  std::vector<T> elements(count);
-  const Status status = CopyValues(column, count, elements.data());
-  EXPECT_TRUE(status.ok()) << status.message;
-  return elements;
-}
-
-struct Collector final : StringVisitor {
-  void Set(int64_t, const Bytes& value) override { strings.push_back(value.ToString()); }
-  void Repeat(int64_t, int64_t) override { ADD_FAILURE() << "strings are missing"; }
-  std::vector<std::string> strings;
-};
-
-std::vector<std::string> StringsOf(const Column& column) {
-  int64_t count = 0;
-  EXPECT_TRUE(ElementCount(column, &count).ok());
-  Collector collector;
-  EXPECT_TRUE(VisitStrings(column, count, &collector).ok());
-  return collector.strings;
 }
 
 std::string Input(const std::string& members) { return R"({"inputs":[{)" + members + "}]}"; }

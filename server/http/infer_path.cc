@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "server/http/rest_path.h"
+#include "server/base/percent_decode.h"
 #include "server/wire/infer_request.h"
 #include "server/wire/infer_tensor.h"
 

@@ -6,17 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "server/base/percent_decode.h"
+
 namespace colcast::http {
 namespace {
 
 bool EqualIgnoringCase(std::string_view a, std::string_view b) {
   return a.size() == b.size() && strncasecmp(a.data(), b.data(), a.size()) == 0;
-}
-
-int HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  c |= 0x20;
-  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 // What lies between the slashes after "/v1/models"; false if the path begins otherwise.
@@ -75,21 +71,6 @@ bool TakeVerb(std::string_view* path, RestMethod* method) {
 }
 
 }  // namespace
-
-std::string PercentDecode(std::string_view text) {
-  std::string decoded;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const bool escape = text[i] == '%' && i + 2 < text.size() && HexDigit(text[i + 1]) >= 0 &&
-                        HexDigit(text[i + 2]) >= 0;
-    if (!escape) {
-      decoded.push_back(text[i]);
-      continue;
-    }
-    decoded.push_back(static_cast<char>(HexDigit(text[i + 1]) << 4 | HexDigit(text[i + 2])));
-    i += 2;
-  }
-  return decoded;
-}
 
 Status ParseRestPath(std::string_view http_method, std::string_view target, RestCall* call) {
   const Status malformed = InvalidArgument("Malformed request: ", http_method, " ", target);

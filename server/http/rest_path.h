@@ -26,9 +26,6 @@ struct RestCall {
 // else, a '?' in it included, as in TF Serving.
 Status ParseRestPath(std::string_view http_method, std::string_view target, RestCall* call);
 
-// A '%' without two hexadecimal digits stays what it is.
-std::string PercentDecode(std::string_view text);
-
 }  // namespace colcast::http
 
 #endif  // COLCAST_SERVER_HTTP_REST_PATH_H_

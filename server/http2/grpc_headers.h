@@ -20,8 +20,6 @@ bool IsGrpc(std::string_view content_type);
 
 // A grpc-message: all bytes but printable ASCII, and '%', as "%E2".
 std::string PercentEncode(std::string_view text);
-// The same backwards; a '%' that no digits follow stays.
-std::string PercentDecode(std::string_view text);
 
 }  // namespace colcast::http2
 

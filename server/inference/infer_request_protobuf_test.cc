@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "server/protos/open_inference.pb.h"
+#include "server/wire/column_testing.h"
 #include "server/wire/infer_request.h"
 #include "server/wire/infer_tensor.h"
-#include "server/wire/tensor_values.h"
 #include "server/wire/testing.h"
 
 namespace colcast {
@@ -59,30 +59,6 @@ void ExpectRefused(const std::string& message, const std::vector<std::string>& w
 
 void ExpectRefused(const ModelInferRequest& message, const std::vector<std::string>& words) {
   ExpectRefused(message.SerializeAsString(), words);
-}
-
-template <typename T>
-std::vector<T> ElementsOf(const Column& column) {
-  int64_t count = 0;
-  EXPECT_TRUE(ElementCount(column, &count).ok());
-  std::vector<T> elements(count);
-  const Status status = CopyValues(column, count, elements.data());
-  EXPECT_TRUE(status.ok()) << status.message;
-  return elements;
-}
-
-struct Collector final : StringVisitor {
-  void Set(int64_t, const Bytes& value) override { strings.push_back(value.ToString()); }
-  void Repeat(int64_t, int64_t) override { ADD_FAILURE() << "strings are missing"; }
-  std::vector<std::string> strings;
-};
-
-std::vector<std::string> StringsOf(const Column& column) {
-  int64_t count = 0;
-  EXPECT_TRUE(ElementCount(column, &count).ok());
-  Collector collector;
-  EXPECT_TRUE(VisitStrings(column, count, &collector).ok());
-  return collector.strings;
 }
 
 TEST(DecodeInferRequestTest, ReadsWhatIsAskedOfWhom) {

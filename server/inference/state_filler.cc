@@ -24,17 +24,8 @@ StateFiller::StateFiller(const ItemLookup* items, const engine::Model* model)
     : items_(items), model_(model), thread_([this] { Run(); }) {}
 
 StateFiller::~StateFiller() {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    stopping_ = true;
-  }
-  stop_.notify_all();
+  stop_.Set();
   thread_.join();
-}
-
-bool StateFiller::is_stopping() {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  return stopping_;
 }
 
 void StateFiller::Run() {
@@ -48,14 +39,12 @@ void StateFiller::Run() {
       if (progress[i].table != tables[i]->number()) {
         progress[i] = {tables[i]->number(), items::ItemTable::kUnknown + 1};
       }
-      while (!is_stopping() && FillSome(tables[i], &progress[i])) {
+      while (!stop_.IsSet() && FillSome(tables[i], &progress[i])) {
         // A new version is not waited for.
         if (items_->tables()[i] != tables[i]) break;
       }
     }
-    std::unique_lock<std::mutex> lock(mutex_);
-    stop_.wait_for(lock, kWait, [this] { return stopping_; });
-  } while (!is_stopping());
+  } while (!stop_.WaitFor(kWait));
 }
 
 // False once there is nothing left.

@@ -3,13 +3,12 @@
 #ifndef COLCAST_SERVER_INFERENCE_STATE_FILLER_H_
 #define COLCAST_SERVER_INFERENCE_STATE_FILLER_H_
 
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
 
+#include "server/base/stop_flag.h"
 #include "server/engine/engine.h"
 #include "server/inference/item_lookup.h"
 
@@ -31,13 +30,10 @@ class StateFiller {
 
   void Run();
   bool FillSome(const std::shared_ptr<const items::ItemTable>& table, Progress* progress) const;
-  bool is_stopping();
 
   const ItemLookup* const items_;
   const engine::Model* const model_;
-  std::mutex mutex_;
-  std::condition_variable stop_;
-  bool stopping_ = false;
+  StopFlag stop_;
   std::thread thread_;
 };
 

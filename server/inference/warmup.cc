@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "server/base/warmup_files.h"
 #include "server/inference/classify.h"
 #include "server/inference/multi_inference.h"
 #include "server/inference/regress.h"
@@ -15,9 +16,6 @@ namespace {
 
 using tensorflow::serving::PredictionLog;
 
-// The second one is the exporter's, for requests that TensorFlow Serving may refuse.
-constexpr const char* kFiles[] = {"/assets.extra/tf_serving_warmup_requests",
-                                  "/assets.extra/colcast_warmup_requests"};
 constexpr int kMaxRecords = 1000;
 
 Status Predict(const Servable& servable, const tensorflow::serving::PredictRequest& recorded,
@@ -107,7 +105,7 @@ Status WarmUp(const Servable& servable, const std::string& directory, const Warm
               int* num_records) {
   *num_records = 0;
   if (!options.enabled) return OkStatus();
-  for (const char* file : kFiles) {
+  for (const char* file : kWarmupFiles) {
     const Status status = ReplayFile(servable, directory + file, options.iterations, num_records);
     if (!status.ok()) return status;
   }

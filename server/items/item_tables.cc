@@ -197,11 +197,7 @@ ItemTables::ItemTables(const std::vector<ItemTableConfig>& configs) {
 }
 
 ItemTables::~ItemTables() {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    stopping_ = true;
-  }
-  stop_.notify_all();
+  stop_.Set();
   if (thread_.joinable()) thread_.join();
 }
 
@@ -209,14 +205,10 @@ void ItemTables::Run() {
   LowerThisThreadsPriority();
   std::vector<Clock::time_point> next;
   for (const auto& source : sources_) next.push_back(Clock::now() + source->config().poll_wait);
-  std::unique_lock<std::mutex> lock(mutex_);
-  while (!stop_.wait_until(lock, *std::min_element(next.begin(), next.end()),
-                           [this] { return stopping_; })) {
-    for (size_t i = 0; i < sources_.size() && !stopping_; ++i) {
+  while (!stop_.WaitUntil(*std::min_element(next.begin(), next.end()))) {
+    for (size_t i = 0; i < sources_.size() && !stop_.IsSet(); ++i) {
       if (next[i] > Clock::now()) continue;
-      lock.unlock();
       sources_[i]->Poll();
-      lock.lock();
       next[i] = Clock::now() + sources_[i]->config().poll_wait;
     }
   }

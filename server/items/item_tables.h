@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -18,6 +17,7 @@
 #include <vector>
 
 #include "server/base/status.h"
+#include "server/base/stop_flag.h"
 #include "server/items/item_table.h"
 
 namespace colcast::items {
@@ -105,9 +105,7 @@ class ItemTables {
   void Run();
 
   std::vector<std::unique_ptr<ItemTableSource>> sources_;
-  std::mutex mutex_;
-  std::condition_variable stop_;
-  bool stopping_ = false;
+  StopFlag stop_;
   std::thread thread_;
 };
 

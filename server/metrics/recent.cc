@@ -86,20 +86,15 @@ std::vector<double> Recent::Rates() const {
 Sampler::Sampler(const Metrics* metrics) : metrics_(metrics), thread_([this] { Run(); }) {}
 
 Sampler::~Sampler() {
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    stopping_ = true;
-  }
-  stop_requested_.notify_all();
+  stop_.Set();
   thread_.join();
 }
 
 void Sampler::Run() {
-  std::unique_lock<std::mutex> lock(mutex_);
   do {
     recent_.Add(std::chrono::steady_clock::now(), metrics_->Requests(),
                 ReadProcessUsage().cpu_seconds);
-  } while (!stop_requested_.wait_for(lock, std::chrono::seconds(1), [this] { return stopping_; }));
+  } while (!stop_.WaitFor(std::chrono::seconds(1)));
 }
 
 }  // namespace colcast::metrics

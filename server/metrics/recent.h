@@ -3,13 +3,13 @@
 #define COLCAST_SERVER_METRICS_RECENT_H_
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <mutex>
 #include <thread>
 #include <vector>
 
+#include "server/base/stop_flag.h"
 #include "server/metrics/metrics.h"
 
 namespace colcast::metrics {
@@ -72,9 +72,7 @@ class Sampler {
 
   const Metrics* const metrics_;
   Recent recent_;
-  std::mutex mutex_;
-  std::condition_variable stop_requested_;
-  bool stopping_ = false;
+  StopFlag stop_;
   std::thread thread_;
 };
 

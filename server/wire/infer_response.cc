@@ -25,12 +25,6 @@ constexpr uint32_t kRawOutputContents = 6;
 size_t FieldSize(size_t body) { return 1 + VarintSize(body) + body; }
 size_t TextSize(std::string_view text) { return text.empty() ? 0 : FieldSize(text.size()); }
 
-int64_t ElementCountOf(const OutputColumn& output) {
-  int64_t count = 1;
-  for (int64_t dim : output.dims) count *= dim;
-  return count;
-}
-
 size_t ShapeSize(const OutputColumn& output) {
   size_t size = 0;
   for (int64_t dim : output.dims) size += VarintSize(static_cast<uint64_t>(dim));
@@ -79,7 +73,7 @@ Status CheckInferResponse(const PredictResponse& response) {
 }
 
 size_t RawSize(const OutputColumn& output) {
-  const int64_t count = ElementCountOf(output);
+  const int64_t count = output.ElementCount();
   if (output.dtype != DT_STRING) return count * ElementSize(output.dtype);
   size_t size = count * sizeof(StringLength);
   for (int64_t i = 0; i < count; ++i) size += output.string_at(output.data, i).size();
@@ -87,7 +81,7 @@ size_t RawSize(const OutputColumn& output) {
 }
 
 uint8_t* WriteRaw(const OutputColumn& output, uint8_t* out) {
-  const int64_t count = ElementCountOf(output);
+  const int64_t count = output.ElementCount();
   if (output.dtype != DT_STRING) {
     const size_t size = count * ElementSize(output.dtype);
     if (size > 0) std::memcpy(out, output.data, size);

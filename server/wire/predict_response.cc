@@ -19,12 +19,6 @@ size_t StringFieldSize(std::string_view text) {
   return text.empty() ? 0 : 1 + LengthDelimitedSize(text.size());
 }
 
-int64_t ElementCountOf(const OutputColumn& output) {
-  int64_t count = 1;
-  for (int64_t dim : output.dims) count *= dim;
-  return count;
-}
-
 // Calls visit(uint64_t varint) for each of `count` integers, as TensorFlow puts them into int_val
 // and its like: negative numbers take all 64 bits, numbers of 4 and 2 bits lose the bits above.
 template <typename Visit>
@@ -140,7 +134,7 @@ size_t BodySize(const OutputColumn& output, int64_t count, Form form) {
 
 EntrySizes Measure(const OutputColumn& output, TensorEncoding encoding) {
   EntrySizes sizes;
-  sizes.count = ElementCountOf(output);
+  sizes.count = output.ElementCount();
   sizes.form = FormOf(output, sizes.count, encoding);
   sizes.field = encoding == TensorEncoding::kTensorContent
                     ? kTensorContent

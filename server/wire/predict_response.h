@@ -22,6 +22,12 @@ struct OutputColumn {
   const void* data = nullptr;
   // DT_STRING only: element `index` of `data`. Must give the same answer every time.
   std::string_view (*string_at)(const void* data, int64_t index) = nullptr;
+
+  int64_t ElementCount() const {
+    int64_t count = 1;
+    for (const int64_t dim : dims) count *= dim;
+    return count;
+  }
 };
 
 enum class TensorEncoding {

@@ -12,7 +12,6 @@ import grpc
 import numpy as np
 import pandas as pd
 import pytest
-from colcast.export import export_saved_model
 from colcast.items import build_delta, build_table
 from colcast.server import ServerProcess
 
@@ -31,9 +30,7 @@ POLL = "poll_wait_seconds: 0.05"
 def _base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model with domains, and a folder for its tables."""
     folder = tmp_path_factory.mktemp("by_key")
-    shops.save(folder / "model")
-    options = {"user_features": ["user_*"], "domains": shops.PATTERNS, "late": True}
-    export_saved_model(folder / "model", folder / "served" / "1", **options)
+    shops.export(folder)
     return folder
 
 

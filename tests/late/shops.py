@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from colcast.export import export_saved_model
 
 layers = tf.keras.layers
 DOMAINS = ("user", "item", "shop", "campaign")
@@ -68,6 +69,16 @@ def save(folder: Path, of_a_kind: int = 1) -> None:
     module = Shops(of_a_kind)
     module.serve.get_concrete_function()
     tf.saved_model.save(module, str(folder), {"serving_default": module.serve})
+
+
+def export(folder: Path) -> Path:
+    """Writes the model and its export with stages of all domains; the folder of its versions."""
+    save(folder / "model")
+    served = folder / "served"
+    export_saved_model(
+        folder / "model", served / "1", user_features=["user_*"], domains=PATTERNS, late=True
+    )
+    return served
 
 
 def rows(

@@ -20,16 +20,7 @@ Run = Callable[[str, Columns], Columns]
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The model of shops and campaigns, exported."""
-    folder = tmp_path_factory.mktemp("shops")
-    shops.save(folder / "model")
-    export_saved_model(
-        folder / "model",
-        folder / "out",
-        user_features=["user_*"],
-        domains=shops.PATTERNS,
-        late=True,
-    )
-    return folder / "out"
+    return shops.export(tmp_path_factory.mktemp("shops")) / "1"
 
 
 @pytest.fixture(scope="module")

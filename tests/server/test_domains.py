@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 import tensorflow as tf
 from colcast.client import RankingClient
-from colcast.export import export_saved_model
 from colcast.server import ServerProcess
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -27,11 +26,7 @@ SIGNATURES = ("columnar", "columnar_late")
 
 @pytest.fixture(scope="module", name="folder")
 def _folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("shops")
-    shops.save(folder / "model")
-    options = {"user_features": ["user_*"], "domains": shops.PATTERNS, "late": True}
-    export_saved_model(folder / "model", folder / "served" / "1", **options)
-    return folder / "served"
+    return shops.export(tmp_path_factory.mktemp("shops"))
 
 
 @pytest.fixture(scope="module", name="score")

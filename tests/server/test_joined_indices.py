@@ -7,7 +7,6 @@ from typing import Any
 import grpc
 import numpy as np
 import pytest
-from colcast.export import export_saved_model
 from colcast.server import ServerProcess
 
 from ..late import shops
@@ -23,11 +22,7 @@ NOTHING_KEPT = ("--user_state_bytes=0", "--item_state_bytes=0")
 
 @pytest.fixture(scope="module", name="folder")
 def _folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("shops")
-    shops.save(folder / "model")
-    options = {"user_features": ["user_*"], "domains": shops.PATTERNS, "late": True}
-    export_saved_model(folder / "model", folder / "served" / "1", **options)
-    return folder / "served"
+    return shops.export(tmp_path_factory.mktemp("shops"))
 
 
 def drawn(seed: int, most: int = 25) -> tuple[Columns, int]:

@@ -13,15 +13,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "server/base/warmup_files.h"
 #include "tsl/platform/fingerprint.h"
 
 namespace colcast::engine {
 namespace {
 
 // Of the model's files, those that say what it is.
-constexpr const char* kFiles[] = {"saved_model.pb", "variables/variables.index",
-                                  "assets.extra/tf_serving_warmup_requests",
-                                  "assets.extra/colcast_warmup_requests"};
+constexpr const char* kFiles[] = {"/saved_model.pb", "/variables/variables.index", kWarmupFiles[0],
+                                  kWarmupFiles[1]};
 
 std::string ReadAll(const std::string& path) {
   std::error_code error;
@@ -68,7 +68,7 @@ std::string ModelFingerprint(const std::string& directory) {
   std::string fingerprints;
   for (const char* const file : kFiles) {
     absl::StrAppendFormat(&fingerprints, "%016x",
-                          tsl::Fingerprint64(ReadAll(absl::StrCat(directory, "/", file))));
+                          tsl::Fingerprint64(ReadAll(absl::StrCat(directory, file))));
   }
   return fingerprints;
 }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "server/base/warmup_files.h"
 #include "server/wire/predict_request.h"
 #include "server/wire/reader.h"
 #include "tensorflow/core/lib/io/record_reader.h"
@@ -12,9 +13,6 @@
 namespace colcast::engine {
 namespace {
 
-// As server/inference/warmup.cc has them.
-constexpr const char* kFiles[] = {"/assets.extra/tf_serving_warmup_requests",
-                                  "/assets.extra/colcast_warmup_requests"};
 constexpr size_t kMostMessages = 50;
 constexpr size_t kMostFeeds = 4;
 
@@ -29,13 +27,9 @@ bool FindField(std::string_view message, uint32_t wanted, std::string* found) {
   uint32_t tag = 0;
   while (!reader.done() && reader.ReadTag(&tag)) {
     Bytes value;
-    if (WireTypeOf(tag) != kLengthType) {
-      uint64_t number = 0;
-      if (WireTypeOf(tag) != kVarintType || !reader.ReadVarint(&number)) return any;
-      continue;
-    }
-    if (!reader.ReadBytes(&value)) return any;
-    if (tag != wanted) continue;
+    const bool is_wanted = tag == wanted;
+    if (!(is_wanted ? reader.ReadBytes(&value) : reader.SkipValue(tag, kMaxDepth))) return any;
+    if (!is_wanted) continue;
     *found = value.ToString();
     any = true;
   }
@@ -77,7 +71,7 @@ bool MakeFeeds(const Signature& signature, const DecodedRequest& request, TrialF
 }  // namespace
 
 RecordedRequests::RecordedRequests(const std::string& directory) {
-  for (const char* const file : kFiles) ReadFile(directory + file, &messages_);
+  for (const char* const file : kWarmupFiles) ReadFile(directory + file, &messages_);
 }
 
 std::vector<TrialFeeds> RecordedRequests::FeedsOf(const std::string& name,

@@ -1,0 +1,32 @@
+// Tells a thread that looks at something now and then that it is to end.
+#ifndef COLCAST_SERVER_BASE_STOP_FLAG_H_
+#define COLCAST_SERVER_BASE_STOP_FLAG_H_
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+namespace colcast {
+
+// All methods may be called from any thread.
+class StopFlag {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // For good.
+  void Set();
+  bool IsSet() const;
+
+  // Waits until it is set or the time has come: true if it is set.
+  bool WaitUntil(Clock::time_point time);
+  bool WaitFor(Clock::duration wait) { return WaitUntil(Clock::now() + wait); }
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool set_ = false;
+};
+
+}  // namespace colcast
+
+#endif  // COLCAST_SERVER_BASE_STOP_FLAG_H_
