@@ -81,6 +81,11 @@ def export(folder: Path) -> Path:
     return served
 
 
+def saved(version: Path) -> Path:
+    """The model that an exported version was made of."""
+    return version.parents[1] / "model"
+
+
 def rows(
     domain: str, count: int, random: np.random.Generator, of_a_kind: int = 1
 ) -> dict[str, Any]:

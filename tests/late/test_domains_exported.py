@@ -87,6 +87,6 @@ def test_domains_that_are_wrong_are_refused(
 ) -> None:
     with pytest.raises(ExportError, match=error):
         export_saved_model(
-            exported.parent / "model", tmp_path / "out", user_features=["user_*"], domains=domains
+            shops.saved(exported), tmp_path / "out", user_features=["user_*"], domains=domains
         )
     assert not list(tmp_path.iterdir())
