@@ -93,6 +93,7 @@ void Connection::PingReceived(const nghttp2_frame& frame) {
   if ((frame.hd.flags & NGHTTP2_FLAG_ACK) != 0) {
     const bool drains = std::memcmp(frame.ping.opaque_data, kDrainPing, sizeof(kDrainPing)) == 0;
     if (draining_ && drains) EndDrain();
+    if (pinged_) idle_frames_ = 0;
     return;
   }
   constexpr int kMaxStrikes = 2;
@@ -100,6 +101,7 @@ void Connection::PingReceived(const nghttp2_frame& frame) {
   const bool is_early = !HasPassed(now - last_ping_, shared_->options.min_ping_interval);
   last_ping_ = now;
   ping_strikes_ = is_early ? ping_strikes_ + 1 : 0;
+  if (!is_early) idle_frames_ = 0;  // a client may wait for an answer for days
   if (ping_strikes_ <= kMaxStrikes) return;
   EndAbuse("too_many_pings");  // gRPC's clients know the word
 }

@@ -25,8 +25,7 @@ class LongRuns {
     LongRuns* of_ = nullptr;
   };
 
-  // Where there is one worker only, nothing can be left.
-  explicit LongRuns(int num_workers) : most_(num_workers > 1 ? num_workers - 1 : 1) {}
+  explicit LongRuns(int num_workers) : most_(num_workers - 1) {}
 
   bool HasPlace() const { return running_.load(std::memory_order_relaxed) < most_; }
 

@@ -51,7 +51,7 @@ WorkerPool::WorkerPool(Options options)
           (Clock::time_point::min() + 2 * kShortRequestsLast).time_since_epoch().count()) {
   for (int i = 0; i < options_.num_workers; ++i) {
     workers_.emplace_back([this, i] { Work(i); });
-    if (options_.long_request_nice > 0) workers_.emplace_back([this, i] { WorkOnLong(i); });
+    if (HasThreadsForLong()) workers_.emplace_back([this, i] { WorkOnLong(i); });
   }
 }
 
@@ -198,11 +198,18 @@ void WorkerPool::SubmitForLater(Job* job, const RunNeeds& needs, Clock::time_poi
   profile.cost = cost;
   profile.client = job->client();
   profile.needs = needs;
+  // There it does not need a worker; on the way, memory only.
+  const bool beside = HasThreadsForLong() && needs.worker.count() > 0;
+  if (beside) profile.needs.worker = Clock::duration::zero();
   bool accepted = false;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     accepted = !stopping_;
-    if (accepted) {
+    if (accepted && beside && memory_.MayRun(needs.bytes)) {
+      long_queue_.AddAgain(job, profile, since);
+      NoteQueued();
+      long_wakeup_.notify_one();
+    } else if (accepted) {
       queue_.AddAgain(job, profile, since);
       NoteQueued();
       WakeOne();  // it may have been given back a moment ago
@@ -220,6 +227,10 @@ bool WorkerPool::ShortRequestsCome(Clock::duration within) const {
 bool WorkerPool::GivesWay(Clock::duration cost) const {
   return options_.long_request_nice > 0 && cost > options_.longest_slice &&
          ShortRequestsCome(kShortRequestsLast);
+}
+
+bool WorkerPool::HasThreadsForLong() const {
+  return options_.long_request_nice > 0 || options_.num_workers == 1;
 }
 
 bool WorkerPool::MayTakeLastWorker(Clock::duration time) const {
@@ -381,7 +392,7 @@ void WorkerPool::WaitForLongWork(std::unique_lock<std::mutex>* lock) {
 
 void WorkerPool::WorkOnLong(int number) {
   NameThisThread(options_.thread_name + "_long_" + std::to_string(number));
-  LowerThisThreadsPriority(options_.long_request_nice);
+  if (options_.long_request_nice > 0) LowerThisThreadsPriority(options_.long_request_nice);
   this_thread_gives_way = true;
   std::vector<Taken> none;
   for (;;) {

@@ -14,7 +14,8 @@
 // long requests while short ones come: a short one finds an idle worker, which the kernel lets
 // interrupt them at once. A long request starts there when fewer than num_workers requests and
 // slices run, or when it has waited for RequestQueue::kAgeing times what it takes or for
-// RequestQueue::kLongestHandicap.
+// RequestQueue::kLongestHandicap. A pool of one worker has one such thread in any case, of the same
+// priority unless long_request_nice says otherwise, for runs that would hold its worker for long.
 #ifndef COLCAST_SERVER_SCHEDULING_WORKER_POOL_H_
 #define COLCAST_SERVER_SCHEDULING_WORKER_POOL_H_
 
@@ -137,6 +138,7 @@ class WorkerPool {
   void WaitForLongWork(std::unique_lock<std::mutex>* lock);
   Clock::time_point LongMayStartAt(Clock::time_point now) const;
   bool ShortRequestsCome(Clock::duration within) const;
+  bool HasThreadsForLong() const;
   bool MayTakeLastWorker(Clock::duration time) const;
   void NoteQueued();
   void NoteIdle();

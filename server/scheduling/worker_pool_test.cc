@@ -515,6 +515,27 @@ TEST_F(WorkerPoolTest, ALongRequestThatHasWaitedEightTimesItsCostStartsBesideBus
   release_.set_value();
 }
 
+TEST_F(WorkerPoolTest, ALongRunDoesNotHoldTheOnlyWorkerWhileShortRequestsCome) {
+  Start(10);
+  const RunNeeds needs{0, std::chrono::seconds(1)};
+  WorkerPool::Share share;
+  EXPECT_EQ(pool_->Reserve(needs, &share), RunMemory::Answer::kYes);  // nobody else is there
+  pool_->NoteShortRequest();
+  EXPECT_EQ(pool_->Reserve(needs, &share), RunMemory::Answer::kLater);
+  std::promise<void> started;
+  const auto hold = [&] {
+    WorkerPool::Share held;
+    EXPECT_EQ(pool_->Reserve(needs, &held), RunMemory::Answer::kYes);
+    started.set_value();
+    release_.get_future().wait();
+  };
+  pool_->SubmitForLater(new CallingJob(&journal_, hold), needs, now_.load(), kLong);
+  started.get_future().wait();
+  pool_->Submit(Make("short"));
+  EXPECT_THAT(journal_.WaitFor(1), ElementsAre("ran short"));
+  release_.set_value();
+}
+
 TEST_F(WorkerPoolTest, LongRequestsThatWaitToStartFillTheQueue) {
   Start(1, 1, /*long_request_nice=*/10);
   BlockLongRequests();

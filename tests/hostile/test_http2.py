@@ -140,6 +140,22 @@ def test_frames_that_bring_nothing_without_end_are_cut_off(target, others_are_an
         assert http2.is_closed_by_peer(connection)
 
 
+def test_pings_as_often_as_they_may_come_keep_a_connection(tmp_path):
+    config = tmp_path / "config.txt"
+    config.write_text("model_config_list {}")
+    often = "--grpc_channel_arguments=grpc.http2.min_ping_interval_without_data_ms=0"
+    ping = http2.frame(http2.PING, 0, 0, bytes(8))
+    with (
+        ServerProcess(flags=[f"--model_config_file={config}", often]) as server,
+        http2.connect(server.target) as connection,
+    ):
+        answers = http2.frames_of(connection)
+        for _ in range(110):
+            connection.sendall(ping * 100)
+            acks = (each for each in answers if each.kind == http2.PING and each.flags & 1)
+            assert len(list(itertools.islice(acks, 100))) == 100
+
+
 def test_some_resets_are_fine(target):
     with grpc.insecure_channel(target.target) as channel:
         predict = bytes_method(channel, http2.PREDICT)

@@ -32,18 +32,32 @@ def _config(tmp_path_factory: pytest.TempPathFactory, ranker_versions: Any) -> P
     return folder / "config"
 
 
-@pytest.fixture(scope="module", name="server")
-def _server(config: Path, monitoring: list[str]) -> Iterator[ServerProcess]:
+@pytest.fixture(scope="module", name="serve")
+def _serve(config: Path, monitoring: list[str]) -> Any:
     # Of a request that takes up to a second nobody says that it is long: the machine may be busy.
-    flags = ["--num_workers=2", "--max_piece_milliseconds=1000"]
-    with ServerProcess(flags=[*monitoring, f"--model_config_file={config}", *flags]) as server:
+    flags = [*monitoring, f"--model_config_file={config}", "--max_piece_milliseconds=1000"]
+    return lambda workers: ServerProcess(flags=[*flags, f"--num_workers={workers}"])
+
+
+@pytest.fixture(scope="module", name="server")
+def _server(serve: Any) -> Iterator[ServerProcess]:
+    with serve(2) as server:
         yield server
 
 
+@pytest.fixture(name="any_server", params=[1, 2], ids=["one worker", "two workers"])
+def _any_server(request: Any, serve: Any, server: ServerProcess) -> Iterator[ServerProcess]:
+    if request.param == 2:
+        yield server
+    else:
+        with serve(request.param) as other:
+            yield other
+
+
 def test_long_requests_that_cannot_be_split_leave_a_worker_to_others(
-    server, connect, config, tmp_path, ranker_inputs, wait_until
+    any_server, connect, tmp_path, ranker_inputs, wait_until
 ):
-    attacker, victim = (connect(server.target, own_connection=True) for _ in range(2))
+    attacker, victim = (connect(any_server.target, own_connection=True) for _ in range(2))
     for _ in range(5):  # its requests are known to be short
         victim.predict(ranker_inputs)
     held = [Gate(tmp_path / "first"), Gate(tmp_path / "second")]

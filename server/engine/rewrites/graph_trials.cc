@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <iterator>
 #include <random>
 #include <utility>
 
@@ -53,10 +54,18 @@ Tensor RowsOf(const Tensor& values, int64_t rows) {
   return repeated;
 }
 
-// Whether few rows of a column fit into what is made up.
+constexpr DataType kTypes[] = {
+    tensorflow::DT_STRING, tensorflow::DT_INT64,    tensorflow::DT_INT32, tensorflow::DT_FLOAT,
+    tensorflow::DT_DOUBLE, tensorflow::DT_HALF,     tensorflow::DT_INT8,  tensorflow::DT_UINT8,
+    tensorflow::DT_INT16,  tensorflow::DT_BFLOAT16, tensorflow::DT_BOOL,  tensorflow::DT_UINT16,
+    tensorflow::DT_UINT32, tensorflow::DT_UINT64};
+
+// Whether its values can be made up, and few rows of it fit into what is.
 bool CanBeMade(const DeclaredInput& input) {
   const bool is_text = input.dtype == tensorflow::DT_STRING;
-  if (!is_text && !tensorflow::DataTypeCanUseMemcpy(input.dtype)) return false;
+  if (std::find(std::begin(kTypes), std::end(kTypes), input.dtype) == std::end(kTypes)) {
+    return false;
+  }
   double bytes = is_text ? sizeof(tensorflow::tstring) : tensorflow::DataTypeSize(input.dtype);
   for (const int64_t dim : input.dims) bytes *= static_cast<double>(dim < 0 ? kFewRows : dim);
   return bytes <= static_cast<double>(kMostBytes);
@@ -85,6 +94,7 @@ class Generator {
   }
 
  private:
+  float Fraction() { return static_cast<float>(Draw(4001) - 2000) / 1e3F; }
   int64_t Draw(int64_t below) { return static_cast<int64_t>(random_() % below); }
 
   void Fill(int64_t below, Tensor* tensor) {
@@ -96,15 +106,30 @@ class Generator {
       case tensorflow::DT_INT32:
         return FillWith<int32_t>(tensor, [&] { return static_cast<int32_t>(Draw(below)); });
       case tensorflow::DT_FLOAT:
-        return FillWith<float>(tensor, [&] { return static_cast<float>(Draw(4001) - 2000) / 1e3; });
+        return FillWith<float>(tensor, [&] { return Fraction(); });
       case tensorflow::DT_DOUBLE:
         return FillWith<double>(tensor, [&] { return static_cast<double>(Draw(4001)) / 1e3 - 2; });
+      case tensorflow::DT_HALF:
+        return FillWith<Eigen::half>(tensor, [&] { return Eigen::half(Fraction()); });
+      case tensorflow::DT_BFLOAT16:
+        return FillWith<tensorflow::bfloat16>(tensor,
+                                              [&] { return tensorflow::bfloat16(Fraction()); });
+      case tensorflow::DT_INT8:
+        return FillWith<int8_t>(tensor, [&] { return static_cast<int8_t>(Draw(below)); });
+      case tensorflow::DT_UINT8:
+        return FillWith<uint8_t>(tensor, [&] { return static_cast<uint8_t>(Draw(below)); });
+      case tensorflow::DT_INT16:
+        return FillWith<int16_t>(tensor, [&] { return static_cast<int16_t>(Draw(below)); });
+      case tensorflow::DT_UINT16:
+        return FillWith<uint16_t>(tensor, [&] { return static_cast<uint16_t>(Draw(below)); });
+      case tensorflow::DT_UINT32:
+        return FillWith<uint32_t>(tensor, [&] { return static_cast<uint32_t>(Draw(below)); });
+      case tensorflow::DT_UINT64:
+        return FillWith<uint64_t>(tensor, [&] { return static_cast<uint64_t>(Draw(below)); });
       case tensorflow::DT_BOOL:
         return FillWith<bool>(tensor, [&] { return Draw(2) == 1; });
-      default:  // what the others' bits mean is not known here
-        if (tensorflow::DataTypeCanUseMemcpy(tensor->dtype())) {
-          std::fill_n(static_cast<char*>(tensor->data()), tensor->TotalBytes(), 0);
-        }
+      default:
+        break;  // CanBeMade() has refused it
     }
   }
 

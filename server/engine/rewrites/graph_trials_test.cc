@@ -34,6 +34,21 @@ TEST(GenerateFeeds, HaveTheDeclaredShapes) {
   for (int i = 0; i < 20; ++i) EXPECT_LE(feeds.tensors[3].flat<int64_t>()(i), 3);
 }
 
+TEST(GenerateFeeds, HaveValuesOfEveryType) {
+  for (const tensorflow::DataType dtype :
+       {tensorflow::DT_INT64, tensorflow::DT_INT32, tensorflow::DT_INT16, tensorflow::DT_INT8,
+        tensorflow::DT_UINT64, tensorflow::DT_UINT32, tensorflow::DT_UINT16, tensorflow::DT_UINT8,
+        tensorflow::DT_DOUBLE, tensorflow::DT_FLOAT, tensorflow::DT_HALF, tensorflow::DT_BFLOAT16,
+        tensorflow::DT_BOOL}) {
+    const std::vector<DeclaredInput> inputs = {Input("x", dtype, {-1})};
+    const Tensor made = GenerateFeeds(inputs, 20, 50).tensors[0];
+    EXPECT_NE(made.tensor_data(), std::string(made.TotalBytes(), '\0'));
+    EXPECT_FALSE(
+        RunTrials(inputs, {}, kAnswers, {{2}, 1, 3600}, WorkClockOf(true)).answered.empty())
+        << tensorflow::DataTypeString(dtype);
+  }
+}
+
 TEST(WithRows, TakesTheFirstOrAllAgain) {
   const std::vector<DeclaredInput> inputs = Inputs();
   const TrialFeeds three = GenerateFeeds(inputs, 3, 50);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -97,12 +98,17 @@ absl::Status WriteChoices(const std::string& file, std::string_view key,
                           const KeptChoices& choices) {
   const std::string folder = std::filesystem::path(file).parent_path();
   ::mkdir(folder.c_str(), 0777);
-  const std::string whole = absl::StrCat(file, ".", ::getpid());
-  std::ofstream out(whole, std::ios::binary);
-  out << JsonOf(key, choices) << '\n';
-  out.close();
-  if (out && std::rename(whole.c_str(), file.c_str()) == 0) return absl::OkStatus();
-  std::remove(whole.c_str());
+  std::string whole = file + ".XXXXXX";  // other servers may write the same file
+  const int made = ::mkstemp(whole.data());
+  if (made >= 0) {
+    ::fchmod(made, 0644);
+    ::close(made);
+    std::ofstream out(whole, std::ios::binary);
+    out << JsonOf(key, choices) << '\n';
+    out.close();
+    if (out && std::rename(whole.c_str(), file.c_str()) == 0) return absl::OkStatus();
+    std::remove(whole.c_str());
+  }
   return absl::UnavailableError(absl::StrCat("what was chosen cannot be kept in ", file));
 }
 

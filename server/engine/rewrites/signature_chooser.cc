@@ -30,7 +30,8 @@ std::string KeyOf(const std::string& directory, const Options& options) {
                       options.graph_optimization == GraphOptimization::kFast
                           ? absl::StrCat(", fast within ", options.graph_tolerance)
                           : ", exact",
-                      ", ", CpuFlags::OfThisMachine().Description());
+                      ", measured for ", options.graph_measuring_ms, " ms, ",
+                      CpuFlags::OfThisMachine().Description());
 }
 
 std::string FileOf(const std::string& directory, const Options& options, std::string_view key) {
@@ -117,7 +118,7 @@ SignatureChooser::SignatureChooser(const std::string& directory, const Options& 
       file_(FileOf(directory, options, key_)),
       kept_(ReadChoices(file_, key_)),
       directory_(directory),
-      clock_(WorkClockOf(options.inter_op_parallelism == 0)),
+      clock_(WorkClockOf(options.inter_op_parallelism == 0 && options.intra_op_parallelism == 1)),
       seconds_left_(1e-3 * static_cast<double>(options.graph_measuring_ms)),
       signatures_left_(forms.size()) {}
 
