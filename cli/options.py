@@ -1,5 +1,6 @@
 """What Click lacks and several subcommands need: options in sections, several values per option."""
 
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -97,3 +98,13 @@ class Number(click.FloatRange):
         """The number."""
         number = super().convert(value, param, ctx)
         return self.fail(f"{value} is not a number", param, ctx) if number != number else number
+
+
+def _milliseconds(text: str) -> float:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s)", text)
+    if not found or not float(found[1]) > 0:
+        raise ValueError(f"{text!r}: wanted is a time like 25ms or 1.5s")
+    return float(found[1]) * (1000 if found[2] == "s" else 1)
+
+
+MILLISECONDS = Parsed(_milliseconds)

@@ -72,6 +72,7 @@ def load_test(args: SimpleNamespace, typed: str) -> int:
         sla=latency_target(args),
         left_out=[*left_out, *_not_reached(series, results)],
         thresholds=thresholds(args),
+        load={n: v for n in ("rate", "clients") if (v := vars(args)[n]) is not None},
     )
     _tell(report, console)
     _write(report, args, console)

@@ -1,12 +1,11 @@
 """Values that options of several subcommands take; what reads them is imported when it is used."""
 
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import click
-from colcast.cli.options import Number, Parsed
+from colcast.cli.options import MILLISECONDS, Number, Parsed
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _Option = Callable[..., Any]  # of a section of the help (colcast.cli.options.section)
@@ -43,19 +42,11 @@ def _target(text: str) -> Any:
     return parse_target(text)
 
 
-def _milliseconds(text: str) -> float:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s)", text)
-    if not found or not float(found[1]) > 0:
-        raise ValueError(f"{text!r}: wanted is a time like 25ms or 1.5s")
-    return float(found[1]) * (1000 if found[2] == "s" else 1)
-
-
 FORMAT = Parsed(_format)
 FORMATS = Parsed(_formats)
 SIDE = Parsed(_side)
 SIZES = Parsed(_sizes)
 TARGET = Parsed(_target)
-MILLISECONDS = Parsed(_milliseconds)
 
 
 def user_features(option: _Option) -> Callable[[_Command], _Command]:

@@ -11,10 +11,11 @@ from colcast.loadtest.figures import figures_of
 from colcast.loadtest.formats import FORMATS
 from colcast.loadtest.gate import Thresholds, Verdict, judge
 from colcast.loadtest.headline import headline
+from colcast.loadtest.observation import finite, observed
 from colcast.loadtest.open_loop import kept_up
 from colcast.loadtest.recording import Recording, percentile_ms
 from colcast.loadtest.result import Result
-from colcast.loadtest.search import Ended, Sla, Window
+from colcast.loadtest.search import Ended, Sla
 from colcast.loadtest.series import LeftOut
 
 PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9)
@@ -33,6 +34,7 @@ class Report:
       sla: the latency target, if there is one.
       left_out: what was asked for and a server cannot answer.
       thresholds: what every series has to keep.
+      load: `rate` or `clients`, whichever was given.
     """
 
     settings: Mapping[str, str]
@@ -41,6 +43,7 @@ class Report:
     sla: Sla | None = None
     left_out: Sequence[LeftOut] = ()
     thresholds: Thresholds = Thresholds()  # noqa: RUF009  frozen
+    load: Mapping[str, float] = field(default_factory=dict)
     machine: str = field(default_factory=lambda: machine())
 
     @property
@@ -131,6 +134,7 @@ class Report:
         return {
             "settings": dict(self.settings),
             "machine": self.machine,
+            "load": dict(self.load),
             "sla": None
             if self.sla is None
             else {"percentile": self.sla.percentile, "milliseconds": self.sla.milliseconds},
@@ -162,15 +166,16 @@ def _series(result: Result) -> dict[str, Any]:
         "target": result.series.target.address,
         "sound": result.sound,
         "figures": figures_of(recording).as_json(),
+        "observed": observed(recording),
         "server_memory_bytes": result.memory_bytes,
         "percentiles_ms": [
-            [percentile, _finite(recording.latency_ms(percentile))] for percentile in PERCENTILES
+            [percentile, finite(recording.latency_ms(percentile))] for percentile in PERCENTILES
         ],
         "timeline": timeline(recording),
         "checked": {
             "answers": result.check.checked,
             "wrong": result.check.wrong,
-            "largest_difference": _finite(result.check.largest),
+            "largest_difference": finite(result.check.largest),
         },
         "search": None
         if found is None
@@ -178,21 +183,14 @@ def _series(result: Result) -> dict[str, Any]:
             "highest_rate": found.rate if found.confirmed else None,
             "generator_limited": found.generator_limited,
             "ended_by": found.ended.value,
-            "windows": _windows(found.windows),
-            "measured_again": _windows(found.again),
+            "windows": [window.as_json() for window in found.windows],
+            "measured_again": [window.as_json() for window in found.again],
         },
     }
 
 
 def _interrupted(result: Result) -> bool:
     return result.found is not None and result.found.ended is Ended.INTERRUPT
-
-
-def _windows(windows: Sequence[Window]) -> list[dict[str, Any]]:
-    return [
-        {"rate": one.rate, "ms": _finite(one.milliseconds), "verdict": one.verdict.value}
-        for one in windows
-    ]
 
 
 def timeline(recording: Recording) -> list[dict[str, Any]]:
@@ -211,8 +209,8 @@ def timeline(recording: Recording) -> list[dict[str, Any]]:
     return [
         {
             "seconds": (place + 0.5) * end / _TIMELINE_BINS,
-            "p50_ms": _finite(percentile_ms(np.array(values), 50)),
-            "p95_ms": _finite(percentile_ms(np.array(values), 95)),
+            "p50_ms": finite(percentile_ms(np.array(values), 50)),
+            "p95_ms": finite(percentile_ms(np.array(values), 95)),
             "answered": len(values),
             "failed": failed[place],
         }
@@ -235,7 +233,3 @@ def machine() -> str:
         f"{' '.join(flag for flag in _INSTRUCTION_SETS if flag in flags) or 'no AVX2'}, "
         f"{memory / 1024**2:.0f} GiB, Linux {platform.release().split('-')[0]}"
     )
-
-
-def _finite(value: float) -> float | None:
-    return value if np.isfinite(value) else None

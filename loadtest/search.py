@@ -1,13 +1,15 @@
 """The highest rate a server sustains within a latency target."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from math import ceil, log2
+from typing import Any
 
 import numpy as np
 from colcast.loadtest.budget import UNLIMITED, Budget
+from colcast.loadtest.observation import finite, observed
 from colcast.loadtest.open_loop import kept_up
 from colcast.loadtest.recording import Recording
 
@@ -49,11 +51,28 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Window:
-    """One window at one rate; `milliseconds` is the SLA's percentile."""
+    """One window at one rate.
+
+    Attributes:
+      rate: in requests per second.
+      milliseconds: the SLA's percentile.
+      verdict: what that says.
+      observed: what else was measured, see `observation`.
+    """
 
     rate: float
     milliseconds: float
     verdict: Verdict
+    observed: Mapping[str, Any] | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """In plain values; no milliseconds where too many calls failed."""
+        return {
+            "rate": self.rate,
+            "ms": finite(self.milliseconds),
+            "verdict": self.verdict.value,
+            "observed": self.observed,
+        }
 
 
 class Ended(Enum):
@@ -202,7 +221,7 @@ def _judged(rate: float, recording: Recording, sla: Sla) -> Window:
         verdict = Verdict.HOLDS
     else:
         verdict = Verdict.MISSES if kept_up(recording) else Verdict.GENERATOR_LATE
-    return Window(rate, reached, verdict)
+    return Window(rate, reached, verdict, observed(recording))
 
 
 class _Search:

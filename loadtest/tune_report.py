@@ -1,7 +1,6 @@
 """What `colcast tune` writes and tells of a search."""
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,11 +72,7 @@ def write(tuned: Tuned, model: str, folder: Path) -> None:
     def setting(values: tuple[float, ...]) -> dict[str, object]:
         return {
             "flags": Setting(best.knobs, values).flags,
-            "windows": [
-                {"rate": w.rate, "ms": w.milliseconds, "verdict": w.verdict.value}
-                for w in tuned.windows[values]
-                if math.isfinite(w.milliseconds)
-            ],
+            "windows": [window.as_json() for window in tuned.windows[values]],
         }
 
     tried = tuned.climbed.tried

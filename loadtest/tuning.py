@@ -20,6 +20,7 @@ from colcast.loadtest.formats import RequestData
 from colcast.loadtest.interrupts import INTERRUPTED
 from colcast.loadtest.open_loop import OpenLoop
 from colcast.loadtest.outlook import ClimbOutlook
+from colcast.loadtest.process import ProcessMeter
 from colcast.loadtest.recording import Recording
 from colcast.loadtest.schedule import poisson
 from colcast.loadtest.search import Ended, Found, Sla, Window, find_max
@@ -170,11 +171,11 @@ def searches(
 ) -> list[Found]:
     """The search for each target on a server with these flags; a rate of 0 is not above `floor`."""
     with ServerProcess(model.name, model.base_path, [*model.flags, *flags]) as server:
-        loop = OpenLoop(server.target)
+        loop, meter = OpenLoop(server.target), ProcessMeter(server.pid, server.target)
 
         def window(rate: float, number: int) -> Recording:
             schedule = poisson(rate, load.seconds, len(load.requests), load.seed + number)
-            return loop.run(load.requests, schedule)
+            return loop.run(load.requests, schedule, meter=meter)
 
         # Of all sizes: TensorFlow prepares for each that it meets.
         count = len(load.requests)

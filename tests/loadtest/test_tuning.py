@@ -40,7 +40,7 @@ class UpToSixty:
     def __init__(self, target: str) -> None:
         assert target
 
-    def run(self, _requests: object, schedule: Schedule) -> Recording:
+    def run(self, _requests: object, schedule: Schedule, **_: object) -> Recording:
         return recording(*[5.0 if len(schedule.due) <= 60 else 5000.0] * 20)
 
 
@@ -128,7 +128,7 @@ class Interrupted(UpToSixty):
         super().__init__(target)
         self.servers.add(target)
 
-    def run(self, requests: object, schedule: Schedule) -> Recording:
+    def run(self, requests: object, schedule: Schedule, **_: object) -> Recording:
         if len(self.servers) > 1:
             raise KeyboardInterrupt
         return super().run(requests, schedule)
