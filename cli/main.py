@@ -41,6 +41,9 @@ SUBCOMMANDS = {
     ),
     "bench": Subcommand("colcast.loadtest.bench_cli", "loadtest", "measure the zoo's models"),
     "tune": Subcommand("colcast.loadtest.tune_cli", "loadtest", "find the server's best settings"),
+    "capacity": Subcommand(
+        "colcast.capacity.cli", "loadtest", "say how many replicas carry a load"
+    ),
     "completion": Subcommand("colcast.cli.completion", None, "print a script for your shell"),
 }
 

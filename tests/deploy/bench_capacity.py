@@ -11,37 +11,16 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
-import tensorflow as tf
 from colcast.client import RankingClient
 from colcast.server import ServerProcess
 
+from .slow_model import save
 from .ways import BY_CLIENT, BY_ENVOY, target_of
-
-
-class Slow(tf.Module):
-    """A model that takes its time without a processor: `TensorDataset` is asked for 2 elements."""
-
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, "x")])
-    def wait(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
-        """x, after a while."""
-        shapes = [[None]]
-        rows = tf.raw_ops.TensorDataset(components=[x], output_shapes=shapes)
-        slept = tf.raw_ops.ExperimentalSleepDataset(
-            input_dataset=rows,
-            sleep_microseconds=100_000,
-            output_types=[tf.float32],
-            output_shapes=shapes,
-        )
-        (same,) = tf.raw_ops.DatasetToSingleElement(
-            dataset=slept, output_types=[tf.float32], output_shapes=shapes
-        )
-        return {"score": same}
 
 
 def capacity(folder: Path) -> None:
     """Requests per second of 1, 2, 4 and 8 replicas with one worker and a fixed service time."""
-    module = Slow()
-    tf.saved_model.save(module, str(folder / "slow" / "1"), signatures=module.wait)
+    save(folder / "slow" / "1", milliseconds=200)
     print("\n| | replicas | requests per second | of one, per replica |\n|---|--:|--:|--:|")
     flags = ("--num_workers=1", "--rest_api_port=-1", "--join_waiting_requests=false")
     for way in (BY_ENVOY, BY_CLIENT):
