@@ -1,0 +1,148 @@
+"""What is to be scored, block by block, and which blocks are finished.
+
+A block is written under another name and renamed when it is whole: one that is there is finished.
+"""
+
+import argparse
+import json
+import os
+import uuid
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+JOB, DONE = "_job.json", "_SUCCESS"
+
+
+@dataclass(frozen=True)
+class Job:
+    """What decides the output; a restart with anything else is refused.
+
+    Paths are as the workers see them. `sources` has the size and time of every file that is read.
+    """
+
+    model_base_path: str
+    version: int
+    users: str
+    user_key: str
+    items: str
+    item_key: str
+    candidates: str | None
+    top: int
+    users_per_block: int
+    sources: dict[str, list[int]]
+
+
+@dataclass(frozen=True)
+class Block:
+    """So many rows of a file of users, and where their rankings go."""
+
+    file: str
+    start: int
+    rows: int
+    output: str
+
+    @property
+    def finished(self) -> bool:
+        """Whether it is there, with all its rows."""
+        try:
+            return pq.read_metadata(self.output).num_rows == self.rows
+        except (FileNotFoundError, pa.ArrowInvalid):
+            return False
+
+
+def read(block: Block) -> pa.Table:
+    """A block's rows; only the row groups that hold them are read."""
+    file, first, parts = pq.ParquetFile(block.file), 0, []
+    for group in range(file.num_row_groups):
+        rows = file.metadata.row_group(group).num_rows
+        start, end = max(block.start - first, 0), min(block.start + block.rows - first, rows)
+        if start < end:
+            parts.append(file.read_row_group(group).slice(start, end - start))
+        first += rows
+    return pa.concat_tables(parts)
+
+
+def write(table: pa.Table, path: Path) -> None:
+    """All of it or nothing; readers skip names that begin with a dot."""
+    half = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    with half.open("wb") as file:
+        pq.write_table(table, file)
+        file.flush()
+        os.fsync(file.fileno())
+    half.replace(path)
+
+
+def job_of(options: argparse.Namespace) -> Job:
+    """What is asked for.
+
+    Raises:
+        ValueError: there is nothing to read or to serve.
+    """
+    versions = [
+        int(path.name) for path in options.model_base_path.iterdir() if path.name.isdecimal()
+    ]
+    if not versions:
+        raise ValueError(f"{options.model_base_path}: no version in it")
+    model = options.model_base_path / str(max(versions)) / "saved_model.pb"
+    files = [*_user_files(options.users), options.items, model]
+    wanted = [(files[0], options.user_key), (options.items, options.item_key)]
+    wanted += [(files[0], options.candidates)] if options.candidates else []
+    for path, column in wanted:
+        if column not in (there := pq.read_schema(path).names):
+            raise ValueError(f"{path}: no column {column!r}; there are {', '.join(there)}")
+    return Job(
+        str(options.model_base_path.absolute()),
+        max(versions),
+        str(options.users.absolute()),
+        options.user_key,
+        str(options.items.absolute()),
+        options.item_key,
+        options.candidates,
+        options.top,
+        options.users_per_block,
+        {str(path): [path.stat().st_size, path.stat().st_mtime_ns] for path in files},
+    )
+
+
+def _user_files(users: Path) -> list[Path]:
+    files = sorted(users.glob("*.parquet")) if users.is_dir() else [users]
+    if not files:
+        raise ValueError(f"{users}: no .parquet file in it")
+    return files
+
+
+def blocks_of(job: Job, output: Path) -> Iterator[Block]:
+    """All of the job, in the order of the table."""
+    number = 0
+    for file in _user_files(Path(job.users)):
+        total = pq.read_metadata(file).num_rows
+        for start in range(0, total, job.users_per_block):
+            rows = min(job.users_per_block, total - start)
+            path = output.absolute() / f"part-{number:06}.parquet"
+            yield Block(str(file.absolute()), start, rows, str(path))
+            number += 1
+
+
+def begin(job: Job, output: Path) -> None:
+    """Makes the output's folder, or sees that it is this job's.
+
+    Raises:
+        ValueError: it is another's.
+    """
+    output.mkdir(parents=True, exist_ok=True)
+    known = output / JOB
+    if not known.exists():
+        if any(output.iterdir()):
+            raise ValueError(f"{output}: not empty, and not of a job that began")
+        half = output / f".{JOB}"
+        half.write_text(json.dumps(asdict(job), indent=1))
+        half.replace(known)
+    before, now = json.loads(known.read_text()), asdict(job)
+    if changed := [name for name in now if before.get(name) != now[name]]:
+        raise ValueError(f"{output}: began with other {', '.join(changed)}; name another --output")
+    for half in output.glob(".part-*"):
+        half.unlink()

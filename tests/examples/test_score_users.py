@@ -1,0 +1,195 @@
+"""examples/offline: a table of users is ranked by Ray's workers, whatever dies meanwhile."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from colcast.client import RankingClient
+from colcast.server import ServerProcess
+
+from ..server import parts_model
+from ..waiting import wait_until
+
+pytestmark = pytest.mark.xdist_group("ray")
+SCRIPT = Path(__file__).resolve().parents[2] / "examples" / "offline" / "score_users.py"
+USERS, ITEMS, PER_BLOCK = 600, 50, 5
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model, its items, and users in two files, each with lists of candidates."""
+    folder = tmp_path_factory.mktemp("data")
+    parts_model.save(folder / "ranker" / "3")
+    random = np.random.default_rng(5)
+    columns = parts_model.inputs(random, USERS, ITEMS)
+    user = {name: list(columns.pop(name)) for name in parts_model.COLUMNS["columnar_user"]}
+    lengths = columns.pop("tags/length")
+    columns = {name: list(values) for name, values in columns.items()}
+    columns["tags"] = [tags[:n] for tags, n in zip(columns["tags"], lengths, strict=True)]
+    pq.write_table(
+        pa.table({"key": [f"i{n}" for n in range(ITEMS)], **columns}), folder / "items.parquet"
+    )
+    user["who"] = [f"u{n}" for n in range(USERS)]
+    user["seen"] = [
+        [f"i{n}" for n in random.choice(ITEMS, random.integers(0, 9), replace=False)]
+        for _ in range(USERS)
+    ]
+    table = pa.table(user)
+    (folder / "users").mkdir()
+    pq.write_table(table.slice(0, 401), folder / "users" / "a.parquet", row_group_size=7)
+    pq.write_table(table.slice(401), folder / "users" / "b.parquet")
+    return folder
+
+
+def command(data: Path, output: Path, *options: str) -> list[str]:
+    """Two workers, few users per block."""
+    paths = {"users": "users", "items": "items.parquet", "model-base-path": "ranker"}
+    given = [f"--{name}={data / path}" for name, path in paths.items()]
+    given += ["--user-key=who", "--item-key=key", f"--output={output}", "--workers=2"]
+    given += [f"--users-per-block={PER_BLOCK}", "--items-per-request=20", *options]
+    return [sys.executable, str(SCRIPT), *given]
+
+
+def run(data: Path, output: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """To its end."""
+    return subprocess.run(
+        command(data, output, *options), capture_output=True, text=True, env=surroundings(output)
+    )
+
+
+def surroundings(output: Path) -> dict[str, str]:
+    """Ray keeps a token at home."""
+    return {**os.environ, "HOME": str(output.parent), "TF_CPP_MIN_LOG_LEVEL": "2"}
+
+
+@contextmanager
+def running(data: Path, output: Path, *options: str) -> Iterator[psutil.Popen]:
+    """While it runs."""
+    process = psutil.Popen(
+        command(data, output, *options), stderr=subprocess.PIPE, text=True, env=surroundings(output)
+    )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+
+
+def parts(output: Path) -> dict[Path, int]:
+    """The finished blocks, and when each was written."""
+    return {path: path.stat().st_mtime_ns for path in output.glob("part-*.parquet")}
+
+
+def begun(process: psutil.Popen, output: Path) -> None:
+    """Waits until some blocks are finished."""
+
+    def some() -> bool:
+        assert process.poll() is None, process.stderr.read()
+        return len(parts(output)) > 3
+
+    wait_until(some)
+
+
+def servers(process: psutil.Process) -> list[psutil.Process]:
+    """The native servers that it or its workers started."""
+    found = process.children(recursive=True)
+    return [
+        one
+        for one in found
+        if "colcast_model_server" in one.name() or "colcast_model_s" in one.name()
+    ]
+
+
+def ranked(output: Path) -> dict[str, dict[str, float]]:
+    """Of each user, once: item -> score."""
+    rows = [row for path in sorted(parts(output)) for row in pq.read_table(path).to_pylist()]
+    found = {row["who"]: dict(zip(row["items"], row["scores"], strict=True)) for row in rows}
+    assert len(rows) == len(found) == USERS
+    assert all(row["scores"] == sorted(row["scores"], reverse=True) for row in rows)
+    return found
+
+
+@pytest.fixture(scope="module")
+def expected(data: Path) -> dict[str, dict[str, float]]:
+    """What the client says of all items, from one server."""
+    users = pq.read_table(data / "users").to_pylist()
+    items = pq.read_table(data / "items.parquet")
+    keys = items["key"].to_pylist()
+    with (
+        ServerProcess("ranker", data / "ranker") as server,
+        RankingClient(server.target, "ranker", timeout_seconds=60) as client,
+    ):
+        found = {}
+        for user in users:
+            features = {name: user[name] for name in parts_model.COLUMNS["columnar_user"]}
+            scores = client.rank(features, items.drop_columns(["key"])).scores
+            found[user["who"]] = dict(zip(keys, scores.tolist(), strict=True))
+    return found
+
+
+def check(output: Path, expected: dict[str, dict[str, float]]) -> None:
+    """The output is that, within rounding."""
+    found = ranked(output)
+    for user, scores in expected.items():
+        assert found[user] == pytest.approx(scores, rel=1e-5, abs=1e-5)
+
+
+def test_scores_are_the_clients_though_a_worker_is_killed(data, tmp_path, expected):
+    output = tmp_path / "ranked"
+    with running(data, output, "--top=0") as process:
+        begun(process, output)
+        victim = servers(process)[0].parent()
+        started = servers(process)
+        victim.kill()
+        assert len(parts(output)) < USERS // PER_BLOCK, "finished before the worker was killed"
+        told = process.communicate()[1]
+        assert process.returncode == 0, told
+    check(output, expected)
+    assert "600 users ranked" in told
+    assert not any(one.is_running() for one in started)
+    assert (output / "_SUCCESS").exists()
+
+
+def test_a_restart_scores_what_is_left(data, tmp_path, expected):
+    output, options = tmp_path / "ranked", ["--candidates=seen", "--top=3"]
+    with running(data, output, *options) as process:
+        begun(process, output)
+        workers = [server.parent() for server in servers(process)]
+        process.kill()
+    psutil.wait_procs(workers)
+    before = parts(output)
+    assert 0 < len(before) < USERS // PER_BLOCK
+    some = sorted(before)[0]
+    some.write_bytes(some.read_bytes()[:100])  # as a copy that was cut short
+    (output / ".part-000009.parquet.half").write_bytes(b"PAR1")
+    refused = run(data, output, "--candidates=seen", "--top=4")
+    assert refused.returncode == 1
+    assert "began with other top" in refused.stderr
+    done = run(data, output, *options)
+    assert done.returncode == 0, done.stderr
+    after = parts(output)
+    assert {path for path in before if after[path] != before[path]} == {some}
+    assert not list(output.glob(".part-*"))
+    seen = {row["who"]: row["seen"] for row in pq.read_table(data / "users").to_pylist()}
+    best = {
+        user: sorted([(scores[key], key) for key in seen[user]], reverse=True)[:3]
+        for user, scores in expected.items()
+    }
+    check(output, {user: {key: score for score, key in top} for user, top in best.items()})
+    again = run(data, output, *options)
+    assert "121 blocks, 121 of them finished before" in again.stderr
+
+
+def test_what_is_not_there_is_named(data, tmp_path):
+    missing = run(data, tmp_path / "ranked", "--user-key=name")
+    assert missing.returncode == 1
+    assert "no column 'name'; there are age, city, history, who, seen" in missing.stderr
