@@ -42,7 +42,7 @@ class Routing:
 
         def choose(number: int, in_flight: Sequence[int]) -> int:
             most = self.bound * (sum(in_flight) + 1) / replicas
-            order = orders[of_user[number]]
+            order: list[int] = orders[of_user[number]]
             return next(replica for replica in order if in_flight[replica] < most)
 
         return choose

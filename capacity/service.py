@@ -74,7 +74,7 @@ def service_of(results: Sequence[Measured], workers: int) -> Service:
         raise UnusableError(
             f"{results[0].source}: measured only with {100 * least.busy(workers):.0f} % of the "
             "workers busy and more, so that the time without waiting is not known; give a result "
-            f"of colcast loadtest --rate {IDLE / 2 * workers * 1000 / cpu_ms:.3g}, too"
+            "of colcast loadtest --clients 1, too"
         )
     merged = _merged(idle)
     return Service(merged.quantiles_ms, merged.calls, cpu_ms)
@@ -122,12 +122,10 @@ def fitted(
 
 
 def _idle(stretches: Sequence[Stretch], workers: int) -> list[Stretch]:
-    """Those in which hardly any request waited, by CPU time and, for models that wait, latency."""
-    found = [
-        one
-        for one in stretches
-        if (one.clients <= workers if one.clients else one.busy(workers) <= IDLE)
-    ]
+    """Those in which hardly any request waited: of few clients, or else of a low rate."""
+    if alone := [one for one in stretches if 0 < one.clients <= workers]:
+        return alone
+    found = [one for one in stretches if not one.clients and one.busy(workers) <= IDLE]
     lowest = min((one.median_ms for one in found), default=0.0)
     return [one for one in found if one.median_ms <= _SLOWER * lowest]
 

@@ -1,9 +1,9 @@
 """What `colcast capacity` predicts of one real server, against what `colcast loadtest` measures.
 
-    python -m tests.capacity.bench_prediction wide --sizes 1500 --rates 5 20 40
-    python -m tests.capacity.bench_prediction slow --rates 2 20 35
+    python -m tests.capacity.bench_prediction wide --sizes 1500 --rates 20 40
+    python -m tests.capacity.bench_prediction slow --rates 80 120 --slas 15 30
 
-`wide` computes; `slow` takes 20 ms without a processor, so that other work on the machine does not
+`wide` computes; `slow` takes 5 ms without a processor, so that other work on the machine does not
 matter. The prediction knows the server at some rates only; then the highest rate within each
 target, and the p99 at it, are measured.
 """
@@ -29,7 +29,7 @@ from ..deploy.slow_model import save
 def served(name: str, folder: Path) -> Path:
     """The base path of a model."""
     if name == "slow":
-        save(folder / "served" / "1", milliseconds=20)
+        save(folder / "served" / "1", milliseconds=5)
     else:
         original = wide.ensure(wide.WIDE, folder)
         new = folder / "served" / "1"
@@ -66,7 +66,8 @@ def compare(server: ServerProcess, options: argparse.Namespace, folder: Path) ->
         colcast([*command, "--windows", "3", "--seconds", options.seconds, *load])
         return folder / name
 
-    known = [read(measured(f"at{rate:g}", "--rate", str(rate))) for rate in options.rates]
+    known = [read(measured("alone", "--clients", "1"))]
+    known += [read(measured(f"at{rate:g}", "--rate", str(rate))) for rate in options.rates]
     costs = costs_of(known, options.workers, by_user=False)
     model = Model(costs.hit, costs.miss, options.workers)
     print(costs)

@@ -74,6 +74,17 @@ def test_the_fit_finds_what_a_request_occupies(tmp_path):
             assert one.simulated_ms == pytest.approx(one.measured_ms, rel=0.25)
 
 
+def test_clients_that_wait_tell_the_time_without_waiting(tmp_path):
+    """Better than a low rate: at 125 per second some requests wait."""
+    result = load_test(20)
+    result["load"] = {"clients": 2}
+    alone = read(type(tmp_path)(written(tmp_path, alone=result)[0]))
+    costs = costs_of([alone, *measured(tmp_path, 125, 400)], 2, by_user=False)
+    assert costs.hit.calls == alone.stretches[0].calls
+    assert costs.hit.latency_ms(99) == pytest.approx(alone.stretches[0].quantiles_ms[7][1])
+    assert [one.rate for one in costs.comparisons] == [125, 400]
+
+
 def test_without_load_it_says_that_nothing_was_fitted(tmp_path):
     costs = costs_of(measured(tmp_path, 20), 2, by_user=False)
     assert costs.hit.factor == 1
@@ -121,7 +132,7 @@ def test_results_that_say_nothing_are_refused(tmp_path):
 
 
 def test_a_server_that_was_never_idle_is_refused(tmp_path):
-    with pytest.raises(UnusableError, match=r"80 % of the workers busy.*--rate 75"):
+    with pytest.raises(UnusableError, match=r"80 % of the workers busy.*--clients 1, too"):
         costs_of(measured(tmp_path, 400), 2, by_user=False)
 
 

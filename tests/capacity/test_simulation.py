@@ -1,5 +1,6 @@
 """The simulation against what is known exactly: M/M/c queues, hit rates, who moves."""
 
+from itertools import islice
 from math import factorial
 
 import numpy as np
@@ -8,6 +9,7 @@ from colcast.capacity.routing import Routing, routings
 from colcast.capacity.simulation import Replicas, Work, poisson_arrivals, simulate
 from colcast.capacity.state_cache import StateCache
 from colcast.capacity.users import Zipf
+from colcast.zoo import catalog
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -106,6 +108,20 @@ def test_by_user_finds_more_than_in_turn_and_the_bound_costs_hits():
     hottest = [np.bincount(one.replica).max() / np.bincount(one.replica).mean() for one in found]
     assert hottest[0] == pytest.approx(1, abs=0.001)
     assert hottest[2] <= hottest[1]
+
+
+def test_hit_rates_are_those_measured_of_four_replicas():
+    """By tests/deploy/bench_affinity.py, with Envoy and by the client: docs/scale.md has them."""
+    measured = {TURNS: (70.2, 70.8), BY_USER: (84.6, 84.5), BOUNDED: (79.3, 78.2)}
+    draws = islice(catalog.Zipf(4000, 1.0).draws(1, seed=3), 8000)
+    users = np.array([int(user) for (user,) in draws])
+    hit, miss = (
+        Work(np.full(8000, seconds), np.full(8000, seconds)) for seconds in (1.5e-4, 1.4e-3)
+    )
+    for routing, shares in measured.items():
+        outcome = simulate(None, users, routing, Replicas(4, 1, 1000), hit, miss, clients=16)
+        found = 100 * outcome.after(4000).hit_rate
+        assert min(abs(found - share) for share in shares) < 1, (routing, found)
 
 
 def test_a_replica_more_moves_only_the_users_that_it_gets():

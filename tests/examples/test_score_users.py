@@ -109,6 +109,14 @@ def servers(process: psutil.Process) -> list[psutil.Process]:
     ]
 
 
+def ended(process: psutil.Process) -> bool:
+    """Whether it runs no more, noticed by its parent or not."""
+    try:
+        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
 def ranked(output: Path) -> dict[str, dict[str, float]]:
     """Of each user, once: item -> score."""
     rows = [row for path in sorted(parts(output)) for row in pq.read_table(path).to_pylist()]
@@ -155,7 +163,7 @@ def test_scores_are_the_clients_though_a_worker_is_killed(data, tmp_path, expect
         assert process.returncode == 0, told
     check(output, expected)
     assert "600 users ranked" in told
-    assert not any(one.is_running() for one in started)
+    wait_until(lambda: all(map(ended, started)))
     assert (output / "_SUCCESS").exists()
 
 
@@ -163,9 +171,10 @@ def test_a_restart_scores_what_is_left(data, tmp_path, expected):
     output, options = tmp_path / "ranked", ["--candidates=seen", "--top=3"]
     with running(data, output, *options) as process:
         begun(process, output)
-        workers = [server.parent() for server in servers(process)]
+        started = servers(process)
+        started += [server.parent() for server in started]
         process.kill()
-    psutil.wait_procs(workers)
+    wait_until(lambda: all(map(ended, started)))
     before = parts(output)
     assert 0 < len(before) < USERS // PER_BLOCK
     some = sorted(before)[0]
