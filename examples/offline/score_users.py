@@ -18,6 +18,7 @@ import argparse
 import atexit
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -71,6 +72,7 @@ class Scorer:
         (folder / "models").write_text(_config(job))
         models = f"--model_config_file={folder / 'models'}"
         server = self._stack.enter_context(ServerProcess(flags=[models, *flags]))
+        self._stack.callback(_ends_with_us(server.pid).kill)
         self._client = self._stack.enter_context(
             RankingClient(server.target, "ranker", version=job.version, timeout_seconds=60)
         )
@@ -133,6 +135,12 @@ def _config(job: Job) -> str:
     return f"model_config_list {{ config {{ {model} {policy} }} }}"
 
 
+def _ends_with_us(pid: int) -> subprocess.Popen[bytes]:
+    """Kills a process once this one has ended, however that came: the pipe is then at its end."""
+    command = ["sh", "-c", 'read _; kill -9 "$0"', str(pid)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+
+
 def score(job: Job, options: argparse.Namespace) -> None:
     """Scores the blocks that are not finished; a line on standard error for each that is."""
     every = list(blocks_of(job, options.output))
@@ -173,14 +181,10 @@ def _run(job: Job, left: Sequence[Block], options: argparse.Namespace) -> None:
 
 
 def _alone() -> None:
-    """Ray on this machine: on the loopback interface, and nothing of a worker outlives it.
-
-    Ray reads its settings when it is imported. Those of a cluster are those of `ray start`.
-    """
-    os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # 127.0.0.1, as there
+    """Ray on this machine: on the loopback interface. It reads its settings when it is imported."""
+    os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # then its own address is that
     os.environ.setdefault("AUTOSCALER_METRIC_PORT", "0")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_kill_child_processes_on_worker_exit_with_raylet_subreaper", "true")
 
 
 def _say(text: str) -> None:

@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -66,8 +66,8 @@ def run(data: Path, output: Path, *options: str) -> subprocess.CompletedProcess[
 
 
 def surroundings(output: Path) -> dict[str, str]:
-    """Ray keeps a token at home."""
-    return {**os.environ, "HOME": str(output.parent), "TF_CPP_MIN_LOG_LEVEL": "2"}
+    """Ray keeps a token at home; by default its workers give way to all others."""
+    return {**os.environ, "HOME": str(output.parent), "RAY_worker_niceness": "0"}
 
 
 @contextmanager
@@ -107,6 +107,16 @@ def servers(process: psutil.Process) -> list[psutil.Process]:
         for one in found
         if "colcast_model_server" in one.name() or "colcast_model_s" in one.name()
     ]
+
+
+def listening(process: psutil.Process) -> set[str]:
+    """The addresses on which it and all that it started listen."""
+    found = set()
+    for one in [process, *process.children(recursive=True)]:
+        with suppress(psutil.NoSuchProcess):
+            sockets = one.net_connections("tcp")
+            found |= {socket.laddr.ip for socket in sockets if socket.status == psutil.CONN_LISTEN}
+    return found
 
 
 def ended(process: psutil.Process) -> bool:
@@ -155,8 +165,9 @@ def test_scores_are_the_clients_though_a_worker_is_killed(data, tmp_path, expect
     output = tmp_path / "ranked"
     with running(data, output, "--top=0") as process:
         begun(process, output)
-        victim = servers(process)[0].parent()
+        assert listening(process) <= {"127.0.0.1", "::ffff:127.0.0.1"}
         started = servers(process)
+        victim = started[0].parent()
         victim.kill()
         assert len(parts(output)) < USERS // PER_BLOCK, "finished before the worker was killed"
         told = process.communicate()[1]
