@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 from colcast.cli.main import main
+from colcast.loadtest.climb import Climbed, Knob, Setting
+from colcast.loadtest.search import Sla, Verdict, Window
+from colcast.loadtest.tune_report import Tuned, write
 
-from .results import load_test, written
+from .results import load_test, observed, written
 
 LITTLE = ["--requests", "6000"]
 
@@ -84,8 +87,26 @@ def test_other_files_are_refused(tmp_path, capsys):
         assert message in capsys.readouterr().err
 
 
-def test_real_results_are_read(exported, tmp_path, capsys):
-    """Of `colcast loadtest` and of `colcast tune`, against a server each; times are as they are."""
+def test_a_tune_result_has_its_own_flags(tmp_path, capsys):
+    """As `colcast tune` writes it; the windows of other settings say nothing of the best one."""
+    knob = Knob("workers", "--num_workers={}", (1, 2), 1)
+    best, other = Setting((knob,), (2,)), Setting((knob,), (1,))
+    windows = {
+        (2,): [Window(rate, 9.0, Verdict.HOLDS, observed(rate)) for rate in (20, 400)],
+        (1,): [Window(9000, 9.0, Verdict.HOLDS, observed(30))],
+    }
+    climbed = Climbed(best, 400.0, {best.values: 400.0, other.values: 0.0})
+    write(Tuned(climbed, windows, Sla(99, 30.0)), "movies", tmp_path)
+    assert capacity("--json", str(tmp_path)) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["flags"] == ["--num_workers=2"]
+    assert found["highest_measured_per_second"] == 400
+    assert capacity("--workers", "1", str(tmp_path)) == 2
+    assert "different numbers of workers: [1, 2]" in capsys.readouterr().err
+
+
+def test_a_real_result_is_read(exported, tmp_path, capsys):
+    """Of `colcast loadtest`, against a server; times are as they are."""
     from colcast.server import ServerProcess
 
     monitoring = tmp_path / "monitoring"
