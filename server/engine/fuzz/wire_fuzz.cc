@@ -95,7 +95,9 @@ void CompareColumn(const Column& column, const OracleColumn& expected) {
   const std::string name(column.name);
   CHECK_THAT(column.dtype == expected.dtype, name);
   CHECK_THAT(column.unknown_rank == expected.unknown_rank, name);
-  CHECK_THAT(column.dims == expected.dims, name);
+  std::vector<int64_t> dims;
+  for (const int64_t dim : expected.dims) AddDim(dim, &dims);
+  CHECK_THAT(column.dims == dims, name);
   if (expected.verdict == Verdict::kTooLarge) return;
   std::string memory;
   std::vector<std::string> strings;
