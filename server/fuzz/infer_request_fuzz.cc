@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "server/engine/fuzz/slices.h"
 #include "server/protos/open_inference.pb.h"
+#include "server/wire/fuzz_slices.h"
 #include "server/wire/infer_request.h"
 #include "server/wire/infer_tensor.h"
 #include "server/wire/tensor_values.h"
