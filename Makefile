@@ -7,8 +7,9 @@
 # make bazel the packages that the fork gets, built and tested by Bazel (docs/fork.md)
 # make docs  the documentation as a site, in build/site
 # make wheels  colcast and colcast-server as wheels, in build/wheels
+# make release  wheels, image, bill of materials, notes, sums, in build/release (docs/release.md)
 # make fork  TF Serving's own tree with our patches laid in, to build with Bazel (docs/fork.md)
-.PHONY: setup environment setup-estimator demo test lint bench bench-zoo bench-states bench-text setup-text bench-transcoding fuzz docs bazel wheels fork fork-check clean
+.PHONY: setup environment setup-estimator demo test lint bench bench-zoo bench-states bench-text setup-text bench-transcoding fuzz docs bazel wheels release fork fork-check clean
 
 setup:
 	@scripts/setup.sh
@@ -65,6 +66,9 @@ docs: environment
 
 wheels: setup
 	@scripts/wheels.sh
+
+release: setup
+	@scripts/release/release.sh
 
 bazel: environment
 	@scripts/bazel.sh

@@ -1,4 +1,4 @@
-"""MkDocs hook: README.md, CONTRIBUTING.md and CHANGELOG.md as pages beside those of docs/.
+"""MkDocs hook: README.md and the pages beside it as pages beside those of docs/.
 
 Links are written for readers of the repository. Here those to pages follow the pages, and those to
 source files, which the site does not have, become plain text.
@@ -16,6 +16,7 @@ PAGES = {
     "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
+    "SECURITY.md": "security.md",
 }
 _SOURCES = {page: source for source, page in PAGES.items()}
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s#:]+)(#[^)\s]*)?\)")

@@ -28,7 +28,7 @@ require_python() {
 make_environment() {  # directory, lock file, then what else to install
   local dir=$1 lock=$2 stamp
   shift 2
-  stamp=$(cat "$lock" pyproject.toml | sha256sum)
+  stamp=$(cat "$lock" pyproject.toml VERSION | sha256sum)
   [ "$(cat "$dir/.stamp" 2>/dev/null)" = "$stamp" ] && return
   say "creating $dir from $lock (downloads TensorFlow, about 260 MB)"
   [ -x "$dir/bin/python" ] || "$PYTHON" -m venv "$dir"

@@ -16,7 +16,7 @@ namespace colcast::engine {
 namespace {
 
 int64_t BytesOfStrings(const ColumnValues& values) {
-  int64_t bytes = 0;
+  auto bytes = static_cast<int64_t>(values.payload.size());
   for (const std::vector<Bytes>* const parts : {&values.messages, &values.strings}) {
     for (const Bytes& part : *parts) bytes += static_cast<int64_t>(part.size());
   }

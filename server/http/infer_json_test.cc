@@ -133,6 +133,10 @@ TEST(InferJsonTest, RefusesWhatIsNoRequest) {
   ExpectRefused(Input(R"("name":"x","shape":[1],"datatype":"FLOAT","data":[1])"),
                 {"\"x\"", "\"FLOAT\""});
   ExpectRefused(Input(R"("name":"x","shape":[1],"datatype":"FP32")"), {"\"x\"", "neither"});
+  std::string ones = "1";
+  for (int i = 0; i < 300; ++i) ones += ",1";
+  ExpectRefused(Input("\"name\":\"x\",\"shape\":[" + ones + R"(],"datatype":"FP32","data":[1])"),
+                {"\"x\"", "more than 254 dimensions"});
   ExpectRefused(Input(R"("name":"x","shape":[-1],"datatype":"FP32","data":[1])"),
                 {"\"x\"", "\"shape\""});
   ExpectRefused(Input(R"("name":"x","shape":1,"datatype":"FP32","data":[1])"),

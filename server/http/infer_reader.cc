@@ -39,8 +39,8 @@ void TensorsReader::OnValue(const JsonValue& value) {
       return;
     case 1:
       if (tensors_.size() == max_tensors_) {
-        return Fail(ResourceExhausted("the request has more than ", max_tensors_,
-                                      " inputs (--max_request_columns)"));
+        return Fail(ResourceExhausted("the request has more than ", max_tensors_, " ", member_,
+                                      " (--max_request_columns)"));
       }
       tensors_.emplace_back();
       now_ = Member::kOther;
@@ -51,7 +51,7 @@ void TensorsReader::OnValue(const JsonValue& value) {
     default:
       if (now_ == Member::kShape) {
         Want(value, IsSize(value), "whole numbers");
-        if (!failed()) tensors_.back().shape.push_back(value.whole);
+        if (!failed()) AddDim(value.whole, &tensors_.back().shape);
       } else if (now_ == Member::kParameters && depth() == 3) {
         OnParameter(value);
       } else if (now_ == Member::kData) {

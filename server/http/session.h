@@ -50,7 +50,8 @@ class Session final : public Exchange,
     if constexpr (kTls) {
       socket().expires_after(options_.idle_timeout);
       stream_.async_handshake(net::ssl::stream_base::server, [self = Self()](const Error& error) {
-        if (!error) self->ReadHeader();
+        if (!error) return self->ReadHeader();
+        if (IsPlainHttp(error)) self->AskForTls();
       });
     } else {
       ReadHeader();
@@ -212,6 +213,24 @@ class Session final : public Exchange,
     router_.Route(Self());
   }
 
+  static bool IsPlainHttp(const Error& handshake) {
+    return handshake.category() == net::error::get_ssl_category() &&
+           ERR_GET_REASON(handshake.value()) == SSL_R_HTTP_REQUEST;
+  }
+
+  // Answers in clear what came in place of a handshake and is not looked at any further.
+  void AskForTls() {
+    static constexpr std::string_view kAnswer =
+        "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n"
+        "Content-Type: text/plain\r\nContent-Length: 64\r\n\r\n"
+        "A plain HTTP request came to a port that speaks TLS: use https.\n";
+    socket().expires_after(kLinger);
+    net::async_write(socket(), net::buffer(kAnswer.data(), kAnswer.size()),
+                     [self = Self()](const Error& error, size_t) {
+                       if (!error) self->ClosePlain();
+                     });
+  }
+
   std::string CallerOf(const beast::http::request_header<>& head) {
     if constexpr (kTls) {
       if (options_.names.certificate) return CertificateName(stream_.native_handle());
@@ -265,10 +284,14 @@ class Session final : public Exchange,
     if constexpr (kTls) {
       stream_.async_shutdown([self = Self()](const Error&) {});
     } else {
-      Error ignored;
-      socket().socket().shutdown(net::socket_base::shutdown_send, ignored);
-      Drain();
+      ClosePlain();
     }
+  }
+
+  void ClosePlain() {
+    Error ignored;
+    socket().socket().shutdown(net::socket_base::shutdown_send, ignored);
+    Drain();
   }
 
   void Drain() {

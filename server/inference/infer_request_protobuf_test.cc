@@ -57,6 +57,13 @@ void ExpectRefused(const std::string& message, const std::vector<std::string>& w
   });
 }
 
+void ExpectTooMany(const std::string& message, size_t max_columns, const std::string& words) {
+  DecodedRequest request;
+  const Status status = DecodeInferRequest(Bytes(message), &request, max_columns);
+  EXPECT_EQ(status.code, StatusCode::kResourceExhausted) << status.message;
+  EXPECT_EQ(status.message, "the request has " + words + " (--max_request_columns)");
+}
+
 void ExpectRefused(const ModelInferRequest& message, const std::vector<std::string>& words) {
   ExpectRefused(message.SerializeAsString(), words);
 }
@@ -242,11 +249,58 @@ TEST(DecodeInferRequestTest, RefusesMoreInputsThanAllowed) {
   ModelInferRequest message;
   AddInput("a", "FP32", {0}, &message);
   AddInput("b", "FP32", {0}, &message);
-  DecodedRequest request;
   const std::string bytes = message.SerializeAsString();
+  ExpectTooMany(bytes, 1, "more than 1 inputs");
+  DecodedRequest request;
   EXPECT_TRUE(DecodeInferRequest(Bytes(bytes), &request, 2).ok());
-  const Status status = DecodeInferRequest(Bytes(bytes), &request, 1);
-  EXPECT_EQ(status.code, StatusCode::kResourceExhausted);
+}
+
+// A million of each takes two to four bytes per piece on the wire, and would take 8 to 32 in
+// memory.
+TEST(DecodeInferRequestTest, WhatIsTooMuchIsRefusedBeforeItTakesMemory) {
+  constexpr int kMany = 1'000'000;
+  const auto many = [](const std::string& piece) {
+    std::string pieces;
+    for (int i = 0; i < kMany; ++i) pieces += piece;
+    return pieces;
+  };
+  const std::string input = BytesField(1, "x") + BytesField(2, "BYTES");
+  ExpectTooMany(many(BytesField(7, "")), 100, "more than 100 raw_input_contents");
+  ExpectTooMany(many(BytesField(6, "")), 100, "more than 100 outputs");
+  ExpectTooMany(BytesField(5, input + many(BytesField(5, BytesField(8, "")))), 100,
+                "more than 100 contents that are merged into others");
+  for (const std::string& dims : {many(VarintField(3, 1)), BytesField(3, many(Varint(1)))}) {
+    DecodedRequest request;
+    const std::string message = BytesField(5, input + dims);
+    const Status status = DecodeInferRequest(Bytes(message), &request);
+    EXPECT_EQ(status.message, "input \"x\": more than 254 dimensions");
+    EXPECT_LE(request.column(0).dims.size(), 255u);
+  }
+}
+
+TEST(DecodeInferRequestTest, StringsAreReadWhereTheyLie) {
+  ModelInferRequest typed, raw = RawInput("BYTES", {3}, "\0\0\0\0\x02\0\0\0ab\0\0\0\0"s);
+  auto* const contents = AddInput("x", "BYTES", {3}, &typed)->mutable_contents();
+  for (const char* const text : {"", "ab", ""}) contents->add_bytes_contents(text);
+  for (const ModelInferRequest* const message : {&typed, &raw}) {
+    Decode(*message, [](const DecodedRequest& request) {
+      const Column& column = request.column(0);
+      EXPECT_THAT(StringsOf(column), ElementsAre("", "ab", ""));
+      EXPECT_EQ(column.values.strings.capacity(), 0u);
+    });
+  }
+}
+
+TEST(DecodeInferRequestTest, AFieldOfAnotherWireTypeIsUnknown) {
+  const std::string contents = VarintField(8, 5) + BytesField(8, "a") + VarintField(6, 1);
+  DecodedRequest request;
+  ForEachSlicing(BytesField(5, BytesField(1, "x") + BytesField(2, "BYTES") + VarintField(3, 1) +
+                                   BytesField(5, contents)),
+                 [&](const Bytes& bytes) {
+                   const Status status = DecodeInferRequest(bytes, &request);
+                   ASSERT_TRUE(status.ok()) << status.message;
+                   EXPECT_THAT(StringsOf(request.column(0)), ElementsAre("a"));
+                 });
 }
 
 // What is cut off or changed anywhere is refused, or read as protobuf reads it.

@@ -11,7 +11,7 @@ constexpr double kStringObject = 24;  // TensorFlow's, beside its bytes
 constexpr double kOfARow = 16;        // whatever its columns
 
 double BytesOfStrings(const ColumnValues& values) {
-  double bytes = static_cast<double>(values.tensor_content.size());
+  auto bytes = static_cast<double>(values.tensor_content.size() + values.payload.size());
   for (const std::vector<Bytes>* const parts : {&values.messages, &values.strings}) {
     for (const Bytes& part : *parts) bytes += static_cast<double>(part.size());
   }

@@ -1,6 +1,10 @@
 #include "server/inference/tfrecord.h"
 
+#ifdef __aarch64__
+#include <arm_acle.h>
+#else
 #include <nmmintrin.h>
+#endif
 
 #include <cstring>
 
@@ -21,20 +25,31 @@ void AppendLittleEndian(uint64_t value, size_t bytes, std::string* text) {
   for (; bytes > 0; --bytes, value >>= 8) *text += static_cast<char>(value);
 }
 
+// TensorFlow's wheel needs AVX on x86, so SSE 4.2 is there; on ARM64 the CPUs of servers have CRC.
+#ifdef __aarch64__
+#define COLCAST_WITH_CRC32C __attribute__((target("+crc")))
+COLCAST_WITH_CRC32C uint32_t AddWord(uint32_t crc, uint64_t word) { return __crc32cd(crc, word); }
+COLCAST_WITH_CRC32C uint32_t AddByte(uint32_t crc, uint8_t byte) { return __crc32cb(crc, byte); }
+#else
+#define COLCAST_WITH_CRC32C __attribute__((target("sse4.2")))
+COLCAST_WITH_CRC32C uint32_t AddWord(uint32_t crc, uint64_t word) {
+  return static_cast<uint32_t>(_mm_crc32_u64(crc, word));
+}
+COLCAST_WITH_CRC32C uint32_t AddByte(uint32_t crc, uint8_t byte) { return _mm_crc32_u8(crc, byte); }
+#endif
+
 }  // namespace
 
-// TensorFlow's wheel needs AVX, so SSE 4.2 and its instruction for this are there.
-__attribute__((target("sse4.2"))) uint32_t MaskedCrc32c(std::string_view data) {
-  uint64_t crc = ~0u;
-  for (; data.size() >= sizeof(crc); data.remove_prefix(sizeof(crc))) {
-    uint64_t word;
+COLCAST_WITH_CRC32C uint32_t MaskedCrc32c(std::string_view data) {
+  uint32_t crc = ~0u;
+  uint64_t word;
+  for (; data.size() >= sizeof(word); data.remove_prefix(sizeof(word))) {
     std::memcpy(&word, data.data(), sizeof(word));
-    crc = _mm_crc32_u64(crc, word);
+    crc = AddWord(crc, word);
   }
-  auto last = static_cast<uint32_t>(crc);
-  for (const char c : data) last = _mm_crc32_u8(last, static_cast<uint8_t>(c));
-  last = ~last;
-  return (last >> 15 | last << 17) + 0xA282EAD8u;
+  for (const char c : data) crc = AddByte(crc, static_cast<uint8_t>(c));
+  crc = ~crc;
+  return (crc >> 15 | crc << 17) + 0xA282EAD8u;
 }
 
 std::string TfRecord(std::string_view data) {

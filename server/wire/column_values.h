@@ -46,14 +46,17 @@ ValueField ValueFieldOf(DataType dtype);
 // 2 for the fields of complex numbers.
 int64_t ValuesPerElement(ValueField field);
 
+// What precedes a string in the Open Inference Protocol, little-endian.
+using RawStringLength = uint32_t;
+
 // Everything here is known to be well-formed.
 struct ColumnValues {
   Bytes tensor_content;
 
   // The values of the dtype's typed field: how many, and where.
   int64_t count = 0;
-  bool packed = false;          // all of them lie in `payload`, the body of one packed record
-  Bytes payload;                // only if packed
+  bool packed = false;          // all of them lie in `payload`, the body of one packed record ...
+  Bytes payload;                // ... or, of a DT_STRING column, each behind its RawStringLength
   std::vector<Bytes> messages;  // otherwise: the records that hold them, in order, among others
   std::vector<Bytes> strings;   // or the values of a DT_STRING column that no message holds
 

@@ -37,12 +37,14 @@ class InferRequestDecoder {
   bool ReadInput(Reader input);
   bool ReadName(Reader* input, std::string_view* name);
   bool ReadShape(uint32_t tag, Reader* input, Column* column);
+  bool AddContents(const Bytes& contents, std::vector<Bytes>* of_input);
   bool ReadOutput(Reader output);
   bool ReadParameter(Reader entry, Parameter* parameter);
   bool ReadRequestParameter(const Reader& entry);
   bool CheckParameter(const Reader& entry);
   bool ReadText(Reader* reader, std::string_view* text);
   bool AddColumn();
+  bool Limit(size_t count, const char* what);
   bool SetValues();
   Status SetValuesOf(Column* column, const Bytes* raw);
   bool Fail(Status error) {
@@ -56,6 +58,7 @@ class InferRequestDecoder {
   bool as_before_ = true;  // the names so far are those of the message before
   std::string_view version_;
   std::vector<Bytes> raw_;
+  size_t merged_contents_ = 0;
   Status error_;
 };
 
@@ -88,7 +91,8 @@ bool InferRequestDecoder::Decode(Reader message) {
         break;
       case MakeTag(7, kLengthType):
         if (raw_.empty()) raw_.reserve(request_->column_count_);
-        ok = message.ReadBytes(&raw_.emplace_back());
+        ok =
+            Limit(raw_.size() + 1, "raw_input_contents") && message.ReadBytes(&raw_.emplace_back());
         break;
       default:
         ok = message.SkipValue(tag, kMaxDepth);
@@ -126,8 +130,8 @@ bool InferRequestDecoder::ReadInput(Reader input) {
         break;
       case MakeTag(5, kLengthType):
         ok = input.ReadNested(&nested) &&
-             CheckMessage(nested, kInferTensorContents, kMaxDepth - 2, nullptr);
-        if (ok && !nested.done()) column.values.messages.push_back(nested.Rest());
+             CheckMessage(nested, kInferTensorContents, kMaxDepth - 2, nullptr) &&
+             AddContents(nested.Rest(), &column.values.messages);
         break;
       default:
         ok = input.SkipValue(tag, kMaxDepth - 1);
@@ -157,14 +161,14 @@ bool InferRequestDecoder::ReadShape(uint32_t tag, Reader* input, Column* column)
   uint64_t dim;
   if (WireTypeOf(tag) == kVarintType) {
     if (!input->ReadVarint(&dim)) return false;
-    column->dims.push_back(static_cast<int64_t>(dim));
+    AddDim(static_cast<int64_t>(dim), &column->dims);
     return true;
   }
   Reader dims;
   if (!input->ReadNested(&dims)) return false;
   while (!dims.done()) {
     if (!dims.ReadVarint(&dim)) return false;
-    column->dims.push_back(static_cast<int64_t>(dim));
+    AddDim(static_cast<int64_t>(dim), &column->dims);
   }
   return true;
 }
@@ -177,9 +181,22 @@ bool InferRequestDecoder::AddColumn() {
   if (!as_before_ && request_->AllNames().FindOrAdd(name) != index) {
     return Fail(InvalidArgument("input ", Quoted(name), " comes twice"));
   }
-  if (++request_->column_count_ <= max_columns_) return true;
-  return Fail(ResourceExhausted("the request has more than ", max_columns_,
-                                " inputs (--max_request_columns)"));
+  return Limit(++request_->column_count_, "inputs");
+}
+
+bool InferRequestDecoder::AddContents(const Bytes& contents, std::vector<Bytes>* of_input) {
+  if (contents.empty()) return true;
+  if (!of_input->empty() && !Limit(++merged_contents_, "contents that are merged into others")) {
+    return false;
+  }
+  of_input->push_back(contents);
+  return true;
+}
+
+bool InferRequestDecoder::Limit(size_t count, const char* what) {
+  if (count <= max_columns_) return true;
+  return Fail(ResourceExhausted("the request has more than ", max_columns_, " ", what,
+                                " (--max_request_columns)"));
 }
 
 bool InferRequestDecoder::ReadOutput(Reader output) {
@@ -202,7 +219,7 @@ bool InferRequestDecoder::ReadOutput(Reader output) {
     if (!ok) return false;
   }
   request_->output_filter_.push_back(name);
-  return true;
+  return Limit(request_->output_filter_.size(), "outputs");
 }
 
 // Of a map<string, InferParameter>.

@@ -74,59 +74,40 @@ Status CheckBools(const Column& column, const Bytes& raw) {
   return status;
 }
 
-using StringLength = uint32_t;
-
-// Adds the strings to `strings`, at most `count`, and returns how many bytes they took.
-size_t AddStrings(const Bytes& raw, size_t count, std::vector<Bytes>* strings) {
-  size_t at = 0;
-  StringLength length;
-  for (size_t i = 0; i < count && raw.size() - at >= sizeof(length); ++i) {
-    raw.Sub(at, sizeof(length)).CopyTo(&length);
-    if (length > raw.size() - at - sizeof(length)) break;
-    strings->push_back(raw.Sub(at + sizeof(length), length));
-    at += sizeof(length) + length;
-  }
-  return at;
-}
-
-// The same for bytes in one piece.
-size_t AddContiguousStrings(const Bytes& raw, size_t count, std::vector<Bytes>* strings) {
-  strings->resize(count);
-  Bytes* out = strings->data();
-  const uint8_t* const begin = raw.data();
-  const uint8_t* const end = begin + raw.size();
-  const uint8_t* at = begin;
-  StringLength length;
-  for (; count > 0 && static_cast<size_t>(end - at) >= sizeof(length); --count) {
-    std::memcpy(&length, at, sizeof(length));
-    if (length > static_cast<size_t>(end - at) - sizeof(length)) break;
-    *out++ = Bytes(at + sizeof(length), length);
-    at += sizeof(length) + length;
-  }
-  strings->resize(strings->size() - count);
-  return at - begin;
-}
-
 Status SetRawStrings(const Bytes& raw, int64_t count, Column* column) {
-  if (static_cast<uint64_t>(count) > raw.size() / sizeof(StringLength)) {
+  if (static_cast<uint64_t>(count) > raw.size() / sizeof(RawStringLength)) {
     return InvalidArgument(Input(*column), ": ", raw.size(), " bytes came, shape ",
                            ShapeName(column->dims), " needs ", count,
                            " strings, each behind its length of 4 bytes");
   }
   ColumnValues& values = column->values;
-  const size_t taken = raw.contiguous() ? AddContiguousStrings(raw, count, &values.strings)
-                                        : AddStrings(raw, count, &values.strings);
-  values.count = static_cast<int64_t>(values.strings.size());
+  const size_t taken = ReadRawStrings(raw, count, [&](const Bytes&) { ++values.count; });
   if (values.count < count) {
     return InvalidArgument(Input(*column), ": its ", raw.size(), " bytes end inside of string ",
                            values.count, " of ", count);
   }
+  values.packed = true;
+  values.payload = raw;
   if (taken == raw.size()) return OkStatus();
   return InvalidArgument(Input(*column), ": ", raw.size() - taken, " bytes came behind the ", count,
                          " strings of shape ", ShapeName(column->dims));
 }
 
-// The values of one typed field, wherever they lie.
+// The wire type of one value that is not packed.
+WireType UnpackedTypeOf(Contents contents) {
+  switch (contents) {
+    case kFp32s:
+      return kFixed32Type;
+    case kFp64s:
+      return kFixed64Type;
+    case kBytes:
+      return kLengthType;
+    default:
+      return kVarintType;
+  }
+}
+
+// The values of one typed field, wherever they lie. Strings stay in the messages.
 class TypedValues {
  public:
   TypedValues(Contents contents, Column* column) : contents_(contents), column_(column) {}
@@ -144,19 +125,19 @@ class TypedValues {
         reader.SkipValue(tag, kMaxDepth);
         body = body.Sub(0, body.size() - reader.left());
       }
-      if (field == contents_) {
-        AddBody(body);
-      } else if (field >= kBools && field <= kBytes && (field == kBytes || !body.empty())) {
+      if (!HasValues(tag, body)) continue;
+      if (field != contents_) {
         return InvalidArgument(Input(*column_), ": its values are in ", kContentsNames[field], ", ",
                                InferDatatypeName(column_->dtype), " is sent in ",
                                kContentsNames[contents_]);
       }
+      AddBody(body);
     }
     return OkStatus();
   }
 
   void Finish(DecodedRequest* request) {
-    if (contents_ == kBytes || first_.empty()) return;
+    if (first_.empty()) return;
     ColumnValues& values = column_->values;
     values.packed = true;
     values.payload = joined_.empty() ? first_ : Bytes(request->Keep(std::move(joined_)));
@@ -168,8 +149,19 @@ class TypedValues {
   }
 
  private:
+  // A known field with another wire type is an unknown one, as in protobuf.
+  static bool HasValues(uint32_t tag, const Bytes& body) {
+    const uint32_t field = FieldNumberOf(tag);
+    if (field < kBools || field > kBytes) return false;
+    if (WireTypeOf(tag) == UnpackedTypeOf(static_cast<Contents>(field))) return true;
+    return WireTypeOf(tag) == kLengthType && !body.empty();
+  }
+
   void AddBody(const Bytes& body) {
-    if (contents_ == kBytes) return column_->values.AddString(body);
+    if (contents_ == kBytes) {
+      ++column_->values.count;
+      return;
+    }
     if (first_.empty()) {
       first_ = body;
       return;
@@ -250,7 +242,6 @@ Status SetRawValues(const Bytes& raw, Column* column) {
 }
 
 Status SetTypedValues(DecodedRequest* request, Column* column) {
-  const std::vector<Bytes> messages = std::exchange(column->values.messages, {});
   int64_t count = 0;
   if (Status status = ElementCount(*column, &count); !status.ok()) return status;
   const Contents contents = Find(column->dtype)->contents;
@@ -259,9 +250,10 @@ Status SetTypedValues(DecodedRequest* request, Column* column) {
                            " is sent in raw_input_contents only");
   }
   TypedValues values(contents, column);
-  for (const Bytes& message : messages) {
+  for (const Bytes& message : column->values.messages) {
     if (Status status = values.Add(message); !status.ok()) return status;
   }
+  if (contents != kBytes) column->values.messages.clear();
   values.Finish(request);
   if (column->values.count != count) {
     return InvalidArgument(Input(*column), ": ", column->values.count, " values came in ",

@@ -24,8 +24,8 @@ class PredictRequestDecoder {
 
   // `depth`, here and below: how deep messages may still nest.
   bool Decode(Reader message, int depth);
-  // Why Decode() stopped, if the message is not to blame.
-  bool too_many_columns() const { return too_many_columns_; }
+  // Of what there are too many, if Decode() stopped for that.
+  std::string_view too_many() const { return too_many_; }
 
   // To be called after a Decode() that succeeded.
   void RememberNames() { request_->RememberNames(as_before_); }
@@ -36,13 +36,15 @@ class PredictRequestDecoder {
   bool DecodeInput(const Reader& entry, int depth);
   bool DecodeEntry(Reader entry, int depth, Column* column);
   bool AddColumn();
+  bool Limit(size_t count, std::string_view what);
   bool CheckIgnored(Reader* message, const MessageSchema& schema, int depth);
   bool ReadName(Reader* reader, std::string_view* name);
   bool ReadString(Reader* reader, std::string* text);
 
   DecodedRequest* const request_;
   const size_t max_columns_;
-  bool too_many_columns_ = false;
+  size_t merged_tensors_ = 0;
+  std::string_view too_many_;
   bool as_before_ = true;  // the names so far are those of the message before
   TensorDecoder tensor_decoder_;
 };
@@ -61,7 +63,8 @@ bool PredictRequestDecoder::Decode(Reader message, int depth) {
         ok = message.ReadNested(&nested) && DecodeInput(nested, depth - 1);
         break;
       case MakeTag(3, kLengthType):
-        ok = ReadName(&message, &request_->output_filter_.emplace_back());
+        ok = ReadName(&message, &request_->output_filter_.emplace_back()) &&
+             Limit(request_->output_filter_.size(), "outputs in its filter");
         break;
       case MakeTag(5, kLengthType):
         ok = CheckIgnored(&message, kPredictStreamedOptions, depth - 1);
@@ -148,6 +151,7 @@ bool PredictRequestDecoder::DecodeInput(const Reader& entry, int depth) {
 
 bool PredictRequestDecoder::DecodeEntry(Reader entry, int depth, Column* column) {
   tensor_decoder_.Begin(column);
+  bool has_tensor = false;
   while (!entry.done()) {
     uint32_t tag;
     if (!entry.ReadTag(&tag)) return false;
@@ -158,7 +162,9 @@ bool PredictRequestDecoder::DecodeEntry(Reader entry, int depth, Column* column)
         ok = ReadName(&entry, &column->name);
         break;
       case MakeTag(2, kLengthType):
-        ok = entry.ReadNested(&nested) && tensor_decoder_.Merge(nested, depth - 1);
+        ok = (!has_tensor || Limit(++merged_tensors_, "tensors that are merged into others")) &&
+             entry.ReadNested(&nested) && tensor_decoder_.Merge(nested, depth - 1);
+        has_tensor = true;
         break;
       default:
         ok = entry.SkipValue(tag, depth);
@@ -169,9 +175,11 @@ bool PredictRequestDecoder::DecodeEntry(Reader entry, int depth, Column* column)
   return true;
 }
 
-bool PredictRequestDecoder::AddColumn() {
-  too_many_columns_ = ++request_->column_count_ > max_columns_;
-  return !too_many_columns_;
+bool PredictRequestDecoder::AddColumn() { return Limit(++request_->column_count_, "inputs"); }
+
+bool PredictRequestDecoder::Limit(size_t count, std::string_view what) {
+  if (count > max_columns_) too_many_ = what;
+  return count <= max_columns_;
 }
 
 void DecodedRequest::RememberNames(bool as_before) {
@@ -273,9 +281,9 @@ Status DecodePredictRequest(const Bytes& message, DecodedRequest* request, size_
     decoder.RememberNames();
     return OkStatus();
   }
-  if (decoder.too_many_columns()) {
-    return ResourceExhausted("the request has more than ", max_columns,
-                             " inputs (--max_request_columns)");
+  if (!decoder.too_many().empty()) {
+    return ResourceExhausted("the request has more than ", max_columns, " ", decoder.too_many(),
+                             " (--max_request_columns)");
   }
   Malformed malformed;
   if (CheckMessage(Reader(message), kPredictRequest, kMaxDepth, &malformed)) {

@@ -22,6 +22,14 @@
 
 namespace colcast {
 
+// A tensor's, TensorFlow's.
+inline constexpr size_t kMaxDimensions = 254;
+
+// Of those that are too many only the first one is kept.
+inline void AddDim(int64_t dim, std::vector<int64_t>* dims) {
+  if (dims->size() <= kMaxDimensions) dims->push_back(dim);
+}
+
 // One entry of PredictRequest.inputs: a name and its TensorProto.
 struct Column {
   std::string_view name;
@@ -129,7 +137,8 @@ class DecodedRequest {
 // are skipped. What protobuf would refuse is INVALID_ARGUMENT and names the field, the input and
 // the byte; what `request` then holds is unspecified. Values that are well-formed but do not fit
 // their dtype or shape are not looked at here: see server/wire/tensor_values.h. RESOURCE_EXHAUSTED
-// beyond `max_columns`: each takes much more memory than it needs bytes on the wire.
+// beyond `max_columns` inputs, outputs in the filter, or messages that merge into a tensor before:
+// each takes much more memory than it needs bytes on the wire.
 Status DecodePredictRequest(const Bytes& message, DecodedRequest* request,
                             size_t max_columns = std::numeric_limits<size_t>::max());
 

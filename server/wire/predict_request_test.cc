@@ -288,6 +288,25 @@ TEST(PredictRequestTest, StopsAtTheMostColumns) {
   EXPECT_THAT(status.message, HasSubstr("more than 2 inputs"));
 }
 
+TEST(DecodePredictRequestTest, WhatIsTooMuchIsRefusedBeforeItTakesMemory) {
+  constexpr int kMany = 1'000'000;
+  std::string filter, tensors = BytesField(1, "x"), dims;
+  for (int i = 0; i < kMany; ++i) {
+    filter += BytesField(3, "");
+    tensors += BytesField(2, VarintField(7, 1));
+    dims += BytesField(2, "");
+  }
+  DecodedRequest request;
+  Status status = DecodePredictRequest(Bytes(filter), &request, 100);
+  EXPECT_THAT(status.message, HasSubstr("more than 100 outputs in its filter"));
+  const std::string merged = BytesField(2, tensors);
+  status = DecodePredictRequest(Bytes(merged), &request, 100);
+  EXPECT_THAT(status.message, HasSubstr("more than 100 tensors that are merged into others"));
+  const std::string deep = BytesField(2, BytesField(1, "x") + BytesField(2, BytesField(2, dims)));
+  ASSERT_TRUE(DecodePredictRequest(Bytes(deep), &request, 100).ok());
+  EXPECT_EQ(request.column(0).dims.size(), 255u);
+}
+
 TEST(PredictRequestTest, IsFilledColumnByColumn) {
   DecodedRequest request;
   for (int i = 0; i < 2; ++i) {

@@ -134,7 +134,7 @@ bool TensorDecoder::MergeShape(Reader shape, int depth) {
       Reader dim;
       int64_t size;
       if (!shape.ReadNested(&dim) || !ReadDim(dim, depth - 1, &size)) return false;
-      column_->dims.push_back(size);
+      AddDim(size, &column_->dims);
     } else if (tag == MakeTag(3, kVarintType)) {
       uint64_t unknown_rank;
       if (!shape.ReadVarint(&unknown_rank)) return false;

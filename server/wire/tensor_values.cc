@@ -9,8 +9,6 @@
 namespace colcast {
 namespace {
 
-constexpr size_t kMaxDimensions = 254;
-
 std::string Input(const Column& column) { return "input " + Quoted(column.name); }
 
 // Writes the varints of some packed bodies to `out`, `capacity` at most, each converted to T by
@@ -175,8 +173,7 @@ Status CheckContent(const Column& column, int64_t count) {
 Status ElementCount(const Column& column, int64_t* count) {
   if (column.unknown_rank) return InvalidArgument(Input(column), ": its shape has unknown rank");
   if (column.dims.size() > kMaxDimensions) {
-    return InvalidArgument(Input(column), ": ", column.dims.size(), " dimensions, at most ",
-                           kMaxDimensions, " are allowed");
+    return InvalidArgument(Input(column), ": more than ", kMaxDimensions, " dimensions");
   }
   *count = 1;
   for (int64_t dim : column.dims) {

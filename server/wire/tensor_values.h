@@ -76,10 +76,30 @@ constexpr WireType UnpackedTypeOf(ValueField field) {
   }
 }
 
+// Reads strings that come each behind its RawStringLength, at most `most`, and calls visit(string)
+// for each. Returns how many bytes they took: all, if they are right.
+template <typename Visit>
+size_t ReadRawStrings(const Bytes& raw, int64_t most, Visit&& visit) {
+  Reader reader(raw);
+  size_t taken = 0;
+  for (; most > 0 && reader.left() >= sizeof(RawStringLength); --most) {
+    RawStringLength length;
+    reader.Take(sizeof(length)).CopyTo(&length);
+    if (length > reader.left()) break;
+    visit(reader.Take(length));
+    taken = raw.size() - reader.left();
+  }
+  return taken;
+}
+
 // Calls visit(body) for each record of `field`, in order: a packed record's body, which may be
 // empty, or a single value without its tag. The records must be well-formed.
 template <typename Visit>
 void ForEachRecord(const ColumnValues& values, ValueField field, Visit&& visit) {
+  if (values.packed && field == ValueField::kString) {
+    ReadRawStrings(values.payload, values.count, visit);
+    return;
+  }
   if (values.packed) return visit(values.payload);
   for (const Bytes& value : values.strings) visit(value);
   const auto number = static_cast<uint32_t>(field);

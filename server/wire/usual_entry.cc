@@ -57,7 +57,7 @@ bool ReadShape(Rest shape, Column* column) {
     if (dim.at != dim.end && (!dim.Take(kSize) || !dim.TakeNumber(&size) || dim.at != dim.end)) {
       return false;
     }
-    column->dims.push_back(static_cast<int64_t>(size));
+    AddDim(static_cast<int64_t>(size), &column->dims);
     shape.at = dim.end;
   }
   return true;

@@ -2,6 +2,7 @@
 
 import asyncio
 import http.client
+import socket
 import ssl
 import subprocess
 from pathlib import Path
@@ -163,11 +164,85 @@ def test_rest_speaks_mutual_tls(mutual_tls_server, authority, stranger):
             rest_code(mutual_tls_server, authority.root, own)
 
 
-def test_plain_http_is_not_answered(tls_server):
-    connection = http.client.HTTPConnection(tls_server.rest_target, timeout=120)
-    connection.request("GET", "/v1/models/ranker")
-    with pytest.raises((http.client.BadStatusLine, ConnectionError)):
-        connection.getresponse()
+HINT = b"A plain HTTP request came to a port that speaks TLS: use https.\n"
+
+
+def answer_to(server: ServerProcess, *pieces: bytes, half_closed: bool = False) -> bytes:
+    """All that the HTTP port sends to a client that says this, piece by piece, until it closes."""
+    host, _, port = server.rest_target.rpartition(":")
+    with socket.create_connection((host, int(port)), timeout=120) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for piece in pieces:
+            connection.sendall(piece)
+        if half_closed:
+            connection.shutdown(socket.SHUT_WR)
+        try:
+            return b"".join(iter(lambda: connection.recv(65536), b""))
+        except ConnectionResetError:
+            return b""
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT"])
+def test_plain_http_is_told_that_the_port_speaks_tls(tls_server, mutual_tls_server, method):
+    for server in (tls_server, mutual_tls_server):
+        connection = http.client.HTTPConnection(server.rest_target, timeout=120)
+        connection.request(method, "/v1/models/ranker", body=b"x" * 100_000)
+        answer = connection.getresponse()
+        assert (answer.status, answer.getheader("Connection")) == (400, "close")
+        assert answer.getheader("Content-Type") == "text/plain"
+        assert answer.read() == HINT
+        assert connection.sock is None  # the server closes
+
+
+def test_curl_without_tls_is_told(tls_server):
+    url = f"http://{tls_server.rest_target}/v1/models/ranker"
+    said = subprocess.run(["curl", "-s", "-i", url], capture_output=True, timeout=120)
+    assert said.stdout.startswith(b"HTTP/1.1 400 Bad Request\r\n")
+    assert said.stdout.endswith(HINT)
+
+
+def test_plain_http_byte_by_byte_is_told_once(tls_server, authority):
+    request = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+    one_by_one = [bytes([byte]) for byte in request[:5]]
+    assert answer_to(tls_server, *one_by_one).endswith(HINT)
+    answer = answer_to(tls_server, request * 3)
+    assert answer.endswith(HINT)
+    assert answer.count(b"HTTP/1.1") == 1
+    assert rest_code(tls_server, authority.root) == 200
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"",
+        b"GE",
+        b"GETTING / HTTP/1.1\r\n\r\n",
+        b"get / HTTP/1.1\r\n\r\n",
+        b"\r\nGET / HTTP/1.1\r\n\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"\x16\x03\x01\x00\x0eGET / HTTP/1.1",
+        b"\x16\x03\x01\xff\xffGET / HTTP/1.1\r\n\r\n",
+        b"\x80\x2eGET / HTTP/1.1\r\n\r\n",
+        b"\x15\x03\x03\x00\x02\x01\x00GET / HTTP/1.1\r\n\r\n",
+        bytes(range(256)) * 100,
+    ],
+)
+def test_what_is_neither_tls_nor_http_gets_no_answer_in_clear(tls_server, authority, said):
+    answer = answer_to(tls_server, said, half_closed=True)
+    assert answer[:1] in (b"", b"\x15")  # nothing, or an alert of TLS
+    assert b"HTTP" not in answer
+    assert rest_code(tls_server, authority.root) == 200
+
+
+def test_plain_text_within_tls_handshakes_is_not_answered_in_clear(tls_server, authority):
+    context = ssl.create_default_context(cafile=authority.root)
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    half = context.wrap_bio(incoming, outgoing, server_hostname="localhost")
+    with pytest.raises(ssl.SSLWantReadError):
+        half.do_handshake()
+    answer = answer_to(tls_server, outgoing.read(), b"GET / HTTP/1.1\r\n\r\n")
+    assert answer[:1] == b"\x16"  # the server's part of the handshake
+    assert HINT not in answer
 
 
 def test_our_client_speaks_tls(tls_server, authority):

@@ -14,7 +14,7 @@
 
 #include "server/engine/fuzz/message_builder.h"
 #include "server/engine/fuzz/oracle.h"
-#include "server/engine/fuzz/slices.h"
+#include "server/wire/fuzz_slices.h"
 #include "server/wire/predict_request.h"
 #include "server/wire/predict_response.h"
 #include "server/wire/reader.h"
@@ -95,7 +95,9 @@ void CompareColumn(const Column& column, const OracleColumn& expected) {
   const std::string name(column.name);
   CHECK_THAT(column.dtype == expected.dtype, name);
   CHECK_THAT(column.unknown_rank == expected.unknown_rank, name);
-  CHECK_THAT(column.dims == expected.dims, name);
+  std::vector<int64_t> dims;
+  for (const int64_t dim : expected.dims) AddDim(dim, &dims);
+  CHECK_THAT(column.dims == dims, name);
   if (expected.verdict == Verdict::kTooLarge) return;
   std::string memory;
   std::vector<std::string> strings;

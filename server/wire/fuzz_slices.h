@@ -1,6 +1,6 @@
 // A message as gRPC may hand it over, in memory that ends where the message does.
-#ifndef COLCAST_SERVER_ENGINE_FUZZ_SLICES_H_
-#define COLCAST_SERVER_ENGINE_FUZZ_SLICES_H_
+#ifndef COLCAST_SERVER_WIRE_FUZZ_SLICES_H_
+#define COLCAST_SERVER_WIRE_FUZZ_SLICES_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -39,4 +39,4 @@ class Slices {
 
 }  // namespace colcast::fuzz
 
-#endif  // COLCAST_SERVER_ENGINE_FUZZ_SLICES_H_
+#endif  // COLCAST_SERVER_WIRE_FUZZ_SLICES_H_

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# The server's image as an OCI archive, of what build/server has, without a daemon and without a registry:
+#   scripts/release/image.sh ARCHIVE.tar
+# Beside the archive comes ARCHIVE.packages, Debian's packages that are in it. In place of debian:12-slim it has
+# Debian 12's essential packages, fetched by mmdebstrap from where this machine fetches its own.
+# Exit code 3, after a line that says why: nothing here can build one.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+archive=$(realpath -m "$1")
+version=$(cat VERSION)
+: "${SOURCE_DATE_EPOCH:=$(git log -1 --format=%ct)}"
+export SOURCE_DATE_EPOCH
+for tool in buildah mmdebstrap; do
+  command -v $tool >/dev/null || { echo "no image: no $tool here (apt-get install $tool)"; exit 3; }
+done
+[ "$(id -u)" = 0 ] || { echo "no image: only root can build it here"; exit 3; }
+
+work=$(mktemp -d build/image.XXXXXX)
+trap 'rm -rf "$work"' EXIT
+buildah() { command buildah --storage-driver vfs --root "$PWD/$work/storage" --runroot "$PWD/$work/run" "$@"; }
+
+apt-get indextargets --format 'deb $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' 'Origin: Debian' \
+  | mmdebstrap --quiet --variant=essential --include=libstdc++6,ca-certificates \
+    --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
+    --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-include=/usr/share/doc/*/copyright' \
+    bookworm "$work/base.tar" -
+buildah from --name base scratch > "$work/log"
+buildah add --quiet base "$work/base.tar" / >> "$work/log"
+buildah config --created-by mmdebstrap --cmd /bin/bash base
+buildah commit --quiet --timestamp "$SOURCE_DATE_EPOCH" base localhost/base >> "$work/log"
+buildah rm base >> "$work/log"
+
+deploy/assemble_runtime.sh build/server "$work/build/runtime"
+buildah build --quiet --isolation chroot --timestamp "$SOURCE_DATE_EPOCH" --file deploy/Dockerfile \
+  --build-arg BASE=localhost/base --build-context build="$PWD/$work/build" --tag "colcast-server:$version" "$work/build" >> "$work/log"
+buildah push --quiet "colcast-server:$version" "oci:$work/oci:$version"
+tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
+  -cf "$archive" -C "$work/oci" .
+tar -xOf "$work/base.tar" ./var/lib/dpkg/status | awk -F': ' \
+  '$1 == "Package" {name = $2} $1 == "Architecture" {arch = $2} $1 == "Version" {print name "\t" $2 "\t" arch}' \
+  > "${archive%.tar}.packages"

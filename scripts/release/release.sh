@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# All that a release consists of, in build/release (docs/release.md). The same commit gives the same bytes
+# where the same packages are installed; times of files are the commit's.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+version=$(cat VERSION)
+folder=build/release
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
+export SOURCE_DATE_EPOCH
+say() { printf '\033[1m[release]\033[0m %s\n' "$*"; }
+
+tag=$(git describe --exact-match --match "v$version" 2>/dev/null || true)
+[ -n "$tag" ] && [ -z "$(git status --porcelain)" ] ||
+  say "a trial, no release: this is not the commit of a tag v$version, or not only"
+rm -rf "$folder"
+mkdir -p "$folder"
+say "wheels"
+scripts/wheels.sh "$folder"
+say "ARM64"
+scripts/check_arm64.sh
+say "image"
+scripts/release/image.sh "$folder/colcast-server-$version.oci.tar" || [ $? = 3 ]
+say "bill of materials, notes, sums"
+.venv/bin/python scripts/release/sbom.py "$folder" > "$folder/colcast-$version.cdx.json"
+rm -f "$folder"/*.packages
+.venv/bin/python scripts/release/notes.py "$version" > "$folder/RELEASE_NOTES.md"
+(cd "$folder" && sha256sum -- * > ../SHA256SUMS && mv ../SHA256SUMS . && ls -l)
