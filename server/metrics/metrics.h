@@ -81,7 +81,7 @@ struct RequestSeries {
   HistogramSnapshot run_requests;
   HistogramSnapshot run_rows;
   int64_t joined_requests = 0;
-  int64_t divided_requests = 0;
+  int64_t split_requests = 0;
   int64_t slices = 0;
 
   int64_t Answered() const;  // with whatever status
@@ -107,7 +107,7 @@ class Metrics {
   // atomic counters. There are as many series as models and signatures allow.
   void Record(const RequestRecord& record);
 
-  // How long requests, and slices of divided ones, waited for a worker. Of those answered OK.
+  // How long requests, and slices of split ones, waited for a worker. Of those answered OK.
   HistogramSnapshot LaneWait(bool long_lane) const { return lane_waits_[long_lane].Snapshot(); }
 
   // `model_path` is the version's directory.

@@ -79,7 +79,7 @@ void WriteStates(const std::vector<ModelSnapshot>& models, metrics::TextWriter* 
       {":colcast:states_found_total", MetricType::kCounter,
        "States of users, items or pairs that were there or being computed.", &StoreStats::found},
       {":colcast:states_computed_total", MetricType::kCounter,
-       "States that a part of the model computed.", &StoreStats::computed},
+       "States that a stage of the model computed.", &StoreStats::computed},
       {":colcast:states_not_looked_for_total", MetricType::kCounter,
        "Rows that nobody looked for, since hardly any was ever found.", &StoreStats::not_looked},
       {":colcast:states_evicted_total", MetricType::kCounter, "States that made room for others.",

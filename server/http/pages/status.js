@@ -134,7 +134,7 @@ function models(all) {
 }
 
 function states(all) {
-  if (all.length === 0) return [element("p", "faint", "No model has parts to keep states of.")];
+  if (all.length === 0) return [element("p", "faint", "No model has stages to keep states of.")];
   const columns = ["model", "#version", "signature", "store", "#found", "#states found", "#computed",
     "#evicted", "#kept", "#memory"];
   return [wideTable(columns, all.map((one) => {

@@ -108,7 +108,7 @@ void WriteRuns(const std::vector<RequestSeries>& all, JsonWriter* json) {
     runs += series.run_requests.Count();
     requests += series.run_requests.sum;
     joined += series.joined_requests;
-    split += series.divided_requests;
+    split += series.split_requests;
     saved += series.bytes_saved;
   }
   json->Object("total", [&] {
