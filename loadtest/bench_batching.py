@@ -1,4 +1,4 @@
-"""Requests that share workers, on `wide`, late, nothing known: joined, divided, and as they were.
+"""Requests that share workers, on `wide`, late, nothing known: joined, split, and as they were.
 
 Servers differ in their flags only and are measured in turn. The generator shares the machine; the
 closed loop is h2load's where that is installed.
@@ -30,21 +30,21 @@ _CLIENTS = 32
 _SENT_BY_H2LOAD = 4  # different requests
 _SIGNATURE = "columnar_late"
 _DISTINCT = 200
-_WHOLE = "--max_piece_milliseconds=1000000"  # so long a piece that none is cut
+_WHOLE = "--max_piece_milliseconds=1000000"  # so long a slice that none is split
 _GIVING_WAY = "--long_request_nice=19"
 _APART = "--nojoin_waiting_requests"
 
 
 @dataclass(frozen=True)
 class Batching:
-    """What joining and dividing requests come to.
+    """What joining and splitting requests come to.
 
     Attributes:
       requests_per_second: of 32 closed loops with 20 candidates: apart, joined.
       p99_ms: the same clients' latency: apart, joined.
       beside_stream_p99_ms: of 20 candidates at a tenth of capacity: without a stream of requests of
         1,000, beside it, beside it where long requests give way to short ones, and beside it where
-        they are not divided.
+        they are not split.
       streamed_per_second: requests of 1,000 answered meanwhile, for the last three.
       one_large_ms: the median of a request of 1,000 alone: on one worker, on all.
       compared: requests that were asked for alone and in two make-ups of joined runs.
@@ -72,7 +72,7 @@ class Batching:
             f"p99 {self.p99_ms[0]:.1f} ms, {self.p99_ms[1]:.1f} ms"
         )
         without, *beside = self.beside_stream_p99_ms
-        ways = ("divided", "giving way", "with nothing divided")
+        ways = ("split", "giving way", "with nothing split")
         found = "; ".join(
             f"{way} {p99:.2f} ms ({p99 / without:.2f} times; {streamed:.0f} of N = {LARGE}/s)"
             for way, p99, streamed in zip(ways, beside, self.streamed_per_second, strict=True)
@@ -167,11 +167,11 @@ def _beside_stream(
     """p99 of small requests without a stream of large ones and beside it; that stream's rate."""
     totals = [Recording() for _ in range(4)]
     streams = [Recording() for _ in range(4)]
-    with _servers(base_path, [], [_GIVING_WAY], [_WHOLE]) as (divided, giving_way, whole):
-        with ClosedLoop(divided.target, 4) as loop:
+    with _servers(base_path, [], [_GIVING_WAY], [_WHOLE]) as (split, giving_way, whole):
+        with ClosedLoop(split.target, 4) as loop:
             loop.run(small, seconds=1)
             per_second = loop.run(small, seconds=2).per_second / 10
-        ways = ((divided, False), (divided, True), (giving_way, True), (whole, True))
+        ways = ((split, False), (split, True), (giving_way, True), (whole, True))
         for server, _ in ways[1:]:
             with ClosedLoop(server.target, 1) as warm:
                 warm.run(large, calls=20)

@@ -33,7 +33,7 @@ _TIMEOUT_SECONDS = 10.0
 _WARM_UP_RATE = 100.0  # per second
 _WARM_UP_ROUNDS = 2  # of as many calls as there are different requests
 _OFFLOAD_STEPS = 8
-_PIECE_MILLISECONDS = (0.5, 1, 2, 4, 8, 16, 1000)  # the last: no request is divided
+_SLICE_MILLISECONDS = (0.5, 1, 2, 4, 8, 16, 1000)  # the last: no request is split
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def knobs(
     found = [
         Knob("workers", "--num_workers={}", tuple(upto), cores),
         Knob("threads per op", "--tensorflow_intra_op_parallelism={}", tuple(threads), 1),
-        Knob("ms per piece", "--max_piece_milliseconds={}", _PIECE_MILLISECONDS, 2),
+        Knob("ms per piece", "--max_piece_milliseconds={}", _SLICE_MILLISECONDS, 2),
         Knob("join", "--join_waiting_requests={}", (0, 1), 1),
     ]
     pairs: list[tuple[str, ...]] = [("workers", "threads per op"), ("ms per piece", "join")]

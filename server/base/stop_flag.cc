@@ -17,7 +17,8 @@ bool StopFlag::IsSet() const {
 
 bool StopFlag::WaitUntil(Clock::time_point time) {
   std::unique_lock<std::mutex> lock(mutex_);
-  return changed_.wait_until(lock, time, [this] { return set_; });
+  return changed_.wait_until(lock, time,
+                             [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return set_; });
 }
 
 }  // namespace colcast

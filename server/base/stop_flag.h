@@ -2,6 +2,8 @@
 #ifndef COLCAST_SERVER_BASE_STOP_FLAG_H_
 #define COLCAST_SERVER_BASE_STOP_FLAG_H_
 
+#include <absl/base/thread_annotations.h>
+
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -24,7 +26,7 @@ class StopFlag {
  private:
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  bool set_ = false;
+  bool set_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace colcast

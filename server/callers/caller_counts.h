@@ -3,6 +3,8 @@
 #ifndef COLCAST_SERVER_CALLERS_CALLER_COUNTS_H_
 #define COLCAST_SERVER_CALLERS_CALLER_COUNTS_H_
 
+#include <absl/base/thread_annotations.h>
+
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -55,8 +57,8 @@ class CallerCounts {
 
  private:
   mutable std::shared_mutex mutex_;  // of the map; its entries stay where they are
-  std::map<std::string, std::unique_ptr<Counts>, std::less<>> counts_;
-  size_t kept_ = 0;  // of these, by Keep()
+  std::map<std::string, std::unique_ptr<Counts>, std::less<>> counts_ ABSL_GUARDED_BY(mutex_);
+  size_t kept_ ABSL_GUARDED_BY(mutex_) = 0;  // of these, by Keep()
   Counts without_name_;
   Counts other_;
 };

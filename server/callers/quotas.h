@@ -7,6 +7,8 @@
 #ifndef COLCAST_SERVER_CALLERS_QUOTAS_H_
 #define COLCAST_SERVER_CALLERS_QUOTAS_H_
 
+#include <absl/base/thread_annotations.h>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -76,19 +78,21 @@ class Quotas {
   using Uses = std::map<Key, std::shared_ptr<Use>>;
 
   explicit Quotas(std::function<Time()> now) : now_(std::move(now)) {}
-  const Quota* Find(const std::string& caller, const std::string& model) const;
-  std::shared_ptr<Use> UseOf(const std::string& caller, const std::string& model, Time now);
-  void Forget(Time now);
+  const Quota* Find(const std::string& caller, const std::string& model) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::shared_ptr<Use> UseOf(const std::string& caller, const std::string& model, Time now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Forget(Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Leave(Use* use);
 
   const std::function<Time()> now_;
   mutable std::mutex mutex_;
-  std::map<Key, Quota> quotas_;
-  std::set<std::string> named_;
-  Uses uses_;          // of named callers
-  Uses unnamed_;       // of others
-  Uses together_;      // of those beyond; the caller is empty
-  Time forgotten_at_;  // last
+  std::map<Key, Quota> quotas_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::string> named_ ABSL_GUARDED_BY(mutex_);
+  Uses uses_ ABSL_GUARDED_BY(mutex_);          // of named callers
+  Uses unnamed_ ABSL_GUARDED_BY(mutex_);       // of others
+  Uses together_ ABSL_GUARDED_BY(mutex_);      // of those beyond; the caller is empty
+  Time forgotten_at_ ABSL_GUARDED_BY(mutex_);  // last
 };
 
 // One in flight. Goes before the quotas do.

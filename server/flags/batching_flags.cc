@@ -23,7 +23,7 @@ ABSL_FLAG(bool, join_waiting_requests, true,
           "each other (columnar_late, and signatures recorded as such); scores differ by rounding");
 ABSL_FLAG(double, max_piece_milliseconds, 2,
           "a request that is estimated to take longer is a long one; while short ones come it is "
-          "divided into slices of so long (four times as long with --long_request_nice)");
+          "split into slices of so long (four times as long with --long_request_nice)");
 ABSL_FLAG(int32_t, long_request_nice, 0,
           "while short requests come, long ones run on threads that are so nice (1 to 19), which "
           "short ones interrupt; 0: on the workers, where short ones wait for a slice to end");

@@ -2,6 +2,8 @@
 #ifndef COLCAST_SERVER_HTTP_CONNECTIONS_H_
 #define COLCAST_SERVER_HTTP_CONNECTIONS_H_
 
+#include <absl/base/thread_annotations.h>
+
 #include <chrono>
 #include <condition_variable>
 #include <list>
@@ -75,7 +77,7 @@ class Connections {
       stopped_ = true;
     }
     for (const auto& connection : Open()) connection->Stop();
-    const auto all_gone = [this] { return open_.empty(); };
+    const auto all_gone = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return open_.empty(); };
     {
       std::unique_lock<std::mutex> lock(mutex_);
       if (all_gone_.wait_until(lock, deadline, all_gone)) return;
@@ -107,9 +109,9 @@ class Connections {
   const size_t max_;
   std::mutex mutex_;
   std::condition_variable all_gone_;
-  std::list<std::weak_ptr<Connection>> open_;
-  bool draining_ = false;
-  bool stopped_ = false;
+  std::list<std::weak_ptr<Connection>> open_ ABSL_GUARDED_BY(mutex_);
+  bool draining_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace colcast::http

@@ -3,6 +3,8 @@
 #ifndef COLCAST_SERVER_HTTP2_CLIENT_H_
 #define COLCAST_SERVER_HTTP2_CLIENT_H_
 
+#include <absl/base/thread_annotations.h>
+
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -59,10 +61,10 @@ class Client {
   const Target target_;
   const std::shared_ptr<Poller> poller_ = std::make_shared<Poller>();
   std::mutex mutex_;  // of what follows
-  uint64_t last_number_ = 0;
-  std::vector<CallPointer> started_;
-  std::vector<uint64_t> cancelled_;
-  bool ended_ = false;
+  uint64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<CallPointer> started_ ABSL_GUARDED_BY(mutex_);
+  std::vector<uint64_t> cancelled_ ABSL_GUARDED_BY(mutex_);
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
 
   // Of the client's thread.
   std::vector<CallPointer> waiting_;  // for a connection

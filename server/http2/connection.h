@@ -5,6 +5,7 @@
 #ifndef COLCAST_SERVER_HTTP2_CONNECTION_H_
 #define COLCAST_SERVER_HTTP2_CONNECTION_H_
 
+#include <absl/base/thread_annotations.h>
 #include <nghttp2/nghttp2.h>
 
 #include <atomic>
@@ -161,7 +162,7 @@ class Connection final : public Pollable, public std::enable_shared_from_this<Co
   std::atomic<bool> taken_{false};  // by a thread
 
   std::mutex answers_mutex_;
-  std::vector<Call*> answers_;
+  std::vector<Call*> answers_ ABSL_GUARDED_BY(answers_mutex_);
 
   // Of the thread that has the connection.
   Transport transport_;

@@ -2,6 +2,8 @@
 #ifndef COLCAST_SERVER_HTTP2_POLLER_H_
 #define COLCAST_SERVER_HTTP2_POLLER_H_
 
+#include <absl/base/thread_annotations.h>
+
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -51,8 +53,8 @@ class Poller final : public scheduling::EventSource {
   std::atomic<int64_t> turns_{0};
   std::atomic<int> waiting_{0};
   mutable std::mutex mutex_;
-  uint64_t last_number_ = kWake;
-  std::unordered_map<uint64_t, std::shared_ptr<Pollable>> pollables_;
+  uint64_t last_number_ ABSL_GUARDED_BY(mutex_) = kWake;
+  std::unordered_map<uint64_t, std::shared_ptr<Pollable>> pollables_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace colcast::http2

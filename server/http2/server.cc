@@ -184,7 +184,8 @@ void Server::StandBy() {
   Clock::time_point looked = Clock::now();
   int64_t turns = poller.turns();
   std::unique_lock<std::mutex> lock(mutex_);
-  while (!ending_.wait_for(lock, kLookEvery, [this] { return ended_; })) {
+  while (!ending_.wait_for(lock, kLookEvery,
+                           [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ended_; })) {
     lock.unlock();
     // Those that wait take their turns; if there are none, and nobody has looked, all are busy.
     bool woken = false;

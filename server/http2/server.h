@@ -2,6 +2,7 @@
 #ifndef COLCAST_SERVER_HTTP2_SERVER_H_
 #define COLCAST_SERVER_HTTP2_SERVER_H_
 
+#include <absl/base/thread_annotations.h>
 #include <openssl/types.h>
 
 #include <chrono>
@@ -56,7 +57,7 @@ class Server {
   std::vector<std::shared_ptr<Listener>> listeners_;
   std::mutex mutex_;
   std::condition_variable ending_;
-  bool ended_ = false;
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread standby_;
 };
 

@@ -4,6 +4,8 @@
 #ifndef COLCAST_SERVER_HTTP2_UNREAD_ANSWERS_H_
 #define COLCAST_SERVER_HTTP2_UNREAD_ANSWERS_H_
 
+#include <absl/base/thread_annotations.h>
+
 #include <atomic>
 #include <cstddef>
 #include <memory>
@@ -34,13 +36,14 @@ class UnreadAnswers {
   bool MayBeFull() const { return total_.load(std::memory_order_relaxed) >= max_bytes_; }
 
  private:
-  size_t BytesOf(const std::string& host) const;
+  size_t BytesOf(const std::string& host) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status TooMany(const std::string& host, size_t bytes) const;
 
   const size_t max_bytes_;
   std::atomic<size_t> total_{0};
   mutable std::mutex mutex_;
-  std::unordered_map<std::string, size_t> bytes_;  // by host, without those that have none
+  std::unordered_map<std::string, size_t> bytes_
+      ABSL_GUARDED_BY(mutex_);  // by host, without those that have none
 };
 
 }  // namespace colcast::http2

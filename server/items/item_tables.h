@@ -3,6 +3,8 @@
 #ifndef COLCAST_SERVER_ITEMS_ITEM_TABLES_H_
 #define COLCAST_SERVER_ITEMS_ITEM_TABLES_H_
 
+#include <absl/base/thread_annotations.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -82,9 +84,9 @@ class ItemTableSource {
   std::map<std::string, std::pair<FileId, Status>> refused_;  // by path
 
   mutable std::mutex mutex_;
-  std::shared_ptr<const ItemTable> table_;
-  int64_t version_ = 0;
-  Status status_;
+  std::shared_ptr<const ItemTable> table_ ABSL_GUARDED_BY(mutex_);
+  int64_t version_ ABSL_GUARDED_BY(mutex_) = 0;
+  Status status_ ABSL_GUARDED_BY(mutex_);
 
   std::atomic<int64_t> lookups_{0};
   std::atomic<int64_t> unknown_keys_{0};

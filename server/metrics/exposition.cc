@@ -159,7 +159,7 @@ void WriteSavings(const Series& requests, TextWriter* writer) {
       {":colcast:joined_requests_total", "Requests that ran together with others.",
        &RequestSeries::joined_requests},
       {":colcast:divided_requests_total", "Requests that ran in slices.",
-       &RequestSeries::divided_requests},
+       &RequestSeries::split_requests},
       {":colcast:pieces_total", "Slices that they ran in.", &RequestSeries::slices},
   };
   for (const auto& metric : kMetrics) {
@@ -220,7 +220,7 @@ void WriteOffloads(const Metrics& metrics, TextWriter* writer) {
 
 void WriteLaneWaits(const Metrics& metrics, TextWriter* writer) {
   writer->Metric(":colcast:lane_wait_microseconds", kHistogram,
-                 "Until a worker took a request, or a slice of a divided one.");
+                 "Until a worker took a request, or a slice of a split one.");
   for (const bool long_lane : {false, true}) {
     writer->Sample({{"lane", long_lane ? "long" : "short"}}, metrics.LaneWait(long_lane));
   }

@@ -26,7 +26,7 @@ struct Metrics::Counters {
   Histogram run_requests{RowBuckets()};
   Histogram run_rows{RowBuckets()};
   std::atomic<int64_t> joined_requests{0};
-  std::atomic<int64_t> divided_requests{0};
+  std::atomic<int64_t> split_requests{0};
   std::atomic<int64_t> slices{0};
 };
 
@@ -51,7 +51,7 @@ void Metrics::Record(const RequestRecord& record) {
   }
   if (record.joined) counters.joined_requests.fetch_add(1, kRelaxed);
   if (!record.slice_waits.empty()) {
-    counters.divided_requests.fetch_add(1, kRelaxed);
+    counters.split_requests.fetch_add(1, kRelaxed);
     counters.slices.fetch_add(static_cast<int64_t>(record.slice_waits.size()), kRelaxed);
   }
   if (record.code != StatusCode::kOk) return;
@@ -132,7 +132,7 @@ std::vector<RequestSeries> Metrics::Requests() const {
     series.run_requests = counters->run_requests.Snapshot();
     series.run_rows = counters->run_rows.Snapshot();
     series.joined_requests = counters->joined_requests.load(std::memory_order_relaxed);
-    series.divided_requests = counters->divided_requests.load(std::memory_order_relaxed);
+    series.split_requests = counters->split_requests.load(std::memory_order_relaxed);
     series.slices = counters->slices.load(std::memory_order_relaxed);
   }
   return all;

@@ -3,6 +3,8 @@
 #ifndef COLCAST_SERVER_METRICS_METRICS_H_
 #define COLCAST_SERVER_METRICS_METRICS_H_
 
+#include <absl/base/thread_annotations.h>
+
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -81,7 +83,7 @@ struct RequestSeries {
   HistogramSnapshot run_requests;
   HistogramSnapshot run_rows;
   int64_t joined_requests = 0;
-  int64_t divided_requests = 0;
+  int64_t split_requests = 0;
   int64_t slices = 0;
 
   int64_t Answered() const;  // with whatever status
@@ -107,7 +109,7 @@ class Metrics {
   // atomic counters. There are as many series as models and signatures allow.
   void Record(const RequestRecord& record);
 
-  // How long requests, and slices of divided ones, waited for a worker. Of those answered OK.
+  // How long requests, and slices of split ones, waited for a worker. Of those answered OK.
   HistogramSnapshot LaneWait(bool long_lane) const { return lane_waits_[long_lane].Snapshot(); }
 
   // `model_path` is the version's directory.
@@ -137,14 +139,15 @@ class Metrics {
   using Key = std::tuple<std::string, std::string, std::string, std::string>;
 
   Counters* FindOrMake(const RequestRecord& record);
-  LoadSeries& FindOrMakeLoad(const std::string& model_path);
+  LoadSeries& FindOrMakeLoad(const std::string& model_path)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(loads_mutex_);
 
   mutable std::shared_mutex requests_mutex_;  // of the map; its entries stay where they are
-  std::map<Key, std::unique_ptr<Counters>, std::less<>> requests_;
+  std::map<Key, std::unique_ptr<Counters>, std::less<>> requests_ ABSL_GUARDED_BY(requests_mutex_);
   std::array<std::atomic<int64_t>, 2> offloads_{};  // failed, answered
   Histogram lane_waits_[2] = {Histogram(LatencyBuckets()), Histogram(LatencyBuckets())};
   mutable std::mutex loads_mutex_;
-  std::vector<LoadSeries> loads_;
+  std::vector<LoadSeries> loads_ ABSL_GUARDED_BY(loads_mutex_);
 };
 
 }  // namespace colcast::metrics

@@ -2,6 +2,8 @@
 #ifndef COLCAST_SERVER_METRICS_RECENT_H_
 #define COLCAST_SERVER_METRICS_RECENT_H_
 
+#include <absl/base/thread_annotations.h>
+
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -55,7 +57,7 @@ class Recent {
   };
 
   mutable std::mutex mutex_;
-  std::deque<Sample> samples_;
+  std::deque<Sample> samples_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Adds what was counted once a second, on a thread of its own.

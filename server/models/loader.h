@@ -3,6 +3,8 @@
 #ifndef COLCAST_SERVER_MODELS_LOADER_H_
 #define COLCAST_SERVER_MODELS_LOADER_H_
 
+#include <absl/base/thread_annotations.h>
+
 #include <chrono>
 #include <functional>
 #include <list>
@@ -92,7 +94,7 @@ class Loader {
   const engine::Engine* const engine_;
   MemoryBudget memory_;
   std::mutex mutex_;
-  std::list<Thread> threads_;
+  std::list<Thread> threads_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace colcast::models

@@ -2,6 +2,8 @@
 #ifndef COLCAST_SERVER_MODELS_MEMORY_BUDGET_H_
 #define COLCAST_SERVER_MODELS_MEMORY_BUDGET_H_
 
+#include <absl/base/thread_annotations.h>
+
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -45,7 +47,7 @@ class MemoryBudget {
   const double margin_fraction_;
   const std::function<int64_t()> available_;
   std::mutex mutex_;
-  int64_t reserved_ = 0;
+  int64_t reserved_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace colcast::models

@@ -70,7 +70,9 @@ Status ModelManager::Start() {
   file_models_ = options_.models;
   next_config_poll_ = Clock::now() + options_.config_file_poll_wait;
   thread_ = std::thread([this] { Run(); });
-  changed_.wait(lock, [this] { return stopping_ || started_.has_value(); });
+  changed_.wait(lock, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return stopping_ || started_.has_value();
+  });
   return started_ ? *started_ : Error(StatusCode::kCancelled, "stopped before a model served");
 }
 
@@ -151,7 +153,9 @@ void ModelManager::Run() {
     PublishTable();
     answers = waiters_.TakeSettled(models_);
     if (answers.empty()) {
-      changed_.wait_until(lock, NextWake(), [this] { return stopping_ || woken_; });
+      changed_.wait_until(lock, NextWake(), [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        return stopping_ || woken_;
+      });
       woken_ = false;
       if (stopping_) break;
     }

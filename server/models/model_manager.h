@@ -6,6 +6,8 @@
 #ifndef COLCAST_SERVER_MODELS_MODEL_MANAGER_H_
 #define COLCAST_SERVER_MODELS_MODEL_MANAGER_H_
 
+#include <absl/base/thread_annotations.h>
+
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -96,17 +98,18 @@ class ModelManager {
   void Run();
   void PollConfigFile();
   void PollBasePaths();
-  // These need mutex_.
-  bool ready() const { return started_ && started_->ok(); }
-  Status FindStatus(const ModelSpec& spec, std::vector<VersionStatus>* statuses) const;
-  Status MayApply(const std::vector<ModelConfig>& models) const;
-  void Apply(std::vector<ModelConfig> models);
-  void UnloadAndLoad();
-  int MaxLoads() const;
-  void StartLoad(ModelState* model, const Version& version);
-  void PublishTable();
-  void NoteReadiness();
-  Clock::time_point NextWake() const;
+  bool ready() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return started_ && started_->ok(); }
+  Status FindStatus(const ModelSpec& spec, std::vector<VersionStatus>* statuses) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Status MayApply(const std::vector<ModelConfig>& models) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Apply(std::vector<ModelConfig> models) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void UnloadAndLoad() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int MaxLoads() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void StartLoad(ModelState* model, const Version& version) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void PublishTable() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NoteReadiness() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Clock::time_point NextWake() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   void OnLoaded(const std::string& model, const VersionDirectory& directory,
                 const LoadReport& report, std::shared_ptr<const Servable> servable);
@@ -117,14 +120,14 @@ class ModelManager {
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  bool stopping_ = false;
-  bool woken_ = false;                        // something happened that Run() should look at
-  std::map<std::string, ModelState> models_;  // and those that are leaving
-  int loads_in_progress_ = 0;
-  ReloadWaiters waiters_;
-  std::optional<Status> started_;  // what Start() returns
-  Clock::time_point next_poll_;
-  Clock::time_point next_config_poll_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  bool woken_ ABSL_GUARDED_BY(mutex_) = false;  // something happened that Run() should look at
+  std::map<std::string, ModelState> models_ ABSL_GUARDED_BY(mutex_);  // and those that are leaving
+  int loads_in_progress_ ABSL_GUARDED_BY(mutex_) = 0;
+  ReloadWaiters waiters_ ABSL_GUARDED_BY(mutex_);
+  std::optional<Status> started_ ABSL_GUARDED_BY(mutex_);  // what Start() returns
+  Clock::time_point next_poll_ ABSL_GUARDED_BY(mutex_);
+  Clock::time_point next_config_poll_ ABSL_GUARDED_BY(mutex_);
 
   // Only Run()'s thread touches these.
   std::vector<ModelConfig> file_models_;  // what the configuration file said last

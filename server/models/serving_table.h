@@ -2,6 +2,8 @@
 #ifndef COLCAST_SERVER_MODELS_SERVING_TABLE_H_
 #define COLCAST_SERVER_MODELS_SERVING_TABLE_H_
 
+#include <absl/base/thread_annotations.h>
+
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -40,8 +42,8 @@ class ServingTable {
 
  private:
   mutable std::shared_mutex mutex_;
-  ServingModels models_;
-  bool ready_ = false;
+  ServingModels models_ ABSL_GUARDED_BY(mutex_);
+  bool ready_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace colcast::models

@@ -1,5 +1,7 @@
 #include "server/models/unloader.h"
 
+#include <absl/base/thread_annotations.h>
+
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -34,7 +36,9 @@ class Unloader::Queue {
   void Work() {
     std::unique_lock<std::mutex> lock(mutex_);
     while (true) {
-      changed_.wait(lock, [this] { return closed_ || !items_.empty(); });
+      changed_.wait(lock, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        return closed_ || !items_.empty();
+      });
       if (items_.empty()) return;
       Item item = std::move(items_.front());
       items_.pop_front();
@@ -48,8 +52,8 @@ class Unloader::Queue {
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool closed_ = false;
-  std::deque<Item> items_;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  std::deque<Item> items_ ABSL_GUARDED_BY(mutex_);
 };
 
 Unloader::Unloader(int num_threads) : queue_(std::make_shared<Queue>()) {

@@ -63,7 +63,7 @@ std::shared_ptr<RequestLogs::Model> RequestLogs::Sample(std::string_view model) 
 
 void RequestLogs::Add(const std::shared_ptr<Model>& model, const LoggedCall& call) {
   const size_t least = call.request.size() + call.response.size();
-  const auto fits = [this](size_t bytes) {
+  const auto fits = [this](size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(queue_mutex_) {
     return waiting_bytes_ + bytes <= options_.max_waiting_bytes;
   };
   std::unique_lock<std::mutex> lock(queue_mutex_);
@@ -91,7 +91,9 @@ std::vector<LogCounts> RequestLogs::Counts() const {
 void RequestLogs::Run() {
   std::unique_lock<std::mutex> lock(queue_mutex_);
   while (true) {
-    queue_changed_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
+    queue_changed_.wait(lock, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(queue_mutex_) {
+      return stopping_ || !queue_.empty();
+    });
     if (queue_.empty()) return;
     const Record record = std::move(queue_.front());
     queue_.pop_front();

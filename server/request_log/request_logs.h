@@ -2,6 +2,8 @@
 #ifndef COLCAST_SERVER_REQUEST_LOG_REQUEST_LOGS_H_
 #define COLCAST_SERVER_REQUEST_LOG_REQUEST_LOGS_H_
 
+#include <absl/base/thread_annotations.h>
+
 #include <array>
 #include <atomic>
 #include <condition_variable>
@@ -74,15 +76,17 @@ class RequestLogs {
   const Options options_;
   std::atomic<bool> any_{false};  // whether models_ has an entry with a rate over 0
   mutable std::shared_mutex models_mutex_;
-  std::map<std::string, std::shared_ptr<Model>, std::less<>> models_;
-  std::map<std::string, std::shared_ptr<Counters>> counters_;  // of models that are gone, too
+  std::map<std::string, std::shared_ptr<Model>, std::less<>> models_ ABSL_GUARDED_BY(models_mutex_);
+  std::map<std::string, std::shared_ptr<Counters>> counters_
+      ABSL_GUARDED_BY(models_mutex_);  // of models that are gone, too
 
   std::mutex queue_mutex_;
   std::condition_variable queue_changed_;
-  std::deque<Record> queue_;
-  size_t waiting_bytes_ = 0;  // of queue_ and of what is being written
-  bool stopping_ = false;
-  std::thread thread_;  // from the first model that is logged on
+  std::deque<Record> queue_ ABSL_GUARDED_BY(queue_mutex_);
+  size_t waiting_bytes_ ABSL_GUARDED_BY(queue_mutex_) =
+      0;  // of queue_ and of what is being written
+  bool stopping_ ABSL_GUARDED_BY(queue_mutex_) = false;
+  std::thread thread_ ABSL_GUARDED_BY(models_mutex_);  // from the first model that is logged on
 };
 
 }  // namespace colcast::request_log

@@ -2,6 +2,8 @@
 #ifndef COLCAST_SERVER_RPC_HEALTH_SERVICE_H_
 #define COLCAST_SERVER_RPC_HEALTH_SERVICE_H_
 
+#include <absl/base/thread_annotations.h>
+
 #include <mutex>
 #include <string>
 #include <unordered_set>
@@ -33,8 +35,8 @@ class HealthService {
 
   const std::vector<std::string> services_;
   std::mutex mutex_;
-  bool serving_ = false;
-  std::unordered_set<Watch*> watches_;
+  bool serving_ ABSL_GUARDED_BY(mutex_) = false;
+  std::unordered_set<Watch*> watches_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace colcast::rpc

@@ -2,6 +2,8 @@
 #ifndef COLCAST_SERVER_RPC_OFFLOAD_CIRCUIT_H_
 #define COLCAST_SERVER_RPC_OFFLOAD_CIRCUIT_H_
 
+#include <absl/base/thread_annotations.h>
+
 #include <atomic>
 #include <chrono>
 #include <mutex>
@@ -37,10 +39,10 @@ class OffloadCircuit {
 
   const Clock::duration patience_;
   const Clock::duration pause_;
-  std::atomic<Clock::rep> left_alone_until_{0};  // 0: it answers
-  std::mutex mutex_;                             // of what follows
-  Clock::duration waited_{0};                    // in vain, since the last answer
-  Time last_timeout_{};
+  std::atomic<Clock::rep> left_alone_until_{0};        // 0: it answers
+  std::mutex mutex_;                                   // of what follows
+  Clock::duration waited_ ABSL_GUARDED_BY(mutex_){0};  // in vain, since the last answer
+  Time last_timeout_ ABSL_GUARDED_BY(mutex_){};
 };
 
 }  // namespace colcast::rpc

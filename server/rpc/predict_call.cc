@@ -1,5 +1,7 @@
 #include "server/rpc/predict_call.h"
 
+#include <absl/base/thread_annotations.h>
+
 #include <algorithm>
 #include <memory>
 #include <mutex>
@@ -88,8 +90,8 @@ class PredictCall::Spare {
   Spare() { spare_.reserve(kMaxSpare); }  // giving back needs no memory
 
   std::mutex mutex_;
-  std::vector<std::unique_ptr<Scratch>> spare_;
-  size_t bytes_ = 0;  // their most_bytes, at most kMaxSpareBytes
+  std::vector<std::unique_ptr<Scratch>> spare_ ABSL_GUARDED_BY(mutex_);
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // their most_bytes, at most kMaxSpareBytes
 };
 
 PredictCall::PredictCall(const PredictCodec& codec, Call* call, const Backend& backend)

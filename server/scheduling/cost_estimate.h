@@ -2,6 +2,8 @@
 #ifndef COLCAST_SERVER_SCHEDULING_COST_ESTIMATE_H_
 #define COLCAST_SERVER_SCHEDULING_COST_ESTIMATE_H_
 
+#include <absl/base/thread_annotations.h>
+
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -49,13 +51,15 @@ class CostEstimate {
     double time = 0;
   };
 
-  Line Fit() const;
-  double At(double rows) const { return line_.fixed + line_.per_row * rows; }
+  Line Fit() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  double At(double rows) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return line_.fixed + line_.per_row * rows;
+  }
 
   mutable std::mutex mutex_;
-  std::array<Point, 64> points_;
-  int highest_ = 0;  // no point above it has a weight
-  Line line_;
+  std::array<Point, 64> points_ ABSL_GUARDED_BY(mutex_);
+  int highest_ ABSL_GUARDED_BY(mutex_) = 0;  // no point above it has a weight
+  Line line_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace colcast::scheduling

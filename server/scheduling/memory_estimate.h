@@ -2,6 +2,8 @@
 #ifndef COLCAST_SERVER_SCHEDULING_MEMORY_ESTIMATE_H_
 #define COLCAST_SERVER_SCHEDULING_MEMORY_ESTIMATE_H_
 
+#include <absl/base/thread_annotations.h>
+
 #include <array>
 #include <cstdint>
 #include <mutex>
@@ -35,14 +37,14 @@ class MemoryEstimate {
     double bytes = 0;  // 0: there is none
   };
 
-  void Fit();
-  double At(double input_bytes) const;
+  void Fit() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  double At(double input_bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable std::mutex mutex_;
-  std::array<Point, 64> points_;
+  std::array<Point, 64> points_ ABSL_GUARDED_BY(mutex_);
   // Of the line: at the smallest input, and for each byte more.
-  Point smallest_;
-  double slope_ = 0;
+  Point smallest_ ABSL_GUARDED_BY(mutex_);
+  double slope_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace colcast::scheduling

@@ -2,6 +2,8 @@
 #ifndef COLCAST_SERVER_SHADOW_DRIFT_COUNTS_H_
 #define COLCAST_SERVER_SHADOW_DRIFT_COUNTS_H_
 
+#include <absl/base/thread_annotations.h>
+
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -82,11 +84,11 @@ class DriftCounts {
     std::map<std::string, Output, std::less<>> outputs;
   };
 
-  Pair& Find(const Versions& versions);
+  Pair& Find(const Versions& versions) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable std::mutex mutex_;
-  std::map<std::string, std::array<int64_t, kNumNotRun>> not_run_;
-  std::deque<std::unique_ptr<Pair>> pairs_;
+  std::map<std::string, std::array<int64_t, kNumNotRun>> not_run_ ABSL_GUARDED_BY(mutex_);
+  std::deque<std::unique_ptr<Pair>> pairs_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace colcast::shadow

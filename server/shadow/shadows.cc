@@ -58,7 +58,9 @@ void Shadows::Add(std::shared_ptr<const Servable> shadow, const Servable& live,
 
 bool Shadows::Take(Answered* answered) {
   std::unique_lock<std::mutex> lock(mutex_);
-  changed_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
+  changed_.wait(lock, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return stopping_ || !queue_.empty();
+  });
   if (stopping_) return false;
   *answered = std::move(queue_.front());
   queue_.pop_front();

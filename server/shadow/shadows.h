@@ -2,6 +2,8 @@
 #ifndef COLCAST_SERVER_SHADOW_SHADOWS_H_
 #define COLCAST_SERVER_SHADOW_SHADOWS_H_
 
+#include <absl/base/thread_annotations.h>
+
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -79,9 +81,9 @@ class Shadows {
 
   std::mutex mutex_;  // of what follows
   std::condition_variable changed_;
-  std::deque<Answered> queue_;
-  size_t queued_bytes_ = 0;
-  bool stopping_ = false;
+  std::deque<Answered> queue_ ABSL_GUARDED_BY(mutex_);
+  size_t queued_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace colcast::shadow

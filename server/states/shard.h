@@ -9,6 +9,8 @@
 #ifndef COLCAST_SERVER_STATES_SHARD_H_
 #define COLCAST_SERVER_STATES_SHARD_H_
 
+#include <absl/base/thread_annotations.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -70,23 +72,24 @@ class Shard {
     uint32_t time = 0;
   };
 
-  size_t SlotOf(const Key& key) const;  // where the key is, or the empty place where it belongs
-  void Grow();
-  void Erase(const Key& key);
-  void Remember(const Key& key);
-  bool IsRemembered(const Key& key) const;
-  State* EvictOne();
-  void Forget(State* state);
-  size_t BytesLocked() const;
+  size_t SlotOf(const Key& key) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(
+      mutex_);  // where the key is, or the empty place where it belongs
+  void Grow() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Erase(const Key& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Remember(const Key& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsRemembered(const Key& key) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  State* EvictOne() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Forget(State* state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  size_t BytesLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable std::mutex mutex_;
   size_t capacity_ = 0;
-  std::vector<Slot> slots_;    // a power of two of them
-  std::vector<Ghost> ghosts_;  // as many
-  size_t count_ = 0;
-  uint32_t evictions_ = 0;
-  StateQueue small_;
-  StateQueue main_;
+  std::vector<Slot> slots_ ABSL_GUARDED_BY(mutex_);    // a power of two of them
+  std::vector<Ghost> ghosts_ ABSL_GUARDED_BY(mutex_);  // as many
+  size_t count_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint32_t evictions_ ABSL_GUARDED_BY(mutex_) = 0;
+  StateQueue small_ ABSL_GUARDED_BY(mutex_);
+  StateQueue main_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace colcast::states

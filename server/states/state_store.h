@@ -2,6 +2,8 @@
 #ifndef COLCAST_SERVER_STATES_STATE_STORE_H_
 #define COLCAST_SERVER_STATES_STATE_STORE_H_
 
+#include <absl/base/thread_annotations.h>
+
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -99,7 +101,7 @@ class StateStore {
   ReuseEstimator reuse_;
   Counters counters_;
   std::mutex mutex_;  // of what follows
-  std::unordered_map<Key, std::shared_ptr<Work::Progress>, LowWord> work_;
+  std::unordered_map<Key, std::shared_ptr<Work::Progress>, LowWord> work_ ABSL_GUARDED_BY(mutex_);
   std::atomic<int64_t> num_ended_{0};
   std::atomic<int64_t> waiting_{0};
 };

@@ -2,6 +2,8 @@
 #ifndef COLCAST_SERVER_STATES_STORED_KEYS_H_
 #define COLCAST_SERVER_STATES_STORED_KEYS_H_
 
+#include <absl/base/thread_annotations.h>
+
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -47,7 +49,7 @@ class StoredKeys {
   std::shared_ptr<Table> OfOrNew(uint64_t number);
 
   mutable std::mutex mutex_;  // of the pointer
-  std::shared_ptr<Table> table_;
+  std::shared_ptr<Table> table_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace colcast::states

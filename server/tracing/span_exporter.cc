@@ -39,8 +39,9 @@ void SpanExporter::Run() {
     std::vector<Span> spans;
     {
       std::unique_lock<std::mutex> lock(mutex_);
-      wakeup_.wait_for(lock, options_.interval,
-                       [this] { return stopping_ || queue_.size() >= options_.batch_spans; });
+      wakeup_.wait_for(lock, options_.interval, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        return stopping_ || queue_.size() >= options_.batch_spans;
+      });
       stopping = stopping_;
       spans.swap(queue_);
     }

@@ -3,6 +3,8 @@
 #ifndef COLCAST_SERVER_TRACING_SPAN_EXPORTER_H_
 #define COLCAST_SERVER_TRACING_SPAN_EXPORTER_H_
 
+#include <absl/base/thread_annotations.h>
+
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -50,8 +52,8 @@ class SpanExporter {
   bool failing_ = false;  // of the thread
   std::mutex mutex_;
   std::condition_variable wakeup_;
-  std::vector<Span> queue_;
-  bool stopping_ = false;
+  std::vector<Span> queue_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

@@ -16,13 +16,11 @@ import numpy as np
 import pandas as pd
 from colcast.client import encode_predict_request
 from colcast.items import build_table
-from colcast.loadtest.connection import Connection, Request
-from colcast.loadtest.process import ProcessMeter
-from colcast.loadtest.turns import in_turn
+from colcast.loadtest.ways import predicting, print_ways
 from colcast.server import ServerProcess
 from colcast.zoo.wide import WIDE, requests
 
-SIZES, REQUESTS, CALLS, WARM_UP = (20, 100, 500), 10, 100, 60
+SIZES, REQUESTS, CALLS = (20, 100, 500), 10, 100
 NUMPY = {"int64": np.int64, "float32": np.float32, "string": object}
 
 
@@ -56,25 +54,6 @@ def request_pairs(size: int) -> tuple[list[tuple[bytes, bytes]], pd.DataFrame]:
     return pairs, pd.concat(frames)
 
 
-def measure(server: ServerProcess, pairs: list[tuple[bytes, bytes]], size: int, rounds: int) -> Any:
-    """Milliseconds of server CPU and bytes per request, of each way."""
-    meter = ProcessMeter(server.pid)
-
-    def one(way: int, turn: int) -> tuple[float, float]:
-        messages = [Request(pair[way], size) for pair in pairs]
-        calls = CALLS if turn else WARM_UP
-        with Connection(server.target) as connection:
-            before = meter.cpu_seconds()
-            for number in range(calls):
-                answer = connection.call(messages[number % REQUESTS])
-                assert answer.code == "OK", answer.message
-            spent = meter.cpu_seconds() - before
-        return 1000 * spent / calls, float(np.mean([len(pair[way]) for pair in pairs]))
-
-    found = in_turn((0, 1), one, rounds + 1)
-    return [np.median(np.array(each[1:]), axis=0) for each in found]
-
-
 def main() -> None:
     """Prints a line for each size."""
     parser = argparse.ArgumentParser(description="Items by key on `wide`.")
@@ -88,15 +67,13 @@ def main() -> None:
         build_table(options.model, items, key="item_key", output=tables)
         flags = [f"--item_table=wide:item_key:{tables}"]
         with ServerProcess("wide", options.model, flags) as server:
-            print(f"{len(items)} items; server CPU per request, features sent and by key")
+            print(f"{len(items)} items")
             for size, (pairs, _) in sizes.items():
-                (sent, sent_bytes), (keyed, key_bytes) = measure(
-                    server, pairs, size, options.rounds
-                )
-                print(
-                    f"N = {size}: {sent:.3f} ms, {keyed:.3f} ms: {keyed / sent:.2f}; "
-                    f"{sent_bytes:.0f} bytes, {key_bytes:.0f}: {key_bytes / sent_bytes:.3f}"
-                )
+                ways = [
+                    predicting(title, server, [pair[number] for pair in pairs], CALLS)
+                    for number, title in enumerate(("features sent", "by key"))
+                ]
+                print_ways(f"N = {size}", ways, options.rounds)
 
 
 if __name__ == "__main__":

@@ -10,19 +10,15 @@ has is drawn by Zipf's law (exponent 1.1), and so is which of 2,000 items it is,
 """
 
 import argparse
-import os
 import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from colcast.client import encode_predict_request
 from colcast.export import export_saved_model
-from colcast.loadtest.connection import Connection, Request
-from colcast.loadtest.process import ProcessMeter
-from colcast.loadtest.turns import in_turn
+from colcast.loadtest.ways import build, predicting, print_ways
 from colcast.server import ServerProcess
 
 from ..late import shops
@@ -71,51 +67,6 @@ def distinct(columns: Columns, index: dict[str, Any]) -> Columns:
     return made
 
 
-@contextmanager
-def started(folder: Path, flags: tuple[str, ...], executable: str | None) -> Iterator[Any]:
-    """A server of its own."""
-    if executable is not None:
-        os.environ["COLCAST_MODEL_SERVER"] = executable
-    try:
-        server = ServerProcess("shops", folder, ["--rest_api_port=-1", *flags])
-    finally:
-        os.environ.pop("COLCAST_MODEL_SERVER", None)
-    with server:
-        yield server
-
-
-def ways_of(stack: ExitStack, folder: Path, flags: tuple[str, ...], baseline: str | None) -> Any:
-    """What is compared: a name, a server, whether distinct rows are sent."""
-    with_domains = stack.enter_context(started(folder / "domains", flags, None))
-    ways = [("repeated", with_domains, False), ("distinct", with_domains, True)]
-    if baseline is not None:
-        other = stack.enter_context(started(folder / "plain", flags, baseline))
-        ways.insert(0, ("baseline, repeated", other, False))
-    return ways
-
-
-def measure(ways: Any, requests: list[tuple[Columns, dict[str, Any]]], rounds: int) -> Any:
-    """Milliseconds of server CPU and bytes per request, of each way."""
-
-    def one(way: Any, _: int) -> tuple[float, float]:
-        _, server, once = way
-        meter = ProcessMeter(server.pid)
-        payloads = [
-            encode_predict_request("shops", "columnar_late", distinct(*r) if once else r[0])
-            for r in requests
-        ]
-        with Connection(server.target) as connection:
-            before = meter.cpu_seconds()
-            for payload in payloads:
-                answer = connection.call(Request(payload, len(requests[0][1]["shop"])))
-                assert answer.code == "OK", answer.message
-            spent = meter.cpu_seconds() - before
-        return 1000 * spent / len(payloads), sum(map(len, payloads)) / len(payloads)
-
-    found = in_turn(ways, one, rounds + 1)
-    return [np.median(np.array(each[1:]), axis=0) for each in found]
-
-
 def main() -> None:
     """Prints a line for each way and size."""
     parser = argparse.ArgumentParser(description="Distinct rows of shops and campaigns.")
@@ -132,7 +83,12 @@ def main() -> None:
         )
         for flags in (NOTHING_KEPT, ()):
             with ExitStack() as stack:
-                ways = ways_of(stack, folder, flags, options.baseline)
+                server = stack.enter_context(ServerProcess("shops", folder / "domains", flags))
+                ways = [("repeated", server, False), ("distinct", server, True)]
+                if options.baseline:
+                    stack.enter_context(build(options.baseline))
+                    other = stack.enter_context(ServerProcess("shops", folder / "plain", flags))
+                    ways.insert(0, ("baseline, repeated", other, False))
                 for size in SIZES:
                     for zipf in (False, True):
                         report(size, zipf, flags, ways, options.rounds)
@@ -144,11 +100,22 @@ def report(
     """Measures one size."""
     pool = Pool(*size, zipf)
     requests = [pool.request() for _ in range(CALLS)] if zipf else [pool.request()] * CALLS
-    found = measure(ways, requests, rounds)
     kept = "nothing kept" if flags else "states kept"
-    print(f"N = {size[0]}, {size[1]} shops, {size[2]} campaigns{', zipf' * zipf}; {kept}")
-    for (title, _, _), (cpu, sent) in zip(ways, found, strict=True):
-        print(f"  {title:<20}{cpu:8.2f} ms {cpu / found[0][0]:6.2f} {sent:12,.0f} bytes")
+    print_ways(
+        f"N = {size[0]}, {size[1]} shops, {size[2]} campaigns{', zipf' * zipf}; {kept}",
+        [
+            predicting(
+                title,
+                server,
+                [
+                    encode_predict_request("shops", "columnar_late", distinct(*r) if once else r[0])
+                    for r in requests
+                ],
+            )
+            for title, server, once in ways
+        ],
+        rounds,
+    )
 
 
 if __name__ == "__main__":

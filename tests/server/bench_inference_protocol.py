@@ -8,13 +8,11 @@ compared is the protocol's own.
 
 import sys
 import tempfile
-from typing import Any
 
 import grpc
 import numpy as np
 import tensorflow as tf
-from colcast.loadtest.process import ProcessMeter
-from colcast.loadtest.turns import in_turn
+from colcast.loadtest.ways import Way, print_ways
 from colcast.server import ServerProcess
 from tensorflow_serving.apis import predict_pb2
 from tritonclient.grpc import service_pb2
@@ -56,32 +54,29 @@ def infer_request(sent: dict[str, np.ndarray]) -> bytes:
 
 
 def main(rounds: int) -> None:
-    """Prints a line for each number of candidates: medians, and the median of the ratios."""
+    """Prints a table for each number of candidates."""
     with tempfile.TemporaryDirectory() as path:
         save_model(f"{path}/1")
         with ServerProcess("echo", path) as server, grpc.insecure_channel(server.target) as channel:
-            meter = ProcessMeter(server.pid)
-            calls = [
-                channel.unary_unary("/tensorflow.serving.PredictionService/Predict"),
-                channel.unary_unary("/inference.GRPCInferenceService/ModelInfer"),
-            ]
             for candidates in (20, 100, 500):
-                sent = columns(candidates)
-                asked = list(zip(calls, (predict_request(sent), infer_request(sent)), strict=True))
+                sent, calls = columns(candidates), REQUESTS * 20 // candidates
 
-                def cpu(one: tuple[Any, bytes], _: int, of: int = candidates) -> float:
-                    call, request = one
-                    before = meter.cpu_seconds()
-                    for _ in range(REQUESTS * 20 // of):
-                        call(request)
-                    return (meter.cpu_seconds() - before) / (REQUESTS * 20 // of) * 1e6
+                def way(method: str, request: bytes, calls: int = calls) -> Way:
+                    call = channel.unary_unary(method)
 
-                predict, infer = in_turn(asked, cpu, rounds)
-                ratio = np.median(np.array(infer) / np.array(predict))
-                print(
-                    f"N = {candidates:3}: Predict {np.median(predict):6.1f} us, {len(asked[0][1])} "
-                    f"bytes; ModelInfer {np.median(infer):6.1f} us, {len(asked[1][1])} bytes; "
-                    f"ratio {ratio:.3f}"
+                    def ask() -> None:
+                        for _ in range(calls):
+                            call(request)
+
+                    return Way(method.rpartition("/")[2], server, ask, calls, calls * len(request))
+
+                print_ways(
+                    f"N = {candidates}",
+                    [
+                        way("/tensorflow.serving.PredictionService/Predict", predict_request(sent)),
+                        way("/inference.GRPCInferenceService/ModelInfer", infer_request(sent)),
+                    ],
+                    rounds,
                 )
 
 

@@ -9,17 +9,14 @@ colcast_model_server) are measured beside this one, in turn, so the ratios hold 
 import argparse
 import http.client
 import json
-import os
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
-from colcast.loadtest.process import ProcessMeter
-from colcast.loadtest.turns import in_turn
+from colcast.loadtest.ways import Way, build, compare_ways
 from colcast.server import ServerProcess
 from colcast.server._executable import find_executable
 from rich.console import Console
@@ -67,31 +64,19 @@ def bodies() -> dict[str, tuple[str, bytes]]:
     return {form: (method, json.dumps(body).encode()) for form, (method, body) in forms.items()}
 
 
-class Client:
-    """Asks one server, one request after the other."""
+def posting(path: Path, server: ServerProcess, method: str, body: bytes) -> Way:
+    """Sends a body over one connection."""
+    connection = http.client.HTTPConnection(server.rest_target, timeout=60)
 
-    def __init__(self, server: ServerProcess) -> None:
-        self._connection = http.client.HTTPConnection(server.rest_target, timeout=60)
-        self._meter = ProcessMeter(server.pid)
-
-    def cpu_ms(self, method: str, body: bytes) -> float:
-        """The server's CPU time per request."""
-        before = self._meter.cpu_seconds()
+    def ask() -> None:
         for _ in range(REQUESTS):
-            self._connection.request("POST", f"/v1/models/echo:{method}", body)
-            response = self._connection.getresponse()
+            connection.request("POST", f"/v1/models/echo:{method}", body)
+            response = connection.getresponse()
             content = response.read()
             if response.status != 200:
                 raise SystemExit(content.decode())
-        return 1000 * (self._meter.cpu_seconds() - before) / REQUESTS
 
-
-@contextmanager
-def serving(executable: Path, base_path: str) -> Iterator[Client]:
-    """A client of a server of that build."""
-    os.environ["COLCAST_MODEL_SERVER"] = str(executable)
-    with ServerProcess("echo", base_path, ["--rest_api_port=-1"]) as server:
-        yield Client(server)
+    return Way(str(path.parent), server, ask, REQUESTS)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -102,10 +87,17 @@ def main(argv: list[str] | None = None) -> int:
     table = Table("body", "MB", *(f"ms, {path.parent}" for path in executables))
     with tempfile.TemporaryDirectory() as base_path, ExitStack() as running:
         save_model(f"{base_path}/1")
-        clients = [running.enter_context(serving(path, base_path)) for path in executables]
+        servers = []
+        for path in executables:
+            with build(path):
+                servers.append(ServerProcess("echo", base_path, ["--rest_api_port=-1"]))
+            running.enter_context(servers[-1])
         for form, (method, body) in bodies().items():
-            times = in_turn(clients, lambda it, _, sent=(method, body): it.cpu_ms(*sent), ROUNDS)
-            least = [f"{min(of_one):.2f}" for of_one in times]
+            ways = [
+                posting(path, server, method, body)
+                for path, server in zip(executables, servers, strict=True)
+            ]
+            least = [f"{of_one.min():.2f}" for of_one in compare_ways(ways, ROUNDS)]
             table.add_row(form, f"{len(body) / 1e6:.2f}", *least)
     Console().print(table)
     return 0

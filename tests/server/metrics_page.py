@@ -1,11 +1,21 @@
-"""The metrics page as Prometheus reads it."""
+"""The metrics page as Prometheus reads it, and the status page's figures."""
 
+import json
 import urllib.request
+from typing import Any
 
 from colcast.server import ServerProcess
 from prometheus_client.parser import text_string_to_metric_families
 
 PATH = "/monitoring/prometheus/metrics"
+
+
+def status(server: ServerProcess) -> dict[str, Any]:
+    """What the status page draws."""
+    with urllib.request.urlopen(f"http://{server.rest_target}/status.json", timeout=120) as answer:
+        assert answer.headers["Content-Type"] == "application/json"
+        figures: dict[str, Any] = json.load(answer)
+        return figures
 
 
 class Metrics:

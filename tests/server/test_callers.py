@@ -1,7 +1,6 @@
 """Who callers are: by a header, by a certificate; and what is told of them."""
 
 import concurrent.futures
-import http.client
 
 import grpc
 import pytest
@@ -9,7 +8,7 @@ from colcast.server import ServerFailedError, ServerProcess
 from tensorflow_serving.apis import prediction_service_pb2_grpc
 
 from .callers import FLAG, NEVER, by, ranked
-from .metrics_page import Metrics
+from .metrics_page import Metrics, status
 from .tls import Authority, config_flag
 
 
@@ -77,16 +76,12 @@ def test_certificates_need_tls_that_checks_them(ranker_base_path):
         pass
 
 
-def test_the_status_page_has_a_row_for_each_caller(ranker_base_path, monitoring, connect):
+def test_status_json_has_each_caller(ranker_base_path, monitoring, connect):
     with ServerProcess("ranker", ranker_base_path, [*monitoring, FLAG]) as server:
         stubs = connect(server.target)
         stubs.prediction.Predict(stubs.request(ranked(3)), timeout=120, metadata=by("<b>batch</b>"))
-        host, port = server.rest_target.split(":")
-        connection = http.client.HTTPConnection(host, int(port), timeout=120)
-        connection.request("GET", "/")
-        page = connection.getresponse().read().decode()
-        assert "<h2>Callers</h2>" in page
-        assert "<td>&lt;b&gt;batch&lt;/b&gt;</td>" in page
+        (caller,) = status(server)["callers"]
+        assert (caller["caller"], caller["requests"], caller["rows"]) == ("<b>batch</b>", 1, 3)
 
 
 def test_without_the_flags_nobody_is_asked(server, stubs):

@@ -1,7 +1,6 @@
 """A model whose lookups run as one op answers with the bits of one that runs as it was saved."""
 
 import json
-import urllib.request
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -14,6 +13,8 @@ import tensorflow as tf
 from colcast.server import ServerProcess
 from colcast.zoo import wide
 from colcast.zoo.columnar import columnar
+
+from .metrics_page import status
 
 SMALL = wide.Wide(name="small", user_features=12, item_features=9, buckets=50, hidden=(8,))
 # What is exact is used without being measured: it could lose on a busy machine.
@@ -67,8 +68,9 @@ def test_what_was_chosen_is_kept_beside_the_model_and_shown(tmp_path: Path, moni
     assert json.loads(kept.read_text())["signatures"]["columnar"]["why"] in log
     with ServerProcess("ranker", base_path, monitoring) as server:
         assert "found at an earlier load" in server.log()
-        with urllib.request.urlopen(f"http://{server.rest_target}/") as page:
-            assert "14 lookups run as one op" in page.read().decode()
+        signatures = status(server)["models"][0]["versions"][0]["signatures"]
+        (graph,) = next(one["graphs"] for one in signatures if one["name"] == "columnar")
+        assert "14 lookups run as one op" in graph
 
 
 class Counting(tf.Module):

@@ -15,7 +15,7 @@ from colcast.server import ServerProcess
 from . import parts_model
 from .conftest import save_version
 from .gates import Gate, pass_gate
-from .metrics_page import Metrics
+from .metrics_page import Metrics, status
 
 LIVE, SHADOW = 1, 2
 QUEUED = 16  # requests at most
@@ -194,14 +194,14 @@ def test_what_the_shadow_version_answers_itself_is_not_compared(server, stubs):
     assert set(of_changed) <= {str(LIVE)}
 
 
-def test_the_status_page_shows_the_drift(server, stubs, wait_until):
+def test_status_json_has_the_drift(server, stubs, wait_until):
     live_scores(stubs, "changed")
     wait_until(lambda: shadowed(server, "changed", "compared") > 0)
-    with urllib.request.urlopen(f"http://{server.rest_target}/", timeout=120) as page:
-        html = page.read().decode()
-    assert "<h2>Shadow versions</h2>" in html
-    row = next(line for line in html.splitlines() if "changed</td>" in line and "score" in line)
-    assert '<td class="number">2</td><td class="number">100 %</td>' in row
+    versions = status(server)["shadows"]["versions"]
+    (outputs,) = (one["outputs"] for one in versions if one["model"] == "changed")
+    score = next(one for one in outputs if one["output"] == "score")
+    assert score["largest_difference"] == 2
+    assert (score["same_top_10"], score["other_top_10"] > 0) == (0, True)
 
 
 def test_a_stuck_shadow_holds_no_live_request_and_a_few_only_wait_for_it(

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from . import parts_model
-from .metrics_page import Metrics
+from .metrics_page import Metrics, status
 
 OFF = ["--user_state_bytes=0", "--item_state_bytes=0"]
 MIB = 1 << 20
@@ -263,12 +263,12 @@ def test_ten_requests_with_the_same_new_items_compute_them_once(serve, base_path
     assert ranker.count("states_found", "item") == 1800
 
 
-def test_the_status_page_shows_the_stores(with_states):
+def test_status_json_has_the_stores(with_states):
     with_states.rank(parts_model.inputs(np.random.default_rng(1), 1, 8))
-    with urllib.request.urlopen(f"http://{with_states.server.rest_target}/", timeout=120) as page:
-        text = page.read().decode()
-    for store in ("user", "item"):
-        assert f"<td>columnar_late</td><td>{store}</td>" in text
+    stores = {one["store"]: one for one in status(with_states.server)["states"]}
+    for store, computed in ("user", 1), ("item", 8):
+        assert stores[store]["signature"] == "columnar_late"
+        assert stores[store]["computed"] == stores[store]["states"] == computed
 
 
 def test_columnar_reads_no_states(serve, base_path):

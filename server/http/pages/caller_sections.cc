@@ -2,7 +2,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "server/http/pages/html_writer.h"
 #include "server/http/pages/sections.h"
 
 namespace colcast::http {
@@ -18,28 +17,24 @@ double RunSeconds(const CallerStats& stats) {
 
 }  // namespace
 
-std::string CallersSection(callers::Callers* callers) {
-  HtmlWriter html;
-  if (callers == nullptr) return html.html();
-  html.Markup("<h2>Callers</h2>\n<div class=\"wide\"><table><thead><tr><th>caller</th>");
-  html.Markup("<th class=\"number\">requests</th><th class=\"number\">rows</th>");
-  html.Markup("<th class=\"number\">in the model</th>");
-  html.Markup("<th class=\"number\">refused: in flight</th>");
-  html.Markup("<th class=\"number\">rows per second</th><th class=\"number\">burst</th></tr>");
-  html.Markup("</thead><tbody>\n");
-  for (const CallerStats& stats : callers->Stats()) {
-    if (stats.requests == 0) continue;
-    html.Markup("<tr>").Cell(stats.caller);
-    html.NumberCell(CountText(static_cast<double>(stats.requests)));
-    html.NumberCell(CountText(static_cast<double>(stats.rows)));
-    html.NumberCell(DurationText(RunSeconds(stats)));
-    for (const int64_t refused : stats.refused) {
-      html.NumberCell(CountText(static_cast<double>(refused)));
+void WriteCallers(callers::Callers* callers, JsonWriter* json) {
+  if (callers == nullptr) return;
+  json->List("callers", [&] {
+    for (const CallerStats& stats : callers->Stats()) {
+      if (stats.requests == 0) continue;
+      json->Object([&] {
+        json->Add({{"caller", stats.caller},
+                   {"requests", stats.requests},
+                   {"rows", stats.rows},
+                   {"run_seconds", RunSeconds(stats)}});
+        json->Object("refused", [&] {
+          for (int i = 0; i < callers::kNumLimits; ++i) {
+            json->Add({{LimitName(static_cast<callers::Limit>(i)), stats.refused[i]}});
+          }
+        });
+      });
     }
-    html.Markup("</tr>\n");
-  }
-  html.Markup("</tbody></table></div>");
-  return html.html();
+  });
 }
 
 void WriteCallers(callers::Callers* callers, TextWriter* writer) {

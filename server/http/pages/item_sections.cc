@@ -2,7 +2,6 @@
 #include <chrono>
 #include <cstdint>
 
-#include "server/http/pages/html_writer.h"
 #include "server/http/pages/sections.h"
 
 namespace colcast::http {
@@ -40,32 +39,24 @@ Figures FiguresOf(const ItemTableSource::Stats& stats) {
 
 }  // namespace
 
-std::string ItemTablesSection(const items::ItemTables& tables) {
-  HtmlWriter html;
-  if (tables.sources().empty()) return html.html();
-  html.Markup("<h2>Item tables</h2>\n<div class=\"wide\"><table><thead><tr><th>model</th>");
-  html.Markup("<th>key</th><th class=\"number\">version</th><th class=\"number\">rows</th>");
-  html.Markup("<th class=\"number\">bytes</th><th class=\"number\">age</th>");
-  html.Markup("<th class=\"number\">deltas</th><th class=\"number\">oldest</th>");
-  html.Markup("<th class=\"number\">lookups</th><th class=\"number\">unknown</th><th></th></tr>");
-  html.Markup("</thead><tbody>\n");
-  for (const auto& source : tables.sources()) {
-    const ItemTableSource::Stats stats = source->stats();
-    const Figures figures = FiguresOf(stats);
-    html.Markup("<tr>").Cell(source->config().model).Cell(source->config().key);
-    html.NumberCell(std::to_string(figures.version));
-    html.NumberCell(CountText(static_cast<double>(figures.rows)));
-    html.NumberCell(BytesText(static_cast<double>(figures.bytes)));
-    html.NumberCell(DurationText(static_cast<double>(figures.age)));
-    html.NumberCell(CountText(static_cast<double>(figures.deltas)));
-    html.NumberCell(figures.deltas == 0 ? "–"
-                                        : DurationText(static_cast<double>(figures.delta_age)));
-    html.NumberCell(CountText(static_cast<double>(figures.lookups)));
-    html.NumberCell(CountText(static_cast<double>(figures.unknown)));
-    html.Cell(stats.status.message).Markup("</tr>\n");
-  }
-  html.Markup("</tbody></table></div>");
-  return html.html();
+void WriteItemTables(const items::ItemTables& tables, JsonWriter* json) {
+  json->List("item_tables", [&] {
+    for (const auto& source : tables.sources()) {
+      const ItemTableSource::Stats stats = source->stats();
+      const Figures figures = FiguresOf(stats);
+      json->Object({{"model", source->config().model},
+                    {"key", source->config().key},
+                    {"version", std::to_string(figures.version)},
+                    {"rows", figures.rows},
+                    {"bytes", figures.bytes},
+                    {"age_seconds", figures.age},
+                    {"deltas", figures.deltas},
+                    {"oldest_delta_age_seconds", figures.delta_age},
+                    {"lookups", figures.lookups},
+                    {"unknown_keys", figures.unknown},
+                    {"error", stats.status.message}});
+    }
+  });
 }
 
 void WriteItemTables(const items::ItemTables& tables, metrics::TextWriter* writer) {

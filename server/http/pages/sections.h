@@ -1,54 +1,46 @@
-// The parts of the status page, each in HTML.
+// What the server tells of itself, part by part: as JSON, for the status page, and to Prometheus.
 #ifndef COLCAST_SERVER_HTTP_PAGES_SECTIONS_H_
 #define COLCAST_SERVER_HTTP_PAGES_SECTIONS_H_
 
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "server/backend.h"
+#include "server/http/pages/json_writer.h"
 #include "server/metrics/recent.h"
 #include "server/metrics/text_writer.h"
 #include "server/models/model_status.h"
 
 namespace colcast::http {
 
-// What is served (model_sections.cc).
-// A row for each version, with its state and why it is not served.
-std::string ModelsSection(const std::vector<models::ModelSnapshot>& models);
-// The columns of each signature of the versions that serve.
-std::string SignaturesSection(const std::vector<models::ModelSnapshot>& models);
+// Each adds its fields to the open object. Versions are text, as in the REST API: they may be above
+// 2^53, which readers of JSON round.
 
-// What changes with every request (traffic_sections.cc).
-// Version and uptime.
-std::string ServerLine(std::string_view server_version);
-// The server's main figures.
-std::string TilesSection(const Backend& backend, const metrics::Recent& recent);
-// A row for each model, signature, API and protocol.
-std::string TrafficSection(const metrics::Metrics& metrics, const metrics::Recent& recent);
+// Every version with its state, why it is not served, and the columns of each signature
+// (model_sections.cc).
+void WriteModels(const std::vector<models::ModelSnapshot>& models, JsonWriter* json);
 
-// What each caller has asked, a row for each (caller_sections.cc); empty if nobody asks who they
-// are.
-std::string CallersSection(callers::Callers* callers);
-// The same for the metrics page.
+// The server's main figures, and those of each model, signature, API and protocol
+// (traffic_sections.cc).
+void WriteTraffic(const Backend& backend, std::string_view server_version,
+                  const metrics::Recent& recent, JsonWriter* json);
+
+// What each caller has asked (caller_sections.cc); nothing if nobody asks who they are.
+void WriteCallers(callers::Callers* callers, JsonWriter* json);
 void WriteCallers(callers::Callers* callers, metrics::TextWriter* writer);
 
-// What the state stores of the models hold, and how often it was of use (state_sections.cc); empty
-// if no model runs in parts.
-std::string StatesSection(const std::vector<models::ModelSnapshot>& models);
-// The same for the metrics page.
+// What the state stores of the models hold, and how often it was of use (state_sections.cc).
+void WriteStates(const std::vector<models::ModelSnapshot>& models, JsonWriter* json);
 void WriteStates(const std::vector<models::ModelSnapshot>& models, metrics::TextWriter* writer);
 void WritePrograms(const std::vector<models::ModelSnapshot>& models, metrics::TextWriter* writer);
 
-// The item tables, a row for each (item_sections.cc); empty if there are none.
-std::string ItemTablesSection(const items::ItemTables& tables);
-// The same for the metrics page.
+// The item tables (item_sections.cc).
+void WriteItemTables(const items::ItemTables& tables, JsonWriter* json);
 void WriteItemTables(const items::ItemTables& tables, metrics::TextWriter* writer);
 
-// How far shadow versions' answers are from those of the live ones, a row per output
-// (shadow_sections.cc); empty if no model has a shadow.
-std::string ShadowsSection(const shadow::Shadows& shadows);
-// The same for the metrics page.
+// How far shadow versions' answers are from those of the live ones (shadow_sections.cc); nothing in
+// JSON if no model has a shadow.
+void WriteShadows(const shadow::Shadows& shadows, JsonWriter* json);
 void WriteShadows(const shadow::Shadows& shadows, metrics::TextWriter* writer);
 
 }  // namespace colcast::http

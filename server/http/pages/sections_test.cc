@@ -2,11 +2,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <rapidjson/document.h>
 
 #include <cmath>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "server/inference/testing.h"
 
@@ -16,9 +18,7 @@ namespace {
 using models::ModelSnapshot;
 using models::VersionSnapshot;
 using models::VersionState;
-using testing::AllOf;
 using testing::HasSubstr;
-using testing::Not;
 
 VersionSnapshot Version(int64_t number, VersionState state, Status error = OkStatus()) {
   VersionSnapshot version;
@@ -27,83 +27,113 @@ VersionSnapshot Version(int64_t number, VersionState state, Status error = OkSta
   return version;
 }
 
-std::string Models(const VersionSnapshot& version) {
-  return ModelsSection({ModelSnapshot{"m", "/models/m", {version}}});
+// What `write(&json)` writes, as it is read.
+template <typename Write>
+rapidjson::Document Read(Write&& write) {
+  JsonWriter json;
+  json.Object([&] { write(&json); });
+  rapidjson::Document document;
+  document.Parse(json.text().c_str());
+  EXPECT_FALSE(document.HasParseError()) << json.text();
+  return document;
 }
 
-TEST(ModelsSectionTest, AVersionsState) {
+rapidjson::Document Models(const std::vector<VersionSnapshot>& versions) {
+  return Read([&](JsonWriter* json) {
+    WriteModels({ModelSnapshot{"m", "/models/m", versions}}, json);
+  });
+}
+
+rapidjson::Document Shadows(const shadow::Shadows& shadows) {
+  return Read([&](JsonWriter* json) { WriteShadows(shadows, json); });
+}
+
+std::string Text(const rapidjson::Value& value) {
+  rapidjson::StringBuffer text;
+  rapidjson::Writer<rapidjson::StringBuffer> writer(text);
+  value.Accept(writer);
+  return text.GetString();
+}
+
+TEST(ModelsSectionTest, AVersionsStateAndItsError) {
   const struct {
     VersionState state;
     Status error;
-    const char* badge;
+    const char* name;
+    const char* code;
   } kCases[] = {
-      {VersionState::kStart, OkStatus(), ">waiting<"},
-      {VersionState::kLoading, OkStatus(), ">loading<"},
-      {VersionState::kAvailable, OkStatus(), ">serving<"},
-      {VersionState::kUnloading, OkStatus(), ">unloading<"},
-      {VersionState::kEnd, OkStatus(), ">unloaded<"},
-      {VersionState::kEnd, Internal("broken"), ">failed<"},
+      {VersionState::kStart, OkStatus(), "START", "OK"},
+      {VersionState::kLoading, OkStatus(), "LOADING", "OK"},
+      {VersionState::kAvailable, OkStatus(), "AVAILABLE", "OK"},
+      {VersionState::kUnloading, OkStatus(), "UNLOADING", "OK"},
+      {VersionState::kEnd, OkStatus(), "END", "OK"},
+      {VersionState::kEnd, Internal("<broken>"), "END", "INTERNAL"},
   };
   for (const auto& one : kCases) {
-    EXPECT_THAT(Models(Version(3, one.state, one.error)), HasSubstr(one.badge));
+    const rapidjson::Document json = Models({Version(3, one.state, one.error)});
+    const rapidjson::Value& version = json["models"][0]["versions"][0];
+    EXPECT_STREQ(version["version"].GetString(), "3");
+    EXPECT_STREQ(version["state"].GetString(), one.name);
+    EXPECT_STREQ(version["error_code"].GetString(), one.code);
+    EXPECT_EQ(version["error"].GetString(), one.error.message);
   }
 }
 
-TEST(ModelsSectionTest, NamesAndErrorsAreEscaped) {
-  VersionSnapshot version = Version(3, VersionState::kEnd, Internal("<script>"));
-  version.labels = {"<b>"};
-  EXPECT_THAT(Models(version), AllOf(HasSubstr("&lt;script&gt;"), HasSubstr("&lt;b&gt;"),
-                                     Not(HasSubstr("<script>"))));
+TEST(ModelsSectionTest, LabelsAndPathsAreAsTheyAre) {
+  VersionSnapshot version = Version(int64_t{9007199254740993}, VersionState::kAvailable);
+  version.labels = {"<b>", "\"canary\""};
+  const rapidjson::Document json = Models({version});
+  EXPECT_EQ(
+      Text(json["models"]),
+      R"([{"name":"m","base_path":"/models/m","versions":[{"version":"9007199254740993",)"
+      R"("state":"AVAILABLE","error_code":"OK","error":"","path":"/models/m/9007199254740993",)"
+      R"("labels":["<b>","\"canary\""],"signatures":[]}]}])");
 }
 
-TEST(ModelsSectionTest, AModelWithoutVersionsIsShownWithItsBasePath) {
-  EXPECT_THAT(ModelsSection({ModelSnapshot{"m", "/models/m", {}}}),
-              AllOf(HasSubstr("no version found yet"), HasSubstr("/models/m")));
+TEST(ModelsSectionTest, AModelWithoutVersionsHasNone) {
+  EXPECT_EQ(Text(Models({})["models"]), R"([{"name":"m","base_path":"/models/m","versions":[]}])");
 }
 
-TEST(SignaturesSectionTest, SaysHowManyRowsOfEachInputMayBeSent) {
+TEST(ModelsSectionTest, TheColumnsOfSignatures) {
   VersionSnapshot version = Version(3, VersionState::kAvailable);
   version.servable = inference::MakeServable(3, R"(
     signature_def { key: "late" value {
-      inputs { key: "age" value { dtype: DT_INT64 tensor_shape { dim { size: 1 } } } }
       inputs { key: "item" value { dtype: DT_FLOAT
         tensor_shape { dim { size: -1 } dim { size: 3 } dim { size: -1 } } } }
+      inputs { key: "age" value { dtype: DT_INT64 tensor_shape { dim { size: 1 } } } }
       inputs { key: "now" value { dtype: DT_STRING tensor_shape {} } }
       outputs { key: "score" value { dtype: DT_FLOAT tensor_shape { unknown_rank: true } } } } }
     signature_def { key: "__saved_model_init_op" value {} })");
-  const std::string html = SignaturesSection({ModelSnapshot{"m", "/models/m", {version}}});
-  EXPECT_THAT(html, HasSubstr("m version 3: 3 inputs, 1 of them the user&#39;s, 1 output"));
-  EXPECT_THAT(html, HasSubstr("<td>age</td><td>int64</td><td>[1]</td><td>1: the user</td>"));
-  EXPECT_THAT(html, HasSubstr("<td>item</td><td>float</td><td>[N, 3, ?]</td><td>1 or N</td>"));
-  EXPECT_THAT(html, HasSubstr("<td>now</td><td>string</td><td>[]</td><td>one value</td>"));
-  EXPECT_THAT(html, HasSubstr("<td>score</td><td>float</td><td>any</td></tr>"));
-  EXPECT_THAT(html, Not(HasSubstr("__saved_model")));
+  const rapidjson::Document json = Models({version});
+  EXPECT_EQ(
+      Text(json["models"][0]["versions"][0]["signatures"]),
+      R"([{"name":"late","graphs":[],"inputs":[{"name":"age","dtype":"DT_INT64","shape":[1]},)"
+      R"({"name":"item","dtype":"DT_FLOAT","shape":[-1,3,-1]},)"
+      R"({"name":"now","dtype":"DT_STRING","shape":[]}],)"
+      R"("outputs":[{"name":"score","dtype":"DT_FLOAT","shape":null}]}])");
 }
 
-TEST(SignaturesSectionTest, SaysSoIfNoVersionServes) {
-  EXPECT_THAT(SignaturesSection({}), HasSubstr("No version serves."));
+TEST(ShadowsSectionTest, NothingWithoutShadowVersions) {
+  EXPECT_EQ(Text(Shadows(shadow::Shadows({}, nullptr))), "{}");
 }
 
-TEST(ShadowsSectionTest, IsEmptyWithoutShadowVersions) {
-  EXPECT_EQ(ShadowsSection(shadow::Shadows({}, nullptr)), "");
-}
-
-TEST(ShadowsSectionTest, ARowForEachOutputAndWhatDidNotRun) {
+TEST(ShadowsSectionTest, EachOutputAndWhatDidNotRun) {
   shadow::ShadowVersion version;
   version.spec.name = "m";
   shadow::Shadows shadows({{version}}, nullptr);
-  const shadow::Versions versions{"m", 3, 4};
-  const shadow::Versions broken{"m", 3, 5};
-  shadows.counts().CountCompared(versions, {{{"<score>", 0.25, true}}, false});
-  shadows.counts().CountCompared(versions, {{{"<score>", 0.5, false}}, false});
-  shadows.counts().CountFailed(broken, Internal("<script>"));
+  shadows.counts().CountCompared({"m", 3, 4}, {{{"<score>", 0.25, true}}, false});
+  shadows.counts().CountCompared({"m", 3, 4}, {{{"<score>", INFINITY, false}}, false});
+  shadows.counts().CountFailed({"m", 3, 5}, Internal("<script>"));
   shadows.counts().CountNotRun("m", shadow::NotRun::kBusy);
-  const std::string html = ShadowsSection(shadows);
-  EXPECT_THAT(html, HasSubstr("<td>&lt;score&gt;</td><td class=\"number\">0.5</td>"
-                              "<td class=\"number\">50 %</td><td></td>"));
-  EXPECT_THAT(html, HasSubstr("<td>–</td><td class=\"number\">–</td><td class=\"number\">–</td>"
-                              "<td>&lt;script&gt;</td>"));
-  EXPECT_THAT(html, HasSubstr("m: not run: 1 busy"));
+  const rapidjson::Document json = Shadows(shadows);
+  EXPECT_EQ(Text(json["shadows"]["versions"]),
+            R"([{"model":"m","live":"3","shadow":"4","compared":2,"other_form":0,"failed":0,)"
+            R"("last_error":"","outputs":[{"output":"<score>","largest_difference":"Infinity",)"
+            R"("same_top_10":1,"other_top_10":1}]},)"
+            R"({"model":"m","live":"3","shadow":"5","compared":0,"other_form":0,"failed":1,)"
+            R"("last_error":"<script>","outputs":[]}])");
+  EXPECT_EQ(Text(json["shadows"]["not_run"]),
+            R"([{"model":"m","reasons":{"queue_full":0,"busy":1,"no_memory":0,"not_served":0}}])");
 }
 
 TEST(ShadowsSectionTest, AnInfiniteDifferenceIsOneForPrometheusToo) {

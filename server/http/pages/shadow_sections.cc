@@ -1,8 +1,5 @@
-#include <cmath>
 #include <cstdint>
-#include <cstdio>
 
-#include "server/http/pages/html_writer.h"
 #include "server/http/pages/sections.h"
 
 namespace colcast::http {
@@ -15,43 +12,34 @@ using shadow::OutputCounts;
 using shadow::Shadows;
 using shadow::VersionCounts;
 
-std::string DifferenceText(double difference) {
-  if (std::isinf(difference)) return "infinite";
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.3g", difference);
-  return text;
-}
-
-std::string ShareText(int64_t part, int64_t rest) {
-  if (part + rest == 0) return "–";
-  char text[32];
-  const double share = static_cast<double>(part) / static_cast<double>(part + rest);
-  std::snprintf(text, sizeof(text), "%.3g %%", 100 * share);
-  return text;
-}
-
-void WriteRow(const VersionCounts& counts, const OutputCounts* output, HtmlWriter* html) {
-  html->Markup("<tr>").Cell(counts.versions.model);
-  html->NumberCell(std::to_string(counts.versions.live));
-  html->NumberCell(std::to_string(counts.versions.shadow));
-  html->NumberCell(CountText(static_cast<double>(counts.compared)));
-  html->NumberCell(CountText(static_cast<double>(counts.other_form)));
-  html->NumberCell(CountText(static_cast<double>(counts.failed)));
-  html->Cell(output == nullptr ? "–" : output->name);
-  html->NumberCell(output == nullptr ? "–" : DifferenceText(output->largest));
-  html->NumberCell(output == nullptr ? "–" : ShareText(output->other_top10, output->same_top10));
-  html->Cell(counts.last_error).Markup("</tr>\n");
-}
-
-void WriteNotRun(const Shadows& shadows, HtmlWriter* html) {
-  for (const auto& [model, counts] : shadows.counts().not_run()) {
-    html->Markup("<p class=\"faint\">").Text(model).Markup(": not run:");
-    for (int i = 0; i < shadow::kNumNotRun; ++i) {
-      if (counts[i] == 0) continue;
-      html->Markup(" ").Text(CountText(static_cast<double>(counts[i]))).Markup(" ");
-      html->Text(shadow::NotRunName(static_cast<shadow::NotRun>(i)));
+void WriteVersions(const VersionCounts& counts, JsonWriter* json) {
+  json->Add({{"model", counts.versions.model},
+             {"live", std::to_string(counts.versions.live)},
+             {"shadow", std::to_string(counts.versions.shadow)},
+             {"compared", counts.compared},
+             {"other_form", counts.other_form},
+             {"failed", counts.failed},
+             {"last_error", counts.last_error}});
+  json->List("outputs", [&] {
+    for (const OutputCounts& output : counts.outputs) {
+      json->Object({{"output", output.name},
+                    {"largest_difference", output.largest},
+                    {"same_top_10", output.same_top10},
+                    {"other_top_10", output.other_top10}});
     }
-    html->Markup("</p>\n");
+  });
+}
+
+void WriteNotRun(const Shadows& shadows, JsonWriter* json) {
+  for (const auto& [model, counts] : shadows.counts().not_run()) {
+    json->Object([&, &model = model, &counts = counts] {
+      json->Add({{"model", model}});
+      json->Object("reasons", [&] {
+        for (int i = 0; i < shadow::kNumNotRun; ++i) {
+          json->Add({{shadow::NotRunName(static_cast<shadow::NotRun>(i)), counts[i]}});
+        }
+      });
+    });
   }
 }
 
@@ -101,23 +89,16 @@ void ForEachOutput(const std::vector<VersionCounts>& versions, Write&& write) {
 
 }  // namespace
 
-std::string ShadowsSection(const Shadows& shadows) {
-  HtmlWriter html;
-  if (!shadows.any()) return html.html();
-  html.Markup("<h2>Shadow versions</h2>\n<p class=\"faint\">Requests that a version answered and ");
-  html.Markup("another one ran, too, since the start.</p>\n<div class=\"wide\"><table><thead><tr>");
-  html.Markup("<th>model</th><th class=\"number\">live</th><th class=\"number\">shadow</th>");
-  html.Markup("<th class=\"number\">compared</th><th class=\"number\">other form</th>");
-  html.Markup("<th class=\"number\">failed</th><th>output</th>");
-  html.Markup("<th class=\"number\">largest difference</th>");
-  html.Markup("<th class=\"number\">other top 10</th><th>last error</th></tr></thead><tbody>\n");
-  for (const VersionCounts& counts : shadows.counts().versions()) {
-    for (const OutputCounts& output : counts.outputs) WriteRow(counts, &output, &html);
-    if (counts.outputs.empty()) WriteRow(counts, nullptr, &html);
-  }
-  html.Markup("</tbody></table></div>\n");
-  WriteNotRun(shadows, &html);
-  return html.html();
+void WriteShadows(const Shadows& shadows, JsonWriter* json) {
+  if (!shadows.any()) return;
+  json->Object("shadows", [&] {
+    json->List("versions", [&] {
+      for (const VersionCounts& counts : shadows.counts().versions()) {
+        json->Object([&] { WriteVersions(counts, json); });
+      }
+    });
+    json->List("not_run", [&] { WriteNotRun(shadows, json); });
+  });
 }
 
 void WriteShadows(const Shadows& shadows, TextWriter* writer) {

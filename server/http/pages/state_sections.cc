@@ -1,7 +1,6 @@
 #include <cstdint>
 #include <string_view>
 
-#include "server/http/pages/html_writer.h"
 #include "server/http/pages/sections.h"
 
 namespace colcast::http {
@@ -34,33 +33,23 @@ void ForEachStore(const std::vector<ModelSnapshot>& models, Visit&& visit) {
       });
 }
 
-std::string FoundText(const StoreStats& stats) {
-  const int64_t looked = stats.found + stats.computed;
-  if (looked == 0) return "–";
-  return std::to_string(100 * stats.found / looked) + " %";
-}
-
 }  // namespace
 
-std::string StatesSection(const std::vector<ModelSnapshot>& models) {
-  HtmlWriter html;
-  ForEachStore(models, [&](const std::string& model, const std::string& version,
-                           const std::string& signature, const StoreStats& stats) {
-    html.Markup("<tr>").Cell(model).NumberCell(version).Cell(signature).Cell(stats.store);
-    html.NumberCell(FoundText(stats)).NumberCell(CountText(static_cast<double>(stats.found)));
-    html.NumberCell(CountText(static_cast<double>(stats.computed)));
-    html.NumberCell(CountText(static_cast<double>(stats.evicted)));
-    html.NumberCell(CountText(static_cast<double>(stats.states)));
-    html.NumberCell(BytesText(static_cast<double>(stats.bytes))).Markup("</tr>\n");
+void WriteStates(const std::vector<ModelSnapshot>& models, JsonWriter* json) {
+  json->List("states", [&] {
+    ForEachStore(models, [&](const std::string& model, const std::string& version,
+                             const std::string& signature, const StoreStats& stats) {
+      json->Object({{"model", model},
+                    {"version", version},
+                    {"signature", signature},
+                    {"store", stats.store},
+                    {"found", stats.found},
+                    {"computed", stats.computed},
+                    {"evicted", stats.evicted},
+                    {"states", stats.states},
+                    {"bytes", stats.bytes}});
+    });
   });
-  if (html.html().empty()) return "<p class=\"faint\">No model has parts to keep states of.</p>";
-  HtmlWriter head;
-  head.Markup("<div class=\"wide\"><table><thead><tr><th>model</th><th class=\"number\">version");
-  head.Markup("</th><th>signature</th><th>store</th><th class=\"number\">found</th>");
-  head.Markup("<th class=\"number\">states found</th><th class=\"number\">computed</th>");
-  head.Markup("<th class=\"number\">evicted</th><th class=\"number\">kept</th>");
-  head.Markup("<th class=\"number\">memory</th></tr></thead><tbody>\n");
-  return head.html() + html.html() + "</tbody></table></div>";
 }
 
 void WritePrograms(const std::vector<ModelSnapshot>& models, metrics::TextWriter* writer) {
@@ -90,7 +79,7 @@ void WriteStates(const std::vector<ModelSnapshot>& models, metrics::TextWriter* 
       {":colcast:states_found_total", MetricType::kCounter,
        "States of users, items or pairs that were there or being computed.", &StoreStats::found},
       {":colcast:states_computed_total", MetricType::kCounter,
-       "States that a part of the model computed.", &StoreStats::computed},
+       "States that a stage of the model computed.", &StoreStats::computed},
       {":colcast:states_not_looked_for_total", MetricType::kCounter,
        "Rows that nobody looked for, since hardly any was ever found.", &StoreStats::not_looked},
       {":colcast:states_evicted_total", MetricType::kCounter, "States that made room for others.",

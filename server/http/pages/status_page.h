@@ -1,5 +1,5 @@
-// The page for people: what is served, how fast, and what it saves. Written whole by the server;
-// its script only fetches it again and replaces what has changed.
+// The page for people: what is served, how fast, and what it saves. Its files never change; its
+// script draws the figures, which the server tells as JSON.
 #ifndef COLCAST_SERVER_HTTP_PAGES_STATUS_PAGE_H_
 #define COLCAST_SERVER_HTTP_PAGES_STATUS_PAGE_H_
 
@@ -15,11 +15,11 @@ class StatusPage {
  public:
   StatusPage(const Backend& backend, std::string server_version);
 
-  // At "/", with its style sheet and script. The page must outlive the router's server.
+  // At "/", with its style sheet, script and figures. The page must outlive the router's server.
   void AddTo(Router* router) const;
 
  private:
-  Response Render() const;
+  std::string Json() const;
 
   const Backend backend_;
   const std::string server_version_;

@@ -15,13 +15,11 @@ from typing import Any
 
 import numpy as np
 from colcast.client import TextClient
-from colcast.client._deadline import Deadline
 from colcast.client._encode import encode_predict_request
-from colcast.client._settings import ChannelOptions
 from colcast.client._text_batches import strings
-from colcast.client._transport import PREDICT, Call, Transport
 from colcast.loadtest.process import ProcessMeter
 from colcast.loadtest.turns import in_turn
+from colcast.loadtest.ways import compare_ways, predicting
 from colcast.server import ServerProcess
 from colcast.zoo.text import encoder, late_interaction, reranker, weights
 
@@ -115,23 +113,17 @@ def rank_bench(base_path: Path) -> None:
 def asked(base_path: Path, ways: dict[str, tuple[str, list[dict[str, Any]]]]) -> None:
     """Bytes and CPU of one query asked in some ways: name -> signature, inputs per request."""
     with ServerProcess("text", base_path, [WORKERS, "--item_state_bytes=0"]) as server:
-        transport, meter = Transport(server.target, ChannelOptions()), ProcessMeter(server.pid)
-        messages = {
-            name: [encode_predict_request("text", signature, inputs) for inputs in requests]
-            for name, (signature, requests) in ways.items()
-        }
-
-        def measure(name: str, _: int) -> float:
-            before = meter.cpu_seconds()
-            for message in messages[name]:
-                transport.call(Call(PREDICT, message), Deadline(60))
-            return 1e3 * (meter.cpu_seconds() - before)
-
-        in_turn(list(ways), measure, 2)  # compiles
-        for name, times in zip(ways, in_turn(list(ways), measure, ROUNDS), strict=True):
-            size = sum(map(len, messages[name]))
-            print(f"  {name:44} {size:8,} bytes {np.median(times):9.1f} ms of CPU")
-        transport.close()
+        compared = [
+            predicting(
+                title,
+                server,
+                [encode_predict_request("text", signature, inputs) for inputs in requests],
+            )
+            for title, (signature, requests) in ways.items()
+        ]
+        for way, of_one in zip(compared, compare_ways(compared, ROUNDS), strict=True):
+            cpu = np.median(of_one) * way.requests
+            print(f"  {way.title:44} {way.bytes:8,} bytes {cpu:9.1f} ms of CPU")
 
 
 def query_bench(reranker_path: Path) -> None:
