@@ -8,7 +8,7 @@
 # make docs  the documentation as a site, in build/site
 # make wheels  colcast and colcast-server as wheels, in build/wheels
 # make fork  TF Serving's own tree with our patches laid in, to build with Bazel (docs/fork.md)
-.PHONY: setup environment setup-estimator demo test lint bench bench-zoo bench-states bench-text setup-text bench-transcoding fuzz docs bazel wheels fork fork-check clean
+.PHONY: setup environment setup-estimator setup-jax demo test lint bench bench-zoo bench-states bench-text setup-text bench-transcoding fuzz docs bazel wheels fork fork-check clean
 
 setup:
 	@scripts/setup.sh
@@ -18,6 +18,9 @@ environment:
 
 setup-estimator:
 	@scripts/setup_estimator.sh
+
+setup-jax:
+	@scripts/setup_jax.sh
 
 demo: setup
 	@.venv/bin/python -m colcast.loadtest.demo
@@ -78,4 +81,4 @@ fork-check:
 	@$(FORK) --check
 
 clean:
-	rm -rf build .venv .venv-estimator .venv-text
+	rm -rf build .venv .venv-estimator .venv-jax .venv-text

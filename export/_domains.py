@@ -40,22 +40,27 @@ Ladder = Sequence[Domain]
 
 
 def ladders(dtype: str, known: Sequence[Scalar]) -> list[Ladder]:
-    """The ladders of a dtype: that of all values, then, of numbers, that of positive ones.
+    """The ladders of a dtype: of all values, of positive numbers, of those that the model knows.
 
     Args:
       dtype: one of `_features.DTYPES`.
       known: values that the model treats in a way of their own, of whatever type it has them in.
     """
     if dtype == "string":
-        return [list(_strings(known))]
+        keys = [value if isinstance(value, bytes) else str(value).encode() for value in known]
+        return [list(_strings(keys)), *_known(keys)]
     if dtype == "bool":
         picked = ([False, True], [True])
         return [[Domain(functools.partial(_pick, values), (), str(values)) for values in picked]]
     if "int" in dtype:
         limits = np.iinfo(dtype)
         least, most = int(limits.min), int(limits.max)
-        keys = [key for key in map(_as_int, known) if key is not None and least <= key <= most]
-        return [list(_ints(keys, least, most)), list(_ints_from(keys, 1, most))]
+        found = [key for key in map(_as_int, known) if key is not None and least <= key <= most]
+        return [
+            list(_ints(found, least, most)),
+            list(_ints_from(found, 1, most)),
+            *_known(found),
+        ]
     edges = [edge for edge in map(_as_float, known) if edge is not None]
     large = 1e3 if dtype == "float16" else 1e6
     return [list(_floats(edges, large)), list(_positive_floats(edges, large))]
@@ -109,9 +114,15 @@ def _positive_floats(edges: Sequence[float], large: float) -> Iterator[Domain]:
     yield Domain(functools.partial(_pick, [0.5]), (), "0.5")
 
 
-def _strings(known: Sequence[Scalar]) -> Iterator[Domain]:
+def _known(keys: Sequence[Scalar]) -> list[Ladder]:
+    """A ladder of the values that a model looks up, where it does: it may take no others."""
+    some = (keys, keys[:2], keys[:1])
+    told = "what the model knows"
+    return [[Domain(functools.partial(_pick, of), (), told) for of in some]] if keys else []
+
+
+def _strings(keys: Sequence[bytes]) -> Iterator[Domain]:
     words = [word.encode() for word in _WORDS]
-    keys = [value if isinstance(value, bytes) else str(value).encode() for value in known]
     pick_key = functools.partial(_pick, keys or words)
     bold: list[Draw] = [functools.partial(_pick, words), pick_key, _fresh]
     yield Domain(functools.partial(_mix, bold), (b"", b"x" * 300))

@@ -35,7 +35,6 @@ class _Lengths:
 
 _ANY = _Lengths(0, 5)
 _OPTIONAL = _Lengths(0, 1)
-_LADDERS = (0, -1)  # of all values, of positive numbers
 _LENGTHS = (
     _ANY,
     _Lengths(0, 5, equal=True),
@@ -52,7 +51,7 @@ class _Style:
 
     Attributes:
       domain: its values.
-      lengths: of its lists, if it has any.
+      lengths: of its lists, if it has any. Of those that are equal there is one for all features.
       may_miss: whether a row may be without it, where it has a default.
     """
 
@@ -72,11 +71,11 @@ class RowSource:
         self._random = np.random.default_rng(seed)
         self._ladders = {f.name: ladders(f.dtype, known.get(f.name, ())) for f in features}
         self._styles = {name: _Style(of[0][0]) for name, of in self._ladders.items()}
+        self._lengths = _ANY
 
     def draw(self, count: int) -> Rows:
         """That many rows."""
-        equal = {style.lengths for style in self._styles.values() if style.lengths.equal}
-        together = {lengths: self._draw_lengths(lengths, count) for lengths in equal}
+        together = self._draw_lengths(self._lengths, count)
         values = {f.name: self._values(f, count, together) for f in self._features}
         return Rows(self._features, values)
 
@@ -89,16 +88,17 @@ class RowSource:
         trial = _Trial(self, accepts, _TRIAL_ROWS)
         # Modest ones first: what a model refuses may take it long.
         lists = [f.name for f in self._features if f.kind not in (Kind.FIXED_LEN, Kind.WHOLE)]
-        for ladder in _LADDERS:
+        for ladder in range(max(map(len, self._ladders.values()))):
             for lengths in _LENGTHS if lists else _LENGTHS[:1]:
+                self._lengths = lengths
                 self._be_modest(ladder, dict.fromkeys(self._styles, lengths))
                 if trial():
                     self._embolden(tuple(self._styles), self._boldest, self._find_domain, trial)
                     if lengths != _ANY:
-                        alone = trial.with_each_alone
-                        self._embolden(lists, self._any_lengths, self._find_lengths, alone)
+                        self._embolden_lengths(trial)
                     return True
         self._styles = {name: _Style(of[0][0]) for name, of in self._ladders.items()}
+        self._lengths = _ANY
         return False
 
     def fitted(self, accepts: Accepts) -> "RowSource | None":
@@ -109,7 +109,7 @@ class RowSource:
         other = copy.copy(self)
         trial = _Trial(other, accepts, _MANY_TRIAL_ROWS)
         other._ladders = {name: self._below(name) for name in self._styles}
-        for ladder in _LADDERS:
+        for ladder in range(max(map(len, self._ladders.values()))):
             other._be_modest(ladder, {name: of.lengths for name, of in self._styles.items()})
             if trial():
                 other._embolden(tuple(self._styles), other._boldest, other._find_domain, trial)
@@ -118,8 +118,9 @@ class RowSource:
         return None
 
     def _be_modest(self, ladder: int, lengths: Mapping[str, _Lengths]) -> None:
+        """Draws one value of each feature, the most modest of that ladder or of its last one."""
         self._styles = {
-            name: _Style(of[ladder][-1], lengths[name], may_miss=False)
+            name: _Style(of[min(ladder, len(of) - 1)][-1], lengths[name], may_miss=False)
             for name, of in self._ladders.items()
         }
 
@@ -160,6 +161,17 @@ class RowSource:
             return
         find(names[0], tried)
 
+    def _embolden_lengths(self, trial: "_Trial") -> None:
+        """Gives lists lengths of their own: an optional scalar may stand beside longer ones.
+
+        Ragged ones are left alone: where others hold their partitions, TensorFlow may not end.
+        """
+        own = (Kind.VAR_LEN, Kind.FIXED_LEN_SEQUENCE)
+        names = [f.name for f in self._features if f.kind in own]
+        if names:
+            alone = trial.with_each_alone
+            self._embolden(names, self._any_lengths, self._find_lengths, alone)
+
     def _boldest(self, name: str) -> _Style:
         return _Style(self._ladders[name][0][0], self._styles[name].lengths)
 
@@ -192,14 +204,13 @@ class RowSource:
         if not tried():
             self._styles[name] = style
 
-    def _values(
-        self, feature: Feature, count: int, together: Mapping[_Lengths, Sequence[int]]
-    ) -> list[Values]:
+    def _values(self, feature: Feature, count: int, together: Sequence[int]) -> list[Values]:
         style = self._styles[feature.name]
         lengths: Sequence[int] = [1] * count
         may_miss = style.may_miss and feature.default is not None
         if feature.kind not in (Kind.FIXED_LEN, Kind.WHOLE):
-            lengths = together.get(style.lengths) or self._draw_lengths(style.lengths, count)
+            equal = style.lengths.equal
+            lengths = together if equal else self._draw_lengths(style.lengths, count)
             may_miss = style.lengths.shortest == 0 and not style.lengths.equal
         missing = self._random.random(count) < (_MISSING if may_miss else 0.0)
         missing[: len(style.domain.ends)] = False

@@ -103,6 +103,32 @@ def test_values_that_the_model_refuses_are_not_drawn(dtype: Any, by: Any, tmp_pa
     assert report.parity.not_finite == ""
 
 
+def test_a_model_that_takes_known_words_and_numbers_alone_is_given_those(tmp_path: Path) -> None:
+    """Keras's FeatureSpace makes such models: string_categorical(num_oov_indices=0)."""
+    layers = tf.keras.layers
+    words = layers.StringLookup(vocabulary=["normal", "fixed", "reversible"], num_oov_indices=0)
+    counts = layers.IntegerLookup(vocabulary=[2, 5, 7, 11], num_oov_indices=0)
+    table = normal(8)
+
+    def score(features: Any) -> Any:
+        known = words(features["word"]) + counts(features["count"])
+        return tf.gather(table, known) + tf.math.log(features["price"])
+
+    spec = {
+        "word": tf.io.FixedLenFeature([], tf.string),
+        "count": tf.io.FixedLenFeature([], tf.int64),
+        "price": tf.io.FixedLenFeature([], tf.float32),
+    }
+    module = tf.Module()
+    module.layers = [words.lookup_table, counts.lookup_table]
+    model = save(tmp_path / "model", module, {"user_id": USER, **spec}, tf.function(score))
+    export_saved_model(model, tmp_path / "out", warmup=[ROWS])
+    columns = generated(tmp_path)
+    assert set(columns["word"]) == {b"normal", b"fixed", b"reversible"}
+    assert set(columns["count"]) == {2, 5, 7, 11}
+    assert (columns["price"] > 0).all()
+
+
 def reshaped(price: Any) -> Any:
     """Of one value per row."""
     return tf.reshape(tf.sparse.to_dense(price), [-1, 1])
