@@ -9,7 +9,7 @@
 # make wheels  colcast and colcast-server as wheels, in build/wheels
 # make release  wheels, image, bill of materials, notes, sums, in build/release (docs/release.md)
 # make fork  TF Serving's own tree with our patches laid in, to build with Bazel (docs/fork.md)
-.PHONY: setup environment setup-estimator demo test lint bench bench-zoo bench-states bench-text setup-text bench-transcoding fuzz docs bazel wheels release fork fork-check clean
+.PHONY: setup environment setup-estimator setup-jax demo test lint bench bench-zoo bench-states bench-text setup-text bench-transcoding fuzz docs bazel wheels release fork fork-check clean
 
 setup:
 	@scripts/setup.sh
@@ -19,6 +19,9 @@ environment:
 
 setup-estimator:
 	@scripts/setup_estimator.sh
+
+setup-jax:
+	@scripts/setup_jax.sh
 
 demo: setup
 	@.venv/bin/python -m colcast.loadtest.demo
@@ -82,4 +85,4 @@ fork-check:
 	@$(FORK) --check
 
 clean:
-	rm -rf build .venv .venv-estimator .venv-text
+	rm -rf build .venv .venv-estimator .venv-jax .venv-text

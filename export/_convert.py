@@ -117,7 +117,7 @@ def export_saved_model(
         conversions = [
             add_columnar_signature(meta_graph, old, new) for old, new in new_names(signatures)
         ]
-        _check_use(conversions, late=late)
+        _check_use(conversions, late=late, warmup=bool(warmup))
         traffic = _read_traffic(Path(examples), conversions[0]) if examples else None
         conversions = mark_domains(conversions, patterns, traffic)
         _check_user(conversions, late=late)
@@ -147,6 +147,8 @@ def export_saved_model(
                     progress(f"{conversion.name}: following its rows")
                     independence = model.independence([conversion.name, *once], tolerance)
                     found = SignatureReport.of(conversion, parity, independence, *made)
+                    compiled = model.compiled(warmup)
+                    found = dataclasses.replace(found, compiled=compiled)
                     if measure_seconds:
                         found = _with_user_share(model, found)
                         requests[found.name] = model.requests(found.answering)
@@ -206,13 +208,14 @@ def _read_traffic(file: Path, conversion: Conversion) -> Traffic | TensorTraffic
     return read_traffic(file, conversion.source_input, names, lists=conversion.context is not None)
 
 
-def _check_use(conversions: Sequence[Conversion], *, late: bool) -> None:
+def _check_use(conversions: Sequence[Conversion], *, late: bool, warmup: bool) -> None:
     for conversion in conversions:
-        if conversion.source_input is None and not late:
+        if conversion.source_input is None and not late and not warmup:
             raise ExportError(
                 f"signature {conversion.source!r} takes tensors already"
                 f" ({', '.join(map(repr, (f.name for f in conversion.features)))}): serve it as it"
-                " is, or add --late, which computes the user's part once"
+                " is, or add --late, which computes the user's part once, or --warmup for requests"
+                " that a server runs before it serves"
             )
 
 

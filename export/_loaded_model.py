@@ -1,29 +1,27 @@
 """What needs a converted model to run: parity of scores, late expansion, warm-up requests."""
 
 import dataclasses
-import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Mapping, Sequence
+from statistics import median
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
+from colcast.export._compiled import Compiled, is_compiled
 from colcast.export._cost import SIZES, Requests, Way
 from colcast.export._errors import ExportError
-from colcast.export._everyday import everyday
 from colcast.export._features import Side
-from colcast.export._generate import RowSource, accepted_rows, accepted_together
-from colcast.export._parity import (
-    Parity,
-    Probe,
-    generated_batches,
-    prove_scores,
-)
+from colcast.export._generate import RowSource
+from colcast.export._model_rows import ModelRows
+from colcast.export._parity import Parity, prove_scores
+from colcast.export._probe import Probe
 from colcast.export._rows import Columns, Rows
 from colcast.export._signature import Conversion
 from colcast.export._tensor_traffic import TensorTraffic
 from colcast.export._traffic import Traffic
 from colcast.export.graph._findings import Probe as SignatureProbe
+from colcast.export.graph._flat_graph import FlatGraph
 from colcast.export.late import LateReport, add_late_signature, user_share
 from colcast.export.late._late_signature import read_late_signature, read_signature
 from colcast.export.parts import PartsReport, add_parts, count_reuse
@@ -33,9 +31,8 @@ from colcast.export.warmup import warmup_request
 _LEAST_GAIN_OF_EXACT = 0.03  # less may be an error of measurement
 _BATCHES = (2, 9, 30)  # rows that are scored together and apart
 _LARGEST_DIFFERENCE = 1e-6  # of a columnar signature's; another order of the same sums may give it
-_REDRAWS = 20  # of rows that the model refuses
+_COMPILED_ROWS = (11, 13, 17)  # that nothing else was tried with
 _COST_ROWS = 100  # different ones in a request that is measured
-_MOST_REFUSED = 100  # recorded rows that are found one by one; then a batch with one is left out
 
 
 class LoadedModel:
@@ -61,30 +58,25 @@ class LoadedModel:
         self._session = session
         self._meta_graph = meta_graph
         self._conversion = conversion
-        self._source = source
         self._probe = Probe(session, meta_graph, conversion)
         self._traffic = traffic
-        self._random = np.random.default_rng(0)
-        self._fits = source.fit(self._probe.accepts_readily)
-        self._refused_rows, self._refusal = 0, ""
-        batches = traffic.batches(conversion.features) if traffic else ()
-        self._recorded = [rows for rows in map(self._accepted_of, batches) if len(rows)]
-        self._all_recorded = Rows.joined(conversion.features, self._recorded)
+        self._rows = ModelRows(self._probe, conversion, source, traffic)
 
     def parity(self) -> Parity:
         """Compares scores on generated, then on recorded rows; ExportError if they differ."""
         if self._conversion.source_input is None:
-            self._probe.check_rows_of_outputs(self._accepted(rows) for rows in (1, 2, 5))
+            self._probe.check_rows_of_outputs(self._rows.accepted(rows) for rows in (1, 2, 5))
         return dataclasses.replace(
             self._prove_scores(),
-            recorded_rows=sum(map(len, self._recorded)),
-            refused_rows=self._refused_rows,
-            refusal=self._refusal,
+            recorded_rows=sum(map(len, self._rows.recorded)),
+            refused_rows=self._rows.refused,
+            refusal=self._rows.refusal,
+            not_finite=self._rows.not_finite(),
         )
 
     def _prove_scores(self) -> Parity:
         try:
-            return prove_scores(self._probe, self._batches())
+            return prove_scores(self._probe, self._rows.batches())
         except ExportError as error:
             if self._conversion.context is None:
                 raise
@@ -118,7 +110,7 @@ class LoadedModel:
         report = add_parts(
             self._meta_graph,
             self._session,
-            rows=self._turns(),
+            rows=self._rows.turns(),
             domains={domain: of[domain] for domain in sorted(of.keys() - set(Side))},
             context_features=of[Side.CANDIDATE],
             columnar_signature=self._conversion.name,
@@ -160,7 +152,7 @@ class LoadedModel:
         alike: bool | None = None
         for count in _BATCHES:
             try:
-                rows = self._probe.of_a_request(self._accepted(count)).of_one(of_request)
+                rows = self._probe.of_a_request(self._rows.accepted(count)).of_one(of_request)
             except ExportError:  # no rows that the model takes
                 break
             alike = scored_alike(score, rows, tolerance)
@@ -175,7 +167,7 @@ class LoadedModel:
           N -> the ways to ask for N candidates; nothing where the model refuses rows of one user.
         """
         try:
-            rows = self._everyday(_COST_ROWS)
+            rows = self._rows.everyday(_COST_ROWS)
             return {
                 size: self._ways(rows.take([n % len(rows) for n in range(size)]), signatures)
                 for size in SIZES
@@ -187,19 +179,31 @@ class LoadedModel:
         """The share of the columnar signature's op time that a late one would run once."""
         user = [f.name for f in self._conversion.features if f.side == Side.USER]
         try:
-            columns = self._everyday(_COST_ROWS).columns()
+            columns = self._rows.everyday(_COST_ROWS).columns()
             return user_share(self._meta_graph, self._session, self._conversion.name, user, columns)
         except (ExportError, tf.errors.OpError):
             return None
 
-    def _everyday(self, count: int) -> Rows:
-        """Rows of one user: recorded ones, or generated ones as small as a request's are."""
-        user = [feature.name for feature in self._conversion.features if feature.side == Side.USER]
-        if self._recorded:
-            return self._of_recorded(count).of_one(user)
-        rows = self._accepted(count)
-        small = everyday(rows)
-        return (small if self._probe.accepts(small) else rows).of_one(user)
+    def compiled(self, warmed: Sequence[int]) -> Compiled | None:
+        """What compiling the columnar signature costs; None if it is not compiled."""
+        name = self._conversion.name
+        outputs = self._meta_graph.signature_def[name].outputs.values()
+        graph = FlatGraph(self._meta_graph, [info.name for info in outputs])
+        ops = sum(is_compiled(node.op) for node in graph.nodes.values())
+        return Compiled(ops, self._compile_ms(), tuple(warmed)) if ops else None
+
+    def _compile_ms(self) -> float | None:
+        try:
+            drawn = [self._rows.accepted(count) for count in _COMPILED_ROWS]
+            times = [[self._cpu_ms(rows) for _ in range(2)] for rows in drawn]
+        except (ExportError, tf.errors.OpError):
+            return None
+        return max(0.0, median(first - second for first, second in times))
+
+    def _cpu_ms(self, rows: Rows) -> float:
+        start = time.process_time()
+        self._probe.columnar(rows)
+        return 1e3 * (time.process_time() - start)
 
     def _ways(self, rows: Rows, signatures: Sequence[str]) -> list[Way]:
         """The request of these rows as the source takes it, and with the user on one row."""
@@ -222,12 +226,12 @@ class LoadedModel:
 
     def warmup(self, row_counts: Sequence[int]) -> list[Any]:
         """Warm-up requests of each row count with the user on every row: any server runs them."""
-        columns = [self._accepted(count).columns() for count in row_counts]
+        columns = [self._rows.accepted(count).columns() for count in row_counts]
         return [self._warmup_request(self._conversion.name, each) for each in columns]
 
     def warmup_once(self, row_counts: Sequence[int], signatures: Sequence[str]) -> list[Any]:
         """Warm-up requests of each row count with the user on one, for each of the signatures."""
-        columns = [self._once(self._accepted(count).columns()) for count in row_counts]
+        columns = [self._once(self._rows.accepted(count).columns()) for count in row_counts]
         return [self._warmup_request(name, each) for each in columns for name in signatures]
 
     def _warmup_request(self, name: str, columns: Columns) -> Any:
@@ -239,54 +243,10 @@ class LoadedModel:
             self._meta_graph,
             self._session,
             user_features=[feature.name for feature in features if feature.side == Side.USER],
-            rows=self._turns(),
+            rows=self._rows.turns(),
             columnar_signature=self._conversion.name,
             **options,
         )
-
-    def _accepted_of(self, recorded: Rows) -> Rows:
-        """The recorded rows without those that the model refuses, which are counted."""
-        if not len(recorded) or self._probe.accepts(recorded):
-            return recorded
-        self._refusal = self._refusal or self._probe.refusal
-        accepted = recorded[:0]
-        if self._refused_rows < _MOST_REFUSED:
-            accepted = accepted_together(recorded, self._probe.accepts)
-        self._refused_rows += len(recorded) - len(accepted)
-        return accepted
-
-    def _batches(self) -> Iterator[Rows]:
-        yield from generated_batches(self._probe, self._source)
-        yield from self._recorded
-
-    def _accepted(self, count: int) -> Rows:
-        """That many rows that the model accepts, generated or, if it refuses those, recorded."""
-        rows = self._source.draw(0)
-        for _ in range(_REDRAWS if self._fits else 0):
-            rows += accepted_rows(self._source.draw(count), self._probe.accepts)
-            if len(rows) >= count and self._probe.accepts(rows[:count]):
-                return rows[:count]
-        if not self._recorded:
-            refused = f"most of {_REDRAWS} times {count} generated rows"
-            if self._refused_rows:
-                refused += f" and all {self._refused_rows} recorded ones"
-            raise ExportError(
-                f"the model refuses {refused}: {self._probe.refusal}; record requests that it"
-                " accepts and name them with --examples"
-            )
-        return self._of_recorded(count)
-
-    def _of_recorded(self, count: int) -> Rows:
-        """That many of the recorded rows, drawn at random."""
-        drawn = self._random.integers(len(self._all_recorded), size=count)
-        return self._all_recorded.take(drawn.tolist())
-
-    def _turns(self) -> Callable[[int], Columns]:
-        """Gives rows for the late signature's trials: two generated draws, two recorded ones."""
-        turns = itertools.cycle(
-            [self._accepted] * 2 + [self._of_recorded] * 2 * bool(self._recorded)
-        )
-        return lambda count: next(turns)(count).columns()
 
     def _once(self, columns: Columns) -> Columns:
         """The columns with the first row's user only."""

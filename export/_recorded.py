@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from colcast.export._compiled import Compiled
 from colcast.export._cost import Cost
 from colcast.export._errors import ExportError
 from colcast.export._features import Feature, Kind, Scalar
@@ -68,7 +69,12 @@ def _signature(name: str, recorded: Mapping[str, Any]) -> SignatureReport:
         independence=independence,
         costs=tuple(Cost(**cost) for cost in recorded.get("costs", ())),
         user_share=recorded.get("user_share"),
+        compiled=_compiled(recorded.get("compiled")),
     )
+
+
+def _compiled(recorded: Mapping[str, Any] | None) -> Compiled | None:
+    return Compiled(**{**recorded, "warmed": tuple(recorded["warmed"])}) if recorded else None
 
 
 def _not_transcoded(recorded: bool | str) -> str | None:
@@ -104,6 +110,7 @@ def _parity(recorded: Mapping[str, Any]) -> Parity:
         recorded_rows=recorded["recorded_rows"],
         refused_rows=recorded.get("refused_rows", 0),
         refusal=recorded.get("refusal", ""),
+        not_finite=recorded.get("not_finite", ""),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from colcast.export._compiled import Compiled
 from colcast.export._cost import Cost
 from colcast.export._features import Feature, Kind, Scalar, Side
 from colcast.export._parity import Parity
@@ -48,6 +49,7 @@ class SignatureReport:
         not measured.
       user_share: the share of the columnar signature's op time that a late one would run once; None
         if there is a late one, or it was not measured.
+      compiled: what compiling it anew for each number of candidates costs; None if it is not.
     """
 
     name: str
@@ -64,6 +66,7 @@ class SignatureReport:
     independence: Mapping[str, Independence] = dataclasses.field(default_factory=dict)
     costs: tuple[Cost, ...] = ()
     user_share: float | None = None
+    compiled: Compiled | None = None
 
     @property
     def user_features(self) -> list[str]:
@@ -123,6 +126,7 @@ class SignatureReport:
             "independence": {name: found.to_json() for name, found in self.independence.items()},
             "costs": [dataclasses.asdict(cost) for cost in self.costs],
             "user_share": self.user_share,
+            "compiled": dataclasses.asdict(self.compiled) if self.compiled else None,
         }
 
 
@@ -170,7 +174,7 @@ class ExportReport:
 
     def notes(self) -> list[str]:
         """What went otherwise than one would expect."""
-        told = [line for report in self.signatures for line in _refused_lines(report)]
+        told = [line for report in self.signatures for line in _rows_lines(report)]
         if self.unused_requests:
             told.append(f"recorded requests left out: {unused_text(self.unused_requests)}")
         if self.mended_variables:
@@ -251,6 +255,7 @@ def _parity_json(parity: Parity) -> dict[str, Any]:
         "largest_difference": dict(parity.differences),
         "refused_rows": parity.refused_rows,
         "refusal": parity.refusal,
+        "not_finite": parity.not_finite,
         "unstable_outputs": list(parity.unstable),
         "note": parity.note,
     }
@@ -306,10 +311,10 @@ def _default(feature: Feature) -> str:
     return ", ".join([*quoted, *(["..."] if len(values) > 3 else [])])
 
 
-def _refused_lines(report: SignatureReport) -> list[str]:
+def _rows_lines(report: SignatureReport) -> list[str]:
     parity = report.parity
     refused = f"the model refuses {parity.refused_rows} of the recorded rows: {parity.refusal}"
-    return [refused] if parity.refused_rows else []
+    return [*([refused] if parity.refused_rows else []), *filter(None, [parity.not_finite])]
 
 
 def _parity_line(parity: Parity, *, parses: bool) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from colcast.export._compiled import Compiled
 from colcast.export._cost import Cost
 from colcast.export.late import LateReport
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from colcast.export._report import SignatureReport
 
 _HOW_TO_RECORD = "docs/operations.md, Logging requests, has the recipe"
+_PLAIN_OPS = "docs/models.md has the ways"
 _NO_GAIN = 0.05  # of the graph's time
 
 
@@ -72,6 +74,8 @@ def limit_and_step(report: "SignatureReport") -> tuple[str, str]:
     examples = f"--examples FILE with recorded requests ({_HOW_TO_RECORD})"
     if not parity.rows:
         return f"scores were not compared: {parity.note}", examples
+    if report.compiled:
+        return report.compiled.told(report.name), _instead_of_compiling(report.compiled)
     if not report.user_features:
         return (
             "no feature is named as the user's, so each is sent and computed for every candidate",
@@ -136,6 +140,12 @@ def _without_late(report: "SignatureReport") -> tuple[str, str]:
         told,
         f"--late, which runs it once: up to {share:.0%} less, and more where products are split",
     )
+
+
+def _instead_of_compiling(compiled: Compiled) -> str:
+    if compiled.warmed:
+        return f"ops that are not compiled, which also gain from --late ({_PLAIN_OPS})"
+    return "--warmup with the numbers of candidates that requests have"
 
 
 def _most_time(report: "SignatureReport") -> str:

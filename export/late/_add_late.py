@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import tensorflow as tf
+from colcast.export._compiled import MODULE
 from colcast.export._errors import ExportError
 from colcast.export.graph._add_nodes import import_nodes, list_ops
 from colcast.export.graph._colours import PAIR, USER, Colours, colour
@@ -73,8 +74,8 @@ def add_late_signature(
 
     Raises:
         ExportError: a name is wrong, every feature is the user's, the proof fails, nothing can be
-            moved and stay `exact`, or what it saves is less than `least_gain`. Then `meta_graph` is
-            as it was.
+            moved and stay `exact`, what XLA compiles reads user and items, or what it saves is
+            less than `least_gain`. Then `meta_graph` is as it was.
     """
     _check_free(meta_graph, session.graph, late_signature)
     signature = read_signature(meta_graph, columnar_signature, user_features)
@@ -89,6 +90,7 @@ def add_late_signature(
         waiting=USER,
         exact=exact,
     )
+    _check_compiled(graph, colours)
     tolerance = 0.0 if exact else tolerance
     findings = find_frontier(session, graph, signature, colours, users, requests, tolerance)
     late = LateGraph(graph, colours, findings, signature, session, late_signature)
@@ -127,6 +129,19 @@ def _check_free(meta_graph: Any, graph: tf.Graph, name: str) -> None:
         raise ExportError(f"the model has a signature {name!r} already; choose another name")
     if any(operation.name.startswith(f"{name}/") for operation in graph.get_operations()):
         raise ExportError(f"the graph has nodes under {name!r} already; choose another name")
+
+
+def _check_compiled(graph: FlatGraph, colours: Colours) -> None:
+    """Raises ExportError if an op that is compiled as a whole takes the user and items together."""
+    for name, node in graph.nodes.items():
+        if node.op == MODULE and {USER, PAIR} <= colours.reads[name]:
+            raise ExportError(
+                f"--late gains nothing: {name!r} ({node.op}) takes features of the user and of"
+                " items, and XLA compiles it as a whole, so no part of it can run once, and no"
+                " rule says how it treats rows. Export the model with ops that are not compiled:"
+                " jax2tf.convert(..., native_serialization=False, enable_xla=False), up to JAX 0.6,"
+                " or Keras on the TensorFlow backend with the same weights (docs/models.md)"
+            )
 
 
 def _write(late: LateGraph, graph: FlatGraph, colours: Colours, rules: Sequence[Rule]) -> None:

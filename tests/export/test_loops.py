@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.cli.main import main
-from colcast.export import ExportError, _parity, export_saved_model
+from colcast.export import ExportError, _probe, export_saved_model
 from colcast.export._errors import TooLongError
-from colcast.export._parity import Probe
+from colcast.export._probe import Probe
 from colcast.export.graph import _findings
 from colcast.export.late import _timing
 from colcast.export.late._late_signature import Signature
@@ -57,7 +57,7 @@ def test_a_number_of_steps_is_not_made_large(
         return columnar(probe, rows)
 
     monkeypatch.setattr(Probe, "columnar", watched)
-    monkeypatch.setattr(_parity, "_READILY_SECONDS", 0.05)
+    monkeypatch.setattr(_probe, "_READILY_SECONDS", 0.05)
     report = export(model, tmp_path / "out")
     assert report.signatures[0].late is not None
     assert 1 <= max(steps) < 1 << 15
@@ -66,8 +66,8 @@ def test_a_number_of_steps_is_not_made_large(
 def test_a_loop_that_never_ends_is_named_with_its_features(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(_parity, "_FIRST_RUN_SECONDS", 2)
-    monkeypatch.setattr(_parity, "_RUN_SECONDS", 0.2)
+    monkeypatch.setattr(_probe, "_FIRST_RUN_SECONDS", 2)
+    monkeypatch.setattr(_probe, "_RUN_SECONDS", 0.2)
     model = saved(tmp_path / "model", tf.float32, lambda at, n: n < 2e9, lambda at, _: at)
     arguments = ["export", "--saved-model", str(model), "--output", str(tmp_path / "out")]
     assert main([*arguments, "--late", "--user-features", "user_*"]) == 1
@@ -84,7 +84,7 @@ def test_small_values_that_the_model_cannot_take_are_left_out(
     """Numbers below one never reach the end; rows that it accepts all have one."""
     monkeypatch.setattr(_findings, "_FIRST_RUN_SECONDS", 2)
     monkeypatch.setattr(_findings, "_RUN_SECONDS", 0.5)
-    monkeypatch.setattr(_parity, "_READILY_SECONDS", 0.05)
+    monkeypatch.setattr(_probe, "_READILY_SECONDS", 0.05)
     model = saved(
         tmp_path / "model",
         tf.float32,

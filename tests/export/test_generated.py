@@ -1,0 +1,159 @@
+"""Generated rows respect the model: numbers that it can score, lists of the sizes that it takes."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from colcast.export import export_saved_model
+from colcast.export._serving_messages import PredictionLog
+
+from .conftest import save, served
+
+ROWS = 60
+USER = tf.io.FixedLenFeature([], tf.int64)
+
+
+def normal(*shape: int) -> Any:
+    return tf.constant(np.random.default_rng(len(shape)).normal(size=shape), tf.float32)
+
+
+def exported(folder: Path, spec: dict[str, Any], score: Callable[[Any], Any]) -> Any:
+    """The report on a model, with a warm-up request of ROWS rows."""
+    model = save(folder / "model", tf.Module(), {"user_id": USER, **spec}, score)
+    options: dict[str, Any] = {"user_features": ["user_*"], "late": True, "warmup": [ROWS]}
+    (report,) = export_saved_model(model, folder / "out", **options).signatures
+    assert report.parity.identical
+    return report
+
+
+def generated(folder: Path) -> dict[str, Any]:
+    """The columns of the warm-up request."""
+    file = str(folder / "out" / "assets.extra" / "tf_serving_warmup_requests")
+    (log,) = map(PredictionLog.FromString, tf.data.TFRecordDataset(file).as_numpy_iterator())
+    return {key: tf.make_ndarray(value) for key, value in log.predict_log.request.inputs.items()}
+
+
+def scored(by: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Scores a user and a price, which may become NaN or infinite."""
+    table, weights = normal(100, 4), normal(4)
+
+    def score(features: Any) -> Any:
+        user = tf.linalg.matvec(tf.gather(table, features["user_id"] % 100), weights)
+        return user + by(features["price"])
+
+    return score
+
+
+AS_FLOAT: Callable[[Any], Any] = lambda x: tf.cast(x, tf.float32)  # noqa: E731
+NUMBERS: dict[str, tuple[Any, Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "log": (tf.float32, tf.math.log, lambda x: x > 0),
+    "sqrt": (tf.float32, tf.sqrt, lambda x: x >= 0),
+    "reciprocal": (tf.float32, tf.math.reciprocal, lambda x: x != 0),
+    "logit": (tf.float32, lambda x: tf.math.log(x / (1 - x)), lambda x: (x > 0) & (x < 1)),
+    "arc cosine": (tf.float32, tf.acos, lambda x: abs(x) <= 1),
+    "exponential": (tf.float32, tf.exp, lambda x: x < 89),
+    "log of a count": (tf.int64, lambda x: tf.math.log(AS_FLOAT(x)), lambda x: x > 0),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_that_are_scored_nan_or_infinite_are_drawn_again(name: str, tmp_path: Path) -> None:
+    dtype, by, in_range = NUMBERS[name]
+    spec = {"price": tf.io.FixedLenFeature([], dtype)}
+    report = exported(tmp_path, spec, scored(by))
+    columns = generated(tmp_path)
+    assert in_range(columns["price"]).all()
+    assert len(np.unique(columns["price"])) > ROWS / 2
+    assert len(np.unique(columns["user_id"])) > ROWS / 2
+    with served(tmp_path / "out") as model:
+        assert np.isfinite(model.run("columnar", columns)["scores"]).all()
+    assert report.parity.not_finite.startswith("drawn again, as other generated values")
+    assert "price (" in report.parity.not_finite
+    assert "user_id" not in report.parity.not_finite
+
+
+def test_a_default_that_is_scored_nan_is_not_drawn(tmp_path: Path) -> None:
+    spec = {"price": tf.io.FixedLenFeature([], tf.float32, default_value=-1.0)}
+    exported(tmp_path, spec, scored(tf.math.log))
+    assert (generated(tmp_path)["price"] > 0).all()
+
+
+def test_where_every_number_is_scored_nan_the_report_asks_for_requests(tmp_path: Path) -> None:
+    spec = {"price": tf.io.FixedLenFeature([], tf.float32)}
+    report = exported(tmp_path, spec, scored(lambda x: tf.math.log(-1 - x * x)))
+    assert "record requests and name them with --examples" in report.parity.not_finite
+
+
+@pytest.mark.parametrize(
+    ("dtype", "by"),
+    [
+        (tf.int64, lambda x: AS_FLOAT(100 // x)),
+        (tf.int64, lambda x: tf.gather(normal(40), x)),
+        (tf.string, tf.strings.to_number),
+    ],
+    ids=["divisor", "vocabulary", "text"],
+)
+def test_values_that_the_model_refuses_are_not_drawn(dtype: Any, by: Any, tmp_path: Path) -> None:
+    spec = {"price": tf.io.FixedLenFeature([], dtype)}
+    report = exported(tmp_path, spec, scored(by))
+    assert len(np.unique(generated(tmp_path)["price"])) > ROWS / 4
+    assert report.parity.not_finite == ""
+
+
+def test_a_model_that_takes_known_words_and_numbers_alone_is_given_those(tmp_path: Path) -> None:
+    """Keras's FeatureSpace makes such models: string_categorical(num_oov_indices=0)."""
+    layers = tf.keras.layers
+    words = layers.StringLookup(vocabulary=["normal", "fixed", "reversible"], num_oov_indices=0)
+    counts = layers.IntegerLookup(vocabulary=[2, 5, 7, 11], num_oov_indices=0)
+    table = normal(8)
+
+    def score(features: Any) -> Any:
+        known = words(features["word"]) + counts(features["count"])
+        return tf.gather(table, known) + tf.math.log(features["price"])
+
+    spec = {
+        "word": tf.io.FixedLenFeature([], tf.string),
+        "count": tf.io.FixedLenFeature([], tf.int64),
+        "price": tf.io.FixedLenFeature([], tf.float32),
+    }
+    module = tf.Module()
+    module.layers = [words.lookup_table, counts.lookup_table]
+    model = save(tmp_path / "model", module, {"user_id": USER, **spec}, tf.function(score))
+    export_saved_model(model, tmp_path / "out", warmup=[ROWS])
+    columns = generated(tmp_path)
+    assert set(columns["word"]) == {b"normal", b"fixed", b"reversible"}
+    assert set(columns["count"]) == {2, 5, 7, 11}
+    assert (columns["price"] > 0).all()
+
+
+def reshaped(price: Any) -> Any:
+    """Of one value per row."""
+    return tf.reshape(tf.sparse.to_dense(price), [-1, 1])
+
+
+def filled(price: Any) -> Any:
+    """Of one value per row or none, as TFX's Chicago Taxi example fills it in."""
+    shape = [price.dense_shape[0], 1]
+    return tf.sparse.to_dense(tf.SparseTensor(price.indices, price.values, shape))
+
+
+@pytest.mark.parametrize(
+    ("dense", "lengths"), [(reshaped, {1}), (filled, {0, 1})], ids=["reshaped", "filled"]
+)
+def test_an_optional_scalar_has_one_value_at_most_and_other_lists_have_more(
+    dense: Callable[[Any], Any], lengths: set[int], tmp_path: Path
+) -> None:
+    table = normal(100)
+
+    def score(features: Any) -> Any:
+        tags = tf.gather(table, tf.sparse.to_dense(features["tags"]) % 100)
+        return dense(features["price"])[:, 0] + tf.reduce_sum(tags, 1)
+
+    spec = {"price": tf.io.VarLenFeature(tf.float32), "tags": tf.io.VarLenFeature(tf.int64)}
+    exported(tmp_path, spec, score)
+    columns = generated(tmp_path)
+    assert set(columns["price/length"]) == lengths
+    assert set(columns["tags/length"]) >= {0, 1, 2, 5}
