@@ -127,8 +127,7 @@ def test_a_server_gives_the_models_scores_at_numbers_warmed_up_and_not(tmp_path:
             np.testing.assert_allclose(given, expected, rtol=1e-5)
 
 
-def test_allowed_batch_sizes_do_not_pad_rows_that_are_not_proved_apart(tmp_path: Path) -> None:
-    """Here rows would do no harm; no rule knows."""
+def test_scores_stay_right_with_allowed_batch_sizes(tmp_path: Path) -> None:
     export_saved_model(saved(tmp_path), tmp_path / "served" / "1", user_features=["user_*"])
     parameters = tmp_path / "batching"
     parameters.write_text("max_batch_size { value: 64 } allowed_batch_sizes: 64")
