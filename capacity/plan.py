@@ -179,7 +179,8 @@ def highest_rate(model: Model, p99_ms: float) -> float:
     """Requests per second of one replica within the target."""
     routing = Routing("one replica")
     low, high = 0.0, 1000 * model.workers / model.hit.occupied_ms
-    while high - low > _PRECISION * high:
+    least = _PRECISION * high
+    while high - low > max(_PRECISION * high, least * (low == 0)):
         middle = (low + high) / 2
         if model.run(middle, 1, routing).p99_ms <= p99_ms:
             low = middle

@@ -116,8 +116,9 @@ def _positive_floats(edges: Sequence[float], large: float) -> Iterator[Domain]:
 
 def _known(keys: Sequence[Scalar]) -> list[Ladder]:
     """A ladder of the values that a model looks up, where it does: it may take no others."""
-    some = (keys, keys[:2], keys[:1])
+    counts = sorted({len(keys), min(2, len(keys)), min(1, len(keys))}, reverse=True)
     told = "what the model knows"
+    some = [keys[:count] for count in counts]
     return [[Domain(functools.partial(_pick, of), (), told) for of in some]] if keys else []
 
 

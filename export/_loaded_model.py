@@ -244,6 +244,7 @@ class LoadedModel:
             self._session,
             user_features=[feature.name for feature in features if feature.side == Side.USER],
             rows=self._rows.turns(),
+            bold_rows=self._rows.turns(bold=True) if self._rows.redrawn else None,
             columnar_signature=self._conversion.name,
             **options,
         )

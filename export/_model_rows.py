@@ -28,6 +28,8 @@ class ModelRows:
       recorded: the recorded rows that it takes, in batches.
       refused: how many recorded rows it refuses.
       refusal: what it said of the first of them.
+      redrawn: features whose generated values are scored NaN or infinite, and the values, in words,
+        that are drawn in their place.
     """
 
     def __init__(
@@ -50,9 +52,9 @@ class ModelRows:
         self._bold = source
         self._fits = source.fit(probe.accepts_readily)
         finite = source.fitted(probe.scores_readily_and_finitely) if self._fits else None
-        self._redrawn = finite.more_modest(source) if finite else {}
+        self.redrawn = finite.more_modest(source) if finite else {}
         self._source: RowSource = finite or source
-        self._accepts: Accepts = probe.scores_finitely if finite else probe.accepts
+        self._accepts: Accepts = probe.scores_finitely if self.redrawn else probe.accepts
         self._random = np.random.default_rng(0)
         self.refused, self.refusal = 0, ""
         batches = traffic.batches(self._features) if traffic else ()
@@ -62,15 +64,15 @@ class ModelRows:
     def not_finite(self) -> str:
         """What was done about generated rows that are scored NaN or infinite; "" if none are."""
         if self._source is not self._bold:
-            return drawn_again(self._redrawn)
+            return drawn_again(self.redrawn)
         rows = accepted_rows(self._bold.draw(_FINITE_ROWS), self._probe.accepts)
-        finite = not len(rows) or self._probe.scores_finitely(rows)
-        return "" if finite else drawn_again(None)
+        together = len(rows) and self._probe.accepts(rows)
+        return drawn_again(None) if together and not self._probe.scores_finitely(rows) else ""
 
     def batches(self) -> Iterator[Rows]:
         """Generated rows, the bold ones too that may be scored NaN, then the recorded ones."""
         yield from generated_batches(self._probe.accepts, self._bold)
-        if self._redrawn:
+        if self.redrawn:
             yield from generated_batches(self._accepts, self._source)
         yield from self.recorded
 
@@ -79,11 +81,11 @@ class ModelRows:
 
         Generated ones are scored finitely, where any are.
         """
-        rows = self._source.draw(0)
-        for _ in range(_REDRAWS if self._fits else 0):
-            rows += accepted_rows(self._source.draw(count), self._accepts)
-            if len(rows) >= count and self._accepts(rows[:count]):
-                return rows[:count]
+        rows = self._generated(count, self._source, self._accepts)
+        if rows is None and self.redrawn:  # some may be scored NaN alone only
+            rows = self._generated(count, self._source, self._probe.accepts)
+        if rows is not None:
+            return rows
         if not self.recorded:
             refused = f"most of {_REDRAWS} times {count} generated rows"
             if self.refused:
@@ -94,6 +96,20 @@ class ModelRows:
             )
         return self._of_recorded(count)
 
+    def bold(self, count: int) -> Rows:
+        """The same of all values that the model takes, those too that it scores NaN or infinite."""
+        rows = self._generated(count, self._bold, self._probe.accepts) if self.redrawn else None
+        return self.accepted(count) if rows is None else rows
+
+    def _generated(self, count: int, source: RowSource, accepts: Accepts) -> Rows | None:
+        """That many rows; None if the model refuses too many of those that are drawn."""
+        rows = source.draw(0)
+        for _ in range(_REDRAWS if self._fits else 0):
+            rows += accepted_rows(source.draw(count), accepts)
+            if len(rows) >= count and accepts(rows[:count]):
+                return rows[:count]
+        return None
+
     def everyday(self, count: int) -> Rows:
         """Rows of one user: recorded ones, or generated ones as small as a request's are."""
         user = [feature.name for feature in self._features if feature.side == Side.USER]
@@ -103,9 +119,14 @@ class ModelRows:
         small = everyday(rows)
         return (small if self._accepts(small) else rows).of_one(user)
 
-    def turns(self) -> Callable[[int], Columns]:
-        """Gives rows for the late signature's trials: two generated draws, two recorded ones."""
-        turns = itertools.cycle([self.accepted] * 2 + [self._of_recorded] * 2 * bool(self.recorded))
+    def turns(self, *, bold: bool = False) -> Callable[[int], Columns]:
+        """Gives rows for the late signature's trials: two generated draws, two recorded ones.
+
+        Args:
+          bold: draw those, too, that the model scores NaN or infinite.
+        """
+        generated = self.bold if bold else self.accepted
+        turns = itertools.cycle([generated] * 2 + [self._of_recorded] * 2 * bool(self.recorded))
         return lambda count: next(turns)(count).columns()
 
     def _of_recorded(self, count: int) -> Rows:

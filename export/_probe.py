@@ -59,7 +59,7 @@ class Probe:
 
     def scores_finitely(self, rows: Rows) -> bool:
         """Whether the source scores the rows, none of them NaN or infinite."""
-        return _finite(self._scored(rows, self._patience_seconds))
+        return self._finite(self._scored(rows, self._patience_seconds))
 
     def accepts_readily(self, rows: Rows) -> bool:
         """Whether the source scores the rows, in not much more time than the first, modest ones.
@@ -70,7 +70,7 @@ class Probe:
 
     def scores_readily_and_finitely(self, rows: Rows) -> bool:
         """The same, and whether no score is NaN or infinite."""
-        return _finite(self._scored_readily(rows))
+        return self._finite(self._scored_readily(rows))
 
     def _scored_readily(self, rows: Rows) -> Outputs | None:
         if not self._readily_seconds:
@@ -81,11 +81,20 @@ class Probe:
             times = _READILY_TIMES * (time.monotonic() - started)
             self._readily_seconds = min(max(times, _READILY_SECONDS), _RUN_SECONDS)
         outputs = self._scored(rows, self._readily_seconds)
-        # An empty list may leave nothing of a row that is alone.
-        if outputs is None or any(np.shape(output)[:1] == (0,) for output in outputs.values()):
+        if outputs is None:
             return None
-        alone = (rows[row : row + 1] for row in range(_ALONE))
+        # An empty list may leave nothing of a row that is alone.
+        if all(np.shape(output)[:1] == (0,) for output in outputs.values()):
+            self.refusal = "every output is empty"
+            return None
+        alone = (rows[row : row + 1] for row in range(min(_ALONE, len(rows))))
         return outputs if all(map(self._ends, alone)) else None
+
+    def _finite(self, outputs: Outputs | None) -> bool:
+        if outputs is None or all_finite(*outputs.values()):
+            return outputs is not None
+        self.refusal = "scores are NaN or infinite"
+        return False
 
     def _ends(self, rows: Rows) -> bool:
         try:
@@ -162,10 +171,6 @@ class Probe:
 def _feeds(signature: Any, rows: Rows) -> dict[str, Any]:
     columns = rows.columns()
     return {info.name: columns[name] for name, info in signature.inputs.items()}
-
-
-def _finite(outputs: Outputs | None) -> bool:
-    return outputs is not None and all_finite(*outputs.values())
 
 
 def _reason(error: Any) -> str:

@@ -33,6 +33,8 @@ class Job:
     candidates: str | None
     top: int
     users_per_block: int
+    items_per_request: int
+    flags: list[str]
     sources: dict[str, list[int]]
 
 
@@ -82,12 +84,8 @@ def job_of(options: argparse.Namespace) -> Job:
     Raises:
         ValueError: there is nothing to read or to serve.
     """
-    versions = [
-        int(path.name) for path in options.model_base_path.iterdir() if path.name.isdecimal()
-    ]
-    if not versions:
-        raise ValueError(f"{options.model_base_path}: no version in it")
-    model = options.model_base_path / str(max(versions)) / "saved_model.pb"
+    version = _version(options)
+    model = options.model_base_path / str(version) / "saved_model.pb"
     files = [*_user_files(options.users), options.items, model]
     wanted = [(files[0], options.user_key), (options.items, options.item_key)]
     wanted += [(files[0], options.candidates)] if options.candidates else []
@@ -96,7 +94,7 @@ def job_of(options: argparse.Namespace) -> Job:
             raise ValueError(f"{path}: no column {column!r}; there are {', '.join(there)}")
     return Job(
         str(options.model_base_path.absolute()),
-        max(versions),
+        version,
         str(options.users.absolute()),
         options.user_key,
         str(options.items.absolute()),
@@ -104,8 +102,24 @@ def job_of(options: argparse.Namespace) -> Job:
         options.candidates,
         options.top,
         options.users_per_block,
+        options.items_per_request,
+        options.flag,
         {str(path): [path.stat().st_size, path.stat().st_mtime_ns] for path in files},
     )
+
+
+def _version(options: argparse.Namespace) -> int:
+    """That of the job if it has begun, the newest one otherwise."""
+    if (known := options.output / JOB).exists():
+        return int(json.loads(known.read_text())["version"])
+    versions = [
+        int(path.parent.name)
+        for path in options.model_base_path.glob("*/saved_model.pb")
+        if path.parent.name.isdecimal()
+    ]
+    if not versions:
+        raise ValueError(f"{options.model_base_path}: no version in it")
+    return max(versions)
 
 
 def _user_files(users: Path) -> list[Path]:
@@ -136,7 +150,7 @@ def begin(job: Job, output: Path) -> None:
     output.mkdir(parents=True, exist_ok=True)
     known = output / JOB
     if not known.exists():
-        if any(output.iterdir()):
+        if any(not path.name.startswith(".") for path in output.iterdir()):
             raise ValueError(f"{output}: not empty, and not of a job that began")
         half = output / f".{JOB}"
         half.write_text(json.dumps(asdict(job), indent=1))

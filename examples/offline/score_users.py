@@ -55,12 +55,12 @@ OPTIONS = [
 class Scorer:
     """A worker: one server, one client, blocks of users in turn."""
 
-    def __init__(self, job: Job, flags: Sequence[str], items_per_request: int) -> None:
+    def __init__(self, job: Job) -> None:
         """Starts the server and waits until it serves the job's version."""
         from colcast.client import RankingClient
         from colcast.server import ServerProcess
 
-        self._job, self._size = job, items_per_request
+        self._job, self._size = job, job.items_per_request
         items = pq.read_table(job.items)
         self._keys = items[job.item_key]
         self._rows = {key: row for row, key in enumerate(self._keys.to_pylist())}
@@ -71,7 +71,7 @@ class Scorer:
         folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory()))
         (folder / "models").write_text(_config(job))
         models = f"--model_config_file={folder / 'models'}"
-        server = self._stack.enter_context(ServerProcess(flags=[models, *flags]))
+        server = self._stack.enter_context(ServerProcess(flags=[models, *job.flags]))
         self._stack.callback(_ends_with_us(server.pid).kill)
         self._client = self._stack.enter_context(
             RankingClient(server.target, "ranker", version=job.version, timeout_seconds=60)
@@ -124,7 +124,24 @@ class Scorer:
     def _batches(self, rows: np.ndarray | None = None) -> list[pa.Table]:
         """Items by row, all if not given, so many at a time."""
         items, size = self._sent if rows is None else self._sent.take(rows), self._size
+        if len(items) > size and (reason := _why_together(self._job)):
+            raise ValueError(
+                f"the model scores candidates together ({reason}): {len(items):,} of them take"
+                f" --items-per-request {len(items)} or more, not {size}"
+            )
         return [items.slice(start, size) for start in range(0, len(items), size)]
+
+
+def _why_together(job: Job) -> str:
+    """Why a user's candidates may not be scored in several requests; "" if they may."""
+    record = Path(job.model_base_path, str(job.version), "assets.extra", "colcast.json")
+    if not record.exists():
+        return "the export recorded nothing"
+    signatures = json.loads(record.read_text())["signatures"].values()
+    found = [one["independence"] for one in signatures if one.get("independence")]
+    each = [of[name] for of in found for name in of if name in ("columnar", "columnar_late")]
+    dependent = [one["why_not"] for one in each if not one["rows"]]
+    return "" if each and not dependent else (dependent or ["the export recorded nothing"])[0]
 
 
 def _config(job: Job) -> str:
@@ -169,7 +186,7 @@ def _run(job: Job, left: Sequence[Block], options: argparse.Namespace) -> None:
     done = ray.data.from_items([asdict(block) for block in left], override_num_blocks=len(left))
     done = done.map(
         Scorer,
-        fn_constructor_args=(job, options.flag, options.items_per_request),
+        fn_constructor_args=(job,),
         compute=ray.data.ActorPoolStrategy(size=workers),
         num_cpus=1,
     )

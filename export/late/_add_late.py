@@ -39,6 +39,7 @@ def add_late_signature(
     *,
     user_features: Collection[str],
     rows: DrawRows,
+    bold_rows: DrawRows | None = None,
     columnar_signature: str = "columnar",
     late_signature: str = "columnar_late",
     exact: bool = False,
@@ -60,6 +61,8 @@ def add_late_signature(
         rows: gives rows to try things out: `rows(n)` are n rows of every columnar input, new ones
             on each call. They should show all that can differ: empty and long lists, unknown
             words, zeros, negative numbers, large ids.
+        bold_rows: gives rows that the model may score NaN, where `rows` gives none; what depends
+            on the user is watched on both, and only `rows` prove.
         columnar_signature: the signature to start from.
         late_signature: the signature to add.
         exact: move only what leaves every output the same to the last bit; then products are not
@@ -83,6 +86,9 @@ def add_late_signature(
     requests = Requests(rows, signature.user, signature.items, columnar)
     graph = FlatGraph(meta_graph, signature.outputs.values())
     users = [requests.draw(max(REPEATS)) for _ in range(_USERS)]
+    if bold_rows is not None:
+        bold = Requests(bold_rows, signature.user, signature.items, columnar)
+        users += [bold.draw(max(REPEATS)) for _ in range(_USERS)]
     colours = colour(
         graph,
         {USER: signature.once.values(), PAIR: signature.items.values()},
@@ -90,7 +96,6 @@ def add_late_signature(
         waiting=USER,
         exact=exact,
     )
-    _check_compiled(graph, colours)
     tolerance = 0.0 if exact else tolerance
     findings = find_frontier(session, graph, signature, colours, users, requests, tolerance)
     late = LateGraph(graph, colours, findings, signature, session, late_signature)
@@ -101,6 +106,8 @@ def add_late_signature(
     new, added = late.finish(signature)
     import_nodes(session.graph, added)
     summary = Summary(graph, colours, late, added)
+    if not summary.moved:
+        _check_compiled(graph, colours)
     if exact and not summary.moved:
         raise ExportError("no op of the user's can run once and give the same bits")
     differences, moderated = prove(

@@ -1,6 +1,7 @@
-"""Which tensors may be where the user's part ends: what running shows, less what it cannot show."""
+"""Which tensors may be where the user's part ends: what running shows and the rule proves."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import tensorflow as tf
 from colcast.export.graph._colours import PAIR, USER, Colours
@@ -17,7 +18,10 @@ from colcast.export.graph._findings import (
 from colcast.export.graph._flat_graph import FlatGraph, producer
 from colcast.export.graph._requests import Request, Requests
 from colcast.export.late._late_signature import Signature
+from colcast.export.rows._facts import Kind
+from colcast.export.rows._independence import facts_of, once, rows_of
 
+_ROWS = "columnar"  # the domain of all rows, the user's too
 _CANDIDATES = (2, 5)  # numbers of candidates at which item tensors are watched
 
 
@@ -48,7 +52,35 @@ def find_frontier(
         ExportError: the signature fails on generated rows.
     """
     watched = _watch(session, signature, colours, users, requests, tolerance)
-    return distrust(graph, colours, USER, watched)
+    trusted = distrust(graph, colours, USER, watched)
+    return trusted | _mixed(session, graph, signature, colours, trusted)
+
+
+def _mixed(
+    session: tf.compat.v1.Session,
+    graph: FlatGraph,
+    signature: Signature,
+    colours: Colours,
+    findings: Findings,
+) -> Findings:
+    """Of the user's tensors, those that the rule does not know to follow their rows.
+
+    A sum over the rows of what is 0 for all users that were tried looks constant.
+    """
+    given = {
+        **rows_of(_ROWS, signature.user, session.graph, lists=False),  # one user's are as long
+        **rows_of(_ROWS, signature.items, session.graph),
+        **once({}, signature.shared, session.graph),
+    }
+    facts = facts_of(graph, session, given)
+    return {
+        tensor: replace(finding, kind=RowKind.OTHER, reason=facts[tensor].why)
+        for tensor, finding in findings.items()
+        if colours.of.get(producer(tensor)) == USER
+        and finding.kind is not RowKind.OTHER
+        and tensor in facts
+        and facts[tensor].kind is Kind.MIXED
+    }
 
 
 def _watch(

@@ -9,12 +9,18 @@ through a graph (`_free` what no row reaches, `_bodies` functions), `_independen
 """
 
 from colcast.export.rows._facts import Fact, Kind, sizes
-from colcast.export.rows._independence import Independence, find_independence, once, rows_of
+from colcast.export.rows._independence import (
+    Independence,
+    facts_of,
+    find_independence,
+    once,
+    rows_of,
+)
 from colcast.export.rows._op import RULES
 from colcast.export.rows._signatures import CANDIDATE, candidates, scored_alike
 from colcast.export.rows._walk import WALKED
 
 __all__ = [
     "CANDIDATE", "RULES", "WALKED", "Fact", "Independence", "Kind", "candidates",
-    "find_independence", "once", "rows_of", "scored_alike", "sizes",
+    "facts_of", "find_independence", "once", "rows_of", "scored_alike", "sizes",
 ]  # fmt: skip

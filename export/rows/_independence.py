@@ -100,6 +100,13 @@ def once(user: Mapping[str, str], shared: Mapping[str, str], graph: tf.Graph) ->
     return found
 
 
+def facts_of(
+    graph: FlatGraph, session: tf.compat.v1.Session, given: Mapping[str, Fact]
+) -> Mapping[str, Fact]:
+    """What is known of every tensor of a graph, from what is known of its inputs."""
+    return Walk(graph, given, {}, session.graph, lambda tensor: _evaluate(session, tensor)).facts
+
+
 def find_independence(
     graph: FlatGraph,
     session: tf.compat.v1.Session,

@@ -32,6 +32,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "server"
 SERVER = ("colcast_model_server", "colcast_engine")
 LINKAGE = "colcast:linkage"
+OP_LIBRARIES = ("tensorflow-text", "ydf-tf")  # deploy/assemble_runtime.sh puts them into the image
 NAMESPACE = uuid.UUID("9d4be6a6-3f60-5a0e-9b52-3c1f2d3f7a10")
 
 
@@ -58,6 +59,7 @@ def main(folder: Path) -> None:
         parts.append(part)
         packages = archive.with_suffix(".packages").read_text().splitlines()
         needs = [debian(*line.split("\t"), known) for line in packages]
+        needs += [pypi(name, known, "in the image") for name in OP_LIBRARIES if is_installed(name)]
         add(bom, part, needs + [one for one in bom.components if one.name == "colcast-server"])
     for component in known.values():
         bom.components.add(component)
@@ -66,6 +68,10 @@ def main(folder: Path) -> None:
     digests = "".join(sorted(str(part.hashes) for part in parts))
     bom.serial_number = uuid.uuid5(NAMESPACE, digests)
     print(JsonV1Dot6(bom).output_as_string(indent=2))
+
+
+def is_installed(name: str) -> bool:
+    return any(importlib.metadata.distributions(name=name))
 
 
 def add(bom: Bom, component: Component, needs: Iterable[Component]) -> None:
@@ -123,7 +129,9 @@ def server_requirements() -> list[str]:
     return declared["project"]["dependencies"]
 
 
-def pypi(name: str, known: dict[str, Component]) -> Component:
+def pypi(
+    name: str, known: dict[str, Component], linkage: str = "installed beside it"
+) -> Component:
     """A distribution from PyPI at its installed version."""
     version = importlib.metadata.version(name)
     purl = PackageURL("pypi", None, name, version)
@@ -135,7 +143,7 @@ def pypi(name: str, known: dict[str, Component]) -> Component:
             version=version,
             purl=purl,
             bom_ref=str(purl),
-            properties=[Property(name=LINKAGE, value="installed beside it")],
+            properties=[Property(name=LINKAGE, value=linkage)],
         ),
     )
 

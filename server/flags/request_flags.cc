@@ -5,7 +5,9 @@
 #include "server/flags/parts.h"
 #include "server/flags/range.h"
 
-ABSL_FLAG(int32_t, num_workers, 0, "requests that run at the same time; 0: one per core");
+ABSL_FLAG(int32_t, num_workers, 0,
+          "requests that run at the same time; 0: one per core. A long one that cannot be split "
+          "runs beside one worker");
 ABSL_FLAG(int32_t, max_queued_requests, 1000,
           "requests that may wait for a worker; one more is answered RESOURCE_EXHAUSTED");
 ABSL_FLAG(int64_t, max_run_bytes, 0,

@@ -178,7 +178,7 @@ class Connection final : public Pollable, public std::enable_shared_from_this<Co
   int ping_strikes_ = 0;
   int frames_ = 0;  // and headers, in this turn
   bool has_small_frames_ = false;
-  int idle_frames_ = 0;  // in a row: no answer was sent meanwhile, no ping came that may
+  int idle_frames_ = 0;  // in a row: no answer was sent meanwhile; pings that may come are none
   bool draining_ = false;
   bool drained_ = false;
   bool must_close_ = false;  // once all is written

@@ -94,6 +94,7 @@ void Connection::PingReceived(const nghttp2_frame& frame) {
     const bool drains = std::memcmp(frame.ping.opaque_data, kDrainPing, sizeof(kDrainPing)) == 0;
     if (draining_ && drains) EndDrain();
     if (pinged_) idle_frames_ = 0;
+    pinged_.reset();
     return;
   }
   constexpr int kMaxStrikes = 2;
@@ -101,7 +102,7 @@ void Connection::PingReceived(const nghttp2_frame& frame) {
   const bool is_early = !HasPassed(now - last_ping_, shared_->options.min_ping_interval);
   last_ping_ = now;
   ping_strikes_ = is_early ? ping_strikes_ + 1 : 0;
-  if (!is_early) idle_frames_ = 0;  // a client may wait for an answer for days
+  if (!is_early && idle_frames_ > 0) --idle_frames_;  // a client may wait for an answer for days
   if (ping_strikes_ <= kMaxStrikes) return;
   EndAbuse("too_many_pings");  // gRPC's clients know the word
 }

@@ -25,6 +25,7 @@ constexpr int kLongerIfItGivesWay = 4;
 constexpr int kEnoughPerWorker = 16;
 
 thread_local bool this_thread_gives_way = false;
+thread_local bool this_thread_is_nice = false;
 
 // Whether an idle worker's thread handles events, and so takes the first job itself.
 enum class EventsComeHere { kNo, kFirst, kAlso };
@@ -239,6 +240,8 @@ bool WorkerPool::MayTakeLastWorker(Clock::duration time) const {
 
 bool WorkerPool::ThisThreadGivesWay() { return this_thread_gives_way; }
 
+bool WorkerPool::ThisThreadIsNice() { return this_thread_is_nice; }
+
 SliceNeeds WorkerPool::NeedsOf(Clock::duration cost) const {
   SliceNeeds needs;
   needs.idle_workers =
@@ -392,7 +395,8 @@ void WorkerPool::WaitForLongWork(std::unique_lock<std::mutex>* lock) {
 
 void WorkerPool::WorkOnLong(int number) {
   NameThisThread(options_.thread_name + "_long_" + std::to_string(number));
-  if (options_.long_request_nice > 0) LowerThisThreadsPriority(options_.long_request_nice);
+  this_thread_is_nice = options_.long_request_nice > 0;
+  if (this_thread_is_nice) LowerThisThreadsPriority(options_.long_request_nice);
   this_thread_gives_way = true;
   std::vector<Taken> none;
   for (;;) {

@@ -106,8 +106,10 @@ class WorkerPool {
   // Whether something that takes so long is to run on a thread of lower priority now: short
   // requests ran in the last second.
   bool GivesWay(Clock::duration cost) const;
-  // Whether the calling thread is one of those of lower priority, of any pool.
+  // Whether the calling thread is one of those beside the workers, of any pool.
   static bool ThisThreadGivesWay();
+  // Whether it is of lower priority than they are: others' work counts in its time.
+  static bool ThisThreadIsNice();
   // What a request that was taken, and that takes `cost`, is to be cut for now.
   SliceNeeds NeedsOf(Clock::duration cost) const;
   // From what on a request is a long one.

@@ -525,6 +525,7 @@ TEST_F(WorkerPoolTest, ALongRunDoesNotHoldTheOnlyWorkerWhileShortRequestsCome) {
   std::promise<void> started;
   const auto hold = [&] {
     WorkerPool::Share held;
+    EXPECT_FALSE(WorkerPool::ThisThreadIsNice());
     EXPECT_EQ(pool_->Reserve(needs, &held), RunMemory::Answer::kYes);
     started.set_value();
     release_.get_future().wait();

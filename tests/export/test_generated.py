@@ -157,3 +157,33 @@ def test_an_optional_scalar_has_one_value_at_most_and_other_lists_have_more(
     columns = generated(tmp_path)
     assert set(columns["price/length"]) == lengths
     assert set(columns["tags/length"]) >= {0, 1, 2, 5}
+
+
+def test_what_only_values_scored_infinite_show_is_not_taken_for_the_users(tmp_path: Path) -> None:
+    """The exponential of large numbers is infinite: only the rule shows that it goes over rows."""
+
+    @tf.function(
+        autograph=False,
+        input_signature=[
+            tf.TensorSpec([None], tf.int64, "user_id"),
+            tf.TensorSpec([None], tf.float32, "user_age"),
+            tf.TensorSpec([None], tf.int64, "item_id"),
+        ],
+    )
+    def serve(user_id: Any, user_age: Any, item_id: Any) -> dict[str, Any]:
+        table = tf.reshape(tf.range(800, dtype=tf.float32), [100, 8]) / 800
+        user, item = (tf.gather(table, tf.abs(ids) % 100) for ids in (user_id, item_id))
+        old = tf.reduce_sum(tf.cast(user_age > 30, tf.float32))
+        return {"scores": tf.reduce_sum(tf.tanh(user) * item, 1) + old + tf.exp(user_age / 20)}
+
+    tf.saved_model.save(tf.Module(), str(tmp_path / "model"), signatures=serve)
+    (report,) = export_saved_model(
+        tmp_path / "model", tmp_path / "out", user_features=["user_*"], late=True
+    ).signatures
+    assert not report.independence["columnar_late"].rows
+    columns = {"user_id": np.int64([5]), "user_age": np.float32([40]), "item_id": np.arange(20)}
+    repeated = {name: np.repeat(columns[name], 20) for name in ("user_id", "user_age")}
+    loaded = tf.saved_model.load(str(tmp_path / "out")).signatures
+    whole = loaded["columnar"](**{k: tf.constant(v) for k, v in (columns | repeated).items()})
+    late = loaded["columnar_late"](**{k: tf.constant(v) for k, v in columns.items()})
+    np.testing.assert_allclose(late["scores"], whole["scores"], rtol=1e-5)

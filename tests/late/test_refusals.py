@@ -73,6 +73,23 @@ def _position_times_user(c: Columns) -> Columns:
     return _score(c | {"user_age": tf.cast(each, tf.float32)})
 
 
+def test_what_goes_over_rows_is_not_the_users_though_no_trial_shows_it(model: Any) -> None:
+    built = model(_position_times_user, COLUMNS, ["user_age"])
+    report = add_late_signature(
+        built.meta_graph, built.session, user_features=["user_age"], rows=_NoUserAtFirst(12),
+        late_signature="right",
+    )  # fmt: skip
+    assert max(max(by_output.values()) for by_output in report.proof.values()) == 0
+    assert "Cumsum" in "".join(report.lines())
+
+
+@pytest.fixture(name="without_the_rule")
+def _without_the_rule(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Running alone says what is the user's, so that the proof has something to find."""
+    monkeypatch.setattr("colcast.export.late._frontier.facts_of", lambda *_: {})
+
+
+@pytest.mark.usefixtures("without_the_rule")
 def test_failed_proof_names_output_row_and_frontier_and_changes_nothing(model: Any) -> None:
     built = model(_position_times_user, COLUMNS, ["user_age"])
     before = type(built.before)()
@@ -89,6 +106,7 @@ def test_failed_proof_names_output_row_and_frontier_and_changes_nothing(model: A
     assert before == built.before
 
 
+@pytest.mark.usefixtures("without_the_rule")
 def test_a_looser_tolerance_lets_a_difference_pass(model: Any) -> None:
     built = model(_position_times_user, COLUMNS, ["user_age"])
     report = add_late_signature(
