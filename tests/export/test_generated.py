@@ -187,3 +187,32 @@ def test_what_only_values_scored_infinite_show_is_not_taken_for_the_users(tmp_pa
     whole = loaded["columnar"](**{k: tf.constant(v) for k, v in (columns | repeated).items()})
     late = loaded["columnar_late"](**{k: tf.constant(v) for k, v in columns.items()})
     np.testing.assert_allclose(late["scores"], whole["scores"], rtol=1e-5)
+
+
+def plain(folder: Path, score: Callable[[Any, Any], dict[str, Any]], *, late: bool = True) -> Any:
+    """The report on a signature of tensors: a user's id, and a price that the items have."""
+    specs = [tf.TensorSpec([None], tf.int64, "user_id"), tf.TensorSpec([None], tf.float32, "price")]
+
+    @tf.function(autograph=False, input_signature=specs)
+    def serve(user_id: Any, price: Any) -> dict[str, Any]:
+        return score(tf.tanh(tf.cast(user_id % 100, tf.float32)), price)
+
+    tf.saved_model.save(tf.Module(), str(folder / "model"), signatures=serve)
+    options: dict[str, Any] = {"user_features": ["user_*"], "late": late}
+    (report,) = export_saved_model(folder / "model", folder / "out", **options).signatures
+    return report
+
+
+def test_an_output_may_be_empty_where_others_have_rows(tmp_path: Path) -> None:
+    def score(user: Any, price: Any) -> dict[str, Any]:
+        return {"scores": user * price, "huge": tf.boolean_mask(price, price > 1e30)}
+
+    assert plain(tmp_path, score).late is not None
+
+
+def test_a_model_may_score_a_candidate_that_is_alone_nan(tmp_path: Path) -> None:
+    def score(user: Any, price: Any) -> dict[str, Any]:
+        others = tf.cast(tf.shape(price)[0] - 1, tf.float32)
+        return {"scores": user * (price - (tf.reduce_sum(price) - price) / others)}
+
+    assert not plain(tmp_path, score).independence["columnar"].rows
