@@ -30,7 +30,7 @@ def shape(*sizes: int) -> str:
         ("age", "dtype: DT_INT64 tensor_shape { unknown_rank: true } int64_val: 3", ["rank"]),
         ("age", f"dtype: DT_INT64 {shape(-1)} int64_val: 3", ["-1"]),
         ("age", f"dtype: DT_INT64 {shape(1 << 32, 1 << 32)} int64_val: 3", ["4294967296"]),
-        ("age", f"dtype: DT_INT64 {shape(*[1] * 255)} int64_val: 3", ["255 dimensions"]),
+        ("age", f"dtype: DT_INT64 {shape(*[1] * 255)} int64_val: 3", ["more than 254 dimensions"]),
         ("age", f"dtype: DT_INT64 {shape(2)} int64_val: [1, 2, 3]", ["3 values", "2 elements"]),
         ("age", f"dtype: DT_INT64 {shape(0)} int64_val: 1", ["1 values", "0 elements"]),
         ("age", f"dtype: DT_INT64 {shape(1)} tensor_content: '1234567'", ["7 bytes", "DT_INT64"]),

@@ -33,6 +33,7 @@ def test_requests_that_wait_keep_nothing_of_the_large_ones_before(tmp_path, conn
     parameters = tmp_path / "batching"
     parameters.write_text("batch_timeout_micros { value: 100000000 }")  # longer than the test
     flags = ["--num_workers=1", "--enable_batching", f"--batching_parameters_file={parameters}"]
+    flags.append(f"--max_request_columns={4 * MB}")
     with ServerProcess("ranker", base, [*monitoring, *flags]) as server:
         stubs = connect(server.target)
         small = stubs.request({"x": np.float32([1])}).SerializeToString()
