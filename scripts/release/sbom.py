@@ -129,9 +129,7 @@ def server_requirements() -> list[str]:
     return declared["project"]["dependencies"]
 
 
-def pypi(
-    name: str, known: dict[str, Component], linkage: str = "installed beside it"
-) -> Component:
+def pypi(name: str, known: dict[str, Component], linkage: str = "installed beside it") -> Component:
     """A distribution from PyPI at its installed version."""
     version = importlib.metadata.version(name)
     purl = PackageURL("pypi", None, name, version)

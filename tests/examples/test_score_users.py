@@ -1,5 +1,6 @@
 """examples/offline: a table of users is ranked by Ray's workers, whatever dies meanwhile."""
 
+import json
 import os
 import subprocess
 import sys
@@ -194,8 +195,11 @@ def test_a_restart_scores_what_is_left(data, tmp_path, expected):
     refused = run(data, output, "--candidates=seen", "--top=4")
     assert refused.returncode == 1
     assert "began with other top" in refused.stderr
+    (data / "ranker" / "4").symlink_to(data / "ranker" / "3")  # a version that came meanwhile
     done = run(data, output, *options)
+    (data / "ranker" / "4").unlink()
     assert done.returncode == 0, done.stderr
+    assert json.loads((output / "_job.json").read_text())["version"] == 3
     after = parts(output)
     assert {path for path in before if after[path] != before[path]} == {some}
     assert not list(output.glob(".part-*"))

@@ -263,9 +263,10 @@ def test_ten_requests_with_the_same_new_items_compute_them_once(serve, base_path
     assert ranker.count("states_found", "item") == 1800
 
 
-def test_status_json_has_the_stores(with_states):
-    with_states.rank(parts_model.inputs(np.random.default_rng(1), 1, 8))
-    stores = {one["store"]: one for one in status(with_states.server)["states"]}
+def test_status_json_has_the_stores(serve, base_path):
+    ranker = serve(base_path)
+    ranker.rank(parts_model.inputs(np.random.default_rng(1), 1, 8))
+    stores = {one["store"]: one for one in status(ranker.server)["states"]}
     for store, computed in ("user", 1), ("item", 8):
         assert stores[store]["signature"] == "columnar_late"
         assert stores[store]["computed"] == stores[store]["states"] == computed
