@@ -65,21 +65,26 @@ def _mixed(
 ) -> Findings:
     """Of the user's tensors, those that the rule does not know to follow their rows.
 
-    A sum over the rows of what is 0 for all users that were tried looks constant.
+    A sum over the rows of what is 0 for all users that were tried looks constant. A user's lists
+    are lists, and equally wide columns too, since all rows are one user's: either may prove it.
     """
-    given = {
-        **rows_of(_ROWS, signature.user, session.graph, lists=False),  # one user's are as long
+    others = {
         **rows_of(_ROWS, signature.items, session.graph),
         **once({}, signature.shared, session.graph),
     }
-    facts = facts_of(graph, session, given)
+    as_lists, as_columns = (
+        facts_of(
+            graph, session, others | rows_of(_ROWS, signature.user, session.graph, lists=lists)
+        )
+        for lists in (True, False)
+    )
     return {
-        tensor: replace(finding, kind=RowKind.OTHER, reason=facts[tensor].why)
+        tensor: replace(finding, kind=RowKind.OTHER, reason=as_lists[tensor].why)
         for tensor, finding in findings.items()
         if colours.of.get(producer(tensor)) == USER
         and finding.kind is not RowKind.OTHER
-        and tensor in facts
-        and facts[tensor].kind is Kind.MIXED
+        and tensor in as_lists
+        and as_lists[tensor].kind is as_columns[tensor].kind is Kind.MIXED
     }
 
 
