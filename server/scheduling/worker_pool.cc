@@ -206,14 +206,15 @@ void WorkerPool::SubmitForLater(Job* job, const RunNeeds& needs, Clock::time_poi
   {
     std::lock_guard<std::mutex> lock(mutex_);
     accepted = !stopping_;
-    if (accepted && beside && memory_.MayRun(needs.bytes)) {
-      long_queue_.AddAgain(job, profile, since);
+    if (accepted) {
+      const bool is_long = beside && memory_.MayRun(needs.bytes);
+      (is_long ? long_queue_ : queue_).AddAgain(job, profile, since);
       NoteQueued();
-      long_wakeup_.notify_one();
-    } else if (accepted) {
-      queue_.AddAgain(job, profile, since);
-      NoteQueued();
-      WakeOne();  // it may have been given back a moment ago
+      if (is_long) {
+        long_wakeup_.notify_one();
+      } else {
+        WakeOne();  // what it needs may have been given back a moment ago
+      }
     }
   }
   if (!accepted) Drop(job, DropReason::kShutdown);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
-#include <iterator>
 #include <random>
 #include <utility>
 
@@ -54,18 +53,71 @@ Tensor RowsOf(const Tensor& values, int64_t rows) {
   return repeated;
 }
 
-constexpr DataType kTypes[] = {
-    tensorflow::DT_STRING, tensorflow::DT_INT64,    tensorflow::DT_INT32, tensorflow::DT_FLOAT,
-    tensorflow::DT_DOUBLE, tensorflow::DT_HALF,     tensorflow::DT_INT8,  tensorflow::DT_UINT8,
-    tensorflow::DT_INT16,  tensorflow::DT_BFLOAT16, tensorflow::DT_BOOL,  tensorflow::DT_UINT16,
-    tensorflow::DT_UINT32, tensorflow::DT_UINT64};
+// Numbers that a feature might have.
+class Draws {
+ public:
+  int64_t Below(int64_t end) { return static_cast<int64_t>(random_() % end); }
+  double Fraction() { return static_cast<double>(Below(4001) - 2000) / 1e3; }
+
+ private:
+  std::mt19937_64 random_{7};
+};
+
+// Fills a tensor of one type; whole numbers are below `end`.
+using Fill = void (*)(Draws* draws, int64_t end, Tensor* tensor);
+
+template <typename T, typename Value>
+void FillWith(Tensor* tensor, const Value& value) {
+  auto flat = tensor->flat<T>();
+  for (int64_t i = 0; i < flat.size(); ++i) flat(i) = value();
+}
+
+template <typename T>
+void FillWhole(Draws* draws, int64_t end, Tensor* tensor) {
+  FillWith<T>(tensor, [&] { return static_cast<T>(draws->Below(end)); });
+}
+
+template <typename T>
+void FillFractions(Draws* draws, int64_t, Tensor* tensor) {
+  FillWith<T>(tensor, [&] { return static_cast<T>(draws->Fraction()); });
+}
+
+void FillText(Draws* draws, int64_t end, Tensor* tensor) {
+  FillWith<tensorflow::tstring>(tensor, [&] { return std::to_string(draws->Below(end)); });
+}
+
+void FillBools(Draws* draws, int64_t, Tensor* tensor) {
+  FillWith<bool>(tensor, [&] { return draws->Below(2) == 1; });
+}
+
+// Null for a type of which no values can be made up.
+Fill FillOf(DataType dtype) {
+  static constexpr std::pair<DataType, Fill> kFills[] = {
+      {tensorflow::DT_STRING, FillText},
+      {tensorflow::DT_BOOL, FillBools},
+      {tensorflow::DT_INT8, FillWhole<int8_t>},
+      {tensorflow::DT_INT16, FillWhole<int16_t>},
+      {tensorflow::DT_INT32, FillWhole<int32_t>},
+      {tensorflow::DT_INT64, FillWhole<int64_t>},
+      {tensorflow::DT_UINT8, FillWhole<uint8_t>},
+      {tensorflow::DT_UINT16, FillWhole<uint16_t>},
+      {tensorflow::DT_UINT32, FillWhole<uint32_t>},
+      {tensorflow::DT_UINT64, FillWhole<uint64_t>},
+      {tensorflow::DT_HALF, FillFractions<Eigen::half>},
+      {tensorflow::DT_BFLOAT16, FillFractions<tensorflow::bfloat16>},
+      {tensorflow::DT_FLOAT, FillFractions<float>},
+      {tensorflow::DT_DOUBLE, FillFractions<double>},
+  };
+  for (const auto& [type, fill] : kFills) {
+    if (type == dtype) return fill;
+  }
+  return nullptr;
+}
 
 // Whether its values can be made up, and few rows of it fit into what is.
 bool CanBeMade(const DeclaredInput& input) {
   const bool is_text = input.dtype == tensorflow::DT_STRING;
-  if (std::find(std::begin(kTypes), std::end(kTypes), input.dtype) == std::end(kTypes)) {
-    return false;
-  }
+  if (FillOf(input.dtype) == nullptr) return false;
   double bytes = is_text ? sizeof(tensorflow::tstring) : tensorflow::DataTypeSize(input.dtype);
   for (const int64_t dim : input.dims) bytes *= static_cast<double>(dim < 0 ? kFewRows : dim);
   return bytes <= static_cast<double>(kMostBytes);
@@ -89,58 +141,15 @@ class Generator {
     if (input.unknown_rank) shape.AddDim(rows);
     Tensor tensor(input.dtype, shape);
     const bool is_length = absl::EndsWith(input.alias, "/length");
-    Fill(is_length ? std::min(values_, kUnknownSize + 1) : values_, &tensor);
+    if (const Fill fill = FillOf(input.dtype); fill != nullptr) {
+      fill(&draws_, is_length ? std::min(values_, kUnknownSize + 1) : values_, &tensor);
+    }
     return tensor;
   }
 
  private:
-  float Fraction() { return static_cast<float>(Draw(4001) - 2000) / 1e3F; }
-  int64_t Draw(int64_t below) { return static_cast<int64_t>(random_() % below); }
-
-  void Fill(int64_t below, Tensor* tensor) {
-    switch (tensor->dtype()) {
-      case tensorflow::DT_STRING:
-        return FillWith<tensorflow::tstring>(tensor, [&] { return std::to_string(Draw(below)); });
-      case tensorflow::DT_INT64:
-        return FillWith<int64_t>(tensor, [&] { return Draw(below); });
-      case tensorflow::DT_INT32:
-        return FillWith<int32_t>(tensor, [&] { return static_cast<int32_t>(Draw(below)); });
-      case tensorflow::DT_FLOAT:
-        return FillWith<float>(tensor, [&] { return Fraction(); });
-      case tensorflow::DT_DOUBLE:
-        return FillWith<double>(tensor, [&] { return static_cast<double>(Draw(4001)) / 1e3 - 2; });
-      case tensorflow::DT_HALF:
-        return FillWith<Eigen::half>(tensor, [&] { return Eigen::half(Fraction()); });
-      case tensorflow::DT_BFLOAT16:
-        return FillWith<tensorflow::bfloat16>(tensor,
-                                              [&] { return tensorflow::bfloat16(Fraction()); });
-      case tensorflow::DT_INT8:
-        return FillWith<int8_t>(tensor, [&] { return static_cast<int8_t>(Draw(below)); });
-      case tensorflow::DT_UINT8:
-        return FillWith<uint8_t>(tensor, [&] { return static_cast<uint8_t>(Draw(below)); });
-      case tensorflow::DT_INT16:
-        return FillWith<int16_t>(tensor, [&] { return static_cast<int16_t>(Draw(below)); });
-      case tensorflow::DT_UINT16:
-        return FillWith<uint16_t>(tensor, [&] { return static_cast<uint16_t>(Draw(below)); });
-      case tensorflow::DT_UINT32:
-        return FillWith<uint32_t>(tensor, [&] { return static_cast<uint32_t>(Draw(below)); });
-      case tensorflow::DT_UINT64:
-        return FillWith<uint64_t>(tensor, [&] { return static_cast<uint64_t>(Draw(below)); });
-      case tensorflow::DT_BOOL:
-        return FillWith<bool>(tensor, [&] { return Draw(2) == 1; });
-      default:
-        break;  // CanBeMade() has refused it
-    }
-  }
-
-  template <typename T, typename Value>
-  static void FillWith(Tensor* tensor, const Value& value) {
-    auto flat = tensor->flat<T>();
-    for (int64_t i = 0; i < flat.size(); ++i) flat(i) = value();
-  }
-
   const int64_t values_;
-  std::mt19937_64 random_{7};
+  Draws draws_;
 };
 
 class Runner {
