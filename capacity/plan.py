@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from math import ceil
 
 import numpy as np
 from colcast.capacity.measured import UnusableError
 from colcast.capacity.routing import Routing
 from colcast.capacity.service import Service
-from colcast.capacity.simulation import Outcome, Replicas, poisson_arrivals, simulate
+from colcast.capacity.simulation import Outcome, Replicas, Work, poisson_arrivals, simulate
 from colcast.capacity.users import Recorded, Users, Zipf
 
 _MOST_REPLICAS = 4096
@@ -54,22 +55,19 @@ class Model:
 
     def run(self, rate: float, replicas: int, routing: Routing) -> Outcome:
         """The second half of the requests; the same ones at every rate and number of replicas."""
-        users = self._drawn()
-        count = len(users)
-        percentiles = 100 * np.random.default_rng(self.seed + 1).random(count)
+        count = len(self._drawn)
         outcome = simulate(
             poisson_arrivals(rate, count, self.seed + 2),
-            users,
+            self._drawn,
             routing,
             Replicas(replicas, self.workers, self.states if self.users else None),
-            self.hit.work(percentiles),
-            self.miss.work(percentiles),
+            *self._works,
         )
         return outcome.after(count // 2)
 
     def first_visits(self) -> float:
         """The share of the second half's requests whose users came for the first time."""
-        users = self._drawn()
+        users = self._drawn
         first = np.unique(users, return_index=True)[1]
         return float((first >= len(users) // 2).sum() / (len(users) - len(users) // 2))
 
@@ -82,10 +80,17 @@ class Model:
         occupied = hit_rate * self.hit.occupied_ms + (1 - hit_rate) * self.miss.occupied_ms
         return rate * occupied / 1000 / (replicas * self.workers)
 
+    @cached_property
     def _drawn(self) -> Users:
         if self.users is None:
             return np.zeros(self.requests, np.int64)
         return self.users.draw(self.requests, self.seed)
+
+    @cached_property
+    def _works(self) -> tuple[Work, Work]:
+        """What each request takes as a hit, and as a miss."""
+        percentiles = 100 * np.random.default_rng(self.seed + 1).random(len(self._drawn))
+        return self.hit.work(percentiles), self.miss.work(percentiles)
 
 
 @dataclass(frozen=True)
@@ -180,7 +185,7 @@ def highest_rate(model: Model, p99_ms: float) -> float:
     routing = Routing("one replica")
     low, high = 0.0, 1000 * model.workers / model.hit.occupied_ms
     least = _PRECISION * high
-    while high - low > max(_PRECISION * high, least * (low == 0)):
+    while high - low > (_PRECISION * high if low else least):
         middle = (low + high) / 2
         if model.run(middle, 1, routing).p99_ms <= p99_ms:
             low = middle

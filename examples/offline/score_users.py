@@ -61,6 +61,7 @@ class Scorer:
         from colcast.server import ServerProcess
 
         self._job, self._size = job, job.items_per_request
+        self._why_together = _why_together(job)
         items = pq.read_table(job.items)
         self._keys = items[job.item_key]
         self._rows = {key: row for row, key in enumerate(self._keys.to_pylist())}
@@ -124,10 +125,10 @@ class Scorer:
     def _batches(self, rows: np.ndarray | None = None) -> list[pa.Table]:
         """Items by row, all if not given, so many at a time."""
         items, size = self._sent if rows is None else self._sent.take(rows), self._size
-        if len(items) > size and (reason := _why_together(self._job)):
+        if len(items) > size and self._why_together:
             raise ValueError(
-                f"the model scores candidates together ({reason}): {len(items):,} of them take"
-                f" --items-per-request {len(items)} or more, not {size}"
+                f"the model scores candidates together ({self._why_together}): {len(items):,} of"
+                f" them take --items-per-request {len(items)} or more, not {size}"
             )
         return [items.slice(start, size) for start in range(0, len(items), size)]
 
