@@ -65,9 +65,8 @@ class ModelRows:
         """What was done about generated rows that are scored NaN or infinite; "" if none are."""
         if self._source is not self._bold:
             return drawn_again(self.redrawn)
-        rows = accepted_rows(self._bold.draw(_FINITE_ROWS), self._probe.accepts)
-        together = len(rows) and self._probe.accepts(rows)
-        return drawn_again(None) if together and not self._probe.scores_finitely(rows) else ""
+        rows = accepted_together(self._bold.draw(_FINITE_ROWS), self._probe.accepts)
+        return "" if not len(rows) or self._probe.scores_finitely(rows) else drawn_again(None)
 
     def batches(self) -> Iterator[Rows]:
         """Generated rows, the bold ones too that may be scored NaN, then the recorded ones."""

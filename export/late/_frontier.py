@@ -72,20 +72,20 @@ def _mixed(
         **rows_of(_ROWS, signature.items, session.graph),
         **once({}, signature.shared, session.graph),
     }
-    as_lists, as_columns = (
-        facts_of(
-            graph, session, others | rows_of(_ROWS, signature.user, session.graph, lists=lists)
-        )
-        for lists in (True, False)
-    )
-    return {
-        tensor: replace(finding, kind=RowKind.OTHER, reason=as_lists[tensor].why)
+    unproved = {
+        tensor: finding
         for tensor, finding in findings.items()
-        if colours.of.get(producer(tensor)) == USER
-        and finding.kind is not RowKind.OTHER
-        and tensor in as_lists
-        and as_lists[tensor].kind is as_columns[tensor].kind is Kind.MIXED
+        if colours.of.get(producer(tensor)) == USER and finding.kind is not RowKind.OTHER
     }
+    for lists in (False, True):
+        user = rows_of(_ROWS, signature.user, session.graph, lists=lists)
+        facts = facts_of(graph, session, others | user) if unproved else {}
+        unproved = {
+            tensor: replace(finding, kind=RowKind.OTHER, reason=facts[tensor].why)
+            for tensor, finding in unproved.items()
+            if tensor in facts and facts[tensor].kind is Kind.MIXED
+        }
+    return unproved
 
 
 def _watch(
