@@ -19,6 +19,7 @@ from colcast.server import ServerProcess
 from rich.console import Console
 from rich.table import Table
 
+from .conftest import serving_nothing
 from .http2_attacks import ATTACKS, HEALTH
 
 SECONDS, MIN_CALLS = 2, 300
@@ -59,11 +60,9 @@ def main() -> int:
     os.sched_setaffinity(0, set(others))  # the server's, too
     table = Table("attack", "p99 alone, ms", "p99", "times", "memory, MB", "connections")
     with tempfile.TemporaryDirectory() as folder:
-        config = Path(folder) / "config.txt"
-        config.write_text("model_config_list {}")
         for name in names:
             with (
-                ServerProcess(flags=[f"--model_config_file={config}"]) as server,
+                serving_nothing(Path(folder)) as server,
                 grpc.insecure_channel(server.target) as channel,
             ):
                 table.add_row(*measure(name, server, channel, core))

@@ -33,6 +33,13 @@ class Target(tf.Module):
         return {"score": score, "name": tf.strings.join([title, "!"])}
 
 
+def serving_nothing(folder: Path, *flags: str) -> ServerProcess:
+    """A server without models, to be entered."""
+    config = folder / "config.txt"
+    config.write_text("model_config_list {}")
+    return ServerProcess(flags=[f"--model_config_file={config}", *flags])
+
+
 def bytes_method(channel: grpc.Channel, path: str) -> grpc.UnaryUnaryMultiCallable:
     """A method, "/package.Service/Method", whose messages stay bytes."""
     return channel.unary_unary(path, request_serializer=None, response_deserializer=None)

@@ -14,7 +14,7 @@ from tensorflow_serving.apis import get_model_status_pb2, predict_pb2
 
 from ..waiting import wait_until
 from . import http2
-from .conftest import bytes_method
+from .conftest import bytes_method, serving_nothing
 
 MANY_MB = 100  # of what an attack may cost; without limits each takes more, or never ends
 GET_STATUS = "/tensorflow.serving.ModelService/GetModelStatus"
@@ -141,12 +141,10 @@ def test_frames_that_bring_nothing_without_end_are_cut_off(target, others_are_an
 
 
 def test_pings_as_often_as_they_may_come_keep_a_connection(tmp_path):
-    config = tmp_path / "config.txt"
-    config.write_text("model_config_list {}")
     often = "--grpc_channel_arguments=grpc.http2.min_ping_interval_without_data_ms=0"
     ping = http2.frame(http2.PING, 0, 0, bytes(8))
     with (
-        ServerProcess(flags=[f"--model_config_file={config}", often]) as server,
+        serving_nothing(tmp_path, often) as server,
         http2.connect(server.target) as connection,
     ):
         answers = http2.frames_of(connection)
@@ -196,10 +194,8 @@ def test_answers_that_nobody_reads_are_bounded(target, memory_stays, others_are_
 def test_a_connection_may_have_so_many_calls_in_flight(
     tmp_path: Path, flags: list[str], least: int, most: int
 ) -> None:
-    config = tmp_path / "config.txt"
-    config.write_text("model_config_list {}")
     with (
-        ServerProcess(flags=[f"--model_config_file={config}", *flags]) as server,
+        serving_nothing(tmp_path, *flags) as server,
         http2.connect(server.target) as connection,
     ):
         allowed = http2.settings_of(connection)[http2.MAX_CONCURRENT_STREAMS]

@@ -13,6 +13,7 @@ import pytest
 from colcast.server import ServerProcess
 
 from . import http2
+from .conftest import serving_nothing
 from .http2 import frame, literal
 
 NO_METHOD = "/test.Service/Method"  # which is answered in trailers only
@@ -194,9 +195,7 @@ FINE = {
 
 @pytest.fixture(name="server", scope="module")
 def serve_nothing(tmp_path_factory) -> Iterator[ServerProcess]:
-    config = tmp_path_factory.mktemp("nothing") / "config.txt"
-    config.write_text("model_config_list {}")
-    with ServerProcess(flags=[f"--model_config_file={config}"]) as process:
+    with serving_nothing(tmp_path_factory.mktemp("nothing")) as process:
         yield process
 
 
