@@ -118,6 +118,17 @@ def test_the_largest_body_takes_the_same_multiple(server: ServerProcess) -> None
     assert grown < 2.2 * len(body), f"{grown / len(body):.2f} times the body"
 
 
+def is_read(connection: socket.socket) -> bool:
+    """Whether the other end has taken all that was sent from the kernel."""
+    ports = {connection.getsockname()[1], connection.getpeername()[1]}
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        _, local, remote, _, queues, *_ = line.split()
+        ends = {int(end.rpartition(":")[2], 16) for end in (local, remote)}
+        if ends == ports and queues != "00000000:00000000":
+            return False
+    return True
+
+
 def test_all_bodies_together_have_a_limit(
     base_path: Path, wait_until: Callable[[Callable[[], bool]], None]
 ) -> None:
@@ -139,6 +150,7 @@ def test_all_bodies_together_have_a_limit(
                 held.enter_context(holder)
                 with contextlib.suppress(OSError):  # refused while it is sent
                     holder.sendall(head + b" " * (length - 1))  # all but the last byte
+                    wait_until(lambda: is_read(holder))
                     refused = "--max_rest_bytes" in ask(server, "totals", short)[1].get("error", "")
                     return refused and not select.select([holder], [], [], 0)[0]  # not it, too
                 return False
