@@ -4,8 +4,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/environment.sh
 scripts/setup.sh all
-# examples/go and examples/java
-install_debian_packages golang-go golang-google-grpc-dev golang-google-protobuf-dev protoc-gen-go-1-5 \
+# examples/cpp, examples/go and examples/java
+install_debian_packages libgrpc++-dev golang-go golang-google-grpc-dev golang-google-protobuf-dev protoc-gen-go-1-5 \
   default-jdk-headless libgrpc-java libguava-java libnetty-java libperfmark-java libprotobuf-java
 install_debian_packages chromium fonts-dejavu-core # the pages are looked at in a real browser
 scripts/lint.sh

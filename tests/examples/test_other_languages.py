@@ -1,4 +1,4 @@
-"""The clients in Go and Java: the bytes that the Python client writes, and its answers."""
+"""The clients in C++, Go and Java: the bytes that the Python client writes, and its answers."""
 
 import subprocess
 from pathlib import Path
@@ -53,7 +53,7 @@ def served(tmp_path_factory):
         yield server.target
 
 
-@pytest.mark.parametrize("language", ["go", "java"])
+@pytest.mark.parametrize("language", ["cpp", "go", "java"])
 def test_a_client_writes_the_same_bytes_and_gets_the_same_scores(language, served, tmp_path):
     build = ROOT / "examples" / language / "build.sh"
     subprocess.run([build, PROTOSET, tmp_path, VECTORS], check=True)
