@@ -58,7 +58,7 @@ forbid 'only server/engine, tf_patches and serving_patches include TensorFlow he
   '*.h' '*.cc' ':!server/engine/' ':!tf_patches/' ':!serving_patches/'
 forbid 'server/base, server/wire, server/states and server/items include no TensorFlow' \
   '#include [<"]tensorflow/' "$none" 'server/base/*' 'server/wire/*' 'server/states/*' 'server/items/*'
-forbid 'nothing includes a gRPC library' '#include [<"](grpc|grpcpp)/' "$none" '*.h' '*.cc'
+forbid 'the server includes no gRPC library' '#include [<"](grpc|grpcpp)/' "$none" '*.h' '*.cc' ':!examples/'
 
 # Python: a package, then those it may import besides itself.
 imports() {
