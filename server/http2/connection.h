@@ -176,8 +176,8 @@ class Connection final : public Pollable, public std::enable_shared_from_this<Co
   bool heard_ = true;   // since the time was looked at
   bool had_calls_ = true;
   int ping_strikes_ = 0;
-  int frames_ = 0;  // and headers, in this turn
-  bool has_small_frames_ = false;
+  int frames_ = 0;  // and headers, in this read
+  bool reads_little_ = true;  // until a read shows how large frames are
   int idle_frames_ = 0;  // in a row: no answer was sent meanwhile; pings that may come are none
   bool draining_ = false;
   bool drained_ = false;

@@ -29,6 +29,10 @@ struct Connection::Callbacks {
     Of(user_data).FrameBegun(*header);
     return 0;
   }
+  // Frames of unknown kinds are ignored (RFC 9113, 5.5).
+  static int OnExtension(nghttp2_session*, void**, const nghttp2_frame_hd*, void*) {
+    return NGHTTP2_ERR_CANCEL;
+  }
   static int OnBeginHeaders(nghttp2_session*, const nghttp2_frame* frame, void* user_data) {
     return Of(user_data).BeginHeaders(*frame);
   }
@@ -64,6 +68,7 @@ struct Connection::Callbacks {
       nghttp2_session_callbacks* callbacks = nullptr;
       nghttp2_session_callbacks_new(&callbacks);
       nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, OnBeginFrame);
+      nghttp2_session_callbacks_set_unpack_extension_callback(callbacks, OnExtension);
       nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, OnBeginHeaders);
       nghttp2_session_callbacks_set_on_header_callback2(callbacks, OnHeader);
       nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, OnData);

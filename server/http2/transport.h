@@ -18,7 +18,7 @@ inline constexpr int kStreamWindow = 1 << 20;
 inline constexpr int kConnectionWindow = 16 << 20;
 
 // Of one connection; then others get their turn.
-inline constexpr int kReadsPerTurn = 16;
+inline constexpr int kReadsPerTurn = 4;
 
 class Transport {
  public:

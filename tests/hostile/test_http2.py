@@ -123,6 +123,7 @@ IDLE_FRAMES = {
     "empty DATA": http2.frame(http2.DATA, 0, 1),
     "WINDOW_UPDATE": http2.frame(http2.WINDOW_UPDATE, 0, 0, b"\0\0\0\1"),
     "PRIORITY": http2.frame(http2.PRIORITY, 0, 1, bytes(5)),
+    "unknown": http2.frame(0xBB, 0, 0, bytes(8)),
 }
 
 
