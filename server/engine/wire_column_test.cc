@@ -111,7 +111,9 @@ TEST(WireColumnTest, AColumnThatHasAllItsValuesIsOneThatTheRulesAccept) {
           if (expected.ok()) expected = CheckValues(request.column(0), count);
           WireColumn column(request.column(0));
           EXPECT_EQ(column.Check().ok(), expected.ok()) << dtype << " " << rows << " " << values;
-          if (expected.ok()) EXPECT_EQ(column.count(), count);
+          if (expected.ok()) {
+            EXPECT_EQ(column.count(), count);
+          }
         }
       }
     }
