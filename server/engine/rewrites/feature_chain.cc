@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "server/engine/rewrites/masked_list.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/types.h"
 
@@ -156,7 +157,12 @@ class Reader {
   bool ReadLookup(Output part, int64_t width) {
     Output tensor = PassShapes(part);
     chain_.chain.result = Result::kGather;
-    if (SumsLists(tensor, width)) {
+    masked_ = width % 8 == 0 ? ReadMaskedMean(graph_, feeds_, tensor) : std::nullopt;
+    if (masked_.has_value()) {
+      chain_.chain.result = Result::kMean;
+      chain_.nodes.insert(chain_.nodes.end(), masked_->nodes.begin(), masked_->nodes.end());
+      tensor = masked_->rows;
+    } else if (SumsLists(tensor, width)) {
       chain_.chain.result = Result::kSum;
       tensor = Pass(tensor);
       if (const Output rows = Repeats(tensor); rows.node != nullptr) {
@@ -165,9 +171,10 @@ class Reader {
     }
     Output ids = ReadGather(tensor, width);
     if (ids.node == nullptr || !IsInteger(ids.type())) return false;
-    const bool sums = chain_.chain.result == Result::kSum;
+    const bool sums = chain_.chain.result != Result::kGather;
     if (sums && graph_.ShapeOf(ids).dims() != 2) return false;
     const Output column = ReadSteps(ids, /*may_reshape=*/!sums);
+    if (masked_.has_value() != chain_.chain.Hides()) return false;
     auto& steps = chain_.chain.steps;
     std::reverse(steps.begin(), steps.end());
     SetColumn(column);
@@ -215,6 +222,8 @@ class Reader {
   // The steps, last first, and what they begin at.
   Output ReadSteps(Output ids, bool may_reshape) {
     while (true) {
+      const bool hides = masked_.has_value() && IsSame(ids, masked_->ids);
+      if (hides && !chain_.chain.Hides()) Add(Kind::kHide, masked_->hidden);
       if (Is(ids, "Identity") || (may_reshape && KeepsValues(ids))) {
         ids = Pass(ids);
         continue;
@@ -299,6 +308,7 @@ class Reader {
   const ShapedGraph& graph_;
   const std::set<std::string>& feeds_;
   FeatureChain chain_;
+  std::optional<MaskedMean> masked_;
 };
 
 }  // namespace

@@ -3,8 +3,8 @@
 // A feature is recognized behind its column, or behind whatever tensor its known ops begin at:
 //   [AsString], StringToHashBucketFast, FloorMod, Minimum, Maximum, ClipByValue, Cast between int32
 //   and int64, and Keras' wrapping of negative ids, with constants; then Gather, GatherV2 or
-//   ResourceGather of rows of a matrix; then Sum over a list's values; ops that only change the
-//   shape between them.
+//   ResourceGather of rows of a matrix; then Sum over a list's values or their mean without
+//   padding (masked_list.h); ops that only change the shape between them.
 // All that meets it in a Concat of matrices and is no lookup is copied.
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_GROUPED_LOOKUPS_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_GROUPED_LOOKUPS_H_

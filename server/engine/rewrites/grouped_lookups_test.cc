@@ -87,7 +87,7 @@ class RandomFeatures {
   // Columns of so many rows.
   Feeds Columns(int64_t rows) {
     Feeds feeds;
-    const int64_t list = Draw(40);
+    const int64_t list = Draw(65);
     Tensor number(tensorflow::DT_INT32, {1});
     number.flat<int32_t>()(0) = static_cast<int32_t>(rows);
     feeds.emplace_back("rows", number);
@@ -150,6 +150,10 @@ class RandomFeatures {
     for (int64_t i = 0; i < flat.size(); ++i) {
       flat(i) = std::ldexp(static_cast<float>(Draw(2001) - 1000), Draw(60) - 30);
       if (Draw(20) == 0) flat(i) = -0.0f;
+    }
+    // Where a hidden row holds these, TensorFlow's sum is NaN.
+    if (Draw(4) == 0) {
+      for (int i = 0; i < width; i += 3) flat(i) = std::numeric_limits<float>::infinity();
     }
     return values;
   }
@@ -221,21 +225,46 @@ class RandomFeatures {
 
   Output Lookup(int number) {
     ++lookups;
-    const bool sums = type_ == tensorflow::DT_FLOAT && Draw(3) == 0;
+    const bool sums = type_ == tensorflow::DT_FLOAT && Draw(2) == 0;
     constexpr int kWidths[] = {8, 16, 24, 40, 1, 3, 4, 17};
     const int width = kWidths[Draw(sums ? 4 : 8)];
     const int rows = 1 + Draw(50);
     const int rank = sums ? 2 : 1 + Draw(2);
     Output ids = Ids(number, rows, rank, sums);
     ids = RepeatedAt(kIds, ids, rank);
+    const Output masked = ids;
+    if (Draw(2) == 0) ids = Wrapped(ids, rows);
     Output part = Gather(sums ? Numbers(rows, width) : Values(type_, {rows, width}), ids);
     part = RepeatedAt(kRows, part, rank + 1);
-    if (sums) {
+    if (sums && place_ != kRows && Draw(2) == 0) {
+      part = MaskedMean(part, masked);
+    } else if (sums) {
       part = ops::Sum(scope_, part, 1);
     } else if (rank == 2) {
       part = ops::Reshape(scope_, part, {-1, width});
     }
     return RepeatedAt(kPart, part, 2);
+  }
+
+  Output Wrapped(const Output& ids, int rows) {
+    const auto zero = ops::Cast(scope_, 0, ids.type());
+    const auto added = ops::AddV2(scope_, ids, ops::Cast(scope_, rows, ids.type()));
+    return ops::SelectV2(scope_, ops::Less(scope_, ids, zero), added, ids);
+  }
+
+  // Of the values [rows, list, width], without those whose id is 0.
+  Output MaskedMean(const Output& values, const Output& ids) {
+    const auto differs = ops::NotEqual(scope_, ids, ops::Cast(scope_, 0, ids.type()));
+    const Output present = ops::Cast(scope_, differs, tensorflow::DT_FLOAT);
+    Output mask = ops::ExpandDims(scope_, present, 2);
+    if (Draw(2) == 0) {
+      mask = ops::StridedSlice(scope_, present, {0, 0, 0}, {0, 0, 0}, {1, 1, 1},
+                               ops::StridedSlice::BeginMask(3).EndMask(3).NewAxisMask(4));
+    }
+    const auto masked =
+        Draw(2) == 0 ? ops::Mul(scope_, values, mask) : ops::Mul(scope_, mask, values);
+    const auto number = ops::Maximum(scope_, ops::Sum(scope_, mask, 1), 1.0f);
+    return ops::RealDiv(scope_, ops::Sum(scope_, masked, 1), number);
   }
 
   // From a constant, or from a variable in one of two ways.

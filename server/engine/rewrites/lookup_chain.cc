@@ -21,7 +21,8 @@ struct Word {
 };
 constexpr Word kWords[] = {{"hash", Kind::kHash},        {"mod", Kind::kMod},
                            {"at_least", Kind::kAtLeast}, {"at_most", Kind::kAtMost},
-                           {"wrap", Kind::kWrap},        {"int32", Kind::kInt32}};
+                           {"wrap", Kind::kWrap},        {"int32", Kind::kInt32},
+                           {"hide", Kind::kHide}};
 
 bool MustBePositive(Kind kind) {
   return kind == Kind::kHash || kind == Kind::kMod || kind == Kind::kWrap;
@@ -70,6 +71,8 @@ void Apply(const IdStep& step, absl::Span<int64_t> ids) {
       return ForEach(ids, [value](int64_t id) { return id < 0 ? id + value : id; });
     case Kind::kInt32:
       return ForEach(ids, [](int64_t id) { return int64_t{static_cast<int32_t>(id)}; });
+    case Kind::kHide:
+      return;  // its id stays
   }
 }
 
@@ -83,6 +86,8 @@ absl::StatusOr<LookupChain> LookupChain::Parse(std::string_view words) {
       chain.result = Result::kGather;
     } else if (word == "sum" && chain.result == Result::kGather) {
       chain.result = Result::kSum;
+    } else if (word == "mean" && chain.result == Result::kGather && chain.Hides()) {
+      chain.result = Result::kMean;
     } else if (chain.result == Result::kCopy && ParseStep(word, &step)) {
       chain.steps.push_back(step);
     } else if (words != "copy") {
@@ -104,7 +109,13 @@ std::string LookupChain::Words() const {
                                           [&](const Word& w) { return w.kind == step.kind; });
     absl::StrAppend(&words, word->name, "=", step.value, " ");
   }
-  return words + (result == Result::kSum ? "gather sum" : "gather");
+  absl::StrAppend(&words, "gather");
+  return words + (result == Result::kSum ? " sum" : result == Result::kMean ? " mean" : "");
+}
+
+bool LookupChain::Hides() const {
+  return std::any_of(steps.begin(), steps.end(),
+                     [](const IdStep& step) { return step.kind == Kind::kHide; });
 }
 
 void HashStrings(const tsl::tstring* strings, int64_t buckets, absl::Span<int64_t> ids) {
@@ -118,8 +129,13 @@ void HashStrings(const tsl::tstring* strings, int64_t buckets, absl::Span<int64_
   }
 }
 
-void ApplySteps(absl::Span<const IdStep> steps, absl::Span<int64_t> ids) {
-  for (const IdStep& step : steps) Apply(step, ids);
+void ApplySteps(absl::Span<const IdStep> steps, absl::Span<int64_t> ids,
+                absl::Span<float> weights) {
+  for (const IdStep& step : steps) {
+    Apply(step, ids);
+    if (step.kind != Kind::kHide) continue;
+    for (size_t i = 0; i < ids.size(); ++i) weights[i] = ids[i] == step.value ? 0 : 1;
+  }
 }
 
 }  // namespace colcast::engine

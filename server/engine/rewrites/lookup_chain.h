@@ -5,6 +5,7 @@
 //   mod=1000 gather         the table's row number (value mod 1000)
 //   hash=1000 gather        the row that a string hashes to; an integer hashes as its decimal text
 //   wrap=5000 gather sum    the sum of the rows that a list of values names
+//   hide=0 gather mean      their mean, but for values that are 0, whose rows count as 0 times
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_LOOKUP_CHAIN_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_LOOKUP_CHAIN_H_
 
@@ -28,17 +29,21 @@ struct IdStep {
     kAtMost,   // Minimum
     kWrap,     // an id below 0 counts from the end of `value` rows
     kInt32,    // Cast to int32; `value` is 0
+    kHide,     // an id that is `value` stays, but counts as 0 in the sum or mean of its list
   };
   Kind kind;
   int64_t value;
 };
 
 struct LookupChain {
-  enum class Result { kCopy, kGather, kSum };
+  // A mean is the sum over the number of ids that are not hidden, or over 1.
+  enum class Result { kCopy, kGather, kSum, kMean };
 
   // INVALID_ARGUMENT, with the word, for what is no chain.
   static absl::StatusOr<LookupChain> Parse(std::string_view words);
   std::string Words() const;
+
+  bool Hides() const;  // whether ids have weights
 
   std::vector<IdStep> steps;
   Result result = Result::kCopy;
@@ -47,8 +52,10 @@ struct LookupChain {
 // The bucket of each string.
 void HashStrings(const tsl::tstring* strings, int64_t buckets, absl::Span<int64_t> ids);
 
-// Applies the steps to each id.
-void ApplySteps(absl::Span<const IdStep> steps, absl::Span<int64_t> ids);
+// Applies the steps to each id. `weights`, one for each id and 1 at first, are 0 for hidden ids;
+// may be empty if no step hides any.
+void ApplySteps(absl::Span<const IdStep> steps, absl::Span<int64_t> ids,
+                absl::Span<float> weights = {});
 
 }  // namespace colcast::engine
 

@@ -22,7 +22,7 @@ std::vector<int64_t> Apply(const std::string& words, std::vector<int64_t> ids) {
 }
 
 TEST(LookupChainTest, WordsAreReadAndWritten) {
-  for (const std::string words : {"copy", "gather", "gather sum",
+  for (const std::string words : {"copy", "gather", "gather sum", "hide=0 mod=3 gather mean",
                                   "int32=0 at_least=-3 at_most=7 mod=5 wrap=9 hash=4 gather"}) {
     const auto chain = LookupChain::Parse(words);
     ASSERT_TRUE(chain.ok()) << chain.status();
@@ -31,8 +31,9 @@ TEST(LookupChainTest, WordsAreReadAndWritten) {
 }
 
 TEST(LookupChainTest, OtherWordsAreNamed) {
-  for (const char* words : {"", "mod=5", "mod=0 gather", "hash=-1 gather", "gather mod=5", "sum",
-                            "copy gather", "leap=3 gather", "mod gather", "gather gather"}) {
+  for (const char* words :
+       {"", "mod=5", "mod=0 gather", "hash=-1 gather", "gather mod=5", "sum", "copy gather",
+        "leap=3 gather", "mod gather", "gather gather", "gather mean"}) {
     const auto chain = LookupChain::Parse(words);
     EXPECT_FALSE(chain.ok()) << words;
     EXPECT_THAT(chain.status().message(), HasSubstr(words));
@@ -50,6 +51,16 @@ TEST(LookupChainTest, BoundsWrappingAndCastsComeInTheirOrder) {
               ElementsAre(8, 9, 2, 3));
   EXPECT_THAT(Apply("int32=0 gather", {(int64_t{1} << 32) + 3, int64_t{1} << 31}),
               ElementsAre(3, std::numeric_limits<int32_t>::min()));
+}
+
+TEST(LookupChainTest, AnIdIsHiddenByWhatItIsThen) {
+  const auto chain = LookupChain::Parse("mod=5 hide=0 at_least=2 gather mean");
+  ASSERT_TRUE(chain.ok()) << chain.status();
+  std::vector<int64_t> ids = {0, 5, 2, 6};
+  std::vector<float> weights = {1, 1, 1, 1};
+  ApplySteps(chain->steps, absl::MakeSpan(ids), absl::MakeSpan(weights));
+  EXPECT_THAT(ids, ElementsAre(2, 2, 2, 2));
+  EXPECT_THAT(weights, ElementsAre(0, 0, 1, 1));
 }
 
 // Buckets that TensorFlow computes.

@@ -60,7 +60,7 @@ int64_t ValuesInRow(const Tensor& column) {
 }
 
 // Reads column values from position `first` and applies the chain's steps.
-void FindIds(const Part& part, int64_t first, absl::Span<int64_t> ids) {
+void FindIds(const Part& part, int64_t first, absl::Span<int64_t> ids, absl::Span<float> weights) {
   absl::Span<const IdStep> steps = part.feature->chain.steps;
   switch (part.column->dtype()) {
     case tensorflow::DT_STRING:
@@ -74,7 +74,7 @@ void FindIds(const Part& part, int64_t first, absl::Span<int64_t> ids) {
     default:
       std::copy_n(part.column->flat<int64_t>().data() + first, ids.size(), ids.begin());
   }
-  ApplySteps(steps, ids);
+  ApplySteps(steps, ids, weights);
 }
 
 absl::Status CheckIds(const Part& part, int64_t first, absl::Span<const int64_t> ids) {
@@ -203,7 +203,8 @@ class GroupedLookupOp final : public tensorflow::OpKernel {
   static absl::Status CheckIdsOf(const Part& part) {
     if (part.table == nullptr || part.feature->rows < 0) return absl::OkStatus();
     std::vector<int64_t> ids(part.values);
-    FindIds(part, 0, absl::MakeSpan(ids));
+    std::vector<float> weights(part.values);
+    FindIds(part, 0, absl::MakeSpan(ids), absl::MakeSpan(weights));
     return CheckIds(part, 0, ids);
   }
 
@@ -215,12 +216,15 @@ class GroupedLookupOp final : public tensorflow::OpKernel {
     }
     const int64_t step = std::max<int64_t>(1, kIdsAtOnce / std::max<int64_t>(1, part.values));
     thread_local std::vector<int64_t> ids;
+    thread_local std::vector<float> weights;
+    const bool hides = part.feature->chain.Hides();
     for (int64_t row = 0; row < count; row += step) {
       const int64_t begin = (first + row) * part.values;
       ids.resize(std::min(step, count - row) * part.values);
-      FindIds(part, begin, absl::MakeSpan(ids));
+      weights.resize(hides ? ids.size() : 0);
+      FindIds(part, begin, absl::MakeSpan(ids), absl::MakeSpan(weights));
       if (absl::Status status = CheckIds(part, begin, ids); !status.ok()) return status;
-      Look(part, ids, std::min(step, count - row),
+      Look(part, ids, weights, std::min(step, count - row),
            {output.begin + row * output.stride, output.stride});
     }
     return absl::OkStatus();
@@ -231,13 +235,16 @@ class GroupedLookupOp final : public tensorflow::OpKernel {
     CopyRows(column, part.width * value_bytes(), first, count, output);
   }
 
-  void Look(const Part& part, absl::Span<const int64_t> ids, int64_t rows,
-            OutputRows output) const {
+  void Look(const Part& part, absl::Span<const int64_t> ids, absl::Span<const float> weights,
+            int64_t rows, OutputRows output) const {
     const char* const table = static_cast<const char*>(part.table->data());
     if (part.feature->chain.result == Result::kGather) {
       GatherRows(table, part.width * value_bytes(), ids, output);
     } else {
-      SumRows(reinterpret_cast<const float*>(table), part.width, ids, rows, output);
+      SumRows(reinterpret_cast<const float*>(table), part.width, ids, weights, rows, output);
+    }
+    if (part.feature->chain.result == Result::kMean) {
+      DivideRows(part.width, weights, rows, output);
     }
   }
 

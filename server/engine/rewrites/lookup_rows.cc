@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 namespace colcast::engine {
 namespace {
@@ -28,20 +29,25 @@ void Gather(const char* table, size_t any_width, absl::Span<const int64_t> ids, 
   }
 }
 
-// Sums kVectors times 8 columns.
+// Sums kVectors times 8 columns; `weights` is null where there are none.
 template <int kVectors>
-void SumColumns(const float* table, size_t width, absl::Span<const int64_t> ids, float* sums) {
+void SumColumns(const float* table, size_t width, absl::Span<const int64_t> ids,
+                const float* weights, float* sums) {
   __m256 partial[4][kVectors];
   for (auto& vectors : partial) std::fill_n(vectors, kVectors, _mm256_setzero_ps());
-  const auto add = [&](int64_t id, __m256* to) {
-    const float* const row = table + id * width;
-    for (int v = 0; v < kVectors; ++v) to[v] = _mm256_add_ps(to[v], _mm256_loadu_ps(row + 8 * v));
+  const auto add = [&](size_t i, __m256* to) {
+    const float* const row = table + ids[i] * width;
+    for (int v = 0; v < kVectors; ++v) {
+      __m256 values = _mm256_loadu_ps(row + 8 * v);
+      if (weights != nullptr) values = _mm256_mul_ps(values, _mm256_set1_ps(weights[i]));
+      to[v] = _mm256_add_ps(to[v], values);
+    }
   };
   // Eigen's InnerMostDimPreserver: four partial sums where there are 16 values or more.
   const size_t count = ids.size();
   const size_t by_fours = count >= 16 ? count / 4 * 4 : 0;
   for (size_t i = 0; i < by_fours; i += 4) {
-    for (int p = 0; p < 4; ++p) add(ids[i + p], partial[p]);
+    for (int p = 0; p < 4; ++p) add(i + p, partial[p]);
   }
   if (by_fours > 0) {
     for (int p = 1; p < 4; ++p) {
@@ -50,16 +56,17 @@ void SumColumns(const float* table, size_t width, absl::Span<const int64_t> ids,
       }
     }
   }
-  for (size_t i = by_fours; i < count; ++i) add(ids[i], partial[0]);
+  for (size_t i = by_fours; i < count; ++i) add(i, partial[0]);
   for (int v = 0; v < kVectors; ++v) _mm256_storeu_ps(sums + 8 * v, partial[0][v]);
 }
 
-void Sum(const float* table, size_t width, absl::Span<const int64_t> ids, float* sums) {
+void Sum(const float* table, size_t width, absl::Span<const int64_t> ids, const float* weights,
+         float* sums) {
   size_t column = 0;
   for (; column + 16 <= width; column += 16) {
-    SumColumns<2>(table + column, width, ids, sums + column);
+    SumColumns<2>(table + column, width, ids, weights, sums + column);
   }
-  if (column < width) SumColumns<1>(table + column, width, ids, sums + column);
+  if (column < width) SumColumns<1>(table + column, width, ids, weights, sums + column);
 }
 
 template <size_t kWidth>
@@ -95,20 +102,43 @@ void GatherRows(const char* table, size_t width, absl::Span<const int64_t> ids, 
   gather(table, width, ids, output);
 }
 
-void SumRows(const float* table, size_t width, absl::Span<const int64_t> ids, int64_t rows,
-             OutputRows output) {
+void SumRows(const float* table, size_t width, absl::Span<const int64_t> ids,
+             absl::Span<const float> weights, int64_t rows, OutputRows output) {
   if (rows == 0) return;
   const size_t count = ids.size() / rows;
   const size_t row_bytes = width * sizeof(float);
   const char* const bytes = reinterpret_cast<const char*>(table);
   // The sum of one row is that row, whose -0 it keeps.
-  if (count == 1) return GatherRows(bytes, row_bytes, ids, output);
+  if (count == 1) {
+    GatherRows(bytes, row_bytes, ids, output);
+    for (size_t i = 0; i < weights.size(); ++i) {
+      auto* const row = reinterpret_cast<float*>(output.begin + i * output.stride);
+      for (size_t column = 0; column < width; ++column) row[column] *= weights[i];
+    }
+    return;
+  }
   for (int64_t i = 0; i < rows; ++i) {
     for (const int64_t id : ids.subspan((i + 1) * count, count)) {
       Prefetch(bytes + id * row_bytes, row_bytes);
     }
     Sum(table, width, ids.subspan(i * count, count),
+        weights.empty() ? nullptr : weights.data() + i * count,
         reinterpret_cast<float*>(output.begin + i * output.stride));
+  }
+}
+
+void DivideRows(size_t width, absl::Span<const float> weights, int64_t rows, OutputRows output) {
+  if (rows == 0) return;
+  const size_t count = weights.size() / rows;
+  for (int64_t i = 0; i < rows; ++i) {
+    const auto own = weights.subspan(i * count, count);
+    const __m256 number =
+        _mm256_set1_ps(std::max(1.0f, std::accumulate(own.begin(), own.end(), 0.0f)));
+    auto* const row = reinterpret_cast<float*>(output.begin + i * output.stride);
+    for (size_t column = 0; column < width; column += 8) {
+      const __m256 sums = _mm256_loadu_ps(row + column);
+      _mm256_storeu_ps(row + column, _mm256_div_ps(sums, number));
+    }
   }
 }
 

@@ -26,8 +26,13 @@ void GatherRows(const char* table, size_t width, absl::Span<const int64_t> ids, 
 
 // Sums rows of `width` floats, a multiple of 8; each of the output's `rows` has as many ids. The
 // additions are in the order of TensorFlow's Sum over the second of three axes: the same bits.
-void SumRows(const float* table, size_t width, absl::Span<const int64_t> ids, int64_t rows,
-             OutputRows output);
+// Each id's row is multiplied by its weight, if there are weights.
+void SumRows(const float* table, size_t width, absl::Span<const int64_t> ids,
+             absl::Span<const float> weights, int64_t rows, OutputRows output);
+
+// Divides each of the output's rows of `width` floats, a multiple of 8, by the sum of its weights,
+// which are 0 or 1, or by 1 if that is more.
+void DivideRows(size_t width, absl::Span<const float> weights, int64_t rows, OutputRows output);
 
 }  // namespace colcast::engine
 

@@ -2,11 +2,14 @@
 
 #include "server/engine/rewrites/bfloat16_products.h"
 #include "server/engine/rewrites/grouped_lookups.h"
+#include "server/engine/rewrites/vocabulary_lookups.h"
 
 namespace colcast::engine {
 
 std::vector<Rewrite> ExactRewrites() {
-  return {{"grouped lookups", " lookups run as one op", true, GroupLookups}};
+  return {
+      {"vocabulary lookups", " vocabularies looked up as a list", true, ReplaceVocabularyLookups},
+      {"grouped lookups", " lookups run as one op", true, GroupLookups}};
 }
 
 std::vector<Rewrite> FastRewrites(const CpuFlags& cpu) {

@@ -1,0 +1,244 @@
+#include "server/engine/rewrites/vocabulary_lookups.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tensorflow/cc/framework/scope.h"
+#include "tensorflow/cc/ops/standard_ops.h"
+#include "tensorflow/core/public/session.h"
+
+namespace colcast::engine {
+namespace {
+
+namespace ops = tensorflow::ops;
+using tensorflow::DataType;
+using tensorflow::GraphDef;
+using tensorflow::Output;
+using tensorflow::Scope;
+using tensorflow::Tensor;
+using ::testing::HasSubstr;
+using Feeds = std::vector<std::pair<std::string, Tensor>>;
+
+// What a value is made of: its number, or that as text; 0 is the padding.
+void Set(int value, int64_t* to) { *to = value; }
+void Set(int value, tensorflow::tstring* to) {
+  *to =
+      value == 0 ? "" : absl::StrCat(value, value % 3 == 0 ? ", a text longer than 23 bytes" : "");
+}
+
+template <typename T>
+Tensor Values(const tensorflow::TensorShape& shape, const std::vector<int>& numbers) {
+  Tensor values(tensorflow::DataTypeToEnum<T>::value, shape);
+  for (size_t i = 0; i < numbers.size(); ++i) Set(numbers[i], &values.flat<T>()(i));
+  return values;
+}
+
+Tensor Values(DataType type, const tensorflow::TensorShape& shape,
+              const std::vector<int>& numbers) {
+  return type == tensorflow::DT_STRING ? Values<tensorflow::tstring>(shape, numbers)
+                                       : Values<int64_t>(shape, numbers);
+}
+
+struct Model {
+  DataType type = tensorflow::DT_STRING;
+  bool is_list = true;
+  bool has_token = true;
+  int token = 0;
+  int padding = 0;
+};
+
+// ids = the ids of a column's values in a vocabulary of 1 to 9; `init` fills it.
+GraphDef GraphOf(const Model& model) {
+  const Scope scope = Scope::NewRootScope();
+  const auto table = ops::HashTable(scope, model.type, tensorflow::DT_INT64);
+  const Tensor keys = Values(model.type, {9}, {1, 2, 3, 4, 5, 6, 7, 8, 9});
+  const auto known = ops::Range(scope, int64_t{2}, int64_t{11}, int64_t{1});
+  ops::LookupTableImport(scope.WithOpName("init"), table,
+                         ops::Const(scope, tensorflow::Input::Initializer(keys)), known);
+  const auto scalar = [&](int number) {
+    return ops::Const(scope, tensorflow::Input::Initializer(Values(model.type, {}, {number})));
+  };
+  const int64_t open = -1;
+  Output values =
+      ops::Placeholder(scope.WithOpName("column"), model.type,
+                       ops::Placeholder::Shape(tensorflow::PartialTensorShape({open, open})));
+  if (model.is_list) {
+    const auto lengths =
+        ops::Placeholder(scope.WithOpName("lengths"), tensorflow::DT_INT64,
+                         ops::Placeholder::Shape(tensorflow::PartialTensorShape({open})));
+    const auto most = ops::Max(scope, lengths, 0, ops::Max::KeepDims(true));
+    const auto longest = ops::Maximum(scope, most, {int64_t{0}});
+    const auto end = ops::Reshape(scope, longest, ops::Const<int>(scope, {}, {0}));
+    const auto steps = ops::Range(scope, int64_t{0}, end, int64_t{1});
+    const auto indices = ops::Where(scope.WithOpName("indices"),
+                                    ops::Less(scope, steps, ops::ExpandDims(scope, lengths, 1)));
+    const auto rows = ops::Shape(scope, lengths, ops::Shape::OutType(tensorflow::DT_INT64));
+    const auto shape = ops::Concat(scope, {rows.output, longest.z}, 0);
+    values = ops::SparseToDense(scope, indices, shape,
+                                ops::GatherNd(scope.WithOpName("gathered"), values, indices),
+                                scalar(model.padding));
+  }
+  const Scope named = scope.WithOpName(model.has_token ? "looked_up" : "ids");
+  const auto found = ops::LookupTableFind(named, table, values, int64_t{1});
+  if (model.has_token) {
+    ops::SelectV2(scope.WithOpName("ids"), ops::Equal(scope, values, scalar(model.token)),
+                  int64_t{0}, found.values);
+  }
+  ops::NoOp(scope.WithOpName("after").WithControlDependencies(found.values));
+  GraphDef graph;
+  TF_CHECK_OK(scope.ToGraphDef(&graph));
+  return graph;
+}
+
+GraphDef Rewritten(GraphDef graph, int lookups, const std::set<std::string>& feeds = {}) {
+  const absl::StatusOr<int> replaced = ReplaceVocabularyLookups(feeds, &graph);
+  EXPECT_TRUE(replaced.ok()) << replaced.status();
+  EXPECT_EQ(*replaced, lookups);
+  return graph;
+}
+
+std::unique_ptr<tensorflow::Session> Start(const GraphDef& graph, bool init = true) {
+  std::unique_ptr<tensorflow::Session> session(
+      tensorflow::NewSession(tensorflow::SessionOptions()));
+  TF_CHECK_OK(session->Create(graph));
+  if (init) TF_CHECK_OK(session->Run({}, {}, {"init"}, nullptr));
+  return session;
+}
+
+absl::StatusOr<Tensor> Ids(tensorflow::Session* session, const Feeds& feeds) {
+  std::vector<Tensor> outputs;
+  absl::Status status = session->Run(feeds, {"ids:0"}, {}, &outputs);
+  if (!status.ok()) return status;
+  return outputs[0];
+}
+
+Tensor Lengths(const std::vector<int64_t>& lengths) {
+  Tensor tensor(tensorflow::DT_INT64, {static_cast<int64_t>(lengths.size())});
+  std::copy(lengths.begin(), lengths.end(), tensor.flat<int64_t>().data());
+  return tensor;
+}
+
+class VocabularyLookupsIds : public ::testing::TestWithParam<int> {
+ protected:
+  VocabularyLookupsIds() : random_(GetParam()) {
+    model_.type = Draw(2) == 0 ? tensorflow::DT_STRING : tensorflow::DT_INT64;
+    model_.is_list = Draw(3) != 0;
+    model_.has_token = !model_.is_list || Draw(3) != 0;
+    model_.token = Draw(3) == 0 ? Draw(12) : 0;
+    model_.padding = Draw(3) == 0 ? Draw(12) : 0;
+  }
+
+  int Draw(int below) { return static_cast<int>(random_() % below); }
+
+  // Values of which some are unknown, the token or the padding; some rows are those above.
+  Feeds Columns(int rows) {
+    const int longest = Draw(65);
+    const int width = longest + (Draw(2) == 0 ? 0 : Draw(5));
+    std::vector<int> values;
+    std::vector<int64_t> lengths;
+    for (int row = 0; row < rows; ++row) {
+      lengths.push_back(row > 0 && Draw(2) == 0 ? lengths.back() : Draw(longest + 2) - 1);
+      const bool repeats = row > 0 && Draw(2) == 0;
+      for (int i = 0; i < width; ++i) {
+        values.push_back(repeats ? values[values.size() - width] : Draw(12));
+      }
+    }
+    Feeds feeds = {{"column", Values(model_.type, {rows, width}, values)}};
+    if (model_.is_list) feeds.emplace_back("lengths", Lengths(lengths));
+    return feeds;
+  }
+
+  std::mt19937_64 random_;
+  Model model_;
+};
+
+TEST_P(VocabularyLookupsIds, AreTensorFlows) {
+  const GraphDef graph = GraphOf(model_);
+  const auto original = Start(graph);
+  const auto rewritten = Start(Rewritten(graph, 1));
+  for (const int rows : {0, 1, 2, 33, 70}) {
+    const Feeds feeds = Columns(rows);
+    const auto expected = Ids(original.get(), feeds);
+    const auto actual = Ids(rewritten.get(), feeds);
+    ASSERT_TRUE(expected.ok()) << expected.status();
+    ASSERT_TRUE(actual.ok()) << actual.status();
+    EXPECT_EQ(actual->shape(), expected->shape());
+    EXPECT_TRUE(actual->tensor_data() == expected->tensor_data()) << rows << " rows";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(RandomModels, VocabularyLookupsIds, ::testing::Range(0, 100));
+
+// Both ways' errors.
+void ExpectError(const Feeds& feeds, absl::StatusCode code, const std::string& text, bool init) {
+  const GraphDef graph = GraphOf({});
+  for (const GraphDef& way : {graph, Rewritten(graph, 1)}) {
+    const absl::Status status = Ids(Start(way, init).get(), feeds).status();
+    EXPECT_EQ(status.code(), code) << status;
+    EXPECT_THAT(status.message(), HasSubstr(text));
+  }
+}
+
+TEST(VocabularyLookupsTest, ALengthAboveTheColumnsIsTensorFlowsError) {
+  const Tensor column = Values(tensorflow::DT_STRING, {2, 3}, {1, 2, 3, 4, 5, 6});
+  const auto code = absl::StatusCode::kInvalidArgument;
+  ExpectError({{"column", column}, {"lengths", Lengths({2, 5})}}, code,
+              "indices[6] = [1, 4] does not index into param shape [2,3], node name: gathered",
+              true);
+  ExpectError({{"column", column}, {"lengths", Lengths({-1, 3, 1})}}, code,
+              "indices[3] = [2, 0] does not index into param shape [2,3], node name: gathered",
+              true);
+  ExpectError({{"column", Values(tensorflow::DT_STRING, {2, 0}, {})}, {"lengths", Lengths({0, 1})}},
+              code, "Requested more than 0 entries, but params is empty.  Params shape: [2,0]",
+              true);
+}
+
+TEST(VocabularyLookupsTest, AnEmptyVocabularyIsTensorFlowsError) {
+  ExpectError({{"column", Values(tensorflow::DT_STRING, {1, 1}, {1})}, {"lengths", Lengths({1})}},
+              absl::StatusCode::kFailedPrecondition, "Table not initialized", false);
+}
+
+TEST(VocabularyLookupsTest, RowsBehindTheLengthsAreIgnored) {
+  const Feeds feeds = {{"column", Values(tensorflow::DT_STRING, {2, 2}, {1, 2, 3, 4})},
+                       {"lengths", Lengths({2})}};
+  const auto ids = Ids(Start(Rewritten(GraphOf({}), 1)).get(), feeds);
+  ASSERT_TRUE(ids.ok()) << ids.status();
+  EXPECT_EQ(ids->dim_size(0), 1);
+  EXPECT_EQ(ids->flat<int64_t>()(1), 3);
+}
+
+TEST(VocabularyLookupsTest, WhatWaitsForTheLookupWaitsForTheOp) {
+  const GraphDef graph = Rewritten(GraphOf({}), 1);
+  for (const auto& node : graph.node()) {
+    if (node.name() != "after") continue;
+    ASSERT_EQ(node.input_size(), 1);
+    EXPECT_EQ(node.input(0), "^ids");
+  }
+}
+
+TEST(VocabularyLookupsTest, ALookupAloneAndWhatIsFedStayTensorFlows) {
+  Model alone;
+  alone.is_list = alone.has_token = false;
+  Rewritten(GraphOf(alone), 0);
+  Rewritten(GraphOf({}), 0, {"looked_up"});
+}
+
+TEST(VocabularyLookupsTest, AListThatIsFedBeginsThere) {
+  const GraphDef graph = Rewritten(GraphOf({}), 1, {"indices"});
+  for (const auto& node : graph.node()) {
+    if (node.name() != "ids") continue;
+    EXPECT_EQ(node.attr().at("num_lengths").i(), 0);
+  }
+}
+
+}  // namespace
+}  // namespace colcast::engine
