@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from unittest.mock import patch
 
 import numpy as np
@@ -13,6 +13,14 @@ from colcast.loadtest.connection import Connection, Request
 from colcast.loadtest.process import ProcessMeter
 from colcast.loadtest.turns import in_turn
 from colcast.server import ServerProcess
+
+
+class Measured(Protocol):
+    """A process of this machine; a server is one."""
+
+    @property
+    def pid(self) -> int:
+        """Its number."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +31,7 @@ class Way:
     """
 
     title: str
-    server: ServerProcess
+    server: Measured
     ask: Callable[[], object]
     requests: int
     bytes: int = 0
