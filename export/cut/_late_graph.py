@@ -24,7 +24,7 @@ from colcast.export.graph._flat_graph import (
     producer,
 )
 from colcast.export.graph._requests import Array
-from colcast.export.late._late_signature import Signature
+from colcast.export.graph._signature import Signature
 
 
 class LateGraph:

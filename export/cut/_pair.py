@@ -5,6 +5,8 @@ from collections.abc import Collection, Iterable, Mapping
 import numpy as np
 import tensorflow as tf
 from colcast.export._columns import scope_name
+from colcast.export.cut._boundary import Boundary, pair_inputs, users_half
+from colcast.export.cut._stage import StageGraph
 from colcast.export.graph._colours import FREE, ITEM, USER, Colours
 from colcast.export.graph._emitter import Emitter
 from colcast.export.graph._flat_graph import (
@@ -16,9 +18,7 @@ from colcast.export.graph._flat_graph import (
     data_inputs,
     producer,
 )
-from colcast.export.late._late_signature import Signature
-from colcast.export.parts._boundary import Boundary, pair_inputs, users_half
-from colcast.export.parts._stage import StageGraph
+from colcast.export.graph._signature import Signature
 from colcast.export.rows import Fact, Kind, rows_of, sizes
 
 _INT32 = {"Tidx": tf.int32}

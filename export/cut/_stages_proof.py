@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from colcast.export._errors import ExportError
+from colcast.export.cut._pair import index_key, number_key, state_key
 from colcast.export.graph._colours import ITEM, PAIR, USER
 from colcast.export.graph._comparison import (
     PERTURBED,
@@ -15,7 +16,6 @@ from colcast.export.graph._comparison import (
 )
 from colcast.export.graph._findings import Probe
 from colcast.export.graph._requests import Array, Columns, Request, Requests, draw_rows, trimmed
-from colcast.export.parts._pair import index_key, number_key, state_key
 
 _USERS = 3
 _ROUNDS = 2  # draws at each number of candidates
