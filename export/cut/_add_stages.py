@@ -9,7 +9,7 @@ import tensorflow as tf
 from colcast.export._errors import ExportError
 from colcast.export.cut._cut import Cut, Left, Model
 from colcast.export.cut._gain import row_bytes
-from colcast.export.cut._stages_proof import Runner, prove_many, prove_one
+from colcast.export.cut._stages_proof import Runner, prove
 from colcast.export.cut._stages_report import StagesReport
 from colcast.export.graph._colours import ITEM, PAIR, USER
 from colcast.export.graph._findings import Probe
@@ -96,7 +96,7 @@ class _Adding:
                 return replace(report, reason=reason)
         runner = cut.runner(self._late)
         try:
-            difference = prove_one(runner, self._requests, self._tolerance)
+            difference = self._prove(runner)
         except ExportError as error:
             why = f"they differ from {self._model.late_name}: {error}"
             if len(domains) > 2:
@@ -122,6 +122,9 @@ class _Adding:
         cut.find_states(self._requests, self._tolerance)
         return cut
 
+    def _prove(self, runner: Runner, *, several_users: bool = False) -> Mapping[str, float]:
+        return prove(runner, self._requests, self._tolerance, several_users=several_users)
+
     def _culprits(self, domains: Sequence[str], why: str) -> dict[str, str]:
         """The domains that fail the proof beside user and items alone; all if none does."""
         _, _, *others = domains
@@ -132,7 +135,7 @@ class _Adding:
         try:
             cut = self._cut(domains)
             cut.write()
-            prove_one(cut.runner(self._late), self._requests, self._tolerance)
+            self._prove(cut.runner(self._late))
         except ExportError:
             return True
         return False
@@ -143,7 +146,7 @@ class _Adding:
         if not independence.rows:
             return {"users_per_run": "one", "why_one": f"rows may meet: {independence.why_not}"}
         try:
-            prove_many(runner, self._requests, self._tolerance)
+            self._prove(runner, several_users=True)
         except ExportError as error:
             return {"users_per_run": "one", "why_one": f"with several users: {error}"}
         gathered = row_bytes(report.user_states)

@@ -114,14 +114,9 @@ class PairGraph:
         self._new[rows] = self._emit.add("FloorDiv", name, counts, T=tf.int32)
         for name in boundary.pair:
             self._write(graph.nodes[name])
-        waited_for = [f"^{producer(self._name(f'{node}:0'))}" for node in boundary.outputs_wait_for]
+        waited_for = [self._name(f"{node}:0") for node in boundary.outputs_wait_for]
         self.outputs = {
-            key: self._emit.add(
-                "Identity",
-                self._emit.name("outputs", str(number)),
-                [self._name(tensor), *waited_for],
-                T=self._dtype(tensor),
-            )
+            key: self._emit.output(number, self._name(tensor), waited_for, self._dtype(tensor))
             for number, (key, tensor) in enumerate(late.outputs.items())
         }
 

@@ -264,13 +264,13 @@ def test_a_domain_that_fails_the_proof_leaves_the_others_theirs(
 ) -> None:
     from colcast.export.cut import _add_stages
 
-    def prove_one(runner: Any, *rest: Any) -> Any:
+    def prove(runner: Any, *rest: Any, **options: Any) -> Any:
         if "shop" in runner.stages:
             raise ExportError("output 'score' is another")
-        return real(runner, *rest)
+        return real(runner, *rest, **options)
 
-    real = _add_stages.prove_one
-    monkeypatch.setattr(_add_stages, "prove_one", prove_one)
+    real = _add_stages.prove
+    monkeypatch.setattr(_add_stages, "prove", prove)
     stages = _Stages(model, _towers)
     assert stages.report.domains == ("user", "item", "campaign")
     assert "output 'score' is another" in stages.report.left_out["shop"]
