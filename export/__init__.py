@@ -6,7 +6,7 @@ and their features (`_plain_inputs` those of a signature that takes tensors), `_
 stands for them, `_copy_nodes` and `_signature` add the new signature. `_generate` (with `_domains`,
 `_vocabulary`), `_traffic` and `_tensor_traffic` give rows, `_parity` proves with them,
 `_loaded_model` runs what needs the variables (`_op_libraries` loads ops that are not TensorFlow's),
-`late/` adds late expansion, `parts/` the stages, `_object_graph` shows it all to Python,
+`cut/` adds late expansion and the stages, `_object_graph` shows it all to Python,
 `_report` tells, `_verdict` in five lines with what `_cost` measured, `_page` with all there is.
 `_convert` is the way as a whole; for `colcast inspect`, `_plan` goes it without proof and
 `_recorded` reads what was told. `estimator` is for Estimators at export time.

@@ -33,8 +33,7 @@ from colcast.export._tensor_traffic import TensorTraffic, read_tensor_traffic
 from colcast.export._traffic import Traffic, read_traffic
 from colcast.export._variables import fill_variables
 from colcast.export._vocabulary import known_values
-from colcast.export.late import LateReport
-from colcast.export.parts import PartsReport
+from colcast.export.cut import LateReport, StagesReport
 from colcast.export.warmup import EVERY_SERVER, NATIVE_SERVER, write_warmup
 
 COLUMNAR = "columnar"
@@ -239,7 +238,7 @@ class _LateOptions:
 
 def _add_late(
     model: LoadedModel, conversion: Conversion, options: _LateOptions
-) -> tuple[LateReport, LateReport | str, PartsReport]:
+) -> tuple[LateReport, LateReport | str, StagesReport]:
     name = f"{conversion.name}_late"
     options.progress(f"{name}: searching, writing and proving")
     late = model.add_late(name, options.tolerance)
@@ -247,7 +246,7 @@ def _add_late(
     options.progress(f"{exact_name}: searching, writing and proving")
     exact = model.add_exact(exact_name, always=options.always_exact)
     options.progress(f"{conversion.name}: searching, writing and proving the stages")
-    return late, exact, model.add_parts(name, options.tolerance)
+    return late, exact, model.add_stages(name, options.tolerance)
 
 
 def _with_user_share(model: LoadedModel, report: SignatureReport) -> SignatureReport:
@@ -258,13 +257,13 @@ def _with_user_share(model: LoadedModel, report: SignatureReport) -> SignatureRe
 def _publish(meta_graph: Any, reports: Sequence[SignatureReport], default: str | None) -> None:
     """Shows the new signatures to Python, and one of them as the default."""
     new = {name: report.source for report in reports for name in (report.name, *report.once)}
-    parts = {
+    stages = {
         name: report.source
         for report in reports
-        if report.parts
-        for name in report.parts.signatures
+        if report.stages
+        for name in report.stages.signatures
     }
-    for name, source in {**new, **parts}.items():
+    for name, source in {**new, **stages}.items():
         publish_signature(meta_graph, name, source)
     if default is not None:
         if default not in new:

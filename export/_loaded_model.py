@@ -20,11 +20,17 @@ from colcast.export._rows import Columns, Rows
 from colcast.export._signature import Conversion
 from colcast.export._tensor_traffic import TensorTraffic
 from colcast.export._traffic import Traffic
+from colcast.export.cut import (
+    LateReport,
+    StagesReport,
+    add_late_signature,
+    add_stages,
+    count_reuse,
+    user_share,
+)
 from colcast.export.graph._findings import Probe as SignatureProbe
 from colcast.export.graph._flat_graph import FlatGraph
-from colcast.export.late import LateReport, add_late_signature, user_share
-from colcast.export.late._late_signature import read_late_signature, read_signature
-from colcast.export.parts import PartsReport, add_parts, count_reuse
+from colcast.export.graph._signature import read_late_signature, read_signature
 from colcast.export.rows import Independence, candidates, scored_alike
 from colcast.export.warmup import warmup_request
 
@@ -102,12 +108,12 @@ class LoadedModel:
         except ExportError as error:
             return str(error)
 
-    def add_parts(self, late: str, tolerance: float) -> PartsReport:
+    def add_stages(self, late: str, tolerance: float) -> StagesReport:
         """Adds the stages of a late signature to the MetaGraphDef, or says why it does not."""
         of: dict[str, list[str]] = {side: [] for side in Side}
         for feature in self._conversion.features:
             of.setdefault(feature.side, []).append(feature.name)
-        report = add_parts(
+        report = add_stages(
             self._meta_graph,
             self._session,
             rows=self._rows.turns(),

@@ -8,7 +8,7 @@ from colcast.export._listed import grouped
 from colcast.export._model_drawing import Box, drawing
 from colcast.export._report import ExportReport, SignatureReport
 from colcast.export._verdict import by_size, verdict
-from colcast.export.parts import row_bytes
+from colcast.export.cut import row_bytes
 
 
 def render(report: ExportReport) -> str:
@@ -42,12 +42,12 @@ def _boxes(report: SignatureReport) -> list[Box]:
     domains: dict[str, int] = {}
     for feature in report.features:
         domains[feature.side] = domains.get(feature.side, 0) + 1
-    parts = report.parts if report.parts and report.parts.written else None
+    stages = report.stages if report.stages and report.stages.written else None
     boxes = []
     for domain, features in sorted(domains.items(), key=lambda of: (of[0] != "user", of[0])):
         count = f"{features:,} feature{'s' * (features > 1)}"
-        if parts and domain in parts.domains:
-            kept = row_bytes(parts.states[domain])
+        if stages and domain in stages.domains:
+            kept = row_bytes(stages.states[domain])
             runs, hands = f"{report.name}_{domain}", f"{kept:,} bytes per row"
         elif domain == "user" and report.late:
             runs, hands = f"{report.late.user_ops:,} ops, once", "repeated"
@@ -58,10 +58,10 @@ def _boxes(report: SignatureReport) -> list[Box]:
 
 
 def _last(report: SignatureReport) -> Sequence[str]:
-    parts = report.parts
+    stages = report.stages
     outputs = ", ".join(sorted(report.parity.differences)) or "outputs"
-    if parts and parts.written:
-        return f"{report.name}_pair", f"{parts.pair_ops:,} ops per candidate", outputs
+    if stages and stages.written:
+        return f"{report.name}_pair", f"{stages.pair_ops:,} ops per candidate", outputs
     if report.late:
         ops = report.late.ops - report.late.user_ops
         return report.late.signature, f"{ops:,} ops per candidate", outputs
@@ -82,20 +82,20 @@ def _costs(report: SignatureReport) -> str:
 
 
 def _states(report: SignatureReport) -> str:
-    parts = report.parts
-    if not parts:
+    stages = report.stages
+    if not stages:
         return ""
     rows = [
         [escape(domain), f"{row_bytes(states):,}" if not number else "", escape(kind)]
-        for domain, states in parts.states.items()
+        for domain, states in stages.states.items()
         for number, kind in enumerate(grouped((s.tensor, s.dtype, s.shape, "") for s in states))
     ]
     left = _items(
-        f"{domain} is left to the candidates: {why}" for domain, why in parts.left_out.items()
+        f"{domain} is left to the candidates: {why}" for domain, why in stages.left_out.items()
     )
-    why = [] if parts.written else [f"no stages: {parts.reason}"]
-    why += [f"one user per run, because {parts.why_one}"] if parts.why_one else []
-    why += [parts.reuse.line()] if parts.reuse else []
+    why = [] if stages.written else [f"no stages: {stages.reason}"]
+    why += [f"one user per run, because {stages.why_one}"] if stages.why_one else []
+    why += [stages.reuse.line()] if stages.reuse else []
     heads = ["domain", "bytes per row", "tensors"]
     return (table(heads, rows, named=True) if rows else "") + _items(why) + left
 
@@ -110,7 +110,7 @@ def _frontier(report: SignatureReport) -> str:
 
 def _refused(report: SignatureReport) -> str:
     found: Mapping[str, str] = report.late.refused if report.late else {}
-    pair: Mapping[str, str] = report.parts.not_states if report.parts else {}
+    pair: Mapping[str, str] = report.stages.not_states if report.stages else {}
     told = [f"{name}: {why}" for name, why in {**found, **pair}.items()]
     if isinstance(report.exact, str):
         told.append(f"no {report.name}_exact: {report.exact}")

@@ -11,8 +11,7 @@ from colcast.export._errors import ExportError
 from colcast.export._features import Feature, Kind, Scalar
 from colcast.export._parity import Parity
 from colcast.export._report import FILE, FORMAT, ExportReport, SignatureReport
-from colcast.export.late import FrontierTensor, LateReport
-from colcast.export.parts import PartsReport, Reuse, State
+from colcast.export.cut import FrontierTensor, LateReport, Reuse, StagesReport, State
 from colcast.export.rows import Independence
 
 _UNSAID = "the export that wrote this model did not say"
@@ -65,7 +64,7 @@ def _signature(name: str, recorded: Mapping[str, Any]) -> SignatureReport:
         late=_late(late) if late else None,
         exact=_late(exact) if isinstance(exact, Mapping) else exact,
         not_transcoded=_not_transcoded(recorded.get("example_transcoding", _UNSAID)),
-        parts=_parts(recorded["parts"], independence) if recorded.get("parts") else None,
+        stages=_stages(recorded["parts"], independence) if recorded.get("parts") else None,
         independence=independence,
         costs=tuple(Cost(**cost) for cost in recorded.get("costs", ())),
         user_share=recorded.get("user_share"),
@@ -126,7 +125,7 @@ def _late(recorded: Mapping[str, Any]) -> LateReport:
     return LateReport(**fields)
 
 
-def _parts(recorded: Mapping[str, Any], independence: Mapping[str, Independence]) -> PartsReport:
+def _stages(recorded: Mapping[str, Any], independence: Mapping[str, Independence]) -> StagesReport:
     fields: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value for key, value in recorded.items()
     }
@@ -140,4 +139,4 @@ def _parts(recorded: Mapping[str, Any], independence: Mapping[str, Independence]
         name: independence[name] for name in recorded["signatures"] if name in independence
     }
     fields["reuse"] = Reuse(**recorded["reuse"]) if recorded.get("reuse") else None
-    return PartsReport(**fields)
+    return StagesReport(**fields)

@@ -13,8 +13,7 @@ from colcast.export._parity import Parity
 from colcast.export._signature import Conversion
 from colcast.export._traffic import unused_text
 from colcast.export._verdict import verdict
-from colcast.export.late import LateReport
-from colcast.export.parts import PartsReport
+from colcast.export.cut import LateReport, StagesReport
 from colcast.export.rows import Independence
 from rich import box
 from rich.console import Console
@@ -43,7 +42,7 @@ class SignatureReport:
       exact: about the exact one, or why there is none.
       not_transcoded: why a server must not run it for tf.Examples sent to the source; None where
         it may: then both give the same bits.
-      parts: about the stages of the late one.
+      stages: about the stages of the late one.
       independence: what may be done with the rows of each signature written, by name.
       costs: what requests are expected to cost, the source's first at each size; none if that was
         not measured.
@@ -62,7 +61,7 @@ class SignatureReport:
     late: LateReport | None = None
     exact: LateReport | str | None = None
     not_transcoded: str | None = None
-    parts: PartsReport | None = None
+    stages: StagesReport | None = None
     independence: Mapping[str, Independence] = dataclasses.field(default_factory=dict)
     costs: tuple[Cost, ...] = ()
     user_share: float | None = None
@@ -93,7 +92,7 @@ class SignatureReport:
         independence: Mapping[str, Independence],
         late: LateReport | None = None,
         exact: LateReport | str | None = None,
-        parts: PartsReport | None = None,
+        stages: StagesReport | None = None,
     ) -> "SignatureReport":
         """The report of a conversion."""
         return cls(
@@ -107,8 +106,8 @@ class SignatureReport:
             late=late,
             exact=exact,
             not_transcoded=_not_transcoded(conversion, parity),
-            parts=parts,
-            independence={**independence, **(parts.independence if parts else {})},
+            stages=stages,
+            independence={**independence, **(stages.independence if stages else {})},
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -122,7 +121,7 @@ class SignatureReport:
             "parity": _parity_json(self.parity),
             "late": self.late.to_json() if self.late else None,
             "exact": self.exact.to_json() if isinstance(self.exact, LateReport) else self.exact,
-            "parts": self.parts.to_json() if self.parts else None,
+            "parts": self.stages.to_json() if self.stages else None,
             "independence": {name: found.to_json() for name, found in self.independence.items()},
             "costs": [dataclasses.asdict(cost) for cost in self.costs],
             "user_share": self.user_share,
@@ -213,7 +212,7 @@ def _late_lines(report: SignatureReport) -> list[str]:
         lines.append(f"{report.exact.summary()}, equal to the last bit")
     elif report.exact:
         lines.append(f"no exact signature: {report.exact}")
-    lines += report.parts.lines() if report.parts else []
+    lines += report.stages.lines() if report.stages else []
     return lines + [
         f"{name}: runs apart from other requests, whole: {found.why_not}"
         for name, found in report.independence.items()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from colcast.export._compiled import Compiled
 from colcast.export._cost import Cost
-from colcast.export.late import LateReport
+from colcast.export.cut import LateReport
 
 if TYPE_CHECKING:
     from colcast.export._report import SignatureReport
@@ -47,8 +47,8 @@ def proved(report: "SignatureReport") -> str:
         worst = max((d for by in report.late.proof.values() for d in by.values()), default=0.0)
         sizes = ", ".join(map(str, report.late.proof))
         told.append(f"{report.late.signature} within {worst:.1g} at {sizes} candidates")
-    if report.parts and report.parts.written:
-        worst = max(report.parts.difference.values(), default=0.0)
+    if report.stages and report.stages.written:
+        worst = max(report.stages.difference.values(), default=0.0)
         told.append(f"stages within {worst:.1g}")
     return "; ".join(told)
 
@@ -70,7 +70,7 @@ def expected(report: "SignatureReport") -> str:
 
 def limit_and_step(report: "SignatureReport") -> tuple[str, str]:
     """What keeps the export from more, and the one thing to try."""
-    late, parts, parity = report.late, report.parts, report.parity
+    late, stages, parity = report.late, report.stages, report.parity
     examples = f"--examples FILE with recorded requests ({_HOW_TO_RECORD})"
     if not parity.rows:
         return f"scores were not compared: {parity.note}", examples
@@ -88,8 +88,8 @@ def limit_and_step(report: "SignatureReport") -> tuple[str, str]:
             f"{late.slowest_refused}",
             "unroll=True in that layer, which makes ordinary ops of the loop",
         )
-    if parts and not parts.written:
-        return f"no stages, so nothing is kept between requests: {parts.reason}", examples
+    if stages and not stages.written:
+        return f"no stages, so nothing is kept between requests: {stages.reason}", examples
     if late.why_nothing_moved():
         return f"the user's part cannot run once: {late.why_nothing_moved()}", examples
     if not parity.recorded_rows:
@@ -109,10 +109,10 @@ def by_size(costs: Iterable[Cost]) -> list[list[Cost]]:
 
 
 def _stages(report: "SignatureReport") -> str:
-    parts = report.parts
-    if not parts or not parts.written:
+    stages = report.stages
+    if not stages or not stages.written:
         return "no stages"
-    return f"stages for {', '.join(parts.domains)}"
+    return f"stages for {', '.join(stages.domains)}"
 
 
 def _parity(report: "SignatureReport") -> str:

@@ -24,8 +24,9 @@ def import_nodes(graph: tf.Graph, added: GraphDef) -> None:
         tf.import_graph_def(trial, input_map=present, name="")
 
 
-def list_ops(meta_graph: Any, graph: FlatGraph, added: GraphDef) -> None:
-    """Adds the ops of new nodes to the list that loaders of older TensorFlow versions consult."""
+def add_nodes(meta_graph: Any, graph: FlatGraph, added: GraphDef) -> None:
+    """Adds new nodes to a MetaGraphDef, and their ops to its list, which older loaders consult."""
+    meta_graph.graph_def.node.extend(added.node)
     listed = meta_graph.meta_info_def.stripped_op_list.op
     missing = {node.op for node in added.node} - {op.name for op in listed}
     for op in sorted(missing):

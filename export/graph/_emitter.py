@@ -1,6 +1,6 @@
 """New nodes for a graph, all under one prefix; what is there already is only referred to."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -69,6 +69,11 @@ class Emitter:
         if key:
             self._constants[key] = added
         return added
+
+    def output(self, number: int, tensor: str, controls: Iterable[str], dtype: tf.DType) -> str:
+        """The `number`th output of a signature: a tensor, behind what it has to wait for."""
+        inputs = [tensor, *(f"^{producer(control)}" for control in controls)]
+        return self.add("Identity", self.name("outputs", str(number)), inputs, T=dtype)
 
     def concat(self, name: str, tensors: Sequence[str], axis: int, dtype: tf.DType) -> str:
         """Concatenates tensors; one alone is returned as it is."""

@@ -9,7 +9,7 @@ from colcast.export._errors import ExportError
 from colcast.export._rows import Rows
 from colcast.export.graph._comparison import CANCELLED, relative_difference
 from colcast.export.graph._flat_graph import FlatGraph, producer
-from colcast.export.late._late_signature import Signature
+from colcast.export.graph._signature import Signature
 from colcast.export.rows._facts import Fact
 from colcast.export.rows._independence import Independence, find_independence, once, rows_of
 

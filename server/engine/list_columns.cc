@@ -30,6 +30,12 @@ ListColumns::ListColumns(const SignatureInputs& inputs, const RowRecord& record)
   }
 }
 
+bool ListColumns::HaveOneLength(absl::Span<const WireColumn* const> columns) const {
+  return std::all_of(own_lengths_.begin(), own_lengths_.end(), [columns](int input) {
+    return colcast::engine::HaveOneLength(columns[input]);
+  });
+}
+
 bool ReadLengths(const WireColumn& column, std::vector<int64_t>* lengths) {
   if (column.dtype() != tensorflow::DT_INT64) return false;
   lengths->resize(column.count());

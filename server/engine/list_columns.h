@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "server/engine/record/row_record.h"
 #include "server/engine/wire_column.h"
 #include "serving_patches/signature_inputs.h"
@@ -27,6 +28,9 @@ class ListColumns {
 
   // Positions of the lengths of whose greatest value in a run the result depends on.
   const std::vector<int>& own_lengths() const { return own_lengths_; }
+
+  // Whether each column of these lengths has one value only. `columns` by the signature's input.
+  bool HaveOneLength(absl::Span<const WireColumn* const> columns) const;
 
  private:
   std::vector<int> lengths_;  // by input

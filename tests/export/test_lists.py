@@ -76,16 +76,16 @@ def test_lists_are_compared_the_recorded_ones_too(report: Any) -> None:
     assert signature.parity.recorded_rows == 5 + 1 + 8 + 3
 
 
-def test_three_parts_are_written(report: Any) -> None:
+def test_three_stages_are_written(report: Any) -> None:
     (signature,) = report.signatures
-    assert signature.parts.written
-    assert signature.parts.users_per_run in ("many", "one")
+    assert signature.stages.written
+    assert signature.stages.users_per_run in ("many", "one")
 
 
 def test_rows_of_a_pointwise_scorer_are_independent(report: Any) -> None:
     """All but the last stage's: states of ones and of positions are any numbers to the rule."""
     (signature,) = report.signatures
-    assert signature.independence.keys() >= {*signature.parts.signatures, "columnar_late"}
+    assert signature.independence.keys() >= {*signature.stages.signatures, "columnar_late"}
     for name, found in signature.independence.items():
         if name != "columnar_pair":
             assert (found.rows, found.own_length) == (True, ()), (name, found.why_not)

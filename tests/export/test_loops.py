@@ -10,9 +10,9 @@ from colcast.cli.main import main
 from colcast.export import ExportError, _probe, export_saved_model
 from colcast.export._errors import TooLongError
 from colcast.export._probe import Probe
+from colcast.export.cut import _timing
 from colcast.export.graph import _findings
-from colcast.export.late import _timing
-from colcast.export.late._late_signature import Signature
+from colcast.export.graph._signature import Signature
 
 
 def saved(folder: Path, dtype: Any, condition: Any, body: Any, reduce: Any = tf.reduce_max) -> Path:

@@ -1,4 +1,4 @@
-"""Signatures that take plain tensors: the user's part once, the three parts, the native server."""
+"""Signatures that take plain tensors: the user's part once, the three stages, the native server."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ from .conftest import served
 from .plain_models import MODELS, repeated, request
 
 ROWS = 6
-PARTS = {"columnar_user", "columnar_item", "columnar_pair"}
+STAGES = {"columnar_user", "columnar_item", "columnar_pair"}
 
 
 @pytest.fixture(scope="session")
@@ -83,16 +83,16 @@ def test_python_sees_the_new_signatures(exported: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_three_parts_are_written_where_every_input_has_rows(exported: Path, name: str) -> None:
+def test_three_stages_are_written_where_every_input_has_rows(exported: Path, name: str) -> None:
     report = read_report(exported / name / "served" / "1")
     assert report is not None
     (signature,) = report.signatures
-    assert signature.parts is not None
+    assert signature.stages is not None
     if name == "module":
-        assert signature.parts.reason == "input 'temperature' has no rows"
+        assert signature.stages.reason == "input 'temperature' has no rows"
     else:
-        assert set(signature.parts.signatures) == PARTS
-        assert signature.parts.users_per_run == "many"
+        assert set(signature.stages.signatures) == STAGES
+        assert signature.stages.users_per_run == "many"
 
 
 @pytest.fixture(scope="module", params=MODELS)
@@ -155,9 +155,9 @@ def test_recorded_requests_are_compared_and_tell_the_user(exported: Path, tmp_pa
     assert sides["item"] == sides["price"] == "item"
     assert signature.parity.recorded_rows == 24
     assert report.unused_requests == {"of several users": 1, "without candidates": 1}
-    assert signature.parts is not None
-    assert signature.parts.reuse is not None
-    assert signature.parts.reuse.users_found == 3
+    assert signature.stages is not None
+    assert signature.stages.reuse is not None
+    assert signature.stages.reuse.users_found == 3
 
 
 def test_what_was_recorded_says_that_nothing_is_parsed(exported: Path, capsys: Any) -> None:

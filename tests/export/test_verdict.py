@@ -89,7 +89,7 @@ def test_page_has_what_the_lines_leave_out(embedded, tmp_path):
     page = (tmp_path / "out" / PAGE).read_text()
     assert "<svg" in page
     assert all(f"<td>{feature.name}</td>" in page for feature in report.signatures[0].features)
-    assert all(state.tensor in page for state in report.signatures[0].parts.user_states[:1])
+    assert all(state.tensor in page for state in report.signatures[0].stages.user_states[:1])
     assert str(tmp_path) not in page
 
 

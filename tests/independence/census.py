@@ -20,7 +20,7 @@ from colcast.export.rows import RULES, WALKED, Independence
 from tensorflow.core.protobuf import saved_model_pb2
 
 from .. import tensorflow_2_15
-from ..late.survey_parts import ESTIMATORS
+from ..late.survey_stages import ESTIMATORS
 from ..models import REGISTRY
 from .exported import Exported
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.export import export_saved_model
-from colcast.export.late import LateReport, add_late_signature
+from colcast.export.cut import LateReport, add_late_signature
 
 from . import ranker
 

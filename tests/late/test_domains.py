@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.export import ExportError
-from colcast.export.parts import PartsReport, add_parts
+from colcast.export.cut import StagesReport, add_stages
 
 from .conftest import Columns, variable
 
@@ -97,7 +97,7 @@ class _Stages:
         user: Sequence[str] = USER,
     ) -> None:
         self.built = model(build, COLUMNS, list(user))
-        self.report: PartsReport = add_parts(
+        self.report: StagesReport = add_stages(
             self.built.meta_graph,
             self.built.session,
             rows=self.built.rows,
@@ -262,15 +262,15 @@ def test_a_list_without_a_mask_leaves_its_domain_to_the_candidates(model: Any) -
 def test_a_domain_that_fails_the_proof_leaves_the_others_theirs(
     model: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from colcast.export.parts import _add_parts
+    from colcast.export.cut import _add_stages
 
-    def prove_one(runner: Any, *rest: Any) -> Any:
+    def prove(runner: Any, *rest: Any, **options: Any) -> Any:
         if "shop" in runner.stages:
             raise ExportError("output 'score' is another")
-        return real(runner, *rest)
+        return real(runner, *rest, **options)
 
-    real = _add_parts.prove_one
-    monkeypatch.setattr(_add_parts, "prove_one", prove_one)
+    real = _add_stages.prove
+    monkeypatch.setattr(_add_stages, "prove", prove)
     stages = _Stages(model, _towers)
     assert stages.report.domains == ("user", "item", "campaign")
     assert "output 'score' is another" in stages.report.left_out["shop"]

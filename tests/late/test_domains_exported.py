@@ -66,9 +66,9 @@ def test_what_is_recorded(exported: Path) -> None:
     report = read_report(exported)
     assert report is not None
     assert json.loads(json.dumps(report.to_json())) == written
-    (parts,) = (signature.parts for signature in report.signatures)
-    assert parts is not None
-    assert any(line.startswith("  kept of a shop: 1 x float32 [1, 32]") for line in parts.lines())
+    (stages,) = (signature.stages for signature in report.signatures)
+    assert stages is not None
+    assert any(line.startswith("  kept of a shop: 1 x float32 [1, 32]") for line in stages.lines())
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import tensorflow as tf
 from colcast.export import ExportError
+from colcast.export.cut import add_late_signature
 from colcast.export.graph._ops import EXACT
-from colcast.export.late import add_late_signature
 
 from .conftest import Columns, variable
 

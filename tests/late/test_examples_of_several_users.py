@@ -69,9 +69,9 @@ def _many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     report = export_saved_model(
         folder / "model", folder / "ranker" / "1", user_features=["user_*"], late=True
     )
-    parts = report.signatures[0].parts
-    assert parts is not None
-    assert parts.users_per_run == "many"
+    stages = report.signatures[0].stages
+    assert stages is not None
+    assert stages.users_per_run == "many"
     return folder / "ranker"
 
 

@@ -83,26 +83,26 @@ def test_recorded_examples_are_tried_too(base_path: Path, tmp_path: Path) -> Non
         late=True,
         examples=recorded,
     )
-    late, parts = report.signatures[0].late, report.signatures[0].parts
+    late, stages = report.signatures[0].late, report.signatures[0].stages
     assert late is not None
-    assert parts is not None
-    assert parts.reuse is not None
-    assert parts.reuse.rows == len(ITEMS)
+    assert stages is not None
+    assert stages.reuse is not None
+    assert stages.reuse.rows == len(ITEMS)
     assert late.user_ops > 10
     assert max(difference["score"] for difference in late.proof.values()) < 1e-5
 
 
-def test_plain_tensorflow_runs_the_three_parts_one_after_the_other(
+def test_plain_tensorflow_runs_the_three_stages_one_after_the_other(
     base_path: Path, expected: Any
 ) -> None:
-    parts = tf.saved_model.load(str(base_path / "1")).signatures
+    stages = tf.saved_model.load(str(base_path / "1")).signatures
     words = np.array([[word.encode() for word in USER["user_words"]]], object)
-    user = parts["columnar_user"](
+    user = stages["columnar_user"](
         user_age=tf.constant([USER["user_age"]], tf.int64),
         user_words=tf.constant(words),
         **{"user_words/length": tf.constant([3], tf.int64)},
     )
-    item = parts["columnar_item"](
+    item = stages["columnar_item"](
         item_id=tf.constant([item["item_id"] for item in ITEMS], tf.int64),
         item_price=tf.constant([item["item_price"] for item in ITEMS], tf.float32),
     )
@@ -110,15 +110,15 @@ def test_plain_tensorflow_runs_the_three_parts_one_after_the_other(
         "row_to_user": tf.zeros(len(ITEMS), tf.int64),
         "user_state/row": tf.constant([0], tf.int64),
     }
-    scores = parts["columnar_pair"](**user, **item, **rows)["score"]
+    scores = stages["columnar_pair"](**user, **item, **rows)["score"]
     np.testing.assert_allclose(scores, expected, rtol=1e-5)
 
 
 def test_the_report_is_read_back_whole(base_path: Path) -> None:
     report = read_report(base_path / "1")
     assert report is not None
-    parts = report.signatures[0].parts
-    assert parts is not None
-    assert parts.written
-    assert parts.signatures == ("columnar_user", "columnar_item", "columnar_pair")
-    assert parts.users_per_run == "one"  # it sums words up with the padding of a longer list
+    stages = report.signatures[0].stages
+    assert stages is not None
+    assert stages.written
+    assert stages.signatures == ("columnar_user", "columnar_item", "columnar_pair")
+    assert stages.users_per_run == "one"  # it sums words up with the padding of a longer list

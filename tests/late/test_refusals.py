@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.export._errors import ExportError
-from colcast.export.late import add_late_signature
+from colcast.export.cut import add_late_signature
 
 Columns = dict[str, Any]
 COLUMNS = {"user_age": (tf.float32, [2]), "price": (tf.float32, [2])}
@@ -86,7 +86,7 @@ def test_what_goes_over_rows_is_not_the_users_though_no_trial_shows_it(model: An
 @pytest.fixture(name="without_the_rule")
 def _without_the_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     """Running alone says what is the user's, so that the proof has something to find."""
-    monkeypatch.setattr("colcast.export.late._frontier.facts_of", lambda *_: {})
+    monkeypatch.setattr("colcast.export.cut._frontier.facts_of", lambda *_: {})
 
 
 @pytest.mark.usefixtures("without_the_rule")

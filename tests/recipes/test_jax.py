@@ -46,7 +46,7 @@ def served(request: pytest.FixtureRequest, saved: Path) -> tuple[str, dict[str, 
     assert report.compiled.ops == 1
     (report,) = export(saved / f"{name}_plain" / "model", plain, late=True).signatures
     assert report.compiled is None
-    assert report.parts.written
+    assert report.stages.written
     return name, {"compiled": compiled.parent, "plain": plain.parent}
 
 

@@ -85,7 +85,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         made / "model", made / "served" / "1", user_features=["user_*"], late=True
     ).signatures
     assert report.parity.identical
-    assert report.parts.written
+    assert report.stages.written
     assert report.independence["columnar"].rows
     return made
 

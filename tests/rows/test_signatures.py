@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import tensorflow as tf
-from colcast.export.late._late_signature import Signature
+from colcast.export.graph._signature import Signature
 from colcast.export.rows import Independence, candidates
 
 from .graphs import ragged, sparse

@@ -53,11 +53,8 @@ std::unique_ptr<Slices> SlicedRequest::Create(const Programs& programs,
       SharesRows(made->batch_) || HasMoreRowsThanCandidates(made->batch_)) {
     return nullptr;
   }
-  for (const int lengths : signature.lists().own_lengths()) {
-    if (!HaveOneLength(made->batch_.columns[lengths])) {
-      return nullptr;  // the greatest of a slice may be another than the request's
-    }
-  }
+  // The greatest length of a slice may be another than the request's.
+  if (!signature.lists().HaveOneLength(made->batch_.columns)) return nullptr;
   return made->LayOut().ok() ? std::move(made) : nullptr;
 }
 

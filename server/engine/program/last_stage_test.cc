@@ -28,7 +28,7 @@ std::vector<int64_t> Values(const RunResult& result) {
   return {values.data(), values.data() + values.size()};
 }
 
-// A part whose output is a column of the candidate's user: that called `output`.
+// A stage whose output is a column of the candidate's user: that called `output`.
 class LastStageTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -63,12 +63,12 @@ class LastStageTest : public ::testing::Test {
     if (numbered) declare("row", &inputs["user_state/row"]);
     declare(numbered ? "row_of_user" : "state_of_user", &(*signature.mutable_outputs())["out"]);
     runner_ = *Signature::Create(signature, session_.get(), {});
-    LastStage part(runner_.get());
+    LastStage stage(runner_.get());
     const SignatureInputs late = *SignatureInputs::Create(tensorflow::SignatureDef());
     std::vector<int> context;
     EXPECT_TRUE(
-        part.Connect({{"user", {"user_state/0"}}, {"item", {"item_state/0"}}}, late, &context));
-    return part;
+        stage.Connect({{"user", {"user_state/0"}}, {"item", {"item_state/0"}}}, late, &context));
+    return stage;
   }
 
   const LastStage::Feeds feeds_{
@@ -90,7 +90,7 @@ TEST_F(LastStageTest, AUserAloneHasNumber0) {
   EXPECT_THAT(Values(result_), ElementsAre(0, 0, 0, 0));
 }
 
-TEST_F(LastStageTest, APartWithoutNumbersDoesWithout) {
+TEST_F(LastStageTest, AStageWithoutNumbersDoesWithout) {
   ASSERT_TRUE(Stage(false).Run(feeds_, {0}, &result_).ok());
   EXPECT_THAT(Values(result_), ElementsAre(90, 70, 90, 80));
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "server/engine/picked_column.h"
@@ -28,7 +29,10 @@ Stage::Stage(const Signature* signature, std::string name, states::StateCache* m
     : signature_(signature),
       name_(std::move(name)),
       store_(name_, memory, stretch),
-      rows_have_one_shape_(signature->RowsHaveOneShape(signature->all_outputs())) {}
+      inputs_(signature->inputs().inputs().size()),
+      rows_have_one_shape_(signature->RowsHaveOneShape(signature->all_outputs())) {
+  std::iota(inputs_.begin(), inputs_.end(), 0);
+}
 
 void Stage::Begin(int64_t count, Rows* rows) const {
   rows->count = count;
@@ -40,16 +44,15 @@ void Stage::Begin(int64_t count, Rows* rows) const {
 }
 
 bool Stage::MakeKeys(Rows* rows) const {
-  const std::vector<int>& own = signature_->lists().own_lengths();
-  if (!std::all_of(own.begin(), own.end(),
-                   [rows](int input) { return HaveOneLength(rows->columns[input]); })) {
-    return false;
-  }
+  if (!signature_->lists().HaveOneLength(rows->columns)) return false;
   const StoredRows* const stored = StoredRowsOf(*rows);
   if (stored != nullptr && stored_keys_.Find(*stored, &rows->keys)) {
-    rows->row_columns.assign(rows->columns.size(), 0);
+    rows->hash.places.assign(rows->columns.size(), 0);
   } else {
-    if (!HashRows(rows)) return false;
+    // Rows that are padded differently cannot be laid out together where a state has that shape.
+    const HashedColumns hashed = {*signature_, inputs_, rows->columns, rows->count,
+                                  !rows_have_one_shape_};
+    if (!rows->hash.MakeKeys(hashed, store_.hash(), &rows->keys)) return false;
     if (stored != nullptr) stored_keys_.Insert(*stored, rows->keys);
   }
   if (rows->outputs != nullptr && *rows->outputs != signature_->all_outputs()) AddOutputs(rows);
@@ -72,27 +75,6 @@ const StoredRows* Stage::StoredRowsOf(const Rows& rows) const {
   return all;
 }
 
-bool Stage::HashRows(Rows* rows) const {
-  rows->row_keys.Begin(rows->count, store_.hash());
-  rows->row_columns.assign(rows->columns.size(), -1);
-  int next = 0;
-  for (size_t i = 0; i < rows->columns.size(); ++i) {
-    const WireColumn* const column = rows->columns[i];
-    if (column == nullptr) {
-      rows->row_keys.AddAbsent();
-    } else if (signature_->inputs().inputs()[i].batched() && !column->dims().empty() &&
-               column->dims()[0] == rows->count) {
-      rows->row_columns[i] = next++;
-      const int64_t* const lengths = LengthsOf(i, rows);
-      if (!rows->row_keys.AddRows(column->column(), column->count(), lengths).ok()) return false;
-    } else {
-      rows->row_keys.AddShared(column->column());
-    }
-  }
-  rows->row_keys.Finish(&rows->keys);
-  return true;
-}
-
 // Makes the keys those of the states of these outputs.
 void Stage::AddOutputs(Rows* rows) const {
   const std::vector<int>& outputs = *rows->outputs;
@@ -103,20 +85,6 @@ void Stage::AddOutputs(Rows* rows) const {
     std::memcpy(bytes.data(), &key, sizeof(key));
     key = store_.hash()(bytes.data(), bytes.size());
   }
-}
-
-// Null where the column has none, or none that fit it, so that every value counts. So it does where
-// a state has the padding's shape: rows that are padded differently cannot be laid out together.
-const int64_t* Stage::LengthsOf(size_t input, Rows* rows) const {
-  const int place = rows_have_one_shape_ ? signature_->lists().LengthsOf(input) : -1;
-  const WireColumn* const lengths = place < 0 ? nullptr : rows->columns[place];
-  const absl::Span<const int64_t> dims = rows->columns[input]->dims();
-  if (lengths == nullptr || lengths->dims() != dims.first(1) || dims.size() < 2) return nullptr;
-  if (!ReadLengths(*lengths, &rows->lengths)) return nullptr;
-  for (const int64_t length : rows->lengths) {
-    if (length < 0 || length > dims[1]) return nullptr;
-  }
-  return rows->lengths.data();
 }
 
 bool Stage::Find(Rows* rows, size_t* num_found) {
@@ -221,9 +189,9 @@ absl::Status Stage::Compute(Rows* rows, std::vector<Tensor>* made) {
     const WireColumn* const column = rows->columns[i];
     if (column == nullptr) continue;
     const ColumnSource* source = column;
-    if (!all && rows->row_columns[i] >= 0) {
-      source = &picked.emplace_back(*column, rows->row_keys, rows->row_columns[i], rows->missing,
-                                    rows->places);
+    if (!all && rows->hash.places[i] >= 0) {
+      source = &picked.emplace_back(*column, rows->hash.row_keys, rows->hash.places[i],
+                                    rows->missing, rows->places);
     }
     received.push_back({signature_->inputs().inputs()[i].alias, source});
     positions.push_back(static_cast<int>(i));

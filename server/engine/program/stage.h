@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "server/engine/program/row_hash.h"
 #include "server/engine/program/state_rows.h"
 #include "server/engine/signature.h"
 #include "server/engine/wire_column.h"
-#include "server/states/row_keys.h"
 #include "server/states/state_store.h"
 #include "server/states/stored_keys.h"
 #include "serving_patches/signature_inputs.h"
@@ -38,10 +38,7 @@ class Stage {
     std::vector<states::StateRef> found;  // by row; none: not there
 
     // Implementation details follow.
-    states::RowKeys row_keys;
-    std::vector<int>
-        row_columns;  // by the signature's input: its place in row_keys if it is hashed, or -1
-    std::vector<int64_t> lengths;
+    RowHash hash;
     std::vector<int64_t> missing;
     std::vector<int64_t> awaited;
     int64_t num_ended = 0;
@@ -93,9 +90,7 @@ class Stage {
  private:
   void CollectMissing(Rows* rows) const;
   const StoredRows* StoredRowsOf(const Rows& rows) const;
-  bool HashRows(Rows* rows) const;
   void AddOutputs(Rows* rows) const;
-  const int64_t* LengthsOf(size_t input, Rows* rows) const;
   absl::Status Compute(Rows* rows, std::vector<tensorflow::Tensor>* made);
   absl::Status ComputeAndKeep(Rows* rows, std::vector<tensorflow::Tensor>* made);
   void Keep(const std::vector<tensorflow::Tensor>& made, Rows* rows);
@@ -104,6 +99,7 @@ class Stage {
   const std::string name_;
   states::StateStore store_;
   mutable states::StoredKeys stored_keys_;
+  std::vector<int> inputs_;  // all of the signature's
   const bool rows_have_one_shape_;
   StateLayouts layouts_;
 };

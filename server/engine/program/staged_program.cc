@@ -3,25 +3,19 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "server/engine/row_index.h"
 #include "server/engine/rows.h"
 
 namespace colcast::engine {
 namespace {
 
-using states::StateStore;
 using tensorflow::Tensor;
 
 constexpr size_t kUser = Batch::kUser;
-constexpr size_t kItem = 1;
 
 // Rows after which a store is judged (states::ReuseEstimator).
 constexpr int64_t kUserStretch = 32;
 constexpr int64_t kRowStretch = 512;
-
-// After so many requests without, repeated rows are looked for in one of so many.
-constexpr int64_t kUnrepeatedRequests = 16;
 
 // For each input of `stage` the position of the same one in `late`; empty if there is none.
 std::vector<int> PositionsOf(const SignatureInputs& stage, const SignatureInputs& late) {
@@ -41,14 +35,6 @@ Tensor IndexOf(const std::vector<int64_t>& rows) {
 }
 
 }  // namespace
-
-// What a thread keeps from one request to the next. Both by domain.
-struct StagedProgram::Scratch {
-  std::deque<Stage::Rows> rows;
-  std::vector<std::vector<int64_t>> merged;  // the index of rows that repeat; empty: none does
-  PairCache::Rows pairs;
-  std::vector<int64_t> candidates;  // those to be scored, rising; empty: all
-};
 
 StagedProgram::Scratch* StagedProgram::ThreadScratch() {
   thread_local Scratch scratch;
@@ -144,10 +130,10 @@ void StagedProgram::SetRows(Batch* batch) const {
   for (size_t i = kItem + 1; i < domains_.size(); ++i) {
     batch->domains[i].rows = 1;
     for (const int input : domains_[i].inputs) {
-      const WireColumn* const column = batch->columns[input];
-      const bool has_rows = column != nullptr && late_->inputs().inputs()[input].batched() &&
-                            !column->dims().empty() && column->dims()[0] == batch->candidates;
-      if (has_rows) batch->domains[i].rows = batch->candidates;
+      const DeclaredInput& declared = late_->inputs().inputs()[input];
+      if (HasRows(declared, batch->columns[input], batch->candidates)) {
+        batch->domains[i].rows = batch->candidates;
+      }
     }
   }
 }
@@ -181,109 +167,6 @@ absl::StatusOr<bool> StagedProgram::Run(const PlannedRequest& planned, RunResult
   End(scratch);
   if (!status.ok()) return status;
   return done;
-}
-
-// Whether pairs are looked for: then the candidates that are wanted are those not found.
-bool StagedProgram::FindPairs(const PlannedRequest& planned, const Batch& batch, Scratch* scratch) {
-  StateStore& store = pairs_.store();
-  scratch->pairs.missing.clear();
-  if (!keeps_pairs()) return false;
-  if (!store.reuse().Look()) {
-    store.counters().Add(&states::Counters::not_looked, batch.candidates);
-    return false;
-  }
-  thread_local std::vector<states::Key> context;
-  std::vector<absl::Span<const states::Key>> keys;
-  bool made = MakeContextKeys(planned, &context);
-  for (size_t i = 0; i < domains_.size() && made; ++i) {
-    made = domains_[i].stage.MakeKeys(&scratch->rows[i]);
-    keys.emplace_back(scratch->rows[i].keys);
-  }
-  if (!made) {
-    for (Stage::Rows& rows : scratch->rows) rows.keys.clear();
-    return false;
-  }
-  keys.emplace_back(context);
-  PairCache::Rows& pairs = scratch->pairs;
-  pairs_.Find(batch.candidates, keys, planned.outputs, &pairs);
-  if (pairs.missing.size() < pairs.keys.size()) {
-    scratch->rows[kItem].wanted = scratch->candidates = pairs.missing;
-  }
-  return true;
-}
-
-bool StagedProgram::MakeContextKeys(const PlannedRequest& planned,
-                                    std::vector<states::Key>* keys) const {
-  for (const int lengths : late_->lists().own_lengths()) {
-    if (!HaveOneLength(AsWire(planned.plan.sources[lengths]))) return false;
-  }
-  thread_local states::RowKeys row_keys;
-  row_keys.Begin(planned.rows(), pairs_.store().hash());
-  for (const int position : context_inputs_) {
-    const WireColumn* const column = AsWire(planned.plan.sources[position]);
-    if (column == nullptr) {
-      row_keys.AddAbsent();
-    } else if (late_->inputs().inputs()[position].batched() && !column->dims().empty() &&
-               column->dims()[0] == planned.rows()) {
-      if (!row_keys.AddRows(column->column(), column->count()).ok()) return false;
-    } else {
-      row_keys.AddShared(column->column());
-    }
-  }
-  row_keys.Finish(keys);
-  return true;
-}
-
-// Looks for all states. `*gain` becomes true if stages are worth running, now or for the next
-// request. False if a value is malformed: it has no keys.
-bool StagedProgram::Look(const Batch& batch, Scratch* scratch, bool* gain) {
-  bool found = batch.user_states != nullptr || LookForUsers(&scratch->rows[kUser], gain);
-  for (size_t i = kItem; i < domains_.size() && batch.candidates > 0; ++i) {
-    found &= LookForRows(i, batch, scratch, gain);
-  }
-  return found;
-}
-
-bool StagedProgram::LookForUsers(Stage::Rows* rows, bool* gain) {
-  Stage& stage = domains_[kUser].stage;
-  StateStore& users = stage.store();
-  if (!users.on()) {
-    rows->keys.clear();
-    return true;
-  }
-  // Users are few rows: they are always looked for.
-  const bool keep = users.reuse().good();
-  size_t num_found = 0;
-  if (!stage.Find(rows, &num_found)) return false;
-  if (!keep) rows->keys.clear();
-  *gain |= keep || num_found > 0;
-  return true;
-}
-
-bool StagedProgram::LookForRows(size_t domain, const Batch& batch, Scratch* scratch, bool* gain) {
-  Domain& own = domains_[domain];
-  Stage::Rows& rows = scratch->rows[domain];
-  const Batch::Domain& sent = batch.domains[domain];
-  // Items come again with another user's candidates, and whatever is sent once in every request.
-  const bool may_repeat = sent.has_index() ? batch.of_several
-                                           : (domain > kItem || batch.domains[kUser].rows > 1) &&
-                                                 rows.count == batch.candidates;
-  if (may_repeat && rows.count > 1) {
-    const int64_t times = own.unrepeated.load(std::memory_order_relaxed);
-    const bool look = times < kUnrepeatedRequests || times % kUnrepeatedRequests == 0;
-    if (look && rows.keys.empty() && !own.stage.MakeKeys(&rows)) return false;
-    std::vector<int64_t>& index = scratch->merged[domain];
-    const bool merged = look && Stage::MergeRepeated(&rows, &index);
-    if (!merged) index.clear();
-    if (merged && sent.has_index()) {
-      std::vector<int64_t> of_candidates;
-      for (const int64_t row : RowsIn(sent.index)) of_candidates.push_back(index[row]);
-      index = std::move(of_candidates);
-    }
-    own.unrepeated.store(merged ? 0 : times + 1, std::memory_order_relaxed);
-    *gain |= merged;
-  }
-  return own.stage.LookFor(&rows, gain);
 }
 
 // The outputs of the candidates to be scored, whose states have been looked for.
@@ -352,80 +235,6 @@ std::vector<states::StoreStats> StagedProgram::stats() const {
   for (const Domain& domain : domains_) stats.push_back(domain.stage.stats());
   if (pairs_.store().on()) stats.push_back(pairs_.store().stats());
   return stats;
-}
-
-bool StagedProgram::IsPrefetch(const PlannedRequest& received) const {
-  size_t users = 0;
-  for (size_t i = 0; i < received.inputs.size(); ++i) {
-    const int position = received.plan.positions[i];
-    if (position < 0) return false;
-    const bool is_user = is_user_input_[position];
-    const absl::Span<const int64_t> dims = received.inputs[i].source->dims();
-    users += is_user;
-    if (!is_user && (dims.empty() || dims[0] != 0)) return false;
-  }
-  return users > 0;
-}
-
-absl::Status StagedProgram::Prefetch(const PlannedRequest& received, RunResult* result) {
-  Stage& stage = domains_[kUser].stage;
-  Batch batch;
-  batch.domains.resize(domains_.size());
-  batch.columns.resize(late_->inputs().inputs().size());
-  Scratch* const scratch = ThreadScratch();
-  Begin(batch, scratch);
-  Stage::Rows& user = scratch->rows[kUser];
-  std::vector<ReceivedInput> of_user;
-  for (const ReceivedInput& input : received.inputs) {
-    const int position = stage.signature().inputs().Find(input.alias);
-    if (position < 0) continue;
-    user.columns[position] = AsWire(input.source);
-    of_user.push_back(input);
-  }
-  SignatureInputs::Scratch& plan = user.inputs;
-  stage.signature().inputs().FindAll(of_user, &plan.positions);
-  absl::Status status = stage.signature().inputs().Plan(of_user, plan.positions, &plan);
-  if (status.ok() && plan.plan.rows != 1) {
-    status = absl::InvalidArgumentError(
-        absl::StrCat("a request without candidates has ", plan.plan.rows, " users; expected 1"));
-  }
-  if (status.ok() && stage.store().on()) {
-    size_t num_found = 0;
-    std::vector<Tensor> states;
-    // Where a value is malformed, the run says so.
-    stage.Find(&user, &num_found);
-    status = stage.Complete(&user, &states);
-  }
-  End(scratch);
-  result->expansion.rows = 0;
-  if (status.ok()) late_->NoRows(received.outputs, result);
-  return status;
-}
-
-bool StagedProgram::Fill(const PlannedRequest& received) {
-  for (size_t i = kItem; i < domains_.size(); ++i) {
-    Stage& stage = domains_[i].stage;
-    Scratch* const scratch = ThreadScratch();
-    if (scratch->rows.size() < domains_.size()) scratch->rows.resize(domains_.size());
-    Stage::Rows& rows = scratch->rows[i];
-    int64_t others = 0;
-    const WireColumn* any = nullptr;
-    for (const WireColumn& column : received.columns) {
-      const bool is_own = stage.signature().inputs().Find(column.column().name) >= 0;
-      if (is_own && !column.dims().empty()) any = &column;
-      others += !is_own && late_->inputs().Find(column.column().name) >= 0;
-    }
-    if (any == nullptr || others > 0) continue;
-    stage.Begin(any->dims()[0], &rows);
-    for (const WireColumn& column : received.columns) {
-      const int position = stage.signature().inputs().Find(column.column().name);
-      if (position >= 0) rows.columns[position] = &column;
-    }
-    const bool filled = stage.Fill(&rows);
-    End(scratch);
-    return filled;
-  }
-  return false;
 }
 
 absl::Status StagedProgram::UserStates(const Batch& batch, std::vector<Tensor>* states) {

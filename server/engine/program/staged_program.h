@@ -104,7 +104,15 @@ class StagedProgram {
     std::vector<int> inputs;             // of each input of the stage's signature: the late one's
     std::atomic<int64_t> unrepeated{0};  // times that rows of a request hardly ever repeated
   };
-  struct Scratch;
+  static constexpr size_t kItem = 1;  // of the domains
+
+  // What a thread keeps from one request to the next. Both by domain.
+  struct Scratch {
+    std::deque<Stage::Rows> rows;
+    std::vector<std::vector<int64_t>> merged;  // the index of rows that repeat; empty: none does
+    PairCache::Rows pairs;
+    std::vector<int64_t> candidates;  // those to be scored, rising; empty: all
+  };
 
   StagedProgram(const StageSignatures& signatures, const StateCaches& memories);
   static Scratch* ThreadScratch();
@@ -116,7 +124,6 @@ class StagedProgram {
   bool LookForUsers(Stage::Rows* rows, bool* gain);
   bool LookForRows(size_t domain, const Batch& batch, Scratch* scratch, bool* gain);
   bool FindPairs(const PlannedRequest& planned, const Batch& batch, Scratch* scratch);
-  bool MakeContextKeys(const PlannedRequest& planned, std::vector<states::Key>* keys) const;
   absl::Status Score(const Batch& batch, Scratch* scratch, const std::vector<int>& outputs,
                      MakeContext context, RunResult* result);
   absl::Status SetIndices(const Batch& batch, const Scratch& scratch, LastStage::Feeds* feeds);

@@ -1,4 +1,4 @@
-// From the tensors that a part computed to the bytes that a store keeps, row by row, and back.
+// From the tensors that a stage computed to the bytes that a store keeps, row by row, and back.
 #ifndef COLCAST_SERVER_ENGINE_PROGRAM_STATE_ROWS_H_
 #define COLCAST_SERVER_ENGINE_PROGRAM_STATE_ROWS_H_
 
@@ -35,7 +35,7 @@ struct StateLayout {
   bool has_strings = false;
 };
 
-// The layouts a part has produced, by number. There is one as a rule; a model whose states follow
+// The layouts a stage has produced, by number. There is one as a rule; a model whose states follow
 // the length of the user's history has one for every length.
 class StateLayouts {
  public:

@@ -1,10 +1,11 @@
 """The proof that the stages give what the late signature gives, however rows are batched."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from colcast.export._errors import ExportError
+from colcast.export.cut._pair import index_key, number_key, state_key
 from colcast.export.graph._colours import ITEM, PAIR, USER
 from colcast.export.graph._comparison import (
     PERTURBED,
@@ -15,7 +16,6 @@ from colcast.export.graph._comparison import (
 )
 from colcast.export.graph._findings import Probe
 from colcast.export.graph._requests import Array, Columns, Request, Requests, draw_rows, trimmed
-from colcast.export.parts._pair import index_key, number_key, state_key
 
 _USERS = 3
 _ROUNDS = 2  # draws at each number of candidates
@@ -57,6 +57,14 @@ class Runner:
                 given[index_key(domain)] = index[domain]
         return self.pair(given)
 
+    def noise(
+        self, request: Request, expected: Mapping[str, Array], noisy_runs: int
+    ) -> Mapping[str, Array]:
+        """What rounding a request's inputs changes of the late signature's outputs."""
+        return rounding_noise(
+            lambda rounded: self.late(rounded.once()), request, expected, noisy_runs
+        )
+
 
 @dataclass(frozen=True)
 class _Draw:
@@ -86,32 +94,18 @@ class _Draw:
         return Request(trimmed(alone), trimmed(items), {})
 
 
-def prove_one(runner: Runner, requests: Requests, tolerance: float) -> Mapping[str, float]:
-    """Compares requests of one user each.
+def prove(
+    runner: Runner, requests: Requests, tolerance: float, *, several_users: bool
+) -> Mapping[str, float]:
+    """Compares requests of one user each, or runs for the candidates of several users.
 
-    States come from batches of different sizes and orders, with rows repeated and alone.
-
-    Raises:
-        ExportError: they differ.
-    """
-    return _prove(_of_one_user, runner, requests, tolerance)
-
-
-def prove_many(runner: Runner, requests: Requests, tolerance: float) -> Mapping[str, float]:
-    """Compares runs for the candidates of several users, whose states were computed together.
+    States come from batches of different sizes and orders, with rows repeated and alone; those of
+    several users were computed together.
 
     Raises:
         ExportError: they differ, or states of several users do not go into one run.
     """
-    return _prove(_of_several_users, runner, requests, tolerance)
-
-
-def _prove(
-    tried: Callable[[Runner, _Draw, int], Trial],
-    runner: Runner,
-    requests: Requests,
-    tolerance: float,
-) -> Mapping[str, float]:
+    tried = _of_several_users if several_users else _of_one_user
     trials = []
     for rows in PROOF_ROWS:
         for _ in range(_ROUNDS):
@@ -157,7 +151,7 @@ def _of_one_user(runner: Runner, draw: _Draw, noisy_runs: int) -> Trial:
     index = {**draw.index, USER: np.zeros(1, np.int64)}
     candidates = {name: request.items[name] for name in draw.columns[PAIR]}
     given = runner.score(states, index, candidates)
-    return Trial(draw.rows, expected, given, _noise(runner, request, expected, noisy_runs))
+    return Trial(draw.rows, expected, given, runner.noise(request, expected, noisy_runs))
 
 
 def _of_several_users(runner: Runner, draw: _Draw, noisy_runs: int) -> Trial:
@@ -170,7 +164,7 @@ def _of_several_users(runner: Runner, draw: _Draw, noisy_runs: int) -> Trial:
             continue
         request = draw.request(user, own)
         scores = runner.late(request.once())
-        noises = _noise(runner, request, scores, noisy_runs)
+        noises = runner.noise(request, scores, noisy_runs)
         for name, value in scores.items():
             if value.shape != (own.size, *given[name].shape[1:]) or len(given[name]) != draw.rows:
                 raise ExportError(f"output {name!r} has no row per candidate")
@@ -205,12 +199,3 @@ def _shared(runner: Runner, domain: str, columns: Columns) -> States:
                 state[row] = own[0]
         states.append(state)
     return states
-
-
-def _noise(
-    runner: Runner, request: Request, expected: Mapping[str, Array], noisy_runs: int
-) -> Mapping[str, Array]:
-    def run(perturbed: Request) -> Mapping[str, Array]:
-        return runner.late(perturbed.once())
-
-    return rounding_noise(run, request, expected, noisy_runs)

@@ -24,7 +24,7 @@ from colcast.export.graph._flat_graph import (
     producer,
 )
 from colcast.export.graph._requests import Array
-from colcast.export.late._late_signature import Signature
+from colcast.export.graph._signature import Signature
 
 
 class LateGraph:
@@ -207,12 +207,11 @@ class LateGraph:
     def finish(self, signature: Signature) -> tuple[Signature, GraphDef]:
         """Writes the outputs. Returns the new signature and all nodes that it needs."""
         waited_for = dict.fromkeys(self._colours.late_controls)
-        controls = [f"^{self._control(source, self.many)}" for source in waited_for]
-        outputs = {}
-        for number, (key, tensor) in enumerate(signature.outputs.items()):
-            inputs = [self.many(tensor), *controls]
-            name = self.emit.name("outputs", str(number))
-            outputs[key] = self.emit.add("Identity", name, inputs, T=self.dtype(tensor))
+        controls = [self._control(source, self.many) for source in waited_for]
+        outputs = {
+            key: self.emit.output(number, self.many(tensor), controls, self.dtype(tensor))
+            for number, (key, tensor) in enumerate(signature.outputs.items())
+        }
         new = signature.moved(self._placed.__getitem__, outputs)
         return new, self.emit.needed_for([*new.inputs.values(), *outputs.values()])
 

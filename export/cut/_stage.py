@@ -136,13 +136,11 @@ class StageGraph:
         Returns the new tensors and the nodes they need that are not in the session's graph, and
         those that are.
         """
-        controls = [f"^{producer(self.name(f'{node}:0'))}" for node in waited_for]
+        controls = [self.name(f"{node}:0") for node in waited_for]
         outputs = []
         for number, state in enumerate(states):
             dtype = session.graph.get_tensor_by_name(state).dtype.base_dtype
-            inputs = [self.name(state), *controls]
-            name = self._emit.name("outputs", str(number))
-            outputs.append(self._emit.add("Identity", name, inputs, T=dtype))
+            outputs.append(self._emit.output(number, self.name(state), controls, dtype))
         return outputs, self._emit.needed_for([*self.inputs.values(), *outputs])
 
     def _late_name(self, tensor: str) -> str:

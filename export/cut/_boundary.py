@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from colcast.export.cut._stage import StageGraph
 from colcast.export.graph._colours import FREE, PAIR, Colours
 from colcast.export.graph._findings import RowKind
 from colcast.export.graph._flat_graph import (
@@ -12,7 +13,6 @@ from colcast.export.graph._flat_graph import (
     data_inputs,
     producer,
 )
-from colcast.export.parts._stage import StageGraph
 
 ROWS = "expand/rows:0"
 """The late signature's number of candidates; in the last stage, candidates per row of the user."""

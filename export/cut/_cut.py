@@ -6,19 +6,19 @@ from typing import Any
 
 import tensorflow as tf
 from colcast.export._errors import ExportError
-from colcast.export.graph._add_nodes import import_nodes, list_ops
+from colcast.export.cut._boundary import ROWS, Boundary, find_boundary
+from colcast.export.cut._domain_products import split_products
+from colcast.export.cut._gain import why_no_gain
+from colcast.export.cut._pair import PairGraph, rows_keys, rows_of_pair, state_key
+from colcast.export.cut._stage import StageGraph
+from colcast.export.cut._stages_proof import Runner
+from colcast.export.cut._stages_report import State, one
+from colcast.export.graph._add_nodes import add_nodes, import_nodes
 from colcast.export.graph._colours import FREE, ITEM, PAIR, USER, colour
 from colcast.export.graph._findings import Probe
 from colcast.export.graph._flat_graph import FlatGraph, GraphDef
 from colcast.export.graph._requests import Columns, Requests, draw_rows, trimmed
-from colcast.export.late._late_signature import Signature
-from colcast.export.parts._boundary import ROWS, Boundary, find_boundary
-from colcast.export.parts._context_products import split_products
-from colcast.export.parts._gain import why_no_gain
-from colcast.export.parts._pair import PairGraph, rows_keys, rows_of_pair, state_key
-from colcast.export.parts._parts_proof import Runner
-from colcast.export.parts._parts_report import State, one
-from colcast.export.parts._stage import StageGraph
+from colcast.export.graph._signature import Signature
 from colcast.export.rows import CANDIDATE, Independence, find_independence, rows_of
 
 
@@ -200,8 +200,7 @@ class Cut:
         late = meta_graph.signature_def[self._model.late_name]
         shared = [node for node in self._split.node if self._colours.of[node.name] == FREE]
         for nodes in (GraphDef(node=shared), *self._added):
-            meta_graph.graph_def.node.extend(nodes.node)
-            list_ops(meta_graph, self._graph, nodes)
+            add_nodes(meta_graph, self._graph, nodes)
         for domain, (inputs, outputs) in self._tensors.items():
             signature = meta_graph.signature_def[self.names[domain]]
             signature.method_name = late.method_name

@@ -3,16 +3,16 @@
 from collections.abc import Mapping
 
 import tensorflow as tf
+from colcast.export.cut._late_graph import LateGraph
+from colcast.export.cut._late_report import FrontierTensor, LateReport
+from colcast.export.cut._products import Products
+from colcast.export.cut._timing import op_times
 from colcast.export.graph._colours import FREE, USER, Colours
 from colcast.export.graph._comparison import Differences
 from colcast.export.graph._findings import RowKind
 from colcast.export.graph._flat_graph import FlatGraph, GraphDef, data_inputs, producer
 from colcast.export.graph._requests import Request
-from colcast.export.late._late_graph import LateGraph
-from colcast.export.late._late_report import FrontierTensor, LateReport
-from colcast.export.late._late_signature import Signature
-from colcast.export.late._products import Products
-from colcast.export.late._timing import op_times
+from colcast.export.graph._signature import Signature
 
 
 class Summary:

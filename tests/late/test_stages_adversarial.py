@@ -1,4 +1,4 @@
-"""Models in which rows are not independent, as three parts: equal to `columnar_late` or refused.
+"""Models in which rows are not independent, as three stages: equal to `columnar_late` or refused.
 
 The roles of user and items are tried both ways, so that counts, positions and sums over rows are
 the items' as well.
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from colcast.export._errors import ExportError
-from colcast.export.parts import add_parts
+from colcast.export.cut import add_stages
 
 from .conftest import Columns
 from .test_adversarial import COLUMNS, EXACT
@@ -20,14 +20,14 @@ _MANY = 200  # rows, more than any trial has
 
 @pytest.mark.parametrize("user", [["u", "id"], ["x"]], ids=["of_user", "of_items"])
 @pytest.mark.parametrize("build", EXACT)
-def test_parts_score_as_the_late_signature_or_are_not_written(
+def test_stages_score_as_the_late_signature_or_are_not_written(
     model: Any, build: Callable[[Columns], Columns], user: list[str]
 ) -> None:
     try:
         built = model(build, COLUMNS, user)
     except ExportError:
         pytest.skip("there is no late signature to compare with")
-    report = add_parts(built.meta_graph, built.session, rows=built.rows)
+    report = add_stages(built.meta_graph, built.session, rows=built.rows)
     if not report.written:
         assert report.reason
         return
@@ -46,11 +46,11 @@ def test_parts_score_as_the_late_signature_or_are_not_written(
                 np.testing.assert_array_equal(given[name], value)
 
 
-def _run(built: Any, part: str, columns: Columns, rows: int) -> Columns:
-    """A part's states, computed in two batches."""
+def _run(built: Any, stage: str, columns: Columns, rows: int) -> Columns:
+    """A stage's states, computed in two batches."""
     half = (rows + 1) // 2
     batches = [
-        built.run(f"columnar_{part}", {name: c[rows_] for name, c in columns.items()})
+        built.run(f"columnar_{stage}", {name: c[rows_] for name, c in columns.items()})
         for rows_ in (slice(0, half), slice(half, rows))
         if rows_.start < rows_.stop
     ]

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import tensorflow as tf
+from colcast.export.cut._late_graph import LateGraph
+from colcast.export.cut._split import Split, Splits
 from colcast.export.graph._emitter import lie_together
 from colcast.export.graph._flat_graph import NodeDef, attribute, data_inputs
 from colcast.export.graph._requests import Array
-from colcast.export.late._late_graph import LateGraph
-from colcast.export.late._split import Split, Splits
 
 
 @dataclass(frozen=True)

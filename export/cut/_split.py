@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import tensorflow as tf
+from colcast.export.cut._late_graph import LateGraph
 from colcast.export.graph._flat_graph import NodeDef, data_inputs
 from colcast.export.graph._ops import FOR_EACH_ELEMENT, OF_TWO_ELEMENTS
 from colcast.export.graph._requests import Array
-from colcast.export.late._late_graph import LateGraph
 
 
 @dataclass(frozen=True)

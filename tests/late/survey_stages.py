@@ -1,4 +1,4 @@
-"""What becomes of the three parts of every model there is: `python -m tests.late.survey_parts`.
+"""What becomes of the three stages of every model there is: `python -m tests.late.survey_stages`.
 
 A line per model: how much of the op time at 100 candidates late expansion saves, what is kept of a
 user and of an item, how many ops are left to the last stage, whether one run takes several users;
@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         found = _models(Path(scratch))
         if unknown := sorted({*(names or ())} - found.keys()):
             parser.error(f"there is no {unknown[0]!r}; there are {', '.join(found)}")
-        table = Table(title="Three parts", title_justify="left")
+        table = Table(title="Three stages", title_justify="left")
         for heading in (
             "model",
             "late saves",
@@ -112,17 +112,17 @@ def _line(
         return [f"not exported: {error}", "", "", "", ""]
     (made,) = report.signatures
     assert made.late
-    assert made.parts
+    assert made.stages
     saved = f"{made.late.gain:.0%}"
-    parts = made.parts
-    if not parts.written:
-        return [saved, f"no parts: {parts.reason}", "", "", ""]
+    stages = made.stages
+    if not stages.written:
+        return [saved, f"no stages: {stages.reason}", "", "", ""]
     return [
         saved,
-        _states(parts.user_states),
-        _states(parts.item_states),
-        str(parts.pair_ops),
-        parts.users_per_run + (f": {parts.why_one}" if parts.why_one else ""),
+        _states(stages.user_states),
+        _states(stages.item_states),
+        str(stages.pair_ops),
+        stages.users_per_run + (f": {stages.why_one}" if stages.why_one else ""),
     ]
 
 

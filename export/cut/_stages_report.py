@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from colcast.export._listed import grouped, listed
+from colcast.export.cut._reuse import Reuse
 from colcast.export.graph._colours import ITEM, USER
-from colcast.export.parts._reuse import Reuse
 from colcast.export.rows import Independence
 
 _SHOWN = 4
@@ -32,7 +32,7 @@ States = Mapping[str, tuple[State, ...]]
 
 
 @dataclass(frozen=True)
-class PartsReport:
+class StagesReport:
     """What became of a late signature.
 
     Attributes:

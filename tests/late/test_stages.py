@@ -1,4 +1,4 @@
-"""Three parts: states of users and items, computed in any batch, score as the late signature."""
+"""Three stages: states of users and items, computed in any batch, score as the late signature."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from colcast.export.parts import PartsReport, add_parts
+from colcast.export.cut import StagesReport, add_stages
 
 from .conftest import Columns, variable
 
@@ -80,19 +80,19 @@ CONTEXT_MODELS = [_with_context, _normalised_with_context]
 MODELS = [_split_product, _two_towers, _cross, _attention, *CONTEXT_MODELS]
 
 
-class _Parts:
-    """A model with its parts."""
+class _Stages:
+    """A model with its stages."""
 
     def __init__(self, model: Any, build: Callable[[Columns], Columns], **options: Any) -> None:
         self.built = model(build, COLUMNS, USER)
-        self.report: PartsReport = add_parts(
+        self.report: StagesReport = add_stages(
             self.built.meta_graph, self.built.session, rows=self.built.rows, **options
         )
         self.signatures = self.built.meta_graph.signature_def
 
-    def run(self, part: str, columns: Columns) -> Columns:
-        """The outputs of a part for those of the columns that it takes."""
-        signature = self.signatures[f"columnar_{part}"]
+    def run(self, stage: str, columns: Columns) -> Columns:
+        """The outputs of a stage for those of the columns that it takes."""
+        signature = self.signatures[f"columnar_{stage}"]
         feeds = {info.name: columns[name] for name, info in signature.inputs.items()}
         fetches = {name: info.name for name, info in signature.outputs.items()}
         outputs: Columns = self.built.session.run(fetches, feeds)
@@ -119,37 +119,39 @@ class _Parts:
 
 @pytest.mark.parametrize("build", MODELS)
 def test_states_of_users_and_items_score_as_the_late_signature(model: Any, build: Any) -> None:
-    parts = _Parts(model, build, context_features=CONTEXT if build in CONTEXT_MODELS else ())
-    assert parts.report.written, parts.report.reason
-    columns = parts.built.rows(40)
-    states = parts.run("user", columns) | parts.run("item", columns)
-    user_keys = list(parts.signatures["columnar_user"].outputs)
+    stages = _Stages(model, build, context_features=CONTEXT if build in CONTEXT_MODELS else ())
+    assert stages.report.written, stages.report.reason
+    columns = stages.built.rows(40)
+    states = stages.run("user", columns) | stages.run("item", columns)
+    user_keys = list(stages.signatures["columnar_user"].outputs)
     for user in (0, 7, 39):
         own = {name: state[user : user + 1] for name, state in states.items() if name in user_keys}
-        given = parts.run_pair({**columns, **states, **own}, np.zeros(1, np.int64))
-        expected = parts.late(columns, user, slice(0, 40))
+        given = stages.run_pair({**columns, **states, **own}, np.zeros(1, np.int64))
+        expected = stages.late(columns, user, slice(0, 40))
         np.testing.assert_allclose(given["score"], expected["score"], rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("build", MODELS)
 def test_one_run_scores_the_candidates_of_several_users(model: Any, build: Any) -> None:
-    parts = _Parts(model, build, context_features=CONTEXT if build in CONTEXT_MODELS else ())
-    columns = parts.built.rows(30)
+    stages = _Stages(model, build, context_features=CONTEXT if build in CONTEXT_MODELS else ())
+    columns = stages.built.rows(30)
     whose = np.random.default_rng(0).integers(0, 30, 30)
-    given = parts.score(columns, whose)["score"]
+    given = stages.score(columns, whose)["score"]
     for user in set(whose.tolist()):
         own = np.flatnonzero(whose == user)
-        expected = parts.late(columns, user, own)["score"]
+        expected = stages.late(columns, user, own)["score"]
         np.testing.assert_allclose(given[own], expected, rtol=1e-4, atol=1e-5)
 
 
 def test_signatures_keep_the_contract(model: Any) -> None:
-    parts = _Parts(model, _with_context, context_features=CONTEXT)
-    user, item, pair = (parts.signatures[f"columnar_{part}"] for part in ("user", "item", "pair"))
+    stages = _Stages(model, _with_context, context_features=CONTEXT)
+    user, item, pair = (
+        stages.signatures[f"columnar_{stage}"] for stage in ("user", "item", "pair")
+    )
     assert set(user.inputs) == {"age", "word", "clicked", "clicked/length"}
     assert set(item.inputs) == {"price", "item"}
     assert set(pair.inputs) == {*user.outputs, *item.outputs, *ROWS, "position"}
-    assert set(pair.outputs) == set(parts.signatures["columnar_late"].outputs)
+    assert set(pair.outputs) == set(stages.signatures["columnar_late"].outputs)
     for info in [*user.inputs.values(), *item.inputs.values(), *pair.inputs.values()]:
         assert info.tensor_shape.dim[0].size == -1
     assert list(user.outputs) == [f"user_state/{k}" for k in range(len(user.outputs))]
@@ -160,7 +162,7 @@ def test_signatures_keep_the_contract(model: Any) -> None:
 
 
 def test_both_halves_of_a_split_product_are_states(model: Any) -> None:
-    report = _Parts(model, _split_product).report
+    report = _Stages(model, _split_product).report
     assert [state.shape for state in report.user_states] == [(1, 16)]
     assert [state.shape for state in report.item_states] == [(1, 16)]
 
@@ -177,22 +179,22 @@ def _interleaved_items(c: Columns) -> Columns:
 
 @pytest.mark.parametrize("build", [_wide_items, _interleaved_items])
 def test_the_items_half_of_a_product_with_context_is_a_state(model: Any, build: Any) -> None:
-    parts = _Parts(model, build, context_features=CONTEXT)
-    assert parts.report.written, parts.report.reason
-    assert [state.shape for state in parts.report.item_states] == [(1, 16)]
+    stages = _Stages(model, build, context_features=CONTEXT)
+    assert stages.report.written, stages.report.reason
+    assert [state.shape for state in stages.report.item_states] == [(1, 16)]
     with tf.Graph().as_default():
-        tf.import_graph_def(parts.built.meta_graph.graph_def)  # has every node that others read
-    columns = parts.built.rows(12)
+        tf.import_graph_def(stages.built.meta_graph.graph_def)  # has every node that others read
+    columns = stages.built.rows(12)
     whose = np.arange(12) % 3
-    given = parts.score(columns, whose)["score"]
+    given = stages.score(columns, whose)["score"]
     for user in range(3):
         own = np.flatnonzero(whose == user)
-        expected = parts.late(columns, user, own)["score"]
+        expected = stages.late(columns, user, own)["score"]
         np.testing.assert_allclose(given[own], expected, rtol=1e-4, atol=1e-5)
 
 
 def test_keys_of_attention_are_states_of_any_length(model: Any) -> None:
-    report = _Parts(model, _attention).report
+    report = _Stages(model, _attention).report
     assert (1, None, 6) in [state.shape for state in report.user_states]
 
 
@@ -204,7 +206,7 @@ def test_look_ups_of_each_different_id_once_stay_with_the_user(model: Any) -> No
         mask = tf.sequence_mask(c["clicked/length"], tf.shape(each)[1], tf.float32)[:, :, None]
         return {"score": tf.reduce_sum(tf.reduce_sum(each * mask, 1) * c["price"], 1)}
 
-    report = _Parts(model, build).report
+    report = _Stages(model, build).report
     assert [state.shape for state in report.user_states] == [(1, 6)]
 
 
@@ -216,12 +218,12 @@ def test_lists_equally_long_in_all_trials_leave_a_state_of_any_length(model: Any
         lengths = np.full(count, 5)
         return built.rows(count) | {"clicked": clicked, "clicked/length": lengths}
 
-    report = add_parts(built.meta_graph, built.session, rows=rows)
+    report = add_stages(built.meta_graph, built.session, rows=rows)
     assert (1, None, 6) in [state.shape for state in report.user_states]
 
 
 def test_items_and_context_that_are_normalised_together_are_multiplied_apart(model: Any) -> None:
-    report = _Parts(model, _normalised_with_context, context_features=CONTEXT).report
+    report = _Stages(model, _normalised_with_context, context_features=CONTEXT).report
     assert [state.shape for state in report.item_states] == [(1, 8)]
 
 
@@ -234,7 +236,7 @@ def test_states_that_are_large_to_copy_take_one_user_per_run(
         item = tf.nn.tanh(tf.matmul(c["price"], variable("i", 6, units)))
         return {"score": tf.reduce_sum(user * item, 1)}
 
-    report = _Parts(model, product).report
+    report = _Stages(model, product).report
     assert report.users_per_run == users_per_run
     if users_per_run == "one":
         assert report.why_one.startswith("gathering would copy 9,600 bytes per candidate")
@@ -245,15 +247,15 @@ def test_an_op_over_all_candidates_runs_with_the_pair(model: Any) -> None:
         price = tf.nn.softmax(c["price"], axis=0)
         return {"score": tf.reduce_sum(c["age"] * price, 1)}
 
-    parts = _Parts(model, listwise)
-    assert parts.report.written
-    assert parts.report.users_per_run == "one"
-    assert "Softmax" in " ".join(parts.report.not_states)
-    columns = parts.built.rows(9)
-    states = parts.run("item", columns)
-    user = {name: state[:1] for name, state in parts.run("user", columns).items()}
-    given = parts.run_pair({**states, **user}, np.zeros(1, np.int64))["score"]
-    np.testing.assert_allclose(given, parts.late(columns, 0, slice(0, 9))["score"], rtol=1e-4)
+    stages = _Stages(model, listwise)
+    assert stages.report.written
+    assert stages.report.users_per_run == "one"
+    assert "Softmax" in " ".join(stages.report.not_states)
+    columns = stages.built.rows(9)
+    states = stages.run("item", columns)
+    user = {name: state[:1] for name, state in stages.run("user", columns).items()}
+    given = stages.run_pair({**states, **user}, np.zeros(1, np.int64))["score"]
+    np.testing.assert_allclose(given, stages.late(columns, 0, slice(0, 9))["score"], rtol=1e-4)
 
 
 def test_what_counts_candidates_runs_with_the_pair(model: Any) -> None:
@@ -261,7 +263,7 @@ def test_what_counts_candidates_runs_with_the_pair(model: Any) -> None:
         few = tf.shape(c["price"])[0] < 1000
         return {"score": tf.reduce_sum(c["age"] * tf.where(few, c["price"], 2.0 * c["price"]), 1)}
 
-    report = _Parts(model, many).report
+    report = _Stages(model, many).report
     assert report.written
     assert not [state for state in report.item_states if "Select" in state.tensor]
 
@@ -274,7 +276,7 @@ def test_a_state_that_depends_on_its_batch_is_refused_with_the_reason(model: Any
     built = model(mean_with_padding, COLUMNS, ["age"])
     before = type(built.meta_graph)()
     before.CopyFrom(built.meta_graph)
-    report = add_parts(built.meta_graph, built.session, rows=built.rows)
+    report = add_stages(built.meta_graph, built.session, rows=built.rows)
     assert not report.written
     assert report.reason.endswith("the longest list of all items of its run: clicked")
     why = "depends on how long the lists of its batch are"
@@ -282,32 +284,32 @@ def test_a_state_that_depends_on_its_batch_is_refused_with_the_reason(model: Any
     assert built.meta_graph == before
 
 
-def test_assertions_hold_in_one_of_the_parts(model: Any) -> None:
+def test_assertions_hold_in_one_of_the_stages(model: Any) -> None:
     def build(c: Columns) -> Columns:
         known = tf.compat.v1.assert_less(c["item"] % 7, c["item"] % 7 + 1, message="item")
         young = tf.compat.v1.assert_less(c["age"], 1e9, message="too old")
         with tf.control_dependencies([known, young]):
             return _two_towers({name: tf.identity(column) for name, column in c.items()})
 
-    parts = _Parts(model, build)
-    assert parts.report.written, parts.report.reason
-    columns = parts.built.rows(3)
+    stages = _Stages(model, build)
+    assert stages.report.written, stages.report.reason
+    columns = stages.built.rows(3)
     columns["age"][1, 2] = 1e10
     with pytest.raises(tf.errors.InvalidArgumentError, match="too old"):
-        parts.score(columns, np.arange(3))
+        stages.score(columns, np.arange(3))
 
 
 def test_rows_of_the_wrong_number_are_refused(model: Any) -> None:
-    parts = _Parts(model, _cross)
-    columns = parts.built.rows(10)
+    stages = _Stages(model, _cross)
+    columns = stages.built.rows(10)
     with pytest.raises(tf.errors.InvalidArgumentError):
-        parts.score(columns, np.zeros(5, np.int64))
+        stages.score(columns, np.zeros(5, np.int64))
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"10 is not in \[0, 10\)"):
-        parts.score(columns, np.full(10, 10))
+        stages.score(columns, np.full(10, 10))
 
 
-def test_without_user_features_there_are_no_parts(model: Any) -> None:
+def test_without_user_features_there_are_no_stages(model: Any) -> None:
     built = model(_two_towers, COLUMNS, [])
-    report = add_parts(built.meta_graph, built.session, rows=built.rows)
+    report = add_stages(built.meta_graph, built.session, rows=built.rows)
     assert not report.written
     assert report.reason == "no feature is the user's"

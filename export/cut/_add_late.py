@@ -9,20 +9,20 @@ from typing import Any
 import tensorflow as tf
 from colcast.export._compiled import MODULE
 from colcast.export._errors import ExportError
-from colcast.export.graph._add_nodes import import_nodes, list_ops
+from colcast.export.cut import _rules
+from colcast.export.cut._frontier import find_frontier
+from colcast.export.cut._late_graph import LateGraph
+from colcast.export.cut._late_proof import prove
+from colcast.export.cut._late_report import LateReport
+from colcast.export.cut._products import Products
+from colcast.export.cut._split import Splits
+from colcast.export.cut._summary import Summary
+from colcast.export.graph._add_nodes import add_nodes, import_nodes
 from colcast.export.graph._colours import PAIR, USER, Colours, colour
 from colcast.export.graph._findings import REPEATS, Probe
 from colcast.export.graph._flat_graph import FlatGraph, GraphDef, NodeDef, producer
 from colcast.export.graph._requests import DrawRows, Requests, without_a_value
-from colcast.export.late import _rules
-from colcast.export.late._frontier import find_frontier
-from colcast.export.late._late_graph import LateGraph
-from colcast.export.late._late_report import LateReport
-from colcast.export.late._late_signature import Signature, read_signature
-from colcast.export.late._products import Products
-from colcast.export.late._proof import prove
-from colcast.export.late._split import Splits
-from colcast.export.late._summary import Summary
+from colcast.export.graph._signature import Signature, read_signature
 
 Rule = Callable[[NodeDef], bool]  # writes a node of the item side, or leaves it alone: False
 
@@ -169,7 +169,7 @@ def _publish(
     new: Signature,
     added: GraphDef,
 ) -> None:
-    meta_graph.graph_def.node.extend(added.node)
+    add_nodes(meta_graph, graph, added)
     source = meta_graph.signature_def[columnar]
     signature = meta_graph.signature_def[name]
     signature.CopyFrom(source)
@@ -179,4 +179,3 @@ def _publish(
             info.tensor_shape.dim[0].size = 1
     for key, info in signature.outputs.items():
         info.name = new.outputs[key]
-    list_ops(meta_graph, graph, added)

@@ -5,6 +5,8 @@ from collections.abc import Collection, Iterable, Mapping
 import numpy as np
 import tensorflow as tf
 from colcast.export._columns import scope_name
+from colcast.export.cut._boundary import Boundary, pair_inputs, users_half
+from colcast.export.cut._stage import StageGraph
 from colcast.export.graph._colours import FREE, ITEM, USER, Colours
 from colcast.export.graph._emitter import Emitter
 from colcast.export.graph._flat_graph import (
@@ -16,9 +18,7 @@ from colcast.export.graph._flat_graph import (
     data_inputs,
     producer,
 )
-from colcast.export.late._late_signature import Signature
-from colcast.export.parts._boundary import Boundary, pair_inputs, users_half
-from colcast.export.parts._stage import StageGraph
+from colcast.export.graph._signature import Signature
 from colcast.export.rows import Fact, Kind, rows_of, sizes
 
 _INT32 = {"Tidx": tf.int32}
@@ -114,14 +114,9 @@ class PairGraph:
         self._new[rows] = self._emit.add("FloorDiv", name, counts, T=tf.int32)
         for name in boundary.pair:
             self._write(graph.nodes[name])
-        waited_for = [f"^{producer(self._name(f'{node}:0'))}" for node in boundary.outputs_wait_for]
+        waited_for = [self._name(f"{node}:0") for node in boundary.outputs_wait_for]
         self.outputs = {
-            key: self._emit.add(
-                "Identity",
-                self._emit.name("outputs", str(number)),
-                [self._name(tensor), *waited_for],
-                T=self._dtype(tensor),
-            )
+            key: self._emit.output(number, self._name(tensor), waited_for, self._dtype(tensor))
             for number, (key, tensor) in enumerate(late.outputs.items())
         }
 

@@ -7,7 +7,7 @@ import tensorflow as tf
 from colcast.export._errors import TooLongError
 from colcast.export._loops import loops_told
 from colcast.export.graph._requests import Columns
-from colcast.export.late._late_signature import Signature
+from colcast.export.graph._signature import Signature
 
 _RUNS = 15
 _RUN_SECONDS = 60

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 import tensorflow as tf
+from colcast.export.cut._stages_report import State
 from colcast.export.graph._colours import Colours
 from colcast.export.graph._flat_graph import FlatGraph, data_inputs, producer
-from colcast.export.parts._parts_report import State
 
 _LENGTH = 64  # what an open dimension, a list, is counted as
 _STRING = 24  # bytes of one that is short, in TensorFlow

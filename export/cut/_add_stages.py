@@ -7,14 +7,14 @@ from typing import Any
 
 import tensorflow as tf
 from colcast.export._errors import ExportError
+from colcast.export.cut._cut import Cut, Left, Model
+from colcast.export.cut._gain import row_bytes
+from colcast.export.cut._stages_proof import Runner, prove
+from colcast.export.cut._stages_report import StagesReport
 from colcast.export.graph._colours import ITEM, PAIR, USER
 from colcast.export.graph._findings import Probe
 from colcast.export.graph._requests import DrawRows, Requests
-from colcast.export.late._late_signature import Signature, read_late_signature
-from colcast.export.parts._cut import Cut, Left, Model
-from colcast.export.parts._gain import row_bytes
-from colcast.export.parts._parts_proof import Runner, prove_many, prove_one
-from colcast.export.parts._parts_report import PartsReport
+from colcast.export.graph._signature import Signature, read_late_signature
 from colcast.export.rows import Independence
 
 # A run of its own costs a user about 100 microseconds; copying 50 candidates' states of 8 KiB takes
@@ -22,7 +22,7 @@ from colcast.export.rows import Independence
 _MOST_GATHERED = 8192
 
 
-def add_parts(
+def add_stages(
     meta_graph: Any,
     session: tf.compat.v1.Session,
     *,
@@ -32,7 +32,7 @@ def add_parts(
     columnar_signature: str = "columnar",
     late_signature: str = "columnar_late",
     tolerance: float = 1e-5,
-) -> PartsReport:
+) -> StagesReport:
     """Adds `columnar_<domain>` for each domain and `columnar_pair`, if they prove equal.
 
     Args:
@@ -55,7 +55,7 @@ def add_parts(
         model = Model(meta_graph, session, late, late_signature, columns)
         return _Adding(model, columnar_signature, rows, tolerance).add()
     except ExportError as error:
-        return PartsReport(written=False, reason=str(error))
+        return StagesReport(written=False, reason=str(error))
 
 
 class _Adding:
@@ -67,7 +67,7 @@ class _Adding:
         self._requests = Requests(rows, model.late.user, model.late.items, lambda columns: None)
         self._cuts = 0
 
-    def add(self) -> PartsReport:
+    def add(self) -> StagesReport:
         """Cuts, and leaves domains to the candidates until the rest can have a stage."""
         left: dict[str, str] = {}
         while True:
@@ -77,9 +77,9 @@ class _Adding:
             except Left as found:
                 left |= found.why
 
-    def _add(self, domains: Sequence[str]) -> PartsReport:
+    def _add(self, domains: Sequence[str]) -> StagesReport:
         cut = self._cut(domains)
-        report = PartsReport(
+        report = StagesReport(
             written=False,
             context_features=tuple(cut.candidates),
             states=cut.states,
@@ -96,7 +96,7 @@ class _Adding:
                 return replace(report, reason=reason)
         runner = cut.runner(self._late)
         try:
-            difference = prove_one(runner, self._requests, self._tolerance)
+            difference = self._prove(runner)
         except ExportError as error:
             why = f"they differ from {self._model.late_name}: {error}"
             if len(domains) > 2:
@@ -122,6 +122,9 @@ class _Adding:
         cut.find_states(self._requests, self._tolerance)
         return cut
 
+    def _prove(self, runner: Runner, *, several_users: bool = False) -> Mapping[str, float]:
+        return prove(runner, self._requests, self._tolerance, several_users=several_users)
+
     def _culprits(self, domains: Sequence[str], why: str) -> dict[str, str]:
         """The domains that fail the proof beside user and items alone; all if none does."""
         _, _, *others = domains
@@ -132,18 +135,18 @@ class _Adding:
         try:
             cut = self._cut(domains)
             cut.write()
-            prove_one(cut.runner(self._late), self._requests, self._tolerance)
+            self._prove(cut.runner(self._late))
         except ExportError:
             return True
         return False
 
     def _users_per_run(
-        self, independence: Independence, runner: Runner, report: PartsReport
+        self, independence: Independence, runner: Runner, report: StagesReport
     ) -> dict[str, Any]:
         if not independence.rows:
             return {"users_per_run": "one", "why_one": f"rows may meet: {independence.why_not}"}
         try:
-            prove_many(runner, self._requests, self._tolerance)
+            self._prove(runner, several_users=True)
         except ExportError as error:
             return {"users_per_run": "one", "why_one": f"with several users: {error}"}
         gathered = row_bytes(report.user_states)

@@ -4,11 +4,11 @@ from collections.abc import Collection
 from typing import Any
 
 import tensorflow as tf
+from colcast.export.cut._timing import op_times
 from colcast.export.graph._colours import PAIR, USER, colour
 from colcast.export.graph._flat_graph import FlatGraph
 from colcast.export.graph._requests import Columns
-from colcast.export.late._late_signature import read_signature
-from colcast.export.late._timing import op_times
+from colcast.export.graph._signature import read_signature
 
 
 def user_share(

@@ -17,7 +17,7 @@ from colcast.export.graph._findings import (
 )
 from colcast.export.graph._flat_graph import FlatGraph, producer
 from colcast.export.graph._requests import Request, Requests
-from colcast.export.late._late_signature import Signature
+from colcast.export.graph._signature import Signature
 from colcast.export.rows._facts import Kind
 from colcast.export.rows._independence import facts_of, once, rows_of
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import tensorflow as tf
+from colcast.export.cut._late_graph import LateGraph
 from colcast.export.graph._flat_graph import NodeDef, attribute, data_inputs
 from colcast.export.graph._ops import BROADCASTING, EXACT
-from colcast.export.late._late_graph import LateGraph
 
 
 def broadcast(late: LateGraph, node: NodeDef) -> bool:

@@ -1,0 +1,51 @@
+"""Cuts a columnar signature where domains meet: what is of one domain is computed once for its row.
+
+`add_late_signature` adds, beside a columnar signature, one whose user inputs have one row and whose
+graph repeats tensors only where user and items meet. `_frontier` (which tensors can be repeated),
+`_late_graph` with `_rules`, `_split` and `_products` (the new nodes), `_late_proof`, `_summary` and
+`_late_report` are its way.
+
+`add_stages` cuts a late signature into stages that any TensorFlow Serving can run, for domains such
+as user, item, and shop:
+
+```
+columnar_user   user columns [U, ...]  -> user_state/0, user_state/1, ... [U, ...]
+columnar_item   item columns [I, ...]  -> item_state/0, ... [I, ...]
+columnar_shop   shop columns [R, ...]  -> shop_state/0, ... [R, ...]
+columnar_pair   user_state/k [U, ...], item_state/k [N, ...], shop_state/k [R, ...],
+                row_to_user and row_to_shop int64 [N], user_state/row int64 [U],
+                shop_state/row int64 [R], context columns [N, ...]  -> the late signature's outputs
+```
+
+The way there: `_add_stages` (which domains have a stage), `_cut` (one way to cut), `_stage` (a
+domain's ops written as a graph of their own, run to find its states), `_boundary` (the states that
+are needed), `_gain` (whether they are worth it), `_domain_products` (products over columns of
+several domains become one for each), `_pair` (the ops behind them), `_stages_proof`,
+`_stages_report`; `_reuse` counts what recorded requests would have found again. `_signature` reads
+what both start from; `graph/` is the kit of both.
+"""
+
+from colcast.export.cut._add_late import add_late_signature
+from colcast.export.cut._add_stages import add_stages
+from colcast.export.cut._gain import row_bytes
+from colcast.export.cut._late_report import FrontierTensor, LateReport
+from colcast.export.cut._reuse import Reuse, count_reuse
+from colcast.export.cut._stages_report import StagesReport, State
+from colcast.export.cut._user_share import user_share
+from colcast.export.graph._comparison import PROOF_ROWS
+from colcast.export.graph._requests import DrawRows
+
+__all__ = [
+    "PROOF_ROWS",
+    "DrawRows",
+    "FrontierTensor",
+    "LateReport",
+    "Reuse",
+    "StagesReport",
+    "State",
+    "add_late_signature",
+    "add_stages",
+    "count_reuse",
+    "row_bytes",
+    "user_share",
+]

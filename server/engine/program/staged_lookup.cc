@@ -1,0 +1,106 @@
+#include <utility>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "server/engine/program/row_hash.h"
+#include "server/engine/program/staged_program.h"
+#include "server/engine/row_index.h"
+
+namespace colcast::engine {
+namespace {
+
+using states::StateStore;
+
+constexpr size_t kUser = Batch::kUser;
+
+// After so many requests without, repeated rows are looked for in one of so many.
+constexpr int64_t kUnrepeatedRequests = 16;
+
+}  // namespace
+
+// Whether pairs are looked for: then the candidates that are wanted are those not found.
+bool StagedProgram::FindPairs(const PlannedRequest& planned, const Batch& batch, Scratch* scratch) {
+  StateStore& store = pairs_.store();
+  scratch->pairs.missing.clear();
+  if (!keeps_pairs()) return false;
+  if (!store.reuse().Look()) {
+    store.counters().Add(&states::Counters::not_looked, batch.candidates);
+    return false;
+  }
+  thread_local RowHash hash;
+  thread_local std::vector<states::Key> context;
+  std::vector<absl::Span<const states::Key>> keys;
+  bool made = late_->lists().HaveOneLength(batch.columns) &&
+              hash.MakeKeys({*late_, context_inputs_, batch.columns, batch.candidates,
+                             /*padding_counts=*/true},
+                            store.hash(), &context);
+  for (size_t i = 0; i < domains_.size() && made; ++i) {
+    made = domains_[i].stage.MakeKeys(&scratch->rows[i]);
+    keys.emplace_back(scratch->rows[i].keys);
+  }
+  if (!made) {
+    for (Stage::Rows& rows : scratch->rows) rows.keys.clear();
+    return false;
+  }
+  keys.emplace_back(context);
+  PairCache::Rows& pairs = scratch->pairs;
+  pairs_.Find(batch.candidates, keys, planned.outputs, &pairs);
+  if (pairs.missing.size() < pairs.keys.size()) {
+    scratch->rows[kItem].wanted = scratch->candidates = pairs.missing;
+  }
+  return true;
+}
+
+// Looks for all states. `*gain` becomes true if stages are worth running, now or for the next
+// request. False if a value is malformed: it has no keys.
+bool StagedProgram::Look(const Batch& batch, Scratch* scratch, bool* gain) {
+  bool found = batch.user_states != nullptr || LookForUsers(&scratch->rows[kUser], gain);
+  for (size_t i = kItem; i < domains_.size() && batch.candidates > 0; ++i) {
+    found &= LookForRows(i, batch, scratch, gain);
+  }
+  return found;
+}
+
+bool StagedProgram::LookForUsers(Stage::Rows* rows, bool* gain) {
+  Stage& stage = domains_[kUser].stage;
+  StateStore& users = stage.store();
+  if (!users.on()) {
+    rows->keys.clear();
+    return true;
+  }
+  // Users are few rows: they are always looked for.
+  const bool keep = users.reuse().good();
+  size_t num_found = 0;
+  if (!stage.Find(rows, &num_found)) return false;
+  if (!keep) rows->keys.clear();
+  *gain |= keep || num_found > 0;
+  return true;
+}
+
+bool StagedProgram::LookForRows(size_t domain, const Batch& batch, Scratch* scratch, bool* gain) {
+  Domain& own = domains_[domain];
+  Stage::Rows& rows = scratch->rows[domain];
+  const Batch::Domain& sent = batch.domains[domain];
+  // Items come again with another user's candidates, and whatever is sent once in every request.
+  const bool may_repeat = sent.has_index() ? batch.of_several
+                                           : (domain > kItem || batch.domains[kUser].rows > 1) &&
+                                                 rows.count == batch.candidates;
+  if (may_repeat && rows.count > 1) {
+    const int64_t times = own.unrepeated.load(std::memory_order_relaxed);
+    const bool look = times < kUnrepeatedRequests || times % kUnrepeatedRequests == 0;
+    if (look && rows.keys.empty() && !own.stage.MakeKeys(&rows)) return false;
+    std::vector<int64_t>& index = scratch->merged[domain];
+    const bool merged = look && Stage::MergeRepeated(&rows, &index);
+    if (!merged) index.clear();
+    if (merged && sent.has_index()) {
+      std::vector<int64_t> of_candidates;
+      for (const int64_t row : RowsIn(sent.index)) of_candidates.push_back(index[row]);
+      index = std::move(of_candidates);
+    }
+    own.unrepeated.store(merged ? 0 : times + 1, std::memory_order_relaxed);
+    *gain |= merged;
+  }
+  return own.stage.LookFor(&rows, gain);
+}
+
+}  // namespace colcast::engine
