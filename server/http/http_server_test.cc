@@ -11,6 +11,8 @@
 #include <thread>
 
 #include "server/http/gzip.h"
+#include "server/net/standby.h"
+#include "server/net/testing.h"
 
 namespace colcast::http {
 namespace {
@@ -78,7 +80,7 @@ class HttpServerTest : public testing::Test {
     router.AddTree("/wait", [this](std::shared_ptr<Exchange> exchange) {
       waiting_.set_value(std::move(exchange));
     });
-    const Status status = HttpServer::Start(options, std::move(router), &server_);
+    const Status status = HttpServer::Start(options, std::move(router), &poller_, &server_);
     ASSERT_TRUE(status.ok()) << status.message;
   }
 
@@ -88,6 +90,9 @@ class HttpServerTest : public testing::Test {
     return client.ReadAll();
   }
 
+  net::Poller poller_;
+  net::Standby standby_{&poller_};
+  net::PollingThread thread_{&poller_};
   std::promise<std::shared_ptr<Exchange>> waiting_;
   std::unique_ptr<HttpServer> server_;
 };
@@ -341,7 +346,7 @@ TEST_F(HttpServerTest, APortInUseIsNamed) {
   const std::string address = server_->address();
   options.port = std::stoi(address.substr(address.find(':') + 1));
   std::unique_ptr<HttpServer> second;
-  const Status status = HttpServer::Start(options, Router(), &second);
+  const Status status = HttpServer::Start(options, Router(), &poller_, &second);
   EXPECT_EQ(status.code, StatusCode::kUnavailable);
   EXPECT_NE(status.message.find(address), std::string::npos) << status.message;
 }
