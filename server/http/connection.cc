@@ -110,7 +110,7 @@ void Connection::Read() {
 }
 
 void Connection::ReadOnce() {
-  std::array<uint8_t, kReadBytes> bytes;  // NOLINT(*-member-init): most of it stays unused
+  std::array<uint8_t, kReadBytes> bytes;
   size_t size = kReadBytes - buffer_.size();
   const size_t room = size;
   const net::Socket::Result result = socket_->Read(bytes.data(), &size);
