@@ -157,7 +157,7 @@ class Connection final : public net::Connection {
   bool heard_ = true;   // since the time was looked at
   bool had_calls_ = true;
   int ping_strikes_ = 0;
-  int frames_ = 0;  // and headers, in this read
+  int frames_ = 0;            // and headers, in this read
   bool reads_little_ = true;  // until a read shows how large frames are
   int idle_frames_ = 0;  // in a row: no answer was sent meanwhile; pings that may come are none
   bool draining_ = false;
