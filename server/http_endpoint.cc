@@ -11,7 +11,8 @@ HttpEndpoint::HttpEndpoint(const Backend& backend) : status_page_(backend, COLCA
 
 Status HttpEndpoint::Start(const http::HttpServer::Options& options,
                            const http::ModelApiOptions& model_api, const std::string& metrics_path,
-                           const Backend& backend, std::unique_ptr<HttpEndpoint>* endpoint) {
+                           const Backend& backend, net::Poller* poller,
+                           std::unique_ptr<HttpEndpoint>* endpoint) {
   std::unique_ptr<HttpEndpoint> made(new HttpEndpoint(backend));
   http::Router router;
   http::AddModelApi(backend, model_api, &router);
@@ -19,7 +20,7 @@ Status HttpEndpoint::Start(const http::HttpServer::Options& options,
   if (!metrics_path.empty()) {
     router.AddPage(metrics_path, [backend] { return http::MetricsPage(backend, COLCAST_VERSION); });
   }
-  Status status = http::HttpServer::Start(options, std::move(router), &made->server_);
+  Status status = http::HttpServer::Start(options, std::move(router), poller, &made->server_);
   if (status.ok()) *endpoint = std::move(made);
   return status;
 }

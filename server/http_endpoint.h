@@ -11,6 +11,8 @@
 #include "server/http/http_server.h"
 #include "server/http/model_api.h"
 #include "server/http/pages/status_page.h"
+#include "server/net/listener.h"
+#include "server/net/poller.h"
 
 namespace colcast {
 
@@ -20,14 +22,13 @@ class HttpEndpoint {
   // Errors as HttpServer::Start's.
   static Status Start(const http::HttpServer::Options& options,
                       const http::ModelApiOptions& model_api, const std::string& metrics_path,
-                      const Backend& backend, std::unique_ptr<HttpEndpoint>* endpoint);
-
-  // HOST:PORT with the port that was bound.
-  std::string address() const { return server_->address(); }
+                      const Backend& backend, net::Poller* poller,
+                      std::unique_ptr<HttpEndpoint>* endpoint);
 
   // As HttpServer's.
+  const std::string& address() const { return server_->address(); }
+  net::Accept accept() const { return server_->accept(); }
   void Drain() { server_->Drain(); }
-
   void Shutdown(std::chrono::system_clock::time_point deadline) { server_->Shutdown(deadline); }
 
  private:

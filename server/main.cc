@@ -24,6 +24,8 @@
 #include "server/load_check.h"
 #include "server/metrics/metrics.h"
 #include "server/models/model_manager.h"
+#include "server/net/poller.h"
+#include "server/net/standby.h"
 #include "server/request_log/request_logs.h"
 #include "server/rpc/grpc_server.h"
 #include "server/scheduling/worker_pool.h"
@@ -64,11 +66,11 @@ std::function<void(const std::vector<models::ModelConfig>&)> LogRequests(
   };
 }
 
-Status StartHttp(const ServerOptions& options, const Backend& backend,
+Status StartHttp(const ServerOptions& options, const Backend& backend, net::Poller* poller,
                  std::unique_ptr<HttpEndpoint>* endpoint) {
   if (options.http.has_value()) {
     return HttpEndpoint::Start(*options.http, options.model_api, options.metrics_path, backend,
-                               endpoint);
+                               poller, endpoint);
   }
   if (!options.metrics_path.empty()) {
     LogWarning("--monitoring_config_file: no metrics without --rest_api_port");
@@ -137,7 +139,8 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
       return status;
     }
   }
-  http2::Poller poller;
+  net::Poller poller;
+  const net::Standby standby(&poller);
   options.workers.events = &poller;
   scheduling::WorkerPool workers(options.workers);
   const shadow::ShadowRunner shadow_runner(&shadows, &workers);
@@ -155,15 +158,17 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
                         static_cast<size_t>(options.grpc.max_request_bytes),
                         static_cast<size_t>(options.engine.max_request_columns),
                         &ready};
-  std::unique_ptr<rpc::GrpcServer> server;
-  if (Status status = rpc::GrpcServer::Start(options.grpc, backend, &poller, &server);
-      !status.ok()) {
-    return status;
-  }
   std::unique_ptr<HttpEndpoint> http;
   if (options.http) options.http->tls = options.grpc.tls;
   if (options.http && options.callers) options.http->names = options.callers->names;
-  if (Status status = StartHttp(options, backend, &http); !status.ok()) return status;
+  if (Status status = StartHttp(options, backend, &poller, &http); !status.ok()) return status;
+  const bool is_one_port = http && !options.http->listens;
+  std::unique_ptr<rpc::GrpcServer> server;
+  if (Status status = rpc::GrpcServer::Start(options.grpc, backend, &poller,
+                                             is_one_port ? http->accept() : nullptr, &server);
+      !status.ok()) {
+    return status;
+  }
   Status loaded;
   std::thread loader([&] {
     loaded = models.Start();
@@ -171,7 +176,7 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
       ready = true;
       server->SetServing(true);
       LogInfo("ready: gRPC on " + server->address() +
-              (http ? " and HTTP on " + http->address() : ""));
+              (http ? " and HTTP on " + (is_one_port ? server->address() : http->address()) : ""));
     } else if (loaded.code != StatusCode::kCancelled) {
       kill(getpid(), SIGTERM);
     }

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <string>
 
-#include "server/base/available_cores.h"
 #include "server/base/text_proto.h"
 #include "server/flags/parts.h"
 #include "server/flags/range.h"
@@ -13,9 +12,7 @@
 
 ABSL_FLAG(int32_t, rest_api_port, 0,
           "TCP port for HTTP: REST, the metrics and the status page; 0: none; -1 takes any free "
-          "one and logs which");
-ABSL_FLAG(int32_t, rest_api_num_threads, 0,
-          "threads that read HTTP requests and write their answers; 0: one per core");
+          "one and logs which; --port's own: one port for both");
 ABSL_FLAG(int32_t, rest_api_timeout_in_ms, 30000,
           "how long a REST request may wait for a worker; 0: for ever");
 ABSL_FLAG(bool, rest_api_enable_cors_support, false,
@@ -26,6 +23,7 @@ ABSL_FLAG(int64_t, max_rest_bytes, int64_t{2} << 30,
           "together; a request that finds no room is answered 429");
 
 ABSL_DECLARE_FLAG(std::string, host);
+ABSL_DECLARE_FLAG(int32_t, port);
 ABSL_DECLARE_FLAG(int32_t, max_request_bytes);
 
 ABSL_FLAG(std::string, monitoring_config_file, "",
@@ -40,16 +38,14 @@ Status ReadRestFlags(std::optional<http::HttpServer::Options>* options,
     http::HttpServer::Options& http = options->emplace();
     http.host = absl::GetFlag(FLAGS_host);
     http.port = std::max(0, port);
+    http.listens = port != absl::GetFlag(FLAGS_port);
     http.max_body_bytes = absl::GetFlag(FLAGS_max_request_bytes);
     http.max_memory_bytes = static_cast<size_t>(absl::GetFlag(FLAGS_max_rest_bytes));
-    const int threads = absl::GetFlag(FLAGS_rest_api_num_threads);
-    http.num_threads = threads > 0 ? threads : AvailableCores();
   }
   model_api->max_body_bytes = absl::GetFlag(FLAGS_max_request_bytes);
   model_api->timeout = std::chrono::milliseconds(absl::GetFlag(FLAGS_rest_api_timeout_in_ms));
   model_api->cors = absl::GetFlag(FLAGS_rest_api_enable_cors_support);
   return CheckRanges({{FLAGS_rest_api_port, -1, 65535},
-                      {FLAGS_rest_api_num_threads, 0},
                       {FLAGS_rest_api_timeout_in_ms, 0},
                       {FLAGS_max_rest_bytes, 1}});
 }

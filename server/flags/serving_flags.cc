@@ -12,6 +12,7 @@
 #include "server/flags/parts.h"
 
 ABSL_FLAG(int32_t, grpc_max_threads, 0, "without effect: see --num_workers");
+ABSL_FLAG(int32_t, rest_api_num_threads, 0, "without effect: see --num_workers");
 ABSL_FLAG(bool, flush_filesystem_caches, true, "without effect");
 ABSL_FLAG(std::string, thread_pool_factory_config_file, "", "without effect");
 ABSL_FLAG(bool, enable_profiler, true, "without effect: there is no profiler service");
@@ -41,6 +42,7 @@ constexpr char kSavedModelsOnly[] = "this server runs SavedModels only";
 
 constexpr KnownFlag kWithoutEffect[] = {
     {"grpc_max_threads", "requests are read and run by --num_workers workers"},
+    {"rest_api_num_threads", "requests are read and run by --num_workers workers"},
     {"thread_pool_factory_config_file", "requests run on --num_workers workers"},
     {"per_process_gpu_memory_fraction", kCpuOnly},
     {"xla_cpu_compilation_enabled", kCpuOnly},

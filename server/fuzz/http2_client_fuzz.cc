@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "server/http2/client_connection.h"
-#include "server/http2/poller.h"
+#include "server/net/poller.h"
 
 namespace colcast::http2 {
 namespace {
@@ -20,7 +20,7 @@ namespace {
 constexpr int kCalls = 4;
 
 void Call(std::string_view input) {
-  static auto* const poller = new Poller;
+  static auto* const poller = new net::Poller;
   std::array<int, 2> sockets{};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, sockets.data()) != 0) std::abort();
   int ended = 0;

@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "server/http2/connection.h"
-#include "server/http2/poller.h"
-#include "server/http2/socket.h"
+#include "server/net/poller.h"
+#include "server/net/socket.h"
 
 namespace colcast::http2 {
 namespace {
@@ -67,7 +67,7 @@ class Client {
     std::array<int, 2> sockets{};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, sockets.data()) != 0) std::abort();
     socket_ = sockets[0];
-    Connection::Start(std::make_unique<Socket>(sockets[1], nullptr), "unix:", shared_);
+    Connection::Start(std::make_unique<net::Socket>(sockets[1], nullptr), "unix:", shared_);
   }
   ~Client() { close(socket_); }
 
@@ -78,11 +78,10 @@ class Client {
 
   // What one byte of the input stands for, beside what is sent.
   void Do(unsigned what) {
-    for (const auto& each : shared_->poller->All()) {
-      auto& connection = static_cast<Connection&>(*each);
-      if ((what & 1) != 0) connection.LookAtTheTime();
-      if ((what & 2) != 0) connection.Drain();
-      if ((what & 4) != 0) connection.DrainAtOnce();
+    for (const auto& connection : shared_->poller->AllOf<Connection>()) {
+      if ((what & 1) != 0) connection->LookAtTheTime();
+      if ((what & 2) != 0) connection->Drain();
+      if ((what & 4) != 0) connection->DrainAtOnce();
     }
     if ((what & 8) != 0) FinishHeld();
     if ((what & 16) != 0) Read();
@@ -122,7 +121,7 @@ void Expect(bool holds, const char* what) {
 
 // The input: what to do, how many bytes to send, the bytes; and again.
 void Serve(std::string_view input) {
-  static auto* const poller = new Poller;
+  static auto* const poller = new net::Poller;
   ConnectionOptions options;
   options.max_request_bytes = 1 << 20;
   options.max_unread_response_bytes = kMaxUnreadBytes;
@@ -141,7 +140,7 @@ void Serve(std::string_view input) {
     }
     client.HangUp();
   }
-  Expect(shared->connections == 0, "a connection is left");
+  Expect(shared->connections.count() == 0, "a connection is left");
   Expect(shared->calls == 0, "a call is left");
   Expect(
       shared->unread.Add("unix:", 1).ok() && shared->unread.Add("unix:", kMaxUnreadBytes - 1).ok(),

@@ -12,8 +12,8 @@ build=build/fuzz-text
 install_debian_packages clang libclang-rt-14-dev
 cmake -S . -B $build -G Ninja -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=RelWithDebInfo \
   -DCOLCAST_FUZZ=ON > $build-configure.log || { cat $build-configure.log >&2; exit 1; }
-ninja -C $build --quiet grpc_message_fuzz http2_client_fuzz http2_server_fuzz infer_request_fuzz \
-  item_table_fuzz rest_fuzz model_config_fuzz
+ninja -C $build --quiet grpc_message_fuzz http1_server_fuzz http2_client_fuzz http2_server_fuzz \
+  infer_request_fuzz item_table_fuzz rest_fuzz model_config_fuzz
 
 fuzz() {  # target, corpus, further options
   local target=$build/bin/$1 corpus=$build/kept/$2 log=$build/$1.log
@@ -32,6 +32,7 @@ fuzz() {  # target, corpus, further options
 fuzz rest_fuzz rest -dict=server/fuzz/rest.dict
 fuzz model_config_fuzz config
 fuzz item_table_fuzz items -max_len=8000
+fuzz http1_server_fuzz http1_server
 fuzz http2_server_fuzz http2_server
 fuzz http2_client_fuzz http2_client
 fuzz grpc_message_fuzz grpc_message

@@ -1,14 +1,16 @@
-// Parts of an HTTP message for Boost.Beast. For session.h only.
+// Parts of an HTTP message for Boost.Beast. For connection.h only.
 #ifndef COLCAST_SERVER_HTTP_BEAST_MESSAGE_H_
 #define COLCAST_SERVER_HTTP_BEAST_MESSAGE_H_
 
 #include <time.h>
 
-#include <boost/beast.hpp>
+#include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "server/base/out_of_memory.h"
@@ -22,6 +24,8 @@ namespace colcast::http {
 namespace beast = boost::beast;
 using Error = boost::system::error_code;
 using Field = beast::http::field;
+
+inline std::string_view ToStd(beast::string_view text) { return {text.data(), text.size()}; }
 
 // Now, as HTTP's Date header has it.
 inline std::string HttpTime() {

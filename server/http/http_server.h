@@ -7,20 +7,25 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "server/base/status.h"
 #include "server/base/tls_config.h"
 #include "server/callers/name_source.h"
 #include "server/http/router.h"
+#include "server/net/listener.h"
+#include "server/net/poller.h"
 
 namespace colcast::http {
+
+struct Shared;
 
 class HttpServer {
  public:
   struct Options {
     std::string host = "0.0.0.0";
     int port = 0;                 // 0: any free one
-    int num_threads = 1;          // that read requests and write answers; handlers bring their own
+    bool listens = true;          // false: others bring it its clients (accept())
     int max_connections = 10000;  // one more is answered 503 and closed
     size_t max_header_bytes = 16 << 10;
     size_t max_body_bytes = 256 << 20;  // as sent
@@ -36,21 +41,34 @@ class HttpServer {
     callers::NameSource names;  // of callers
   };
 
-  // UNAVAILABLE, naming the address, if it cannot be listened on; errors of UseTls.
-  static Status Start(const Options& options, Router router, std::unique_ptr<HttpServer>* server);
+  // `poller` outlives the server, and whoever polls it serves. UNAVAILABLE, naming the address, if
+  // it cannot be listened on; errors of UseTls.
+  static Status Start(const Options& options, Router router, net::Poller* poller,
+                      std::unique_ptr<HttpServer>* server);
 
   // As Shutdown, however long it takes.
-  virtual ~HttpServer() = default;
+  ~HttpServer();
 
   // HOST:PORT with the port that was bound.
-  virtual std::string address() const = 0;
+  const std::string& address() const { return address_; }
+
+  // What serves a client that has connected elsewhere.
+  net::Accept accept() const;
 
   // From now on each answer closes its connection, so that clients go elsewhere for the next one.
-  virtual void Drain() = 0;
+  void Drain();
 
   // Takes no more requests and returns when those in flight have been answered. What has not ended
   // by `deadline`, such as a body that does not come, is cut and named in the log.
-  virtual void Shutdown(std::chrono::system_clock::time_point deadline) = 0;
+  void Shutdown(std::chrono::system_clock::time_point deadline);
+
+ private:
+  explicit HttpServer(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
+  Status Listen();
+
+  const std::shared_ptr<Shared> shared_;
+  std::shared_ptr<net::Listener> listener_;  // null: there is none
+  std::string address_;
 };
 
 }  // namespace colcast::http

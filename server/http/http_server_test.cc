@@ -6,11 +6,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <future>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "server/http/gzip.h"
+#include "server/net/standby.h"
+#include "server/net/testing.h"
 
 namespace colcast::http {
 namespace {
@@ -58,7 +62,8 @@ class Client {
   int fd_;
 };
 
-// Answers /echo with the request's body, /long with 100,000 bytes, and keeps /wait waiting.
+// Answers /echo with the request's body, /long with 100,000 bytes, /later on another thread, and
+// keeps /wait waiting.
 class HttpServerTest : public testing::Test {
  protected:
   void Start(HttpServer::Options options = {}) {
@@ -75,10 +80,13 @@ class HttpServerTest : public testing::Test {
           exchange->request().method + ' ' + exchange->request().body.bytes().ToString();
       exchange->Answer(std::move(response));
     });
+    router.AddTree("/later", [](std::shared_ptr<Exchange> exchange) {
+      std::thread([exchange = std::move(exchange)] { exchange->Answer({}); }).detach();
+    });
     router.AddTree("/wait", [this](std::shared_ptr<Exchange> exchange) {
       waiting_.set_value(std::move(exchange));
     });
-    const Status status = HttpServer::Start(options, std::move(router), &server_);
+    const Status status = HttpServer::Start(options, std::move(router), &poller_, &server_);
     ASSERT_TRUE(status.ok()) << status.message;
   }
 
@@ -88,6 +96,9 @@ class HttpServerTest : public testing::Test {
     return client.ReadAll();
   }
 
+  net::Poller poller_;
+  net::Standby standby_{&poller_};
+  net::PollingThread thread_{&poller_};
   std::promise<std::shared_ptr<Exchange>> waiting_;
   std::unique_ptr<HttpServer> server_;
 };
@@ -112,6 +123,34 @@ TEST_F(HttpServerTest, PipelinedAndChunkedRequestsAreRead) {
   const std::string answer = Ask(chunked + last);
   EXPECT_NE(answer.find("POST abcde"), std::string::npos) << answer;
   EXPECT_NE(answer.find("GET "), std::string::npos) << answer;
+}
+
+TEST_F(HttpServerTest, ClientsAreAnsweredInTheirOrderHoweverManyThreadsPoll) {
+  Start();
+  std::atomic<bool> ended{false};
+  std::vector<std::thread> polling, asking;
+  for (int i = 0; i < 3; ++i) {
+    polling.emplace_back([&] {
+      while (!ended) poller_.Poll(scheduling::Clock::now() + milliseconds(10));
+    });
+  }
+  for (int i = 0; i < 8; ++i) {
+    asking.emplace_back([this] {
+      Client client(*server_);
+      for (int round = 0; round < 20; ++round) {
+        client.Send(
+            "GET /later HTTP/1.1\r\n\r\nGET /long HTTP/1.1\r\n\r\n"
+            "GET /later HTTP/1.1\r\n\r\nPOST /echo HTTP/1.1\r\nContent-Length: 4\r\n\r\nlast");
+        const std::string answers = client.ReadUntil("POST last");
+        size_t count = 0;
+        for (size_t at = 0; (at = answers.find("200 OK", at)) != std::string::npos; ++at) ++count;
+        EXPECT_EQ(count, 4u);
+      }
+    });
+  }
+  for (std::thread& thread : asking) thread.join();
+  ended = true;
+  for (std::thread& thread : polling) thread.join();
 }
 
 TEST_F(HttpServerTest, AClientThatExpectsToBeAskedIsAsked) {
@@ -341,7 +380,7 @@ TEST_F(HttpServerTest, APortInUseIsNamed) {
   const std::string address = server_->address();
   options.port = std::stoi(address.substr(address.find(':') + 1));
   std::unique_ptr<HttpServer> second;
-  const Status status = HttpServer::Start(options, Router(), &second);
+  const Status status = HttpServer::Start(options, Router(), &poller_, &second);
   EXPECT_EQ(status.code, StatusCode::kUnavailable);
   EXPECT_NE(status.message.find(address), std::string::npos) << status.message;
 }

@@ -39,7 +39,7 @@ struct ModelApi {
 };
 
 // Answers `exchange`; `call.method` is one that runs a model. A short body is inflated and parsed
-// by the worker that then runs the model, so that bodies keep no I/O thread busy. `api` outlives
+// by the worker that then runs the model, so that bodies keep nobody from reading. `api` outlives
 // it.
 void RunInference(ModelApi* api, RestCall call, std::shared_ptr<Exchange> exchange);
 

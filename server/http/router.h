@@ -12,10 +12,11 @@
 
 namespace colcast::http {
 
-// Called on an I/O thread; what takes long goes to a thread of its own and answers from there.
+// Called where the request was read; what takes long goes to a worker and answers from there.
 using Handler = std::function<void(std::shared_ptr<Exchange>)>;
 
-// Whether a request's body is worth reading, from all but the body. Called on an I/O thread.
+// Whether a request's body is worth reading, from all but the body. Called where the request is
+// read.
 using BodyFilter = std::function<bool(const Request&)>;
 
 // Made before the server starts, immutable from then on.

@@ -52,7 +52,7 @@ class Call {
   scheduling::Clock::time_point deadline() const { return deadline_; }  // max(): none
   // A header that the client has sent, but for those of HTTP and gRPC.
   std::optional<std::string> Metadata(std::string_view name) const;
-  const std::string& peer() const;  // server/http2/peer.h
+  const std::string& peer() const;  // server/net/peer.h
   // Empty: the client has shown no certificate with a name.
   const std::string& certificate_name() const;
   // The same for all calls of one connection.

@@ -11,7 +11,7 @@ namespace colcast::http2 {
 // What a name stands for, asked for on a thread of its own: name servers may keep one waiting.
 class Client::Lookup {
  public:
-  static std::shared_ptr<Lookup> Begin(const Target& target, std::shared_ptr<Poller> poller) {
+  static std::shared_ptr<Lookup> Begin(const Target& target, std::shared_ptr<net::Poller> poller) {
     auto lookup = std::make_shared<Lookup>();
     if (target.is_literal()) {
       lookup->Ask(target);

@@ -17,8 +17,8 @@
 
 #include "server/http2/client_call.h"
 #include "server/http2/client_connection.h"
-#include "server/http2/poller.h"
 #include "server/http2/target.h"
+#include "server/net/poller.h"
 
 namespace colcast::http2 {
 
@@ -59,7 +59,7 @@ class Client {
   void ConnectToNext();
 
   const Target target_;
-  const std::shared_ptr<Poller> poller_ = std::make_shared<Poller>();
+  const std::shared_ptr<net::Poller> poller_ = std::make_shared<net::Poller>();
   std::mutex mutex_;  // of what follows
   uint64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<CallPointer> started_ ABSL_GUARDED_BY(mutex_);

@@ -11,6 +11,7 @@
 
 #include "server/http2/grpc_headers.h"
 #include "server/http2/header_field.h"
+#include "server/net/connection.h"
 
 namespace colcast::http2 {
 namespace {
@@ -91,17 +92,18 @@ struct ClientConnection::Callbacks {
 };
 
 std::shared_ptr<ClientConnection> ClientConnection::Start(int socket, std::string authority,
-                                                          Poller* poller, Events events) {
+                                                          net::Poller* poller, Events events) {
   auto connection =
       std::make_shared<ClientConnection>(socket, std::move(authority), poller, std::move(events));
   return connection->Begin(connection) ? connection : nullptr;
 }
 
-ClientConnection::ClientConnection(int socket, std::string authority, Poller* poller, Events events)
+ClientConnection::ClientConnection(int socket, std::string authority, net::Poller* poller,
+                                   Events events)
     : authority_(std::move(authority)),
       poller_(poller),
       events_(std::move(events)),
-      transport_(std::make_unique<Socket>(socket, nullptr)) {}
+      transport_(std::make_unique<net::Socket>(socket, nullptr)) {}
 
 bool ClientConnection::Begin(const std::shared_ptr<ClientConnection>& self) {
   if (nghttp2_session_client_new(&transport_.session(), Callbacks::All(), this) != 0) return false;
@@ -201,7 +203,7 @@ void ClientConnection::Happened(uint32_t events) {
 }
 
 void ClientConnection::Read() {
-  for (int i = 0; i < kReadsPerTurn; ++i) {
+  for (int i = 0; i < net::kReadsPerTurn; ++i) {
     const int error = is_connected_ ? 0 : ErrorOf(transport_.socket().fd());
     if (error != 0) return Close(Unavailable(std::strerror(error)));
     switch (transport_.Read()) {

@@ -11,12 +11,12 @@
 #include <unordered_map>
 
 #include "server/http2/client_call.h"
-#include "server/http2/poller.h"
 #include "server/http2/transport.h"
+#include "server/net/poller.h"
 
 namespace colcast::http2 {
 
-class ClientConnection final : public Pollable {
+class ClientConnection final : public net::Pollable {
  public:
   using CallPointer = std::unique_ptr<ClientCall>;
   struct Events {
@@ -32,8 +32,8 @@ class ClientConnection final : public Pollable {
 
   // The socket may still be connecting. `poller` outlives the connection, which it holds until the
   // connection is closed.
-  static std::shared_ptr<ClientConnection> Start(int socket, std::string authority, Poller* poller,
-                                                 Events events);
+  static std::shared_ptr<ClientConnection> Start(int socket, std::string authority,
+                                                 net::Poller* poller, Events events);
 
   // Whether there has been one, closed or not.
   bool is_connected() const { return is_connected_; }
@@ -50,7 +50,7 @@ class ClientConnection final : public Pollable {
   void Happened(uint32_t events) override;
 
   // Implementation details follow.
-  ClientConnection(int socket, std::string authority, Poller* poller, Events events);
+  ClientConnection(int socket, std::string authority, net::Poller* poller, Events events);
 
  private:
   struct Callbacks;
@@ -65,7 +65,7 @@ class ClientConnection final : public Pollable {
   int StreamClosed(int32_t stream, uint32_t error);
 
   const std::string authority_;
-  Poller* const poller_;
+  net::Poller* const poller_;
   const Events events_;
   Transport transport_;
   uint64_t number_ = 0;

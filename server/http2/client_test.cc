@@ -16,6 +16,8 @@
 
 #include "server/http2/server.h"
 #include "server/http2/testing.h"
+#include "server/net/standby.h"
+#include "server/net/testing.h"
 
 namespace colcast::http2 {
 namespace {
@@ -32,7 +34,7 @@ class NamedServer {
     options.max_concurrent_streams = max_streams;
     server_ = std::make_unique<Server>(options, TestMethods(), &poller_);
     EXPECT_TRUE(server_->Listen(path).ok());
-    thread_ = std::make_unique<PollingThread>(&poller_);
+    thread_ = std::make_unique<net::PollingThread>(&poller_);
   }
   ~NamedServer() {
     server_.reset();
@@ -77,9 +79,10 @@ class NamedServer {
 
   const std::string name_;
   std::promise<Call*> held_;
-  Poller poller_;
+  net::Poller poller_;
+  net::Standby standby_{&poller_};
   std::unique_ptr<Server> server_;
-  std::unique_ptr<PollingThread> thread_;
+  std::unique_ptr<net::PollingThread> thread_;
 };
 
 class ClientTest : public ::testing::Test {

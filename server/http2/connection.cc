@@ -1,13 +1,11 @@
 #include "server/http2/connection.h"
 
-#include <sys/epoll.h>
-
 #include <algorithm>
 #include <array>
 #include <utility>
 
 #include "server/http2/grpc_headers.h"
-#include "server/http2/peer.h"
+#include "server/net/peer.h"
 
 namespace colcast::http2 {
 namespace {
@@ -31,27 +29,28 @@ std::unique_ptr<nghttp2_option, OptionDeleter> SessionOptions(const ConnectionOp
 
 }  // namespace
 
-void Connection::Start(std::unique_ptr<Socket> socket, std::string peer,
+void Connection::Start(std::unique_ptr<net::Socket> socket, std::string peer,
                        std::shared_ptr<Shared> shared) {
+  if (shared->ended) return;
   const auto connection =
       std::make_shared<Connection>(std::move(socket), std::move(peer), std::move(shared));
-  if (connection->Begin()) connection->Do(kWrite);
+  if (connection->BeginSession()) connection->Begin();
 }
 
-Connection::Connection(std::unique_ptr<Socket> socket, std::string peer,
+Connection::Connection(std::unique_ptr<net::Socket> socket, std::string peer,
                        std::shared_ptr<Shared> shared)
-    : peer_(std::move(peer)),
-      host_(HostOf(peer_)),
+    : net::Connection(shared->poller, *socket, std::move(peer)),
+      host_(net::HostOf(this->peer())),
       shared_(std::move(shared)),
       transport_(std::move(socket)) {
-  shared_->connections.fetch_add(1);
+  shared_->connections.Add();
 }
 
 Connection::~Connection() {
-  if (!closed_) shared_->connections.fetch_sub(1);
+  if (!closed_) shared_->connections.Remove();
 }
 
-bool Connection::Begin() {
+bool Connection::BeginSession() {
   const ConnectionOptions& options = shared_->options;
   const auto session_options = SessionOptions(options);
   if (session_options == nullptr ||
@@ -66,25 +65,11 @@ bool Connection::Begin() {
   }};
   nghttp2_submit_settings(session(), NGHTTP2_FLAG_NONE, settings.data(), settings.size());
   nghttp2_session_set_local_window_size(session(), NGHTTP2_FLAG_NONE, 0, kConnectionWindow);
-  // Until it is taken here, no other thread does what the poller finds.
-  taken_ = true;
-  number_ = shared_->poller->Add(fd(), shared_from_this());
-  taken_ = false;
   return true;
 }
 
-void Connection::Happened(uint32_t events) {
-  const bool both = transport_.socket().is_tls();
-  unsigned work = 0;
-  if ((events & EPOLLOUT) != 0 || both) work |= kWrite;
-  if ((events & EPOLLIN) != 0 || both) work |= kRead;
-  if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) work |= kReadToEnd;
-  Do(work);
-}
-
 void Connection::Answer(Call* call, std::optional<Message> message, Status status) {
-  const std::shared_ptr<Connection> self =
-      shared_from_this();  // the call may be the last to hold it
+  const std::shared_ptr<Connection> self = Self();  // the call may be the last to hold it
   {
     const std::lock_guard<std::mutex> lock(answers_mutex_);
     call->next_ = std::move(message);
@@ -104,16 +89,7 @@ void Connection::AnswerSoon(Call* call, std::optional<Message> message,
     call->holders_.fetch_add(1, std::memory_order_relaxed);
     answers_.push_back(call);
   }
-  work_.fetch_or(kAnswers);
-  if (!taken_.load()) shared_->poller->Again(fd(), number_);
-}
-
-void Connection::Do(unsigned work) {
-  work_.fetch_or(work);
-  while (work_.load() != 0 && !taken_.exchange(true)) {
-    DoNow(work_.exchange(0));
-    taken_.store(false);
-  }
+  DoSoon(kAnswers);
 }
 
 void Connection::DoNow(unsigned work) {
@@ -131,7 +107,7 @@ void Connection::DoNow(unsigned work) {
     }
     if ((work & kClose) != 0) Close();
   }
-  work |= work_.fetch_and(~unsigned{kAnswers}) & kAnswers;  // those of calls that came
+  work |= Take(kAnswers);  // those of calls that came
   if ((work & kAnswers) != 0) SendAnswers();
   if (!closed_) Write();
   TellWhatWasSent();
@@ -144,7 +120,7 @@ void Connection::Read() {
   constexpr size_t kShortRead = 2 << 10;
   if (must_close_) return;
   int frames = 0;
-  for (int i = 0; i < kReadsPerTurn && frames < kFramesPerTurn; ++i) {
+  for (int i = 0; i < net::kReadsPerTurn && frames < kFramesPerTurn; ++i) {
     frames_ = 0;
     const Transport::Result result =
         transport_.Read(reads_little_ ? kShortRead : Transport::kBlockBytes);
@@ -157,7 +133,7 @@ void Connection::Read() {
     must_close_ = must_close_ || result == Transport::Result::kBroken;
     if (must_close_ || (result == Transport::Result::kAll && !to_end_)) return;
   }
-  shared_->poller->Again(fd(), number_);
+  Again();
 }
 
 void Connection::Write() {
@@ -169,8 +145,8 @@ void Connection::Write() {
 void Connection::Close() {
   if (closed_) return;
   closed_ = true;
-  shared_->connections.fetch_sub(1);
-  shared_->poller->Remove(fd(), number_);
+  shared_->connections.Remove();
+  End();
   transport_.socket().Close();
   sent_.clear();
   while (!calls_.empty()) CallClosed(calls_.back());

@@ -1,7 +1,4 @@
 // A client's connection: HTTP/2 by nghttp2, on a socket.
-//
-// One thread at a time has it, whichever finds something to do. Another one that brings more to do
-// meanwhile, an answer say, leaves that to it and does not wait.
 #ifndef COLCAST_SERVER_HTTP2_CONNECTION_H_
 #define COLCAST_SERVER_HTTP2_CONNECTION_H_
 
@@ -20,10 +17,12 @@
 #include <vector>
 
 #include "server/http2/call.h"
-#include "server/http2/poller.h"
-#include "server/http2/socket.h"
 #include "server/http2/transport.h"
 #include "server/http2/unread_answers.h"
+#include "server/net/connection.h"
+#include "server/net/open_connections.h"
+#include "server/net/poller.h"
+#include "server/net/socket.h"
 
 namespace colcast::http2 {
 
@@ -46,7 +45,7 @@ struct ConnectionOptions {
 
 // What the connections of a server have in common.
 struct Shared {
-  Shared(const ConnectionOptions& options, Methods methods, Poller* poller)
+  Shared(const ConnectionOptions& options, Methods methods, net::Poller* poller)
       : options(options),
         methods(std::move(methods)),
         poller(poller),
@@ -54,35 +53,30 @@ struct Shared {
 
   const ConnectionOptions options;
   const Methods methods;
-  Poller* const poller;  // outlives every connection
+  net::Poller* const poller;  // outlives every connection
   UnreadAnswers unread;
-  std::atomic<int> connections{0};  // that are open
-  std::atomic<int> calls{0};        // on them
+  net::OpenConnections connections;
+  std::atomic<int> calls{0};  // on them
+  std::atomic<bool> ended{false};
 };
 
-class Connection final : public Pollable, public std::enable_shared_from_this<Connection> {
+class Connection final : public net::Connection {
  public:
-  // Serves the socket from now on.
-  static void Start(std::unique_ptr<Socket> socket, std::string peer,
+  // Serves the socket from now on, unless the server has ended.
+  static void Start(std::unique_ptr<net::Socket> socket, std::string peer,
                     std::shared_ptr<Shared> shared);
   ~Connection() override;
 
-  const std::string& peer() const { return peer_; }
   const std::string& host() const { return host_; }
-  uint64_t number() const { return number_; }
   // Once a call has come. Empty: the client has shown no certificate with a name.
   const std::string& certificate_name() const { return *certificate_name_; }
   Shared& shared() const { return *shared_; }
 
   // All that follow may be called on any thread.
-  void Happened(uint32_t events) override;
-  // To be called about every second: sees to what has waited for too long.
-  void LookAtTheTime() { Do(kTime); }
   // Takes no more calls, and is closed when those that there are have ended. Streams end.
   void Drain() { Do(kDrain); }
   // Of a connection that drains: does not wait for the client's part in it.
   void DrainAtOnce() { Do(kDrainAtOnce); }
-  void CloseAtOnce() { Do(kClose); }
 
   // For calls: sends the answer of one that has been handled; and of a stream, whose connection may
   // be busy with the caller.
@@ -90,27 +84,19 @@ class Connection final : public Pollable, public std::enable_shared_from_this<Co
   void AnswerSoon(Call* call, std::optional<Message> message, std::optional<Status> status);
 
   // Implementation details follow.
-  Connection(std::unique_ptr<Socket> socket, std::string peer, std::shared_ptr<Shared> shared);
+  Connection(std::unique_ptr<net::Socket> socket, std::string peer, std::shared_ptr<Shared> shared);
 
  private:
   using Clock = scheduling::Clock;
   struct Callbacks;
-  enum Work : unsigned {
-    kRead = 1,
-    kWrite = 2,
-    kAnswers = 4,
-    kTime = 8,
-    kDrain = 16,
-    kDrainAtOnce = 32,
-    kClose = 64,
-    kReadToEnd = 128
-  };
+  enum OwnWork : unsigned { kAnswers = kOwn, kDrain = 2 * kOwn, kDrainAtOnce = 4 * kOwn };
 
   nghttp2_session* session() { return transport_.session(); }
-  int fd() { return transport_.socket().fd(); }
-  bool Begin();
-  void Do(unsigned work);
-  void DoNow(unsigned work);
+  std::shared_ptr<Connection> Self() {
+    return std::static_pointer_cast<Connection>(shared_from_this());
+  }
+  bool BeginSession();
+  void DoNow(unsigned work) override;
   void Read();
   void Write();
   void Close();
@@ -152,14 +138,9 @@ class Connection final : public Pollable, public std::enable_shared_from_this<Co
   // Ends the connection, with the reason that clients know.
   void EndAbuse(std::string_view reason);
 
-  const std::string peer_;
   const std::string host_;
   const std::shared_ptr<Shared> shared_;
-  uint64_t number_ = 0;
   std::optional<std::string> certificate_name_;  // since the first call
-
-  std::atomic<unsigned> work_{0};
-  std::atomic<bool> taken_{false};  // by a thread
 
   std::mutex answers_mutex_;
   std::vector<Call*> answers_ ABSL_GUARDED_BY(answers_mutex_);
@@ -176,7 +157,7 @@ class Connection final : public Pollable, public std::enable_shared_from_this<Co
   bool heard_ = true;   // since the time was looked at
   bool had_calls_ = true;
   int ping_strikes_ = 0;
-  int frames_ = 0;  // and headers, in this read
+  int frames_ = 0;            // and headers, in this read
   bool reads_little_ = true;  // until a read shows how large frames are
   int idle_frames_ = 0;  // in a row: no answer was sent meanwhile; pings that may come are none
   bool draining_ = false;

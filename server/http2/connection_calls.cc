@@ -95,7 +95,7 @@ void Connection::FrameBegun(const nghttp2_frame_hd& header) {
 int Connection::BeginHeaders(const nghttp2_frame& frame) {
   if (frame.hd.type != NGHTTP2_HEADERS || frame.headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
   if (!certificate_name_) certificate_name_ = transport_.socket().CertificateName();
-  auto* const call = new Call(shared_from_this(), frame.hd.stream_id);
+  auto* const call = new Call(Self(), frame.hd.stream_id);
   call->place_ = calls_.size();
   calls_.push_back(call);
   had_calls_ = true;

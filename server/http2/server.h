@@ -2,32 +2,29 @@
 #ifndef COLCAST_SERVER_HTTP2_SERVER_H_
 #define COLCAST_SERVER_HTTP2_SERVER_H_
 
-#include <absl/base/thread_annotations.h>
-#include <openssl/types.h>
-
 #include <chrono>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "server/base/status.h"
 #include "server/base/tls_config.h"
 #include "server/http2/connection.h"
-#include "server/http2/poller.h"
+#include "server/net/listener.h"
+#include "server/net/poller.h"
+#include "server/net/tls_context.h"
 
 namespace colcast::http2 {
 
 class Server {
  public:
-  // `poller` outlives the server, and whoever polls it serves. Where nobody does for a while,
-  // because all are busy, a thread of the server's own does. `tls` null: in the clear.
-  Server(const ConnectionOptions& options, Methods methods, Poller* poller);
+  // `poller` outlives the server, and whoever polls it serves. `http1`, which may be null, serves
+  // the clients that speak HTTP/1.
+  Server(const ConnectionOptions& options, Methods methods, net::Poller* poller,
+         net::Accept http1 = nullptr);
   ~Server();
 
-  // On every listener from now on. As UseTls().
+  // On every listener from now on; in the clear without. As UseTls().
   Status SetTls(const TlsConfig& tls);
   // Listens, on any free port where `port` is 0; *bound is the one. UNAVAILABLE, naming the
   // address.
@@ -41,24 +38,15 @@ class Server {
 
   // Implementation details follow.
  private:
-  class Listener;
-  struct TlsDeleter {
-    void operator()(SSL_CTX* context) const;
-  };
-
-  Status Add(int socket, const std::string& address);
-  void StandBy();
-  template <typename Done>
-  bool WaitUntil(std::chrono::system_clock::time_point deadline, const Done& done) const;
-  std::vector<std::shared_ptr<Connection>> Connections() const;
+  std::vector<std::shared_ptr<Connection>> Connections() const {
+    return shared_->poller->AllOf<Connection>();
+  }
+  void EndListening();
 
   const std::shared_ptr<Shared> shared_;
-  std::unique_ptr<SSL_CTX, TlsDeleter> tls_;
-  std::vector<std::shared_ptr<Listener>> listeners_;
-  std::mutex mutex_;
-  std::condition_variable ending_;
-  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread standby_;
+  const net::Protocols protocols_;
+  net::Listener::Serving serving_;
+  std::vector<std::shared_ptr<net::Listener>> listeners_;
 };
 
 }  // namespace colcast::http2

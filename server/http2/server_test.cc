@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "server/http2/testing.h"
+#include "server/net/standby.h"
+#include "server/net/testing.h"
 
 namespace colcast::http2 {
 namespace {
@@ -31,7 +33,7 @@ class ServerTest : public ::testing::Test {
     server_ = std::make_unique<Server>(options, TestMethods(), &poller_);
     int port = 0;
     EXPECT_TRUE(server_->Listen("127.0.0.1", 0, &port).ok());
-    thread_ = std::make_unique<PollingThread>(&poller_);
+    thread_ = std::make_unique<net::PollingThread>(&poller_);
     target_ = "127.0.0.1:" + std::to_string(port);
     client_ = ClientOf(target_);
   }
@@ -45,7 +47,8 @@ class ServerTest : public ::testing::Test {
 
   std::promise<Call*> held_;
   std::atomic<bool> spinning_{true};
-  Poller poller_;
+  net::Poller poller_;
+  net::Standby standby_{&poller_};
   std::unique_ptr<Server> server_;
   std::string target_;
   std::unique_ptr<Client> client_;
@@ -82,7 +85,7 @@ class ServerTest : public ::testing::Test {
     return methods;
   }
 
-  std::unique_ptr<PollingThread> thread_;
+  std::unique_ptr<net::PollingThread> thread_;
 };
 
 TEST_F(ServerTest, CallsAreAnsweredByNameOneAfterTheOther) {

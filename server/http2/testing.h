@@ -1,17 +1,14 @@
-// For tests: messages of text, calls that are waited for, a thread that polls.
+// For tests: messages of text, calls that are waited for.
 #ifndef COLCAST_SERVER_HTTP2_TESTING_H_
 #define COLCAST_SERVER_HTTP2_TESTING_H_
 
-#include <atomic>
 #include <future>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "server/http2/client.h"
 #include "server/http2/message.h"
-#include "server/http2/poller.h"
 #include "server/http2/target.h"
 
 namespace colcast::http2 {
@@ -55,24 +52,6 @@ class StartedCall {
   uint64_t number_ = 0;
   std::future<Status> status_;
   Message answer_;
-};
-
-class PollingThread {
- public:
-  explicit PollingThread(Poller* poller)
-      : poller_(poller), thread_([this] {
-          while (!ended_) poller_->Poll(scheduling::Clock::time_point::max());
-        }) {}
-  ~PollingThread() {
-    ended_ = true;
-    poller_->Wake();
-    thread_.join();
-  }
-
- private:
-  Poller* const poller_;
-  std::atomic<bool> ended_{false};
-  std::thread thread_;
 };
 
 }  // namespace colcast::http2

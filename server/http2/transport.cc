@@ -19,9 +19,9 @@ Transport::Result Transport::Read(size_t most) {
   uint8_t* const data = block_.get() + block_used_;
   const size_t room = std::min(most, kBlockBytes - block_used_);
   size_t size = room;
-  const Socket::Result result = socket_->Read(data, &size);
-  if (result == Socket::Result::kAgain) return Result::kNothing;
-  if (result == Socket::Result::kClosed) return Result::kClosed;
+  const net::Socket::Result result = socket_->Read(data, &size);
+  if (result == net::Socket::Result::kAgain) return Result::kNothing;
+  if (result == net::Socket::Result::kClosed) return Result::kClosed;
   block_used_ += size;
   if (nghttp2_session_mem_recv(session_, data, size) < 0) return Result::kBroken;
   return size == room || socket_->is_tls() ? Result::kSome : Result::kAll;
@@ -30,9 +30,9 @@ Transport::Result Transport::Read(size_t most) {
 Transport::Result Transport::Write() {
   while (FillOutput()) {
     size_t size = output_.size() - output_sent_;
-    const Socket::Result result = socket_->Write(output_.data() + output_sent_, &size);
-    if (result == Socket::Result::kAgain) return Result::kNothing;
-    if (result == Socket::Result::kClosed) return Result::kClosed;
+    const net::Socket::Result result = socket_->Write(output_.data() + output_sent_, &size);
+    if (result == net::Socket::Result::kAgain) return Result::kNothing;
+    if (result == net::Socket::Result::kClosed) return Result::kClosed;
     output_sent_ += size;
   }
   return Result::kAll;

@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "server/http2/socket.h"
+#include "server/net/socket.h"
 
 namespace colcast::http2 {
 
@@ -17,19 +17,16 @@ namespace colcast::http2 {
 inline constexpr int kStreamWindow = 1 << 20;
 inline constexpr int kConnectionWindow = 16 << 20;
 
-// Of one connection; then others get their turn.
-inline constexpr int kReadsPerTurn = 4;
-
 class Transport {
  public:
   static constexpr size_t kBlockBytes = 64 << 10;
 
-  explicit Transport(std::unique_ptr<Socket> socket) : socket_(std::move(socket)) {}
+  explicit Transport(std::unique_ptr<net::Socket> socket) : socket_(std::move(socket)) {}
   ~Transport() { nghttp2_session_del(session_); }
   Transport(const Transport&) = delete;
   Transport& operator=(const Transport&) = delete;
 
-  Socket& socket() { return *socket_; }
+  net::Socket& socket() { return *socket_; }
   // Owned, from when it has been made on.
   nghttp2_session*& session() { return session_; }
 
@@ -54,7 +51,7 @@ class Transport {
  private:
   bool FillOutput();
 
-  const std::unique_ptr<Socket> socket_;
+  const std::unique_ptr<net::Socket> socket_;
   nghttp2_session* session_ = nullptr;
   std::shared_ptr<uint8_t[]> block_;
   size_t block_used_ = 0;

@@ -30,13 +30,14 @@ GrpcServer::GrpcServer(const Options& options, const Backend& backend)
       offload_(options.offload ? std::make_unique<Offload>(*options.offload, backend_) : nullptr),
       health_service_(MakeHealthService(options)) {}
 
-Status GrpcServer::Start(const Options& options, const Backend& backend, http2::Poller* poller,
-                         std::unique_ptr<GrpcServer>* server) {
+Status GrpcServer::Start(const Options& options, const Backend& backend, net::Poller* poller,
+                         net::Accept http1, std::unique_ptr<GrpcServer>* server) {
   std::unique_ptr<GrpcServer> made(new GrpcServer(options, backend));
   http2::ConnectionOptions connections = ReadChannelArguments(options.channel_arguments);
   connections.max_request_bytes = options.max_request_bytes;
   connections.max_unread_response_bytes = options.max_unread_response_bytes;
-  made->server_ = std::make_unique<http2::Server>(connections, made->Methods(options), poller);
+  made->server_ = std::make_unique<http2::Server>(connections, made->Methods(options), poller,
+                                                  std::move(http1));
   if (options.tls) {
     if (Status status = made->server_->SetTls(*options.tls); !status.ok()) return status;
   }

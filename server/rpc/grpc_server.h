@@ -12,8 +12,9 @@
 
 #include "server/backend.h"
 #include "server/base/tls_config.h"
-#include "server/http2/poller.h"
 #include "server/http2/server.h"
+#include "server/net/listener.h"
+#include "server/net/poller.h"
 #include "server/rpc/health_service.h"
 #include "server/rpc/model_service.h"
 #include "server/rpc/offload.h"
@@ -40,9 +41,10 @@ class GrpcServer {
 
   // UNAVAILABLE, naming the address, if it cannot be listened on; as UnixSocket has it for the
   // socket. One that another server listens on is taken over when this one serves.
-  // `poller`, which whoever is free polls, outlives the server and the workers.
-  static Status Start(const Options& options, const Backend& backend, http2::Poller* poller,
-                      std::unique_ptr<GrpcServer>* server);
+  // `poller`, which whoever is free polls, outlives the server and the workers. `http1`, which may
+  // be null, serves the clients that speak HTTP/1.
+  static Status Start(const Options& options, const Backend& backend, net::Poller* poller,
+                      net::Accept http1, std::unique_ptr<GrpcServer>* server);
 
   ~GrpcServer() { Shutdown(std::chrono::system_clock::time_point::max()); }
 

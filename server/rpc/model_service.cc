@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "server/http2/peer.h"
 #include "server/models/model_config.h"
+#include "server/net/peer.h"
 #include "server/rpc/messages.h"
 #include "tensorflow_serving/apis/model_service.pb.h"
 
@@ -44,7 +44,7 @@ Status MayReload(Reloads::From from, const std::string& peer) {
     case Reloads::From::kAnywhere:
       return OkStatus();
     case Reloads::From::kThisMachine:
-      if (http2::IsLocal(peer)) return OkStatus();
+      if (net::IsLocal(peer)) return OkStatus();
       return Error(StatusCode::kPermissionDenied, "HandleReloadConfigRequest came from ", peer,
                    "; with --model_service=local it is answered on this machine only");
     case Reloads::From::kNowhere:

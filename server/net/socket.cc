@@ -1,4 +1,4 @@
-#include "server/http2/socket.h"
+#include "server/net/socket.h"
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -9,11 +9,12 @@
 #include <atomic>
 #include <cerrno>
 #include <limits>
+#include <utility>
 
 #include "server/base/certificate_name.h"
 #include "server/base/log.h"
 
-namespace colcast::http2 {
+namespace colcast::net {
 namespace {
 
 Socket::Result ResultOf(ssize_t returned, size_t* size) {
@@ -29,13 +30,13 @@ int Most(size_t size) {
   return static_cast<int>(std::min<size_t>(size, std::numeric_limits<int>::max()));
 }
 
-// HTTP/2 without TLS begins with text, where a record of TLS has its version.
+// Text stands where a record of TLS has its version.
 void WarnOfPlainText() {
   static std::atomic<bool> told{false};
   if (told.exchange(true)) return;
   LogWarning(
-      "gRPC: a client that does not use TLS has called; this port takes TLS only "
-      "(--ssl_config_file). Told once");
+      "a client that does not use TLS has called; this port takes TLS only (--ssl_config_file). "
+      "Told once");
 }
 
 }  // namespace
@@ -57,14 +58,29 @@ std::string Socket::CertificateName() const {
   return tls_ == nullptr ? "" : colcast::CertificateName(tls_);
 }
 
+std::string_view Socket::protocol() const {
+  const unsigned char* name = nullptr;
+  unsigned int size = 0;
+  if (tls_ != nullptr) SSL_get0_alpn_selected(tls_, &name, &size);
+  return {reinterpret_cast<const char*>(name), size};
+}
+
 Socket::Result Socket::Read(uint8_t* data, size_t* size) {
   if (tls_ != nullptr) {
     ERR_clear_error();
     return TlsResult(SSL_read(tls_, data, Most(*size)), size);
   }
+  return Receive(data, size, 0);
+}
+
+Socket::Result Socket::Peek(uint8_t* data, size_t* size) const {
+  return Receive(data, size, MSG_PEEK);
+}
+
+Socket::Result Socket::Receive(uint8_t* data, size_t* size, int flags) const {
   ssize_t received = 0;
   do {
-    received = recv(fd_, data, *size, 0);
+    received = recv(fd_, data, *size, flags);
   } while (received < 0 && errno == EINTR);
   return received == 0 ? Result::kClosed : ResultOf(received, size);
 }
@@ -81,6 +97,12 @@ Socket::Result Socket::Write(const uint8_t* data, size_t* size) {
   return ResultOf(sent, size);
 }
 
+Socket::Result Socket::Handshake() {
+  size_t ignored = 0;
+  ERR_clear_error();
+  return TlsResult(SSL_do_handshake(tls_), &ignored);
+}
+
 Socket::Result Socket::TlsResult(int returned, size_t* size) {
   if (returned > 0) {
     *size = static_cast<size_t>(returned);
@@ -90,10 +112,22 @@ Socket::Result Socket::TlsResult(int returned, size_t* size) {
   const int reason = ERR_GET_REASON(ERR_peek_error());
   if (error == SSL_ERROR_SSL && reason == SSL_R_WRONG_VERSION_NUMBER) WarnOfPlainText();
   ERR_clear_error();
+  if (error == SSL_ERROR_SSL && reason == SSL_R_HTTP_REQUEST) {
+    got_plain_http_ = true;
+    SSL_free(std::exchange(tls_, nullptr));
+  }
   const bool again = error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE;
   return again ? Result::kAgain : Result::kClosed;
 }
 
+void Socket::EndWriting() {
+  if (tls_ != nullptr) {
+    SSL_shutdown(tls_);
+    ERR_clear_error();
+  }
+  shutdown(fd_, SHUT_WR);
+}
+
 void Socket::Close() { shutdown(fd_, SHUT_RDWR); }
 
-}  // namespace colcast::http2
+}  // namespace colcast::net

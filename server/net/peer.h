@@ -1,12 +1,12 @@
 // Where a client is, as gRPC has it: "ipv4:10.0.0.7:51234", "ipv6:%5B::1%5D:51234", "unix:".
-#ifndef COLCAST_SERVER_HTTP2_PEER_H_
-#define COLCAST_SERVER_HTTP2_PEER_H_
+#ifndef COLCAST_SERVER_NET_PEER_H_
+#define COLCAST_SERVER_NET_PEER_H_
 
 #include <sys/socket.h>
 
 #include <string>
 
-namespace colcast::http2 {
+namespace colcast::net {
 
 std::string PeerOf(const sockaddr_storage& address);
 
@@ -16,6 +16,6 @@ std::string HostOf(const std::string& peer);
 // Whether it is on this machine: at the loopback interface or a unix socket.
 bool IsLocal(const std::string& peer);
 
-}  // namespace colcast::http2
+}  // namespace colcast::net
 
-#endif  // COLCAST_SERVER_HTTP2_PEER_H_
+#endif  // COLCAST_SERVER_NET_PEER_H_

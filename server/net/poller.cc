@@ -1,4 +1,4 @@
-#include "server/http2/poller.h"
+#include "server/net/poller.h"
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -10,7 +10,7 @@
 #include <ctime>
 #include <utility>
 
-namespace colcast::http2 {
+namespace colcast::net {
 namespace {
 
 using scheduling::Clock;
@@ -102,4 +102,4 @@ std::vector<std::shared_ptr<Pollable>> Poller::All() const {
   return all;
 }
 
-}  // namespace colcast::http2
+}  // namespace colcast::net

@@ -1,6 +1,6 @@
 // The sockets, and the threads that wait for them.
-#ifndef COLCAST_SERVER_HTTP2_POLLER_H_
-#define COLCAST_SERVER_HTTP2_POLLER_H_
+#ifndef COLCAST_SERVER_NET_POLLER_H_
+#define COLCAST_SERVER_NET_POLLER_H_
 
 #include <absl/base/thread_annotations.h>
 
@@ -9,11 +9,12 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "server/scheduling/event_source.h"
 
-namespace colcast::http2 {
+namespace colcast::net {
 
 // A file descriptor that is waited for.
 class Pollable {
@@ -21,6 +22,8 @@ class Pollable {
   virtual ~Pollable() = default;
   // What happened: EPOLLIN and others. On any thread, on several at a time.
   virtual void Happened(uint32_t events) = 0;
+  // Called about every second: whether something has waited for too long.
+  virtual void LookAtTheTime() {}
 };
 
 // Any number of threads may wait; each event wakes one of them, the one that began to wait last.
@@ -39,6 +42,15 @@ class Poller final : public scheduling::EventSource {
   void Wake() override;
 
   std::vector<std::shared_ptr<Pollable>> All() const;
+  // Those of one class.
+  template <typename T>
+  std::vector<std::shared_ptr<T>> AllOf() const {
+    std::vector<std::shared_ptr<T>> found;
+    for (const auto& each : All()) {
+      if (auto one = std::dynamic_pointer_cast<T>(each)) found.push_back(std::move(one));
+    }
+    return found;
+  }
   // How often a thread has looked.
   int64_t turns() const { return turns_.load(std::memory_order_relaxed); }
   int waiting() const { return waiting_.load(std::memory_order_relaxed); }
@@ -57,6 +69,6 @@ class Poller final : public scheduling::EventSource {
   std::unordered_map<uint64_t, std::shared_ptr<Pollable>> pollables_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace colcast::http2
+}  // namespace colcast::net
 
-#endif  // COLCAST_SERVER_HTTP2_POLLER_H_
+#endif  // COLCAST_SERVER_NET_POLLER_H_

@@ -1,8 +1,8 @@
-#include "server/http2/peer.h"
+#include "server/net/peer.h"
 
 #include <gtest/gtest.h>
 
-namespace colcast::http2 {
+namespace colcast::net {
 namespace {
 
 TEST(HostOfTest, LeavesThePortOut) {
@@ -24,4 +24,4 @@ TEST(IsLocalTest, TheLoopbackInterfaceAndUnixSocketsAre) {
 }
 
 }  // namespace
-}  // namespace colcast::http2
+}  // namespace colcast::net

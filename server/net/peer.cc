@@ -1,11 +1,11 @@
-#include "server/http2/peer.h"
+#include "server/net/peer.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
 #include <string_view>
 
-namespace colcast::http2 {
+namespace colcast::net {
 namespace {
 
 bool StartsWith(std::string_view text, std::string_view start) {
@@ -41,4 +41,4 @@ bool IsLocal(const std::string& peer) {
   return false;
 }
 
-}  // namespace colcast::http2
+}  // namespace colcast::net

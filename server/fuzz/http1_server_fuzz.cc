@@ -1,0 +1,150 @@
+// libFuzzer: what a client sends, to a Connection of HTTP/1. Whatever it is, no connection and no
+// counted byte of a body may be left when it has hung up, and what it was sent begins as an answer.
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "server/http/connection.h"
+#include "server/net/poller.h"
+#include "server/net/socket.h"
+
+namespace colcast::http {
+namespace {
+
+// Requests of /h that are answered when the connection has ended, or before.
+std::vector<std::shared_ptr<Exchange>>* Held() {
+  static auto* const held = new std::vector<std::shared_ptr<Exchange>>;
+  return held;
+}
+
+void AnswerHeld() {
+  for (const auto& exchange : std::exchange(*Held(), {})) {
+    exchange->Answer(ErrorResponse(400, exchange->cancelled() ? "gone" : "held"));
+  }
+}
+
+Router TestRouter() {
+  Router router;
+  router.AddPage("/", [] {
+    Response page;
+    page.body = std::string(10'000, 'x');
+    return page;
+  });
+  router.AddTree("/e", [](const std::shared_ptr<Exchange>& exchange) {
+    Response echo;
+    echo.body = exchange->request().body.bytes().ToString();
+    exchange->Answer(std::move(echo));
+  });
+  router.AddTree(
+      "/h", [](std::shared_ptr<Exchange> exchange) { Held()->push_back(std::move(exchange)); });
+  return router;
+}
+
+void Expect(bool holds, const char* what) {
+  if (holds) return;
+  std::fprintf(stderr, "DISAGREEMENT: %s\n", what);
+  std::abort();
+}
+
+class Client {
+ public:
+  explicit Client(const std::shared_ptr<Shared>& shared) : shared_(shared) {
+    std::array<int, 2> sockets{};
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, sockets.data()) != 0) std::abort();
+    socket_ = sockets[0];
+    Connection::Start(std::make_unique<net::Socket>(sockets[1], nullptr), "unix:", shared_);
+  }
+  ~Client() { close(socket_); }
+
+  void Send(std::string_view bytes) {
+    if (send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL) < 0) return;
+    Poll();
+  }
+
+  // What one byte of the input stands for, beside what is sent.
+  void Do(unsigned what) {
+    for (const auto& connection : shared_->poller->AllOf<Connection>()) {
+      if ((what & 1) != 0) connection->LookAtTheTime();
+      if ((what & 2) != 0) connection->Stop();
+      if ((what & 4) != 0) connection->Cut(false);
+    }
+    if ((what & 8) != 0) AnswerHeld();
+    if ((what & 16) != 0) Read();
+    if ((what & 32) != 0) shared_->draining = true;
+    if ((what & 64) != 0) shutdown(socket_, SHUT_WR);
+    Poll();
+  }
+
+  void HangUp() {
+    Read();
+    shutdown(socket_, SHUT_RDWR);
+    for (int turn = 0; turn < kMaxTurns && !shared_->poller->All().empty(); ++turn) {
+      AnswerHeld();
+      Poll();
+    }
+    AnswerHeld();
+  }
+
+ private:
+  static constexpr int kMaxTurns = 1000;  // a request in each
+
+  void Poll() { shared_->poller->Poll(scheduling::Clock::time_point::min()); }
+  void Read() {
+    constexpr std::string_view kAnswer = "HTTP/1.1 ";
+    std::array<char, 4096> bytes;
+    for (;;) {
+      const ssize_t size = recv(socket_, bytes.data(), bytes.size(), 0);
+      if (size <= 0) return;
+      const std::string_view got(bytes.data(), static_cast<size_t>(size));
+      if (begin_.size() < kAnswer.size()) begin_ += got.substr(0, kAnswer.size() - begin_.size());
+      Expect(kAnswer.substr(0, begin_.size()) == begin_, "what was sent is no answer");
+    }
+  }
+
+  const std::shared_ptr<Shared> shared_;
+  int socket_ = -1;
+  std::string begin_;  // of what was received
+};
+
+// The input: what to do, how many bytes to send, the bytes; and again.
+void Serve(std::string_view input) {
+  static auto* const poller = new net::Poller;
+  HttpServer::Options options;
+  options.max_header_bytes = 256;
+  options.max_body_bytes = 1024;
+  options.max_memory_bytes = 512;
+  options.idle_timeout = options.transfer_timeout = std::chrono::milliseconds(0);
+  const auto shared = std::make_shared<Shared>(options, TestRouter(), poller);
+  {
+    Client client(shared);
+    while (input.size() > 2) {
+      const auto size = std::min<size_t>(input.size() - 2, 8 * static_cast<uint8_t>(input[1]));
+      client.Send(input.substr(2, size));
+      client.Do(static_cast<uint8_t>(input[0]));
+      input.remove_prefix(2 + size);
+    }
+    client.HangUp();
+  }
+  Expect(shared->connections.count() == 0, "a connection is left");
+  Expect(shared->memory.taken() == 0, "a byte of a body is left");
+}
+
+}  // namespace
+}  // namespace colcast::http
+
+extern "C" int LLVMFuzzerInitialize(int*, char***) { return 0; }
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  colcast::http::Serve({reinterpret_cast<const char*>(data), size});
+  return 0;
+}

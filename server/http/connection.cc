@@ -1,0 +1,206 @@
+#include "server/http/connection.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <functional>
+
+#include "server/base/log.h"
+#include "server/http/gzip.h"
+#include "server/net/peer.h"
+
+namespace colcast::http {
+namespace {
+
+// Below this the headers weigh more than what is saved.
+constexpr size_t kLeastToCompress = 8 << 10;
+// What follows the headers in the same write.
+constexpr size_t kMostBehindHeaders = 64 << 10;
+constexpr std::chrono::seconds kLinger{2};
+
+std::string HeadersOf(const Response& response, bool keep_alive) {
+  std::string text = "HTTP/1.1 " + std::to_string(response.code) + ' ';
+  text += ToStd(beast::http::obsolete_reason(beast::http::int_to_status(response.code)));
+  text += "\r\nDate: " + HttpTime() + "\r\nContent-Type: " + response.content_type;
+  for (const auto& [name, value] : response.headers) text += "\r\n" + name + ": " + value;
+  if (!keep_alive) text += "\r\nConnection: close";
+  return text + "\r\nContent-Length: " + std::to_string(response.body.size()) + "\r\n\r\n";
+}
+
+void TurnAway(net::Socket* socket) {
+  if (socket->is_tls()) return;
+  static constexpr std::string_view kFull =
+      "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\n"
+      "Content-Type: application/json\r\nContent-Length: 35\r\n\r\n"
+      "{ \"error\": \"too many connections\" }";
+  size_t size = kFull.size();
+  socket->Write(reinterpret_cast<const uint8_t*>(kFull.data()), &size);
+  socket->EndWriting();
+}
+
+}  // namespace
+
+void Connection::Start(std::unique_ptr<net::Socket> socket, std::string peer,
+                       std::shared_ptr<Shared> shared) {
+  if (shared->stopped) return;
+  if (!shared->connections.Add()) return TurnAway(socket.get());
+  const auto connection =
+      std::make_shared<Connection>(std::move(socket), std::move(peer), std::move(shared));
+  connection->Begin();
+  if (connection->shared_->stopped) connection->Stop();
+}
+
+Connection::Connection(std::unique_ptr<net::Socket> socket, std::string peer,
+                       std::shared_ptr<Shared> shared)
+    : net::Connection(shared->poller, *socket, std::move(peer)),
+      shared_(std::move(shared)),
+      socket_(std::move(socket)),
+      client_(std::hash<std::string>()("http:" + net::HostOf(this->peer()))) {
+  BeginRequest();
+}
+
+bool Connection::cancelled() const {
+  pollfd poll_fd = {socket_->fd(), POLLRDHUP, 0};
+  return poll(&poll_fd, 1, 0) > 0;
+}
+
+void Connection::Answer(Response response) {
+  if (accepts_gzip_ && response.body.size() >= kLeastToCompress) {
+    response.body = Gzip(response.body);
+    response.headers.emplace_back("Content-Encoding", "gzip");
+  }
+  answer_ = std::move(response);
+  Do(kAnswer);
+}
+
+void Connection::DoNow(unsigned work) {
+  if (closed_) return;
+  try {
+    DoAll(work);
+  } catch (const std::exception& error) {
+    // Only running out of memory comes here.
+    LogError(std::string("HTTP: ") + error.what());
+    Close();
+  }
+}
+
+void Connection::DoAll(unsigned work) {
+  if ((work & kReadToEnd) != 0) to_end_ = true;
+  if ((work & (kRead | kReadToEnd)) != 0) readable_ = true;
+  if ((work & kDescribe) != 0) LogWarning("HTTP: cut " + Describe());
+  const bool pipelined = std::exchange(pipelined_, false);
+  const bool stops = (work & kStop) != 0 && phase_ == Phase::kIdle;
+  const bool late = (work & kTime) != 0 && Clock::now() >= deadline_;
+  if (stops || late || (work & kClose) != 0) return Close();
+  if ((work & kAnswer) != 0) Write(std::move(answer_));
+  if (pipelined) Parse();
+  if (Flush()) Read();
+}
+
+void Connection::Read() {
+  for (int i = 0; i < net::kReadsPerTurn; ++i) {
+    const bool is_busy = phase_ == Phase::kAnswering || phase_ == Phase::kWriting || pipelined_;
+    if (!readable_ || is_busy) return;
+    ReadOnce();
+    if (!Flush()) return;
+  }
+  Again();
+}
+
+void Connection::ReadOnce() {
+  std::array<uint8_t, kReadBytes> bytes;
+  size_t size = kReadBytes - buffer_.size();
+  const size_t room = size;
+  const net::Socket::Result result = socket_->Read(bytes.data(), &size);
+  if (socket_->got_plain_http() && phase_ == Phase::kIdle) return AskForTls();
+  if (result == net::Socket::Result::kClosed) return Close();
+  const bool got_some = result == net::Socket::Result::kDone;
+  readable_ = got_some && (size == room || socket_->is_tls() || to_end_);
+  if (!got_some || phase_ == Phase::kClosing) return;
+  boost::asio::buffer_copy(buffer_.prepare(size), boost::asio::buffer(bytes.data(), size));
+  buffer_.commit(size);
+  Parse();
+}
+
+std::string_view Connection::Unsent() const {
+  if (sent_ < output_.size()) return std::string_view(output_).substr(sent_);
+  return std::string_view(body_).substr(sent_ - output_.size() + body_in_output_);
+}
+
+// Sends what is to be sent. False if the connection has to wait, or is closed.
+bool Connection::Flush() {
+  while (!closed_) {
+    const std::string_view unsent = Unsent();
+    if (unsent.empty()) break;
+    size_t size = unsent.size();
+    const auto result = socket_->Write(reinterpret_cast<const uint8_t*>(unsent.data()), &size);
+    if (result == net::Socket::Result::kAgain) return false;
+    if (result == net::Socket::Result::kClosed) return Close(), false;
+    sent_ += size;
+  }
+  if (phase_ == Phase::kWriting) Written();
+  return !closed_;
+}
+
+void Connection::Write(Response response) {
+  phase_ = Phase::kWriting;
+  SetDeadline(shared_->options.transfer_timeout);
+  keep_alive_ = keep_alive_ && !shared_->draining && !shared_->stopped;
+  Send(HeadersOf(response, keep_alive_));
+  if (!head_) body_ = std::move(response.body);
+  body_in_output_ = std::min(body_.size(), kMostBehindHeaders);
+  Send(std::string_view(body_).substr(0, body_in_output_));
+  request_.body.Clear();
+  request_.memory.reset();
+}
+
+void Connection::Written() {
+  output_ = std::string();
+  body_ = std::string();
+  sent_ = body_in_output_ = 0;
+  if (!keep_alive_) return LingerAndClose();
+  if (shared_->stopped) return Close();
+  BeginRequest();
+  if (buffer_.size() == 0) return buffer_.shrink_to_fit();
+  // What has come already waits for its turn.
+  pipelined_ = true;
+  Again();
+}
+
+// What the client may still be sending is read for a moment: closing at once would reset the
+// connection, and the last answer could be lost with it.
+void Connection::LingerAndClose() {
+  phase_ = Phase::kClosing;
+  SetDeadline(kLinger);
+  socket_->EndWriting();
+  readable_ = true;
+}
+
+// The socket stays open: a handler may ask it whether the client has hung up.
+void Connection::Close() {
+  if (std::exchange(closed_, true)) return;
+  End();
+  socket_->Close();
+}
+
+// Who the client is and how far its request has come.
+std::string Connection::Describe() const {
+  const std::string who = peer().substr(peer().find(':') + 1);
+  switch (phase_) {
+    case Phase::kIdle:
+      return who + " before a request";
+    case Phase::kReadingBody:
+      return who + ": " + request_line_ + ", of whose body " +
+             std::to_string(parser_->get().body().received()) + " bytes have come";
+    case Phase::kAnswering:
+      return who + ": " + request_line_ + ", which is being answered";
+    case Phase::kWriting:
+    case Phase::kClosing:
+      return who + ": " + request_line_ + ", whose answer is not taken";
+  }
+  return who;
+}
+
+}  // namespace colcast::http

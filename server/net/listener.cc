@@ -1,0 +1,108 @@
+#include "server/net/listener.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "server/net/peer.h"
+
+namespace colcast::net {
+namespace {
+
+struct Addresses {
+  ~Addresses() {
+    if (first != nullptr) freeaddrinfo(first);
+  }
+  addrinfo* first = nullptr;
+};
+
+int Open(int family) { return socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0); }
+
+}  // namespace
+
+Listener::Listener(int socket, Serving serving, Poller* poller)
+    : socket_(socket), serving_(std::move(serving)), poller_(poller) {}
+
+Listener::~Listener() { close(socket_); }
+
+Status Listener::Listen(const std::string& host, int port, Serving serving, Poller* poller,
+                        std::shared_ptr<Listener>* listener) {
+  addrinfo hints{};
+  hints.ai_flags = AI_PASSIVE;
+  hints.ai_socktype = SOCK_STREAM;
+  Addresses found;
+  const std::string bare =
+      host.size() > 1 && host.front() == '[' ? host.substr(1, host.size() - 2) : host;
+  if (getaddrinfo(bare.c_str(), std::to_string(port).c_str(), &hints, &found.first) != 0) {
+    return Unavailable("there is no such host");
+  }
+  const int socket = Open(found.first->ai_family);
+  const int on = 1;
+  setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  if (bind(socket, found.first->ai_addr, found.first->ai_addrlen) != 0) {
+    close(socket);
+    return Unavailable("the port is in use, or the host is not one of this machine's");
+  }
+  return Begin(socket, std::move(serving), poller, listener);
+}
+
+Status Listener::Listen(const std::string& path, Serving serving, Poller* poller,
+                        std::shared_ptr<Listener>* listener) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  unlink(path.c_str());
+  const int socket = Open(AF_UNIX);
+  if (bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
+    const Status status = Unavailable(std::strerror(errno));
+    close(socket);
+    return status;
+  }
+  return Begin(socket, std::move(serving), poller, listener);
+}
+
+Status Listener::Begin(int socket, Serving serving, Poller* poller,
+                       std::shared_ptr<Listener>* listener) {
+  auto made = std::make_shared<Listener>(socket, std::move(serving), poller);
+  if (listen(socket, SOMAXCONN) != 0) return Unavailable(std::strerror(errno));
+  made->number_ = poller->Add(socket, made);
+  *listener = std::move(made);
+  return OkStatus();
+}
+
+int Listener::port() const {
+  sockaddr_storage address{};
+  socklen_t size = sizeof(address);
+  getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size);
+  return ntohs(address.ss_family == AF_INET6
+                   ? reinterpret_cast<const sockaddr_in6&>(address).sin6_port
+                   : reinterpret_cast<const sockaddr_in&>(address).sin_port);
+}
+
+void Listener::End() {
+  poller_->Remove(socket_, number_);
+  shutdown(socket_, SHUT_RDWR);
+}
+
+void Listener::Happened(uint32_t) {
+  for (;;) {
+    sockaddr_storage address{};
+    socklen_t size = sizeof(address);
+    const int accepted = accept4(socket_, reinterpret_cast<sockaddr*>(&address), &size,
+                                 SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (accepted < 0 && (errno == EINTR || errno == ECONNABORTED)) continue;
+    if (accepted < 0) return;
+    const int on = 1;
+    setsockopt(accepted, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    serving_.accept(std::make_unique<Socket>(accepted, serving_.tls.get()), PeerOf(address));
+  }
+}
+
+}  // namespace colcast::net

@@ -1,0 +1,51 @@
+// How many connections of a server are open: there may be so many, and its end waits for the last.
+#ifndef COLCAST_SERVER_NET_OPEN_CONNECTIONS_H_
+#define COLCAST_SERVER_NET_OPEN_CONNECTIONS_H_
+
+#include <absl/base/thread_annotations.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <limits>
+#include <mutex>
+
+namespace colcast::net {
+
+// All methods may be called from any thread.
+class OpenConnections {
+ public:
+  explicit OpenConnections(int max = std::numeric_limits<int>::max()) : max_(max) {}
+
+  // False, and nothing has happened, if there is no room for another one.
+  bool Add() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (count_ >= max_) return false;
+    ++count_;
+    return true;
+  }
+  void Remove() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (--count_ == 0) none_.notify_all();
+  }
+
+  int count() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return count_;
+  }
+  // False if some are open at `deadline`.
+  bool WaitForNone(std::chrono::system_clock::time_point deadline) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    return none_.wait_until(lock, deadline,
+                            [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return count_ == 0; });
+  }
+
+ private:
+  const int max_;
+  mutable std::mutex mutex_;
+  std::condition_variable none_;
+  int count_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace colcast::net
+
+#endif  // COLCAST_SERVER_NET_OPEN_CONNECTIONS_H_

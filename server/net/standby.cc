@@ -1,0 +1,53 @@
+#include "server/net/standby.h"
+
+#include <pthread.h>
+
+#include <chrono>
+
+namespace colcast::net {
+namespace {
+
+using scheduling::Clock;
+
+// How often it looks whether anybody waits for the sockets.
+constexpr std::chrono::milliseconds kLookEvery(20);
+constexpr std::chrono::seconds kLookAtTimeEvery(1);
+
+}  // namespace
+
+Standby::Standby(Poller* poller) : poller_(*poller), thread_([this] { Run(); }) {}
+
+Standby::~Standby() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ended_ = true;
+  }
+  ending_.notify_all();
+  thread_.join();
+}
+
+void Standby::Run() {
+  pthread_setname_np(pthread_self(), "sockets");
+  Clock::time_point looked = Clock::now();
+  int64_t turns = poller_.turns();
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (!ending_.wait_for(lock, kLookEvery,
+                           [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ended_; })) {
+    lock.unlock();
+    // Those that wait take their turns; if there are none, and nobody has looked, all are busy.
+    bool woken = false;
+    while (!woken && poller_.waiting() == 0 && poller_.turns() == turns) {
+      woken = poller_.Poll(Clock::now() + kLookEvery);
+      ++turns;
+    }
+    if (woken) poller_.Wake();  // it was meant for a worker
+    turns = poller_.turns();
+    if (Clock::now() - looked >= kLookAtTimeEvery) {
+      looked = Clock::now();
+      for (const auto& each : poller_.All()) each->LookAtTheTime();
+    }
+    lock.lock();
+  }
+}
+
+}  // namespace colcast::net

@@ -1,0 +1,127 @@
+"""--rest_api_port equal to --port: gRPC and REST by one port, told apart by how a client begins."""
+
+import contextlib
+import http.client
+import json
+import socket
+import ssl
+
+import grpc
+import numpy as np
+import pytest
+from colcast.server import ServerProcess
+from tensorflow_serving.apis import prediction_service_pb2_grpc
+
+from .tls import Authority, config_flag
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+SETTINGS = b"\0\0\0\4\0\0\0\0\0"
+STATUS = "/v1/models/ranker"
+
+
+def one_port_server(base_path, *flags: str) -> ServerProcess:
+    with socket.socket() as finder:
+        finder.bind(("127.0.0.1", 0))
+        port = finder.getsockname()[1]
+    ports = [f"--port={port}", f"--rest_api_port={port}"]
+    return ServerProcess("ranker", base_path, [*ports, *flags])
+
+
+@pytest.fixture(scope="module")
+def one_port(ranker_base_path):
+    with one_port_server(ranker_base_path) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory):
+    return Authority(tmp_path_factory.mktemp("tls"), "ours")
+
+
+@pytest.fixture(scope="module")
+def one_tls_port(ranker_base_path, tmp_path_factory, authority):
+    path = tmp_path_factory.mktemp("config") / "tls.cfg"
+    with one_port_server(ranker_base_path, config_flag(path, authority.issue("s"))) as server:
+        yield server
+
+
+def socket_to(server: ServerProcess) -> socket.socket:
+    host, _, port = server.target.rpartition(":")
+    connection = socket.create_connection((host, int(port)), timeout=60)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return connection
+
+
+def test_both_are_answered_and_score_the_same(one_port, connect, ranker_inputs):
+    assert one_port.target == one_port.rest_target
+    score = connect(one_port.target).predict(ranker_inputs)["score"]
+    connection = http.client.HTTPConnection(one_port.rest_target, timeout=60)
+    with contextlib.closing(connection):
+        for _ in range(2):
+            inputs = {
+                name: [v.decode() if isinstance(v, bytes) else v for v in np.ravel(value).tolist()]
+                for name, value in ranker_inputs.items()
+            }
+            connection.request("POST", f"{STATUS}:predict", json.dumps({"inputs": inputs}))
+            outputs = json.load(connection.getresponse())["outputs"]
+            np.testing.assert_allclose(outputs["score"], score, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("method", "first"), [("GET", 1), ("PUT", 1), ("PRX", 2), ("PRINT", 3)])
+def test_http1_is_known_from_its_first_bytes_however_they_come(one_port, method, first):
+    request = f"{method} {STATUS} HTTP/1.1\r\nConnection: close\r\n\r\n".encode()
+    with socket_to(one_port) as connection:
+        connection.sendall(request[:first])
+        connection.sendall(request[first:])
+        answer = b"".join(iter(lambda: connection.recv(4096), b""))
+    assert answer.startswith(b"HTTP/1.1 ")
+    assert answer.count(b"HTTP/1.1 ") == 1
+
+
+def test_http2_is_known_from_its_first_bytes_however_they_come(one_port):
+    with socket_to(one_port) as connection:
+        for byte in PREFACE + SETTINGS:
+            connection.sendall(bytes([byte]))
+        header = connection.recv(9, socket.MSG_WAITALL)
+    assert header[3:5] == b"\4\0"  # SETTINGS, the server's
+
+
+def test_with_tls_the_handshake_says_which_it_is(one_tls_port, authority, stubs, ranker_inputs):
+    credentials = grpc.ssl_channel_credentials(authority.root.read_bytes())
+    with grpc.secure_channel(one_tls_port.target, credentials) as channel:
+        stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
+        assert stub.Predict(stubs.request(ranker_inputs), timeout=60).outputs["score"]
+    for protocols in ([], ["http/1.1"], ["http/1.0"]):
+        context = ssl.create_default_context(cafile=authority.root)
+        if protocols:
+            context.set_alpn_protocols(protocols)
+        connection = http.client.HTTPSConnection(
+            one_tls_port.rest_target, timeout=60, context=context
+        )
+        with contextlib.closing(connection):
+            connection.request("GET", STATUS)
+            assert connection.getresponse().status == 200
+    context = ssl.create_default_context(cafile=authority.root)
+    context.set_alpn_protocols(["http/1.1", "h2"])
+    with context.wrap_socket(socket_to(one_tls_port), server_hostname="localhost") as both:
+        assert both.selected_alpn_protocol() == "h2"
+
+
+def test_plain_http_to_the_port_with_tls_is_told_so(one_tls_port):
+    with socket_to(one_tls_port) as connection:
+        connection.sendall(f"GET {STATUS} HTTP/1.1\r\n\r\n".encode())
+        answer = b"".join(iter(lambda: connection.recv(4096), b""))
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b"use https" in answer
+
+
+def test_the_end_does_not_wait_for_clients_that_have_not_said_what_they_speak(ranker_base_path):
+    with (
+        one_port_server(ranker_base_path) as server,
+        socket_to(server),
+        socket_to(server) as idle,
+    ):
+        idle.sendall(f"GET {STATUS} HTTP/1.1\r\n\r\n".encode())
+        assert idle.recv(4096).startswith(b"HTTP/1.1 200 ")
+        assert server.stop() == 0
+        assert b"HTTP" not in idle.recv(4096)
