@@ -6,6 +6,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "server/engine/rewrites/cpu_flags.h"
 #include "server/engine/rewrites/graph_choice.h"
 
@@ -30,7 +31,7 @@ std::string KeyOf(const std::string& directory, const Options& options) {
                       options.graph_optimization == GraphOptimization::kFast
                           ? absl::StrCat(", fast within ", options.graph_tolerance)
                           : ", exact",
-                      ", measured for ", options.graph_measuring_ms, " ms, ",
+                      ", without ", absl::StrJoin(options.unserved_signatures, ","), ", measured for ", options.graph_measuring_ms, " ms, ",
                       CpuFlags::OfThisMachine().Description());
 }
 
@@ -72,7 +73,10 @@ std::vector<Candidate> Prove(const Trials& trials, const Signature& original,
                              double tolerance) {
   std::vector<Candidate> candidates;
   for (size_t i = 0; i < forms.size(); ++i) {
-    Candidate candidate{rewritten[i].says, {false, "it cannot be prepared"}, {}};
+    Candidate candidate{rewritten[i].says,
+                        {false, "it cannot be prepared"},
+                        {},
+                        !rewritten[i].tables.int8.empty()};
     if (trials.answered.empty()) {
       candidate.proof.says = absl::StrCat("no request to try: ", trials.why_none);
     } else if (forms[i] != nullptr && rewritten[i].exact) {
@@ -124,6 +128,7 @@ SignatureChooser::SignatureChooser(const std::string& directory, const Options& 
 
 std::unique_ptr<Signature> SignatureChooser::Choose(const std::string& name,
                                                     std::unique_ptr<Signature> original,
+                                                    const RewrittenSignature** form,
                                                     std::string* why) {
   const auto found = rewritten_.find(name);
   if (found == rewritten_.end()) return original;
@@ -150,6 +155,7 @@ std::unique_ptr<Signature> SignatureChooser::Choose(const std::string& name,
   }
   *why = absl::StrCat(problems, *why);
   --signatures_left_;
+  if (best >= 0) *form = &rewritten[best];
   return best < 0 ? std::move(original) : std::move(forms[best]);
 }
 
