@@ -134,8 +134,7 @@ absl::Status TensorFlowModel::LoadBundle(const std::string& directory,
   tensorflow::MetaGraphDef& model = whole->meta_graph_def;
   absl::Status status = load(std::move(whole));
   if (!status.ok()) return status;
-  auto rewritten =
-      AddRewrittenSignatures(model, RewritesOf(model, options), bundle_->GetSession());
+  auto rewritten = AddRewrittenSignatures(model, RewritesOf(model, options), bundle_->GetSession());
   model.clear_graph_def();
   if (rewritten.ok()) {
     rewritten_ = *std::move(rewritten);
@@ -174,9 +173,8 @@ absl::Status TensorFlowModel::AddSignature(const std::string& name,
   if (!status.ok()) return status;
   std::string why;
   const RewrittenSignature* form = nullptr;
-  signatures_[name] = chooser == nullptr
-                          ? *std::move(original)
-                          : chooser->Choose(name, *std::move(original), &form, &why);
+  signatures_[name] = chooser == nullptr ? *std::move(original)
+                                         : chooser->Choose(name, *std::move(original), &form, &why);
   served_reads_[name] = form == nullptr ? saved_reads_[name] : form->tables;
   if (why.empty()) return absl::OkStatus();
   notes_.push_back(absl::StrCat("signature \"", name, "\": ", why));

@@ -14,6 +14,13 @@ namespace {
 using tensorflow::ResourceMgr;
 using tensorflow::Var;
 
+absl::StatusOr<ResourceMgr*> ResourcesOf(tensorflow::Session* session) {
+  const tensorflow::DeviceMgr* devices = nullptr;
+  absl::Status status = session->LocalDeviceManager(&devices);
+  if (!status.ok()) return status;
+  return devices->ListDevices().front()->resource_manager();
+}
+
 absl::StatusOr<int64_t> DropTable(const std::string& name, ResourceMgr* resources) {
   auto tables = Int8Tables::In(resources);
   if (!tables.ok()) return tables.status();
@@ -49,12 +56,28 @@ struct Dropped {
 
 }  // namespace
 
+absl::Status MakeInt8Tables(const std::set<std::string>& variables, tensorflow::Session* session) {
+  if (variables.empty()) return absl::OkStatus();
+  const absl::StatusOr<ResourceMgr*> resources = ResourcesOf(session);
+  if (!resources.ok()) return resources.status();
+  auto tables = Int8Tables::In(*resources);
+  if (!tables.ok()) return tables.status();
+  tensorflow::ResourceHandle handle;
+  handle.set_container((*resources)->default_container());
+  for (const std::string& name : variables) {
+    handle.set_name(name);
+    const auto made = (*tables)->Find(handle, *resources);
+    if (!made.ok()) return made.status();
+  }
+  return absl::OkStatus();
+}
+
 std::vector<std::string> DropUnread(const std::map<std::string, TablesRead>& served,
                                     const std::set<std::string>& variables,
                                     tensorflow::Session* session) {
-  const tensorflow::DeviceMgr* devices = nullptr;
-  if (!session->LocalDeviceManager(&devices).ok()) return {};
-  ResourceMgr* const resources = devices->ListDevices().front()->resource_manager();
+  const absl::StatusOr<ResourceMgr*> found = ResourcesOf(session);
+  if (!found.ok()) return {};
+  ResourceMgr* const resources = *found;
   std::set<std::string> tables;
   std::map<std::string, std::string> readers;  // of float32: a signature, by variable
   for (const auto& [signature, read] : served) {
@@ -63,6 +86,7 @@ std::vector<std::string> DropUnread(const std::map<std::string, TablesRead>& ser
   }
   std::vector<std::string> notes;
   Dropped in_int8, unread;
+  std::map<std::string, int> kept;  // how many tables, by why
   for (const std::string& name : variables) {
     if (tables.count(name) > 0 || readers.count(name) > 0) continue;
     if (const auto freed = DropVariable(name, resources); freed.ok()) unread.Add(*freed);
@@ -70,15 +94,17 @@ std::vector<std::string> DropUnread(const std::map<std::string, TablesRead>& ser
   for (const std::string& name : tables) {
     std::string why;
     if (const auto reader = readers.find(name); reader != readers.end()) {
-      why = absl::StrCat("signature \"", reader->second, "\" reads it");
+      why = absl::StrCat("signature \"", reader->second, "\" reads float32");
     } else if (const auto freed = DropTable(name, resources); freed.ok()) {
       in_int8.Add(*freed);
     } else {
       why = std::string(freed.status().message());
     }
-    if (!why.empty()) {
-      notes.push_back(absl::StrCat("table \"", name, "\" stays in float32, too: ", why));
-    }
+    if (!why.empty()) ++kept[why];
+  }
+  for (const auto& [why, count] : kept) {
+    notes.push_back(absl::StrCat(count, count == 1 ? " table stays" : " tables stay",
+                                 " in float32, too: ", why));
   }
   if (in_int8.count > 0) notes.push_back(in_int8.Say("table", "in int8 alone"));
   if (unread.count > 0) notes.push_back(unread.Say("variable", "that no signature reads"));

@@ -2,10 +2,12 @@
 
 #include <map>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "server/engine/rewrites/lookup_chain.h"
 #include "server/engine/rewrites/lookup_op.h"
 #include "tensorflow/core/framework/node_def_util.h"
@@ -47,10 +49,10 @@ bool CanBeRead(const std::vector<std::string>& chains, const std::vector<int32_t
   return true;
 }
 
-// Changes one grouped lookup; the tables that are read in int8 then are added to `changed`.
+// Changes one grouped lookup; `changed` gets the variables that are read in int8 then, and it.
 absl::Status UseIn(const Nodes& nodes, const std::set<std::string>& variables,
                    const std::set<std::string>& feeds, NodeDef* node,
-                   std::set<std::string>* changed) {
+                   std::map<std::string, std::string>* changed) {
   std::vector<std::string> chains;
   std::vector<int32_t> tables, in_int8;
   std::vector<DataType> columns, types;
@@ -73,7 +75,7 @@ absl::Status UseIn(const Nodes& nodes, const std::set<std::string>& variables,
     *input = variable->name();
     types[i] = tensorflow::DT_RESOURCE;
     in_int8.push_back(static_cast<int32_t>(i));
-    changed->insert(name);
+    changed->emplace(variable->name(), node->name());
   }
   for (const char* const attribute : {"tables_types", "in_int8"}) {
     node->mutable_attr()->erase(attribute);
@@ -81,6 +83,41 @@ absl::Status UseIn(const Nodes& nodes, const std::set<std::string>& variables,
   tensorflow::AddNodeAttr("tables_types", types, node);
   tensorflow::AddNodeAttr("in_int8", in_int8, node);
   return absl::OkStatus();
+}
+
+// All that the nodes depend on, themselves included.
+std::set<std::string> Ancestors(const Nodes& nodes, std::vector<std::string> open) {
+  std::set<std::string> seen;
+  while (!open.empty()) {
+    std::string_view name = open.back();
+    absl::ConsumePrefix(&name, "^");
+    const auto found = nodes.find(name.substr(0, name.find(':')));
+    open.pop_back();
+    if (found == nodes.end() || !seen.insert(found->first).second) continue;
+    const auto& inputs = found->second->input();
+    open.insert(open.end(), inputs.begin(), inputs.end());
+  }
+  return seen;
+}
+
+// What waits for a read of a table in float32 waits for the lookup, so that it is not read.
+// `lookups`: by variable.
+void MoveWaits(const Nodes& nodes, const std::set<std::string>& feeds,
+               const std::map<std::string, std::string>& lookups, GraphDef* graph) {
+  std::vector<std::string> all;
+  for (const auto& [variable, lookup] : lookups) all.push_back(lookup);
+  const std::set<std::string> needed = Ancestors(nodes, std::move(all));
+  for (NodeDef& node : *graph->mutable_node()) {
+    if (needed.count(node.name()) > 0) continue;
+    for (std::string& input : *node.mutable_input()) {
+      std::string_view name = input;
+      if (!absl::ConsumePrefix(&name, "^")) continue;
+      const NodeDef* const variable = VariableOf(nodes, feeds, name);
+      if (variable == nullptr || variable->name() == name) continue;
+      const auto found = lookups.find(variable->name());
+      if (found != lookups.end()) input = absl::StrCat("^", found->second);
+    }
+  }
 }
 
 }  // namespace
@@ -91,7 +128,7 @@ absl::StatusOr<int> UseInt8Tables(const std::set<std::string>& variables,
   const GraphDef before = *graph;
   Nodes nodes;
   for (const NodeDef& node : before.node()) nodes[node.name()] = &node;
-  std::set<std::string> changed;
+  std::map<std::string, std::string> changed;  // by variable, a lookup
   for (NodeDef& node : *graph->mutable_node()) {
     if (node.op() != GroupedLookupOpName()) continue;
     absl::Status status = UseIn(nodes, variables, feeds, &node, &changed);
@@ -100,6 +137,7 @@ absl::StatusOr<int> UseInt8Tables(const std::set<std::string>& variables,
       return status;
     }
   }
+  MoveWaits(nodes, feeds, changed, graph);
   return static_cast<int>(changed.size());
 }
 

@@ -11,7 +11,8 @@
 namespace colcast::engine {
 
 // As Rewrite::apply has it: changes the ColcastGroupedLookups that look up or sum rows of the
-// variables named. Returns how many tables are read in int8.
+// variables named; what waits for a read of such a variable waits for the lookup. Returns how many
+// tables are read in int8.
 absl::StatusOr<int> UseInt8Tables(const std::set<std::string>& variables,
                                   const std::set<std::string>& feeds, tensorflow::GraphDef* graph);
 

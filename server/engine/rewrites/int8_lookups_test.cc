@@ -47,8 +47,8 @@ class Int8LookupsTest : public ::testing::Test {
     ops::AssignVariableOp(scope_.WithOpName("assign"), table_, values);
     ops::AssignAddVariableOp(scope_.WithOpName("add"), table_, values);
     ops::ResourceScatterAdd(scope_.WithOpName("scatter"), table_, 1, Input(Row(5)));
-    const auto gathered = ops::ResourceGather(scope_.WithOpName("lookup_of_id"), table_, id,
-                                              tensorflow::DT_FLOAT);
+    const auto gathered =
+        ops::ResourceGather(scope_.WithOpName("lookup_of_id"), table_, id, tensorflow::DT_FLOAT);
     const auto read = ops::ReadVariableOp(scope_.WithOpName("read"), table_, tensorflow::DT_FLOAT);
     const auto summed =
         ops::Sum(scope_, ops::GatherV2(scope_.WithOpName("lookup_of_list"), read, list, 0), 1);
@@ -178,9 +178,8 @@ TEST_F(Int8LookupsTest, WithoutFloat32TheTableAnswersAndWhatReadsTheVariableFail
   const auto session = Start(InInt8());
   const Feeds feeds = Requests({5, 19'999}, 3);
   const auto before = Fetch(session.get(), feeds);
-  const auto notes =
-      DropUnread(
-      {{"scores", {{}, {"table"}}}, {"others", {{"other"}, {}}}}, {"table"}, session.get());
+  const auto notes = DropUnread({{"scores", {{}, {"table"}}}, {"others", {{"other"}, {}}}},
+                                {"table"}, session.get());
   EXPECT_THAT(notes, ElementsAre("1 table in int8 alone: 0.00192 GB given back"));
   const auto after = Fetch(session.get(), feeds);
   ASSERT_TRUE(after.ok()) << after.status();
@@ -197,10 +196,10 @@ TEST_F(Int8LookupsTest, ATableThatHasNotRunIsRoundedBeforeItsFloat32Goes) {
 
 TEST_F(Int8LookupsTest, WhatAnotherSignatureReadsStays) {
   const auto session = Start(InInt8());
-  const auto notes = DropUnread(
-      {{"scores", {{}, {"table"}}}, {"others", {{"table"}, {}}}}, {"table"}, session.get());
-  EXPECT_THAT(notes, ElementsAre("table \"table\" stays in float32, too: signature \"others\" "
-                                 "reads it"));
+  const auto notes = DropUnread({{"scores", {{}, {"table"}}}, {"others", {{"table"}, {}}}},
+                                {"table"}, session.get());
+  EXPECT_THAT(notes,
+              ElementsAre("1 table stays in float32, too: signature \"others\" reads float32"));
   EXPECT_TRUE(Fetch(session.get(), {}, "read:0").ok());
 }
 
@@ -209,6 +208,26 @@ TEST_F(Int8LookupsTest, AVariableThatNoSignatureReadsIsDropped) {
   EXPECT_THAT(DropUnread({{"others", {{"other"}, {}}}}, VariablesOf(Original()), session.get()),
               ElementsAre("1 variable that no signature reads: 0.00192 GB given back"));
   EXPECT_FALSE(Fetch(session.get(), {}, "read:0").ok());
+}
+
+TEST_F(Int8LookupsTest, WhatWaitsForAReadOfTheTableWaitsForTheLookup) {
+  GraphDef graph = Original();
+  tensorflow::NodeDef* const wait = graph.add_node();
+  wait->set_name("wait");
+  wait->set_op("NoOp");
+  wait->add_input("^read");
+  tensorflow::NodeDef* const result = graph.add_node();
+  result->set_name("result");
+  result->set_op("Identity");
+  result->add_input("joined");
+  result->add_input("^wait");
+  (*result->mutable_attr())["T"].set_type(tensorflow::DT_FLOAT);
+  EXPECT_THAT(TablesOnlyLookedUp(graph, {Fetching("result")}), ElementsAre("table"));
+  EXPECT_EQ(*GroupLookups({}, &graph), 2);
+  EXPECT_EQ(*UseInt8Tables({"table"}, {}, &graph), 1);
+  EXPECT_THAT(ReadBy(graph, Fetching("result")).float32, ElementsAre());
+  const auto session = Start(graph);
+  EXPECT_TRUE(Fetch(session.get(), Requests({1}, 2), "result:0").ok());
 }
 
 TEST_F(Int8LookupsTest, OtherVariablesStayAsTheyAre) {

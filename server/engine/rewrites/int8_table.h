@@ -1,4 +1,5 @@
-// An embedding table in int8 with a scale for each row: a quarter of the memory and two bytes a row.
+// An embedding table in int8 with a scale for each row: a quarter of the memory and two bytes a
+// row.
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_INT8_TABLE_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_INT8_TABLE_H_
 

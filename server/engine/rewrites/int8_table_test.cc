@@ -144,8 +144,7 @@ TEST_P(Int8TableTest, RowsTooSmallForAScaleKeepTheirBits) {
 
 std::vector<Case> Cases() {
   std::vector<Case> cases;
-  for (const auto instructions :
-       {Instructions::kAny, Instructions::kAvx2, Instructions::kAvx512}) {
+  for (const auto instructions : {Instructions::kAny, Instructions::kAvx2, Instructions::kAvx512}) {
     for (const int64_t width : {1, 3, 8, 13, 16, 32, 64, 100, 129}) {
       cases.push_back({instructions, width});
     }

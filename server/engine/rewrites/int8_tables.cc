@@ -64,9 +64,8 @@ absl::StatusOr<std::shared_ptr<const Int8Table>> Int8Tables::TableOf(const Key& 
   if (variable->copy_on_read_mode.load()) return std::shared_ptr<const Int8Table>();
   const Tensor& value = *variable->tensor();
   if (value.dtype() != tensorflow::DT_FLOAT || value.dims() != 2) {
-    return absl::InvalidArgumentError(absl::StrCat("table ", key.second, " is ",
-                                                   value.DebugString(0),
-                                                   "; a matrix of float was expected"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "table ", key.second, " is ", value.DebugString(0), "; a matrix of float was expected"));
   }
   return Current(key, value);
 }

@@ -46,10 +46,10 @@ struct Part {
   const Feature* feature;
   const Tensor* column;
   const LookupTable* table;  // null: copied
-  int64_t rows;         // of the output
-  int64_t values;       // of the column, in a row
-  int64_t width;        // of the output
-  size_t offset = 0;    // in bytes
+  int64_t rows;              // of the output
+  int64_t values;            // of the column, in a row
+  int64_t width;             // of the output
+  size_t offset = 0;         // in bytes
 };
 
 int64_t ValuesInRow(const Tensor& column) {

@@ -103,7 +103,8 @@ bool IsOnlyLookedUp(const NodeDef& table, const std::set<const NodeDef*>& needed
     for (int i = 0; i < reader->input_size(); ++i) {
       if (NodeOf(reader->input(i)) != table.name()) continue;
       const std::string& op = reader->op();
-      if (i != 0 || absl::StartsWith(reader->input(i), "^")) return false;
+      if (absl::StartsWith(reader->input(i), "^")) continue;  // waits and reads nothing
+      if (i != 0) return false;
       if (op == "ResourceGather" || op == "GatherV2" || op == "Gather") continue;
       if (op != "ReadVariableOp" && op != "Identity") return false;
       if (!IsOnlyLookedUp(*reader, needed)) return false;
