@@ -21,10 +21,10 @@ absl::StatusOr<ResourceMgr*> ResourcesOf(tensorflow::Session* session) {
   return devices->ListDevices().front()->resource_manager();
 }
 
-absl::StatusOr<int64_t> DropTable(const std::string& name, ResourceMgr* resources) {
+absl::Status MakeInt8Table(const std::string& name, ResourceMgr* resources) {
   auto tables = Int8Tables::In(resources);
   if (!tables.ok()) return tables.status();
-  return (*tables)->DropFloat32(resources->default_container(), name, resources);
+  return (*tables)->Find(resources->default_container(), name, resources).status();
 }
 
 // NOT_FOUND for a variable that was never set.
@@ -37,6 +37,12 @@ absl::StatusOr<int64_t> DropVariable(const std::string& name, ResourceMgr* resou
   if (!status.ok()) return status;
   const tensorflow::tf_shared_lock lock(*variable->mu());
   return static_cast<int64_t>(variable->tensor()->TotalBytes());
+}
+
+absl::StatusOr<int64_t> DropTable(const std::string& name, ResourceMgr* resources) {
+  absl::Status status = MakeInt8Table(name, resources);
+  if (!status.ok()) return status;
+  return DropVariable(name, resources);
 }
 
 // How much was dropped.
@@ -60,14 +66,9 @@ absl::Status MakeInt8Tables(const std::set<std::string>& variables, tensorflow::
   if (variables.empty()) return absl::OkStatus();
   const absl::StatusOr<ResourceMgr*> resources = ResourcesOf(session);
   if (!resources.ok()) return resources.status();
-  auto tables = Int8Tables::In(*resources);
-  if (!tables.ok()) return tables.status();
-  tensorflow::ResourceHandle handle;
-  handle.set_container((*resources)->default_container());
   for (const std::string& name : variables) {
-    handle.set_name(name);
-    const auto made = (*tables)->Find(handle, *resources);
-    if (!made.ok()) return made.status();
+    absl::Status status = MakeInt8Table(name, *resources);
+    if (!status.ok()) return status;
   }
   return absl::OkStatus();
 }

@@ -2,11 +2,12 @@
 
 #include <mutex>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "tensorflow/core/framework/resource_var.h"
 
 namespace colcast::engine {
 
-using tensorflow::ResourceHandle;
 using tensorflow::ResourceMgr;
 using tensorflow::Tensor;
 using tensorflow::Var;
@@ -24,70 +25,32 @@ absl::StatusOr<RefCountPtr<Int8Tables>> Int8Tables::In(ResourceMgr* resources) {
   return RefCountPtr<Int8Tables>(found);
 }
 
-absl::StatusOr<std::shared_ptr<const Int8Table>> Int8Tables::Find(const ResourceHandle& variable,
+absl::StatusOr<std::shared_ptr<const Int8Table>> Int8Tables::Find(const std::string& container,
+                                                                  const std::string& variable,
                                                                   ResourceMgr* resources) {
-  const Key key(variable.container(), variable.name());
+  const auto key = std::make_pair(container, variable);
   {
     const std::shared_lock lock(mutex_);
-    const auto found = entries_.find(key);
-    if (found != entries_.end() && found->second.is_final) return found->second.table;
+    const auto found = tables_.find(key);
+    if (found != tables_.end()) return found->second;
   }
   Var* found = nullptr;
-  absl::Status status = resources->Lookup(key.first, key.second, &found);
+  absl::Status status = resources->Lookup(container, variable, &found);
   if (!status.ok()) return status;
   const RefCountPtr<Var> held(found);
-  return TableOf(key, found);
-}
-
-absl::StatusOr<int64_t> Int8Tables::DropFloat32(const std::string& container,
-                                                const std::string& name, ResourceMgr* resources) {
-  const Key key(container, name);
-  Var* found = nullptr;
-  absl::Status status = resources->Lookup(container, name, &found);
-  if (!status.ok()) return status;
-  const RefCountPtr<Var> variable(found);
-  const auto table = TableOf(key, found);
-  if (!table.ok()) return table.status();
-  if (*table == nullptr) return absl::FailedPreconditionError("its values are changed in place");
   const std::unique_lock lock(mutex_);
-  Entry& entry = entries_[key];
-  const auto bytes = static_cast<int64_t>(entry.source.TotalBytes());
-  if (status = resources->Delete<Var>(container, name); !status.ok()) return status;
-  entry.source = Tensor();
-  entry.is_final = true;
-  return bytes;
-}
-
-absl::StatusOr<std::shared_ptr<const Int8Table>> Int8Tables::TableOf(const Key& key,
-                                                                     Var* variable) {
-  const tensorflow::tf_shared_lock lock(*variable->mu());
-  if (variable->copy_on_read_mode.load()) return std::shared_ptr<const Int8Table>();
-  const Tensor& value = *variable->tensor();
+  const tensorflow::tf_shared_lock value_lock(*found->mu());
+  const Tensor& value = *found->tensor();
   if (value.dtype() != tensorflow::DT_FLOAT || value.dims() != 2) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "table ", key.second, " is ", value.DebugString(0), "; a matrix of float was expected"));
+    return absl::InvalidArgumentError(absl::StrCat("table ", variable, " is ", value.DebugString(0),
+                                                   "; a matrix of float was expected"));
   }
-  return Current(key, value);
-}
-
-std::shared_ptr<const Int8Table> Int8Tables::Current(const Key& key, const Tensor& value) {
-  const auto is_current = [&value](const Entry& entry) {
-    return entry.table != nullptr && entry.source.data() == value.data() &&
-           entry.source.shape() == value.shape();
-  };
-  {
-    const std::shared_lock lock(mutex_);
-    const auto found = entries_.find(key);
-    if (found != entries_.end() && is_current(found->second)) return found->second.table;
+  std::shared_ptr<const Int8Table>& table = tables_[key];
+  if (table == nullptr) {
+    table = std::make_shared<Int8Table>(value.flat<float>().data(), value.dim_size(0),
+                                        value.dim_size(1));
   }
-  const std::unique_lock lock(mutex_);
-  Entry& entry = entries_[key];
-  if (!is_current(entry)) {
-    entry.table = std::make_shared<Int8Table>(value.flat<float>().data(), value.dim_size(0),
-                                              value.dim_size(1));
-    entry.source = value;
-  }
-  return entry.table;
+  return table;
 }
 
 }  // namespace colcast::engine

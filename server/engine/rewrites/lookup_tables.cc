@@ -20,10 +20,10 @@ absl::Status ReadVariable(OpKernelContext* context, const Tensor& input, bool in
   if (in_int8) {
     auto tables = Int8Tables::In(context->resource_manager());
     if (!tables.ok()) return tables.status();
-    auto found = (*tables)->Find(handle, context->resource_manager());
+    auto found = (*tables)->Find(handle.container(), handle.name(), context->resource_manager());
     if (!found.ok()) return found.status();
     table->int8 = *std::move(found);
-    if (table->int8 != nullptr) return absl::OkStatus();
+    return absl::OkStatus();
   }
   tensorflow::core::RefCountPtr<tensorflow::Var> variable;
   absl::Status status = LookupResource(context, handle, &variable);
