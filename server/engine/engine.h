@@ -54,6 +54,8 @@ struct Options {
   double graph_tolerance = 0.01;
   // Where it is kept what was chosen; empty: beside the model, in its assets.extra.
   std::string graph_choices_directory;
+  // Signatures that are not served: FAILED_PRECONDITION. What they alone need is not kept.
+  std::vector<std::string> unserved_signatures;
   // What a request may ask for; more is RESOURCE_EXHAUSTED before anything is allocated for it.
   int64_t max_request_columns = 10'000;
   int64_t max_request_rows = 1 << 20;

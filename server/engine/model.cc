@@ -13,6 +13,7 @@
 #include "absl/strings/strip.h"
 #include "server/engine/op_libraries.h"
 #include "server/engine/record/records_by_name.h"
+#include "server/engine/rewrites/float32_tables.h"
 #include "server/engine/status.h"
 #include "server/engine/tensor_outputs.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
@@ -29,6 +30,11 @@ bool CanBeJoined(const tensorflow::SignatureDef& signature) {
          std::all_of(outputs.begin(), outputs.end(), [](const auto& output) {
            return output.second.encoding_case() == tensorflow::TensorInfo::kName;
          });
+}
+
+bool IsUnserved(const std::string& name, const Options& options) {
+  const std::vector<std::string>& unserved = options.unserved_signatures;
+  return std::find(unserved.begin(), unserved.end(), name) != unserved.end();
 }
 
 bool IsRefusalOfSingleThreadedExecutor(const absl::Status& status) {
@@ -80,6 +86,11 @@ absl::Status TensorFlowModel::Load(const std::string& directory,
     chooser.emplace(directory, options, rewritten_, bundle_->GetSession());
   }
   for (const auto& [name, signature] : declared) {
+    if (IsUnserved(name, options)) {
+      unusable_[name] = absl::FailedPreconditionError(absl::StrCat(
+          "signature \"", name, "\" is not served here: it is among --unserved_signatures"));
+      continue;
+    }
     (*signatures.mutable_signature_def())[name] = signature;
     status = AddSignature(name, signature, by_name[name], options, chooser ? &*chooser : nullptr);
     if (IsRefusalOfSingleThreadedExecutor(status)) return status;
@@ -90,6 +101,7 @@ absl::Status TensorFlowModel::Load(const std::string& directory,
   }
   declared_ = signatures.SerializeAsString();
   JoinSignatures(options);
+  DropTables();
   programs_ = MakePrograms(signatures_, declared, records, *memories_, options);
   AddNotes(records);
   transcoding_.Load(
@@ -122,11 +134,7 @@ absl::Status TensorFlowModel::LoadBundle(const std::string& directory,
   tensorflow::MetaGraphDef& model = whole->meta_graph_def;
   absl::Status status = load(std::move(whole));
   if (!status.ok()) return status;
-  std::vector<Rewrite> rewrites = ExactRewrites();
-  if (options.graph_optimization == GraphOptimization::kFast) {
-    for (const Rewrite& one : FastRewrites(CpuFlags::OfThisMachine())) rewrites.push_back(one);
-  }
-  auto rewritten = AddRewrittenSignatures(model, rewrites, bundle_->GetSession());
+  auto rewritten = AddRewrittenSignatures(model, RewritesOf(model, options), bundle_->GetSession());
   model.clear_graph_def();
   if (rewritten.ok()) {
     rewritten_ = *std::move(rewritten);
@@ -134,6 +142,24 @@ absl::Status TensorFlowModel::LoadBundle(const std::string& directory,
     notes_.push_back(absl::StrCat("its graphs are not optimized: ", rewritten.status().message()));
   }
   return absl::OkStatus();
+}
+
+std::vector<Rewrite> TensorFlowModel::RewritesOf(const tensorflow::MetaGraphDef& model,
+                                                 const Options& options) {
+  std::vector<Rewrite> rewrites = ExactRewrites();
+  if (options.graph_optimization != GraphOptimization::kFast) return rewrites;
+  std::vector<tensorflow::SignatureDef> served;
+  for (const auto& [name, signature] : model.signature_def()) {
+    if (IsUnserved(name, options)) continue;
+    served.push_back(signature);
+    saved_reads_[name] = ReadBy(model.graph_def(), signature);
+  }
+  variables_ = VariablesOf(model.graph_def());
+  const std::set<std::string> tables = TablesOnlyLookedUp(model.graph_def(), served);
+  for (Rewrite& one : FastRewrites(CpuFlags::OfThisMachine(), tables)) {
+    rewrites.push_back(std::move(one));
+  }
+  return rewrites;
 }
 
 absl::Status TensorFlowModel::AddSignature(const std::string& name,
@@ -146,8 +172,10 @@ absl::Status TensorFlowModel::AddSignature(const std::string& name,
   absl::Status status = RetryWithMissingOps([&] { return (*original)->Prepare(); });
   if (!status.ok()) return status;
   std::string why;
-  signatures_[name] =
-      chooser == nullptr ? *std::move(original) : chooser->Choose(name, *std::move(original), &why);
+  const RewrittenSignature* form = nullptr;
+  signatures_[name] = chooser == nullptr ? *std::move(original)
+                                         : chooser->Choose(name, *std::move(original), &form, &why);
+  served_reads_[name] = form == nullptr ? saved_reads_[name] : form->tables;
   if (why.empty()) return absl::OkStatus();
   notes_.push_back(absl::StrCat("signature \"", name, "\": ", why));
   graphs_.push_back({name, std::move(why)});
@@ -213,6 +241,16 @@ void TensorFlowModel::JoinSignatures(const Options& options) {
         Signature::Create(joined, bundle_->GetSession(), options);
     if (!all.ok()) continue;
     for (const std::string& name : names) joined_[name] = *all;
+  }
+}
+
+void TensorFlowModel::DropTables() {
+  for (const auto& [name, joined] : joined_) {  // runs the signature as it was saved
+    const std::set<std::string>& saved = saved_reads_[name].float32;
+    served_reads_[name].float32.insert(saved.begin(), saved.end());
+  }
+  for (std::string& note : DropUnread(served_reads_, variables_, bundle_->GetSession())) {
+    notes_.push_back(std::move(note));
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "server/base/text_proto.h"
 #include "server/flags/parts.h"
@@ -32,6 +33,9 @@ ABSL_FLAG(
     int32_t, graph_measuring_ms, 1000,
     "CPU time for which a model's rewritten graphs are proved and measured when it is loaded; "
     "0: exact ones are used without");
+ABSL_FLAG(std::vector<std::string>, unserved_signatures, {},
+          "signatures of all models, separated by commas, that are not served, so that what they "
+          "alone need is not kept in memory");
 ABSL_FLAG(std::string, graph_choices_directory, "",
           "folder in which it is kept which graphs were chosen; empty: beside each model");
 
@@ -86,6 +90,7 @@ Status ReadGraphOptimization(engine::Options* options) {
   }
   options->graph_tolerance = absl::GetFlag(FLAGS_graph_tolerance);
   options->graph_measuring_ms = absl::GetFlag(FLAGS_graph_measuring_ms);
+  options->unserved_signatures = absl::GetFlag(FLAGS_unserved_signatures);
   options->graph_choices_directory = absl::GetFlag(FLAGS_graph_choices_directory);
   return OkStatus();
 }

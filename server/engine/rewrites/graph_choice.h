@@ -15,6 +15,7 @@ struct Candidate {
   std::string says;  // what it is: "14 lookups run as one op"
   Proof proof;
   std::vector<Measurement> measured;
+  bool is_small = false;  // has tables in int8
 };
 
 struct Choice {
@@ -24,6 +25,7 @@ struct Choice {
 
 // The candidate that is proved, at no number of rows more than 3 % slower than the original, and
 // takes the smallest share of its time on average; less than 3 % of gain are not worth a change.
+// Memory comes first: if any of those is small, the fastest of the small ones, whatever its gain.
 Choice ChooseGraph(const std::vector<Candidate>& candidates);
 
 }  // namespace colcast::engine

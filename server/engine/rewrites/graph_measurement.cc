@@ -80,7 +80,8 @@ std::vector<std::vector<Measurement>> Measure(const std::vector<const Trial*>& t
     // The time left is shared out evenly.
     const double start = clock();
     const double until = start + (end - start) / static_cast<double>(trials.size() - i);
-    if (start >= end) break;
+    const double once = trials[i]->seconds * static_cast<double>(all.size());
+    if (start >= end || start + once * (1 + kLeastRounds) > end) break;
     Rounds rounds(*trials[i], all, clock);
     while (rounds.count() < kMostRounds && (clock() < until || rounds.count() < kLeastRounds)) {
       if (rounds.count() < kLeastRounds && clock() >= end) break;

@@ -22,8 +22,8 @@ class GraphMeasurementTest : public ::testing::Test {
   }
 
   double now_ = 0;
-  const Trial small_ = {{20, {}}, {}, false};
-  const Trial large_ = {{500, {}}, {}, false};
+  const Trial small_ = {{20, {}}, {}, false, 0.01};
+  const Trial large_ = {{500, {}}, {}, false, 0.01};
 };
 
 TEST_F(GraphMeasurementTest, SharesAreOfTheOriginalsTime) {
@@ -41,6 +41,12 @@ TEST_F(GraphMeasurementTest, StopsInTime) {
   const auto measured = MeasureFor(2);
   EXPECT_LT(now_, 4);
   EXPECT_GE(measured[0][0].rounds, 3);
+}
+
+TEST_F(GraphMeasurementTest, NothingIsRunThatWouldTakeLonger) {
+  const Trial slow = {{500, {}}, {}, false, 30};
+  EXPECT_TRUE(Measure({&slow}, Takes(30), {Takes(30)}, 100, [this] { return now_; })[0].empty());
+  EXPECT_EQ(now_, 0);
 }
 
 TEST_F(GraphMeasurementTest, WithoutTimeNothingIsMeasured) {

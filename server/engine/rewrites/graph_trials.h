@@ -22,6 +22,9 @@ using GraphRun = std::function<absl::Status(const Tensors& feeds, Tensors* outpu
 // Seconds of work since some moment.
 using WorkClock = std::function<double()>;
 
+// Whether so many seconds of work are left.
+using HasTime = std::function<bool(double seconds)>;
+
 // The thread's CPU time where graphs run on the thread that asks, so that others on a busy machine
 // do not count; otherwise the time that passes.
 WorkClock WorkClockOf(bool on_callers_thread);
@@ -37,6 +40,7 @@ struct Trial {
   TrialFeeds feeds;
   Tensors outputs;
   bool recorded = false;  // made of a request that was recorded with the model
+  double seconds = 0;     // that took
 };
 
 struct Trials {
@@ -59,7 +63,8 @@ TrialFeeds WithRows(absl::Span<const DeclaredInput> inputs, const TrialFeeds& fe
 TrialFeeds GenerateFeeds(absl::Span<const DeclaredInput> inputs, int64_t rows, int64_t values);
 
 // Runs the graph on recorded feeds, as they are and with other numbers of rows, and on generated
-// ones. More rows are left out where they would take too long.
+// ones. More rows are left out where they would take too long. None is answered where already the
+// first run takes all the time.
 Trials RunTrials(absl::Span<const DeclaredInput> inputs, const std::vector<TrialFeeds>& recorded,
                  const GraphRun& original, const TrialLimits& limits, const WorkClock& clock);
 

@@ -125,5 +125,23 @@ TEST(RunTrials, MoreRowsAreLeftOutWhereTheyWouldTakeTooLong) {
   EXPECT_EQ(trials.answered.back().feeds.rows, 20);
 }
 
+TEST(RunTrials, OneRunThatTakesAllTheTimeIsTheOnlyOne) {
+  double now = 0;
+  int runs = 0;
+  const std::vector<TrialFeeds> recorded = {GenerateFeeds(Inputs(), 5, 50)};
+  for (const bool answers : {true, false}) {
+    const GraphRun slow = [&](const Tensors&, Tensors*) {
+      now += 30;
+      ++runs;
+      return answers ? absl::OkStatus() : absl::InvalidArgumentError("no such row");
+    };
+    const Trials trials =
+        RunTrials(Inputs(), recorded, slow, {{1, 2, 100}, 2, 1}, [&now] { return now; });
+    EXPECT_TRUE(trials.answered.empty());
+    EXPECT_EQ(trials.why_none, answers ? "a run of 20 rows takes 30 s" : "no such row");
+  }
+  EXPECT_EQ(runs, 2);
+}
+
 }  // namespace
 }  // namespace colcast::engine

@@ -10,11 +10,10 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/rewrites/lookup_chain.h"
 #include "server/engine/rewrites/lookup_rows.h"
+#include "server/engine/rewrites/lookup_tables.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_kernel.h"
-#include "tensorflow/core/framework/resource_mgr.h"
-#include "tensorflow/core/framework/resource_var.h"
 #include "tensorflow/core/framework/shape_inference.h"
 #include "tensorflow/core/util/util.h"
 
@@ -46,11 +45,11 @@ struct Feature {
 struct Part {
   const Feature* feature;
   const Tensor* column;
-  const Tensor* table;  // null: copied
-  int64_t rows;         // of the output
-  int64_t values;       // of the column, in a row
-  int64_t width;        // of the output
-  size_t offset = 0;    // in bytes
+  const LookupTable* table;  // null: copied
+  int64_t rows;              // of the output
+  int64_t values;            // of the column, in a row
+  int64_t width;             // of the output
+  size_t offset = 0;         // in bytes
 };
 
 int64_t ValuesInRow(const Tensor& column) {
@@ -78,7 +77,7 @@ void FindIds(const Part& part, int64_t first, absl::Span<int64_t> ids, absl::Spa
 }
 
 absl::Status CheckIds(const Part& part, int64_t first, absl::Span<const int64_t> ids) {
-  const auto rows = static_cast<uint64_t>(part.table->dim_size(0));
+  const auto rows = static_cast<uint64_t>(part.table->rows());
   const auto is_no_row = [rows](int64_t id) { return static_cast<uint64_t>(id) >= rows; };
   const auto* const bad = std::find_if(ids.begin(), ids.end(), is_no_row);
   if (bad == ids.end()) return absl::OkStatus();
@@ -99,6 +98,7 @@ class GroupedLookupOp final : public tensorflow::OpKernel {
     OP_REQUIRES_OK(construction, construction->GetAttr("table", &tables));
     OP_REQUIRES_OK(construction, construction->GetAttr("rows_of", &rows));
     OP_REQUIRES_OK(construction, construction->GetAttr("T", &type_));
+    OP_REQUIRES_OK(construction, construction->GetAttr("in_int8", &in_int8_));
     for (size_t i = 0; i < chains.size(); ++i) {
       const absl::StatusOr<LookupChain> chain = LookupChain::Parse(chains[i]);
       OP_REQUIRES_OK(construction, chain.status());
@@ -107,8 +107,8 @@ class GroupedLookupOp final : public tensorflow::OpKernel {
   }
 
   void Compute(OpKernelContext* context) override {
-    std::vector<Tensor> tables;
-    OP_REQUIRES_OK(context, ReadTables(context, &tables));
+    std::vector<LookupTable> tables;
+    OP_REQUIRES_OK(context, ReadLookupTables(context, type_, in_int8_, &tables));
     std::vector<Part> parts;
     OP_REQUIRES_OK(context, FindParts(context, tables, &parts));
     const int64_t rows = parts.front().rows;
@@ -143,33 +143,7 @@ class GroupedLookupOp final : public tensorflow::OpKernel {
  private:
   size_t value_bytes() const { return tensorflow::DataTypeSize(type_); }
 
-  // The matrices: what a variable holds now, shared and not copied.
-  absl::Status ReadTables(OpKernelContext* context, std::vector<Tensor>* tables) const {
-    OpInputList inputs;
-    if (absl::Status status = context->input_list("tables", &inputs); !status.ok()) return status;
-    for (int i = 0; i < inputs.size(); ++i) {
-      if (inputs[i].dtype() != tensorflow::DT_RESOURCE) {
-        tables->push_back(inputs[i]);
-      } else {
-        tensorflow::core::RefCountPtr<tensorflow::Var> variable;
-        const auto& handle = inputs[i].scalar<tensorflow::ResourceHandle>()();
-        if (absl::Status status = LookupResource(context, handle, &variable); !status.ok()) {
-          return status;
-        }
-        const tensorflow::tf_shared_lock lock(*variable->mu());
-        tables->push_back(*variable->tensor());
-      }
-      const Tensor& table = tables->back();
-      if (table.dims() != 2 || table.dtype() != type_) {
-        return absl::InvalidArgumentError(absl::StrCat("table ", i, " of ", name(), " is ",
-                                                       table.DebugString(0), "; a matrix of ",
-                                                       DataTypeString(type_), " was expected"));
-      }
-    }
-    return absl::OkStatus();
-  }
-
-  absl::Status FindParts(OpKernelContext* context, const std::vector<Tensor>& tables,
+  absl::Status FindParts(OpKernelContext* context, const std::vector<LookupTable>& tables,
                          std::vector<Part>* parts) const {
     OpInputList columns, repeats;
     if (absl::Status status = context->input_list("columns", &columns); !status.ok()) return status;
@@ -183,12 +157,12 @@ class GroupedLookupOp final : public tensorflow::OpKernel {
             "Shape of tensor ", def().input(i), " ", column.shape().DebugString(),
             " is not compatible with expected shape ", feature.shape.DebugString(), "."));
       }
-      const Tensor* const table = feature.table < 0 ? nullptr : &tables[feature.table];
+      const LookupTable* const table = feature.table < 0 ? nullptr : &tables[feature.table];
       const int64_t values = ValuesInRow(column);
       const int64_t rows =
           feature.rows < 0 ? column.dim_size(0) : repeats[feature.rows].flat<int32_t>()(0);
       parts->push_back(
-          {&feature, &column, table, rows, values, table == nullptr ? values : table->dim_size(1)});
+          {&feature, &column, table, rows, values, table == nullptr ? values : table->width()});
       const Part& first = parts->front();
       if (rows != first.rows || rows < 0) {
         return absl::InvalidArgumentError(absl::StrCat(
@@ -237,8 +211,12 @@ class GroupedLookupOp final : public tensorflow::OpKernel {
 
   void Look(const Part& part, absl::Span<const int64_t> ids, absl::Span<const float> weights,
             int64_t rows, OutputRows output) const {
-    const char* const table = static_cast<const char*>(part.table->data());
-    if (part.feature->chain.result == Result::kGather) {
+    const bool is_gather = part.feature->chain.result == Result::kGather;
+    if (const Int8Table* const int8 = part.table->int8.get(); int8 != nullptr) {
+      return is_gather ? int8->Gather(ids, output) : int8->Sum(ids, rows, output);
+    }
+    const char* const table = static_cast<const char*>(part.table->values.data());
+    if (is_gather) {
       GatherRows(table, part.width * value_bytes(), ids, output);
     } else {
       SumRows(reinterpret_cast<const float*>(table), part.width, ids, weights, rows, output);
@@ -250,6 +228,7 @@ class GroupedLookupOp final : public tensorflow::OpKernel {
 
   std::vector<Feature> features_;
   DataType type_;
+  std::vector<int> in_int8_;  // of the tables
 };
 
 REGISTER_OP("ColcastGroupedLookup")
@@ -267,6 +246,7 @@ REGISTER_OP("ColcastGroupedLookup")
     .Attr("shapes: list(shape)")
     .Attr("lookups: list(string)")
     .Attr("joined_shape: shape")
+    .Attr("in_int8: list(int) = []")
     .SetShapeFn([](tensorflow::shape_inference::InferenceContext* context) {
       PartialTensorShape joined;
       if (absl::Status status = context->GetAttr("joined_shape", &joined); !status.ok()) {

@@ -7,8 +7,9 @@
 // Attributes, one element for each feature: `chains`, see lookup_chain.h; `table`, its position in
 // `tables`, -1 where it is copied; `rows_of`, for a column of one row, the position in `rows` of
 // how often what becomes of that row is repeated, otherwise -1; `shapes`, what its column's shape
-// must fit; `lookups`, the node that looked it up, which an error names. Output: [rows, the sum of
-// the features' widths].
+// must fit; `lookups`, the node that looked it up, which an error names. `in_int8`: positions, in
+// `tables`, of variables that are read in int8 (int8_tables.h). Output: [rows, the sum of the
+// features' widths].
 //
 // Errors are those of the ops it stands for: of Gather for an id that is no row of the table, of
 // EnsureShape for a column's shape, of ConcatV2 where the numbers of rows differ.

@@ -2,6 +2,7 @@
 
 #include "server/engine/rewrites/bfloat16_products.h"
 #include "server/engine/rewrites/grouped_lookups.h"
+#include "server/engine/rewrites/int8_lookups.h"
 #include "server/engine/rewrites/vocabulary_lookups.h"
 
 namespace colcast::engine {
@@ -12,11 +13,19 @@ std::vector<Rewrite> ExactRewrites() {
       {"grouped lookups", " lookups run as one op", true, GroupLookups}};
 }
 
-std::vector<Rewrite> FastRewrites(const CpuFlags& cpu) {
-  for (const char* flag : {"avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512_bf16"}) {
-    if (!cpu.Has(flag)) return {};
+std::vector<Rewrite> FastRewrites(const CpuFlags& cpu, const std::set<std::string>& tables) {
+  std::vector<Rewrite> rewrites;
+  if (!tables.empty()) {
+    rewrites.push_back({"int8 tables", " tables in int8", false,
+                        [tables](const std::set<std::string>& feeds, tensorflow::GraphDef* graph) {
+                          return UseInt8Tables(tables, feeds, graph);
+                        }});
   }
-  return {{"bfloat16 products", " products in bfloat16", false, UseBfloat16Products}};
+  for (const char* flag : {"avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512_bf16"}) {
+    if (!cpu.Has(flag)) return rewrites;
+  }
+  rewrites.push_back({"bfloat16 products", " products in bfloat16", false, UseBfloat16Products});
+  return rewrites;
 }
 
 }  // namespace colcast::engine

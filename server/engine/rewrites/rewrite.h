@@ -2,6 +2,7 @@
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_REWRITE_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_REWRITE_H_
 
+#include <functional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -21,14 +22,17 @@ struct Rewrite {
   // Puts ops whose names begin with "Colcast" into the part of a graph that a signature needs; what
   // depends on none of them stays as it is. Looks no further back than the nodes `feeds`. Returns
   // how many places were changed. Errors are those of reading the graph, which is unchanged then.
-  absl::StatusOr<int> (*apply)(const std::set<std::string>& feeds, tensorflow::GraphDef* graph);
+  std::function<absl::StatusOr<int>(const std::set<std::string>& feeds,
+                                    tensorflow::GraphDef* graph)>
+      apply;
 };
 
 // In the order in which they are applied.
 std::vector<Rewrite> ExactRewrites();
 
-// Those whose outputs are close. None for a CPU that would not gain: they are not tried there.
-std::vector<Rewrite> FastRewrites(const CpuFlags& cpu);
+// Those whose outputs are close, without what a CPU would not gain by: that is not tried there.
+// `tables`: variables that may be read in int8.
+std::vector<Rewrite> FastRewrites(const CpuFlags& cpu, const std::set<std::string>& tables);
 
 }  // namespace colcast::engine
 

@@ -71,8 +71,9 @@ class Rewriter {
     std::vector<RewrittenSignature> forms;
     for (unsigned set = 1; set < 1u << rewrites.size(); ++set) {
       GraphDef graph = needed;
-      RewrittenSignature form{"", "", true, declared};
+      RewrittenSignature form{"", "", true, declared, {}};
       if (!ApplySet(rewrites, set, inputs, &graph, &form)) continue;
+      form.tables = ReadBy(graph, declared);
       AddForm(graph, absl::StrCat("colcast_rewritten/", set, "/", name, "/"), &form, added);
       forms.push_back(std::move(form));
     }

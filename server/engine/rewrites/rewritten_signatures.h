@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/engine/rewrites/rewrite.h"
+#include "server/engine/rewrites/table_readers.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 #include "tensorflow/core/public/session.h"
 
@@ -18,6 +19,7 @@ struct RewrittenSignature {
   std::string says;                   // what they did: "14 lookups run as one op"
   bool exact = true;                  // whether all of its rewrites are
   tensorflow::SignatureDef declared;  // the same inputs, outputs of the rewritten graph
+  TablesRead tables;                  // that the rewritten graph reads
 };
 
 // By signature: a form for every set of rewrites that all find something to change.

@@ -6,7 +6,9 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "server/engine/rewrites/cpu_flags.h"
+#include "server/engine/rewrites/float32_tables.h"
 #include "server/engine/rewrites/graph_choice.h"
 
 namespace colcast::engine {
@@ -21,17 +23,17 @@ std::string_view Environment(const char* name) {
 
 // All that a choice depends on.
 std::string KeyOf(const std::string& directory, const Options& options) {
-  return absl::StrCat("colcast " COLCAST_VERSION ", TensorFlow " COLCAST_TENSORFLOW_VERSION ", ",
-                      ModelFingerprint(directory), ", threads ", options.intra_op_parallelism,
-                      " and ", options.inter_op_parallelism, ", session ",
-                      absl::BytesToHexString(options.session_config), ", oneDNN ",
-                      Environment("TF_ENABLE_ONEDNN_OPTS"), " ",
-                      Environment("TF_SET_ONEDNN_FPMATH_MODE"),
-                      options.graph_optimization == GraphOptimization::kFast
-                          ? absl::StrCat(", fast within ", options.graph_tolerance)
-                          : ", exact",
-                      ", measured for ", options.graph_measuring_ms, " ms, ",
-                      CpuFlags::OfThisMachine().Description());
+  return absl::StrCat(
+      "colcast " COLCAST_VERSION ", TensorFlow " COLCAST_TENSORFLOW_VERSION ", ",
+      ModelFingerprint(directory), ", threads ", options.intra_op_parallelism, " and ",
+      options.inter_op_parallelism, ", session ", absl::BytesToHexString(options.session_config),
+      ", oneDNN ", Environment("TF_ENABLE_ONEDNN_OPTS"), " ",
+      Environment("TF_SET_ONEDNN_FPMATH_MODE"),
+      options.graph_optimization == GraphOptimization::kFast
+          ? absl::StrCat(", fast within ", options.graph_tolerance)
+          : ", exact",
+      ", without ", absl::StrJoin(options.unserved_signatures, ","), ", measured for ",
+      options.graph_measuring_ms, " ms, ", CpuFlags::OfThisMachine().Description());
 }
 
 std::string FileOf(const std::string& directory, const Options& options, std::string_view key) {
@@ -69,16 +71,17 @@ using Forms = std::vector<std::unique_ptr<Signature>>;
 
 std::vector<Candidate> Prove(const Trials& trials, const Signature& original,
                              const std::vector<RewrittenSignature>& rewritten, const Forms& forms,
-                             double tolerance) {
+                             double tolerance, const HasTime& has_time) {
   std::vector<Candidate> candidates;
   for (size_t i = 0; i < forms.size(); ++i) {
-    Candidate candidate{rewritten[i].says, {false, "it cannot be prepared"}, {}};
+    Candidate candidate{
+        rewritten[i].says, {false, "it cannot be prepared"}, {}, !rewritten[i].tables.int8.empty()};
     if (trials.answered.empty()) {
       candidate.proof.says = absl::StrCat("no request to try: ", trials.why_none);
     } else if (forms[i] != nullptr && rewritten[i].exact) {
-      candidate.proof = ProveSameBits(trials.answered, RunOf(original), RunOf(*forms[i]));
+      candidate.proof = ProveSameBits(trials.answered, RunOf(original), RunOf(*forms[i]), has_time);
     } else if (forms[i] != nullptr) {
-      candidate.proof = ProveClose(trials.answered, RunOf(*forms[i]), tolerance);
+      candidate.proof = ProveClose(trials.answered, RunOf(*forms[i]), tolerance, has_time);
     }
     candidates.push_back(std::move(candidate));
   }
@@ -124,6 +127,7 @@ SignatureChooser::SignatureChooser(const std::string& directory, const Options& 
 
 std::unique_ptr<Signature> SignatureChooser::Choose(const std::string& name,
                                                     std::unique_ptr<Signature> original,
+                                                    const RewrittenSignature** form,
                                                     std::string* why) {
   const auto found = rewritten_.find(name);
   if (found == rewritten_.end()) return original;
@@ -150,6 +154,7 @@ std::unique_ptr<Signature> SignatureChooser::Choose(const std::string& name,
   }
   *why = absl::StrCat(problems, *why);
   --signatures_left_;
+  if (best >= 0) *form = &rewritten[best];
   return best < 0 ? std::move(original) : std::move(forms[best]);
 }
 
@@ -159,6 +164,8 @@ std::unique_ptr<Signature> SignatureChooser::Prepare(const RewrittenSignature& f
   absl::StatusOr<std::unique_ptr<Signature>> made =
       Signature::Create(form.declared, session_, options_, original.record());
   *status = made.ok() ? (*made)->Prepare() : made.status();
+  // Before the form is tried, for this is no part of what its runs take.
+  if (status->ok()) *status = MakeInt8Tables(form.tables.int8, session_);
   return status->ok() ? *std::move(made) : nullptr;
 }
 
@@ -171,6 +178,10 @@ int SignatureChooser::Decide(const std::string& name, const Signature& original,
     *why = absl::StrCat(rewritten[exact].says, " (not measured)");
     return exact;
   }
+  if (seconds_left_ <= 0) {
+    *why = "not tried: the graphs of other signatures took all of the measuring time";
+    return -1;
+  }
   const double start = clock_();
   const double end =
       start + seconds_left_ / static_cast<double>(std::max<size_t>(1, signatures_left_));
@@ -181,7 +192,8 @@ int SignatureChooser::Decide(const std::string& name, const Signature& original,
   const Trials trials = RunTrials(original.inputs().inputs(), recorded_->FeedsOf(name, original),
                                   RunOf(original), limits, clock_);
   std::vector<Candidate> candidates =
-      Prove(trials, original, rewritten, forms, options_.graph_tolerance);
+      Prove(trials, original, rewritten, forms, options_.graph_tolerance,
+            [&](double seconds) { return clock_() + seconds <= end; });
   MeasureProved(trials.answered, original, forms, end - clock_(), clock_, &candidates);
   seconds_left_ = std::max(0.0, seconds_left_ - (clock_() - start));
   const Choice choice = ChooseGraph(candidates);

@@ -25,10 +25,11 @@ class SignatureChooser {
                    const RewrittenSignatures& forms, tensorflow::Session* session);
 
   // Proves and measures the forms of a signature, if it has any, unless that was done before.
-  // Returns what is to be served: `original`, which is prepared, or another one that is. `*why`
-  // says what was found out, and is empty if there was nothing to choose from.
+  // Returns what is to be served: `original`, which is prepared, or another one that is; `*form` is
+  // set to its description. `*why` says what was found out, and is empty if there was nothing to
+  // choose from.
   std::unique_ptr<Signature> Choose(const std::string& name, std::unique_ptr<Signature> original,
-                                    std::string* why);
+                                    const RewrittenSignature** form, std::string* why);
 
   // Keeps what was chosen for the next time. An error says why it cannot be kept.
   absl::Status Keep() const;

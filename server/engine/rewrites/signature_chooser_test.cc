@@ -55,7 +55,7 @@ class SignatureChooserTest : public ::testing::Test {
   }
 
   void AddForm(const std::string& output, bool exact) {
-    forms_["scores"].push_back({output, "it is " + output, exact, Declared(output)});
+    forms_["scores"].push_back({output, "it is " + output, exact, Declared(output), {}});
   }
 
   // What is chosen at one load: the score of 1000.
@@ -63,7 +63,8 @@ class SignatureChooserTest : public ::testing::Test {
     SignatureChooser chooser(folder_, options_, forms_, session_.get());
     auto original = Signature::Create(Declared("original"), session_.get(), options_);
     TF_CHECK_OK((*original)->Prepare());
-    const auto chosen = chooser.Choose("scores", *std::move(original), &why_);
+    const RewrittenSignature* form = nullptr;
+    const auto chosen = chooser.Choose("scores", *std::move(original), &form, &why_);
     TF_CHECK_OK(chooser.Keep());
     tensorflow::Tensor feed(tensorflow::DT_FLOAT, {1});
     feed.flat<float>()(0) = 1000;

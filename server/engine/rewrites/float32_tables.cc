@@ -1,0 +1,115 @@
+#include "server/engine/rewrites/float32_tables.h"
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "server/engine/rewrites/int8_tables.h"
+#include "tensorflow/core/common_runtime/device.h"
+#include "tensorflow/core/common_runtime/device_mgr.h"
+#include "tensorflow/core/framework/resource_var.h"
+
+namespace colcast::engine {
+namespace {
+
+using tensorflow::ResourceMgr;
+using tensorflow::Var;
+
+absl::StatusOr<ResourceMgr*> ResourcesOf(tensorflow::Session* session) {
+  const tensorflow::DeviceMgr* devices = nullptr;
+  absl::Status status = session->LocalDeviceManager(&devices);
+  if (!status.ok()) return status;
+  return devices->ListDevices().front()->resource_manager();
+}
+
+absl::Status MakeInt8Table(const std::string& name, ResourceMgr* resources) {
+  auto tables = Int8Tables::In(resources);
+  if (!tables.ok()) return tables.status();
+  return (*tables)->Find(resources->default_container(), name, resources).status();
+}
+
+// NOT_FOUND for a variable that was never set.
+absl::StatusOr<int64_t> DropVariable(const std::string& name, ResourceMgr* resources) {
+  Var* found = nullptr;
+  absl::Status status = resources->Lookup(resources->default_container(), name, &found);
+  if (!status.ok()) return status;
+  const tensorflow::core::RefCountPtr<Var> variable(found);
+  status = resources->Delete<Var>(resources->default_container(), name);
+  if (!status.ok()) return status;
+  const tensorflow::tf_shared_lock lock(*variable->mu());
+  return static_cast<int64_t>(variable->tensor()->TotalBytes());
+}
+
+absl::StatusOr<int64_t> DropTable(const std::string& name, ResourceMgr* resources) {
+  absl::Status status = MakeInt8Table(name, resources);
+  if (!status.ok()) return status;
+  return DropVariable(name, resources);
+}
+
+// How much was dropped.
+struct Dropped {
+  int count = 0;
+  int64_t bytes = 0;
+
+  void Add(int64_t more) {
+    ++count;
+    bytes += more;
+  }
+  std::string Say(const char* what, const char* how) const {
+    return absl::StrFormat("%d %s%s %s: %.3g GB given back", count, what, count == 1 ? "" : "s",
+                           how, static_cast<double>(bytes) * 1e-9);
+  }
+};
+
+}  // namespace
+
+absl::Status MakeInt8Tables(const std::set<std::string>& variables, tensorflow::Session* session) {
+  if (variables.empty()) return absl::OkStatus();
+  const absl::StatusOr<ResourceMgr*> resources = ResourcesOf(session);
+  if (!resources.ok()) return resources.status();
+  for (const std::string& name : variables) {
+    absl::Status status = MakeInt8Table(name, *resources);
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+std::vector<std::string> DropUnread(const std::map<std::string, TablesRead>& served,
+                                    const std::set<std::string>& variables,
+                                    tensorflow::Session* session) {
+  const absl::StatusOr<ResourceMgr*> found = ResourcesOf(session);
+  if (!found.ok()) return {};
+  ResourceMgr* const resources = *found;
+  std::set<std::string> tables;
+  std::map<std::string, std::string> readers;  // of float32: a signature, by variable
+  for (const auto& [signature, read] : served) {
+    tables.insert(read.int8.begin(), read.int8.end());
+    for (const std::string& variable : read.float32) readers.emplace(variable, signature);
+  }
+  std::vector<std::string> notes;
+  Dropped in_int8, unread;
+  std::map<std::string, int> kept;  // how many tables, by why
+  for (const std::string& name : variables) {
+    if (tables.count(name) > 0 || readers.count(name) > 0) continue;
+    if (const auto freed = DropVariable(name, resources); freed.ok()) unread.Add(*freed);
+  }
+  for (const std::string& name : tables) {
+    std::string why;
+    if (const auto reader = readers.find(name); reader != readers.end()) {
+      why = absl::StrCat("signature \"", reader->second, "\" reads float32");
+    } else if (const auto freed = DropTable(name, resources); freed.ok()) {
+      in_int8.Add(*freed);
+    } else {
+      why = std::string(freed.status().message());
+    }
+    if (!why.empty()) ++kept[why];
+  }
+  for (const auto& [why, count] : kept) {
+    notes.push_back(absl::StrCat(count, count == 1 ? " table stays" : " tables stay",
+                                 " in float32, too: ", why));
+  }
+  if (in_int8.count > 0) notes.push_back(in_int8.Say("table", "in int8 alone"));
+  if (unread.count > 0) notes.push_back(unread.Say("variable", "that no signature reads"));
+  return notes;
+}
+
+}  // namespace colcast::engine

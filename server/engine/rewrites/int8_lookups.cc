@@ -1,0 +1,145 @@
+#include "server/engine/rewrites/int8_lookups.h"
+
+#include <map>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "server/engine/rewrites/lookup_chain.h"
+#include "server/engine/rewrites/lookup_op.h"
+#include "tensorflow/core/framework/node_def_util.h"
+
+namespace colcast::engine {
+namespace {
+
+using tensorflow::DataType;
+using tensorflow::GraphDef;
+using tensorflow::NodeDef;
+using Nodes = std::map<std::string, const NodeDef*, std::less<>>;
+
+// The variable that a tensor is the value or the handle of; null if it is none's.
+const NodeDef* VariableOf(const Nodes& nodes, const std::set<std::string>& feeds,
+                          std::string_view tensor) {
+  while (true) {
+    const auto found = nodes.find(tensor.substr(0, tensor.find(':')));
+    if (found == nodes.end() || feeds.count(found->first) > 0) return nullptr;
+    const NodeDef& node = *found->second;
+    if (node.op() == "VarHandleOp") return &node;
+    if ((node.op() != "ReadVariableOp" && node.op() != "Identity") || node.input_size() == 0) {
+      return nullptr;
+    }
+    tensor = node.input(0);
+  }
+}
+
+// Whether each feature that reads a table is what an int8 table can do.
+bool CanBeRead(const std::vector<std::string>& chains, const std::vector<int32_t>& tables,
+               int table) {
+  for (size_t i = 0; i < chains.size(); ++i) {
+    if (tables[i] != table) continue;
+    const absl::StatusOr<LookupChain> chain = LookupChain::Parse(chains[i]);
+    if (!chain.ok() || chain->Hides() ||
+        (chain->result != LookupChain::Result::kGather &&
+         chain->result != LookupChain::Result::kSum)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Changes one grouped lookup; `changed` gets the variables that are read in int8 then, and it.
+absl::Status UseIn(const Nodes& nodes, const std::set<std::string>& variables,
+                   const std::set<std::string>& feeds, NodeDef* node,
+                   std::map<std::string, std::string>* changed) {
+  std::vector<std::string> chains;
+  std::vector<int32_t> tables, in_int8;
+  std::vector<DataType> columns, types;
+  DataType type;
+  for (const absl::Status& status :
+       {GetNodeAttr(*node, "chains", &chains), GetNodeAttr(*node, "table", &tables),
+        GetNodeAttr(*node, "columns_types", &columns), GetNodeAttr(*node, "tables_types", &types),
+        GetNodeAttr(*node, "T", &type)}) {
+    if (!status.ok()) return status;
+  }
+  if (type != tensorflow::DT_FLOAT) return absl::OkStatus();
+  for (size_t i = 0; i < types.size(); ++i) {
+    std::string* const input = node->mutable_input(static_cast<int>(columns.size() + i));
+    const NodeDef* const variable = VariableOf(nodes, feeds, *input);
+    std::string name;
+    if (variable == nullptr || !TryGetNodeAttr(*variable, "shared_name", &name) ||
+        variables.count(name) == 0 || !CanBeRead(chains, tables, static_cast<int>(i))) {
+      continue;
+    }
+    *input = variable->name();
+    types[i] = tensorflow::DT_RESOURCE;
+    in_int8.push_back(static_cast<int32_t>(i));
+    changed->emplace(variable->name(), node->name());
+  }
+  for (const char* const attribute : {"tables_types", "in_int8"}) {
+    node->mutable_attr()->erase(attribute);
+  }
+  tensorflow::AddNodeAttr("tables_types", types, node);
+  tensorflow::AddNodeAttr("in_int8", in_int8, node);
+  return absl::OkStatus();
+}
+
+// All that the nodes depend on, themselves included.
+std::set<std::string> Ancestors(const Nodes& nodes, std::vector<std::string> open) {
+  std::set<std::string> seen;
+  while (!open.empty()) {
+    std::string_view name = open.back();
+    absl::ConsumePrefix(&name, "^");
+    const auto found = nodes.find(name.substr(0, name.find(':')));
+    open.pop_back();
+    if (found == nodes.end() || !seen.insert(found->first).second) continue;
+    const auto& inputs = found->second->input();
+    open.insert(open.end(), inputs.begin(), inputs.end());
+  }
+  return seen;
+}
+
+// What waits for a read of a table in float32 waits for the lookup, so that it is not read.
+// `lookups`: by variable.
+void MoveWaits(const Nodes& nodes, const std::set<std::string>& feeds,
+               const std::map<std::string, std::string>& lookups, GraphDef* graph) {
+  std::vector<std::string> all;
+  for (const auto& [variable, lookup] : lookups) all.push_back(lookup);
+  const std::set<std::string> needed = Ancestors(nodes, std::move(all));
+  for (NodeDef& node : *graph->mutable_node()) {
+    if (needed.count(node.name()) > 0) continue;
+    for (std::string& input : *node.mutable_input()) {
+      std::string_view name = input;
+      if (!absl::ConsumePrefix(&name, "^")) continue;
+      const NodeDef* const variable = VariableOf(nodes, feeds, name);
+      if (variable == nullptr || variable->name() == name) continue;
+      const auto found = lookups.find(variable->name());
+      if (found != lookups.end()) input = absl::StrCat("^", found->second);
+    }
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<int> UseInt8Tables(const std::set<std::string>& variables,
+                                  const std::set<std::string>& feeds, GraphDef* graph) {
+  if (variables.empty()) return 0;
+  const GraphDef before = *graph;
+  Nodes nodes;
+  for (const NodeDef& node : before.node()) nodes[node.name()] = &node;
+  std::map<std::string, std::string> changed;  // by variable, a lookup
+  for (NodeDef& node : *graph->mutable_node()) {
+    if (node.op() != GroupedLookupOpName()) continue;
+    absl::Status status = UseIn(nodes, variables, feeds, &node, &changed);
+    if (!status.ok()) {
+      *graph = before;
+      return status;
+    }
+  }
+  MoveWaits(nodes, feeds, changed, graph);
+  return static_cast<int>(changed.size());
+}
+
+}  // namespace colcast::engine

@@ -1,0 +1,227 @@
+#include "server/engine/rewrites/int8_table.h"
+
+#include <immintrin.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+// The engine is compiled for any CPU that TensorFlow's wheel runs on; these functions are for more.
+#define COLCAST_AVX2 __attribute__((target("avx2,fma")))
+#define COLCAST_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
+#define COLCAST_INLINE inline __attribute__((always_inline))
+
+namespace colcast::engine {
+namespace {
+
+constexpr size_t kScaleBytes = 2;
+constexpr size_t kCacheLine = 64;  // bytes
+constexpr size_t kAhead = 12;      // ids between a row's prefetch and its use
+constexpr __mmask16 kAll = 0xffff;
+constexpr float kLargest = 127;
+constexpr float kLeastScale = 1e-36f;        // its inverse is finite
+constexpr uint32_t kInfinity = 0x7f800000u;  // its bits, and those above, are no number's
+constexpr uint32_t kKept = 0x7fc0u;          // the scale of a row that is kept as it is
+
+COLCAST_INLINE float FromBits(uint32_t bits) {
+  float value;
+  std::memcpy(&value, &bits, sizeof(value));
+  return value;
+}
+
+COLCAST_INLINE uint32_t BitsOf(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, sizeof(bits));
+  return bits;
+}
+
+// The upper half of the least float that is not smaller, of those whose lower half is 0.
+COLCAST_INLINE uint32_t RoundedUp(float value) { return (BitsOf(value) + 0xffffu) >> 16; }
+
+COLCAST_INLINE float ScaleOf(const char* row) {
+  uint16_t half;
+  std::memcpy(&half, row, sizeof(half));
+  return FromBits(static_cast<uint32_t>(half) << 16);
+}
+
+// Returns false for a row that cannot be rounded; its scale says so.
+COLCAST_INLINE bool RoundRow(const float* values, int64_t width, char* row) {
+  uint32_t largest = 0;  // as bits, which are ordered as the numbers are
+  for (int64_t i = 0; i < width; ++i) {
+    largest = std::max(largest, BitsOf(values[i]) & 0x7fffffffu);
+  }
+  const float least = largest < kInfinity ? FromBits(largest) / kLargest : 0;
+  const bool fits = largest == 0 || least >= kLeastScale;
+  const auto half = static_cast<uint16_t>(fits ? RoundedUp(least) : kKept);
+  std::memcpy(row, &half, sizeof(half));
+  const float inverse = fits && largest > 0 ? 1 / FromBits(static_cast<uint32_t>(half) << 16) : 0;
+  // Adding 1.5 * 2^23 rounds to whole numbers, which are the lower bits then.
+  for (int64_t i = 0; i < width; ++i) {
+    row[kScaleBytes + i] = static_cast<char>(BitsOf(values[i] * inverse + 12582912.0f));
+  }
+  return fits;
+}
+
+// Rounds rows; `kept` gets the numbers of those that cannot be.
+COLCAST_INLINE void RoundRows(const float* values, int64_t rows, int64_t width, char* packed,
+                              std::vector<int64_t>* kept) {
+  for (int64_t i = 0; i < rows; ++i) {
+    const bool fits = RoundRow(values + i * width, width, packed + i * (width + kScaleBytes));
+    if (!fits) kept->push_back(i);
+  }
+}
+
+using Rounding = void (*)(const float*, int64_t, int64_t, char*, std::vector<int64_t>*);
+
+void RoundAny(const float* values, int64_t rows, int64_t width, char* packed,
+              std::vector<int64_t>* kept) {
+  RoundRows(values, rows, width, packed, kept);
+}
+COLCAST_AVX2 void RoundAvx2(const float* values, int64_t rows, int64_t width, char* packed,
+                            std::vector<int64_t>* kept) {
+  RoundRows(values, rows, width, packed, kept);
+}
+COLCAST_AVX512 void RoundAvx512(const float* values, int64_t rows, int64_t width, char* packed,
+                                std::vector<int64_t>* kept) {
+  RoundRows(values, rows, width, packed, kept);
+}
+
+// Some rows of a table, from one of their columns on.
+struct Rows {
+  const char* first_column;  // of the table's first row
+  const char* table;
+  size_t row_bytes;
+  absl::Span<const int64_t> ids;
+};
+
+void SumAny(const Rows& rows, int64_t columns, float* sums) {
+  std::fill_n(sums, columns, 0.0f);
+  for (const int64_t id : rows.ids) {
+    const float scale = ScaleOf(rows.table + id * rows.row_bytes);
+    const char* const values = rows.first_column + id * rows.row_bytes;
+    for (int64_t i = 0; i < columns; ++i) {
+      sums[i] += scale * static_cast<float>(static_cast<int8_t>(values[i]));
+    }
+  }
+}
+
+COLCAST_AVX2 void SumAvx2(const Rows& rows, float* sums) {
+  __m256 sum = _mm256_setzero_ps();
+  for (const int64_t id : rows.ids) {
+    const __m256 scale = _mm256_set1_ps(ScaleOf(rows.table + id * rows.row_bytes));
+    const auto* const at =
+        reinterpret_cast<const __m128i*>(rows.first_column + id * rows.row_bytes);
+    const __m256 values = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(at)));
+    sum = _mm256_fmadd_ps(scale, values, sum);
+  }
+  _mm256_storeu_ps(sums, sum);
+}
+
+template <int kVectors>
+COLCAST_AVX512 void SumAvx512(const Rows& rows, float* sums) {
+  __m512 sum[kVectors];
+  for (__m512& one : sum) one = _mm512_setzero_ps();
+  for (const int64_t id : rows.ids) {
+    const __m512 scale = _mm512_set1_ps(ScaleOf(rows.table + id * rows.row_bytes));
+    const auto* const at =
+        reinterpret_cast<const __m128i*>(rows.first_column + id * rows.row_bytes);
+    for (int v = 0; v < kVectors; ++v) {
+      // Masked, for GCC takes what the other forms do not set for a mistake.
+      const __m512i whole = _mm512_maskz_cvtepi8_epi32(kAll, _mm_loadu_si128(at + v));
+      const __m512 values = _mm512_maskz_cvtepi32_ps(kAll, whole);
+      sum[v] = _mm512_fmadd_ps(scale, values, sum[v]);
+    }
+  }
+  for (int v = 0; v < kVectors; ++v) _mm512_storeu_ps(sums + 16 * v, sum[v]);
+}
+
+}  // namespace
+
+Instructions WidestInstructions() {
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return Instructions::kAny;
+  const bool is_512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+  return is_512 ? Instructions::kAvx512 : Instructions::kAvx2;
+}
+
+Int8Table::Int8Table(const float* values, int64_t rows, int64_t width, Instructions instructions)
+    : rows_(rows),
+      width_(width),
+      row_bytes_(width + kScaleBytes),
+      instructions_(instructions),
+      packed_(new char[rows * row_bytes_]) {
+  const Rounding round = instructions == Instructions::kAvx512 ? RoundAvx512
+                         : instructions == Instructions::kAvx2 ? RoundAvx2
+                                                               : RoundAny;
+  std::vector<int64_t> kept;
+  round(values, rows, width, packed_.get(), &kept);
+  for (const int64_t id : kept) {
+    kept_[id].assign(values + id * width, values + (id + 1) * width);
+  }
+}
+
+void Int8Table::Gather(absl::Span<const int64_t> ids, OutputRows output) const {
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (i + kAhead < ids.size()) Prefetch(ids.subspan(i + kAhead, 1));
+    SumOne(ids.subspan(i, 1), reinterpret_cast<float*>(output.begin + i * output.stride));
+  }
+}
+
+void Int8Table::Sum(absl::Span<const int64_t> ids, int64_t rows, OutputRows output) const {
+  if (rows == 0) return;
+  const size_t count = ids.size() / rows;
+  if (count == 1) return Gather(ids, output);
+  for (int64_t i = 0; i < rows; ++i) {
+    Prefetch(ids.subspan((i + 1) * count, count));
+    SumOne(ids.subspan(i * count, count),
+           reinterpret_cast<float*>(output.begin + i * output.stride));
+  }
+}
+
+void Int8Table::SumOne(absl::Span<const int64_t> ids, float* sums) const {
+  const auto is_kept = [this](int64_t id) { return IsKept(id); };
+  if (!kept_.empty() && std::any_of(ids.begin(), ids.end(), is_kept)) {
+    return SumWithKept(ids, sums);
+  }
+  Rows rows{packed_.get() + kScaleBytes, packed_.get(), row_bytes_, ids};
+  int64_t column = 0;
+  const auto take = [&](auto sum, int64_t columns) {
+    for (; column + columns <= width_; column += columns, rows.first_column += columns) {
+      sum(rows, sums + column);
+    }
+  };
+  if (instructions_ == Instructions::kAvx512) {
+    take(SumAvx512<4>, 64);
+    take(SumAvx512<2>, 32);
+    take(SumAvx512<1>, 16);
+  }
+  if (instructions_ != Instructions::kAny) take(SumAvx2, 8);
+  if (column < width_) SumAny(rows, width_ - column, sums + column);
+}
+
+void Int8Table::SumWithKept(absl::Span<const int64_t> ids, float* sums) const {
+  // A sum of one row is that row, whose -0 it keeps.
+  std::fill_n(sums, width_, ids.size() == 1 ? -0.0f : 0.0f);
+  std::vector<float> row(width_);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const bool is_kept = IsKept(ids[i]);
+    if (!is_kept) SumOne(ids.subspan(i, 1), row.data());
+    const std::vector<float>& values = is_kept ? kept_.at(ids[i]) : row;
+    for (int64_t column = 0; column < width_; ++column) sums[column] += values[column];
+  }
+}
+
+bool Int8Table::IsKept(int64_t id) const {
+  return std::isnan(ScaleOf(packed_.get() + id * row_bytes_));
+}
+
+void Int8Table::Prefetch(absl::Span<const int64_t> ids) const {
+  for (const int64_t id : ids) {
+    const char* const row = packed_.get() + id * row_bytes_;
+    const size_t bytes = std::min(row_bytes_, 4 * kCacheLine);
+    for (size_t byte = 0; byte < bytes; byte += kCacheLine) __builtin_prefetch(row + byte);
+    __builtin_prefetch(row + bytes - 1);
+  }
+}
+
+}  // namespace colcast::engine

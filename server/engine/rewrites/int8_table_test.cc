@@ -1,0 +1,158 @@
+#include "server/engine/rewrites/int8_table.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+namespace colcast::engine {
+namespace {
+
+using Floats = std::vector<float>;
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kBehind = 7;  // what lies behind the output
+
+struct Case {
+  Instructions instructions;
+  int64_t width;
+};
+
+class Int8TableTest : public ::testing::TestWithParam<Case> {
+ protected:
+  void SetUp() override {
+    if (instructions() > WidestInstructions()) GTEST_SKIP() << "this CPU lacks the instructions";
+  }
+
+  static Instructions instructions() { return GetParam().instructions; }
+  static int64_t width() { return GetParam().width; }
+
+  static Floats Random(int64_t rows) {
+    std::mt19937 random(3);
+    std::normal_distribution<float> normal;
+    Floats values(rows * width());
+    for (float& value : values) value = normal(random);
+    return values;
+  }
+
+  static Int8Table TableOf(const Floats& values) {
+    const auto rows = static_cast<int64_t>(values.size()) / width();
+    return Int8Table(values.data(), rows, width(), instructions());
+  }
+
+  // Of `rows` outputs that lie two floats apart.
+  static Floats Written(const Int8Table& table, const std::vector<int64_t>& ids, int64_t rows,
+                        bool is_sum) {
+    const int64_t stride = width() + 2;
+    Floats out(rows * stride, kBehind);
+    const OutputRows output{reinterpret_cast<char*>(out.data()), stride * sizeof(float)};
+    is_sum ? table.Sum(ids, rows, output) : table.Gather(ids, output);
+    Floats written;
+    for (int64_t row = 0; row < rows; ++row) {
+      const float* const begin = out.data() + row * stride;
+      written.insert(written.end(), begin, begin + width());
+      EXPECT_EQ(begin[width()], kBehind);
+      EXPECT_EQ(begin[width() + 1], kBehind);
+    }
+    return written;
+  }
+  static Floats Gathered(const Int8Table& table, const std::vector<int64_t>& ids) {
+    return Written(table, ids, static_cast<int64_t>(ids.size()), false);
+  }
+
+  static float LargestOf(const Floats& values, int64_t row) {
+    float largest = 0;
+    for (int64_t i = 0; i < width(); ++i) {
+      largest = std::max(largest, std::abs(values[row * width() + i]));
+    }
+    return largest;
+  }
+};
+
+TEST_P(Int8TableTest, ARowIsCloseToItsFloats) {
+  const Floats values = Random(50);
+  const Int8Table table = TableOf(values);
+  std::vector<int64_t> ids;
+  for (int64_t i = 0; i < 50; ++i) ids.push_back(49 - i);
+  const Floats rows = Gathered(table, ids);
+  for (int64_t row = 0; row < 50; ++row) {
+    for (int64_t i = 0; i < width(); ++i) {
+      const int64_t id = ids[row];
+      EXPECT_NEAR(rows[row * width() + i], values[id * width() + i], LargestOf(values, id) / 251);
+    }
+  }
+}
+
+TEST_P(Int8TableTest, ASumIsThatOfItsRows) {
+  const Int8Table table = TableOf(Random(50));
+  for (const int64_t count : {0, 1, 2, 5, 40}) {
+    std::vector<int64_t> ids;
+    for (int64_t i = 0; i < 3 * count; ++i) ids.push_back(i * 7 % 50);
+    const Floats sums = Written(table, ids, 3, true), rows = Gathered(table, ids);
+    for (int64_t row = 0; row < 3; ++row) {
+      for (int64_t i = 0; i < width(); ++i) {
+        double expected = 0;
+        for (int64_t k = 0; k < count; ++k) expected += rows[(row * count + k) * width() + i];
+        EXPECT_NEAR(sums[row * width() + i], expected, 1e-4) << count << " ids";
+      }
+    }
+  }
+}
+
+TEST_P(Int8TableTest, ARowsBitsDoNotDependOnItsNeighbours) {
+  const Int8Table table = TableOf(Random(50));
+  const Floats together = Gathered(table, {4, 9, 4, 30});
+  const Floats alone = Gathered(table, {30});
+  EXPECT_TRUE(std::equal(alone.begin(), alone.end(), together.begin() + 3 * width()));
+}
+
+TEST_P(Int8TableTest, RowsWithNumbersThatAreNoneKeepTheirBits) {
+  Floats values = Random(4);
+  values[0 * width()] = kNan;
+  values[2 * width() - 1] = -INFINITY;
+  const Int8Table table = TableOf(values);
+  const Floats rows = Gathered(table, {1, 0, 2});
+  EXPECT_EQ(rows[width() - 1], -INFINITY);
+  EXPECT_TRUE(std::isnan(rows[width()]));
+  for (int64_t i = 1; i < width(); ++i) EXPECT_EQ(rows[width() + i], values[i]);
+  const Floats sums = Written(table, {2, 0, 3, 1, 2, 3}, 3, true);
+  EXPECT_TRUE(std::isnan(sums[0]));
+  EXPECT_EQ(sums[2 * width() - 1], -INFINITY);
+  EXPECT_TRUE(std::isfinite(sums[2 * width()]));
+}
+
+TEST_P(Int8TableTest, ARowOfZerosIsExact) {
+  const Int8Table table = TableOf(Floats(3 * width(), 0.0f));
+  EXPECT_EQ(Gathered(table, {2, 0}), Floats(2 * width(), 0.0f));
+}
+
+TEST_P(Int8TableTest, ARowOfOneValueStaysOne) {
+  for (const float value : {3.0f, -1e-3f, 1e38f, -3.4e38f}) {
+    const Floats row = Gathered(TableOf(Floats(width(), value)), {0});
+    for (const float one : row) {
+      EXPECT_EQ(one, row[0]);
+      EXPECT_NEAR(one / value, 1, 1.0 / 251);
+    }
+  }
+}
+
+TEST_P(Int8TableTest, RowsTooSmallForAScaleKeepTheirBits) {
+  const Floats tiny(width(), 1e-40f);
+  EXPECT_EQ(Gathered(TableOf(tiny), {0}), tiny);
+}
+
+std::vector<Case> Cases() {
+  std::vector<Case> cases;
+  for (const auto instructions : {Instructions::kAny, Instructions::kAvx2, Instructions::kAvx512}) {
+    for (const int64_t width : {1, 3, 8, 13, 16, 32, 64, 100, 129}) {
+      cases.push_back({instructions, width});
+    }
+  }
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Widths, Int8TableTest, ::testing::ValuesIn(Cases()));
+
+}  // namespace
+}  // namespace colcast::engine

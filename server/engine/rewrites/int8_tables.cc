@@ -1,0 +1,56 @@
+#include "server/engine/rewrites/int8_tables.h"
+
+#include <mutex>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "tensorflow/core/framework/resource_var.h"
+
+namespace colcast::engine {
+
+using tensorflow::ResourceMgr;
+using tensorflow::Tensor;
+using tensorflow::Var;
+using tensorflow::core::RefCountPtr;
+
+absl::StatusOr<RefCountPtr<Int8Tables>> Int8Tables::In(ResourceMgr* resources) {
+  Int8Tables* found = nullptr;
+  const auto make = [](Int8Tables** made) {
+    *made = new Int8Tables;
+    return absl::OkStatus();
+  };
+  absl::Status status = resources->LookupOrCreate<Int8Tables>(resources->default_container(),
+                                                              "colcast_int8_tables", &found, make);
+  if (!status.ok()) return status;
+  return RefCountPtr<Int8Tables>(found);
+}
+
+absl::StatusOr<std::shared_ptr<const Int8Table>> Int8Tables::Find(const std::string& container,
+                                                                  const std::string& variable,
+                                                                  ResourceMgr* resources) {
+  const auto key = std::make_pair(container, variable);
+  {
+    const std::shared_lock lock(mutex_);
+    const auto found = tables_.find(key);
+    if (found != tables_.end()) return found->second;
+  }
+  Var* found = nullptr;
+  absl::Status status = resources->Lookup(container, variable, &found);
+  if (!status.ok()) return status;
+  const RefCountPtr<Var> held(found);
+  const std::unique_lock lock(mutex_);
+  const tensorflow::tf_shared_lock value_lock(*found->mu());
+  const Tensor& value = *found->tensor();
+  if (value.dtype() != tensorflow::DT_FLOAT || value.dims() != 2) {
+    return absl::InvalidArgumentError(absl::StrCat("table ", variable, " is ", value.DebugString(0),
+                                                   "; a matrix of float was expected"));
+  }
+  std::shared_ptr<const Int8Table>& table = tables_[key];
+  if (table == nullptr) {
+    table = std::make_shared<Int8Table>(value.flat<float>().data(), value.dim_size(0),
+                                        value.dim_size(1));
+  }
+  return table;
+}
+
+}  // namespace colcast::engine

@@ -1,0 +1,162 @@
+#include "server/engine/rewrites/table_readers.h"
+
+#include <map>
+#include <string_view>
+
+#include "absl/strings/match.h"
+#include "server/engine/rewrites/lookup_op.h"
+#include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/framework/partial_tensor_shape.h"
+
+namespace colcast::engine {
+namespace {
+
+using tensorflow::GraphDef;
+using tensorflow::NodeDef;
+using tensorflow::SignatureDef;
+
+constexpr int64_t kLeastBytes = 1 << 20;
+
+std::string NodeOf(std::string_view name) {
+  if (absl::StartsWith(name, "^")) name.remove_prefix(1);
+  return std::string(name.substr(0, name.find(':')));
+}
+
+std::string NameOf(const NodeDef& variable) {
+  std::string name;
+  TryGetNodeAttr(variable, "shared_name", &name);
+  return name;
+}
+
+// The positions, among a grouped lookup's inputs, of what it reads in int8.
+std::set<int> InInt8(const NodeDef& node) {
+  std::vector<int32_t> tables;
+  std::vector<tensorflow::DataType> columns;
+  if (node.op() != GroupedLookupOpName() || !TryGetNodeAttr(node, "in_int8", &tables) ||
+      !GetNodeAttr(node, "columns_types", &columns).ok()) {
+    return {};
+  }
+  std::set<int> positions;
+  for (const int32_t table : tables) positions.insert(static_cast<int>(columns.size()) + table);
+  return positions;
+}
+
+// The nodes that a signature's outputs depend on, and whether through an input in int8 alone.
+class Walk {
+ public:
+  Walk(const GraphDef& graph, const SignatureDef& declared) {
+    std::map<std::string, const NodeDef*> by_name;
+    for (const NodeDef& node : graph.node()) by_name[node.name()] = &node;
+    std::vector<std::string> open;
+    for (const auto& [alias, info] : declared.outputs()) AddOutput(info, &open);
+    while (!open.empty()) {
+      const auto found = by_name.find(open.back());
+      open.pop_back();
+      if (found == by_name.end() || !needed.insert(found->second).second) continue;
+      const NodeDef& node = *found->second;
+      const std::set<int> quantized = InInt8(node);
+      for (int i = 0; i < node.input_size(); ++i) {
+        const std::string input = NodeOf(node.input(i));
+        if (quantized.count(i) == 0) {
+          open.push_back(input);
+        } else if (const auto table = by_name.find(input); table != by_name.end()) {
+          int8.insert(table->second);
+        }
+      }
+    }
+  }
+
+  std::set<const NodeDef*> needed;
+  std::set<const NodeDef*> int8;
+
+ private:
+  static void AddOutput(const tensorflow::TensorInfo& info, std::vector<std::string>* open) {
+    open->push_back(NodeOf(info.name()));
+    const auto& sparse = info.coo_sparse();
+    for (const std::string& name : {sparse.values_tensor_name(), sparse.indices_tensor_name(),
+                                    sparse.dense_shape_tensor_name()}) {
+      open->push_back(NodeOf(name));
+    }
+    for (const auto& part : info.composite_tensor().components()) AddOutput(part, open);
+  }
+};
+
+// In the default container.
+bool HasOwnName(const NodeDef& variable) {
+  std::string container;
+  TryGetNodeAttr(variable, "container", &container);
+  return container.empty() && !NameOf(variable).empty();
+}
+
+bool IsBigMatrix(const NodeDef& variable) {
+  tensorflow::DataType type;
+  tensorflow::PartialTensorShape shape;
+  return GetNodeAttr(variable, "dtype", &type).ok() && type == tensorflow::DT_FLOAT &&
+         GetNodeAttr(variable, "shape", &shape).ok() && shape.dims() == 2 &&
+         shape.IsFullyDefined() &&
+         shape.num_elements() * static_cast<int64_t>(sizeof(float)) >= kLeastBytes;
+}
+
+// Whether all that reads a node's output, among those that are needed, looks rows of it up.
+bool IsOnlyLookedUp(const NodeDef& table, const std::set<const NodeDef*>& needed) {
+  for (const NodeDef* const reader : needed) {
+    for (int i = 0; i < reader->input_size(); ++i) {
+      if (NodeOf(reader->input(i)) != table.name()) continue;
+      const std::string& op = reader->op();
+      if (absl::StartsWith(reader->input(i), "^")) continue;  // waits and reads nothing
+      if (i != 0) return false;
+      if (op == "ResourceGather" || op == "GatherV2" || op == "Gather") continue;
+      if (op != "ReadVariableOp" && op != "Identity") return false;
+      if (!IsOnlyLookedUp(*reader, needed)) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+TablesRead ReadBy(const GraphDef& graph, const SignatureDef& declared) {
+  const Walk walk(graph, declared);
+  TablesRead read;
+  for (const NodeDef* const node : walk.needed) {
+    if (node->op() == "VarHandleOp") read.float32.insert(NameOf(*node));
+  }
+  for (const NodeDef* const node : walk.int8) read.int8.insert(NameOf(*node));
+  return read;
+}
+
+std::set<std::string> VariablesOf(const GraphDef& graph) {
+  std::map<std::string, int> handles;
+  for (const auto& function : graph.library().function()) {
+    for (const NodeDef& node : function.node_def()) {
+      if (node.op() == "VarHandleOp") ++handles[NameOf(node)];
+    }
+  }
+  for (const NodeDef& node : graph.node()) {
+    if (node.op() == "VarHandleOp") handles[NameOf(node)] += HasOwnName(node) ? 1 : 2;
+  }
+  std::set<std::string> variables;
+  for (const auto& [name, count] : handles) {
+    if (count == 1) variables.insert(name);
+  }
+  return variables;
+}
+
+std::set<std::string> TablesOnlyLookedUp(const GraphDef& graph,
+                                         const std::vector<SignatureDef>& signatures) {
+  const std::set<std::string> variables = VariablesOf(graph);
+  std::set<std::string> tables, others;
+  for (const SignatureDef& declared : signatures) {
+    const Walk walk(graph, declared);
+    for (const NodeDef* const node : walk.needed) {
+      if (node->op() != "VarHandleOp") continue;
+      const bool may_be = IsBigMatrix(*node) && variables.count(NameOf(*node)) > 0 &&
+                          IsOnlyLookedUp(*node, walk.needed);
+      (may_be ? tables : others).insert(NameOf(*node));
+    }
+  }
+  for (const std::string& name : others) tables.erase(name);
+  return tables;
+}
+
+}  // namespace colcast::engine
