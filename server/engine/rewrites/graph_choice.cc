@@ -9,10 +9,15 @@ namespace {
 constexpr double kMostLoss = 1.03;
 constexpr double kLeastGain = 0.97;
 
-double Average(const std::vector<Measurement>& measured) {
+double Average(const std::vector<Measurement>& measured, double Measurement::*figure) {
   double sum = 0;
-  for (const Measurement& one : measured) sum += one.share;
+  for (const Measurement& one : measured) sum += one.*figure;
   return sum / static_cast<double>(measured.size());
+}
+
+// Whether it may as well be chance.
+bool IsNoGain(const std::vector<Measurement>& measured) {
+  return Average(measured, &Measurement::share) + Average(measured, &Measurement::spread) >= 1;
 }
 
 bool LosesSomewhere(const std::vector<Measurement>& measured) {
@@ -45,8 +50,9 @@ int Fastest(const std::vector<Candidate>& candidates, bool small, double least) 
   for (size_t i = 0; i < candidates.size(); ++i) {
     const Candidate& one = candidates[i];
     if (one.is_small != small || !one.proof.holds || one.measured.empty()) continue;
-    const double share = Average(one.measured);
+    const double share = Average(one.measured, &Measurement::share);
     if (share >= least || LosesSomewhere(one.measured)) continue;
+    if (!small && IsNoGain(one.measured)) continue;
     least = share;
     fastest = static_cast<int>(i);
   }

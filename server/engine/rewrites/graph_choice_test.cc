@@ -8,11 +8,11 @@ namespace {
 const Proof kHolds = {true, "the same bits in 9 requests"};
 
 // Shares at 20, 100 and 500 rows.
-Candidate Taking(const std::vector<double>& shares, Proof proof = kHolds) {
+Candidate Taking(const std::vector<double>& shares, Proof proof = kHolds, double spread = 0.02) {
   Candidate candidate{"2 lookups run as one op", std::move(proof), {}};
   constexpr int64_t kRows[] = {20, 100, 500};
   for (size_t i = 0; i < shares.size(); ++i) {
-    candidate.measured.push_back({kRows[i], 0.001, shares[i], 0.02, 9});
+    candidate.measured.push_back({kRows[i], 0.001, shares[i], spread, 9});
   }
   return candidate;
 }
@@ -29,6 +29,11 @@ TEST(ChooseGraph, WhatLosesAnywhereIsNot) {
 
 TEST(ChooseGraph, WhatGainsLittleIsNot) {
   EXPECT_EQ(ChooseGraph({Taking({0.98, 0.98, 0.98})}).candidate, -1);
+}
+
+TEST(ChooseGraph, WhatGainsNoMoreThanTheFiguresSpreadIsNot) {
+  EXPECT_EQ(ChooseGraph({Taking({0.91, 0.92, 0.90}, kHolds, 0.2)}).candidate, -1);
+  EXPECT_EQ(ChooseGraph({Taking({0.71, 0.72, 0.70}, kHolds, 0.2)}).candidate, 0);
 }
 
 TEST(ChooseGraph, WhatIsNotProvedIsNot) {
