@@ -189,7 +189,7 @@ TEST_F(Bfloat16ProductsTest, AreNotTriedOnACpuWithoutTheirInstructions) {
         "avx512vl avx512dq" +
         more + "\n\nprocessor\t: 1\nflags\t\t: avx512_bf16\n");
   };
-  EXPECT_TRUE(FastRewrites(flags("")).empty());
+  EXPECT_TRUE(FastRewrites(flags(""), {}).empty());
   ASSERT_EQ(FastRewrites(flags(" avx512_bf16"), {}).size(), 1u);
   EXPECT_EQ(FastRewrites(flags(" avx512_bf16"), {})[0].name, "bfloat16 products");
   EXPECT_TRUE(FastRewrites(CpuFlags(""), {}).empty());
