@@ -57,7 +57,7 @@ class Connection final : public net::Connection, public Exchange {
   // Closes it now, or after the answer if a request is in flight.
   void Stop() { Do(kStop); }
   // Closes it whatever is in flight and, if `log`, says in the log what was.
-  void Cut(bool log) { Do(log ? kDescribe | kClose : kClose); }
+  void Cut(bool log) { Do(log ? unsigned{kDescribe} | kClose : kClose); }
 
   // Implementation details follow.
   // `shared` has counted it.

@@ -205,7 +205,7 @@ void Client::Leave() {
   leaving_.erase(std::remove_if(leaving_.begin(), leaving_.end(),
                                 [](const auto& each) { return each.expired(); }),
                  leaving_.end());
-  leaving_.push_back(std::move(connection_));
+  leaving_.push_back(connection_);
   connection_.reset();
 }
 
