@@ -15,6 +15,8 @@ constexpr size_t kMaxOverLimit = 16;
 // Windows that grow while an answer is read are a frame for 16 KB of it or more.
 constexpr int kMaxIdleFrames = 10'000;
 constexpr size_t kMaxIdleBytes = 16;  // of a DATA frame
+// A client that reads has as many frames at most as it has calls, and some more.
+constexpr size_t kMaxUnreadFrames = 10'000;
 
 }  // namespace
 
@@ -90,6 +92,9 @@ void Connection::FrameBegun(const nghttp2_frame_hd& header) {
                                 (header.type == NGHTTP2_DATA && header.length > kMaxIdleBytes);
   idle_frames_ = brings_something ? 0 : idle_frames_ + 1;
   if (idle_frames_ > kMaxIdleFrames) EndAbuse("too_many_frames");
+  if (nghttp2_session_get_outbound_queue_size(session()) > kMaxUnreadFrames) {
+    EndAbuse("too_many_unread_frames");
+  }
 }
 
 int Connection::BeginHeaders(const nghttp2_frame& frame) {

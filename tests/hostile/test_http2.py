@@ -119,6 +119,21 @@ def test_clients_that_hang_up_at_once_leave_nothing_behind(target):
     wait_until(lambda: len(os.listdir(f"/proc/{target.pid}/fd")) <= before)
 
 
+def test_calls_beyond_the_limit_whose_refusals_nobody_reads_are_cut_off(
+    target, memory_stays, others_are_answered
+):
+    def calls() -> Iterator[bytes]:
+        for first in itertools.count(1, 2000):
+            yield b"".join(
+                http2.frame(http2.HEADERS, http2.END_HEADERS, stream, http2.request_headers())
+                for stream in range(first, first + 2000, 2)
+            )
+
+    with http2.connect(target.target) as connection:
+        assert http2.send_until_closed(connection, itertools.islice(calls(), 1000)) < 1000
+        others_are_answered()
+
+
 IDLE_FRAMES = {
     "empty DATA": http2.frame(http2.DATA, 0, 1),
     "WINDOW_UPDATE": http2.frame(http2.WINDOW_UPDATE, 0, 0, b"\0\0\0\1"),
