@@ -13,7 +13,6 @@
 #include "absl/strings/strip.h"
 #include "server/engine/op_libraries.h"
 #include "server/engine/record/records_by_name.h"
-#include "server/engine/rewrites/float32_tables.h"
 #include "server/engine/status.h"
 #include "server/engine/tensor_outputs.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
@@ -101,7 +100,8 @@ absl::Status TensorFlowModel::Load(const std::string& directory,
   }
   declared_ = signatures.SerializeAsString();
   JoinSignatures(options);
-  DropTables();
+  for (const auto& [name, joined] : joined_) tables_.ServeAsSaved(name);
+  for (std::string& note : tables_.Drop(bundle_->GetSession())) notes_.push_back(std::move(note));
   programs_ = MakePrograms(signatures_, declared, records, *memories_, options);
   AddNotes(records);
   transcoding_.Load(
@@ -134,7 +134,15 @@ absl::Status TensorFlowModel::LoadBundle(const std::string& directory,
   tensorflow::MetaGraphDef& model = whole->meta_graph_def;
   absl::Status status = load(std::move(whole));
   if (!status.ok()) return status;
-  auto rewritten = AddRewrittenSignatures(model, RewritesOf(model, options), bundle_->GetSession());
+  std::vector<Rewrite> rewrites = ExactRewrites();
+  if (options.graph_optimization == GraphOptimization::kFast) {
+    tables_ = TablesInUse(model, options.unserved_signatures);
+    const CpuFlags cpu = CpuFlags::OfThisMachine();
+    for (Rewrite& one : FastRewrites(cpu, tables_.only_looked_up())) {
+      rewrites.push_back(std::move(one));
+    }
+  }
+  auto rewritten = AddRewrittenSignatures(model, rewrites, bundle_->GetSession());
   model.clear_graph_def();
   if (rewritten.ok()) {
     rewritten_ = *std::move(rewritten);
@@ -142,24 +150,6 @@ absl::Status TensorFlowModel::LoadBundle(const std::string& directory,
     notes_.push_back(absl::StrCat("its graphs are not optimized: ", rewritten.status().message()));
   }
   return absl::OkStatus();
-}
-
-std::vector<Rewrite> TensorFlowModel::RewritesOf(const tensorflow::MetaGraphDef& model,
-                                                 const Options& options) {
-  std::vector<Rewrite> rewrites = ExactRewrites();
-  if (options.graph_optimization != GraphOptimization::kFast) return rewrites;
-  std::vector<tensorflow::SignatureDef> served;
-  for (const auto& [name, signature] : model.signature_def()) {
-    if (IsUnserved(name, options)) continue;
-    served.push_back(signature);
-    saved_reads_[name] = ReadBy(model.graph_def(), signature);
-  }
-  variables_ = VariablesOf(model.graph_def());
-  const std::set<std::string> tables = TablesOnlyLookedUp(model.graph_def(), served);
-  for (Rewrite& one : FastRewrites(CpuFlags::OfThisMachine(), tables)) {
-    rewrites.push_back(std::move(one));
-  }
-  return rewrites;
 }
 
 absl::Status TensorFlowModel::AddSignature(const std::string& name,
@@ -175,7 +165,7 @@ absl::Status TensorFlowModel::AddSignature(const std::string& name,
   const RewrittenSignature* form = nullptr;
   signatures_[name] = chooser == nullptr ? *std::move(original)
                                          : chooser->Choose(name, *std::move(original), &form, &why);
-  served_reads_[name] = form == nullptr ? saved_reads_[name] : form->tables;
+  tables_.Serve(name, form == nullptr ? nullptr : &form->tables);
   if (why.empty()) return absl::OkStatus();
   notes_.push_back(absl::StrCat("signature \"", name, "\": ", why));
   graphs_.push_back({name, std::move(why)});
@@ -241,16 +231,6 @@ void TensorFlowModel::JoinSignatures(const Options& options) {
         Signature::Create(joined, bundle_->GetSession(), options);
     if (!all.ok()) continue;
     for (const std::string& name : names) joined_[name] = *all;
-  }
-}
-
-void TensorFlowModel::DropTables() {
-  for (const auto& [name, joined] : joined_) {  // runs the signature as it was saved
-    const std::set<std::string>& saved = saved_reads_[name].float32;
-    served_reads_[name].float32.insert(saved.begin(), saved.end());
-  }
-  for (std::string& note : DropUnread(served_reads_, variables_, bundle_->GetSession())) {
-    notes_.push_back(std::move(note));
   }
 }
 

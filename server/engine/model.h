@@ -5,7 +5,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +19,7 @@
 #include "server/engine/program/programs.h"
 #include "server/engine/program/staged_program.h"
 #include "server/engine/record/row_record.h"
+#include "server/engine/rewrites/float32_tables.h"
 #include "server/engine/rewrites/rewritten_signatures.h"
 #include "server/engine/rewrites/signature_chooser.h"
 #include "server/engine/signature.h"
@@ -85,9 +85,6 @@ class TensorFlowModel final : public Model {
                      std::vector<BatchMember*>* members) const;
   void JoinSignatures(const Options& options);
   void AddNotes(const std::vector<RecordedSignatures>& records);
-  // The rewrites to be tried; sets what the served signatures read, where tables may be in int8.
-  std::vector<Rewrite> RewritesOf(const tensorflow::MetaGraphDef& model, const Options& options);
-  void DropTables();
 
   std::shared_ptr<const StateCaches> memories_;
   std::unique_ptr<tensorflow::SavedModelBundleInterface> bundle_;
@@ -98,9 +95,7 @@ class TensorFlowModel final : public Model {
   std::map<std::string, std::shared_ptr<Signature>, std::less<>> joined_;
   std::map<std::string, absl::Status, std::less<>> unusable_;  // signatures Predict refuses
   RewrittenSignatures rewritten_;
-  std::map<std::string, TablesRead> saved_reads_;   // by signature, as it was saved
-  std::map<std::string, TablesRead> served_reads_;  // as it is served
-  std::set<std::string> variables_;                 // that may be dropped where nothing reads them
+  TablesInUse tables_;
   std::vector<GraphChoice> graphs_;
   std::vector<std::string> notes_;
   Transcoding transcoding_;

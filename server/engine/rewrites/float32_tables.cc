@@ -1,5 +1,7 @@
 #include "server/engine/rewrites/float32_tables.h"
 
+#include <algorithm>
+
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -110,6 +112,27 @@ std::vector<std::string> DropUnread(const std::map<std::string, TablesRead>& ser
   if (in_int8.count > 0) notes.push_back(in_int8.Say("table", "in int8 alone"));
   if (unread.count > 0) notes.push_back(unread.Say("variable", "that no signature reads"));
   return notes;
+}
+
+TablesInUse::TablesInUse(const tensorflow::MetaGraphDef& model,
+                         const std::vector<std::string>& unserved)
+    : variables_(VariablesOf(model.graph_def())) {
+  std::vector<tensorflow::SignatureDef> served;
+  for (const auto& [name, signature] : model.signature_def()) {
+    if (std::find(unserved.begin(), unserved.end(), name) != unserved.end()) continue;
+    served.push_back(signature);
+    saved_[name] = ReadBy(model.graph_def(), signature);
+  }
+  only_looked_up_ = TablesOnlyLookedUp(model.graph_def(), served);
+}
+
+void TablesInUse::Serve(const std::string& signature, const TablesRead* form) {
+  served_[signature] = form == nullptr ? saved_[signature] : *form;
+}
+
+void TablesInUse::ServeAsSaved(const std::string& signature) {
+  const std::set<std::string>& saved = saved_[signature].float32;
+  served_[signature].float32.insert(saved.begin(), saved.end());
 }
 
 }  // namespace colcast::engine

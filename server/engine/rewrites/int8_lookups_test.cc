@@ -248,6 +248,17 @@ TEST_F(Int8LookupsTest, ReadersAreFound) {
   EXPECT_THAT(TablesOnlyLookedUp(Original(), {joined}), ElementsAre("table"));
 }
 
+TEST_F(Int8LookupsTest, WhatAFunctionHoldsIsNotDropped) {
+  GraphDef graph = Original();
+  tensorflow::NodeDef* const held = graph.mutable_library()->add_function()->add_node_def();
+  held->set_name("handle");
+  held->set_op("VarHandleOp");
+  (*held->mutable_attr())["shared_name"].set_s("of_the_function_alone");
+  EXPECT_THAT(VariablesOf(graph), ElementsAre("table"));
+  (*held->mutable_attr())["shared_name"].set_s("table");
+  EXPECT_THAT(VariablesOf(graph), ElementsAre());
+}
+
 TEST_F(Int8LookupsTest, WhatIsReadInAnotherWayIsNotOnlyLookedUp) {
   const auto read = ops::ReadVariableOp(scope_, table_, tensorflow::DT_FLOAT);
   ops::Sum(scope_.WithOpName("total"), read, 0);

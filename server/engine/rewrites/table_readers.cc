@@ -129,7 +129,7 @@ std::set<std::string> VariablesOf(const GraphDef& graph) {
   std::map<std::string, int> handles;
   for (const auto& function : graph.library().function()) {
     for (const NodeDef& node : function.node_def()) {
-      if (node.op() == "VarHandleOp") ++handles[NameOf(node)];
+      if (node.op() == "VarHandleOp") handles[NameOf(node)] += 2;  // any caller may read it
     }
   }
   for (const NodeDef& node : graph.node()) {
