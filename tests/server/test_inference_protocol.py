@@ -260,7 +260,8 @@ def test_deadlines_are_kept(server):
     request.raw_input_contents.append(bytes(4 * 50_000))  # as many Examples without x
     with grpc.insecure_channel(server.target) as channel:
         stub = service_pb2_grpc.GRPCInferenceServiceStub(channel)
-        codes = {call.code() for call in [stub.ModelInfer.future(request, 0.002) for _ in range(200)]}
+        calls = [stub.ModelInfer.future(request, 0.002) for _ in range(200)]
+        codes = {call.code() for call in calls}
     # The first may be in time to be told what is wrong with it.
     assert grpc.StatusCode.DEADLINE_EXCEEDED in codes
     assert codes <= {grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.INVALID_ARGUMENT}

@@ -19,7 +19,9 @@ constexpr size_t kCacheLine = 64;  // bytes
 constexpr size_t kAhead = 12;      // ids between a row's prefetch and its use
 constexpr __mmask16 kAll = 0xffff;
 constexpr float kLargest = 127;
-constexpr float kLeastScale = 1e-36f;        // its inverse is finite
+constexpr float kMostLost = 0.02f;
+constexpr float kSmall = 16;           // in steps: rounding moves more than 3 % of what is smaller
+constexpr float kLeastScale = 1e-36f;  // its inverse is finite
 constexpr uint32_t kInfinity = 0x7f800000u;  // its bits, and those above, are no number's
 constexpr uint32_t kKept = 0x7fc0u;          // the scale of a row that is kept as it is
 
@@ -44,6 +46,20 @@ COLCAST_INLINE float ScaleOf(const char* row) {
   return FromBits(static_cast<uint32_t>(half) << 16);
 }
 
+// Whether rounding takes little of what is left of a row without its largest value.
+COLCAST_INLINE bool IsClose(const float* values, int64_t width, const char* rounded, float scale) {
+  float all = 0, largest = 0, lost = 0;
+  for (int64_t i = 0; i < width; ++i) {
+    const float value = std::abs(values[i] / scale);
+    const float left =
+        std::abs(value - std::abs(static_cast<float>(static_cast<int8_t>(rounded[i]))));
+    all += value;
+    largest = std::max(largest, value);
+    lost += value < kSmall ? left : 0;
+  }
+  return lost <= kMostLost * (all - largest);
+}
+
 // Returns false for a row that cannot be rounded; its scale says so.
 COLCAST_INLINE bool RoundRow(const float* values, int64_t width, char* row) {
   uint32_t largest = 0;  // as bits, which are ordered as the numbers are
@@ -59,7 +75,11 @@ COLCAST_INLINE bool RoundRow(const float* values, int64_t width, char* row) {
   for (int64_t i = 0; i < width; ++i) {
     row[kScaleBytes + i] = static_cast<char>(BitsOf(values[i] * inverse + 12582912.0f));
   }
-  return fits;
+  if (!fits || largest == 0) return fits;
+  const bool is_close = IsClose(values, width, row + kScaleBytes, ScaleOf(row));
+  const auto kept = static_cast<uint16_t>(kKept);
+  if (!is_close) std::memcpy(row, &kept, sizeof(kept));
+  return is_close;
 }
 
 // Rounds rows; `kept` gets the numbers of those that cannot be.

@@ -20,8 +20,9 @@ Instructions WidestInstructions();
 
 class Int8Table {
  public:
-  // Rounds a row-major matrix. A value moves by at most 1/251 of the largest of its row; rows with
-  // NaN or infinity, and those too small for a scale, keep their bits.
+  // Rounds a row-major matrix. A value moves by at most 1/251 of the largest of its row. Rows keep
+  // their bits that have NaN or infinity, are too small for a scale, or whose small values would
+  // lose more than 2 % of the sum of all but the largest, which is far above them.
   Int8Table(const float* values, int64_t rows, int64_t width,
             Instructions instructions = WidestInstructions());
 

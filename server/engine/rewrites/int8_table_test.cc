@@ -70,6 +70,14 @@ class Int8TableTest : public ::testing::TestWithParam<Case> {
   }
 };
 
+TEST_P(Int8TableTest, ARowWithOneValueFarAboveTheOthersKeepsItsBits) {
+  if (width() == 1) GTEST_SKIP() << "there are no others";
+  Floats values(2 * width(), 1);
+  values[width()] = 1000;
+  const Floats row(values.begin() + width(), values.end());
+  EXPECT_EQ(Gathered(TableOf(values), {1}), row);
+}
+
 TEST_P(Int8TableTest, ARowIsCloseToItsFloats) {
   const Floats values = Random(50);
   const Int8Table table = TableOf(values);
