@@ -145,11 +145,11 @@ void Connection::Write() {
 void Connection::Close() {
   if (closed_) return;
   closed_ = true;
-  shared_->connections.Remove();
   End();
   transport_.socket().Close();
   sent_.clear();
   while (!calls_.empty()) CallClosed(calls_.back());
+  shared_->connections.Remove();  // who waits for it may end what calls need
 }
 
 }  // namespace colcast::http2

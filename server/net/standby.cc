@@ -36,7 +36,8 @@ void Standby::Run() {
     lock.unlock();
     // Those that wait take their turns; if there are none, and nobody has looked, all are busy.
     bool woken = false;
-    while (!woken && poller_.waiting() == 0 && poller_.turns() == turns) {
+    while (!woken && poller_.waiting() == 0 && poller_.turns() == turns &&
+           Clock::now() - looked < kLookAtTimeEvery) {
       woken = poller_.Poll(Clock::now() + kLookEvery);
       ++turns;
     }
