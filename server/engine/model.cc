@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -29,11 +30,6 @@ bool CanBeJoined(const tensorflow::SignatureDef& signature) {
          std::all_of(outputs.begin(), outputs.end(), [](const auto& output) {
            return output.second.encoding_case() == tensorflow::TensorInfo::kName;
          });
-}
-
-bool IsUnserved(const std::string& name, const Options& options) {
-  const std::vector<std::string>& unserved = options.unserved_signatures;
-  return std::find(unserved.begin(), unserved.end(), name) != unserved.end();
 }
 
 bool IsRefusalOfSingleThreadedExecutor(const absl::Status& status) {
@@ -85,7 +81,7 @@ absl::Status TensorFlowModel::Load(const std::string& directory,
     chooser.emplace(directory, options, rewritten_, bundle_->GetSession());
   }
   for (const auto& [name, signature] : declared) {
-    if (IsUnserved(name, options)) {
+    if (absl::c_linear_search(options.unserved_signatures, name)) {
       unusable_[name] = absl::FailedPreconditionError(absl::StrCat(
           "signature \"", name, "\" is not served here: it is among --unserved_signatures"));
       continue;

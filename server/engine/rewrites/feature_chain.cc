@@ -23,8 +23,6 @@ T Attribute(const Node& node, const char* name) {
   return value;
 }
 
-bool IsSame(Output a, Output b) { return a.node == b.node && a.index == b.index; }
-
 bool IsInteger(DataType type) {
   return type == tensorflow::DT_INT32 || type == tensorflow::DT_INT64;
 }
@@ -81,10 +79,7 @@ class Reader {
   }
 
  private:
-  bool Is(Output tensor, std::string_view op) const {
-    return tensor.index == 0 && tensor.node->type_string() == op &&
-           feeds_.count(tensor.node->name()) == 0;
-  }
+  bool Is(Output tensor, std::string_view op) const { return IsMadeBy(tensor, op, feeds_); }
 
   // Goes on from `tensor` at its node's input.
   Output Pass(Output tensor, int input = 0) {

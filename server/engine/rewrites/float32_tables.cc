@@ -1,7 +1,6 @@
 #include "server/engine/rewrites/float32_tables.h"
 
-#include <algorithm>
-
+#include "absl/algorithm/container.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -119,7 +118,7 @@ TablesInUse::TablesInUse(const tensorflow::MetaGraphDef& model,
     : variables_(VariablesOf(model.graph_def())) {
   std::vector<tensorflow::SignatureDef> served;
   for (const auto& [name, signature] : model.signature_def()) {
-    if (std::find(unserved.begin(), unserved.end(), name) != unserved.end()) continue;
+    if (absl::c_linear_search(unserved, name)) continue;
     served.push_back(signature);
     saved_[name] = ReadBy(model.graph_def(), signature);
   }

@@ -24,7 +24,8 @@ struct Choice {
 };
 
 // The candidate that is proved, at no number of rows more than 3 % slower than the original, and
-// takes the smallest share of its time on average; less than 3 % of gain are not worth a change.
+// takes the smallest share of its time on average; less than 3 % of gain, or no more
+// than the figures spread, are not worth a change.
 // Memory comes first: if any of those is small, the fastest of the small ones, whatever its gain.
 Choice ChooseGraph(const std::vector<Candidate>& candidates);
 

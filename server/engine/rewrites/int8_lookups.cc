@@ -10,6 +10,7 @@
 #include "absl/strings/strip.h"
 #include "server/engine/rewrites/lookup_chain.h"
 #include "server/engine/rewrites/lookup_op.h"
+#include "server/engine/rewrites/node_name.h"
 #include "tensorflow/core/framework/node_def_util.h"
 
 namespace colcast::engine {
@@ -24,7 +25,7 @@ using Nodes = std::map<std::string, const NodeDef*, std::less<>>;
 const NodeDef* VariableOf(const Nodes& nodes, const std::set<std::string>& feeds,
                           std::string_view tensor) {
   while (true) {
-    const auto found = nodes.find(tensor.substr(0, tensor.find(':')));
+    const auto found = nodes.find(NodeOf(tensor));
     if (found == nodes.end() || feeds.count(found->first) > 0) return nullptr;
     const NodeDef& node = *found->second;
     if (node.op() == "VarHandleOp") return &node;
@@ -90,9 +91,7 @@ absl::Status UseIn(const Nodes& nodes, const std::set<std::string>& variables,
 std::set<std::string> Ancestors(const Nodes& nodes, std::vector<std::string> open) {
   std::set<std::string> seen;
   while (!open.empty()) {
-    std::string_view name = open.back();
-    absl::ConsumePrefix(&name, "^");
-    const auto found = nodes.find(name.substr(0, name.find(':')));
+    const auto found = nodes.find(NodeOf(open.back()));
     open.pop_back();
     if (found == nodes.end() || !seen.insert(found->first).second) continue;
     const auto& inputs = found->second->input();

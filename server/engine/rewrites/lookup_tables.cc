@@ -14,13 +14,12 @@ namespace {
 using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
 
-absl::Status ReadVariable(OpKernelContext* context, const Tensor& input, bool in_int8,
+// `int8`: where its int8 form is; null if that is not wanted.
+absl::Status ReadVariable(OpKernelContext* context, const Tensor& input, Int8Tables* int8,
                           LookupTable* table) {
   const auto& handle = input.scalar<tensorflow::ResourceHandle>()();
-  if (in_int8) {
-    auto tables = Int8Tables::In(context->resource_manager());
-    if (!tables.ok()) return tables.status();
-    auto found = (*tables)->Find(handle.container(), handle.name(), context->resource_manager());
+  if (int8 != nullptr) {
+    auto found = int8->Find(handle.container(), handle.name(), context->resource_manager());
     if (!found.ok()) return found.status();
     table->int8 = *std::move(found);
     return absl::OkStatus();
@@ -40,11 +39,17 @@ absl::Status ReadLookupTables(OpKernelContext* context, tensorflow::DataType typ
   tensorflow::OpInputList inputs;
   if (absl::Status status = context->input_list("tables", &inputs); !status.ok()) return status;
   tables->resize(inputs.size());
+  tensorflow::core::RefCountPtr<Int8Tables> int8;
+  if (!in_int8.empty()) {
+    auto found = Int8Tables::In(context->resource_manager());
+    if (!found.ok()) return found.status();
+    int8 = *std::move(found);
+  }
   for (int i = 0; i < inputs.size(); ++i) {
     LookupTable& table = (*tables)[i];
     if (inputs[i].dtype() == tensorflow::DT_RESOURCE) {
       const bool wanted = std::find(in_int8.begin(), in_int8.end(), i) != in_int8.end();
-      absl::Status status = ReadVariable(context, inputs[i], wanted, &table);
+      absl::Status status = ReadVariable(context, inputs[i], wanted ? int8.get() : nullptr, &table);
       if (!status.ok()) return status;
     } else {
       table.values = inputs[i];

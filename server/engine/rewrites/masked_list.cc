@@ -19,8 +19,6 @@ bool Has(const Node& node, const char* attribute, T expected) {
 
 Output In(Output tensor, int index) { return ShapedGraph::InputOf(*tensor.node, index); }
 
-bool IsSame(Output a, Output b) { return a.node == b.node && a.index == b.index; }
-
 class Reader {
  public:
   Reader(const ShapedGraph& graph, const std::set<std::string>& feeds)
@@ -45,10 +43,7 @@ class Reader {
 
  private:
   bool Pass(Output tensor, std::string_view op) {
-    if (tensor.index != 0 || tensor.node->type_string() != op ||
-        feeds_.count(tensor.node->name()) > 0) {
-      return false;
-    }
+    if (!IsMadeBy(tensor, op, feeds_)) return false;
     read_.nodes.push_back(tensor.node);
     return true;
   }

@@ -31,15 +31,10 @@ class Reader {
 
  private:
   bool Pass(Output tensor, std::string_view op) {
-    if (tensor.index != 0 || tensor.node->type_string() != op ||
-        feeds_.count(tensor.node->name()) > 0) {
-      return false;
-    }
+    if (!IsMadeBy(tensor, op, feeds_)) return false;
     list_.nodes.push_back(tensor.node);
     return true;
   }
-
-  static bool IsSame(Output a, Output b) { return a.node == b.node && a.index == b.index; }
 
   bool Is(Output tensor, const Integers& values) const { return graph_.Integers(tensor) == values; }
 

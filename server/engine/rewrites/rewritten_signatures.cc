@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "server/engine/rewrites/node_name.h"
 #include "tensorflow/core/framework/op.h"
 
 namespace colcast::engine {
@@ -34,12 +35,6 @@ bool MayChangeSomething(const NodeDef& node) {
   const bool is_reader =
       std::find(std::begin(kReaders), std::end(kReaders), node.op()) != std::end(kReaders);
   return op->is_stateful() && !is_reader;
-}
-
-// The node of an input, or of a tensor's name: "^node", "node:1", "node".
-std::string NodeOf(std::string_view name) {
-  absl::ConsumePrefix(&name, "^");
-  return std::string(name.substr(0, name.find(':')));
 }
 
 std::set<std::string> InputNodes(const SignatureDef& declared) {

@@ -29,6 +29,11 @@ ShapedGraph::ShapedGraph()
   refiner_.set_require_shape_inference_fns(false);
 }
 
+bool IsMadeBy(Output tensor, std::string_view op, const std::set<std::string>& feeds) {
+  return tensor.index == 0 && tensor.node->type_string() == op &&
+         feeds.count(tensor.node->name()) == 0;
+}
+
 absl::StatusOr<std::unique_ptr<ShapedGraph>> ShapedGraph::Create(
     const tensorflow::GraphDef& graph) {
   std::unique_ptr<ShapedGraph> shaped(new ShapedGraph);

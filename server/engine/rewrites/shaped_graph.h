@@ -5,6 +5,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -23,6 +26,11 @@ struct Output {
 
   tensorflow::DataType type() const { return node->output_type(index); }
 };
+
+inline bool IsSame(Output a, Output b) { return a.node == b.node && a.index == b.index; }
+
+// Whether it is the first output of such an op, and is not fed.
+bool IsMadeBy(Output tensor, std::string_view op, const std::set<std::string>& feeds);
 
 class ShapedGraph {
  public:

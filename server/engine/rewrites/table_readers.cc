@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "server/engine/rewrites/lookup_op.h"
+#include "server/engine/rewrites/node_name.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/partial_tensor_shape.h"
 
@@ -16,11 +17,6 @@ using tensorflow::NodeDef;
 using tensorflow::SignatureDef;
 
 constexpr int64_t kLeastBytes = 1 << 20;
-
-std::string NodeOf(std::string_view name) {
-  if (absl::StartsWith(name, "^")) name.remove_prefix(1);
-  return std::string(name.substr(0, name.find(':')));
-}
 
 std::string NameOf(const NodeDef& variable) {
   std::string name;

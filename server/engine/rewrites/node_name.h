@@ -1,0 +1,20 @@
+// The node of an input, or of a tensor's name.
+#ifndef COLCAST_SERVER_ENGINE_REWRITES_NODE_NAME_H_
+#define COLCAST_SERVER_ENGINE_REWRITES_NODE_NAME_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/strings/strip.h"
+
+namespace colcast::engine {
+
+// "node" of "^node", "node:1", "node".
+inline std::string NodeOf(std::string_view name) {
+  absl::ConsumePrefix(&name, "^");
+  return std::string(name.substr(0, name.find(':')));
+}
+
+}  // namespace colcast::engine
+
+#endif  // COLCAST_SERVER_ENGINE_REWRITES_NODE_NAME_H_
