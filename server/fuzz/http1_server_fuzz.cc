@@ -1,22 +1,18 @@
 // libFuzzer: what a client sends, to a Connection of HTTP/1. Whatever it is, no connection and no
 // counted byte of a body may be left when it has hung up, and what it was sent begins as an answer.
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "server/fuzz/client_socket.h"
 #include "server/http/connection.h"
 #include "server/net/poller.h"
-#include "server/net/socket.h"
 
 namespace colcast::http {
 namespace {
@@ -50,25 +46,14 @@ Router TestRouter() {
   return router;
 }
 
-void Expect(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "DISAGREEMENT: %s\n", what);
-  std::abort();
-}
-
 class Client {
  public:
   explicit Client(const std::shared_ptr<Shared>& shared) : shared_(shared) {
-    std::array<int, 2> sockets{};
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, sockets.data()) != 0) std::abort();
-    socket_ = sockets[0];
-    Connection::Start(std::make_unique<net::Socket>(sockets[1], nullptr), "unix:", shared_);
+    Connection::Start(socket_.TakeOther(), "unix:", shared_);
   }
-  ~Client() { close(socket_); }
 
   void Send(std::string_view bytes) {
-    if (send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL) < 0) return;
-    Poll();
+    if (socket_.Send(bytes)) Poll();
   }
 
   // What one byte of the input stands for, beside what is sent.
@@ -81,13 +66,13 @@ class Client {
     if ((what & 8) != 0) AnswerHeld();
     if ((what & 16) != 0) Read();
     if ((what & 32) != 0) shared_->draining = true;
-    if ((what & 64) != 0) shutdown(socket_, SHUT_WR);
+    if ((what & 64) != 0) shutdown(socket_.fd(), SHUT_WR);
     Poll();
   }
 
   void HangUp() {
     Read();
-    shutdown(socket_, SHUT_RDWR);
+    shutdown(socket_.fd(), SHUT_RDWR);
     for (int turn = 0; turn < kMaxTurns && !shared_->poller->All().empty(); ++turn) {
       AnswerHeld();
       Poll();
@@ -103,7 +88,7 @@ class Client {
     constexpr std::string_view kAnswer = "HTTP/1.1 ";
     std::array<char, 4096> bytes;
     for (;;) {
-      const ssize_t size = recv(socket_, bytes.data(), bytes.size(), 0);
+      const ssize_t size = recv(socket_.fd(), bytes.data(), bytes.size(), 0);
       if (size <= 0) return;
       const std::string_view got(bytes.data(), static_cast<size_t>(size));
       if (begin_.size() < kAnswer.size()) begin_ += got.substr(0, kAnswer.size() - begin_.size());
@@ -112,11 +97,10 @@ class Client {
   }
 
   const std::shared_ptr<Shared> shared_;
-  int socket_ = -1;
+  ClientSocket socket_;
   std::string begin_;  // of what was received
 };
 
-// The input: what to do, how many bytes to send, the bytes; and again.
 void Serve(std::string_view input) {
   static auto* const poller = new net::Poller;
   HttpServer::Options options;
@@ -127,13 +111,7 @@ void Serve(std::string_view input) {
   const auto shared = std::make_shared<Shared>(options, TestRouter(), poller);
   {
     Client client(shared);
-    while (input.size() > 2) {
-      const auto size = std::min<size_t>(input.size() - 2, 8 * static_cast<uint8_t>(input[1]));
-      client.Send(input.substr(2, size));
-      client.Do(static_cast<uint8_t>(input[0]));
-      input.remove_prefix(2 + size);
-    }
-    client.HangUp();
+    Play(input, &client);
   }
   Expect(shared->connections.count() == 0, "a connection is left");
   Expect(shared->memory.taken() == 0, "a byte of a body is left");

@@ -3,22 +3,18 @@
 #include <nghttp2/nghttp2.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "server/fuzz/client_socket.h"
 #include "server/http2/connection.h"
 #include "server/net/poller.h"
-#include "server/net/socket.h"
 
 namespace colcast::http2 {
 namespace {
@@ -64,16 +60,11 @@ Methods TestMethods() {
 class Client {
  public:
   explicit Client(const std::shared_ptr<Shared>& shared) : shared_(shared) {
-    std::array<int, 2> sockets{};
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, sockets.data()) != 0) std::abort();
-    socket_ = sockets[0];
-    Connection::Start(std::make_unique<net::Socket>(sockets[1], nullptr), "unix:", shared_);
+    Connection::Start(socket_.TakeOther(), "unix:", shared_);
   }
-  ~Client() { close(socket_); }
 
   void Send(std::string_view bytes) {
-    if (send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL) < 0) return;
-    Poll();
+    if (socket_.Send(bytes)) Poll();
   }
 
   // What one byte of the input stands for, beside what is sent.
@@ -89,7 +80,7 @@ class Client {
   }
 
   void HangUp() {
-    shutdown(socket_, SHUT_RDWR);
+    shutdown(socket_.fd(), SHUT_RDWR);
     turns_ = 0;
     while (!shared_->poller->All().empty() && turns_ < kMaxTurns) Poll();
     FinishHeld();
@@ -104,22 +95,15 @@ class Client {
   }
   void Read() {
     std::array<char, 4096> bytes;
-    while (recv(socket_, bytes.data(), bytes.size(), 0) > 0) {
+    while (recv(socket_.fd(), bytes.data(), bytes.size(), 0) > 0) {
     }
   }
 
   const std::shared_ptr<Shared> shared_;
-  int socket_ = -1;
+  ClientSocket socket_;
   int turns_ = 0;
 };
 
-void Expect(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "DISAGREEMENT: %s\n", what);
-  std::abort();
-}
-
-// The input: what to do, how many bytes to send, the bytes; and again.
 void Serve(std::string_view input) {
   static auto* const poller = new net::Poller;
   ConnectionOptions options;
@@ -132,13 +116,7 @@ void Serve(std::string_view input) {
   {
     Client client(shared);
     client.Send({NGHTTP2_CLIENT_MAGIC, NGHTTP2_CLIENT_MAGIC_LEN});
-    while (input.size() > 2) {
-      const auto size = std::min<size_t>(input.size() - 2, 8 * static_cast<uint8_t>(input[1]));
-      client.Send(input.substr(2, size));
-      client.Do(static_cast<uint8_t>(input[0]));
-      input.remove_prefix(2 + size);
-    }
-    client.HangUp();
+    Play(input, &client);
   }
   Expect(shared->connections.count() == 0, "a connection is left");
   Expect(shared->calls == 0, "a call is left");

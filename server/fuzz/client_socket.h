@@ -1,0 +1,67 @@
+// For fuzzers of a server's connection: its client, which does what the input says.
+#ifndef COLCAST_SERVER_FUZZ_CLIENT_SOCKET_H_
+#define COLCAST_SERVER_FUZZ_CLIENT_SOCKET_H_
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "server/net/socket.h"
+
+namespace colcast {
+
+inline void Expect(bool holds, const char* what) {
+  if (holds) return;
+  std::fprintf(stderr, "DISAGREEMENT: %s\n", what);
+  std::abort();
+}
+
+// One end of a connection that never blocks.
+class ClientSocket {
+ public:
+  ClientSocket() {
+    std::array<int, 2> sockets{};
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, sockets.data()) != 0) std::abort();
+    fd_ = sockets[0];
+    other_ = std::make_unique<net::Socket>(sockets[1], nullptr);
+  }
+  ~ClientSocket() { close(fd_); }
+  ClientSocket(const ClientSocket&) = delete;
+  ClientSocket& operator=(const ClientSocket&) = delete;
+
+  int fd() const { return fd_; }
+  // The server's end, once.
+  std::unique_ptr<net::Socket> TakeOther() { return std::move(other_); }
+  // False where the connection has ended, or takes nothing now.
+  bool Send(std::string_view bytes) const {
+    return send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL) >= 0;
+  }
+
+ private:
+  int fd_ = -1;
+  std::unique_ptr<net::Socket> other_;
+};
+
+// The input: what to do, how many bytes to send, the bytes; and again. Then the client hangs up.
+template <typename Client>
+void Play(std::string_view input, Client* client) {
+  while (input.size() > 2) {
+    const auto size = std::min<size_t>(input.size() - 2, 8 * static_cast<uint8_t>(input[1]));
+    client->Send(input.substr(2, size));
+    client->Do(static_cast<uint8_t>(input[0]));
+    input.remove_prefix(2 + size);
+  }
+  client->HangUp();
+}
+
+}  // namespace colcast
+
+#endif  // COLCAST_SERVER_FUZZ_CLIENT_SOCKET_H_
