@@ -3,12 +3,13 @@
 import collections
 import os
 import re
+import select
 import signal
 import subprocess
 import threading
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Self
+from typing import IO, Self
 
 from colcast.server._executable import find_executable
 
@@ -57,7 +58,9 @@ class ServerProcess:
         self._command += flags
         self._ready_timeout_seconds = ready_timeout_seconds
         self._lines: collections.deque[str] = collections.deque(maxlen=1000)
-        self._process: subprocess.Popen[str] | None = None
+        self._unfinished_line = b""
+        self._reading = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
         self.target = ""
         self.rest_target = ""
         self.pid = 0
@@ -68,9 +71,7 @@ class ServerProcess:
         Raises:
           ServerFailedError: it did not.
         """
-        self._process = subprocess.Popen(
-            self._command, stderr=subprocess.PIPE, text=True, errors="backslashreplace"
-        )
+        self._process = subprocess.Popen(self._command, stderr=subprocess.PIPE)
         self.pid = self._process.pid
         ready = threading.Event()
         self._reader = threading.Thread(target=self._read_log, args=(ready,), daemon=True)
@@ -101,8 +102,11 @@ class ServerProcess:
         return self._end(signal.SIGKILL, None)
 
     def log(self) -> str:
-        """Returns the last thousand lines the server has logged."""
-        return "".join(self._lines)
+        """Returns the last thousand lines the server has logged until now."""
+        with self._reading:
+            while self._readable(wait=False) and self._read_once():
+                pass
+            return "".join(self._lines)
 
     def _end(self, how: signal.Signals, timeout_seconds: float | None) -> int:
         assert self._process is not None, "the server was never started"
@@ -112,13 +116,37 @@ class ServerProcess:
         return code
 
     def _read_log(self, ready: threading.Event) -> None:
-        assert self._process is not None
-        assert self._process.stderr is not None
-        for line in self._process.stderr:
-            self._lines.append(line)
-            found = _READY.search(line)
-            if found:
-                self.target, self.rest_target = found[1], found[2] or ""
+        more = True
+        while more:
+            self._readable(wait=True)
+            with self._reading:
+                more = not self._readable(wait=False) or self._read_once()
+            if self.target:
                 ready.set()
-        self._process.stderr.close()
+        with self._reading:
+            self._pipe().close()
         ready.set()  # it ended: whoever waits need not wait longer
+
+    def _pipe(self) -> IO[bytes]:
+        assert self._process is not None, "the server was never started"
+        assert self._process.stderr is not None
+        return self._process.stderr
+
+    def _readable(self, *, wait: bool) -> bool:
+        """Whether something, or the end, can be read at once."""
+        if self._pipe().closed:
+            return False
+        poll = select.poll()
+        poll.register(self._pipe(), select.POLLIN)
+        return bool(poll.poll(None if wait else 0))
+
+    def _read_once(self) -> bool:
+        """Reads what the pipe holds; False at its end."""
+        chunk = os.read(self._pipe().fileno(), 1 << 16)
+        *lines, self._unfinished_line = (self._unfinished_line + chunk).split(b"\n")
+        for line in lines:
+            text = line.decode(errors="backslashreplace") + "\n"
+            self._lines.append(text)
+            if found := _READY.search(text):
+                self.target, self.rest_target = found[1], found[2] or ""
+        return bool(chunk)

@@ -11,6 +11,8 @@ import pytest
 from colcast.server import ServerProcess, find_executable
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from . import gates
+
 
 def run_server(*flags):
     """Runs a server that is expected to refuse; returns its exit code and the lines it printed."""
@@ -146,20 +148,27 @@ def test_health_is_not_serving_until_a_model_is_loaded(tmp_path):
         assert process.wait(30) == 0
 
 
-def test_a_full_queue_answers_at_once(ranker_base_path, connect, ranker_inputs):
+def test_a_full_queue_answers_at_once(tmp_path, connect, wait_until):
+    gates.save_gated(tmp_path / "gated" / "1")
+    gate = gates.Gate(tmp_path / "gate")
     flags = ["--num_workers=1", "--max_queued_requests=1"]
-    with ServerProcess("ranker", ranker_base_path, flags) as server:
+    with ServerProcess("gated", tmp_path / "gated", flags) as server:
         stubs = connect(server.target)
-        request = stubs.request(
-            ranker_inputs
-            | {"item": np.arange(100_000, dtype=np.float32), "item_name": ["x"] * 100_000}
-        )
-        calls = [stubs.prediction.Predict.future(request, timeout=120) for _ in range(12)]
-        codes = [call.code() for call in calls]
-        assert grpc.StatusCode.OK in codes
-        assert grpc.StatusCode.RESOURCE_EXHAUSTED in codes
-        assert set(codes) <= {grpc.StatusCode.OK, grpc.StatusCode.RESOURCE_EXHAUSTED}
-        assert stubs.predict(ranker_inputs)["score"].shape == (3,)
+
+        def ask(path):
+            request = stubs.request({"path": str(path), "x": [1.0]}, name="gated")
+            return stubs.prediction.Predict.future(request, timeout=120)
+
+        running = ask(gate.path)
+        wait_until(gate.is_reached)
+        calls = [ask("no file") for _ in range(12)]
+        wait_until(lambda: sum(call.done() for call in calls) == 11)
+        assert not running.done()
+        refused = [call.code() for call in calls if call.done()]
+        assert set(refused) == {grpc.StatusCode.RESOURCE_EXHAUSTED}
+        gate.open()
+        waited = next(call for call in calls if call.code() not in refused)
+        assert "No such file" in waited.details()
 
 
 def test_many_threads_get_their_own_answers(stubs, ranker_inputs):

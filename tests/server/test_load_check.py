@@ -53,7 +53,7 @@ def test_a_new_version_that_kills_leaves_the_one_before(
         wait_until(lambda: stubs.states().get(9, ("",))[0] == "END")
         assert "a process that loaded it ended with signal" in stubs.states()[9][2]
         assert stubs.predict(ranker_inputs)["score"][0] == 201
-        assert "what served before goes on serving" in server.log()
+        wait_until(lambda: "what served before goes on serving" in server.log())
 
 
 def test_a_model_that_kills_leaves_the_others(

@@ -15,6 +15,8 @@ import tensorflow as tf
 from colcast.loadtest.metrics import MetricsMeter
 from colcast.server import ServerProcess
 
+from ..waiting import wait_until
+from . import gates
 from .metrics_page import PATH, Metrics
 
 OURS = {
@@ -34,6 +36,27 @@ class Monitored(NamedTuple):
     def read(self) -> Metrics:
         """The page now."""
         return Metrics(self.server)
+
+
+class Busy(NamedTuple):
+    """A server of the gated model whose only worker waits at a gate."""
+
+    server: ServerProcess
+    stubs: Any
+    gate: gates.Gate
+
+    def ask(self, path: object = "no file", timeout: float = 120) -> Any:
+        """A call that is under way."""
+        request = self.stubs.request({"path": str(path), "x": [1.0]}, name="gated")
+        return self.stubs.prediction.Predict.future(request, timeout=timeout)
+
+    def value(self, name: str, **labels: str) -> float:
+        """A sample of the page now."""
+        return Metrics(self.server).value(name, **labels)
+
+    def wait_for(self, name: str, value: float, **labels: str) -> None:
+        """Returns once a sample has that value."""
+        wait_until(lambda: self.value(name, **labels) == value)
 
 
 @pytest.fixture(scope="module")
@@ -187,80 +210,55 @@ def test_an_empty_signature_name_is_the_default_one(monitored, growth, ranker_in
     assert growth(":colcast:requests_total", **OURS, status="OK") == 1
 
 
-@pytest.fixture
-def slow_inputs(ranker_inputs: dict[str, Any]) -> dict[str, Any]:
-    """What keeps a worker busy for a while."""
-    items = {"item": np.arange(200_000, dtype=np.float32), "item_name": ["x"] * 200_000}
-    return ranker_inputs | items
-
-
-def test_requests_that_find_the_queue_full_are_counted(
-    ranker_base_path, monitoring, connect, slow_inputs
-):
+@pytest.fixture(name="busy")
+def _busy(monitoring: list[str], connect: Callable[[str], Any], tmp_path: Path) -> Iterator[Busy]:
+    """A server whose only worker is held; one request may wait."""
+    gates.save_gated(tmp_path / "gated" / "1")
     flags = [*monitoring, "--num_workers=1", "--max_queued_requests=1"]
-    with ServerProcess("ranker", ranker_base_path, flags) as server:
-        stubs = connect(server.target)
-        request = stubs.request(slow_inputs)
-        calls = [stubs.prediction.Predict.future(request, timeout=120) for _ in range(8)]
-        full = [call for call in calls if call.code() == grpc.StatusCode.RESOURCE_EXHAUSTED]
-        metrics = Metrics(server)
-    assert full
-    assert metrics.value(":colcast:dropped_requests_total", reason="queue_full") == len(full)
+    with ServerProcess("gated", tmp_path / "gated", flags) as server:
+        busy = Busy(server, connect(server.target), gates.Gate(tmp_path / "gate"))
+        running = busy.ask(busy.gate.path)
+        wait_until(busy.gate.is_reached)
+        yield busy
+        assert "Illegal seek" in running.details()  # a pipe is no file
+
+
+def test_requests_that_find_the_queue_full_are_counted(busy):
+    calls = [busy.ask() for _ in range(8)]
+    busy.wait_for(":colcast:dropped_requests_total", 7, reason="queue_full")
+    busy.gate.open()
+    codes = sorted(call.code().name for call in calls)
+    assert codes == ["NOT_FOUND", *["RESOURCE_EXHAUSTED"] * 7]
     count = ":tensorflow:serving:request_count"
-    assert metrics.value(count, model_name="", status="RESOURCE_EXHAUSTED") == len(full)
+    assert busy.value(count, model_name="", status="RESOURCE_EXHAUSTED") == 7
 
 
-def test_requests_that_wait_too_long_are_counted(
-    ranker_base_path, monitoring, connect, slow_inputs, ranker_inputs, wait_until
-):
+def test_requests_that_wait_too_long_are_counted(busy):
     # gRPC tells the server of a client's deadline in either way, whichever comes first.
     reasons = {"deadline_exceeded": "DEADLINE_EXCEEDED", "cancelled": "CANCELLED"}
-    with ServerProcess("ranker", ranker_base_path, [*monitoring, "--num_workers=1"]) as server:
-        stubs = connect(server.target)
-        slow, quick = stubs.request(slow_inputs), stubs.request(ranker_inputs)
 
-        def one_waited_too_long() -> bool:
-            busy = [stubs.prediction.Predict.future(slow, timeout=120) for _ in range(3)]
-            stubs.prediction.Predict.future(quick, timeout=0.01).exception(timeout=60)
-            for call in busy:
-                call.result(timeout=120)
-            metrics = Metrics(server)
-            return any(
-                metrics.value(":colcast:dropped_requests_total", reason=reason)
-                for reason in reasons
-            )
+    def dropped(reason: str) -> float:
+        return busy.value(":colcast:dropped_requests_total", reason=reason)
 
-        wait_until(one_waited_too_long)
-        metrics = Metrics(server)
-        for reason, status in reasons.items():
-            dropped = metrics.value(":colcast:dropped_requests_total", reason=reason)
-            answered = sum(
-                metrics.value(":tensorflow:serving:request_count", model_name=name, status=status)
-                for name in ("", "ranker")
-            )
-            assert dropped == answered
-        assert metrics.value(":colcast:queue_length") == 0
+    assert busy.ask(timeout=0.1).code() is grpc.StatusCode.DEADLINE_EXCEEDED
+    busy.gate.open()
+    wait_until(lambda: sum(map(dropped, reasons)) == 1)
+    for reason, status in reasons.items():
+        answered = sum(
+            busy.value(":tensorflow:serving:request_count", model_name=name, status=status)
+            for name in ("", "gated")
+        )
+        assert dropped(reason) == answered
+    assert busy.value(":colcast:queue_length") == 0
 
 
-def test_requests_whose_client_hung_up_while_they_waited_are_counted(
-    ranker_base_path, monitoring, connect, slow_inputs, wait_until
-):
-    with ServerProcess("ranker", ranker_base_path, [*monitoring, "--num_workers=1"]) as server:
-        stubs = connect(server.target)
-        slow = stubs.request(slow_inputs)
-
-        def one_hung_up() -> bool:
-            # All of one cost: a shorter one would go first once the server knows what they take.
-            busy = [stubs.prediction.Predict.future(slow, timeout=120) for _ in range(4)]
-            waiting = stubs.prediction.Predict.future(slow, timeout=120)
-            busy[0].result(timeout=120)
-            waiting.cancel()
-            for call in busy:
-                call.result(timeout=120)
-            dropped = Metrics(server).value(":colcast:dropped_requests_total", reason="cancelled")
-            return dropped > 0
-
-        wait_until(one_hung_up)
+def test_requests_whose_client_hung_up_while_they_waited_are_counted(busy):
+    waiting = busy.ask()
+    busy.wait_for(":colcast:queue_length", 1)
+    waiting.cancel()
+    busy.stubs.states("gated")  # comes after it on the same connection
+    busy.gate.open()
+    busy.wait_for(":colcast:dropped_requests_total", 1, reason="cancelled")
 
 
 def test_versions_and_their_loads(tmp_path, ranker_versions, monitoring, wait_until):
