@@ -11,7 +11,7 @@ import pytest
 from colcast.server import ServerProcess, find_executable
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from . import gates
+from .busy_server import busy_server
 
 
 def run_server(*flags):
@@ -148,26 +148,14 @@ def test_health_is_not_serving_until_a_model_is_loaded(tmp_path):
         assert process.wait(30) == 0
 
 
-def test_a_full_queue_answers_at_once(tmp_path, connect, wait_until):
-    gates.save_gated(tmp_path / "gated" / "1")
-    gate = gates.Gate(tmp_path / "gate")
-    flags = ["--num_workers=1", "--max_queued_requests=1"]
-    with ServerProcess("gated", tmp_path / "gated", flags) as server:
-        stubs = connect(server.target)
-
-        def ask(path):
-            request = stubs.request({"path": str(path), "x": [1.0]}, name="gated")
-            return stubs.prediction.Predict.future(request, timeout=120)
-
-        running = ask(gate.path)
-        wait_until(gate.is_reached)
-        calls = [ask("no file") for _ in range(12)]
+def test_a_full_queue_answers_at_once(tmp_path, monitoring, wait_until):
+    with busy_server(tmp_path, monitoring) as busy:
+        calls = [busy.ask() for _ in range(12)]
         wait_until(lambda: sum(call.done() for call in calls) == 11)
-        assert not running.done()
-        refused = [call.code() for call in calls if call.done()]
-        assert set(refused) == {grpc.StatusCode.RESOURCE_EXHAUSTED}
-        gate.open()
-        waited = next(call for call in calls if call.code() not in refused)
+        refused = [call for call in calls if call.done()]
+        assert {call.code() for call in refused} == {grpc.StatusCode.RESOURCE_EXHAUSTED}
+        busy.gate.open()
+        waited = next(call for call in calls if call not in refused)
         assert "No such file" in waited.details()
 
 

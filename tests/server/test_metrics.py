@@ -16,7 +16,7 @@ from colcast.loadtest.metrics import MetricsMeter
 from colcast.server import ServerProcess
 
 from ..waiting import wait_until
-from . import gates
+from .busy_server import BusyServer, busy_server
 from .metrics_page import PATH, Metrics
 
 OURS = {
@@ -36,27 +36,6 @@ class Monitored(NamedTuple):
     def read(self) -> Metrics:
         """The page now."""
         return Metrics(self.server)
-
-
-class Busy(NamedTuple):
-    """A server of the gated model whose only worker waits at a gate."""
-
-    server: ServerProcess
-    stubs: Any
-    gate: gates.Gate
-
-    def ask(self, path: object = "no file", timeout: float = 120) -> Any:
-        """A call that is under way."""
-        request = self.stubs.request({"path": str(path), "x": [1.0]}, name="gated")
-        return self.stubs.prediction.Predict.future(request, timeout=timeout)
-
-    def value(self, name: str, **labels: str) -> float:
-        """A sample of the page now."""
-        return Metrics(self.server).value(name, **labels)
-
-    def wait_for(self, name: str, value: float, **labels: str) -> None:
-        """Returns once a sample has that value."""
-        wait_until(lambda: self.value(name, **labels) == value)
 
 
 @pytest.fixture(scope="module")
@@ -211,21 +190,14 @@ def test_an_empty_signature_name_is_the_default_one(monitored, growth, ranker_in
 
 
 @pytest.fixture(name="busy")
-def _busy(monitoring: list[str], connect: Callable[[str], Any], tmp_path: Path) -> Iterator[Busy]:
-    """A server whose only worker is held; one request may wait."""
-    gates.save_gated(tmp_path / "gated" / "1")
-    flags = [*monitoring, "--num_workers=1", "--max_queued_requests=1"]
-    with ServerProcess("gated", tmp_path / "gated", flags) as server:
-        busy = Busy(server, connect(server.target), gates.Gate(tmp_path / "gate"))
-        running = busy.ask(busy.gate.path)
-        wait_until(busy.gate.is_reached)
+def _busy(tmp_path: Path, monitoring: list[str]) -> Iterator[BusyServer]:
+    with busy_server(tmp_path, monitoring) as busy:
         yield busy
-        assert "Illegal seek" in running.details()  # a pipe is no file
 
 
 def test_requests_that_find_the_queue_full_are_counted(busy):
     calls = [busy.ask() for _ in range(8)]
-    busy.wait_for(":colcast:dropped_requests_total", 7, reason="queue_full")
+    busy.wait_for(7, ":colcast:dropped_requests_total", reason="queue_full")
     busy.gate.open()
     codes = sorted(call.code().name for call in calls)
     assert codes == ["NOT_FOUND", *["RESOURCE_EXHAUSTED"] * 7]
@@ -240,7 +212,9 @@ def test_requests_that_wait_too_long_are_counted(busy):
     def dropped(reason: str) -> float:
         return busy.value(":colcast:dropped_requests_total", reason=reason)
 
-    assert busy.ask(timeout=0.1).code() is grpc.StatusCode.DEADLINE_EXCEEDED
+    waiting = busy.ask(timeout=3)
+    busy.wait_for(1, ":colcast:queue_length")
+    assert waiting.code() is grpc.StatusCode.DEADLINE_EXCEEDED
     busy.gate.open()
     wait_until(lambda: sum(map(dropped, reasons)) == 1)
     for reason, status in reasons.items():
@@ -254,11 +228,11 @@ def test_requests_that_wait_too_long_are_counted(busy):
 
 def test_requests_whose_client_hung_up_while_they_waited_are_counted(busy):
     waiting = busy.ask()
-    busy.wait_for(":colcast:queue_length", 1)
+    busy.wait_for(1, ":colcast:queue_length")
     waiting.cancel()
     busy.stubs.states("gated")  # comes after it on the same connection
     busy.gate.open()
-    busy.wait_for(":colcast:dropped_requests_total", 1, reason="cancelled")
+    busy.wait_for(1, ":colcast:dropped_requests_total", reason="cancelled")
 
 
 def test_versions_and_their_loads(tmp_path, ranker_versions, monitoring, wait_until):
