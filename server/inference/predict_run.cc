@@ -121,14 +121,15 @@ void RunThoseThatGiveWay(std::vector<Reading>* readings, WorkerPool* workers) {
 }
 
 // Alone, a request takes no longer than it took together with others, and all of them, one after
-// the other, no less. An estimate that says otherwise is corrected: there may be no request that
+// the other, hardly less. An estimate that is far off is corrected: there may be no request that
 // runs alone. `alone`: of `count` requests, as estimated; zero if nothing is known.
 void LearnFromRunTogether(const Reading& reading, Clock::duration alone, Clock::duration together,
                           size_t count) {
+  constexpr double kTimesAlone = 1.5;
   Clock::duration corrected = std::min(reading.cost, together);
   if (alone.count() == 0) {
     corrected = together / count;
-  } else if (alone < together) {
+  } else if (kTimesAlone * alone < together) {
     const double times = static_cast<double>(together.count()) / static_cast<double>(alone.count());
     corrected = std::chrono::duration_cast<Clock::duration>(times * reading.cost);
   }
@@ -182,7 +183,7 @@ void RunTogether(std::vector<Reading>* readings, WorkerPool* workers) {
   }
   const Clock::duration runtime = Clock::now() - start;
   run.LearnMemory(input_bytes);
-  if (run.counts()) of->ObserveJoined(alone, runtime);
+  if (run.counts()) of->joined().Observe(rows, alone, runtime);
   readings->front().stats.run_requests = static_cast<int>(members.size());
   readings->front().stats.run_rows = rows;
   for (size_t i = 0; i < members.size(); ++i) {

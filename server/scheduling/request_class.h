@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "server/scheduling/cost_estimate.h"
+#include "server/scheduling/joined_share.h"
 #include "server/scheduling/memory_estimate.h"
 
 namespace colcast::scheduling {
@@ -18,7 +19,8 @@ struct BatchLimits {
   bool join = true;         // whether requests may run together at all
   int64_t max_rows = 1000;  // of requests that run together
   // Whether a run takes no more requests than a free worker's part of what waits, and takes no
-  // longer than this, as estimated, or than four times as long as the first of them alone.
+  // longer than this, as estimated, or than four times as long as the first of them alone; and
+  // whether requests run apart where running together is measured not to pay.
   bool share = true;
   std::chrono::nanoseconds max_time = std::chrono::milliseconds(2);
   // How long a request waits for company that would fill a run, even if a worker is idle.
@@ -42,17 +44,14 @@ class RequestClass {
   bool warm() const { return warm_.load(std::memory_order_relaxed); }
   void NoteRun() { warm_.store(true, std::memory_order_relaxed); }
 
-  // Requests that would have taken `alone`, one after the other, ran together in `together`.
-  void ObserveJoined(CostEstimate::Duration alone, CostEstimate::Duration together);
-  // What a run of requests takes of what they take one after the other: at most 1.
-  double joined_share() const { return joined_share_.load(std::memory_order_relaxed); }
+  JoinedShare& joined() { return joined_; }
 
  private:
   const BatchLimits limits_;
   CostEstimate cost_;
   MemoryEstimate memory_;
   std::atomic<bool> warm_{false};
-  std::atomic<double> joined_share_{1};
+  JoinedShare joined_;
 };
 
 }  // namespace colcast::scheduling

@@ -25,31 +25,29 @@ double Nanoseconds(Clock::duration time) {
 class Room {
  public:
   explicit Room(const JobProfile& leader)
-      : leader_(leader),
-        rows_(leader.request_class->limits().max_rows - leader.rows),
-        time_(std::numeric_limits<double>::infinity()) {
-    const RequestClass& of = *leader.request_class;
-    if (!of.limits().share) return;
-    const double alone = Nanoseconds(leader.cost);
-    const double longest = std::max(Nanoseconds(of.limits().max_time), kTimesAlone * alone);
-    time_ = longest / of.joined_share() - alone;
+      : leader_(leader), rows_(leader.rows), alone_(Nanoseconds(leader.cost)) {
+    const BatchLimits& limits = leader.request_class->limits();
+    if (limits.share) longest_ = std::max(Nanoseconds(limits.max_time), kTimesAlone * alone_);
   }
 
   bool Take(const JobProfile& other) {
-    const double time = Nanoseconds(other.cost);
-    if (other.request_class != leader_.request_class || other.group != leader_.group ||
-        other.rows > rows_ || time > time_) {
+    if (other.request_class != leader_.request_class || other.group != leader_.group) return false;
+    const int64_t rows = rows_ + other.rows;
+    const double alone = alone_ + Nanoseconds(other.cost);
+    if (rows > leader_.request_class->limits().max_rows ||
+        alone * leader_.request_class->joined().Of(rows) > longest_) {
       return false;
     }
-    rows_ -= other.rows;
-    time_ -= time;
+    rows_ = rows;
+    alone_ = alone;
     return true;
   }
 
  private:
   const JobProfile& leader_;
   int64_t rows_;
-  double time_;  // of requests that run alone, in nanoseconds
+  double alone_;  // what they take one after the other, in nanoseconds
+  double longest_ = std::numeric_limits<double>::infinity();
 };
 
 }  // namespace
@@ -146,8 +144,11 @@ void RequestQueue::TakeCompanions(const JobProfile& leader, bool newest_first, T
   const auto count = classes_.find(&of);
   if (count == classes_.end()) return;
   int left = count->second.requests;
-  // This worker's part of them and the leader, rounded up, less the leader.
-  if (of.limits().share) left = (left + takers) / takers - 1;
+  if (of.limits().share) {
+    if (left == 0 || leader.request_class->joined().WantsOneAlone()) return;
+    // This worker's part of them and the leader, rounded up, less the leader.
+    left = (left + takers) / takers - 1;
+  }
   Room room(leader);
   std::vector<Place> chosen;
   int looks = kMaxLooks;
@@ -178,9 +179,19 @@ void RequestQueue::TakeCompanions(const JobProfile& leader, bool newest_first, T
       if (!look_at_all_of(client)) break;
     }
   }
+  if (of.limits().share) KeepThoseThatPay(leader, &chosen);
   for (const Place& place : chosen) {
     const Waiting other = TakeOut(place, now);
     companions->push_back({other.job, now - other.since});
+  }
+}
+
+void RequestQueue::KeepThoseThatPay(const JobProfile& leader, std::vector<Place>* chosen) {
+  int64_t rows = leader.rows;
+  for (const Place& place : *chosen) rows += place.job->second.waiting.profile.rows;
+  while (!chosen->empty() && !leader.request_class->joined().Pays(rows)) {
+    rows -= chosen->back().job->second.waiting.profile.rows;
+    chosen->pop_back();
   }
 }
 

@@ -20,7 +20,7 @@
 //
 // Whoever takes a job also takes what waits and may run together with it (batch what waits): as
 // many as the limits of their class allow, but not more than this worker's part of what waits, so
-// that other workers that are free find some. Nothing waits for company unless its class has a
+// that other workers that are free find some, and not where that is measured not to pay. Nothing waits for company unless its class has a
 // timeout.
 #ifndef COLCAST_SERVER_SCHEDULING_REQUEST_QUEUE_H_
 #define COLCAST_SERVER_SCHEDULING_REQUEST_QUEUE_H_
@@ -117,6 +117,8 @@ class RequestQueue {
   Place FirstReady(Time now);
   Waiting Remove(const Place& place);
   Waiting TakeOut(const Place& place, Time now);
+  // As many of them, from the first on, as run together in less time than apart.
+  static void KeepThoseThatPay(const JobProfile& leader, std::vector<Place>* chosen);
   // Looks from one end of the line on.
   void TakeCompanions(const JobProfile& leader, bool newest_first, Time now, int takers,
                       std::vector<Taken>* companions);

@@ -273,9 +273,36 @@ TEST_F(RequestQueueTest, ARunTakesNoLongerThanItMayByWhatRunningTogetherSaves) {
   };
   add_five();
   EXPECT_THAT(TakeAll(1), ElementsAre("a + b + c + d", "e"));
-  for (int i = 0; i < 100; ++i) of->ObserveJoined(milliseconds(10), milliseconds(8));
+  for (int i = 0; i < 100; ++i) of->joined().Observe(100, milliseconds(10), milliseconds(8));
   add_five();
   EXPECT_THAT(TakeAll(1), ElementsAre("a + b + c + d + e"));
+}
+
+TEST_F(RequestQueueTest, WhatTakesLongerTogetherRunsApartAndNoMoreThanPaysTogether) {
+  RequestClass* const of = NewClass({});
+  const auto add_four = [&] {
+    for (const char* name : {"a", "b", "c", "d"}) Add(name, {0, of, 100});
+  };
+  add_four();
+  EXPECT_THAT(TakeAll(1), ElementsAre("a + b + c + d"));
+  for (int i = 0; i < 100; ++i) {
+    of->joined().Observe(200, milliseconds(10), milliseconds(8));
+    of->joined().Observe(400, milliseconds(10), milliseconds(12));
+  }
+  add_four();
+  EXPECT_THAT(TakeAll(1), ElementsAre("a + b", "c + d"));
+}
+
+TEST_F(RequestQueueTest, OfManyRunsOneIsOfARequestAlone) {
+  RequestClass* const of = NewClass({});
+  int alone = 0;
+  for (int run = 0; run < 64; ++run) {
+    Add("a", {0, of, 20});
+    Add("b", {0, of, 20});
+    const std::vector<std::string> runs = TakeAll(1);
+    if (runs.size() == 2) ++alone;
+  }
+  EXPECT_EQ(alone, 4);
 }
 
 TEST_F(RequestQueueTest, ARunMayTakeFourTimesAsLongAsItsFirstRequest) {

@@ -328,15 +328,17 @@ void WorkerPool::WaitForEvents(std::unique_lock<std::mutex>* lock, Clock::time_p
   NoteIdle();
 }
 
-// What has come since: those that may go before what waits. Not where enough waits: to read more
-// than can be run would leave no time for that. Whoever else polls reads on, beside the workers.
-void WorkerPool::HandleEvents() {
-  const int waiting = queued();
+// What has come beside it: what may go before what waits, or be joined with it. Not while others are
+// idle, who see to it; and not where enough waits: to read more than can be run would leave no time
+// for that. Whoever else polls reads on, beside the workers.
+void WorkerPool::HandleEvents(std::unique_lock<std::mutex>* lock) {
   const int enough = kEnoughPerWorker * options_.num_workers;
-  if (options_.events == nullptr || waiting == 0 || waiting >= enough) return;
-  if (!options_.events->Poll(Clock::time_point::min())) return;
+  if (options_.events == nullptr || idle_workers() > 0 || queued() >= enough) return;
+  lock->unlock();
+  const bool woken = options_.events->Poll(Clock::time_point::min());
+  lock->lock();
+  if (!woken) return;
   // Meant for one that waits, and as good here.
-  const std::lock_guard<std::mutex> lock(mutex_);
   num_called_ = 0;
   NoteIdle();
 }
@@ -349,11 +351,11 @@ void WorkerPool::Work(int number) {
   for (;;) {
     std::vector<Job*> expired;
     Taken next;
-    HandleEvents();
     {
       std::unique_lock<std::mutex> lock(mutex_);
       if (has_run) --num_running_;
       WaitForWork(&lock, &idle);
+      HandleEvents(&lock);
       if (stopping_) {
         if (options_.events != nullptr) options_.events->Wake();
         return;

@@ -135,7 +135,7 @@ class WorkerPool {
   // Returns when there is something to take, or with the pool stopping.
   void WaitForWork(std::unique_lock<std::mutex>* lock, Idle* idle);
   void WaitForEvents(std::unique_lock<std::mutex>* lock, Clock::time_point until);
-  void HandleEvents();
+  void HandleEvents(std::unique_lock<std::mutex>* lock);
   void WorkOnLong(int number);
   void WaitForLongWork(std::unique_lock<std::mutex>* lock);
   Clock::time_point LongMayStartAt(Clock::time_point now) const;
