@@ -80,14 +80,18 @@ void TensorFlowModel::PredictBatch(const BatchRules& rules,
     groups[Profile(*member.request, rules).group].push_back(&member);
   }
   for (const auto& [number, group] : groups) {
-    // One alone may have to be filled up to an allowed size.
-    if (number == 0 || (group.size() == 1 && rules.allowed_batch_sizes.empty())) {
+    if (number == 0) {
       for (BatchMember* const member : group) alone(member);
       continue;
     }
     const Programs& programs = **Find(group[0]->request->model_spec().signature_name);
-    std::vector<BatchMember*> left = group;
     const Programs* const together = programs.joined();
+    // One alone may have to be filled up to an allowed size, or gain by what many run as.
+    if (group.size() == 1 && rules.allowed_batch_sizes.empty() && together == nullptr) {
+      alone(group[0]);
+      continue;
+    }
+    std::vector<BatchMember*> left = group;
     if (together != nullptr && together->CanBeJoined(rules, together->signature().all_outputs())) {
       RunTogetherAs(*together, rules, &left);
     }
@@ -121,7 +125,7 @@ void TensorFlowModel::RunTogetherAs(const Programs& programs, const BatchRules& 
                                   RunResult* result) {
     return programs.Run(batch, outputs, result);
   };
-  RunJoined(programs, rules, {leave, joined, nullptr}, *members);
+  RunJoined(programs, rules, {leave, joined, nullptr, /*one_too=*/true}, *members);
   *members = std::move(left);
 }
 

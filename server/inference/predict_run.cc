@@ -32,7 +32,7 @@ bool MayBeSplit(const Reading& reading) {
 Status RunOne(const PredictMember& member, std::unique_ptr<engine::Outputs>* outputs) {
   const engine::Model& model = member.servable().model();
   const engine::BatchRules& rules = member.servable().batch_rules();
-  if (rules.allowed_batch_sizes.empty()) return model.Predict(member.request(), outputs);
+  if (!rules.any_signature) return model.Predict(member.request(), outputs);
   std::vector<engine::BatchMember> alone(1);
   alone[0].request = &member.request();
   model.PredictBatch(rules, &alone);

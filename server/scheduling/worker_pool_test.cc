@@ -674,6 +674,18 @@ TEST_F(WorkersWaitForEventsTest, WorkersWakeForWhatOtherThreadsSubmitAtOnce) {
   Stop();
 }
 
+TEST_F(WorkersWaitForEventsTest, WhatHasComeBesideARequestIsReadBeforeItRuns) {
+  Start(1);
+  std::promise<void> started, release;
+  pool_->Submit(new BlockingJob(&started, release.get_future().share()));
+  started.get_future().wait();
+  events_.Happen([&] { pool_->Submit(new NamedJob("first", &journal_)); });
+  events_.Happen([&] { journal_.Write("read another"); });
+  release.set_value();
+  EXPECT_THAT(journal_.WaitFor(2), ElementsAre("read another", "ran first"));
+  Stop();
+}
+
 TEST_F(WorkersWaitForEventsTest, EventsAreHandledBetweenTwoRequests) {
   Start(1);
   std::promise<void> started, release, handled;

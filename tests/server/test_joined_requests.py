@@ -141,6 +141,16 @@ def test_with_batching_users_sent_once_to_columnar_are_computed_once(serve, conn
         assert users_computed(alone) == 0
 
 
+def test_with_batching_one_request_to_columnar_runs_as_many_do(serve, connect):
+    with serve(*ONE_WORKER, "--enable_batching") as server, serve() as other:
+        inputs = inputs_of(1)
+        scores = connect(server.target).predict(inputs, signature_name="columnar")["score"]
+        expected = connect(other.target).predict(inputs, signature_name="columnar")["score"]
+        np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-6)
+        assert users_computed(server) == 1
+        assert users_computed(other) == 0
+
+
 def users_computed(server: ServerProcess) -> float:
     return Metrics(server).value(
         ":colcast:states_computed",

@@ -207,7 +207,7 @@ void RunJoined(const Programs& programs, const BatchRules& rules, const JoinedRu
   }
   for (const Group& group : groups) {
     const int64_t added_rows = RowsToAdd(rules, RowsOf(group));
-    const bool is_run = group.size() > 1 || added_rows > 0;
+    const bool is_run = group.size() > 1 || added_rows > 0 || runs.one_too;
     if (is_run && RunGroup(programs, runs, group, added_rows)) continue;
     for (const Planned* const planned : group) runs.alone(planned->member);
   }

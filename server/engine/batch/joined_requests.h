@@ -29,6 +29,8 @@ struct JoinedRuns {
       joined;
   // Before that, if the signature's only input takes tf.Examples; else null.
   RunExamples examples;
+  // Whether `joined` runs one that fits no other, too.
+  bool one_too = false;
 };
 
 // Rows to be added so that there are as many as allowed.
