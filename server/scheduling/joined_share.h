@@ -11,21 +11,21 @@
 namespace colcast::scheduling {
 
 // Joining saves what a run costs whatever it has rows. It loses where the tensors of many rows fall
-// out of the processor's caches. So it pays for small requests, and up to some number of rows, which
-// is the model's. Learnt by rows together, between two powers of two; where nothing is known it is
-// taken to pay.
+// out of the processor's caches. So it pays for small requests, and up to some number of rows,
+// which is the model's. Learnt by rows together, between two powers of two; where nothing is known
+// it is taken to pay.
 //
 // All methods may be called from any thread. Of two observations at once one may be lost.
 class JoinedShare {
  public:
   JoinedShare();
 
-  // Requests of `rows` rows in all, which would have taken `alone` one after the other, ran together
-  // in `together`.
+  // Requests of `rows` rows in all, which would have taken `alone` one after the other, ran
+  // together in `together`.
   void Observe(int64_t rows, CostEstimate::Duration alone, CostEstimate::Duration together);
 
-  // Whether so many rows are worth a run together. What is known not to pay is doubted a little more
-  // each time, so that it is tried again some hundred requests later: loads change.
+  // Whether so many rows are worth a run together. What is known not to pay is doubted a little
+  // more each time, so that it is tried again some hundred requests later: loads change.
   bool Pays(int64_t rows);
 
   // What so many rows take together of what they take one after the other: at most 1.

@@ -20,8 +20,8 @@
 //
 // Whoever takes a job also takes what waits and may run together with it (batch what waits): as
 // many as the limits of their class allow, but not more than this worker's part of what waits, so
-// that other workers that are free find some, and not where that is measured not to pay. Nothing waits for company unless its class has a
-// timeout.
+// that other workers that are free find some, and not where that is measured not to pay. Nothing
+// waits for company unless its class has a timeout.
 #ifndef COLCAST_SERVER_SCHEDULING_REQUEST_QUEUE_H_
 #define COLCAST_SERVER_SCHEDULING_REQUEST_QUEUE_H_
 

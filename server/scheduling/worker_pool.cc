@@ -328,9 +328,9 @@ void WorkerPool::WaitForEvents(std::unique_lock<std::mutex>* lock, Clock::time_p
   NoteIdle();
 }
 
-// What has come beside it: what may go before what waits, or be joined with it. Not while others are
-// idle, who see to it; and not where enough waits: to read more than can be run would leave no time
-// for that. Whoever else polls reads on, beside the workers.
+// What has come beside it: what may go before what waits, or be joined with it. Not while others
+// are idle, who see to it; and not where enough waits: to read more than can be run would leave no
+// time for that. Whoever else polls reads on, beside the workers.
 void WorkerPool::HandleEvents(std::unique_lock<std::mutex>* lock) {
   const int enough = kEnoughPerWorker * options_.num_workers;
   if (options_.events == nullptr || idle_workers() > 0 || queued() >= enough) return;
