@@ -7,23 +7,20 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from colcast.loadtest import bench_transcoding as transcoding
-from colcast.loadtest.bench_batching import batching
-from colcast.loadtest.bench_states import MODEL, known_and_unknown
-from colcast.loadtest.bench_users import joined_users
-from colcast.loadtest.bench_zipf import (
-    Population,
-    hit_rates,
-    stores_chart,
-    stores_markdown,
-    stores_table,
-)
+from colcast.loadtest import bench_batching as batching
+from colcast.loadtest import bench_users, bench_zipf
+from colcast.loadtest.bench_servers import STORES, TRANSCODING
+from colcast.loadtest.bench_users import several_users
+from colcast.loadtest.bench_zipf import Population, hit_rates
 from colcast.loadtest.formats import FORMATS_ALONE
 from colcast.loadtest.overhead import Overhead, engine_benchmark, overhead_table, overheads
 from colcast.loadtest.progress import progress_bar
 from colcast.loadtest.report import machine
-from colcast.loadtest.share_chart import share_chart
-from colcast.loadtest.side_by_side import Effort, Line, side_by_side
+from colcast.loadtest.server_variants import Effort, ServerVariant, compare_servers
+from colcast.loadtest.share_chart import Cost, share_chart
+from colcast.loadtest.side_by_side import Effort as FormatsEffort
+from colcast.loadtest.side_by_side import Line as FormatLine
+from colcast.loadtest.side_by_side import format_costs, side_by_side
 from colcast.loadtest.tables import (
     markdown_head,
     markdown_rows,
@@ -31,8 +28,8 @@ from colcast.loadtest.tables import (
     side_by_side_table,
 )
 from colcast.loadtest.traffic import zoo_requests
-from colcast.loadtest.variants import Effort as VariantEffort
-from colcast.loadtest.variants import variants_chart, variants_markdown
+from colcast.loadtest.variants import CPU, Line, compare
+from colcast.loadtest.zoo_models import exported, zoo_rows
 from colcast.server import ServerProcess
 from rich.console import Console
 
@@ -55,13 +52,17 @@ def bench_all(args: SimpleNamespace, console: Console) -> Figures:
         table += markdown_rows(model, lines)
         measured[model] = lines
     (args.output / "table.md").write_text("\n".join(table) + "\n")
-    (args.output / "shares.svg").write_text(share_chart(measured))
+    (args.output / "shares.svg").write_text(
+        share_chart({model: format_costs(lines) for model, lines in measured.items()})
+    )
     files = ", ".join(f"{args.output}/{name}" for name in ("*.json", "table.md", "shares.svg"))
     console.print(f"Figures: {files}", highlight=False)
     return figures
 
 
-def bench(model: str, args: SimpleNamespace, console: Console) -> tuple[list[Line], list[Overhead]]:
+def bench(
+    model: str, args: SimpleNamespace, console: Console
+) -> tuple[list[FormatLine], list[Overhead]]:
     """One model of the zoo in all formats at all sizes, and what the server adds to it.
 
     Raises:
@@ -71,12 +72,12 @@ def bench(model: str, args: SimpleNamespace, console: Console) -> tuple[list[Lin
 
     formats = args.formats
     with console.status(f"{model}: making the model and its requests"):
-        exported = _exported(model, late="late" in formats)
+        base_path = exported(model, late="late" in formats)
         traffic = {size: zoo_requests(model, [size] * _DISTINCT_REQUESTS, 0) for size in args.sizes}
-    effort = Effort(args.clients, args.rounds, args.calls)
+    effort = FormatsEffort(args.clients, args.rounds, args.calls)
     steps = effort.steps(len(args.sizes), len(formats))
     flags = [*FORMATS_ALONE, *args.server_flag]
-    with ServerProcess(model, exported, flags=flags) as server:
+    with ServerProcess(model, base_path, flags=flags) as server:
         with progress_bar(console, f"{model}: formats in turn", steps) as advance:
             lines = side_by_side(
                 server.target,
@@ -88,92 +89,98 @@ def bench(model: str, args: SimpleNamespace, console: Console) -> tuple[list[Lin
                 progress=advance,
             )
         with console.status(f"{model}: the graph alone, and the server, in turn"):
-            graph, pid = exported / VERSION, server.pid
+            graph, pid = base_path / VERSION, server.pid
             added = overheads(server.target, model, graph, traffic, formats, pid)
     return lines, added
 
 
 def bench_batching(args: SimpleNamespace, console: Console) -> Figures:
-    """Requests that run together, and in pieces; scores compared."""
-    base_path = _exported(MODEL, late=True)
-    console.print(machine(), highlight=False)
-    found = batching(base_path, console, rounds=args.rounds)
-    document = "".join(f"- {line}\n" for line in found.lines())
-    figures = {"batching": asdict(found)}
-    _write_part("batching", figures, document, {}, args.output, console)
-    return figures
+    """Requests that run together, and split; scores compared."""
+    base_path, tell = exported("wide"), _Teller(console)
+    lines = compare(batching.groups(base_path), args.rounds, batching.COLUMNS, tell)
+    scores = batching.scores_differ(base_path)
+    for what, figures in scores.items():
+        tell(f"{what}: {figures}")
+    return _write_part("batching", {"lines": lines, **scores}, tell, {}, args.output)
 
 
 def bench_states(args: SimpleNamespace, console: Console) -> Figures:
     """Users and items known and unknown, hit rates, several users in one request."""
+    base_path, tell = exported("wide"), _Teller(console)
+    known = _servers_compared("wide", base_path, STORES, args, tell)
+    users = compare(several_users(base_path), bench_users.ROUNDS, bench_users.COLUMNS, tell)
     population = Population(requests=args.zipf_requests)
-    effort = VariantEffort(args.clients)
-    base_path = _exported(MODEL, late=True)
-    console.print(machine(), highlight=False)
-    rows = known_and_unknown(base_path, args.sizes, effort, console)
-    joined = joined_users(base_path, console)
-    lines = hit_rates(base_path, population, console)
-    console.print(stores_table(lines, population))
-    return _write_part(
-        "states",
-        {
-            "known": [asdict(row) for row in rows],
-            "several_users": asdict(joined),
-            "zipf": {"population": asdict(population), "lines": [asdict(line) for line in lines]},
-        },
-        f"{variants_markdown(rows)}\n{joined}\n\n{stores_markdown(lines, population)}",
-        {"states": variants_chart({MODEL: rows}), "zipf": stores_chart(lines, population)},
-        args.output,
-        console,
-    )
+    tell(f"\n{population}")
+    zipf = compare(hit_rates(base_path, population), bench_zipf.ROUNDS, bench_zipf.COLUMNS, tell)
+    charts = {"states": {"wide": _costs(known)}, "zipf": {"wide": _costs(zipf)}}
+    figures = {"known": known, "several_users": users, "zipf": zipf}
+    return _write_part("states", figures, tell, charts, args.output)
 
 
 def bench_transcoding(args: SimpleNamespace, console: Console) -> Figures:
     """tf.Examples parsed by TensorFlow, and read into columns by the server."""
-    console.print(machine(), highlight=False)
-    figures, documents, measured = {}, [], {}
-    for model in transcoding.VARIANTS:
-        rows = transcoding.transcoded(
-            model, _exported(model, late=True), args.sizes, VariantEffort(args.clients), console
-        )
-        figures[model], measured[model] = [asdict(row) for row in rows], rows
-        documents.append(f"{model}:\n\n{variants_markdown(rows)}")
-    charts = {"transcoding": variants_chart(measured)}
-    document = "\n".join(documents)
-    return _write_part("transcoding", figures, document, charts, args.output, console)
+    tell = _Teller(console)
+    found = {
+        model: _servers_compared(model, exported(model), variants, args, tell)
+        for model, variants in TRANSCODING.items()
+    }
+    charts = {"transcoding": {model: _costs(lines) for model, lines in found.items()}}
+    return _write_part("transcoding", found, tell, charts, args.output)
 
 
-def _exported(model: str, *, late: bool) -> Path:
-    from colcast.export.cli import silence_tensorflow
-    from colcast.zoo.columnar import columnar
-    from colcast.zoo.registry import MODELS
+class _Teller:
+    """Prints lines, and keeps them as a document that begins with the machine."""
 
-    silence_tensorflow()
-    if model not in MODELS:
-        raise ValueError(f"the zoo has no {model!r}; there are {', '.join(MODELS)}")
-    return columnar(MODELS[model].saved_model(), late=late)
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self.document = ""
+        self(machine())
+
+    def __call__(self, line: str) -> None:
+        self._console.print(line, highlight=False, markup=False, soft_wrap=True)
+        self.document += f"{line}\n"
+
+
+def _servers_compared(
+    model: str,
+    base_path: Path,
+    variants: Sequence[ServerVariant],
+    args: SimpleNamespace,
+    tell: _Teller,
+) -> list[Line]:
+    effort = Effort(args.clients)
+    lines, difference = compare_servers(
+        model, base_path, variants, zoo_rows(model), args.sizes, effort, tell
+    )
+    tell(f"Scores differ from the first line's by at most {difference:.1g}.")
+    return lines
+
+
+def _costs(lines: Sequence[Line]) -> list[Cost]:
+    return [(line.group, line.title, line.figures[CPU.heading]) for line in lines]
 
 
 def _write_part(
     name: str,
     figures: Mapping[str, Any],
-    document: str,
-    charts: Mapping[str, str],
+    told: _Teller,
+    charts: Mapping[str, Mapping[str, Sequence[Cost]]],
     folder: Path,
-    console: Console,
 ) -> Figures:
     folder.mkdir(parents=True, exist_ok=True)
-    values = {"machine": machine(), **figures}
+    values: Figures = json.loads(json.dumps({"machine": machine(), **figures}, default=asdict))
     (folder / f"{name}.json").write_text(json.dumps(values, indent=1))
-    (folder / f"{name}.md").write_text(f"{machine()}\n\n{document}")
-    for chart, svg in charts.items():
-        (folder / f"{chart}.svg").write_text(svg)
+    (folder / f"{name}.md").write_text(told.document)
+    for chart, costs in charts.items():
+        (folder / f"{chart}.svg").write_text(share_chart(costs))
     written = ", ".join([f"{name}.json", f"{name}.md", *(f"{chart}.svg" for chart in charts)])
-    console.print(f"Figures in {folder}: {written}", highlight=False)
+    told(f"Figures in {folder}: {written}")
     return values
 
 
-def _write(model: str, lines: Sequence[Line], added: Sequence[Overhead], folder: Path) -> Figures:
+def _write(
+    model: str, lines: Sequence[FormatLine], added: Sequence[Overhead], folder: Path
+) -> Figures:
     folder.mkdir(parents=True, exist_ok=True)
     figures = {
         "model": model,

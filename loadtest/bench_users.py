@@ -1,144 +1,85 @@
 """Several users in one request against a request per user, on `wide`, with nothing known."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from colcast.client import encode_predict_request
-from colcast.loadtest.bench_states import MODEL
 from colcast.loadtest.closed_loop import ClosedLoop
-from colcast.loadtest.connection import Outputs, Request
+from colcast.loadtest.connection import Request
 from colcast.loadtest.correctness import outputs_difference, reference_answers
-from colcast.loadtest.figures import milliseconds, share
 from colcast.loadtest.process import ProcessMeter
-from colcast.loadtest.progress import progress_bar
 from colcast.loadtest.recording import Recording
-from colcast.loadtest.turns import in_turn
-from colcast.server import ServerProcess
-from rich.console import Console
+from colcast.loadtest.server_variants import servers
+from colcast.loadtest.variants import Column, Variant, answered
 
-_SIGNATURE = "columnar_late"
-_CLIENTS, _ROUNDS, _GROUPS_PER_ROUND, _HELD_BACK = 4, 6, 8, 2
+USERS, CANDIDATES, ROUNDS = 15, 70, 6
+_CLIENTS, _GROUPS_PER_ROUND, _HELD_BACK = 4, 8, 2
+COLUMNS = (
+    Column(
+        f"CPU ms of {USERS} users",
+        lambda it: 1000 * it.server_cpu_seconds / _GROUPS_PER_ROUND,
+        compared=True,
+    ),
+)
 
-Columns = dict[str, Any]
+Groups = Sequence[tuple[list[Request], Request]]  # a request per user, and one for all of them
 
 
-@dataclass(frozen=True)
-class Joined:
-    """CPU of one request with several users, and of a request per user.
+def several_users(base_path: Path) -> Iterator[tuple[str, list[Variant]]]:
+    """Each way on a server of its own; every user and item is new."""
+    groups = [_group(seed) for seed in range((1 + ROUNDS) * _GROUPS_PER_ROUND + _HELD_BACK)]
+    with servers("wide", base_path, [], []) as both, ExitStack() as connected:
+        checked = _difference(both[0].target, both[1].target, groups[-_HELD_BACK:])
 
-    Attributes:
-      users: in a request.
-      candidates: of each user.
-      alone_ms: server CPU of as many requests as there are users.
-      together_ms: server CPU of the one request.
-      groups: how many were measured, each both ways.
-      errors: failed calls.
-      difference: the largest difference of a score between the two.
-    """
+        def variant(title: str, place: int) -> Variant:
+            loop = connected.enter_context(ClosedLoop(both[place].target, _CLIENTS))
+            meter = ProcessMeter(both[place].pid)
 
-    users: int
-    candidates: int
-    alone_ms: float
-    together_ms: float
-    groups: int
-    errors: int
-    difference: float
+            def turn(number: int) -> Recording:
+                start = (1 + number) * _GROUPS_PER_ROUND
+                part = groups[start : start + _GROUPS_PER_ROUND]
+                sent = [it for alone, one in part for it in ([one] if place else alone)]
+                return answered(loop.run(sent, calls=len(sent), meter=meter))
 
-    def __str__(self) -> str:
-        return (
-            f"{MODEL}, nothing known: {self.users} users with {self.candidates} candidates each, "
-            f"server CPU: {milliseconds(self.alone_ms)} ms in {self.users} requests, "
-            f"{milliseconds(self.together_ms)} ms in one, "
-            f"{share(self.together_ms, self.alone_ms)}; {self.groups} groups, "
-            f"{self.errors} errors, largest difference {self.difference:.1g}"
+            return Variant(title, turn)
+
+        yield (
+            f"{USERS} users, N = {CANDIDATES} each; difference {checked:.1g}",
+            [variant(f"in {USERS} requests", 0), variant("in one", 1)],
         )
 
 
-def joined_users(
-    base_path: Path, console: Console, *, users: int = 15, candidates: int = 70
-) -> Joined:
-    """Measures both ways in turn, each on a server of its own; every user and item is new."""
-    groups = [_group(users, candidates, seed) for seed in range(1 + _groups() + _HELD_BACK)]
-    both = [[request for one, _ in groups for request in one], [one for _, one in groups]]
-    per_group = (users, 1)
-    with (
-        ServerProcess(MODEL, base_path) as first,
-        ServerProcess(MODEL, base_path) as second,
-        ClosedLoop(first.target, _CLIENTS) as apart,
-        ClosedLoop(second.target, _CLIENTS) as joined,
-    ):
-        loops, meters = (apart, joined), [ProcessMeter(it.pid) for it in (first, second)]
-        for loop, requests, count in zip(loops, both, per_group, strict=True):
-            loop.run(requests[:count], calls=count)
-
-        def window(way: int, number: int) -> Recording:
-            advance()
-            start = (1 + number * _GROUPS_PER_ROUND) * per_group[way]
-            part = both[way][start : start + _GROUPS_PER_ROUND * per_group[way]]
-            return loops[way].run(part, calls=len(part), meter=meters[way])
-
-        with progress_bar(console, "several users in one request, in turn", 2 * _ROUNDS) as advance:
-            alone, together = in_turn((0, 1), window, _ROUNDS)
-        difference = _difference(first.target, second.target, groups[-_HELD_BACK:])
-    found = Joined(
-        users=users,
-        candidates=candidates,
-        alone_ms=_milliseconds(alone),
-        together_ms=_milliseconds(together),
-        groups=_groups(),
-        errors=sum(recording.errors for recording in [*alone, *together]),
-        difference=difference,
-    )
-    console.print(str(found), highlight=False)
-    return found
-
-
-def _groups() -> int:
-    return _ROUNDS * _GROUPS_PER_ROUND
-
-
-def _milliseconds(recordings: Sequence[Recording]) -> float:
-    """Server CPU per group."""
-    return 1000 * sum(one.server_cpu_seconds for one in recordings) / _groups()
-
-
-def _group(users: int, candidates: int, seed: int) -> tuple[list[Request], Request]:
+def _group(seed: int) -> tuple[list[Request], Request]:
     """The same candidates in a request per user, and in one request."""
     from colcast.zoo.catalog import Catalog
     from colcast.zoo.wide import WIDE
 
-    rows = users * candidates
-    user = Catalog(WIDE, "user", users, seed=2 * seed).columns(np.arange(users))
+    rows = USERS * CANDIDATES
+    user = Catalog(WIDE, "user", USERS, seed=2 * seed).columns(np.arange(USERS))
     item = Catalog(WIDE, "item", rows, seed=2 * seed + 1).columns(np.arange(rows))
-    alone = [
-        _request(
-            {name: values[one : one + 1] for name, values in user.items()}
-            | {
-                name: values[one * candidates : (one + 1) * candidates]
-                for name, values in item.items()
-            },
-            candidates,
-        )
-        for one in range(users)
-    ]
-    row_to_user = np.repeat(np.arange(users, dtype=np.int64), candidates)
-    return alone, _request(user | item | {"row_to_user": row_to_user}, rows)
+
+    def of_one(one: int) -> Request:
+        own = slice(one * CANDIDATES, (one + 1) * CANDIDATES)
+        columns = {name: values[one : one + 1] for name, values in user.items()}
+        return _request(columns | {name: values[own] for name, values in item.items()}, CANDIDATES)
+
+    row_to_user = np.repeat(np.arange(USERS, dtype=np.int64), CANDIDATES)
+    return [*map(of_one, range(USERS))], _request(user | item | {"row_to_user": row_to_user}, rows)
 
 
-def _request(columns: Columns, rows: int) -> Request:
-    return Request(encode_predict_request(MODEL, _SIGNATURE, columns), rows)
+def _request(columns: dict[str, Any], rows: int) -> Request:
+    return Request(encode_predict_request("wide", "columnar_late", columns), rows)
 
 
-def _difference(first: str, second: str, groups: Sequence[tuple[list[Request], Request]]) -> float:
+def _difference(first: str, second: str, groups: Groups) -> float:
+    """The largest of a score between the two ways."""
     differences = []
     for alone, together in groups:
         answers = reference_answers(first, alone)
-        stacked: Outputs = {
-            name: np.concatenate([answer[name] for answer in answers]) for name in answers[0]
-        }
+        stacked = {name: np.concatenate([it[name] for it in answers]) for name in answers[0]}
         (joined,) = reference_answers(second, [together])
         differences.append(outputs_difference(stacked, joined))
     return max(differences)

@@ -1,31 +1,34 @@
 """Hit rates of the state stores of several sizes: users and items of `wide`, drawn by Zipf."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
 from colcast.client import RankingClient
-from colcast.loadtest.bench_states import MODEL
-from colcast.loadtest.charts import Panel, grouped_bars, standalone
 from colcast.loadtest.closed_loop import ClosedLoop
 from colcast.loadtest.connection import Request
-from colcast.loadtest.figures import milliseconds
 from colcast.loadtest.formats import RequestData, encode
-from colcast.loadtest.metrics import state_counts
+from colcast.loadtest.metrics import Counts, page_of, publishing, state_counts
 from colcast.loadtest.process import ProcessMeter
-from colcast.loadtest.progress import progress_bar
 from colcast.loadtest.recording import Recording
-from colcast.loadtest.turns import in_turn
+from colcast.loadtest.server_variants import servers
+from colcast.loadtest.variants import CPU, Variant, answered, other
 from colcast.server import ServerProcess
-from rich.console import Console
-from rich.table import Table
 
+MODEL, ROUNDS = "wide", 6
 _MIB = 1 << 20
-_METRICS_PATH = "/monitoring/prometheus/metrics"
-_CLIENTS, _BLOCKS, _WARM_UP_CALLS = 4, 12, 40
+_CLIENTS, _WARM_UP_CALLS = 4, 40
+_GREW = "resident memory grew, MiB"
+COLUMNS = (
+    CPU,
+    *(other(f"{store}s found", ".1%", over=np.mean) for store in ("user", "item")),
+    *(other(f"{store}s' states, MiB", ".1f", over=max) for store in ("user", "item")),
+    other(_GREW, ".1f", over=max),
+)
 
 
 @dataclass(frozen=True)
@@ -42,112 +45,68 @@ class Population:
     requests: int = 6_000
     store_mib: tuple[int, ...] = (0, 16, 64, 256)
 
-
-@dataclass(frozen=True)
-class StoreLine:
-    """One size of both stores, over the second half of the requests.
-
-    Attributes:
-      store_mib: of each store; 0: no stores.
-      user_hits: share of users that were found, 0 to 1; NaN without a store.
-      item_hits: share of candidates that were found.
-      cpu_ms: server CPU per request.
-      user_bytes: what the users' states take at the end.
-      item_bytes: what the items' states take at the end.
-      grown_bytes: resident memory at the end, less that of the server when it had warmed up.
-      requests: how many were measured.
-      errors: how many of them failed.
-    """
-
-    store_mib: int
-    user_hits: float
-    item_hits: float
-    cpu_ms: float
-    user_bytes: float
-    item_bytes: float
-    grown_bytes: float
-    requests: int
-    errors: int
+    def __str__(self) -> str:
+        """What tables are about."""
+        return (
+            f"{MODEL}: {self.requests:,} requests of {self.candidates} candidates, "
+            f"{self.users:,} users and {self.items:,} items by Zipf with exponent "
+            f"{self.exponent:g}; the second half is measured"
+        )
 
 
-def hit_rates(base_path: Path, population: Population, console: Console) -> list[StoreLine]:
-    """Sends the same requests to a server per size of the stores, in turn, block by block.
+def hit_rates(base_path: Path, population: Population) -> Iterator[tuple[str, list[Variant]]]:
+    """The same requests to a server per size of the stores.
 
     Raises:
       LookupError: the server does not publish its stores' counts.
     """
-    with ExitStack() as started:
-        monitoring = Path(started.enter_context(TemporaryDirectory()), "monitoring.config")
-        monitoring.write_text("prometheus_config { enable: true }")
-        running = [
-            started.enter_context(ServerProcess(MODEL, base_path, flags=_flags(mib, monitoring)))
+    with TemporaryDirectory() as folder, ExitStack() as connected:
+        monitoring = publishing(Path(folder))
+        flags = [
+            [*monitoring, *(f"--{side}_state_bytes={mib * _MIB}" for side in ("user", "item"))]
             for mib in population.store_mib
         ]
-        with console.status("drawing users and items by Zipf"):
-            requests = _requests(running[0].target, population)
-        return _measured(population, running, requests, console)
+        with servers(MODEL, base_path, *flags) as running:
+            with RankingClient(running[0].target, MODEL) as client:
+                requests = [encode(client, "late", one) for one in _drawn(population)]
+            yield (
+                "users and items by Zipf",
+                [
+                    Variant(
+                        f"{mib} MiB each" if mib else "no stores",
+                        _Stores(server, requests, connected).turn,
+                    )
+                    for mib, server in zip(population.store_mib, running, strict=True)
+                ],
+            )
 
 
-def stores_table(lines: Sequence[StoreLine], population: Population) -> Table:
-    """For a terminal."""
-    table = Table(title=_title(population), title_justify="left")
-    for header in _HEADERS:
-        table.add_column(header, justify="right")
-    for line in lines:
-        table.add_row(*_cells(line))
-    return table
+class _Stores:
+    """A server whose stores are filled by the first half of the requests."""
 
+    def __init__(
+        self, server: ServerProcess, requests: list[Request], connected: ExitStack
+    ) -> None:
+        self._loop = connected.enter_context(ClosedLoop(server.target, _CLIENTS))
+        self._loop.run(requests, calls=_WARM_UP_CALLS)
+        self._requests, self._page = requests, page_of(server.rest_target)
+        self._meter = ProcessMeter(server.pid)
+        self._memory = self._meter.memory_bytes()
 
-def stores_markdown(lines: Sequence[StoreLine], population: Population) -> str:
-    """For documents."""
-    rows = [_HEADERS, ["---:"] * len(_HEADERS), *map(_cells, lines)]
-    table = "".join(f"| {' | '.join(row)} |\n" for row in rows)
-    return f"{_title(population)}:\n\n{table}"
-
-
-def stores_chart(lines: Sequence[StoreLine], population: Population) -> str:
-    """An SVG file: CPU per request by the size of the stores, without them being 100 %."""
-    panel = Panel(
-        title=f"{MODEL}, {population.candidates} candidates",
-        groups=["no stores" if not it.store_mib else f"{it.store_mib} MiB each" for it in lines],
-        values=[[it.cpu_ms / lines[0].cpu_ms] for it in lines],
-        texts=[[f"{milliseconds(it.cpu_ms)} ms"] for it in lines],
-    )
-    heading = "Server CPU per request, users and items drawn by Zipf"
-    return standalone(grouped_bars([panel], ["CPU per request"], heading))
-
-
-# Implementation details follow.
-
-_HEADERS = [
-    *("each store, MiB", "users found", "items found", "CPU ms"),
-    *("users' states, MiB", "items' states, MiB", "resident memory grew, MiB", "errors"),
-]
-
-
-def _title(population: Population) -> str:
-    return (
-        f"{MODEL}: {population.requests:,} requests of {population.candidates} candidates, "
-        f"{population.users:,} users and {population.items:,} items by Zipf with exponent "
-        f"{population.exponent:g}; the second half is measured"
-    )
-
-
-Counts = dict[tuple[str, str], float]
-
-
-def _flags(mib: int, monitoring: Path) -> list[str]:
-    stores = [f"--{side}_state_bytes={mib * _MIB}" for side in ("user", "item")]
-    return [*stores, "--rest_api_port=-1", f"--monitoring_config_file={monitoring}"]
-
-
-def _page(server: ServerProcess) -> str:
-    return f"http://{server.rest_target}{_METRICS_PATH}"
-
-
-def _requests(address: str, population: Population) -> list[Request]:
-    with RankingClient(address, MODEL) as client:
-        return [encode(client, "late", one) for one in _drawn(population)]
+    def turn(self, number: int) -> Recording:
+        """The first half, and then a sixth of the second at a time."""
+        half = len(self._requests) // 2
+        size = half // ROUNDS
+        start = half + number * size
+        part = self._requests[:half] if number < 0 else self._requests[start : start + size]
+        before = state_counts(self._page)
+        recording = answered(self._loop.run(part, calls=len(part), meter=self._meter))
+        after = state_counts(self._page)
+        for store in ("user", "item"):
+            recording.others[f"{store}s found"] = _hits(store, before, after)
+            recording.others[f"{store}s' states, MiB"] = after[store, "state_bytes"] / _MIB
+        recording.others[_GREW] = (self._meter.memory_bytes() - self._memory) / _MIB
+        return recording
 
 
 def _drawn(population: Population) -> Iterator[RequestData]:
@@ -166,53 +125,6 @@ def _drawn(population: Population) -> Iterator[RequestData]:
         yield RequestData(len(candidates), row, items.columns(candidates))
 
 
-def _measured(
-    population: Population,
-    running: Sequence[ServerProcess],
-    requests: Sequence[Request],
-    console: Console,
-) -> list[StoreLine]:
-    meters = [ProcessMeter(it.pid) for it in running]
-    before: list[Counts] = [{} for _ in running]
-    size = len(requests) // _BLOCKS
-    with ExitStack() as connected:
-        loops = [connected.enter_context(ClosedLoop(it.target, _CLIENTS)) for it in running]
-        for loop in loops:
-            loop.run(requests[:_WARM_UP_CALLS], calls=_WARM_UP_CALLS)
-        memory = [meter.memory_bytes() for meter in meters]
-
-        def block(place: int, number: int) -> Recording:
-            if number == _BLOCKS // 2:
-                before[place] = state_counts(_page(running[place]))
-            advance()
-            part = requests[number * size : (number + 1) * size]
-            return loops[place].run(part, calls=size, meter=meters[place])
-
-        what = "stores of several sizes, servers in turn"
-        with progress_bar(console, what, _BLOCKS * len(running)) as advance:
-            recordings = in_turn(range(len(running)), block, _BLOCKS)
-    lines = []
-    for place, mib in enumerate(population.store_mib):
-        total = Recording()
-        for recording in recordings[place][_BLOCKS // 2 :]:
-            total.extend(recording)
-        after = state_counts(_page(running[place]))
-        lines.append(
-            StoreLine(
-                store_mib=mib,
-                user_hits=_hits("user", before[place], after),
-                item_hits=_hits("item", before[place], after),
-                cpu_ms=total.server_cpu_ms,
-                user_bytes=after["user", "state_bytes"],
-                item_bytes=after["item", "state_bytes"],
-                grown_bytes=meters[place].memory_bytes() - memory[place],
-                requests=len(total.calls),
-                errors=total.errors,
-            )
-        )
-    return lines
-
-
 def _hits(store: str, before: Counts, after: Counts) -> float:
     """The share of lookups that found a state; rows nobody looked for were not found."""
     found, computed, not_looked_for = (
@@ -221,22 +133,3 @@ def _hits(store: str, before: Counts, after: Counts) -> float:
     )
     rows = found + computed + not_looked_for
     return found / rows if rows else float("nan")
-
-
-def _cells(line: StoreLine) -> list[str]:
-    def percent(value: float) -> str:
-        return "-" if value != value else f"{100 * value:.1f} %"
-
-    def mib(value: float) -> str:
-        return f"{value / _MIB:.1f}"
-
-    return [
-        f"{line.store_mib}" if line.store_mib else "none",
-        percent(line.user_hits) if line.store_mib else "-",
-        percent(line.item_hits) if line.store_mib else "-",
-        milliseconds(line.cpu_ms),
-        mib(line.user_bytes),
-        mib(line.item_bytes),
-        mib(line.grown_bytes),
-        f"{line.errors}",
-    ]

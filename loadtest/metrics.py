@@ -2,6 +2,7 @@
 
 import re
 from collections import defaultdict
+from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
@@ -49,7 +50,22 @@ class MetricsMeter:
         raise LookupError(f"{self._url} does not publish {metric}")
 
 
-def state_counts(url: str) -> dict[tuple[str, str], float]:
+def publishing(folder: Path) -> list[str]:
+    """Flags with which a server publishes its page at `page_of`; writes the file that they name."""
+    file = folder / "monitoring.config"
+    file.write_text("prometheus_config { enable: true }")
+    return ["--rest_api_port=-1", f"--monitoring_config_file={file}"]
+
+
+def page_of(rest_target: str) -> str:
+    """The URL of the page of a server whose HTTP is at HOST:PORT."""
+    return f"http://{rest_target}/monitoring/prometheus/metrics"
+
+
+Counts = dict[tuple[str, str], float]  # (store, metric) -> value
+
+
+def state_counts(url: str) -> Counts:
     """What the page says of the state stores: (store, metric) -> its sum over models and versions.
 
     Stores are `user` and `item`, metrics as docs/metrics.md names them, like `states_found_total`.
@@ -57,7 +73,7 @@ def state_counts(url: str) -> dict[tuple[str, str], float]:
     Raises:
       LookupError: the page is not there.
     """
-    counts: dict[tuple[str, str], float] = defaultdict(float)
+    counts: Counts = defaultdict(float)
     for line in _lines(url):
         if found := _OF_A_STORE.fullmatch(line):
             metric, store, value = found.groups()

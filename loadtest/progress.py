@@ -12,7 +12,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 @contextmanager
 def progress_bar(console: Console, what: str, steps: int) -> Iterator[Callable[[], None]]:
-    """Shows a bar; what it gives is called after each of the `steps`."""
+    """Shows a bar on a terminal; what it gives is called after each of the `steps`."""
+    if not console.is_terminal:
+        yield lambda: None
+        return
     with _bar(console, what) as bar:
         task = bar.add_task("", total=steps)
         yield lambda: bar.advance(task)

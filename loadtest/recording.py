@@ -2,7 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +46,7 @@ class Recording:
     wall_seconds: float = 0.0
     server_cpu_seconds: float = float("nan")
     users: UserRows = field(default_factory=UserRows)
+    others: dict[str, Any] = field(default_factory=dict)
 
     def add(self, request: Request, answer: Answer, began: float, due: float | None = None) -> None:
         """Counts one call.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from colcast.loadtest.figures import Figures, figures_of
-from colcast.loadtest.formats import RequestData
+from colcast.loadtest.formats import FORMATS, RequestData
 from colcast.loadtest.process import Meter, ProcessMeter
 from colcast.loadtest.run import Options, with_clients
 from colcast.loadtest.series import Target, prepare
@@ -113,3 +113,11 @@ def side_by_side(
             for one, by_itself, shared in zip(series, alone, together, strict=True)
         ]
     return lines
+
+
+def format_costs(lines: Sequence[Line]) -> list[tuple[str, str, float]]:
+    """Size, format and server CPU of each line, for `share_chart`."""
+    return [
+        (f"N = {it.candidates}", FORMATS[it.format].title, it.together.server_cpu_ms)
+        for it in lines
+    ]

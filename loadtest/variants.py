@@ -1,263 +1,229 @@
-"""The same requests to one model on servers started with different flags, in turn."""
+"""The loop and the table of every bench: its variants take turns, round by round.
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from itertools import islice
-from pathlib import Path
+`asking` and `predicting` make the usual variants; a bench that measures something else gives turns
+and columns of its own.
+"""
 
-from colcast.client import RankingClient
-from colcast.loadtest.charts import Panel, grouped_bars, standalone
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+from colcast.loadtest.closed_loop import ClosedLoop
 from colcast.loadtest.connection import Request
-from colcast.loadtest.correctness import outputs_difference, reference_answers
-from colcast.loadtest.figures import milliseconds, share
-from colcast.loadtest.formats import RequestData, encode
 from colcast.loadtest.process import Meter, ProcessMeter
-from colcast.loadtest.run import Options, with_clients
-from colcast.loadtest.series import Series, Target
+from colcast.loadtest.progress import progress_bar
+from colcast.loadtest.recording import Call, Recording
+from colcast.loadtest.turns import in_turn
 from colcast.server import ServerProcess
-from rich.table import Table
-
-_HELD_BACK, _REPEATED = 2, 10
-# A server that finds hardly anything again stops looking after some thousand rows: by then it has.
-_WARM_UP_ROWS, _WARM_UP_CALLS = 6000, 24
+from rich.console import Console
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One line of a table: what is sent to a server with which flags.
+    """What is compared.
 
     Attributes:
       title: for tables.
-      format: a name in `FORMATS`.
-      flags: of the server, one of its own per variant.
-      known: whether the same requests come again and again; otherwise every request is of a user
-        and of items that the server has not seen.
+      turn: measures it, given the number of the round; round -1 warms up and does not count.
     """
 
     title: str
-    format: str
-    flags: tuple[str, ...] = ()
-    known: bool = False
+    turn: Callable[[int], Any]
 
 
 @dataclass(frozen=True)
-class Row:
-    """A variant at one number of candidates.
+class Column:
+    """A figure of a variant.
 
     Attributes:
-      candidates: N.
-      variant: its title.
-      cpu_ms: server CPU per request: user and system time of the process.
-      p50_ms: median latency with as many clients as the measurement had.
-      bytes: per request.
-      calls: how many were measured.
-      errors: how many of them failed.
-      difference: the largest difference of a score from the first variant's.
+      heading: with the unit.
+      of: what a turn gave -> the figure.
+      form: how it is written.
+      over: the rounds' figures -> one.
+      compared: whether its ratio to the first variant's follows.
     """
 
-    candidates: int
-    variant: str
-    cpu_ms: float
-    p50_ms: float
-    bytes: float
-    calls: int
-    errors: int
-    difference: float
+    heading: str
+    of: Callable[[Any], Any]
+    form: str = ".2f"
+    over: Callable[[Sequence[Any]], Any] = np.median
+    compared: bool = False
+
+
+CPU = Column("CPU ms", attrgetter("server_cpu_ms"), ".3f", compared=True)
+P50 = Column("p50 ms", lambda it: it.latency_ms(50))
+P99 = Column("p99 ms", lambda it: it.latency_ms(99), compared=True)
+LONGEST = Column("longest ms", lambda it: it.latency_ms(100), ".1f", max)
+BYTES = Column("bytes", attrgetter("bytes_per_request"), ",.0f")
+ANSWERS = Column("answers", lambda it: len(it.answered), ",d", sum)
+ERRORS = Column("errors", attrgetter("errors"), ",d", sum)
+PER_SECOND = Column("per second", attrgetter("per_second"), ",.0f")
+COST = (CPU, P50, BYTES)
+LATENCY = (ANSWERS, P50, P99, LONGEST)
+
+
+def other(heading: str, form: str = ".2f", **options: Any) -> Column:
+    """A figure among a recording's `others`."""
+    return Column(heading, lambda it: it.others.get(heading, float("nan")), form, **options)
 
 
 @dataclass(frozen=True)
-class Effort:
-    """`rounds` of `calls` per variant, in turn, with `clients` that wait for their answers."""
+class Line:
+    """What was measured of a variant.
 
-    clients: int = 4
-    rounds: int = 5
-    calls: int = 12
+    Attributes:
+      group: of the variants that took turns.
+      title: the variant's.
+      figures: by heading.
+      ratios: to the first variant of the group, by heading: the median of the rounds' ratios, and
+        the least and the greatest of them.
+    """
 
-    def distinct(self, size: int) -> int:
-        """How many different requests of `size` candidates a variant needs that repeats none."""
-        return warm_up_calls(size) + self.rounds * self.calls + _HELD_BACK
-
-
-def warm_up_calls(size: int) -> int:
-    """How many requests of `size` candidates warm a server up."""
-    return max(_WARM_UP_CALLS, _WARM_UP_ROWS // size)
-
-
-@contextmanager
-def servers(
-    model: str, base_path: Path, variants: Sequence[Variant]
-) -> Iterator[list[ServerProcess]]:
-    """A server per variant."""
-    with ExitStack() as started:
-        yield [
-            started.enter_context(ServerProcess(model, base_path, flags=list(variant.flags)))
-            for variant in variants
-        ]
+    group: str
+    title: str
+    figures: dict[str, Any] = field(default_factory=dict)
+    ratios: dict[str, tuple[float, float, float]] = field(default_factory=dict)
 
 
-def compare_variants(
-    model: str,
-    base_path: Path,
-    variants: Sequence[Variant],
-    requests: Callable[[int, int], Sequence[RequestData]],
-    sizes: Sequence[int],
-    effort: Effort,
-    progress: Callable[[], None] = lambda: None,
-) -> list[Row]:
-    """Measures every variant at every size; the variants of one size take turns.
+def _print(line: str) -> None:
+    print(line, flush=True)
+
+
+def compare(
+    groups: Iterable[tuple[str, Sequence[Variant]]],
+    rounds: int,
+    columns: Sequence[Column] = COST,
+    tell: Callable[[str], object] = _print,
+) -> list[Line]:
+    """Measures group after group, and tells a line of a Markdown table as soon as it is known.
 
     Args:
-      model: the model's name.
-      base_path: of its versions.
-      variants: the others' scores are compared with the first one's.
-      requests: (N, count) -> as many requests with N candidates each, all different.
-      sizes: N.
-      effort: how much to send.
-      progress: called `len(sizes) * len(variants) * effort.rounds` times.
+      groups: names, and the variants that take turns.
+      rounds: how many count.
+      columns: of the table.
+      tell: is given the lines.
+    """
+    lines: list[Line] = []
+    for text in ("", *_head(columns)):
+        tell(text)
+    for group, variants in groups:
+
+        def figures(variant: Variant, number: int) -> list[Any]:
+            given = variant.turn(number - 1)
+            advance()
+            return [column.of(given) for column in columns] if number else []
+
+        steps = len(variants) * (rounds + 1)
+        with progress_bar(Console(stderr=True), group or "in turn", steps) as advance:
+            found = [own[1:] for own in in_turn(variants, figures, rounds + 1)]
+        for variant, own in zip(variants, found, strict=True):
+            lines.append(_line(group, variant.title, columns, own, found[0]))
+            tell(_row(_cells(lines[-1], columns)))
+    return lines
+
+
+def asking(title: str, call: Callable[[], object], calls: int, pid: int, size: int = 0) -> Variant:
+    """So many calls, of `size` bytes each, in a turn; the CPU is the process's `pid`."""
+
+    def turn(_: int) -> Recording:
+        return one_by_one(call, lambda done: done < calls, ProcessMeter(pid), size)
+
+    return Variant(title, turn)
+
+
+def predicting(
+    title: str, server: ServerProcess, payloads: Sequence[bytes], calls: int = 0, clients: int = 1
+) -> Variant:
+    """PredictRequests, each once or, going round them, so many `calls`."""
+    requests = [Request(payload, 0) for payload in payloads]
+
+    def turn(_: int) -> Recording:
+        with ClosedLoop(server.target, clients) as loop:
+            meter = ProcessMeter(server.pid)
+            return answered(loop.run(requests, calls=calls or len(requests), meter=meter))
+
+    return Variant(title, turn)
+
+
+def one_by_one(
+    call: Callable[[], object],
+    more: Callable[[int], object],
+    meter: Meter | None = None,
+    size: int = 0,
+) -> Recording:
+    """Calls again and again while `more` says so, which is given how many have been answered."""
+    recording = Recording()
+    cpu = meter.cpu_seconds() if meter else float("nan")
+    began = time.perf_counter()
+    while more(len(recording.calls)):
+        sent = time.perf_counter() - began
+        call()
+        recording.calls.append(Call(sent, sent, time.perf_counter() - began, "OK", 0, size, 0))
+    recording.wall_seconds = time.perf_counter() - began
+    if meter:
+        recording.server_cpu_seconds = meter.cpu_seconds() - cpu
+    return recording
+
+
+def for_seconds(seconds: float, at_least: int = 1) -> Callable[[int], bool]:
+    """For `one_by_one`: from now on so long, and so many calls."""
+    end = time.perf_counter() + seconds
+    return lambda done: done < at_least or time.perf_counter() < end
+
+
+def answered(recording: Recording) -> Recording:
+    """The recording, if all its calls were answered.
 
     Raises:
-      RuntimeError: a server refuses a request.
+      ValueError: some were not; the message has the first error.
     """
-    rows: list[Row] = []
-    with servers(model, base_path, variants) as running:
-        meters: dict[str, Meter] = {it.target: ProcessMeter(it.pid) for it in running}
-        for size in sizes:
-            data = requests(size, effort.distinct(size))
-            with RankingClient(running[0].target, model) as client:
-                encoded = {
-                    name: [encode(client, name, one) for one in data]
-                    for name in dict.fromkeys(variant.format for variant in variants)
-                }
-            rows += _at_size(size, variants, running, encoded, meters, effort, progress)
-    return rows
+    if recording.errors:
+        raise ValueError(f"{recording.errors} calls failed: {recording.first_error}")
+    return recording
 
 
-def _at_size(
-    size: int,
-    variants: Sequence[Variant],
-    running: Sequence[ServerProcess],
-    encoded: Mapping[str, Sequence[Request]],
-    meters: Mapping[str, Meter],
-    effort: Effort,
-    progress: Callable[[], None],
-) -> list[Row]:
-    warm_up = warm_up_calls(size)
-    held_back = {name: requests[:_HELD_BACK] for name, requests in encoded.items()}
-    by_address = {it.target: variant for it, variant in zip(running, variants, strict=True)}
-    series = [
-        Series(Target(variant.title, it.target), variant.format, encoded[variant.format])
-        for it, variant in zip(running, variants, strict=True)
-    ]
-
-    def window(one: Series, number: int) -> Sequence[Request]:
-        """What a variant sends in a window; window -1 warms up."""
-        rest = one.requests[_HELD_BACK:]
-        if by_address[one.target.address].known:
-            return rest[:_REPEATED]
-        if number < 0:
-            return rest[:warm_up]
-        first = warm_up + number * effort.calls
-        return rest[first : first + effort.calls]
-
-    options = Options(windows=effort.rounds, window_calls=effort.calls, keep_every=0)
-    results = with_clients(
-        series,
-        effort.clients,
-        meters,
-        options,
-        lambda *_: progress(),
-        window_requests=window,
-        warm_up_calls=warm_up,
-    )
-    answers = [reference_answers(it.target.address, held_back[it.format]) for it in series]
-    return [
-        Row(
-            candidates=size,
-            variant=variant.title,
-            cpu_ms=result.recording.server_cpu_ms,
-            p50_ms=result.recording.latency_ms(50),
-            bytes=result.recording.bytes_per_request,
-            calls=len(result.recording.calls),
-            errors=result.recording.errors,
-            difference=max(map(outputs_difference, answers[0], own)),
-        )
-        for variant, result, own in zip(variants, results, answers, strict=True)
-    ]
+# Implementation details follow.
 
 
-def zoo_rows(model: str) -> Callable[[int, int], Sequence[RequestData]]:
-    """(N, count) -> requests of a model of the zoo, all different, as rows."""
-    from colcast.zoo.registry import MODELS
-
-    def requests(size: int, count: int) -> list[RequestData]:
-        found = MODELS[model].requests([size] * count, size)  # other users and items at every size
-        return [RequestData(len(items), user, items) for user, items in islice(found, count)]
-
-    return requests
+def _head(columns: Sequence[Column]) -> Iterator[str]:
+    headings = ["", ""]
+    for column in columns:
+        headings += [column.heading, "of the first"] if column.compared else [column.heading]
+    yield _row(headings)
+    yield _row(["---", "---"] + ["---:"] * (len(headings) - 2))
 
 
-def variants_table(rows: Sequence[Row], title: str) -> Table:
-    """For a terminal: CPU per request and its share of the first variant's."""
-    table = Table(title=title, title_justify="left")
-    for header in ("N", "", "CPU ms", "share", "p50 ms", "bytes", "calls", "errors", "diff"):
-        table.add_column(header, justify="left" if not header else "right")
-    for row in rows:
-        table.add_row(*_cells(row, _first(rows, row)), end_section=row is rows[-1])
-    return table
+def _line(
+    group: str,
+    title: str,
+    columns: Sequence[Column],
+    own: Sequence[Sequence[Any]],
+    first: Sequence[Sequence[Any]],
+) -> Line:
+    """From figures per round and column."""
+    line = Line(group, title)
+    by_column = zip(zip(*own, strict=True), zip(*first, strict=True), strict=True)
+    for column, (values, of_first) in zip(columns, by_column, strict=True):
+        line.figures[column.heading] = column.over(values)
+        if column.compared:
+            median, least, greatest = np.quantile(np.divide(values, of_first), (0.5, 0, 1)).tolist()
+            line.ratios[column.heading] = median, least, greatest
+    return line
 
 
-def variants_markdown(rows: Sequence[Row]) -> str:
-    """For documents: a line per size, CPU and share per variant."""
-    titles = list(dict.fromkeys(row.variant for row in rows))
-    heads = ["N", f"{titles[0]}, CPU ms"]
-    heads += [f"{title}, {what}" for title in titles[1:] for what in ("CPU ms", "share")]
-    lines = [heads, ["---:"] * len(heads)]
-    for size in dict.fromkeys(row.candidates for row in rows):
-        of_size = [row for row in rows if row.candidates == size]
-        cells = [f"{size}", milliseconds(of_size[0].cpu_ms)]
-        for row in of_size[1:]:
-            cells += [milliseconds(row.cpu_ms), share(row.cpu_ms, of_size[0].cpu_ms)]
-        lines.append(cells)
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+def _cells(line: Line, columns: Sequence[Column]) -> Iterator[str]:
+    yield from (line.group, line.title)
+    for column in columns:
+        figure = line.figures[column.heading]
+        yield "-" if figure != figure else format(figure, column.form)
+        if column.compared:
+            yield "{:.2f} ({:.2f} to {:.2f})".format(*line.ratios[column.heading])
 
 
-def variants_chart(models: Mapping[str, Sequence[Row]]) -> str:
-    """An SVG file: CPU per request by variant, the first one's being 100 %, a panel per model.
-
-    Args:
-      models: name -> its rows, every model with variants of the same titles.
-    """
-    titles = list(dict.fromkeys(row.variant for rows in models.values() for row in rows))
-    panels = []
-    for model, rows in models.items():
-        sizes = list(dict.fromkeys(row.candidates for row in rows))
-        cpu = [[row.cpu_ms for row in rows if row.candidates == size] for size in sizes]
-        panels.append(
-            Panel(
-                title=model,
-                groups=[f"N = {size}" for size in sizes],
-                values=[[each / of_size[0] for each in of_size] for of_size in cpu],
-                texts=[[milliseconds(each) for each in of_size] for of_size in cpu],
-            )
-        )
-    heading = f"Server CPU per request: {titles[0]} is 100 %, milliseconds above the bars"
-    return standalone(grouped_bars(panels, titles, heading))
-
-
-def _first(rows: Sequence[Row], of: Row) -> Row:
-    return next(row for row in rows if row.candidates == of.candidates)
-
-
-def _cells(row: Row, first: Row) -> list[str]:
-    return [
-        f"{row.candidates}" if row is first else "",
-        row.variant,
-        milliseconds(row.cpu_ms),
-        share(row.cpu_ms, first.cpu_ms),
-        milliseconds(row.p50_ms),
-        f"{row.bytes:,.0f}",
-        f"{row.calls}",
-        f"[red]{row.errors}" if row.errors else "0",
-        f"{row.difference:.1g}",
-    ]
+def _row(cells: Iterable[str]) -> str:
+    """Padded, so that a terminal shows a table, too."""
+    group, title, *others = cells
+    return f"| {group:<20} | {title:<32} | {' | '.join(f'{cell:>8}' for cell in others)} |"

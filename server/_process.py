@@ -32,6 +32,7 @@ class ServerProcess:
         `flags` has a --model_config_file.
       flags: further flags of the server, such as "--num_workers=1".
       ready_timeout_seconds: how long loading may take.
+      executable: another build's; empty is that of `find_executable`.
 
     Attributes:
       target: "127.0.0.1:PORT" of gRPC, once entered.
@@ -45,12 +46,10 @@ class ServerProcess:
         model_base_path: str | os.PathLike[str] = "",
         flags: Sequence[str] = (),
         ready_timeout_seconds: float = 120,
+        executable: str | os.PathLike[str] = "",
     ) -> None:
-        self._command = [
-            str(find_executable()),
-            "--host=127.0.0.1",
-            "--port=0",
-        ]
+        self._command = [os.fspath(executable) or str(find_executable())]
+        self._command += ["--host=127.0.0.1", "--port=0"]
         if model_name:
             self._command.append(f"--model_name={model_name}")
         if os.fspath(model_base_path):

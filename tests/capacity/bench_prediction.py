@@ -19,21 +19,18 @@ from colcast.capacity.measured import read
 from colcast.capacity.plan import Model, highest_rate
 from colcast.capacity.routing import Routing
 from colcast.cli.main import main as colcast
-from colcast.export import export_saved_model
+from colcast.loadtest.formats import NO_STORES
+from colcast.loadtest.zoo_models import exported
 from colcast.server import ServerProcess
-from colcast.zoo import wide
 
 from ..deploy.slow_model import save
 
 
 def served(name: str, folder: Path) -> Path:
     """The base path of a model."""
-    if name == "slow":
-        save(folder / "served" / "1", milliseconds=5)
-    else:
-        original = wide.ensure(wide.WIDE, folder)
-        new = folder / "served" / "1"
-        export_saved_model(original / "1", new, user_features=["user_*"], late=True)
+    if name == "wide":
+        return exported(name)
+    save(folder / "served" / "1", milliseconds=5)
     return folder / "served"
 
 
@@ -50,8 +47,7 @@ def main() -> None:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     with tempfile.TemporaryDirectory() as directory:
         folder = Path(directory)
-        flags = [f"--num_workers={options.workers}", "--join_waiting_requests=0"]
-        flags += ["--user_state_bytes=0", "--item_state_bytes=0"]
+        flags = [f"--num_workers={options.workers}", "--join_waiting_requests=0", *NO_STORES]
         with ServerProcess(options.model, served(options.model, folder), flags) as server:
             compare(server, options, folder)
 

@@ -10,21 +10,21 @@ from colcast.client import RankingClient
 from colcast.loadtest.metrics import state_counts
 from colcast.server import ServerProcess
 
-from ..server import parts_model
+from ..server import stages_model
 from ..server.metrics_page import PATH
 
 USERS, REQUESTS = 3000, 4000
 
 
 def test_hit_rates_are_a_real_servers(tmp_path: Path):
-    parts_model.save(tmp_path / "ranker" / "1")
+    stages_model.save(tmp_path / "ranker" / "1")
     (tmp_path / "monitoring").write_text("prometheus_config { enable: true }")
     flags = ["--user_state_bytes=1048576", "--rest_api_port=-1"]
     flags.append(f"--monitoring_config_file={tmp_path / 'monitoring'}")
     random = np.random.default_rng(1)
     histories = random.integers(0, 10**6, (USERS, 50))
-    items = parts_model.inputs(random, 1, 2)
-    row = {name: items.pop(name)[0] for name in parts_model.COLUMNS["columnar_user"]}
+    items = stages_model.inputs(random, 1, 2)
+    row = {name: items.pop(name)[0] for name in stages_model.COLUMNS["columnar_user"]}
     users = Zipf(USERS, 0.8).draw(REQUESTS, seed=2).tolist()
     with (
         ServerProcess("ranker", tmp_path / "ranker", flags) as server,

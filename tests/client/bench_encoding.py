@@ -7,9 +7,10 @@ ratios hold on a busy machine, where the milliseconds do not.
 """
 
 import json
+import os
 import sys
-import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,10 +26,12 @@ from colcast.client._dtypes import FLOAT, INT64, STRING
 from colcast.client._inputs import Rows
 from colcast.client._inputs_examples import Examples
 from colcast.client._request import RequestOptions, build_request
+from colcast.loadtest.variants import CPU, asking, compare
 from tensorflow_serving.apis import predict_pb2
 
 CANDIDATES, USER_FEATURES, ITEM_FEATURES = 500, 150, 60
 ROUNDS = 7
+LEAST = replace(CPU, over=min)
 
 
 class Data(NamedTuple):
@@ -39,16 +42,17 @@ class Data(NamedTuple):
         columns: input -> array; [1] for the user's, [500] for the items'.
         user: feature -> Python value.
         items: 500 dicts.
-        mixed: 500 dicts with the user's features in each.
-        examples: 500 serialized tf.Examples.
     """
 
     schema: ModelSchema
     columns: dict[str, Any]
     user: dict[str, Any]
     items: list[dict[str, Any]]
-    mixed: list[dict[str, Any]]
-    examples: list[bytes]
+
+    @property
+    def mixed(self) -> list[dict[str, Any]]:
+        """500 dicts with the user's features in each."""
+        return [self.user | item for item in self.items]
 
 
 def make_data() -> Data:
@@ -77,15 +81,13 @@ def make_data() -> Data:
     plain = {name: values.tolist() for name, values in columns.items()}
     user = {name: plain[name][0] for name in names[:USER_FEATURES]}
     items = [{name: plain[name][i] for name in names[USER_FEATURES:]} for i in range(CANDIDATES)]
-    mixed = [user | item for item in items]
-    data = Data(schema, columns, user, items, mixed, [])
-    return data._replace(examples=tf_examples(data))
+    return Data(schema, columns, user, items)
 
 
-def tf_examples(data: Data) -> list[bytes]:
+def tf_examples(rows: list[dict[str, Any]]) -> list[bytes]:
     """The tf.Examples as a service builds them today, with protobuf."""
     found = []
-    for row in data.mixed:
+    for row in rows:
         features = {
             name: tf.train.Feature(int64_list=tf.train.Int64List(value=[value]))
             if isinstance(value, int)
@@ -115,46 +117,34 @@ def ways(data: Data) -> dict[str, Callable[[], Any]]:
     options = RequestOptions(ClientSettings("127.0.0.1:1", "wide"), "columnar")
     arrays = {name: values for name, values in data.columns.items() if name.startswith("item")}
 
+    mixed = data.mixed
+    examples = tf_examples(mixed)
+
     def build(inputs: Rows | Examples) -> bytes:
         return build_request(data.schema, inputs, options).message
 
     return {
-        "tf.Examples with protobuf": lambda: tf_examples(data),
+        "tf.Examples with protobuf": lambda: tf_examples(mixed),
         "tf.make_tensor_proto a column": lambda: tensor_protos(data),
         "arrays, encode_predict_request": lambda: encode_predict_request(
             "wide", "columnar", data.columns
         ),
         "arrays, checked": lambda: build(Rows(arrays, data.user)),
         "rows of dicts, checked": lambda: build(Rows(data.items, data.user)),
-        "mixed rows, user found": lambda: build(Rows(data.mixed)),
-        "serialized tf.Examples, user found": lambda: build(Examples(data.examples)),
+        "mixed rows, user found": lambda: build(Rows(mixed)),
+        "serialized tf.Examples, user found": lambda: build(Examples(examples)),
     }
-
-
-def measure(rounds: int = ROUNDS) -> dict[str, float]:
-    """Way -> least CPU time in milliseconds, the ways in turn in every round."""
-    found: dict[str, float] = {}
-    timed = ways(make_data())
-    for _ in range(rounds):
-        for name, way in timed.items():
-            start = time.process_time()
-            way()
-            taken = (time.process_time() - start) * 1e3
-            found[name] = min(taken, found.get(name, taken))
-    return found
 
 
 def main() -> None:
     """Prints the table, or JSON with --json."""
-    times = measure()
-    if "--json" in sys.argv[1:]:
-        print(json.dumps({"milliseconds": times}, indent=2))
-        return
-    examples, protos = list(times.values())[:2]
-    head = f"{CANDIDATES} candidates, {USER_FEATURES} user and {ITEM_FEATURES} item features"
-    print(f"{head:<52}{'ms':>9}{'vs tf.Example':>15}{'vs tensor proto':>17}")
-    for name, taken in times.items():
-        print(f"  {name:<50}{taken:>9.2f}{examples / taken:>14.1f}x{protos / taken:>16.1f}x")
+    head = f"{CANDIDATES} candidates"
+    variants = [asking(title, way, 1, os.getpid()) for title, way in ways(make_data()).items()]
+    as_json = "--json" in sys.argv[1:]
+    lines = compare([(head, variants)], ROUNDS, [LEAST], (lambda _: None) if as_json else print)
+    if as_json:
+        milliseconds = {line.title: line.figures[LEAST.heading] for line in lines}
+        print(json.dumps({"milliseconds": milliseconds}, indent=2))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""50 users and the same 10,000 candidates from a DataFrame: seconds until every ranking is there.
+"""50 users and the same 10,000 candidates from a DataFrame: how long until all are ranked.
 
     python -m tests.client.bench_many_users
     python -m tests.client.bench_many_users --model movielens --candidates 1500
@@ -8,17 +8,21 @@ The server runs on the same machine. CPU is the client's own.
 
 import argparse
 import asyncio
-import time
+import os
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pandas as pd
 from colcast.client import AsyncRankingClient, RankingClient
+from colcast.loadtest.variants import CPU, P50, asking, compare
+from colcast.loadtest.zoo_models import exported
 from colcast.server import ServerProcess
-from colcast.zoo.columnar import columnar
 from colcast.zoo.registry import MODELS
 
 Clients = tuple[str, dict[str, Any]]
+WALL = replace(P50, heading="ms", compared=True)
 
 
 def one_by_one(clients: Clients, users: list[Any], frame: Any) -> int:
@@ -67,6 +71,15 @@ async def _in_flight(
     return sum(len(one.scores) for one in found)
 
 
+WAYS = {
+    "blocking, given the DataFrame each time": one_by_one,
+    "blocking, candidates prepared": prepared,
+    "rank_many, candidates prepared": prepared_for_many,
+    "asyncio, given the DataFrame each time": in_flight,
+    "asyncio, candidates prepared": prepared_in_flight,
+}
+
+
 def main() -> None:
     """Prints the table."""
     parser = argparse.ArgumentParser(description="Rank the same candidates for many users.")
@@ -75,21 +88,21 @@ def main() -> None:
     parser.add_argument("--candidates", type=int, default=10_000)
     parser.add_argument("--timeout_seconds", type=float, default=60)
     options = parser.parse_args()
-    model = MODELS[options.model]
-    requests = model.requests([options.candidates, *[1] * options.users], 0)
-    frame = pd.DataFrame(requests[0][1])
-    users = [user for user, _ in requests[1:]]
-    exported = columnar(model.saved_model(), late=True)
-    with ServerProcess(options.model, exported) as server:
-        settings = {"model": options.model, "timeout_seconds": options.timeout_seconds}
-        print(f"{options.users} users, {options.candidates} candidates, {options.model}")
-        print(f"{'':<72}{'s':>8}{'client CPU':>12}")
-        for way in (one_by_one, prepared, prepared_for_many, in_flight, prepared_in_flight):
-            wall, cpu = time.perf_counter(), time.process_time()
+    sizes = [options.candidates, *[1] * options.users]
+    (_, rows), *others = MODELS[options.model].requests(sizes, 0)
+    frame, users = pd.DataFrame(rows), [user for user, _ in others]
+    settings = {"model": options.model, "timeout_seconds": options.timeout_seconds}
+    with ServerProcess(options.model, exported(options.model)) as server:
+
+        def ranked(way: Callable[[Clients, list[Any], Any], int]) -> None:
             scored = way((server.target, settings), users, frame)
             assert scored == options.users * options.candidates
-            wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-            print(f"  {(way.__doc__ or '').rstrip('.'):<70}{wall:>8.2f}{cpu:>12.2f}", flush=True)
+
+        variants = [
+            asking(title, partial(ranked, way), 1, os.getpid()) for title, way in WAYS.items()
+        ]
+        head = f"{options.users} users, N = {options.candidates}"
+        compare([(head, variants)], 1, [WALL, replace(CPU, heading="client CPU ms")])
 
 
 if __name__ == "__main__":

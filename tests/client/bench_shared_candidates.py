@@ -10,23 +10,26 @@ server runs on the same machine; the ways take turns. Figures are of all users t
 import argparse
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from colcast.client import RankingClient
-from colcast.loadtest.process import ProcessMeter
-from colcast.loadtest.turns import in_turn
+from colcast.loadtest.formats import NO_STORES
+from colcast.loadtest.metrics import publishing
+from colcast.loadtest.recording import Recording
+from colcast.loadtest.variants import CPU, P50, Variant, asking, compare, other
+from colcast.loadtest.zoo_models import exported
 from colcast.server import ServerProcess
 from colcast.zoo.catalog import Catalog
-from colcast.zoo.columnar import columnar
-from colcast.zoo.registry import MODELS
 from colcast.zoo.wide import WIDE
 
 from ..server.metrics_page import Metrics
 
 MODEL = "wide"
+COUNTED = tuple(other(name, ",.0f") for name in ("bytes", "items", "users"))
+COLUMNS = (*COUNTED, CPU, other("client CPU ms"), P50)
 Group = tuple[list[dict[str, Any]], dict[str, Any]]
 
 
@@ -56,7 +59,7 @@ def group_of(users: int, candidates: int, seed: int) -> Group:
     return rows, Catalog(WIDE, "item", candidates, seed + 1).columns(np.arange(candidates))
 
 
-def figures(server: ServerProcess) -> dict[str, float]:
+def counted(server: ServerProcess) -> dict[str, float]:
     """What the server has read and computed so far."""
     samples = Metrics(server).samples
 
@@ -71,6 +74,28 @@ def figures(server: ServerProcess) -> dict[str, float]:
     }
 
 
+def variant(
+    way: tuple[str, Callable[..., int], Any], server: ServerProcess, made: Sequence[Group]
+) -> Variant:
+    """Ranks a group in a way; a round's is the same for all."""
+    title, ask, dedupe = way
+
+    def turn(number: int) -> Recording:
+        group = made[max(number, 0)]
+        with RankingClient(server.target, MODEL, timeout_seconds=60, dedupe=dedupe) as client:
+            client.schema()
+            before, own = counted(server), time.process_time()
+            once = asking(title, lambda: ask(client, group), 1, server.pid)
+            recording = once.turn(number)
+            own = time.process_time() - own
+        after = counted(server)
+        recording.others = {name: after[name] - value for name, value in before.items()}
+        recording.others["client CPU ms"] = 1000 * own
+        return recording
+
+    return Variant(title, turn)
+
+
 def main() -> None:
     """Prints the table."""
     parser = argparse.ArgumentParser(description="Rank shared candidates for several users.")
@@ -78,46 +103,12 @@ def main() -> None:
     parser.add_argument("--candidates", type=int, default=70)
     parser.add_argument("--rounds", type=int, default=12)
     options = parser.parse_args()
-    groups = [group_of(options.users, options.candidates, 2 * n) for n in range(options.rounds)]
-    exported = columnar(MODELS[MODEL].saved_model(), late=True)
-    with tempfile.NamedTemporaryFile("w", suffix=".config") as config:
-        Path(config.name).write_text("prometheus_config { enable: true }")
-        flags = ["--rest_api_port=-1", f"--monitoring_config_file={config.name}"]
-        flags += ["--user_state_bytes=0", "--item_state_bytes=0"]
-        with ServerProcess(MODEL, exported, flags) as server:
-            measure(server, groups, options.users * options.candidates)
-
-
-def measure(server: ServerProcess, groups: list[Group], scores: int) -> None:
-    """Ranks each group in every way."""
-    meter = ProcessMeter(server.pid)
-
-    def one(way: int, number: int) -> dict[str, float]:
-        _, ask, dedupe = WAYS[way]
-        with RankingClient(server.target, MODEL, timeout_seconds=60, dedupe=dedupe) as client:
-            client.schema()
-            before, cpu = figures(server), meter.cpu_seconds()
-            own, wall = time.process_time(), time.perf_counter()
-            assert ask(client, groups[number]) == scores
-            wall, own = time.perf_counter() - wall, time.process_time() - own
-            cpu = meter.cpu_seconds() - cpu
-        after = figures(server)
-        counted = {name: after[name] - value for name, value in before.items()}
-        return {**counted, "server": 1000 * cpu, "client": 1000 * own, "wall": 1000 * wall}
-
-    for way in range(len(WAYS)):
-        one(way, 0)
-    found = in_turn(range(len(WAYS)), one, len(groups))
-    names = ("bytes", "items", "users", "server", "client", "wall")
-    print(f"{scores} scores, median of {len(groups)}; server CPU, client CPU and wall in ms")
-    print(f"{'':<54}" + "".join(f"{name:>11}" for name in names))
-    for (label, _, _), rounds in zip(WAYS, found, strict=True):
-        medians = [float(np.median([each[name] for each in rounds])) for name in names]
-        digits = (0, 0, 0, 2, 2, 2)
-        print(
-            f"  {label:<52}"
-            + "".join(f"{m:>11,.{d}f}" for m, d in zip(medians, digits, strict=True))
-        )
+    made = [group_of(options.users, options.candidates, 2 * n) for n in range(options.rounds)]
+    with tempfile.TemporaryDirectory() as folder:
+        flags = [*publishing(Path(folder)), *NO_STORES]
+        with ServerProcess(MODEL, exported(MODEL), flags) as server:
+            head = f"{options.users} users, N = {options.candidates}"
+            compare([(head, [variant(way, server, made) for way in WAYS])], options.rounds, COLUMNS)
 
 
 if __name__ == "__main__":

@@ -15,19 +15,23 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from colcast.client import ChannelOptions, RankingClient
-from colcast.loadtest.metrics import state_counts
+from colcast.loadtest.metrics import page_of, publishing, state_counts
 from colcast.loadtest.process import ProcessMeter
+from colcast.loadtest.server_variants import servers
+from colcast.loadtest.variants import Column, Variant, compare
 from colcast.server import ServerProcess
 from colcast.zoo.catalog import Zipf
 
 from ..client.served_model import save
-from ..server import parts_model
-from ..server.metrics_page import PATH, Metrics
+from ..server import stages_model
+from ..server.metrics_page import Metrics
 from ..waiting import wait_until
 from .ways import BY_CLIENT, BY_ENVOY, WAYS, target_of
 
@@ -41,6 +45,13 @@ MOVIES_ITEMS = {
     "genres": [["War"], []],
     "vector": [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]],
 }
+
+HITS = (
+    Column("users found", itemgetter("found"), ".1%"),
+    Column("server CPU ms", itemgetter("cpu")),
+    Column("balancer CPU ms", itemgetter("balancer")),
+    Column("hottest / mean", itemgetter("hottest")),
+)
 
 Asked = tuple[bytes, int]  # a request, and whose it is
 
@@ -66,8 +77,8 @@ def drawn(target: str) -> list[Asked]:
     """Requests of Zipf users, each with a history of its own, for the same candidates."""
     random = np.random.default_rng(1)
     histories = random.integers(0, 10**6, (USERS, HISTORY))
-    items = parts_model.inputs(random, 1, CANDIDATES)
-    user = {name: items.pop(name)[0] for name in parts_model.COLUMNS["columnar_user"]}
+    items = stages_model.inputs(random, 1, CANDIDATES)
+    user = {name: items.pop(name)[0] for name in stages_model.COLUMNS["columnar_user"]}
     encoded: dict[int, bytes] = {}
     found = []
     with RankingClient(target, "ranker", timeout_seconds=60) as client:
@@ -80,64 +91,63 @@ def drawn(target: str) -> list[Asked]:
     return found
 
 
-def hit_rates(folder: Path) -> None:
-    """Each way with four new replicas; the second half of the requests is measured."""
-    monitoring = folder / "monitoring.config"
-    monitoring.write_text("prometheus_config { enable: true }")
-    parts_model.save(folder / "ranker" / "1", layers=40)
-    flags = [f"--user_state_bytes={STATE_MIB << 20}", "--num_workers=1", "--rest_api_port=-1"]
-    flags.append(f"--monitoring_config_file={monitoring}")
+def hit_rates(folder: Path) -> Iterator[tuple[str, list[Variant]]]:
+    """Each way with four new replicas, which the first half of the requests warms up."""
+    stages_model.save(folder / "ranker" / "1", layers=40)
+    flags = [f"--user_state_bytes={STATE_MIB << 20}", "--num_workers=1", *publishing(folder)]
     requests: list[Asked] = []
-    print(f"\n{REPLICAS} replicas, {STATE_MIB} MiB of users' states each, {USERS} users by Zipf,")
-    print(f"{CANDIDATES} candidates, {IN_FLIGHT} in flight, the second {REQUESTS // 2} measured")
-    print("| | users found | server CPU ms | balancer CPU ms | hottest / mean |")
-    print("|---|--:|--:|--:|--:|")
     for way in WAYS:
         with ExitStack() as stack:
-            servers = [
-                stack.enter_context(ServerProcess("ranker", folder / "ranker", flags))
-                for _ in range(REPLICAS)
-            ]
-            requests = requests or drawn(servers[0].target)
-            address, envoy = stack.enter_context(target_of(way, servers))
+            running = servers("ranker", folder / "ranker", *[flags] * REPLICAS)
+            replicas = stack.enter_context(running)
+            requests = requests or drawn(replicas[0].target)
+            address, envoy = stack.enter_context(target_of(way, replicas))
             channel = ChannelOptions(load_bound=way.load_bound)
             client = stack.enter_context(
                 RankingClient(address, "ranker", timeout_seconds=60, channel=channel)
             )
-
-            def ask(one: Asked, client: RankingClient = client, keys: bool = way.keys) -> None:
-                client.send(one[0], affinity_key=one[1] if keys else None)
-
-            half = len(requests) // 2
-            in_parallel(ask, requests[:half])
-            before = Reading(servers, envoy)
-            in_parallel(ask, requests[half:])
-            print(f"| {way.title} | {Reading(servers, envoy).since(before, half)} |", flush=True)
+            read = partial(reading, replicas, envoy)
+            ask = partial(asked, client, way.keys)
+            variant = Variant(way.title, partial(half_sent, ask, read, requests))
+            yield f"{REPLICAS} replicas, {USERS:,} users", [variant]
 
 
-class Reading:
+def asked(client: RankingClient, keys: bool, one: Asked) -> None:
+    """Sends a request, with or without saying whose it is."""
+    client.send(one[0], affinity_key=one[1] if keys else None)
+
+
+def half_sent(
+    ask: Callable[[Asked], None],
+    read: Callable[[], dict[str, Any]],
+    requests: Sequence[Asked],
+    number: int,
+) -> dict[str, float]:
+    """The figures of a table for the first half of the requests, or for the second."""
+    before, half = read(), len(requests) // 2
+    in_parallel(ask, requests[half:] if number >= 0 else requests[:half])
+    counted = {name: np.subtract(value, before[name]) for name, value in read().items()}
+    each = counted["answered"]
+    return {
+        "found": counted["states"][0] / counted["states"].sum(),
+        "cpu": 1000 * counted["cpu"] / half,
+        "balancer": 1000 * counted["balancer"] / half,
+        "hottest": each.max() / each.mean(),
+    }
+
+
+def reading(servers: Sequence[ServerProcess], envoy: int) -> dict[str, Any]:
     """What servers and Envoy have counted."""
-
-    def __init__(self, servers: Sequence[ServerProcess], envoy: int) -> None:
-        pages = [state_counts(f"http://{server.rest_target}{PATH}") for server in servers]
-        self.states = [
+    pages = [state_counts(page_of(server.rest_target)) for server in servers]
+    return {
+        "states": [
             sum(page["user", f"states_{what}_total"] for page in pages)
             for what in ("found", "computed", "not_looked_for")
-        ]
-        self.cpu = sum(ProcessMeter(server.pid).cpu_seconds() for server in servers)
-        self.envoy = ProcessMeter(envoy).cpu_seconds() if envoy else 0.0
-        self.answered = [answered(server) for server in servers]
-
-    def since(self, before: "Reading", requests: int) -> str:
-        """The cells of a table."""
-        states = np.subtract(self.states, before.states)
-        each = np.subtract(self.answered, before.answered)
-        cpu, envoy = (
-            1000 * seconds / requests
-            for seconds in (self.cpu - before.cpu, self.envoy - before.envoy)
-        )
-        hits = 100 * states[0] / states.sum()
-        return f"{hits:.1f} % | {cpu:.2f} | {envoy:.2f} | {each.max() / each.mean():.2f}"
+        ],
+        "cpu": sum(ProcessMeter(server.pid).cpu_seconds() for server in servers),
+        "balancer": ProcessMeter(envoy).cpu_seconds() if envoy else 0.0,
+        "answered": [answered(server) for server in servers],
+    }
 
 
 def answered(server: ServerProcess) -> float:
@@ -271,7 +281,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         folder = Path(directory)
         run = {
-            "hits": lambda: hit_rates(folder),
+            "hits": lambda: compare(hit_rates(folder), 1, HITS),
             "moves": lambda: who_moves(folder),
             "failures": lambda: failures(folder, options.requests),
         }

@@ -9,66 +9,65 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import grpc
-import numpy as np
 from colcast.loadtest.process import ProcessMeter
+from colcast.loadtest.recording import Recording
+from colcast.loadtest.variants import P99, Variant, compare, for_seconds, one_by_one, other
 from colcast.server import ServerProcess
-from rich.console import Console
-from rich.table import Table
 
 from .conftest import serving_nothing
 from .http2_attacks import ATTACKS, HEALTH
 
 SECONDS, MIN_CALLS = 2, 300
+GREW, ENDS = "memory, MB", "connections"
 
 
-def latencies(channel: grpc.Channel) -> np.ndarray:
-    """Milliseconds per call."""
-    check = channel.unary_unary(HEALTH)
-    times: list[float] = []
-    end = time.monotonic() + SECONDS
-    while len(times) < MIN_CALLS or time.monotonic() < end:
-        begin = time.perf_counter()
-        check(b"", timeout=60)
-        times.append(1000 * (time.perf_counter() - begin))
-    return np.array(times)
-
-
-def measure(name: str, server: ServerProcess, channel: grpc.Channel, core: int) -> list[str]:
-    """The row of one attack."""
-    alone = np.percentile(latencies(channel), 99)
-    before = ProcessMeter(server.pid).memory_bytes()
+def variants(name: str, server: ServerProcess, channel: grpc.Channel, core: int) -> list[Variant]:
+    """Another client's calls alone and beside the attack."""
+    check = partial(channel.unary_unary(HEALTH), b"", timeout=60)
     command = [sys.executable, "-m", "tests.hostile.http2_attacker", name, server.target, str(core)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as attacker:
-        assert attacker.stdout is not None
-        attacker.stdout.readline()
-        beside = np.percentile(latencies(channel), 99)
-        grown = max(0, ProcessMeter(server.pid).memory_bytes() - before)
-        attacker.terminate()
-        ends = attacker.stdout.read().strip()
-    figures = [f"{alone:.2f}", f"{beside:.2f}", f"{beside / alone:.1f}", f"{grown / 1e6:.0f}"]
-    return [name, *figures, ends]
+
+    def alone(_: int) -> Recording:
+        return one_by_one(check, for_seconds(SECONDS, MIN_CALLS))
+
+    def beside(number: int) -> Recording:
+        if number < 0:
+            return Recording()
+        before = ProcessMeter(server.pid).memory_bytes()
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as attacker:
+            assert attacker.stdout is not None
+            attacker.stdout.readline()
+            found = alone(number)
+            grown = max(0, ProcessMeter(server.pid).memory_bytes() - before)
+            attacker.terminate()
+            found.others = {GREW: grown / 1e6, ENDS: attacker.stdout.read().strip()}
+        return found
+
+    return [Variant("alone", alone), Variant("beside it", beside)]
 
 
-def main() -> int:
-    """Prints a line per attack."""
-    names = sys.argv[1:] or list(ATTACKS)
+def groups(names: Sequence[str]) -> Iterator[tuple[str, list[Variant]]]:
+    """Every attack on a server of its own."""
     core, *others = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, set(others))  # the server's, too
-    table = Table("attack", "p99 alone, ms", "p99", "times", "memory, MB", "connections")
-    with tempfile.TemporaryDirectory() as folder:
-        for name in names:
-            with (
-                serving_nothing(Path(folder)) as server,
-                grpc.insecure_channel(server.target) as channel,
-            ):
-                table.add_row(*measure(name, server, channel, core))
-    Console(width=140).print(table)
-    return 0
+    for name in names:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            serving_nothing(Path(folder)) as server,
+            grpc.insecure_channel(server.target) as channel,
+        ):
+            yield name, variants(name, server, channel, core)
+
+
+def main() -> None:
+    """Prints two lines per attack."""
+    columns = (P99, other(GREW, ".0f"), other(ENDS, "", over=max))
+    compare(groups(sys.argv[1:] or list(ATTACKS)), 1, columns)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from colcast.client import encode_predict_request
 from colcast.items import build_table
-from colcast.loadtest.ways import predicting, print_ways
+from colcast.loadtest.variants import compare, predicting
 from colcast.server import ServerProcess
 from colcast.zoo.wide import WIDE, requests
 
@@ -55,7 +55,7 @@ def request_pairs(size: int) -> tuple[list[tuple[bytes, bytes]], pd.DataFrame]:
 
 
 def main() -> None:
-    """Prints a line for each size."""
+    """Prints a line for each size and way."""
     parser = argparse.ArgumentParser(description="Items by key on `wide`.")
     parser.add_argument("--model", type=Path, default=Path("build/zoo/wide_columnar"))
     parser.add_argument("--rounds", type=int, default=9)
@@ -67,13 +67,19 @@ def main() -> None:
         build_table(options.model, items, key="item_key", output=tables)
         flags = [f"--item_table=wide:item_key:{tables}"]
         with ServerProcess("wide", options.model, flags) as server:
-            print(f"{len(items)} items")
-            for size, (pairs, _) in sizes.items():
-                ways = [
-                    predicting(title, server, [pair[number] for pair in pairs], CALLS)
-                    for number, title in enumerate(("features sent", "by key"))
-                ]
-                print_ways(f"N = {size}", ways, options.rounds)
+            groups = [
+                (
+                    f"wide, N = {size}",
+                    [
+                        predicting(title, server, payloads, CALLS)
+                        for title, payloads in zip(
+                            ("features sent", "by key"), zip(*pairs, strict=True), strict=True
+                        )
+                    ],
+                )
+                for size, (pairs, _) in sizes.items()
+            ]
+            compare(groups, options.rounds)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +31,15 @@ from colcast.client import RankingClient, ServerError
 from colcast.items import build_delta, build_table
 from colcast.loadtest.formats import NO_STORES
 from colcast.loadtest.process import ProcessMeter
+from colcast.loadtest.recording import Recording
+from colcast.loadtest.variants import LATENCY, Line, Variant, compare, for_seconds, one_by_one
+from colcast.loadtest.zoo_models import exported
 from colcast.server import ServerProcess
 from colcast.zoo import wide
-from colcast.zoo.columnar import columnar
 
 from .records import declared, model
 
-BATCH, STRIDE, CHANGED, TURNS, TURN_SECONDS, CANDIDATES = 50_000, 7919, 10_000, 8, 4.0, 100
+BATCH, STRIDE, CHANGED, TURNS, TURN_SECONDS, CANDIDATES = 50_000, 7919, 10_000, 4, 4.0, 100
 LOOKUPS = Path("build/server/bin/lookup_benchmark")
 _DEFAULTS = {"int64": 0, "float32": 0.0, "string": ""}
 _DTYPES = ("int64", "float32", "string")
@@ -120,7 +123,7 @@ def make_deltas(folder: Path, items: int) -> list[Path]:
     beside.mkdir(parents=True)
     os.link(folder / "table" / "1" / "table.safetensors", beside / "table.safetensors")
     made = []
-    for number in range(TURNS // 2):
+    for number in range(TURNS):
         changed = next(batches(min(CHANGED, items), seed=10 + number)).to_pandas()
         made.append(build_delta(folder / "beside", changed))
     return made
@@ -135,31 +138,34 @@ def settle(meter: ProcessMeter) -> None:
             return
 
 
-def under_load(folder: Path, base_path: Path, items: int) -> dict[str, Any]:
-    """Milliseconds of requests by key, with a delta applied meanwhile and without, in turn."""
+def under_load(folder: Path, base_path: Path, items: int) -> list[Line]:
+    """Requests by key, with a delta applied meanwhile and without, in turn."""
     deltas = make_deltas(folder, items)
     random = np.random.default_rng(3)
     user, _ = next(wide.requests(wide.WIDE, 10, 1))
-    taken: tuple[list[float], list[float]] = ([], [])
     flags = [*flags_of(folder), f"--item_state_bytes={1 << 30}"]
     with (
         ServerProcess("wide", base_path, flags) as server,
         RankingClient(server.target, "wide", timeout_seconds=10) as client,
     ):
-        settle(ProcessMeter(server.pid))
-        for turn in range(TURNS):
-            with_delta = turn % 2
-            until = time.perf_counter() + TURN_SECONDS
-            if with_delta:
-                delta = deltas[turn // 2]
-                shutil.move(delta, folder / "table" / "1" / delta.name)
-            while (started := time.perf_counter()) < until:
-                keys = (random.integers(0, items, CANDIDATES) * STRIDE).tolist()
-                client.rank(user, item_keys=keys)
-                taken[with_delta].append(1000 * (time.perf_counter() - started))
+
+        def ask() -> None:
+            keys = (random.integers(0, items, CANDIDATES) * STRIDE).tolist()
+            client.rank(user, item_keys=keys)
+
+        def without(_: int) -> Recording:
             settle(ProcessMeter(server.pid))
-    without, during = ([float(np.percentile(each, p)) for p in (50, 99)] for each in taken)
-    return {"requests": [len(each) for each in taken], "without": without, "during": during}
+            return one_by_one(ask, for_seconds(TURN_SECONDS))
+
+        def during(number: int) -> Recording:
+            settle(ProcessMeter(server.pid))
+            if number >= 0:
+                delta = deltas[number]
+                shutil.move(delta, folder / "table" / "1" / delta.name)
+            return one_by_one(ask, for_seconds(TURN_SECONDS))
+
+        variants = [Variant("nothing applied", without), Variant(f"a delta of {CHANGED:,}", during)]
+        return compare([(f"{CANDIDATES} keys", variants)], TURNS, LATENCY)
 
 
 def report(folder: Path, items: int) -> dict[str, Any]:
@@ -178,18 +184,14 @@ def report(folder: Path, items: int) -> dict[str, Any]:
     if LOOKUPS.exists():
         (folder / "lmdb").mkdir()
         print(subprocess.check_output([LOOKUPS, table, folder / "lmdb"], text=True), end="")
-    base_path = columnar(wide.ensure(wide.WIDE), late=True)
+    base_path = exported("wide")
     seconds, before = serve(folder, base_path, with_table=False)
     longer, after = serve(folder, base_path, with_table=True)
     more = {kind: after[kind] - before[kind] for kind in after}
     each = {kind: value / items for kind, value in more.items()}
     print(f"server: ready {longer - seconds:.2f} s later; per item {each['RssAnon']:.1f} bytes of")
     print(f"its own and {each['RssFile']:.1f} of the file resident", flush=True)
-    load = under_load(folder, base_path, items)
-    (p50, p99), (p50_during, p99_during) = load["without"], load["during"]
-    print(f"{CANDIDATES} keys, {load['requests']} requests, none failed; p50 {p50:.2f} ms, p99")
-    print(f"{p99:.2f} ms; with a delta of {CHANGED:,}: {p50_during:.2f} ms, {p99_during:.2f} ms:")
-    print(f"{p99_during / p99:.2f} times")
+    load = [asdict(line) for line in under_load(folder, base_path, items)]
     return found | {"file_bytes": size, "load_seconds": longer - seconds, "load": load} | more
 
 

@@ -14,9 +14,9 @@ from types import SimpleNamespace
 
 import grpc
 from colcast.loadtest import tuning
+from colcast.loadtest.formats import NO_STORES
 from colcast.loadtest.sizes import parse_sizes
-from colcast.zoo.columnar import columnar
-from colcast.zoo.registry import MODELS
+from colcast.loadtest.zoo_models import exported
 from tensorflow_serving.apis import predict_pb2
 
 
@@ -66,8 +66,8 @@ def main() -> None:
     tuning.run(
         SimpleNamespace(
             model="wide",
-            model_base_path=columnar(MODELS["wide"].saved_model(), late=True),
-            flags=["--user_state_bytes=0", "--item_state_bytes=0"],
+            model_base_path=exported("wide"),
+            flags=list(NO_STORES),
             offload_target=accelerator.target,
             formats=["late"],
             traffic="zoo:wide",

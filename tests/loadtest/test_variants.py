@@ -1,75 +1,107 @@
-"""Servers with different flags, sent the same requests in turn."""
+"""The loop and the table of benches."""
 
-from collections.abc import Sequence
-from pathlib import Path
+import os
+import time
 
 import pytest
-from colcast.loadtest.formats import RequestData
+from colcast.client import encode_predict_request
+from colcast.loadtest.recording import Recording
 from colcast.loadtest.variants import (
-    Effort,
-    Row,
+    CPU,
+    ERRORS,
+    Column,
     Variant,
-    compare_variants,
-    variants_chart,
-    variants_markdown,
-    warm_up_calls,
+    asking,
+    compare,
+    for_seconds,
+    one_by_one,
+    other,
+    predicting,
 )
-from colcast.zoo import wide
-
-from .conftest import SMALL
-from .test_charts import outline, texts
+from colcast.server import ServerFailedError, ServerProcess
 
 
-def requests(size: int, count: int) -> Sequence[RequestData]:
-    drawn = wide.requests(SMALL, size, seed=size)
-    return [RequestData(size, *next(drawn)) for _ in range(count)]
+def busy(milliseconds: float) -> None:
+    until = time.process_time() + milliseconds / 1000
+    while time.process_time() < until:
+        pass
 
 
-def test_every_variant_answers_as_the_first_does(exported: Path):
+def counted(title: str, figures: list[float], order: list[str]) -> Variant:
+    def turn(number: int) -> float:
+        order.append(f"{title} {number}")
+        return figures[number] if number >= 0 else float("nan")
+
+    return Variant(title, turn)
+
+
+FIGURE = Column("figure", float, ".1f", compared=True)
+
+
+def test_variants_take_turns_and_the_warm_up_does_not_count():
+    order: list[str] = []
+    variants = [counted("a", [2, 4, 100], order), counted("b", [1, 4, 25], order)]
+    lines = compare([("of one run", variants)], 3, [FIGURE], lambda _: None)
+    assert order == ["a -1", "b -1", "b 0", "a 0", "a 1", "b 1", "b 2", "a 2"]
+    assert [line.figures["figure"] for line in lines] == [4, 4]
+    assert lines[1].ratios["figure"] == (0.5, 0.25, 1)
+
+
+def test_the_table_is_markdown_and_tells_what_is_known_of_a_figure():
     variants = [
-        Variant("tf.Example", "example"),
-        Variant("two workers", "late", ("--num_workers=2",)),
-        Variant("again and again", "late", known=True),
+        Variant("slow", lambda _: Recording(others={"found": 0.5})),
+        Variant("unknown", lambda _: Recording()),
     ]
-    effort, done = Effort(clients=2, rounds=2, calls=4), []
-    rows = compare_variants(
-        "small", exported, variants, requests, [3, 9], effort, lambda: done.append(1)
+    told: list[str] = []
+    columns = [other("found", ".0%"), ERRORS]
+    compare([("here", variants), ("there", variants[:1])], 2, columns, told.append)
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in told[1:]]
+    assert cells == [
+        ["", "", "found", "errors"],
+        ["---", "---", "---:", "---:"],
+        ["here", "slow", "50%", "0"],
+        ["here", "unknown", "-", "0"],
+        ["there", "slow", "50%", "0"],
+    ]
+
+
+def test_a_group_is_measured_while_what_it_needs_is_there():
+    open_: list[str] = []
+
+    def groups():
+        for name in "ab":
+            open_.append(name)
+            yield name, [Variant("", lambda _: float(open_ == [name]))]  # noqa: B023
+            open_.clear()
+
+    lines = compare(groups(), 1, [FIGURE], lambda _: None)
+    assert [line.figures["figure"] for line in lines] == [1, 1]
+
+
+def test_cpu_is_per_call():
+    few, many = (
+        asking(title, lambda: busy(10), calls, os.getpid(), size=7).turn(0)
+        for title, calls in (("few", 2), ("many", 4))
     )
-    titles = [variant.title for variant in variants]
-    assert [(row.candidates, row.variant) for row in rows] == [
-        (size, title) for size in (3, 9) for title in titles
-    ]
-    assert len(done) == 2 * 3 * 2
-    for row in rows:
-        assert (row.calls, row.errors) == (8, 0)
-        assert row.cpu_ms > 0
-        assert row.difference < 1e-5
+    assert (len(few.calls), len(many.calls)) == (2, 4)
+    assert CPU.of(few) >= 10
+    assert CPU.of(many) >= 10
+    assert few.bytes_per_request == 7
 
 
-def test_requests_that_are_not_known_are_enough_for_every_window():
-    effort = Effort(rounds=3, calls=5)
-    assert effort.distinct(500) - warm_up_calls(500) > 3 * 5
+def test_calls_end_after_their_time_but_not_before_their_number():
+    assert len(one_by_one(lambda: None, for_seconds(0, at_least=5)).calls) == 5
 
 
-ROWS = [
-    Row(20, "a", 4.0, 1.0, 10.0, 5, 0, 0.0),
-    Row(20, "b", 1.0, 1.0, 10.0, 5, 0, 0.0),
-    Row(500, "a", 8.0, 1.0, 10.0, 5, 0, 0.0),
-    Row(500, "b", 4.0, 1.0, 10.0, 5, 0, 0.0),
-]
+def test_requests_go_round_and_a_refusal_is_told(served: ServerProcess):
+    refused = encode_predict_request("nobody", "serving_default", {})
+    with pytest.raises(ValueError, match=r"5 calls failed.*nobody"):
+        predicting("refused", served, [refused, refused], calls=5).turn(0)
 
 
-def test_a_chart_has_bars_as_high_as_the_shares():
-    chart = variants_chart({"wide": ROWS})
-    assert {"wide", "N = 20", "N = 500", "a", "b"} <= set(texts(chart))
-    whole, quarter = ([y for _, y in outline(chart, f"wide {it}")] for it in ("a 4.00", "b 1.00"))
-    assert max(quarter) - min(quarter) == pytest.approx((max(whole) - min(whole)) / 4, abs=0.1)
-
-
-def test_a_document_has_a_line_per_size_with_shares_of_the_first_variant():
-    assert variants_markdown(ROWS).splitlines() == [
-        "| N | a, CPU ms | b, CPU ms | b, share |",
-        "| ---: | ---: | ---: | ---: |",
-        "| 20 | 4.00 | 1.00 | 25 % |",
-        "| 500 | 8.00 | 4.00 | 50 % |",
-    ]
+def test_another_build_serves(tmp_path):
+    other_build = tmp_path / "colcast_model_server"
+    other_build.write_text("#!/bin/sh\necho other build >&2\n")
+    other_build.chmod(0o755)
+    with pytest.raises(ServerFailedError, match="other build"):
+        ServerProcess("m", tmp_path, executable=other_build).__enter__()

@@ -7,67 +7,65 @@ and of items of its own, decoding included, one by one and so many together, in 
 """
 
 import argparse
-import statistics
 import subprocess
+from collections.abc import Iterator
+from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from colcast.loadtest.tuning import Model, prepared
-from colcast.loadtest.variants import zoo_rows
-from colcast.server._executable import find_executable
-from colcast.zoo.columnar import columnar
-from colcast.zoo.registry import MODELS
-from rich.console import Console
+from colcast.loadtest.variants import Column, Variant, compare
+from colcast.loadtest.zoo_models import exported, zoo_payloads
+from colcast.server import ServerProcess, find_executable
 
 FORMATS = ("late", "columnar", "example")
 REQUESTS, ROUNDS = 100, 15
+COLUMNS = (
+    Column("CPU ms", itemgetter(0), ".3f", compared=True),
+    Column("largest difference", lambda it: it[1] if len(it) > 1 else 0.0, ".1g", max),
+)
 
 
-def measure(base_path: Path, files: list[Path], members: int) -> tuple[float, float, float, float]:
-    """Milliseconds per request alone and together, the median ratio of a round, and how far off."""
-    words = " ".join(map(str, files))
-    lines = [f"alone {words}", f"batch {members} {words}"] * (ROUNDS + 1)
-    (version,) = (folder for folder in base_path.iterdir() if folder.name.isdigit())
-    run = subprocess.run(
-        [find_executable().parent / "batch_benchmark", version, "no_stores"],
-        input="\n".join(lines) + "\n",
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    figures = [tuple(map(float, line.split())) for line in run.stdout.splitlines()][2:]
-    alone, together = figures[::2], figures[1::2]
-    ratios = [both[0] / one[0] for one, both in zip(alone, together, strict=True)]
-    return (
-        statistics.median(one[0] for one in alone),
-        statistics.median(both[0] for both in together),
-        statistics.median(ratios),
-        max(both[1] for both in together),
-    )
+def groups(
+    base_path: Path, folder: Path, rows: int, members: int
+) -> Iterator[tuple[str, list[Variant]]]:
+    """Alone and together, in each format."""
+    (version,) = base_path.glob("[0-9]*")
+    command = [find_executable().with_name("batch_benchmark"), version, "no_stores"]
+    pipe = subprocess.PIPE
+    for name in FORMATS:
+        with ServerProcess("wide", base_path) as server:
+            payloads = zoo_payloads(server.target, "wide", name, rows, REQUESTS)
+        files = [folder / f"{name}.{number}" for number in range(REQUESTS)]
+        for file, payload in zip(files, payloads, strict=True):
+            file.write_bytes(payload)
+        words = " ".join(map(str, files))
+        with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
+
+            def turn(_: int, line: str, process: "subprocess.Popen[str]" = process) -> list[float]:
+                assert process.stdin
+                assert process.stdout
+                print(line, file=process.stdin, flush=True)
+                return [float(figure) for figure in process.stdout.readline().split()]
+
+            yield (
+                f"{name}, N = {rows}",
+                [
+                    Variant("alone", partial(turn, line=f"alone {words}")),
+                    Variant(f"{members} in a run", partial(turn, line=f"batch {members} {words}")),
+                ],
+            )
 
 
 def main() -> None:
-    """Prints a line per format."""
+    """Prints two lines per format."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--members", type=int, default=5, help="requests that run together")
     parser.add_argument("--rows", type=int, default=20, help="candidates of each")
     arguments = parser.parse_args()
-    console = Console()
-    base_path = columnar(MODELS["wide"].saved_model(), late=True)
-    data = zoo_rows("wide")(arguments.rows, REQUESTS)
     with TemporaryDirectory() as folder:
-        for name in FORMATS:
-            files = []
-            for number, request in enumerate(prepared(Model("wide", base_path), [name], data)):
-                files.append(Path(folder) / f"{name}.{number}")
-                files[-1].write_bytes(request.payload)
-            alone, together, ratio, difference = measure(base_path, files, arguments.members)
-            console.print(
-                f"{name}: {alone:.3f} ms alone, {together:.3f} ms with {arguments.members} in a "
-                f"run: {ratio:.2f} times; scores differ by at most {difference:.1g}",
-                highlight=False,
-                soft_wrap=True,
-            )
+        made = groups(exported("wide"), Path(folder), arguments.rows, arguments.members)
+        compare(made, ROUNDS, COLUMNS)
 
 
 if __name__ == "__main__":

@@ -11,14 +11,16 @@ has is drawn by Zipf's law (exponent 1.1), and so is which of 2,000 items it is,
 
 import argparse
 import tempfile
+from collections.abc import Iterator
 from contextlib import ExitStack
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from colcast.client import encode_predict_request
 from colcast.export import export_saved_model
-from colcast.loadtest.ways import build, predicting, print_ways
+from colcast.loadtest.variants import Variant, compare, predicting
 from colcast.server import ServerProcess
 
 from ..late import shops
@@ -67,6 +69,38 @@ def distinct(columns: Columns, index: dict[str, Any]) -> Columns:
     return made
 
 
+def groups(folder: Path, baseline: str | None) -> Iterator[tuple[str, list[Variant]]]:
+    """Each size, with and without Zipf, with nothing kept and with states kept."""
+    for flags in (NOTHING_KEPT, ()):
+        with ExitStack() as stack:
+            server = stack.enter_context(ServerProcess("shops", folder / "domains", flags))
+            ways = [("repeated", server, False), ("distinct", server, True)]
+            if baseline:
+                other = ServerProcess("shops", folder / "plain", flags, executable=baseline)
+                ways.insert(0, ("baseline, repeated", stack.enter_context(other), False))
+            for size, zipf in product(SIZES, (False, True)):
+                pool = Pool(*size, zipf)
+                requests = [pool.request() for _ in range(CALLS if zipf else 1)]
+                title = "N = {}, {} shops, {} campaigns".format(*size)
+                yield (
+                    f"{title}{', zipf' * zipf}; {'nothing' if flags else 'states'} kept",
+                    [
+                        predicting(
+                            title,
+                            server,
+                            [encoded(distinct(*it) if once else it[0]) for it in requests],
+                            CALLS,
+                        )
+                        for title, server, once in ways
+                    ],
+                )
+
+
+def encoded(columns: Columns) -> bytes:
+    """A request."""
+    return encode_predict_request("shops", "columnar_late", columns)
+
+
 def main() -> None:
     """Prints a line for each way and size."""
     parser = argparse.ArgumentParser(description="Distinct rows of shops and campaigns.")
@@ -81,41 +115,7 @@ def main() -> None:
         export_saved_model(
             folder / "model", folder / "domains" / "1", **late, domains=shops.PATTERNS
         )
-        for flags in (NOTHING_KEPT, ()):
-            with ExitStack() as stack:
-                server = stack.enter_context(ServerProcess("shops", folder / "domains", flags))
-                ways = [("repeated", server, False), ("distinct", server, True)]
-                if options.baseline:
-                    stack.enter_context(build(options.baseline))
-                    other = stack.enter_context(ServerProcess("shops", folder / "plain", flags))
-                    ways.insert(0, ("baseline, repeated", other, False))
-                for size in SIZES:
-                    for zipf in (False, True):
-                        report(size, zipf, flags, ways, options.rounds)
-
-
-def report(
-    size: tuple[int, int, int], zipf: bool, flags: tuple[str, ...], ways: Any, rounds: int
-) -> None:
-    """Measures one size."""
-    pool = Pool(*size, zipf)
-    requests = [pool.request() for _ in range(CALLS)] if zipf else [pool.request()] * CALLS
-    kept = "nothing kept" if flags else "states kept"
-    print_ways(
-        f"N = {size[0]}, {size[1]} shops, {size[2]} campaigns{', zipf' * zipf}; {kept}",
-        [
-            predicting(
-                title,
-                server,
-                [
-                    encode_predict_request("shops", "columnar_late", distinct(*r) if once else r[0])
-                    for r in requests
-                ],
-            )
-            for title, server, once in ways
-        ],
-        rounds,
-    )
+        compare(groups(folder, options.baseline), options.rounds)
 
 
 if __name__ == "__main__":

@@ -13,23 +13,22 @@ import os
 import sys
 import tempfile
 import threading
-import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 import grpc
 import tensorflow as tf
-from colcast.client import RankingClient
-from colcast.loadtest.formats import NO_STORES, encode
+from colcast.loadtest.formats import NO_STORES
 from colcast.loadtest.process import ProcessMeter
-from colcast.loadtest.recording import percentile_ms
-from colcast.loadtest.variants import zoo_rows
+from colcast.loadtest.recording import Recording
+from colcast.loadtest.variants import LATENCY, Variant, compare, for_seconds, one_by_one, other
+from colcast.loadtest.zoo_models import exported, zoo_payloads
 from colcast.server import ServerProcess
-from colcast.zoo.columnar import columnar
-from colcast.zoo.registry import MODELS
 
 from ..hostile import http2
 from ..hostile.conftest import bytes_method
@@ -37,6 +36,7 @@ from ..hostile.test_http2 import Zeros, request_for_zeros
 
 HEADER = "x-colcast-caller"
 MIB = 1 << 20
+GREW = "peak memory, MiB"
 STREAMS = "--grpc_channel_arguments=grpc.max_concurrent_streams=1000"
 OWN_CONNECTION = [
     ("grpc.use_local_subchannel_pool", 1),
@@ -85,27 +85,40 @@ def flooded(*arguments: Any) -> Iterator[None]:
         attacker.join()
 
 
-def latencies(target: str, requests: Sequence[bytes], seconds: float) -> list[float]:
-    """Of one request after the other, in seconds."""
-    taken = []
-    with grpc.insecure_channel(target, OWN_CONNECTION) as channel:
-        predict = bytes_method(channel, http2.PREDICT)
-        grpc.channel_ready_future(channel).result(60)
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            start = time.monotonic()
-            request = requests[len(taken) % len(requests)]
-            predict(request, timeout=60, metadata=((HEADER, "feed"),))
-            taken.append(time.monotonic() - start)
-    return taken
+def idle_and_beside(
+    server: ServerProcess,
+    title: str,
+    requests: Sequence[bytes],
+    seconds: tuple[float, float],
+    attack: Callable[[], AbstractContextManager[object]],
+) -> tuple[str, list[Variant]]:
+    """Latencies of one request after the other: idle, then beside the attack."""
 
+    def latencies(seconds: float) -> Recording:
+        with grpc.insecure_channel(server.target, OWN_CONNECTION) as channel:
+            predict = bytes_method(channel, http2.PREDICT)
+            grpc.channel_ready_future(channel).result(60)
+            sent = cycle(requests)
 
-def tell(title: str, taken: Sequence[float]) -> None:
-    """A line of the table."""
-    figures = ", ".join(f"p{q} {percentile_ms(taken, q):.2f} ms" for q in (50, 99))
-    print(
-        f"{title}: {len(taken)} answers, {figures}, longest {max(taken) * 1000:.1f} ms", flush=True
-    )
+            def ask() -> None:
+                predict(next(sent), timeout=60, metadata=((HEADER, "feed"),))
+
+            return one_by_one(ask, for_seconds(seconds))
+
+    def beside(number: int) -> Recording:
+        if number < 0:
+            return Recording()
+        meter = ProcessMeter(server.pid)
+        before = meter.memory_bytes()
+        with attack():
+            found = latencies(seconds[1])
+        found.others[GREW] = (meter.peak_memory_bytes() - before) / MIB
+        return found
+
+    return title, [
+        Variant("idle", lambda number: latencies(2 if number < 0 else seconds[0])),
+        Variant("beside it", beside),
+    ]
 
 
 @contextmanager
@@ -121,67 +134,62 @@ def serving(name: str, path: Path, *flags: str) -> Iterator[ServerProcess]:
             os.sched_setaffinity(0, cores)
 
 
-def requests_of_wide(server: ServerProcess, rows: int, count: int, folder: Path) -> list[Path]:
-    """Files with requests of different users and items."""
-    files = []
-    with RankingClient(server.target, "wide") as client:
-        for number, data in enumerate(zoo_rows("wide")(rows, count)):
-            files.append(folder / f"{rows}-{number}")
-            files[-1].write_bytes(encode(client, "late", data).payload)
+def stored(payloads: Sequence[bytes], folder: Path) -> list[Path]:
+    """Files that the attacker reads."""
+    files = [folder / str(number) for number in range(len(payloads))]
+    for file, payload in zip(files, payloads, strict=True):
+        file.write_bytes(payload)
     return files
 
 
-def measure_flood(folder: Path) -> None:
+def of_wide(
+    title: str, flags: Sequence[str], rows: int, folder: Path, connections: int, in_flight: int
+) -> Iterator[tuple[str, list[Variant]]]:
+    """Small requests of `wide`, and so many rows at a time beside them."""
+    with serving("wide", exported("wide"), *flags) as server:
+        large = zoo_payloads(server.target, "wide", "late", rows, 5 if rows < 10_000 else 3)
+        small = zoo_payloads(server.target, "wide", "late", 20, 50)
+        flooding = partial(flooded, server.target, stored(large, folder), connections, in_flight)
+        yield idle_and_beside(server, title, small, (5, 20), flooding)
+
+
+def measure_flood(folder: Path) -> Iterator[tuple[str, list[Variant]]]:
     """One client floods, on one connection or on several."""
-    wide = columnar(MODELS["wide"].saved_model(), late=True)
-    for title, connections, flags in (
-        ("one connection", 1, ()),
-        ("nine connections", 9, ()),
-        ("nine connections, callers named", 9, (f"--caller_header={HEADER}",)),
-    ):
-        with serving("wide", wide, STREAMS, *NO_STORES, *flags) as server:
-            large = requests_of_wide(server, 1000, 5, folder)
-            small = [file.read_bytes() for file in requests_of_wide(server, 20, 50, folder)]
-            latencies(server.target, small, 2)
-            tell(f"flood, {title}: idle", latencies(server.target, small, 5))
-            with flooded(server.target, large, connections, 900 // connections):
-                tell(f"flood, {title}: beside it", latencies(server.target, small, 20))
+    flags = [STREAMS, *NO_STORES]
+    yield from of_wide("flood, one connection", flags, 1000, folder, 1, 900)
+    yield from of_wide("flood, nine connections", flags, 1000, folder, 9, 100)
+    flags.append(f"--caller_header={HEADER}")
+    yield from of_wide("flood, nine, callers named", flags, 1000, folder, 9, 100)
 
 
-def measure_unread(folder: Path) -> None:
+def measure_unread(folder: Path) -> Iterator[tuple[str, list[Variant]]]:
     """Answers that nobody reads."""
     model = Zeros()
     tf.saved_model.save(model, str(folder / "zeros" / "1"), signatures=model.zeros)
     limit = f"--max_unread_response_bytes={64 * MIB}"
-    with serving("zeros", folder / "zeros", limit) as server, ExitStack() as stack:
-        small = [request_for_zeros(10)]
-        latencies(server.target, small, 1)
-        tell("unread: idle", latencies(server.target, small, 3))
-        meter = ProcessMeter(server.pid)
-        before = meter.peak_memory_bytes()
-        connection = stack.enter_context(http2.connect(server.target, window=0))
-        message = http2.grpc_message(request_for_zeros(5 * MIB))
-        attack = b"".join(
-            http2.frame(http2.HEADERS, http2.END_HEADERS, stream, http2.request_headers())
-            + http2.frame(http2.DATA, http2.END_STREAM, stream, message)
-            for stream in range(1, 100, 2)
-        )
-        connection.sendall(attack)
-        tell("unread: beside it", latencies(server.target, small, 10))
-        print(f"unread: peak memory +{(meter.peak_memory_bytes() - before) / MIB:.0f} MiB")
+    with serving("zeros", folder / "zeros", limit) as server:
+
+        @contextmanager
+        def unread() -> Iterator[None]:
+            with http2.connect(server.target, window=0) as connection:
+                message = http2.grpc_message(request_for_zeros(5 * MIB))
+                connection.sendall(
+                    b"".join(
+                        http2.frame(
+                            http2.HEADERS, http2.END_HEADERS, stream, http2.request_headers()
+                        )
+                        + http2.frame(http2.DATA, http2.END_STREAM, stream, message)
+                        for stream in range(1, 100, 2)
+                    )
+                )
+                yield
+
+        yield idle_and_beside(server, "unread answers", [request_for_zeros(10)], (3, 10), unread)
 
 
-def measure_cold(folder: Path) -> None:
-    """Rows that no store knows."""
-    wide = columnar(MODELS["wide"].saved_model(), late=True)
-    # A store that holds less than one request's rows: the next time they are new again.
-    with serving("wide", wide, f"--item_state_bytes={32 * MIB}") as server:
-        large = requests_of_wide(server, 60_000, 3, folder)
-        small = [file.read_bytes() for file in requests_of_wide(server, 20, 50, folder)]
-        latencies(server.target, small, 2)
-        tell("cold: idle", latencies(server.target, small, 5))
-        with flooded(server.target, large, 1, 1):
-            tell("cold: beside it", latencies(server.target, small, 20))
+def measure_cold(folder: Path) -> Iterator[tuple[str, list[Variant]]]:
+    """Rows that no store knows: it holds less than one request's, the next time they are new."""
+    yield from of_wide("cold rows", [f"--item_state_bytes={32 * MIB}"], 60_000, folder, 1, 1)
 
 
 def main() -> None:
@@ -189,7 +197,7 @@ def main() -> None:
     measures = {"flood": measure_flood, "unread": measure_unread, "cold": measure_cold}
     for name in sys.argv[1:] or measures:
         with tempfile.TemporaryDirectory() as folder:
-            measures[name](Path(folder))
+            compare(measures[name](Path(folder)), 1, (*LATENCY, other(GREW, ".0f")))
 
 
 if __name__ == "__main__":

@@ -8,20 +8,17 @@ One worker and no state stores, so that graphs run; ten requests in turn; median
 """
 
 import argparse
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, product
 from tempfile import TemporaryDirectory
 
-import numpy as np
-from colcast.client import RankingClient
-from colcast.client._encode import encode_predict_request
+from colcast.client import encode_predict_request
 from colcast.client._text_batches import strings
-from colcast.loadtest.formats import NO_STORES, encode
-from colcast.loadtest.variants import zoo_rows
-from colcast.loadtest.ways import compare_ways, predicting
+from colcast.loadtest.formats import NO_STORES
+from colcast.loadtest.server_variants import servers
+from colcast.loadtest.variants import Variant, compare, predicting
+from colcast.loadtest.zoo_models import exported, zoo_payloads
 from colcast.server import ServerProcess
-from colcast.zoo.columnar import columnar
 from colcast.zoo.registry import MODELS
 from colcast.zoo.text import encoder, late_interaction
 
@@ -36,18 +33,12 @@ _FLAGS = ("--num_workers=1", "--pair_bytes=0", *NO_STORES)
 Payloads = Callable[[ServerProcess, str, int], Sequence[bytes]]
 
 
-def ranking(name: str) -> tuple[Path, Payloads]:
-    """A ranking model's base path, and its requests."""
-
-    def payloads(server: ServerProcess, wire_format: str, size: int) -> Sequence[bytes]:
-        with RankingClient(server.target, name) as client:
-            data = zoo_rows(name)(size, DISTINCT)
-            return [encode(client, wire_format, one).payload for one in data]
-
-    return columnar(MODELS[name].saved_model(), late=True), payloads
+def ranking(name: str) -> Payloads:
+    """The requests of a ranking model."""
+    return lambda server, form, size: zoo_payloads(server.target, name, form, size, DISTINCT)
 
 
-def reading(name: str) -> tuple[Path, Payloads]:
+def reading(name: str) -> Payloads:
     """The same of a model of texts."""
     texts = [" ".join(text.split()[:12]).encode() for text in mixed_lengths(101)]
 
@@ -61,44 +52,38 @@ def reading(name: str) -> tuple[Path, Payloads]:
         inputs = {"query": query, "title": strings(texts[:size])}
         return [encode_predict_request(name, signature, inputs)]
 
-    return (encoder if name == "texts" else late_interaction).ensure(), payloads
+    return payloads
 
 
-def measure(name: str, formats: Sequence[str], sizes: Sequence[int], rounds: int) -> None:
-    """Prints a line of a table for every format and number of candidates."""
-    base_path, payloads = reading(name) if name in TEXTS else ranking(name)
-    with TemporaryDirectory() as choices, ExitStack() as running:
-        servers = [
-            running.enter_context(
-                ServerProcess(name, base_path, flags=[*_FLAGS, *_graphs(mode, choices)])
-            )
-            for mode in MODES
-        ]
-        for wire_format in formats[:1] if name == "texts" else formats:
-            for size in sizes:
-                if name in TEXTS and size > 100:
-                    continue
-                sent = payloads(servers[0], wire_format, size)
-                one = predicting("", servers[0], sent)
-                seconds = compare_ways([one], 1).item() / 1000
+def groups(
+    name: str, formats: Sequence[str], sizes: Sequence[int]
+) -> Iterator[tuple[str, list[Variant]]]:
+    """A model in every format and number of candidates."""
+    if name in TEXTS:
+        base_path, payloads = (
+            (encoder if name == "texts" else late_interaction).ensure(),
+            reading(name),
+        )
+        sizes = [size for size in sizes if size <= 100]
+        formats = formats[:1] if name == "texts" else formats
+    else:
+        base_path, payloads = exported(name), ranking(name)
+    with TemporaryDirectory() as choices:
+        flags = [*_FLAGS, f"--graph_choices_directory={choices}"]
+        modes = ([*flags, f"--graph_optimization={mode}"] for mode in MODES)
+        with servers(name, base_path, *modes) as running:
+            for wire_format, size in product(formats, sizes):
+                sent = payloads(running[0], wire_format, size)
+                once = predicting("", running[0], sent)
+                seconds = [once.turn(number).server_cpu_ms for number in (-1, 0)][1] / 1000
                 calls = max(4, int(_TURN_SECONDS / max(seconds, 0.0001)))
-                ways = [
-                    predicting(mode, server, sent, calls)
-                    for mode, server in zip(MODES, servers, strict=True)
-                ]
-                found = compare_ways(ways, rounds)
-                shares = np.median(found / found[0], axis=1)
-                print(
-                    f"| {name} | {wire_format} | {size} |",
-                    ", ".join(f"{value:.3g}" for value in np.median(found, axis=1)),
-                    *(f"| {share:.2f}" for share in shares[1:]),
-                    "|",
-                    flush=True,
+                yield (
+                    f"{name}, {wire_format}, N = {size}",
+                    [
+                        predicting(mode, server, sent, calls)
+                        for mode, server in zip(MODES, running, strict=True)
+                    ],
                 )
-
-
-def _graphs(mode: str, choices: str) -> tuple[str, ...]:
-    return f"--graph_optimization={mode}", f"--graph_choices_directory={choices}"
 
 
 def main() -> None:
@@ -112,10 +97,9 @@ def main() -> None:
     parser.add_argument("--sizes", type=lambda text: text.split(","), default=(20, 100, 500))
     parser.add_argument("--rounds", type=int, default=7)
     arguments = parser.parse_args()
-    print("| model | format | N | off, exact, fast, ms | exact, share | fast |")
-    print("| --- | --- | ---: | ---: | ---: | ---: |")
-    for name in arguments.models:
-        measure(name, arguments.formats, [*map(int, arguments.sizes)], arguments.rounds)
+    sizes = [*map(int, arguments.sizes)]
+    models = (groups(name, arguments.formats, sizes) for name in arguments.models)
+    compare(chain.from_iterable(models), arguments.rounds)
 
 
 if __name__ == "__main__":

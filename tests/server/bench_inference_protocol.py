@@ -8,11 +8,13 @@ compared is the protocol's own.
 
 import sys
 import tempfile
+from collections.abc import Iterator
+from functools import partial
 
 import grpc
 import numpy as np
 import tensorflow as tf
-from colcast.loadtest.ways import Way, print_ways
+from colcast.loadtest.variants import Variant, asking, compare
 from colcast.server import ServerProcess
 from tensorflow_serving.apis import predict_pb2
 from tritonclient.grpc import service_pb2
@@ -53,31 +55,35 @@ def infer_request(sent: dict[str, np.ndarray]) -> bytes:
     return request.SerializeToString()
 
 
+def groups(server: ServerProcess, channel: grpc.Channel) -> Iterator[tuple[str, list[Variant]]]:
+    """Both protocols at each number of candidates."""
+    for candidates in (20, 100, 500):
+        sent = columns(candidates)
+        requests = {
+            "tensorflow.serving.PredictionService/Predict": predict_request(sent),
+            "inference.GRPCInferenceService/ModelInfer": infer_request(sent),
+        }
+        yield (
+            f"N = {candidates}",
+            [
+                asking(
+                    method.rpartition("/")[2],
+                    partial(channel.unary_unary(f"/{method}"), request),
+                    REQUESTS * 20 // candidates,
+                    server.pid,
+                    len(request),
+                )
+                for method, request in requests.items()
+            ],
+        )
+
+
 def main(rounds: int) -> None:
     """Prints a table for each number of candidates."""
     with tempfile.TemporaryDirectory() as path:
         save_model(f"{path}/1")
         with ServerProcess("echo", path) as server, grpc.insecure_channel(server.target) as channel:
-            for candidates in (20, 100, 500):
-                sent, calls = columns(candidates), REQUESTS * 20 // candidates
-
-                def way(method: str, request: bytes, calls: int = calls) -> Way:
-                    call = channel.unary_unary(method)
-
-                    def ask() -> None:
-                        for _ in range(calls):
-                            call(request)
-
-                    return Way(method.rpartition("/")[2], server, ask, calls, calls * len(request))
-
-                print_ways(
-                    f"N = {candidates}",
-                    [
-                        way("/tensorflow.serving.PredictionService/Predict", predict_request(sent)),
-                        way("/inference.GRPCInferenceService/ModelInfer", infer_request(sent)),
-                    ],
-                    rounds,
-                )
+            compare(groups(server, channel), rounds)
 
 
 if __name__ == "__main__":

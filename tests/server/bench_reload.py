@@ -1,8 +1,8 @@
 """What requests feel of a reload: python -m tests.server.bench_reload.
 
-A model of 300 MB is reloaded every 5 s for two minutes under load at half the server's capacity.
-Before and after, for half as long each, nothing is reloaded; p99 of both goes into one table.
-Requests come as a Poisson process and latencies count from the time a request was due.
+A model of 300 MB is reloaded every 5 s under load at half the server's capacity, twice for a
+minute; as long before and after them nothing is reloaded. Requests come as a Poisson process and
+latencies count from the time a request was due.
 """
 
 import argparse
@@ -21,18 +21,17 @@ import numpy as np
 import tensorflow as tf
 from colcast.loadtest.closed_loop import ClosedLoop
 from colcast.loadtest.connection import Request
-from colcast.loadtest.open_loop import OpenLoop, kept_up
-from colcast.loadtest.progress import progress_bar
+from colcast.loadtest.open_loop import LATE_MS, OpenLoop
 from colcast.loadtest.recording import Recording, percentile_ms
 from colcast.loadtest.schedule import poisson
+from colcast.loadtest.variants import ERRORS, LATENCY, Column, Variant, compare
 from colcast.server import ServerProcess
-from rich.box import SIMPLE
-from rich.console import Console
-from rich.table import Table
 from tensorflow_serving.apis import predict_pb2
 
 DIMENSION = 64
 CANDIDATES = 500
+LATE = Column("late p99 ms", lambda it: percentile_ms(it.lateness, 99), over=max)
+COLUMNS = (*LATENCY, ERRORS, LATE)
 
 
 class Ranker(tf.Module):
@@ -104,45 +103,28 @@ def reloading(base_path: Path, every_seconds: float) -> Iterator[None]:
         thread.join()
 
 
-def measure(
-    base_path: Path, server: ServerProcess, seconds: float, every_seconds: float, console: Console
-) -> tuple[float, Recording, Recording]:
-    """The capacity in requests per second, what was recorded in peace, and while reloading."""
+def variants(
+    base_path: Path, server: ServerProcess, seconds: float, every_seconds: float
+) -> tuple[str, list[Variant]]:
+    """At half the capacity: in peace for half as long before and after, and while reloading."""
     requests = make_requests(64)
-    with progress_bar(console, "reload", steps=4) as step:
-        with ClosedLoop(server.target, clients=2 * (os.cpu_count() or 1)) as clients:
-            clients.run(requests, seconds=2)
-            capacity = clients.run(requests, seconds=5).per_second
-        step()
-        loop = OpenLoop(server.target)
+    with ClosedLoop(server.target, clients=2 * (os.cpu_count() or 1)) as clients:
+        clients.run(requests, seconds=2)
+        rate = clients.run(requests, seconds=5).per_second / 2
 
-        def run(part: float, seed: int) -> Recording:
-            recording = loop.run(requests, poisson(capacity / 2, seconds * part, 64, seed))
-            step()
-            return recording
+    def run(part: float, seed: int) -> Recording:
+        return OpenLoop(server.target).run(requests, poisson(rate, seconds * part, 64, seed))
 
-        steady = run(0.5, seed=1)
+    def steady(number: int) -> Recording:
+        return run(0.5, seed=1 + 2 * number) if number >= 0 else Recording()
+
+    def reloaded(number: int) -> Recording:
+        if number < 0:
+            return Recording()
         with reloading(base_path, every_seconds):
-            reloaded = run(1, seed=2)
-        steady.extend(run(0.5, seed=3))
-    return capacity, steady, reloaded
+            return run(0.5, seed=2 + 2 * number)
 
-
-def table_of(steady: Recording, reloaded: Recording, loads: int) -> Table:
-    """Both recordings, a line each."""
-    table = Table(title=f"{loads} reloads", box=SIMPLE)
-    for header in ("", "calls", "errors", "p50 ms", "p99 ms", "p99.9 ms", "late p99 ms"):
-        table.add_column(header, justify="right")
-    for name, recording in (("steady", steady), ("reloading", reloaded)):
-        latencies = [percentile_ms(recording.latencies, part) for part in (50, 99, 99.9)]
-        late = percentile_ms(recording.lateness, 99)
-        table.add_row(
-            name,
-            str(len(recording.calls)),
-            str(recording.errors),
-            *(f"{value:.2f}" for value in [*latencies, late]),
-        )
-    return table
+    return f"{rate:.0f} per second", [Variant("steady", steady), Variant("reloading", reloaded)]
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -155,25 +137,18 @@ def main(argv: list[str] | None = None) -> int:
         "--server-flag", action="append", default=[], help="such as --num_workers=2"
     )
     args = parser.parse_args(argv)
-    console = Console()
     with tempfile.TemporaryDirectory() as folder:
         base_path = Path(folder, "ranker")
         module = Ranker(args.megabytes)
         tf.saved_model.save(module, str(base_path / "1"), signatures=module.score)
         with ServerProcess("ranker", base_path, args.server_flag) as server:
-            capacity, steady, reloaded = measure(
-                base_path, server, args.seconds, args.every, console
-            )
+            group = variants(base_path, server, args.seconds, args.every)
+            lines = compare([group], 2, COLUMNS)
             loads = len(re.findall(r"version \d+: serving", server.log())) - 1
-    console.print(table_of(steady, reloaded, loads))
-    ratio = percentile_ms(reloaded.latencies, 99) / percentile_ms(steady.latencies, 99)
-    console.print(f"p99 while reloading / steady: {ratio:.2f} (at {capacity / 2:.0f} requests/s)")
-    if not (kept_up(steady) and kept_up(reloaded)):
-        console.print("The generator was late: the figures are partly its own.")
-    if steady.errors + reloaded.errors or loads == 0:
-        console.print(f"[red]failed: {steady.first_error or reloaded.first_error}")
-        return 1
-    return 0
+    print(f"{loads} reloads")
+    if max(line.figures[LATE.heading] for line in lines) > LATE_MS:
+        print("The generator was late: the figures are partly its own.")
+    return int(loads == 0 or any(line.figures["errors"] for line in lines))
 
 
 if __name__ == "__main__":

@@ -11,19 +11,19 @@ import http.client
 import json
 import sys
 import tempfile
+from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
-from colcast.loadtest.ways import Way, build, compare_ways
-from colcast.server import ServerProcess
-from colcast.server._executable import find_executable
-from rich.console import Console
-from rich.table import Table
+from colcast.loadtest.variants import BYTES, CPU, asking, compare
+from colcast.server import ServerProcess, find_executable
 
 CANDIDATES, USER_FEATURES, ITEM_FEATURES = 100, 150, 60
-ROUNDS, REQUESTS = 5, 20
+ROUNDS, CALLS = 5, 20
+LEAST = replace(CPU, over=min)
 KINDS: list[tuple[tf.DType, Any]] = [(tf.int64, 1234567), (tf.float32, 0.25), (tf.string, "value")]
 NAMES = [f"user_{i}" for i in range(USER_FEATURES)] + [f"item_{i}" for i in range(ITEM_FEATURES)]
 FEATURES = {name: KINDS[i % len(KINDS)] for i, name in enumerate(NAMES)}
@@ -64,42 +64,43 @@ def bodies() -> dict[str, tuple[str, bytes]]:
     return {form: (method, json.dumps(body).encode()) for form, (method, body) in forms.items()}
 
 
-def posting(path: Path, server: ServerProcess, method: str, body: bytes) -> Way:
+def posting(server: ServerProcess, method: str, body: bytes) -> Callable[[], None]:
     """Sends a body over one connection."""
     connection = http.client.HTTPConnection(server.rest_target, timeout=60)
 
     def ask() -> None:
-        for _ in range(REQUESTS):
-            connection.request("POST", f"/v1/models/echo:{method}", body)
-            response = connection.getresponse()
-            content = response.read()
-            if response.status != 200:
-                raise SystemExit(content.decode())
+        connection.request("POST", f"/v1/models/echo:{method}", body)
+        response = connection.getresponse()
+        content = response.read()
+        if response.status != 200:
+            raise SystemExit(content.decode())
 
-    return Way(str(path.parent), server, ask, REQUESTS)
+    return ask
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Prints the least CPU time of several rounds per form and server."""
+    """Prints a line per form and server."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("others", nargs="*", type=Path, help="colcast_model_server of other builds")
     executables = [find_executable(), *parser.parse_args(argv).others]
-    table = Table("body", "MB", *(f"ms, {path.parent}" for path in executables))
     with tempfile.TemporaryDirectory() as base_path, ExitStack() as running:
         save_model(f"{base_path}/1")
-        servers = []
-        for path in executables:
-            with build(path):
-                servers.append(ServerProcess("echo", base_path, ["--rest_api_port=-1"]))
-            running.enter_context(servers[-1])
-        for form, (method, body) in bodies().items():
-            ways = [
-                posting(path, server, method, body)
-                for path, server in zip(executables, servers, strict=True)
-            ]
-            least = [f"{of_one.min():.2f}" for of_one in compare_ways(ways, ROUNDS)]
-            table.add_row(form, f"{len(body) / 1e6:.2f}", *least)
-    Console().print(table)
+        flags = ["--rest_api_port=-1"]
+        servers = [
+            running.enter_context(ServerProcess("echo", base_path, flags, executable=path))
+            for path in executables
+        ]
+        groups = [
+            (
+                form,
+                [
+                    asking(str(path), posting(it, method, body), CALLS, it.pid, len(body))
+                    for path, it in zip(executables, servers, strict=True)
+                ],
+            )
+            for form, (method, body) in bodies().items()
+        ]
+        compare(groups, ROUNDS, (LEAST, BYTES))
     return 0
 
 

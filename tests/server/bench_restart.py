@@ -8,11 +8,12 @@ import argparse
 import sys
 import time
 from pathlib import Path
+from statistics import median
 
 import grpc
+from colcast.loadtest.variants import Column, Variant, compare
 from colcast.server import ServerProcess
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from rich.console import Console
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -33,15 +34,12 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("base_path", nargs="?", default=ROOT / "build" / "movielens" / "model")
     base_path = Path(parser.parse_args(argv).base_path)
-    console = Console()
     if not base_path.is_dir():
-        console.print(f"{base_path} is not there; make demo makes the MovieLens model")
+        print(f"{base_path} is not there; make demo makes the MovieLens model")
         return 1
-    seconds = sorted(seconds_to_serve(ServerProcess("model", base_path)) for _ in range(10))
-    console.print(
-        f"serving again after {seconds[0]:.2f} to {seconds[-1]:.2f} s, "
-        f"median {seconds[len(seconds) // 2]:.2f} s"
-    )
+    seconds = Variant(str(base_path), lambda _: seconds_to_serve(ServerProcess("model", base_path)))
+    columns = [Column(it.__name__, float, ".2f", it) for it in (min, median, max)]
+    compare([("serving again after, s", [seconds])], 10, columns)
     return 0
 
 

@@ -19,25 +19,23 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from colcast.client import RankingClient
-from colcast.loadtest.formats import NO_STORES, encode
+from colcast.loadtest.formats import NO_STORES
 from colcast.loadtest.overhead import engine_benchmark
-from colcast.loadtest.variants import zoo_rows
-from colcast.loadtest.ways import Way, print_ways
+from colcast.loadtest.variants import CPU, Variant, asking, compare
+from colcast.loadtest.zoo_models import exported, zoo_payloads
 from colcast.server import ServerProcess
-from colcast.zoo.columnar import columnar
-from colcast.zoo.registry import MODELS
 from tensorflow import make_ndarray
 from tensorflow_serving.apis.predict_pb2 import PredictRequest
 
 RIVAL = Path(__file__).with_name("rival.py")
 CALLS = 100
+PER_RUN = replace(CPU, of=lambda it: it.server_cpu_ms / CALLS)
 ONEDNN = {"TF_ENABLE_ONEDNN_OPTS": "1"}
 TENSORFLOWS = {
     "oneDNN on": ONEDNN,
@@ -48,8 +46,10 @@ ZENTF = {"TF_ENABLE_ZENDNN_OPTS": "1", "TF_ENABLE_ONEDNN_OPTS": "0"}
 
 
 @contextmanager
-def way(title: str, command: Sequence[Any], line: str, changes: dict[str, str]) -> Iterator[Way]:
-    """A process that answers `line` after so many runs, as something to compare."""
+def running(
+    title: str, line: str, command: Sequence[Any], changes: dict[str, str]
+) -> Iterator[Variant]:
+    """A process that runs the graph CALLS times when it is given `line`, and answers then."""
     pipe = subprocess.PIPE
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", **changes}
     with subprocess.Popen(
@@ -63,17 +63,8 @@ def way(title: str, command: Sequence[Any], line: str, changes: dict[str, str]) 
             print(line, file=stdin, flush=True)
             assert stdout.readline(), f"{title}: ended"
 
-        yield Way(title, SimpleNamespace(pid=process.pid), ask, CALLS)
+        yield asking(title, ask, 1, process.pid)
         process.kill()
-
-
-def request(name: str, base_path: Path, size: int) -> bytes:
-    """A PredictRequest with the user repeated."""
-    with (
-        ServerProcess(name, base_path, flags=list(NO_STORES)) as server,
-        RankingClient(server.target, name) as client,
-    ):
-        return encode(client, "repeated", zoo_rows(name)(size, 1)[0]).payload
 
 
 def converted(python: Path, version: Path, folder: Path) -> Path:
@@ -85,47 +76,49 @@ def converted(python: Path, version: Path, folder: Path) -> Path:
     return made
 
 
+def rivals(arguments: argparse.Namespace, folder: Path) -> Iterator[tuple[str, list[Variant]]]:
+    """All that are there, at each number of candidates."""
+    name, base_path = arguments.model, exported(arguments.model)
+    version = next(base_path.glob("[0-9]*"))
+    onnx = converted(arguments.onnx, version, folder) if arguments.onnx.exists() else None
+    for size in map(int, arguments.sizes):
+        with ServerProcess(name, base_path, flags=NO_STORES) as server:
+            (payload,) = zoo_payloads(server.target, name, "repeated", size, 1)
+        (folder / "request").write_bytes(payload)
+        inputs = PredictRequest.FromString(payload).inputs
+        columns = folder / "columns.npz"
+        np.savez(columns, **{feature: make_ndarray(value) for feature, value in inputs.items()})
+        number, given = str(CALLS), (RIVAL, "tensorflow", version, columns)
+        commands: list[tuple[str, str, Sequence[Any], dict[str, str]]] = [
+            (title, number, (sys.executable, *given), changes)
+            for title, changes in TENSORFLOWS.items()
+        ]
+        if arguments.zentf.exists():
+            commands.append(("zentf", number, (arguments.zentf, *given), ZENTF))
+        if onnx:
+            command = (arguments.onnx, RIVAL, "onnx", onnx, columns)
+            commands.append(("ONNX Runtime", number, command, {}))
+        for mode in ("off", "exact", "fast"):
+            line, command = f"{CALLS} {folder / 'request'}", (engine_benchmark(), "server", version)
+            commands.append((f"this server, {mode}", line, (*command, mode), {}))
+        with ExitStack() as stack:
+            yield (
+                f"{name}, N = {size}",
+                [stack.enter_context(running(*one)) for one in commands],
+            )
+
+
 def main() -> None:
-    """Prints a table for every number of candidates."""
+    """Prints a line for each rival and number of candidates."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", default="dlrm_rmc3")
     parser.add_argument("--sizes", type=lambda text: text.split(","), default=(20, 100, 500))
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--onnx", type=Path, default=Path(".venv-onnx/bin/python"))
     parser.add_argument("--zentf", type=Path, default=Path(".venv-zentf/bin/python"))
-    arguments = parser.parse_args()
-    base_path = columnar(MODELS[arguments.model].saved_model(), late=True)
-    version = next(base_path.glob("[0-9]*"))
-    with TemporaryDirectory() as made:
-        folder = Path(made)
-        onnx = converted(arguments.onnx, version, folder) if arguments.onnx.exists() else None
-        for size in map(int, arguments.sizes):
-            payload = request(arguments.model, base_path, size)
-            (folder / "request").write_bytes(payload)
-            inputs = PredictRequest.FromString(payload).inputs
-            columns = {name: make_ndarray(value) for name, value in inputs.items()}
-            np.savez(folder / "columns.npz", **columns)
-            with ExitStack() as running:
-
-                def add(title: str, command: Sequence[Any], line: str, **changes: str) -> Way:
-                    return running.enter_context(way(title, command, line, changes))
-
-                given, number = (version, folder / "columns.npz"), str(CALLS)
-                ways = [
-                    add(title, (sys.executable, RIVAL, "tensorflow", *given), number, **changes)
-                    for title, changes in TENSORFLOWS.items()
-                ]
-                if arguments.zentf.exists():
-                    command = (arguments.zentf, RIVAL, "tensorflow", *given)
-                    ways.append(add("zentf", command, number, **ZENTF))
-                if onnx:
-                    command = (arguments.onnx, RIVAL, "onnx", onnx, given[1])
-                    ways.append(add("ONNX Runtime", command, number))
-                for mode in ("off", "exact", "fast"):
-                    command = (engine_benchmark(), "server", version, mode)
-                    line = f"{CALLS} {folder / 'request'}"
-                    ways.append(add(f"this server, {mode}", command, line))
-                print_ways(f"{arguments.model}, N = {size}", ways, arguments.rounds)
+    with TemporaryDirectory() as folder:
+        arguments = parser.parse_args()
+        compare(rivals(arguments, Path(folder)), arguments.rounds, [PER_RUN])
 
 
 if __name__ == "__main__":

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 from colcast.client import encode_predict_request
-from colcast.loadtest.ways import predicting, print_ways
-from colcast.server import ServerProcess
+from colcast.loadtest.server_variants import servers
+from colcast.loadtest.variants import compare, predicting
 
-from . import parts_model
+from . import stages_model
 from .test_tracing import Collector
 
 REQUESTS = 1000
@@ -22,25 +22,21 @@ REQUESTS = 1000
 def main(rounds: int) -> None:
     """Prints a line for each setting."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        parts_model.save(Path(folder) / "model" / "1")
+        stages_model.save(Path(folder) / "1")
         collector = Collector()
         stack.callback(collector.close)
         traced = f"--trace_endpoint={collector.url}"
-        settings = {"off": [], "ratio 0": [traced]}
+        settings = {"off": [], "not sampled": [traced]}
         for ratio in (0.01, 1):
-            settings[f"ratio {ratio}"] = [traced, f"--trace_sampling_ratio={ratio}"]
-        inputs = parts_model.inputs(np.random.default_rng(1), 1, 20)
+            settings[f"sampled: {ratio:.0%}"] = [traced, f"--trace_sampling_ratio={ratio}"]
+        inputs = stages_model.inputs(np.random.default_rng(1), 1, 20)
         request = encode_predict_request("ranker", "columnar_late", inputs)
-        ways = [
-            predicting(
-                name,
-                stack.enter_context(ServerProcess("ranker", Path(folder) / "model", flags)),
-                [request],
-                REQUESTS,
-            )
-            for name, flags in settings.items()
+        running = stack.enter_context(servers("ranker", Path(folder), *settings.values()))
+        variants = [
+            predicting(title, server, [request], REQUESTS)
+            for title, server in zip(settings, running, strict=True)
         ]
-        print_ways("Server CPU per request, and as a share of tracing off", ways, rounds)
+        compare([("tracing", variants)], rounds)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import pytest
 from colcast.client import RankingClient
 from colcast.server import ServerProcess
 
-from . import parts_model
+from . import stages_model
 from .metrics_page import Metrics
 
 USER = ("age", "city", "history")
@@ -17,7 +17,7 @@ USER = ("age", "city", "history")
 @pytest.fixture(scope="module", name="server")
 def _server(tmp_path_factory: pytest.TempPathFactory, monitoring: list[str]) -> Iterator[Any]:
     base_path = tmp_path_factory.mktemp("parts")
-    parts_model.save(base_path / "1")
+    stages_model.save(base_path / "1")
     with ServerProcess("ranker", base_path, monitoring) as started:
         yield started
 
@@ -36,7 +36,7 @@ def computed(server: ServerProcess, store: str) -> float:
 
 def pair(seed: int, candidates: int = 5) -> tuple[dict[str, Any], dict[str, Any]]:
     """A user that no other seed draws, and candidates."""
-    columns = parts_model.inputs(np.random.default_rng(seed), 1, candidates, 1 + seed % 3)
+    columns = stages_model.inputs(np.random.default_rng(seed), 1, candidates, 1 + seed % 3)
     columns["age"] = np.array([1000 + seed])
     user = {name: columns.pop(name)[0] for name in USER}
     return user, columns

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from colcast.server import ServerProcess
 
-from . import dependent_model, parts_model
+from . import dependent_model, stages_model
 from .metrics_page import Metrics
 
 Inputs = dict[str, Any]
@@ -47,7 +47,7 @@ def _batching(base_path: Path, flags: list[str]) -> Iterator[ServerProcess]:
 def _staged(tmp_path_factory: pytest.TempPathFactory, flags: list[str]) -> Iterator[ServerProcess]:
     """Of a model in stages, the last of which takes the candidates of one user."""
     base_path = tmp_path_factory.mktemp("staged")
-    parts_model.save(base_path / "1", users_per_run="one", dependent="columnar_pair columnar_late")
+    stages_model.save(base_path / "1", users_per_run="one", dependent="columnar_pair columnar_late")
     with ServerProcess("ranker", base_path, [*flags, "--num_workers=4"]) as server:
         yield server
 
@@ -144,7 +144,7 @@ def test_an_output_without_a_row_per_candidate_is_the_requests_own(batching, tog
 
 
 def test_a_large_request_in_stages_is_not_split(staged, connect):
-    inputs = parts_model.inputs(np.random.default_rng(5), 1, 4000)
+    inputs = stages_model.inputs(np.random.default_rng(5), 1, 4000)
     for _ in range(6):
         connect(staged.target).predict(inputs, signature_name="columnar_late")
     assert counted(staged, "divided_requests", "columnar_late") == 0
@@ -154,10 +154,10 @@ def test_requests_to_the_last_stage_do_not_run_together(staged, connect, togethe
     stubs = connect(staged.target)
     requests, expected = [], []
     for seed in range(8):
-        inputs = parts_model.inputs(np.random.default_rng(seed), 1, 3)
+        inputs = stages_model.inputs(np.random.default_rng(seed), 1, 3)
         expected.append(stubs.predict(inputs, signature_name="columnar_late")["score"])
         states: Inputs = {}
-        for stage, names in parts_model.COLUMNS.items():
+        for stage, names in stages_model.COLUMNS.items():
             some = {name: inputs[name] for name in names}
             states |= stubs.predict(some, signature_name=stage)
         rows = {"row_to_user": np.zeros(3, np.int64), "user_state/row": np.zeros(1, np.int64)}
@@ -170,10 +170,10 @@ def test_requests_to_the_last_stage_do_not_run_together(staged, connect, togethe
 
 def test_users_of_several_requests_are_refused_by_the_last_stage(staged, connect):
     """As another server's batching would send them: rows are numbered from 0 twice."""
-    inputs = parts_model.inputs(np.random.default_rng(1), 2, 2)
+    inputs = stages_model.inputs(np.random.default_rng(1), 2, 2)
     stubs = connect(staged.target)
     sent: Inputs = {"row_to_user": np.zeros(2, np.int64), "position": inputs["position"]}
-    for stage, names in parts_model.COLUMNS.items():
+    for stage, names in stages_model.COLUMNS.items():
         sent |= stubs.predict({name: inputs[name] for name in names}, signature_name=stage)
     with pytest.raises(grpc.RpcError) as error:
         stubs.predict(

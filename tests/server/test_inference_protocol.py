@@ -25,7 +25,7 @@ from tensorflow_serving.config import model_server_config_pb2
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 from tritonclient.utils import InferenceServerException, np_to_triton_dtype
 
-from . import parts_model
+from . import stages_model
 from .busy_server import busy_server
 from .inference_client import InferenceClient
 from .metrics_page import Metrics
@@ -60,7 +60,7 @@ def _server(
 ) -> Iterator[ServerProcess]:
     """Models "ranker", in parts, and "examples", whose requests are all logged."""
     path = tmp_path_factory.mktemp("protocol")
-    parts_model.save(path / "ranker" / "1")
+    stages_model.save(path / "ranker" / "1")
     module = Examples()
     signatures = {"serving_default": module.score, "kinds": module.kinds}
     tf.saved_model.save(module, str(path / "examples" / "4"), signatures=signatures)
@@ -113,7 +113,7 @@ def _rest(server: ServerProcess) -> Any:
 
 
 def columns(seed: int, users: int = 1, items: int = 20, length: int = 3) -> dict[str, Any]:
-    return parts_model.inputs(np.random.default_rng(seed), users, items, length)
+    return stages_model.inputs(np.random.default_rng(seed), users, items, length)
 
 
 def assert_same(answer: dict[str, Any], expected: dict[str, Any]) -> None:

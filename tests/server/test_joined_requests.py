@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from colcast.server import ServerProcess
 
-from . import parts_model
+from . import stages_model
 from .metrics_page import Metrics
 
 Code = grpc.StatusCode
@@ -28,7 +28,7 @@ ONE_WORKER = ("--num_workers=1",)
 @pytest.fixture(scope="module", name="base_path")
 def _base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     base_path = tmp_path_factory.mktemp("joined")
-    parts_model.save(base_path / "1")
+    stages_model.save(base_path / "1")
     return base_path
 
 
@@ -45,7 +45,7 @@ def _serve(base_path: Path, monitoring: list[str]) -> Callable[..., Any]:
 def inputs_of(seed: int) -> dict[str, Any]:
     """One user, and 1 to 30 candidates."""
     draw = np.random.default_rng(seed)
-    return parts_model.inputs(draw, 1, int(draw.integers(1, 31)), int(draw.integers(1, 4)))
+    return stages_model.inputs(draw, 1, int(draw.integers(1, 31)), int(draw.integers(1, 4)))
 
 
 def joined(server: ServerProcess, signature: str = "columnar_late", api: str = "GRPC") -> float:
@@ -214,7 +214,7 @@ def test_a_new_version_under_load_never_mixes_with_the_old_one(
     tmp_path, monitoring, connect, wait_until
 ):
     base_path = tmp_path / "ranker"
-    parts_model.save(base_path / "1", weight=1.0)
+    stages_model.save(base_path / "1", weight=1.0)
     flags = [*monitoring, *ONE_WORKER, "--file_system_poll_wait_seconds=0.1"]
     with ServerProcess("ranker", base_path, flags) as server:
         stubs = connect(server.target)
@@ -233,7 +233,7 @@ def test_a_new_version_under_load_never_mixes_with_the_old_one(
             return 2 in dict(answers)
 
         send()
-        parts_model.save(base_path / "2", weight=3.0)
+        stages_model.save(base_path / "2", weight=3.0)
         wait_until(send, timeout_seconds=120)
         send()
         expected[2] = stubs.predict(inputs, signature_name="columnar_late", version=2)["score"]
@@ -247,7 +247,7 @@ def test_a_new_version_under_load_never_mixes_with_the_old_one(
 def test_an_accepted_rest_request_is_answered_though_the_queue_fills_while_it_is_parsed(
     serve, connect, wait_until
 ):
-    columns = parts_model.inputs(np.random.default_rng(1), 1, 100_000)
+    columns = stages_model.inputs(np.random.default_rng(1), 1, 100_000)
     listed = {name: values.tolist() for name, values in columns.items()}
     body = json.dumps({"signature_name": "columnar_late", "inputs": listed}).encode()
     with serve(*ONE_WORKER, "--max_queued_requests=1") as server:
@@ -309,8 +309,8 @@ def test_requests_over_rest_run_together_too(serve, wait_until):
 def test_lanes_count_the_waits_of_short_requests_and_of_pieces_of_long_ones(
     serve, connect, wait_until, nice
 ):
-    small = parts_model.inputs(np.random.default_rng(5), 1, 2)
-    large = parts_model.inputs(np.random.default_rng(6), 1, 4000)
+    small = stages_model.inputs(np.random.default_rng(5), 1, 2)
+    large = stages_model.inputs(np.random.default_rng(6), 1, 4000)
     flags = ["--num_workers=2", "--max_piece_milliseconds=0.5", f"--long_request_nice={nice}"]
     with serve(*flags) as server, serve("--num_workers=1") as whole:
         expected = connect(whole.target).predict(large, signature_name="columnar_late")["score"]
@@ -342,7 +342,7 @@ def test_lanes_count_the_waits_of_short_requests_and_of_pieces_of_long_ones(
 
 
 def test_a_large_request_runs_in_pieces_and_scores_as_in_one(serve, connect):
-    large = parts_model.inputs(np.random.default_rng(5), 1, 4000)
+    large = stages_model.inputs(np.random.default_rng(5), 1, 4000)
     with serve("--num_workers=4") as cut, serve("--num_workers=1") as whole:
         expected = connect(whole.target).predict(large, signature_name="columnar_late")
         for _ in range(5):  # the first ones tell what they cost

@@ -14,7 +14,7 @@ from colcast.server import ServerProcess
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from . import dependent_model, parts_model
+from . import dependent_model, stages_model
 
 USER = ("age", "city", "history")
 SIGNATURES = ("columnar", "columnar_late")
@@ -30,7 +30,7 @@ def _serve(
         if kind not in servers:
             base_path = tmp_path_factory.mktemp(f"several_{kind.split()[0]}")
             numbered = "unnumbered" not in kind
-            parts_model.save(base_path / "1", users_per_run=kind.split()[0], numbered=numbered)
+            stages_model.save(base_path / "1", users_per_run=kind.split()[0], numbered=numbered)
             off = ["--user_state_bytes=0", "--item_state_bytes=0"] if "off" in kind else []
             servers[kind] = ServerProcess("ranker", base_path, [*monitoring, *off])
             servers[kind].__enter__()
@@ -50,7 +50,7 @@ def _stubs(serve: Callable[[str], Any]) -> Any:
 
 def request_of(seed: int, users: int, items: int, length: int = 3) -> dict[str, Any]:
     random = np.random.default_rng(seed)
-    return parts_model.inputs(random, users, items, length) | {
+    return stages_model.inputs(random, users, items, length) | {
         "row_to_user": random.integers(0, users, items)
     }
 
@@ -202,7 +202,7 @@ class TestRest:
         assert "row 2 is 3" in error.value.read().decode()
 
     def test_prefetch(self, stubs):
-        inputs = parts_model.inputs(np.random.default_rng(9), 1, 1)
+        inputs = stages_model.inputs(np.random.default_rng(9), 1, 1)
         users = {name: inputs[name] for name in USER}
         assert self.post(stubs, "columnar_late", users) == {"score": [], "tag": []}
 

@@ -12,7 +12,7 @@ import pytest
 import tensorflow as tf
 from colcast.server import ServerProcess
 
-from . import parts_model
+from . import stages_model
 from .conftest import save_version
 from .gates import Gate, pass_gate
 from .metrics_page import Metrics, status
@@ -265,12 +265,12 @@ def test_the_live_versions_states_stay_and_the_shadow_keeps_none(
     tmp_path, monitoring, connect, wait_until
 ):
     for version in (LIVE, SHADOW):
-        parts_model.save(tmp_path / "ranker" / str(version))
+        stages_model.save(tmp_path / "ranker" / str(version))
     flags = [*configured(tmp_path, "ranker"), "--shadow_model_version=ranker:2:1", *monitoring]
     with ServerProcess(flags=flags) as server:
         wait_until(lambda: server.log().count(": serving, loaded in") == 2)
         stubs = connect(server.target)
-        inputs = parts_model.inputs(np.random.default_rng(7), 1, 12)
+        inputs = stages_model.inputs(np.random.default_rng(7), 1, 12)
         for number in range(4):
             stubs.predict(inputs, signature_name="columnar_late", version=LIVE)
             wait_until(lambda wanted=number + 1: shadowed(server, "ranker", "compared") == wanted)

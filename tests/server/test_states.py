@@ -16,7 +16,7 @@ from colcast.server import ServerProcess
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from . import parts_model
+from . import stages_model
 from .metrics_page import Metrics, status
 
 OFF = ["--user_state_bytes=0", "--item_state_bytes=0"]
@@ -51,9 +51,9 @@ def test_a_program_that_fails_is_counted_and_logged_once(
     tmp_path: Path, connect: Any, monitoring: list[str]
 ) -> None:
     """Another one answers: nobody would notice that every request is computed twice."""
-    parts_model.save(tmp_path / "failing" / "1", fails=True)
-    parts_model.save(tmp_path / "right" / "1")
-    inputs = parts_model.inputs(np.random.default_rng(1), 1, 8)
+    stages_model.save(tmp_path / "failing" / "1", fails=True)
+    stages_model.save(tmp_path / "right" / "1")
+    inputs = stages_model.inputs(np.random.default_rng(1), 1, 8)
     scores, counts = [], {}
     for name in ("failing", "right"):
         with ServerProcess("ranker", tmp_path / name, monitoring) as server:
@@ -75,7 +75,7 @@ def test_a_program_that_fails_is_counted_and_logged_once(
 @pytest.fixture(scope="module", name="base_path")
 def _base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     base_path = tmp_path_factory.mktemp("parts")
-    parts_model.save(base_path / "1")
+    stages_model.save(base_path / "1")
     return base_path
 
 
@@ -127,7 +127,7 @@ def test_scores_equal_those_without_stores(
     with_states, without_states, seed, items, length, left_out, item_once, longest
 ):
     random = np.random.default_rng(seed)
-    inputs = parts_model.inputs(random, 1, items, length)
+    inputs = stages_model.inputs(random, 1, items, length)
     inputs["tags"] = random.integers(0, 2, (items, longest))
     inputs["tags/length"] = random.integers(0, longest + 1, items)
     if item_once:
@@ -139,7 +139,7 @@ def test_scores_equal_those_without_stores(
 
 def test_what_came_before_is_found_row_by_row(serve, base_path, without_states):
     ranker = serve(base_path)
-    inputs = parts_model.inputs(np.random.default_rng(1), 1, 8)
+    inputs = stages_model.inputs(np.random.default_rng(1), 1, 8)
     inputs["id"] = np.arange(8)
     ranker.rank(inputs)
     assert ranker.count("states_computed", "item") == 8
@@ -154,12 +154,12 @@ def test_what_came_before_is_found_row_by_row(serve, base_path, without_states):
     assert ranker.count("states_found", "user") == 1
     assert ranker.count("states_computed", "user") == 1
     assert ranker.count("states", "item") == 9
-    assert ranker.count("state_bytes", "item") > 9 * 4 * parts_model.WIDTH
+    assert ranker.count("state_bytes", "item") > 9 * 4 * stages_model.WIDTH
 
 
 def test_items_are_found_however_their_lists_are_padded(serve, base_path, without_states):
     ranker = serve(base_path)
-    inputs = parts_model.inputs(np.random.default_rng(1), 1, 3)
+    inputs = stages_model.inputs(np.random.default_rng(1), 1, 3)
     inputs |= {"id": np.arange(3), "tags": np.array([[1, 2], [1, 0], [0, 0]])}
     inputs["tags/length"] = np.array([2, 1, 0])
     ranker.rank(inputs)
@@ -175,7 +175,7 @@ def test_items_are_found_however_their_lists_are_padded(serve, base_path, withou
 def test_a_string_sent_once_over_rest_is_not_anothers(serve, base_path, flags):
     whole = ["--num_workers=1", "--max_piece_milliseconds=1e6"]  # in a piece of one row it is a row
     ranker = serve(base_path, *whole, *flags)
-    inputs = parts_model.inputs(np.random.default_rng(1), 1, 3)
+    inputs = stages_model.inputs(np.random.default_rng(1), 1, 3)
     for title in ("red", "blue", "red"):
         columns = {name: value.tolist() for name, value in inputs.items()} | {"title": [title]}
         body = {"signature_name": "columnar_late", "inputs": columns}
@@ -203,7 +203,7 @@ class TestPairs:
     def test_scores_equal_those_without_stores(
         self, with_pairs, without_states, seed, items, same_context, once, outputs
     ):
-        inputs = parts_model.inputs(np.random.default_rng(seed), 1, items)
+        inputs = stages_model.inputs(np.random.default_rng(seed), 1, items)
         if same_context:
             inputs["position"] = np.zeros(1 if once else items, np.float32)
         answer, expected = (
@@ -214,7 +214,7 @@ class TestPairs:
     @pytest.mark.parametrize("item_states", ["0", "1000000"])
     def test_only_what_is_new_is_scored(self, serve, base_path, without_states, item_states):
         ranker = serve(base_path, "--pair_bytes=1000000", f"--item_state_bytes={item_states}")
-        inputs = parts_model.inputs(np.random.default_rng(1), 1, 8)
+        inputs = stages_model.inputs(np.random.default_rng(1), 1, 8)
         inputs["id"] = np.arange(8)
         ranker.rank(inputs)
         assert ranker.count("states_computed", "pair") == 8
@@ -228,7 +228,7 @@ class TestPairs:
 
     def test_another_user_or_context_is_another_pair(self, serve, base_path, without_states):
         ranker = serve(base_path, "--pair_bytes=1000000")
-        inputs = parts_model.inputs(np.random.default_rng(1), 1, 8)
+        inputs = stages_model.inputs(np.random.default_rng(1), 1, 8)
         inputs["id"] = np.arange(8)
         ranker.rank(inputs)
         for changed in ({"age": np.array([77])}, {"position": inputs["position"] + 1}):
@@ -237,16 +237,16 @@ class TestPairs:
         assert ranker.count("states_computed", "pair") == 24
 
     def test_rows_that_may_depend_on_each_other_are_not_kept(self, serve, tmp_path):
-        parts_model.save(tmp_path / "1", users_per_run="one", dependent="columnar_pair")
+        stages_model.save(tmp_path / "1", users_per_run="one", dependent="columnar_pair")
         ranker = serve(tmp_path, "--pair_bytes=1000000")
         for _ in range(2):
-            ranker.rank(parts_model.inputs(np.random.default_rng(1), 1, 8))
+            ranker.rank(stages_model.inputs(np.random.default_rng(1), 1, 8))
         assert ranker.count("states_computed", "pair") == 0
 
 
 def test_ten_requests_with_the_same_new_items_compute_them_once(serve, base_path):
     ranker = serve(base_path, "--num_workers=10")
-    inputs = parts_model.inputs(np.random.default_rng(3), 1, 200)
+    inputs = stages_model.inputs(np.random.default_rng(3), 1, 200)
     inputs["id"] = np.arange(200)
     together = threading.Barrier(10)
 
@@ -265,7 +265,7 @@ def test_ten_requests_with_the_same_new_items_compute_them_once(serve, base_path
 
 def test_status_json_has_the_stores(serve, base_path):
     ranker = serve(base_path)
-    ranker.rank(parts_model.inputs(np.random.default_rng(1), 1, 8))
+    ranker.rank(stages_model.inputs(np.random.default_rng(1), 1, 8))
     stores = {one["store"]: one for one in status(ranker.server)["states"]}
     for store, computed in ("user", 1), ("item", 8):
         assert stores[store]["signature"] == "columnar_late"
@@ -274,7 +274,7 @@ def test_status_json_has_the_stores(serve, base_path):
 
 def test_columnar_reads_no_states(serve, base_path):
     ranker = serve(base_path)
-    inputs = parts_model.inputs(np.random.default_rng(2), 1, 8)
+    inputs = stages_model.inputs(np.random.default_rng(2), 1, 8)
     ranker.rank(inputs, "columnar")
     ranker.rank(inputs, "columnar")
     for store in ("user", "item"):
@@ -284,7 +284,7 @@ def test_columnar_reads_no_states(serve, base_path):
 
 def test_64_threads_with_one_new_user_compute_it_once(serve, base_path):
     ranker = serve(base_path, "--num_workers=64")
-    inputs = parts_model.inputs(np.random.default_rng(3), 1, 2)
+    inputs = stages_model.inputs(np.random.default_rng(3), 1, 2)
     together = threading.Barrier(64)
 
     def rank(_: int) -> Any:
@@ -301,9 +301,9 @@ def test_64_threads_with_one_new_user_compute_it_once(serve, base_path):
 def test_a_new_version_under_load_never_answers_from_the_old_ones_states(
     serve, tmp_path, wait_until
 ):
-    parts_model.save(tmp_path / "1", weight=1.0)
+    stages_model.save(tmp_path / "1", weight=1.0)
     ranker = serve(tmp_path, "--file_system_poll_wait_seconds=0.05")
-    inputs = parts_model.inputs(np.random.default_rng(4), 1, 20)
+    inputs = stages_model.inputs(np.random.default_rng(4), 1, 20)
     inputs["position"][:] = 0
     old = ranker.rank(inputs)["score"]
     wrong: list[Any] = []
@@ -327,7 +327,7 @@ def test_a_new_version_under_load_never_answers_from_the_old_ones_states(
     threads = [threading.Thread(target=load) for _ in range(4)]
     for thread in threads:
         thread.start()
-    parts_model.save(tmp_path / "2.tmp", weight=2.0)
+    stages_model.save(tmp_path / "2.tmp", weight=2.0)
     (tmp_path / "2.tmp").rename(tmp_path / "2")
     wait_until(lambda: 2 in versions or wrong)
     wait_until(lambda: ranker.stubs.states()[1][0] == "END" or wrong)
@@ -345,7 +345,7 @@ def test_memory_stays_within_the_flag_and_a_tenth(serve, base_path):
 
     def rank_new(first: int, requests: int) -> None:
         for n in range(first, first + requests):
-            inputs = parts_model.inputs(np.random.default_rng(5), 1, 500)
+            inputs = stages_model.inputs(np.random.default_rng(5), 1, 500)
             # Half of them come again soon, so that it pays to look.
             inputs["id"] = np.arange(500) + 250 * n
             inputs["title"] = np.array([f"title {i}" for i in inputs["id"]], object)
@@ -365,7 +365,7 @@ def test_rows_that_never_come_again_are_soon_left_alone(serve, base_path, withou
     ranker = serve(base_path)
 
     def new(n: int) -> dict[str, Any]:
-        inputs = parts_model.inputs(np.random.default_rng(n), 1, 500)
+        inputs = stages_model.inputs(np.random.default_rng(n), 1, 500)
         inputs["id"] = np.arange(500) + 500 * n
         inputs["age"] = np.array([100 + n])
         return inputs
@@ -384,7 +384,7 @@ class TestPrefetch:
     @pytest.mark.parametrize("absent", [True, False])
     def test_the_user_is_known_when_the_candidates_come(self, serve, base_path, absent):
         ranker = serve(base_path)
-        inputs = parts_model.inputs(np.random.default_rng(6), 1, 5)
+        inputs = stages_model.inputs(np.random.default_rng(6), 1, 5)
         users = {name: inputs[name] for name in ("age", "city", "history")}
         nothing = {} if absent else {n: v[:0] for n, v in inputs.items() if n not in users}
         for name in nothing:

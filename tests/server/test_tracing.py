@@ -15,7 +15,7 @@ from colcast.client import RankingClient
 from colcast.server import ServerProcess
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as trace_service
 
-from . import parts_model
+from . import stages_model
 from .metrics_page import Metrics
 
 PARENT = "b7ad6b7169203331"
@@ -93,7 +93,7 @@ def traced(
 ) -> Iterator[ServerProcess]:
     """A server of the model in parts that traces what its clients sample."""
     base_path = tmp_path_factory.mktemp("traced")
-    parts_model.save(base_path / "7")
+    stages_model.save(base_path / "7")
     flags = [*monitoring, f"--trace_endpoint={collector.url}"]
     with ServerProcess("ranker", base_path, flags) as server:
         yield server
@@ -101,7 +101,7 @@ def traced(
 
 def predict(stubs: Any, traceparent: str, seed: int = 1, candidates: int = 8) -> None:
     """One request with a traceparent."""
-    inputs = parts_model.inputs(np.random.default_rng(seed), 1, candidates)
+    inputs = stages_model.inputs(np.random.default_rng(seed), 1, candidates)
     request = stubs.request(inputs, signature_name="columnar_late")
     stubs.prediction.Predict(request, timeout=60, metadata=[("traceparent", traceparent)])
 
@@ -173,7 +173,7 @@ def test_rest_and_errors(
     traced: ServerProcess, collector: Collector, wait_until: Callable[..., None]
 ) -> None:
     """The header counts as gRPC's metadata do; a request that fails has a span that says so."""
-    columns = parts_model.inputs(np.random.default_rng(2), 1, 8)
+    columns = stages_model.inputs(np.random.default_rng(2), 1, 8)
     inputs = {name: values.tolist() for name, values in columns.items()}
     ran, failed = "d" * 32, "e" * 32
     post(traced, ran, {"signature_name": "columnar_late", "inputs": inputs})
@@ -225,8 +225,8 @@ def test_a_clients_span_is_the_parent_of_the_servers(
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url.removesuffix("/v1/traces"))
     monkeypatch.setenv("OTEL_SERVICE_NAME", "named")
     kept = client_spans()
-    parts_model.save(tmp_path / "1")
-    items = parts_model.inputs(np.random.default_rng(3), 1, 5)
+    stages_model.save(tmp_path / "1")
+    items = stages_model.inputs(np.random.default_rng(3), 1, 5)
     user = {name: items.pop(name)[0] for name in ("age", "city", "history")}
     with (
         ServerProcess("ranker", tmp_path) as server,

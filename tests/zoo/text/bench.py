@@ -3,21 +3,21 @@
 python -m tests.zoo.text.bench [--threads N] [--peers]     make bench-text
 
 First the server, whose CPU per text counts; then the graph in this process, beside the peers in
-theirs. Everything runs in turn. `--peers` needs `make setup-text`.
+theirs. `--peers` needs `make setup-text`.
 """
 
 import argparse
 import json
 import os
 import tempfile
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
 import tensorflow as tf
 from colcast.client import TextClient
 from colcast.loadtest.process import ProcessMeter
+from colcast.loadtest.recording import Recording
+from colcast.loadtest.variants import P50, Variant, compare, one_by_one, other
 from colcast.server import ServerProcess
 from colcast.zoo.text import encoder, packed
 
@@ -27,6 +27,12 @@ BATCH = 32
 TEXTS = 512
 ALONE = 200
 ROUNDS = 3
+CPU_PER_TEXT, TEXTS_PER_SECOND = "CPU ms per text", "texts per second"
+COLUMNS = (
+    other(CPU_PER_TEXT, over=min),
+    other(TEXTS_PER_SECOND, ",.0f", over=max),
+    P50,
+)
 
 
 class PaddedEncoder(encoder.Encoder):
@@ -56,86 +62,63 @@ def session_run(version: Path, threads: int) -> Callable[[list[str]], object]:
     return lambda texts: run(texts, 256)
 
 
-def throughput(name: str, encode, batches: list[list[str]], cpu_clock=time.process_time) -> dict:
-    """The best of some rounds; the first one, which compiles, is not counted."""
-    best = {"who": name, "cpu": 0.0, "wall": 0.0}
-    texts = sum(map(len, batches))
-    for number in range(ROUNDS + 1):
-        cpu, wall = cpu_clock(), time.perf_counter()
-        for batch in batches:
-            encode(batch)
-        cpu, wall = cpu_clock() - cpu, time.perf_counter() - wall
-        if number:
-            best["cpu"] = max(best["cpu"], texts / cpu)
-            best["wall"] = max(best["wall"], texts / wall)
-    return best
+def encoding(
+    title: str,
+    encode: Callable[[list[str]], object],
+    batches: Sequence[list[str]],
+    pid: int | None = None,
+) -> Variant:
+    """All batches in a turn; the first, which compiles, is not counted."""
 
+    def turn(_: int) -> Recording:
+        waiting = iter(batches)
+        meter = ProcessMeter(pid or os.getpid())
+        recording = one_by_one(
+            lambda: encode(next(waiting)), lambda done: done < len(batches), meter
+        )
+        texts = sum(map(len, batches))
+        recording.others[CPU_PER_TEXT] = 1000 * recording.server_cpu_seconds / texts
+        recording.others[TEXTS_PER_SECOND] = texts / recording.wall_seconds
+        return recording
 
-def alone(name: str, encode, texts: list[str], cpu_clock=time.process_time) -> dict:
-    """The medians of one text at a time."""
-    times, cpus = [], []
-    for number in range(2):
-        for text in texts[:ALONE]:
-            wall, cpu = time.perf_counter(), cpu_clock()
-            encode([text])
-            if number:
-                times.append(time.perf_counter() - wall)
-                cpus.append(cpu_clock() - cpu)
-    medians = (1e3 * float(np.median(each)) for each in (times, cpus))
-    return {"who": name, **dict(zip(("p50_ms", "cpu_p50_ms"), medians, strict=True))}
+    return Variant(title, turn)
 
 
 def batches_of(texts: list[str]) -> list[list[str]]:
     return [texts[at : at + BATCH] for at in range(0, len(texts), BATCH)]
 
 
-def served(texts: list[str], threads: int, precision: str) -> list[dict]:
-    """Over gRPC: all texts in one call of the client, and one text; CPU is the server's."""
-    base_path = encoder.ensure(precision=precision)
-    flags = [
-        f"--num_workers={threads}",
-        "--item_state_bytes=0",
-    ]  # no answer is found instead of made
-    who = f"server, {precision}"
-    with (
-        ServerProcess("encoder", base_path, flags) as server,
-        TextClient(server.target, "encoder") as client,
-    ):
-        cpu_clock = ProcessMeter(server.pid).cpu_seconds
-        return [
-            throughput(f"{who}, all texts in one call", client.encode, [texts], cpu_clock),
-            alone(f"{who}, one text", client.encode, texts, cpu_clock),
+def groups(texts: list[str], threads: int) -> Iterator[tuple[str, list[Variant]]]:
+    """The server, the graph alone, and the graph on padded batches."""
+    one_text = [[text] for text in texts[:ALONE]]
+    for precision in encoder.PRECISIONS:
+        base_path = encoder.ensure(precision=precision)
+        flags = [f"--num_workers={threads}", "--item_state_bytes=0"]  # nothing is found
+        with (
+            ServerProcess("encoder", base_path, flags) as server,
+            TextClient(server.target, "encoder") as client,
+        ):
+            yield (
+                f"server, {precision}",
+                [
+                    encoding("all texts in one call", client.encode, [texts], server.pid),
+                    encoding("one text", client.encode, one_text, server.pid),
+                ],
+            )
+    by_length = batches_of(sorted(texts, key=len))
+    for precision in encoder.PRECISIONS:
+        run = session_run(encoder.ensure(precision=precision) / "1", threads)
+        variants = [
+            encoding("as they come", run, batches_of(texts)),
+            encoding("by length", run, by_length),
+            encoding("one text", run, one_text),
         ]
-
-
-def in_process(texts: list[str], threads: int, precision: str) -> list[dict]:
-    """The graph alone, as the peers are measured: batches as they come and by length; one text."""
-    run = session_run(encoder.ensure(precision=precision) / "1", threads)
-    who = f"graph, {precision}"
-    return [
-        throughput(f"{who}, as they come", run, batches_of(texts)),
-        throughput(f"{who}, by length", run, batches_of(sorted(texts, key=len))),
-        alone(f"{who}, one text", run, texts),
-    ]
-
-
-def padded(texts: list[str], threads: int) -> dict:
-    """The same network on padded batches."""
+        yield f"graph, {precision}", variants
     with tempfile.TemporaryDirectory() as folder:
         module = PaddedEncoder(encoder.weights.load(encoder.WORK_DIR))
         tf.saved_model.save(module, folder, signatures={"encode": module.encode})
         run = session_run(Path(folder), threads)
-    return throughput("graph, float32, padded, as they come", run, batches_of(texts))
-
-
-def show(lines: list[dict]) -> None:
-    """A line of text each."""
-    for line in lines:
-        if "cpu" in line:
-            figures = f"{1e3 / line['cpu']:8.2f} ms CPU per text {line['wall']:8.0f} texts/s"
-        else:
-            figures = f"{line['cpu_p50_ms']:8.2f} ms CPU per text {line['p50_ms']:8.2f} ms p50"
-        print(f"{line['who']:50} {figures}", flush=True)
+    yield "graph, float32, padded", [encoding("as they come", run, batches_of(texts))]
 
 
 def main() -> None:
@@ -145,15 +128,17 @@ def main() -> None:
     args = parser.parse_args()
     texts = mixed_lengths(TEXTS)
     print(f"{args.threads} of {os.cpu_count()} threads, {TEXTS} texts, batches of {BATCH}")
-    for measure in (served, in_process):
-        for precision in encoder.PRECISIONS:
-            show(measure(texts, args.threads, precision))
-    show([padded(texts, args.threads)])
+    compare(groups(texts, args.threads), ROUNDS, COLUMNS)
     if args.peers:
         with tempfile.TemporaryDirectory() as folder:
             file = written(texts, Path(folder) / "texts.json")
-            printed = peers("speed", published_model(), file, args.threads)
-        show([json.loads(line) for line in printed.splitlines() if line.startswith("{")])
+            printed = peers("speed", published_model(), file, args.threads).splitlines()
+        for line in (json.loads(text) for text in printed if text.startswith("{")):
+            if "cpu" in line:
+                figures = f"{1e3 / line['cpu']:.2f} ms CPU per text, {line['wall']:.0f} texts/s"
+            else:
+                figures = f"{line['cpu_p50_ms']:.2f} ms CPU per text, {line['p50_ms']:.2f} ms p50"
+            print(f"| {line['who']} | {figures} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -8,9 +8,9 @@ Nothing is found in the stores: they are off.
 """
 
 import argparse
-import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import get_context
 from typing import Any
@@ -21,7 +21,8 @@ from colcast.client._deadline import Deadline
 from colcast.client._settings import ChannelOptions
 from colcast.client._text_batches import TextCall
 from colcast.client._transport import Transport
-from colcast.loadtest.turns import in_turn
+from colcast.loadtest.recording import Recording
+from colcast.loadtest.variants import LATENCY, Variant, compare, for_seconds, one_by_one, other
 from colcast.server import ServerProcess
 from colcast.zoo.text import encoder
 
@@ -30,35 +31,39 @@ from .peer_environment import mixed_lengths
 SMALL_CLIENTS = 20
 TEXTS = 10_000
 ROUNDS = 3
+LARGE = "large one's texts per second"
 
 
-def small_client(address: str, texts: list[str], pause: float, end: float, times: list) -> None:
-    """Asks for one text after the other, with pauses, until `end`."""
+def small_client(
+    address: str, texts: list[str], pause: float, more: Callable[[int], bool]
+) -> Recording:
+    """Asks for one text after the other, with pauses, while there is `more` time."""
     transport = Transport(address, ChannelOptions())
     call = TextCall("encoder", "encode", None, None, ("embeddings",), None)
     random = np.random.default_rng(len(texts[0]))
-    time.sleep(random.uniform(0, pause))
-    while (begin := time.perf_counter()) < end:
+
+    def paused(done: int) -> bool:
+        time.sleep(random.exponential(pause) if done else random.uniform(0, pause))
+        return more(done)
+
+    def ask() -> None:
         message = call.of([texts[random.integers(len(texts))].encode()])
         transport.call(message, Deadline(60))
-        times.append(time.perf_counter() - begin)
-        time.sleep(random.exponential(pause))
+
+    recording = one_by_one(ask, paused)
     transport.close()
+    return recording
 
 
-def small_clients(address: str, texts: list[str], pause: float, seconds: float) -> list[float]:
-    """The latencies of 20 of them, in seconds."""
-    times: list[float] = []
-    end = time.perf_counter() + seconds
-    threads = [
-        threading.Thread(target=small_client, args=(address, texts[n:], pause, end, times))
-        for n in range(SMALL_CLIENTS)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return times
+def small_clients(address: str, texts: list[str], pause: float, seconds: float) -> Recording:
+    """What 20 of them saw."""
+    more, total = for_seconds(seconds), Recording()
+    with ThreadPoolExecutor(SMALL_CLIENTS) as pool:
+        for one in pool.map(
+            lambda n: small_client(address, texts[n:], pause, more), range(SMALL_CLIENTS)
+        ):
+            total.extend(one, after=False)
+    return total
 
 
 def large_client(address: str, options: dict[str, Any], encoded: Any, started: Any) -> None:
@@ -77,7 +82,7 @@ def large_client(address: str, options: dict[str, Any], encoded: Any, started: A
 
 
 @contextmanager
-def beside(address: str, options: dict[str, Any]) -> Iterator[Any]:
+def large_client_beside(address: str, options: dict[str, Any]) -> Iterator[Any]:
     """A large client at work in a process of its own; its count of texts."""
     context = get_context("spawn")
     encoded, started = context.Value("d", 0.0), context.Event()
@@ -106,29 +111,24 @@ def main() -> None:
     texts = mixed_lengths(1000)
     flags = ["--item_state_bytes=0", *args.flags]
     with ServerProcess("encoder", encoder.ensure(), flags) as server:
-        small_clients(server.target, texts, 0, 3)  # warms the server up
 
-        def measure(with_large: bool, _: int) -> tuple[list[float], float]:
-            if not with_large:
-                return small_clients(server.target, texts, args.pause / 1e3, args.seconds), 0
-            with beside(server.target, options) as encoded:
+        def idle(number: int) -> Recording:
+            seconds = args.seconds if number >= 0 else 3
+            return small_clients(server.target, texts, args.pause / 1e3, seconds)
+
+        def beside(number: int) -> Recording:
+            if number < 0:
+                return Recording()
+            with large_client_beside(server.target, options) as encoded:
                 time.sleep(2)
-                before, begin = encoded.value, time.perf_counter()
-                times = small_clients(server.target, texts, args.pause / 1e3, args.seconds)
-                return times, (encoded.value - before) / (time.perf_counter() - begin)
+                before = encoded.value
+                recording = idle(number)
+                rate = (encoded.value - before) / recording.wall_seconds
+                recording.others[LARGE] = rate
+            return recording
 
-        rounds = in_turn((False, True), measure, ROUNDS)
-    p99 = []
-    for name, lines in zip(("idle", "beside 10,000 texts"), rounds, strict=True):
-        times = 1e3 * np.concatenate([line[0] for line in lines])
-        p50, last = np.percentile(times, [50, 99])
-        p99.append(last)
-        large = np.mean([line[1] for line in lines])
-        print(
-            f"{name:20} {len(times):6} texts of small clients: p50 {p50:6.1f} ms, "
-            f"p99 {last:6.1f} ms; the large one's {large:6.0f} texts/s"
-        )
-    print(f"p99 beside / idle: {p99[1] / p99[0]:.2f}")
+        variants = [Variant("idle", idle), Variant(f"beside {TEXTS:,} texts", beside)]
+        compare([("small clients", variants)], ROUNDS, (*LATENCY, other(LARGE, ",.0f")))
 
 
 if __name__ == "__main__":

@@ -9,17 +9,17 @@ every title: bytes and CPU of the server. The reranker's head is not trained, wh
 
 import argparse
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from colcast.client import TextClient
-from colcast.client._encode import encode_predict_request
+from colcast.client import TextClient, encode_predict_request
 from colcast.client._text_batches import strings
 from colcast.loadtest.process import ProcessMeter
-from colcast.loadtest.turns import in_turn
-from colcast.loadtest.ways import compare_ways, predicting
+from colcast.loadtest.server_variants import servers
+from colcast.loadtest.variants import Column, Variant, compare, predicting
 from colcast.server import ServerProcess
 from colcast.zoo.text import encoder, late_interaction, reranker, weights
 
@@ -28,6 +28,12 @@ from .peer_environment import mixed_lengths
 HITS = 0.35
 ROUNDS = 8
 WORKERS = "--num_workers=1"
+
+RATE = Column("per CPU second", float, ".0f", compared=True)
+OF_ALL = (
+    Column("bytes", lambda it: sum(call.request_bytes for call in it.calls), ",.0f"),
+    Column("CPU ms", lambda it: 1000 * it.server_cpu_seconds, ".1f", compared=True),
+)
 
 Requests = Sequence[Any]
 
@@ -43,107 +49,108 @@ def zipf(draws: int) -> np.ndarray:
     return np.unique(drawn, return_inverse=True)[1]
 
 
+Groups = Iterator[tuple[str, list[Variant]]]
+
+
 def with_and_without(
-    base_path: Path, flags: tuple[str, str], requests: Requests, ask: Callable[[str, Any], int]
-) -> None:
-    """Sends the same requests, block by block in turn, to a server with a store and one without.
+    title: str, base_path: Path, flag: str, requests: Requests, ask: Callable[[str, Any], int]
+) -> Groups:
+    """The same requests, block by block in turn, to a server with a store and one without.
 
     Args:
+      title: of the table.
       base_path: the model's.
-      flags: that turn the store on, and off.
+      flag: the store's size.
       requests: what `ask` is to send.
       ask: (address, request) -> how many texts or pairs it had.
     """
-    with (
-        ServerProcess("text", base_path, [WORKERS, flags[0]]) as on,
-        ServerProcess("text", base_path, [WORKERS, flags[1]]) as off,
-    ):
-        servers = (on, off)
-        for server in servers:
-            for request in requests[-5:]:  # what is found afterwards is little
-                ask(server.target, request)
-        blocks = np.array_split(np.arange(len(requests) - 5), ROUNDS)
+    warm_up, blocks = requests[-5:], np.array_split(np.arange(len(requests) - 5), ROUNDS)
 
-        def measure(server: ServerProcess, number: int) -> tuple[int, float]:
-            meter = ProcessMeter(server.pid)
-            before = meter.cpu_seconds()
-            texts = sum(ask(server.target, requests[row]) for row in blocks[number])
-            return texts, meter.cpu_seconds() - before
+    def turn(number: int, server: ServerProcess) -> float:
+        meter = ProcessMeter(server.pid)
+        before = meter.cpu_seconds()
+        sent = [requests[row] for row in blocks[number]] if number >= 0 else warm_up
+        texts = sum(ask(server.target, request) for request in sent)
+        return texts / (meter.cpu_seconds() - before)
 
-        rates = []
-        for rounds in in_turn(servers, measure, ROUNDS):
-            texts, cpu = np.sum(rounds, axis=0)
-            rates.append(texts / cpu)
-    print(
-        f"  with the store {rates[0]:8.0f} per CPU second, without {rates[1]:8.0f}: "
-        f"{rates[0] / rates[1]:.2f} times"
-    )
+    stores = {"without the store": f"{flag}=0", "with it": f"{flag}=67108864"}
+    with servers("text", base_path, *([WORKERS, own] for own in stores.values())) as running:
+        yield (
+            title,
+            [
+                Variant(name, partial(turn, server=server))
+                for name, server in zip(stores, running, strict=True)
+            ],
+        )
 
 
-def encode_bench() -> None:
+def encode_bench() -> Groups:
     """Requests of 32 texts."""
     drawn = zipf(6400)
     texts = mixed_lengths(int(drawn.max()) + 1)
-    print(f"encode: {1 - len(np.unique(drawn)) / len(drawn):.0%} of the texts came before")
     requests = [[texts[n] for n in block] for block in drawn.reshape(-1, 32)]
 
     def ask(address: str, request: list[str]) -> int:
         with TextClient(address, "text") as client:
             return len(client.encode(request))
 
-    with_and_without(
-        encoder.ensure(), ("--item_state_bytes=67108864", "--item_state_bytes=0"), requests, ask
-    )
+    title = f"encode, {came_before(drawn):.0%} of texts came before"
+    return with_and_without(title, encoder.ensure(), "--item_state_bytes", requests, ask)
 
 
-def rank_bench(base_path: Path) -> None:
+def rank_bench(base_path: Path) -> Groups:
     """Queries that come again with the same 20 titles."""
     drawn = zipf(240)
     texts = [" ".join(text.split()[:12]) for text in mixed_lengths(int(drawn.max() + 1) * 21)]
-    print(f"rank: {1 - len(np.unique(drawn)) / len(drawn):.0%} of the pairs came before")
 
     def ask(address: str, query: int) -> int:
         with TextClient(address, "text") as client:
             asked, *titles = texts[21 * query : 21 * (query + 1)]
             return len(client.rank(asked, titles).scores)
 
-    with_and_without(base_path, ("--pair_bytes=67108864", "--pair_bytes=0"), drawn.tolist(), ask)
+    title = f"rank, {came_before(drawn):.0%} of pairs came before"
+    return with_and_without(title, base_path, "--pair_bytes", drawn.tolist(), ask)
 
 
-def asked(base_path: Path, ways: dict[str, tuple[str, list[dict[str, Any]]]]) -> None:
-    """Bytes and CPU of one query asked in some ways: name -> signature, inputs per request."""
+def came_before(drawn: np.ndarray) -> float:
+    """The share."""
+    return 1 - len(np.unique(drawn)) / len(drawn)
+
+
+def asked(title: str, base_path: Path, ways: dict[str, tuple[str, list[dict[str, Any]]]]) -> Groups:
+    """One query asked in some ways: name -> signature, inputs per request."""
     with ServerProcess("text", base_path, [WORKERS, "--item_state_bytes=0"]) as server:
-        compared = [
-            predicting(
-                title,
-                server,
-                [encode_predict_request("text", signature, inputs) for inputs in requests],
-            )
-            for title, (signature, requests) in ways.items()
-        ]
-        for way, of_one in zip(compared, compare_ways(compared, ROUNDS), strict=True):
-            cpu = np.median(of_one) * way.requests
-            print(f"  {way.title:44} {way.bytes:8,} bytes {cpu:9.1f} ms of CPU")
+        yield (
+            title,
+            [
+                predicting(
+                    name,
+                    server,
+                    [encode_predict_request("text", signature, inputs) for inputs in requests],
+                )
+                for name, (signature, requests) in ways.items()
+            ],
+        )
 
 
-def query_bench(reranker_path: Path) -> None:
+def query_bench(reranker_path: Path) -> Groups:
     """12 words, 200 titles: late interaction and the cross-encoder."""
     texts = [" ".join(text.split()[:12]).encode() for text in mixed_lengths(201)]
     query, titles = texts[0], texts[1:]
     once = {"query": strings([query]), "title": strings(titles)}
     repeated = once | {"query": strings([query] * len(titles))}
-    print("late interaction, 200 titles, nothing known:")
-    asked(
+    yield from asked(
+        "late interaction, 200 titles",
         late_interaction.ensure(),
         {
             "the query once (columnar_late)": ("columnar_late", [once]),
             "with every title (columnar)": ("columnar", [repeated]),
         },
     )
-    print("cross-encoder, 200 titles:")
     whole = {"query": strings([query]), "titles": strings(titles)}
     apart = [{"query": strings([query]), "titles": strings([title])} for title in titles]
-    asked(
+    yield from asked(
+        "cross-encoder, 200 titles",
         reranker_path,
         {
             "the query once (rank)": ("rank", [whole]),
@@ -162,11 +169,11 @@ def main() -> None:
         path = Path(folder)
         reranker.save(reranker.Reranker(model, reranker.start(model)), path / "1")
         if "encode" in what:
-            encode_bench()
+            compare(encode_bench(), ROUNDS, (RATE,))
         if "rank" in what:
-            rank_bench(path)
+            compare(rank_bench(path), ROUNDS, (RATE,))
         if "query" in what:
-            query_bench(path)
+            compare(query_bench(path), ROUNDS, OF_ALL)
 
 
 if __name__ == "__main__":
