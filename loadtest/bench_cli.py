@@ -1,14 +1,13 @@
 """The command line of `colcast bench`."""
 
 import json
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import click
 from colcast.cli.console import report_console
 from colcast.cli.options import Command, Parsed, section
-from colcast.loadtest.options import FORMATS
+from colcast.loadtest.options import FORMATS, failures_told, output_options
 
 _COUNT = click.IntRange(min=1)
 _WHOLE = ("papers", "states", "transcoding", "batching")
@@ -83,14 +82,7 @@ Examples:
     metavar="N",
     help="Of --states, per size of the stores.",
 )
-@click.option(
-    "--output",
-    type=click.Path(path_type=Path),
-    default="build/bench",
-    metavar="DIR",
-    help="Folder for figures, tables and charts.",
-)
-@click.option("--json", is_flag=True, help="Print the figures, and all else on standard error.")
+@output_options(click.option, "build/bench", "figures, tables and charts", "the figures")
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:
     """Measures models of the zoo behind the native server, formats side by side in one run."""
@@ -100,7 +92,6 @@ def command(context: click.Context, /, **given: Any) -> None:
     if len(chosen) > 1:
         raise click.UsageError(f"give one of {', '.join('--' + name for name in chosen)}")
     from colcast.loadtest import bench
-    from colcast.loadtest.interrupts import interruptible
 
     options, console = SimpleNamespace(**given), report_console(stderr=given["json"])
     if options.papers:
@@ -114,12 +105,7 @@ def command(context: click.Context, /, **given: Any) -> None:
         run = bench.bench_transcoding
     elif options.batching:
         run = bench.bench_batching
-    try:
-        with interruptible():
-            figures = run(options, console)
-    except (RuntimeError, OSError) as error:
-        raise click.ClickException(str(error)) from error
-    except ValueError as error:
-        raise click.UsageError(str(error)) from error
+    with failures_told():
+        figures = run(options, console)
     if options.json:
         click.echo(json.dumps(figures, indent=1))

@@ -16,6 +16,7 @@ from colcast.loadtest.options import (
     failures_told,
     latency_targets,
     max_minutes,
+    output_options,
     traffic_options,
 )
 
@@ -123,20 +124,13 @@ _report = section("Report")
     metavar="X",
     help="The largest score difference that is not wrong.",
 )
-@_report(
-    "--output",
-    type=_FILE,
-    default="build/loadtest",
-    metavar="DIR",
-    help="Folder for report.html and report.json.",
-)
+@output_options(_report, "build/loadtest", "report.html and report.json", "report.json")
 @_report(
     "--junit",
     type=_FILE,
     metavar="FILE",
     help="Write the result as JUnit XML too, - to standard output; report.json has it anyway.",
 )
-@_report("--json", is_flag=True, help="Print report.json, and all else on standard error.")
 @tls_options(section("TLS"))
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> int:

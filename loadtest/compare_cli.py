@@ -1,14 +1,20 @@
 """The command line of `colcast compare`."""
 
 import shlex
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import click
 from colcast.cli.options import Command, Number, section
 from colcast.client.cli import channel_options, tls_options
-from colcast.loadtest.options import FORMAT, SIDE, call_timeout, failures_told, traffic_options
+from colcast.loadtest.options import (
+    FORMAT,
+    SIDE,
+    call_timeout,
+    failures_told,
+    output_options,
+    traffic_options,
+)
 
 _EXAMPLES = """\
 \b
@@ -86,14 +92,7 @@ _report = section("Report")
     help="How often all requests are sent for latency and CPU, A and B in turn; 0 measures none.",
 )
 @call_timeout(_measuring)
-@_report(
-    "--output",
-    type=click.Path(path_type=Path),
-    default="build/compare",
-    metavar="DIR",
-    help="Folder for report.html and report.json.",
-)
-@_report("--json", is_flag=True, help="Print report.json, and all else on standard error.")
+@output_options(_report, "build/compare", "report.html and report.json", "report.json")
 @tls_options(section("TLS"))
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -152,6 +153,26 @@ def latency_targets(option: _Option) -> Callable[[_Command], _Command]:
         for name, text in helps.items():  # the last one comes first in the help
             command = option(name, type=MILLISECONDS, metavar="TIME", help=text)(command)
         return command
+
+    return declared
+
+
+def output_options(
+    option: _Option, folder: str, files: str, printed: str
+) -> Callable[[_Command], _Command]:
+    """--output and --json: where `files` are written, and that what is `printed` is."""
+
+    def declared(command: _Command) -> _Command:
+        text = f"Print {printed}, and all else on standard error."
+        command = option("--json", is_flag=True, help=text)(command)
+        written: _Command = option(
+            "--output",
+            type=click.Path(path_type=Path),
+            default=folder,
+            metavar="DIR",
+            help=f"Folder for {files}.",
+        )(command)
+        return written
 
     return declared
 

@@ -12,6 +12,7 @@ from colcast.loadtest.options import (
     failures_told,
     latency_targets,
     max_minutes,
+    output_options,
     user_features,
 )
 
@@ -90,14 +91,7 @@ _report = section("Report")
     metavar="S",
     help="How long a window sends.",
 )
-@_report(
-    "--output",
-    type=click.Path(path_type=Path),
-    default="build/tune",
-    metavar="DIR",
-    help="Folder for server.flags, tune.json and tune.svg.",
-)
-@_report("--json", is_flag=True, help="Print tune.json, and all else on standard error.")
+@output_options(_report, "build/tune", "server.flags, tune.json and tune.svg", "tune.json")
 def command(**given: Any) -> int:
     """Finds the server's settings that bear the highest load within a latency target.
 

@@ -220,7 +220,7 @@ def _cells(line: Line, columns: Sequence[Column]) -> Iterator[str]:
         figure = line.figures[column.heading]
         yield "-" if figure != figure else format(figure, column.form)
         if column.compared:
-            yield "{:.2f} ({:.2f} to {:.2f})".format(*line.ratios[column.heading])
+            yield "{:.3g} ({:.3g} to {:.3g})".format(*line.ratios[column.heading])
 
 
 def _row(cells: Iterable[str]) -> str:

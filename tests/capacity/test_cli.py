@@ -107,16 +107,13 @@ def test_a_tune_result_has_its_own_flags(tmp_path, capsys):
 
 def test_a_real_result_is_read(exported, tmp_path, capsys):
     """Of `colcast loadtest`, against a server; times are as they are."""
+    from colcast.loadtest.metrics import page_of, publishing
     from colcast.server import ServerProcess
 
-    monitoring = tmp_path / "monitoring"
-    monitoring.write_text("prometheus_config { enable: true }")
-    flags = ["--rest_api_port=-1", f"--monitoring_config_file={monitoring}"]
-    with ServerProcess("small", exported, flags) as server:
-        page = f"http://{server.rest_target}/monitoring/prometheus/metrics"
+    with ServerProcess("small", exported, publishing(tmp_path)) as server:
         command = ["loadtest", "--target", server.target, "--model", "small", "--formats", "late"]
         command += ["--clients", "1", "--seconds", "0.3", "--sizes", "20", "--distinct", "5"]
-        command += ["--metrics", page, "--output", str(tmp_path / "known")]
+        command += ["--metrics", page_of(server.rest_target), "--output", str(tmp_path / "known")]
         assert main(command) == 0
     observed = json.loads((tmp_path / "known" / "report.json").read_text())["series"][0]["observed"]
     assert observed["users_found"] > 0.9

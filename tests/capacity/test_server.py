@@ -7,20 +7,17 @@ import pytest
 from colcast.capacity.state_cache import StateCache
 from colcast.capacity.users import Zipf
 from colcast.client import RankingClient
-from colcast.loadtest.metrics import state_counts
+from colcast.loadtest.metrics import page_of, publishing, state_counts
 from colcast.server import ServerProcess
 
 from ..server import stages_model
-from ..server.metrics_page import PATH
 
 USERS, REQUESTS = 3000, 4000
 
 
 def test_hit_rates_are_a_real_servers(tmp_path: Path):
     stages_model.save(tmp_path / "ranker" / "1")
-    (tmp_path / "monitoring").write_text("prometheus_config { enable: true }")
-    flags = ["--user_state_bytes=1048576", "--rest_api_port=-1"]
-    flags.append(f"--monitoring_config_file={tmp_path / 'monitoring'}")
+    flags = ["--user_state_bytes=1048576", *publishing(tmp_path)]
     random = np.random.default_rng(1)
     histories = random.integers(0, 10**6, (USERS, 50))
     items = stages_model.inputs(random, 1, 2)
@@ -32,7 +29,7 @@ def test_hit_rates_are_a_real_servers(tmp_path: Path):
     ):
         for user in users:
             client.rank({**row, "history": histories[user]}, items)
-        counts = state_counts(f"http://{server.rest_target}{PATH}")
+        counts = state_counts(page_of(server.rest_target))
     found = counts["user", "states_found_total"] / REQUESTS
     states = int(counts["user", "states"])
     assert states < len(set(users)), "nobody was evicted: the cache is no smaller than the users"

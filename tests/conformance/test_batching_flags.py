@@ -17,6 +17,7 @@ import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
+from colcast.loadtest.metrics import publishing
 from colcast.server import ServerProcess, find_executable
 from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
@@ -90,15 +91,12 @@ def start(ranker_directory: Path, tmp_path: Path) -> Start:
     def started(parameters: str, *flags: str) -> Iterator[Ranker]:
         file = tmp_path / "batching.pbtxt"
         file.write_text(parameters)
-        monitoring = tmp_path / "monitoring.pbtxt"
-        monitoring.write_text("prometheus_config { enable: true }")
         batching = [
             "--enable_batching",
             f"--batching_parameters_file={file}",
             "--num_workers=1",  # nothing is cut but what the parameters split
             "--max_piece_milliseconds=1e6",
-            "--rest_api_port=-1",
-            f"--monitoring_config_file={monitoring}",
+            *publishing(tmp_path),
             *flags,
         ]
         with ServerProcess("ranker", ranker_directory / "ranker", batching) as server:

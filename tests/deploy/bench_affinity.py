@@ -33,7 +33,7 @@ from ..client.served_model import save
 from ..server import stages_model
 from ..server.metrics_page import Metrics
 from ..waiting import wait_until
-from .ways import BY_CLIENT, BY_ENVOY, WAYS, target_of
+from .ways import BY_CLIENT, BY_ENVOY, WAYS, Way, target_of
 
 REPLICAS, IN_FLIGHT = 4, 16
 USERS, HISTORY, CANDIDATES, REQUESTS = 4000, 50, 20, 8000
@@ -157,15 +157,21 @@ def answered(server: ServerProcess) -> float:
 
 
 @contextmanager
-def versions(folder: Path, *flags: str) -> Iterator[dict[int, ServerProcess]]:
+def versions(
+    folder: Path, way: Way, timeout_seconds: float
+) -> Iterator[tuple[dict[int, ServerProcess], RankingClient]]:
     """Four replicas, each with a version of its own, by which its answers are known."""
     servers = {}
     try:
         for version in range(1, REPLICAS + 1):
             if not (folder / str(version)).exists():
                 save(folder / str(version), version)
-            servers[version] = started(folder, version, *flags)
-        yield servers
+            servers[version] = started(folder, version)
+        with (
+            target_of(way, [*servers.values()]) as (address, _),
+            RankingClient(address, "movies", timeout_seconds=timeout_seconds) as client,
+        ):
+            yield servers, client
     finally:
         for server in servers.values():
             server.kill()
@@ -181,11 +187,7 @@ def who_moves(folder: Path) -> None:
     """1,000 users before and after one of four replicas dies."""
     print("\n| | users that met the replica that died | others that moved |\n|---|--:|--:|")
     for way in (BY_ENVOY, BY_CLIENT):
-        with (
-            versions(folder) as servers,
-            target_of(way, [*servers.values()]) as (address, _),
-            RankingClient(address, "movies", timeout_seconds=60) as client,
-        ):
+        with versions(folder, way, timeout_seconds=60) as (servers, client):
             before = met(client, lambda found: len(set(found)) == REPLICAS)
             servers[1].kill()
             after = met(client, lambda found: 1 not in found)
@@ -207,11 +209,7 @@ def failures(folder: Path, requests: int) -> None:
     """Requests that fail while one replica is killed, started again, and another drains."""
     print("\n| | requests | failed |\n|---|--:|--:|")
     for way in (BY_ENVOY, BY_CLIENT):
-        with (
-            versions(folder) as servers,
-            target_of(way, [*servers.values()]) as (address, _),
-            RankingClient(address, "movies", timeout_seconds=10) as client,
-        ):
+        with versions(folder, way, timeout_seconds=10) as (servers, client):
             load = Load(client)
             try:
                 disturb(servers, folder, load, requests)

@@ -13,6 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from colcast.loadtest.metrics import publishing
+
+from .models import vocabulary_table
 
 Spec = Mapping[str, Any]
 Score = Callable[[Mapping[str, Any]], Any]
@@ -76,16 +79,7 @@ class Embedded(tf.Module):
         self.movies = tf.Variable(tf.random.stateless_normal([50, 4], seed=[1, 2]))
         self.genres = tf.Variable(tf.random.stateless_normal([5, 4], seed=[3, 4]))
         self.kernel = tf.Variable(tf.random.stateless_normal([7, 1], seed=[5, 6]))
-        self.table = tf.lookup.StaticVocabularyTable(
-            tf.lookup.TextFileInitializer(
-                str(vocabulary),
-                tf.string,
-                tf.lookup.TextFileIndex.WHOLE_LINE,
-                tf.int64,
-                tf.lookup.TextFileIndex.LINE_NUMBER,
-            ),
-            num_oov_buckets=2,
-        )
+        self.table = vocabulary_table(vocabulary)
 
     def score(self, features: Mapping[str, Any]) -> Any:
         """Scores [rows] from a user's age and genres and a movie's id and two numbers."""
@@ -127,7 +121,5 @@ def embedded_examples() -> np.ndarray:
 
 @pytest.fixture(scope="session")
 def monitoring_flags(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Turn the metrics page on."""
-    config = tmp_path_factory.mktemp("monitoring") / "monitoring.config"
-    config.write_text("prometheus_config { enable: true }")
-    return [f"--monitoring_config_file={config}"]
+    """For HTTP, with the metrics page."""
+    return publishing(tmp_path_factory.mktemp("monitoring"))

@@ -98,7 +98,7 @@ def test_every_api_gives_the_same_bytes(base, draw, monitoring_flags):
     rows = draw(np.random.default_rng(0), 9)
     with (
         ServerProcess("m", base, ["--rest_api_port=-1", "--example_transcoding=off"]) as parsing,
-        ServerProcess("m", base, ["--rest_api_port=-1", *monitoring_flags]) as reading,
+        ServerProcess("m", base, monitoring_flags) as reading,
     ):
         expected = answers(parsing, METHODS, INPUTS, rows)
         found = answers(reading, METHODS, INPUTS, rows)
@@ -113,7 +113,7 @@ def test_every_api_gives_the_same_bytes(base, draw, monitoring_flags):
 
 def test_late_answers_several_tasks_together_as_close(base, monitoring_flags):
     rows = of_one_user(np.random.default_rng(1), 9)
-    late = ["--rest_api_port=-1", "--example_transcoding=late", *monitoring_flags]
+    late = ["--example_transcoding=late", *monitoring_flags]
     with (
         ServerProcess("m", base, ["--rest_api_port=-1", "--example_transcoding=off"]) as parsing,
         ServerProcess("m", base, late) as reading,

@@ -38,10 +38,9 @@ def test_native_server_scores_columns_as_examples(converted, monitoring_flags):
     name, base = converted
     examples = MODELS[name].examples(ROWS)
     requests = [examples, *([e] for e in examples[:5]), [examples[0]] * 3]
-    flags = ["--rest_api_port=-1", *monitoring_flags]
     with (
         ServerProcess(name, base, flags=["--example_transcoding=off"]) as parsing,
-        ServerProcess(name, base, flags=flags) as reading,
+        ServerProcess(name, base, flags=monitoring_flags) as reading,
         RankingClient(parsing.target, name, timeout_seconds=60) as parser,
         RankingClient(reading.target, name, timeout_seconds=60) as reader,
     ):

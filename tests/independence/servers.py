@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from colcast.loadtest.metrics import publishing
 from colcast.server import ServerProcess
 
 from .exported import Exported
@@ -44,12 +45,7 @@ def serve(models: Sequence[Exported], variant: str, folder: Path) -> ServerProce
         for model in models
     )
     (folder / "models.config").write_text(f"model_config_list {{ {' '.join(entries)} }}")
-    (folder / "monitoring.config").write_text("prometheus_config { enable: true }")
-    flags = [
-        f"--model_config_file={folder}/models.config",
-        f"--monitoring_config_file={folder}/monitoring.config",
-        "--rest_api_port=-1",
-    ]
+    flags = [f"--model_config_file={folder}/models.config", *publishing(folder)]
     for flag in VARIANTS[variant]:
         if not flag.startswith("--"):
             (folder / "batching.config").write_text(flag)

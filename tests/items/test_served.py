@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from colcast.items import build_delta, build_table
+from colcast.loadtest.metrics import publishing
 from colcast.server import ServerProcess
 
 from ..late import shops
@@ -83,11 +84,9 @@ def config_of(tables: Path, unknown: str = "REFUSE") -> list[str]:
         f'base_path: "{tables / domain}" unknown_keys: {unknown} {POLL} }}'
         for domain in ("item", "shop")
     ]
-    file, monitoring = tables / "tables.config", tables / "monitoring.config"
+    file = tables / "tables.config"
     file.write_text("\n".join(entries))
-    monitoring.write_text("prometheus_config { enable: true }")
-    pages = ["--rest_api_port=-1", f"--monitoring_config_file={monitoring}"]
-    return [f"--item_table_config_file={file}", *pages]
+    return [f"--item_table_config_file={file}", *publishing(tables)]
 
 
 @pytest.fixture(name="server")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from colcast.client import RankingClient
 from colcast.export import export_saved_model
+from colcast.loadtest.metrics import publishing
 from colcast.server import ServerProcess
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -56,9 +57,7 @@ def _serve(base_path: Path, flags: list[str]) -> Iterator[Server]:
 
 @pytest.fixture(scope="module", name="monitoring")
 def _monitoring(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    config = tmp_path_factory.mktemp("monitoring") / "monitoring.config"
-    config.write_text("prometheus_config { enable: true }")
-    return ["--rest_api_port=-1", f"--monitoring_config_file={config}"]
+    return publishing(tmp_path_factory.mktemp("monitoring"))
 
 
 @pytest.fixture(scope="module", name="many")

@@ -13,13 +13,14 @@ from typing import Any
 import grpc
 import pytest
 from colcast.client import RankingClient
+from colcast.loadtest.metrics import page_of, publishing
 from colcast.loadtest.sizes import parse_sizes
 from colcast.loadtest.traffic import Traffic
 from colcast.server import ServerProcess
 from tensorflow.io import TFRecordWriter
 
 from ..server.browser import browser
-from ..server.metrics_page import PATH, Metrics
+from ..server.metrics_page import Metrics
 from .test_locust import HEADLESS, LOCUST, PACKAGE, free_port, small
 
 TURNS = ["--formats", "example,columnar,late", "--turns", "0.4"]
@@ -28,15 +29,13 @@ TURNS = ["--formats", "example,columnar,late", "--turns", "0.4"]
 @pytest.fixture(scope="module")
 def measured(exported: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     """The native server with the model `small` and its metrics page."""
-    config = tmp_path_factory.mktemp("monitoring") / "monitoring.config"
-    config.write_text("prometheus_config { enable: true }")
-    flags = ["--rest_api_port=-1", f"--monitoring_config_file={config}"]
+    flags = publishing(tmp_path_factory.mktemp("monitoring"))
     with ServerProcess("small", exported, flags) as server:
         yield server
 
 
 def metrics(server: ServerProcess) -> list[str]:
-    return ["--metrics", f"http://{server.rest_target}{PATH}"]
+    return ["--metrics", page_of(server.rest_target)]
 
 
 def ended(folder: Path, *options: str) -> tuple[dict[str, dict[str, str]], str]:

@@ -7,6 +7,7 @@ from typing import Any
 import grpc
 import pytest
 import tensorflow as tf
+from colcast.loadtest.metrics import publishing
 from colcast.server import ServerProcess
 from tensorflow_serving.apis import (
     get_model_metadata_pb2,
@@ -167,6 +168,4 @@ def connect() -> Callable[[str], Stubs]:
 @pytest.fixture(scope="session")
 def monitoring(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Flags for HTTP on a free port, with the metrics where TF Serving has them."""
-    config = tmp_path_factory.mktemp("monitoring") / "monitoring.config"
-    config.write_text("prometheus_config { enable: true }")
-    return ["--rest_api_port=-1", f"--monitoring_config_file={config}"]
+    return publishing(tmp_path_factory.mktemp("monitoring"))

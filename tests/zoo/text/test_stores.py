@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from colcast.client import TextClient
-from colcast.loadtest.metrics import state_counts
+from colcast.loadtest.metrics import page_of, publishing, state_counts
 from colcast.server import ServerProcess
 from colcast.zoo.text import reranker
 
@@ -20,9 +20,7 @@ NEW = "Oil rose."
 
 @pytest.fixture(scope="module")
 def flags(tmp_path_factory):
-    file = tmp_path_factory.mktemp("monitoring") / "monitoring.config"
-    file.write_text("prometheus_config { enable: true }")
-    return ["--rest_api_port=-1", f"--monitoring_config_file={file}"]
+    return publishing(tmp_path_factory.mktemp("monitoring"))
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +31,7 @@ def server(base_path, flags):
 
 def counted(server, store):
     """Texts or pairs that were found, and that were computed."""
-    counts = state_counts(f"http://{server.rest_target}/monitoring/prometheus/metrics")
+    counts = state_counts(page_of(server.rest_target))
     return [counts[store, f"states_{what}_total"] for what in ("found", "computed")]
 
 
