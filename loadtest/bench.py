@@ -8,12 +8,12 @@ from types import SimpleNamespace
 from typing import Any
 
 from colcast.loadtest import bench_batching as batching
-from colcast.loadtest import bench_users, bench_zipf
+from colcast.loadtest import bench_users, bench_zipf, overhead
 from colcast.loadtest.bench_servers import STORES, TRANSCODING
 from colcast.loadtest.bench_users import several_users
 from colcast.loadtest.bench_zipf import Population, hit_rates
 from colcast.loadtest.formats import FORMATS_ALONE
-from colcast.loadtest.overhead import Overhead, engine_benchmark, overhead_table, overheads
+from colcast.loadtest.overhead import engine_benchmark, overheads
 from colcast.loadtest.progress import progress_bar
 from colcast.loadtest.report import machine
 from colcast.loadtest.server_variants import Effort, ServerVariant, compare_servers
@@ -44,10 +44,6 @@ def bench_all(args: SimpleNamespace, console: Console) -> Figures:
     measured, figures = {}, {}
     for model in args.models:
         lines, added = bench(model, args, console)
-        title = f"{model}, {machine()}"
-        console.print(side_by_side_table(lines, title))
-        console.print(side_by_side_legend(lines, args.clients), highlight=False)
-        console.print(overhead_table(added))
         figures[model] = _write(model, lines, added, args.output)
         table += markdown_rows(model, lines)
         measured[model] = lines
@@ -62,7 +58,7 @@ def bench_all(args: SimpleNamespace, console: Console) -> Figures:
 
 def bench(
     model: str, args: SimpleNamespace, console: Console
-) -> tuple[list[FormatLine], list[Overhead]]:
+) -> tuple[list[FormatLine], list[Line]]:
     """One model of the zoo in all formats at all sizes, and what the server adds to it.
 
     Raises:
@@ -88,15 +84,18 @@ def bench(
                 effort=effort,
                 progress=advance,
             )
-        with console.status(f"{model}: the graph alone, and the server, in turn"):
-            graph, pid = base_path / VERSION, server.pid
-            added = overheads(server.target, model, graph, traffic, formats, pid)
-    return lines, added
+        console.print(side_by_side_table(lines, f"{model}, {machine()}"))
+        console.print(side_by_side_legend(lines, args.clients), highlight=False)
+        console.print("\nCPU per request with one client: the graph alone, and what a server adds")
+        graph, pid = base_path / VERSION, server.pid
+        added = overheads(server.target, model, graph, traffic, formats, pid)
+        return lines, compare(added, overhead.ROUNDS, overhead.COLUMNS, _Teller(console))
 
 
 def bench_batching(args: SimpleNamespace, console: Console) -> Figures:
     """Requests that run together, and split; scores compared."""
     base_path, tell = exported("wide"), _Teller(console)
+    tell(machine())
     lines = compare(batching.groups(base_path), args.rounds, batching.COLUMNS, tell)
     scores = batching.scores_differ(base_path)
     for what, figures in scores.items():
@@ -107,6 +106,7 @@ def bench_batching(args: SimpleNamespace, console: Console) -> Figures:
 def bench_states(args: SimpleNamespace, console: Console) -> Figures:
     """Users and items known and unknown, hit rates, several users in one request."""
     base_path, tell = exported("wide"), _Teller(console)
+    tell(machine())
     known = _servers_compared("wide", base_path, STORES, args, tell)
     users = compare(several_users(base_path), bench_users.ROUNDS, bench_users.COLUMNS, tell)
     population = Population(requests=args.zipf_requests)
@@ -120,6 +120,7 @@ def bench_states(args: SimpleNamespace, console: Console) -> Figures:
 def bench_transcoding(args: SimpleNamespace, console: Console) -> Figures:
     """tf.Examples parsed by TensorFlow, and read into columns by the server."""
     tell = _Teller(console)
+    tell(machine())
     found = {
         model: _servers_compared(model, exported(model), variants, args, tell)
         for model, variants in TRANSCODING.items()
@@ -129,12 +130,11 @@ def bench_transcoding(args: SimpleNamespace, console: Console) -> Figures:
 
 
 class _Teller:
-    """Prints lines, and keeps them as a document that begins with the machine."""
+    """Prints lines, and keeps them as a document."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self.document = ""
-        self(machine())
 
     def __call__(self, line: str) -> None:
         self._console.print(line, highlight=False, markup=False, soft_wrap=True)
@@ -178,9 +178,7 @@ def _write_part(
     return values
 
 
-def _write(
-    model: str, lines: Sequence[FormatLine], added: Sequence[Overhead], folder: Path
-) -> Figures:
+def _write(model: str, lines: Sequence[FormatLine], added: Sequence[Line], folder: Path) -> Figures:
     folder.mkdir(parents=True, exist_ok=True)
     figures = {
         "model": model,

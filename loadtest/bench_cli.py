@@ -98,14 +98,12 @@ def command(context: click.Context, /, **given: Any) -> None:
         from colcast.zoo.papers import PAPERS
 
         options.models = list(PAPERS)
-    run = bench.bench_all
-    if options.states:
-        run = bench.bench_states
-    elif options.transcoding:
-        run = bench.bench_transcoding
-    elif options.batching:
-        run = bench.bench_batching
+    runs = {
+        "states": bench.bench_states,
+        "transcoding": bench.bench_transcoding,
+        "batching": bench.bench_batching,
+    }
     with failures_told():
-        figures = run(options, console)
+        figures = runs.get(chosen[0] if chosen else "", bench.bench_all)(options, console)
     if options.json:
         click.echo(json.dumps(figures, indent=1))

@@ -13,24 +13,22 @@ what it found is measured on the heavy tail.
 import argparse
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 
-from colcast.cli.console import report_console
 from colcast.loadtest.charts import Line, line_chart, standalone
 from colcast.loadtest.formats import NO_STORES, RequestData
 from colcast.loadtest.search import Sla
 from colcast.loadtest.sizes import draw, parse_sizes
 from colcast.loadtest.traffic import zoo_requests
 from colcast.loadtest.tuning import Load, Model, highest_rates, prepared
-from colcast.zoo.columnar import columnar
+from colcast.loadtest.variants import markdown_head, markdown_row
+from colcast.loadtest.zoo_models import exported
 from colcast.zoo.papers import PAPERS
 from colcast.zoo.registry import MODELS
-from rich.box import SIMPLE
-from rich.table import Table
 
 HEAVY_TAIL = "pareto:20:1:1000"
 LOGNORMAL = "lognormal:40:0.9"
@@ -82,7 +80,7 @@ def measured(name: str, folder: Path, options: SimpleNamespace) -> list[Tuned]:
     assert zoo.p95_target_ms is not None
     targets = options.targets.split(",")
     slas = [Sla(95, zoo.p95_target_ms * _TARGETS[target]) for target in targets]
-    model = Model(name, columnar(zoo.saved_model(), late=True), ("--enable_batching", *NO_STORES))
+    model = Model(name, exported(name), ("--enable_batching", *NO_STORES))
     heavy = Load(
         prepared(model, ["late"], _requests(name, HEAVY_TAIL, options)), slas, options.seconds
     )
@@ -174,34 +172,19 @@ def curves(lines: Sequence[Tuned]) -> str:
     return standalone(chart)
 
 
-def table(lines: Sequence[Tuned]) -> Table:
-    """A row per model and target."""
-    drawn = Table(box=SIMPLE, title="Requests per second within the target")
-    headers = (
-        "model",
-        "p95 ms",
-        "25 rows",
-        "largest / cores",
-        "tuned",
-        "rows",
-        "gain",
-        "lognormal",
-    )
-    for header in headers:
-        drawn.add_column(header, justify="left" if header == "model" else "right", no_wrap=True)
+HEADINGS = ("25 rows", "largest / cores", "tuned", "rows", "gain", "log-normal (rows)")
+
+
+def told(lines: Sequence[Tuned]) -> Iterator[str]:
+    """A Markdown table with a row per model and target."""
+    yield from markdown_head(HEADINGS)
     for line in lines:
         best = max(line.static, line.largest_over_cores)
-        drawn.add_row(
-            line.model,
-            f"{line.p95_ms:g}",
-            f"{line.static:,.0f}",
-            f"{line.largest_over_cores:,.0f}",
-            f"{line.tuned:,.0f}",
-            f"{line.rows}",
-            ", ".join(_times(line.tuned, other) for other in (line.static, best)),
-            f"{line.other:,.0f} ({line.other_rows})" if line.other_rows else "",
-        )
-    return drawn
+        cells = [line.model, f"p95 {line.p95_ms:g} ms", f"{line.static:,.0f}"]
+        cells += [f"{line.largest_over_cores:,.0f}", f"{line.tuned:,.0f}", f"{line.rows}"]
+        cells.append(", ".join(_times(line.tuned, other) for other in (line.static, best)))
+        cells.append(f"{line.other:,.0f} ({line.other_rows})" if line.other_rows else "")
+        yield markdown_row(cells)
 
 
 def _times(figure: float, other: float) -> str:
@@ -220,18 +203,17 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--distinct", type=int, default=100, help="different requests")
     parser.add_argument("--output", type=Path, default=Path("build/bench"))
     options = SimpleNamespace(**vars(parser.parse_args(argv)))
-    console = report_console()
     lines: list[Tuned] = []
     options.output.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory() as folder:
         for name in options.models.split(","):
             of_model = measured(name, Path(folder), options)
             lines += of_model
-            console.print(table(of_model))
+            print(*told(of_model), sep="\n", flush=True)
             figures = json.dumps([asdict(line) for line in lines], indent=1)
             (options.output / "tuning.json").write_text(figures)
             (options.output / f"tuning_{name}.svg").write_text(curves(of_model))
-    console.print(table(lines))
+    print(*told(lines), sep="\n")
 
 
 if __name__ == "__main__":

@@ -8,54 +8,34 @@ smaller than what an hour changes of either. Cores are kept busy meanwhile (busy
 
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
-from functools import partial
-from operator import sub
+from operator import itemgetter
 from pathlib import Path
-from statistics import median
 from typing import Literal, Self
 
 from colcast.client import RankingClient
 from colcast.loadtest.busy_cores import cores_kept_busy
 from colcast.loadtest.closed_loop import ClosedLoop
-from colcast.loadtest.connection import Request
 from colcast.loadtest.formats import FORMATS, RequestData, encode
-from colcast.loadtest.process import Meter, ProcessMeter
-from colcast.loadtest.turns import in_turn
+from colcast.loadtest.process import ProcessMeter
+from colcast.loadtest.variants import Column, Variant
 from colcast.server import find_executable
-from rich.box import SIMPLE
-from rich.table import Table
 
 Session = Literal["server", "plain"]
 
-_ROUNDS, _CALLS, _WARM_UP_CALLS = 21, 10, 20
+ROUNDS = 21
+_CALLS, _WARM_UP_CALLS = 10, 20
 
 
-@dataclass(frozen=True)
-class Overhead:
-    """One format at one number of candidates, with one client; medians over the rounds.
-
-    Attributes:
-      candidates: N.
-      format: its name in `FORMATS`.
-      plain_ms: CPU of the graph alone per request, as TensorFlow runs it by itself, on the
-        columns with the user repeated.
-      graph_ms: CPU of the graph alone, as the server runs it for this format.
-      server_ms: CPU of the server process per request, gRPC included.
-      added_us: microseconds of CPU per request that are not the graph's.
-      added_to_plain_us: the same against `plain_ms`; below 0 where the server runs the graph
-        for less than gRPC and the decoding cost.
-    """
-
-    candidates: int
-    format: str
-    plain_ms: float
-    graph_ms: float
-    server_ms: float
-    added_us: float
-    added_to_plain_us: float
+_PLAIN, _GRAPH, _SERVER = "plain ms", "graph ms", "server ms"
+COLUMNS = (
+    Column(_PLAIN, itemgetter(_PLAIN)),
+    Column(_GRAPH, itemgetter(_GRAPH)),
+    Column(_SERVER, itemgetter(_SERVER)),
+    Column("added μs", lambda it: 1000 * (it[_SERVER] - it[_GRAPH]), ".0f"),
+    Column("to plain μs", lambda it: 1000 * (it[_SERVER] - it[_PLAIN]), ".0f"),
+)
 
 
 class GraphAlone:
@@ -136,13 +116,16 @@ def overheads(
     traffic: Mapping[int, Sequence[RequestData]],
     formats: Sequence[str],
     pid: int,
-) -> list[Overhead]:
-    """Measures what a server, the process `pid`, adds to the graph: a row per size and format.
+) -> Iterator[tuple[str, list[Variant]]]:
+    """What a server, the process `pid`, adds to the graph with one client: a variant per format.
+
+    A turn measures CPU milliseconds per request: "plain ms", the graph as TensorFlow runs it by
+    itself, on the columns with the user repeated; "graph ms", the graph as the server runs it for
+    the format; "server ms", the server, gRPC included.
 
     Raises:
       ValueError: engine_benchmark refused the model or the request; the message is its own.
     """
-    found = []
     with (
         cores_kept_busy(),
         GraphAlone(version_directory, "plain") as plain,
@@ -150,77 +133,24 @@ def overheads(
         RankingClient(target, model) as client,
         ClosedLoop(target, 1) as sender,
     ):
-        server = partial(_server_cpu_seconds, sender, ProcessMeter(pid))
+
+        def variant(name: str, data: Sequence[RequestData]) -> Variant:
+            columns = plain.prepare([encode(client, "repeated", one).payload for one in data])
+            requests = [encode(client, name, one) for one in data]
+            prepared = graph.prepare([request.payload for request in requests])
+            meter = ProcessMeter(pid)
+
+            def turn(number: int) -> dict[str, float]:
+                calls = _CALLS if number >= 0 else _WARM_UP_CALLS
+                sent = sender.run(requests, calls=calls, meter=meter)
+                seconds = {
+                    _PLAIN: plain.cpu_seconds(columns, calls),
+                    _GRAPH: graph.cpu_seconds(prepared, calls),
+                    _SERVER: sent.server_cpu_seconds,
+                }
+                return {what: 1000 * each / calls for what, each in seconds.items()}
+
+            return Variant(FORMATS[name].title, turn)
+
         for size, data in traffic.items():
-            columns = plain.prepare(_payloads([encode(client, "repeated", one) for one in data]))
-            for name in formats:
-                requests = [encode(client, name, one) for one in data]
-                measures = (
-                    partial(plain.cpu_seconds, columns),
-                    partial(graph.cpu_seconds, graph.prepare(_payloads(requests))),
-                    partial(server, requests),
-                )
-                found.append(_row(size, name, *_cpu_seconds(measures)))
-    return found
-
-
-def _payloads(requests: Sequence[Request]) -> list[bytes]:
-    return [request.payload for request in requests]
-
-
-def _server_cpu_seconds(
-    sender: ClosedLoop, meter: Meter, requests: Sequence[Request], calls: int
-) -> float:
-    return sender.run(requests, calls=calls, meter=meter).server_cpu_seconds
-
-
-def _cpu_seconds(measures: Sequence[Callable[[int], float]]) -> list[list[float]]:
-    """What each measure says of some calls: a list per measure with an entry per round."""
-    for measure in measures:
-        measure(_WARM_UP_CALLS)
-    return in_turn(measures, lambda measure, _: measure(_CALLS), _ROUNDS)
-
-
-def _row(
-    size: int, name: str, plain: Sequence[float], graph: Sequence[float], server: Sequence[float]
-) -> Overhead:
-    """From the CPU seconds of plain session, graph and server in each round."""
-
-    def milliseconds(seconds: Sequence[float]) -> float:
-        return 1000 * median(seconds) / _CALLS
-
-    def less(seconds: Sequence[float]) -> float:
-        return 1000 * milliseconds(list(map(sub, server, seconds)))
-
-    return Overhead(
-        candidates=size,
-        format=name,
-        plain_ms=milliseconds(plain),
-        graph_ms=milliseconds(graph),
-        server_ms=milliseconds(server),
-        added_us=less(graph),
-        added_to_plain_us=less(plain),
-    )
-
-
-def overhead_table(rows: Sequence[Overhead]) -> Table:
-    """What the graph costs and what the server adds, for a terminal."""
-    title = "CPU per request with one client: the graph alone, and what the server adds"
-    caption = (
-        "plain: the graph as TensorFlow runs it by itself, on the user repeated\n"
-        "to plain: server less plain, in μs"
-    )
-    table = Table(title=title, caption=caption, title_justify="left", box=SIMPLE)
-    headers = ("N", "format", "plain ms", "graph ms", "server ms", "added μs", "to plain")
-    for header in headers:
-        table.add_column(header, justify="left" if header == "format" else "right")
-    for row in rows:
-        milliseconds = (row.plain_ms, row.graph_ms, row.server_ms)
-        microseconds = (row.added_us, row.added_to_plain_us)
-        table.add_row(
-            str(row.candidates),
-            FORMATS[row.format].title,
-            *(f"{value:.2f}" for value in milliseconds),
-            *(f"{value:.0f}" for value in microseconds),
-        )
-    return table
+            yield f"{model}, N = {size}", [variant(name, data) for name in formats]

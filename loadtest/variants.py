@@ -7,6 +7,7 @@ and columns of its own.
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from operator import attrgetter
 from typing import Any
 
@@ -107,7 +108,8 @@ def compare(
       tell: is given the lines.
     """
     lines: list[Line] = []
-    for text in ("", *_head(columns)):
+    headings = [(it.heading, "of the first")[: 1 + it.compared] for it in columns]
+    for text in ("", *markdown_head([*chain.from_iterable(headings)])):
         tell(text)
     for group, variants in groups:
 
@@ -121,7 +123,7 @@ def compare(
             found = [own[1:] for own in in_turn(variants, figures, rounds + 1)]
         for variant, own in zip(variants, found, strict=True):
             lines.append(_line(group, variant.title, columns, own, found[0]))
-            tell(_row(_cells(lines[-1], columns)))
+            tell(markdown_row(_cells(lines[-1], columns)))
     return lines
 
 
@@ -185,15 +187,19 @@ def answered(recording: Recording) -> Recording:
     return recording
 
 
+def markdown_head(headings: Sequence[str]) -> list[str]:
+    """The first lines of a table whose rows have a group, a title and figures."""
+    ruler = ["---", "---", *["---:"] * len(headings)]
+    return [markdown_row(["", "", *headings]), markdown_row(ruler)]
+
+
+def markdown_row(cells: Iterable[str]) -> str:
+    """A line of a table, padded so that a terminal shows one, too."""
+    group, title, *others = cells
+    return f"| {group:<20} | {title:<32} | {' | '.join(f'{cell:>8}' for cell in others)} |"
+
+
 # Implementation details follow.
-
-
-def _head(columns: Sequence[Column]) -> Iterator[str]:
-    headings = ["", ""]
-    for column in columns:
-        headings += [column.heading, "of the first"] if column.compared else [column.heading]
-    yield _row(headings)
-    yield _row(["---", "---"] + ["---:"] * (len(headings) - 2))
 
 
 def _line(
@@ -221,9 +227,3 @@ def _cells(line: Line, columns: Sequence[Column]) -> Iterator[str]:
         yield "-" if figure != figure else format(figure, column.form)
         if column.compared:
             yield "{:.3g} ({:.3g} to {:.3g})".format(*line.ratios[column.heading])
-
-
-def _row(cells: Iterable[str]) -> str:
-    """Padded, so that a terminal shows a table, too."""
-    group, title, *others = cells
-    return f"| {group:<20} | {title:<32} | {' | '.join(f'{cell:>8}' for cell in others)} |"

@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -31,32 +31,12 @@ from tensorflow_serving.apis import predict_pb2
 
 CANDIDATES, USER_FEATURES, ITEM_FEATURES = 500, 150, 60
 ROUNDS = 7
+Columns = dict[str, Any]
 LEAST = replace(CPU, over=min)
 
 
-class Data(NamedTuple):
-    """The same request in the forms that are compared.
-
-    Attributes:
-        schema: the model's.
-        columns: input -> array; [1] for the user's, [500] for the items'.
-        user: feature -> Python value.
-        items: 500 dicts.
-    """
-
-    schema: ModelSchema
-    columns: dict[str, Any]
-    user: dict[str, Any]
-    items: list[dict[str, Any]]
-
-    @property
-    def mixed(self) -> list[dict[str, Any]]:
-        """500 dicts with the user's features in each."""
-        return [self.user | item for item in self.items]
-
-
-def make_data() -> Data:
-    """Integers, floats and strings in turn."""
+def make_data() -> tuple[ModelSchema, Columns]:
+    """Integers, floats and strings in turn: [1] for the user's features, [500] for the items'."""
     generator = np.random.default_rng(20)
     names = [f"user_{i}" for i in range(USER_FEATURES)]
     names += [f"item_{i}" for i in range(ITEM_FEATURES)]
@@ -78,10 +58,7 @@ def make_data() -> Data:
             columns[name] = np.array([b"value_%d" % number for number in numbers], object)
         else:
             columns[name] = numbers.astype(spec.dtype.storage)
-    plain = {name: values.tolist() for name, values in columns.items()}
-    user = {name: plain[name][0] for name in names[:USER_FEATURES]}
-    items = [{name: plain[name][i] for name in names[USER_FEATURES:]} for i in range(CANDIDATES)]
-    return Data(schema, columns, user, items)
+    return schema, columns
 
 
 def tf_examples(rows: list[dict[str, Any]]) -> list[bytes]:
@@ -101,36 +78,38 @@ def tf_examples(rows: list[dict[str, Any]]) -> list[bytes]:
     return found
 
 
-def tensor_protos(data: Data) -> bytes:
+def tensor_protos(columns: Columns) -> bytes:
     """The columnar request as TensorFlow's helper builds it."""
     request = predict_pb2.PredictRequest()
     request.model_spec.name = "wide"
     request.model_spec.signature_name = "columnar"
-    for name, values in data.columns.items():
+    for name, values in columns.items():
         request.inputs[name].CopyFrom(tf.make_tensor_proto(values))
     encoded: bytes = request.SerializeToString()
     return encoded
 
 
-def ways(data: Data) -> dict[str, Callable[[], Any]]:
+def ways(schema: ModelSchema, columns: Columns) -> dict[str, Callable[[], Any]]:
     """What is timed."""
     options = RequestOptions(ClientSettings("127.0.0.1:1", "wide"), "columnar")
-    arrays = {name: values for name, values in data.columns.items() if name.startswith("item")}
-
-    mixed = data.mixed
+    arrays = {name: values for name, values in columns.items() if name.startswith("item")}
+    user = {name: values.item() for name, values in columns.items() if name not in arrays}
+    lists = [values.tolist() for values in arrays.values()]
+    items = [dict(zip(arrays, row, strict=True)) for row in zip(*lists, strict=True)]
+    mixed = [user | item for item in items]
     examples = tf_examples(mixed)
 
     def build(inputs: Rows | Examples) -> bytes:
-        return build_request(data.schema, inputs, options).message
+        return build_request(schema, inputs, options).message
 
     return {
         "tf.Examples with protobuf": lambda: tf_examples(mixed),
-        "tf.make_tensor_proto a column": lambda: tensor_protos(data),
+        "tf.make_tensor_proto a column": lambda: tensor_protos(columns),
         "arrays, encode_predict_request": lambda: encode_predict_request(
-            "wide", "columnar", data.columns
+            "wide", "columnar", columns
         ),
-        "arrays, checked": lambda: build(Rows(arrays, data.user)),
-        "rows of dicts, checked": lambda: build(Rows(data.items, data.user)),
+        "arrays, checked": lambda: build(Rows(arrays, user)),
+        "rows of dicts, checked": lambda: build(Rows(items, user)),
         "mixed rows, user found": lambda: build(Rows(mixed)),
         "serialized tf.Examples, user found": lambda: build(Examples(examples)),
     }
@@ -139,7 +118,7 @@ def ways(data: Data) -> dict[str, Callable[[], Any]]:
 def main() -> None:
     """Prints the table, or JSON with --json."""
     head = f"{CANDIDATES} candidates"
-    variants = [asking(title, way, 1, os.getpid()) for title, way in ways(make_data()).items()]
+    variants = [asking(title, way, 1, os.getpid()) for title, way in ways(*make_data()).items()]
     as_json = "--json" in sys.argv[1:]
     lines = compare([(head, variants)], ROUNDS, [LEAST], (lambda _: None) if as_json else print)
     if as_json:

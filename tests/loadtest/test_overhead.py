@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 from colcast.loadtest.formats import RequestData
-from colcast.loadtest.overhead import GraphAlone, overheads
+from colcast.loadtest.overhead import COLUMNS, GraphAlone, overheads
+from colcast.loadtest.variants import compare
 from colcast.server import ServerProcess
 from colcast.zoo import wide
 from colcast.zoo.examples import serialize_request
@@ -23,9 +24,12 @@ def test_every_size_and_format_has_a_row(
 ):
     formats = ["example", "columnar", "late"]
     traffic = {30: [request_data]}
-    rows = overheads(served.target, "small", exported / "1", traffic, formats, served.pid)
-    assert [(row.candidates, row.format) for row in rows] == [(30, name) for name in formats]
-    assert all(min(row.plain_ms, row.graph_ms, row.server_ms) > 0 for row in rows)
+    groups = overheads(served.target, "small", exported / "1", traffic, formats, served.pid)
+    lines = compare(groups, 3, COLUMNS, lambda _: None)
+    titles = ["tf.Example", "user once", "user late"]
+    assert [(line.group, line.title) for line in lines] == [("small, N = 30", it) for it in titles]
+    for line in lines:
+        assert min(line.figures[name] for name in ("plain ms", "graph ms", "server ms")) > 0
 
 
 def test_a_request_the_model_refuses_is_an_error_that_says_why(exported: Path):
