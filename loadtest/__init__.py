@@ -20,6 +20,7 @@ How:
   search        the highest rate within a latency target, confirmed afterwards
   budget, outlook, progress    how long it may take, how long it will, how far it has come
   side_by_side  several numbers of candidates with one client and with several
+  variants      the loop and the table of every bench; server_variants: servers that differ in flags
 What came of it:
   process, metrics, meters    CPU seconds and memory of a server, by pid or by its metrics page
   recording     every call's times, code and bytes; figures: what they come to
