@@ -6,15 +6,15 @@ itself. Server and graphs run a few requests each in turn: on a shared machine t
 smaller than what an hour changes of either. Cores are kept busy meanwhile (busy_cores.py).
 """
 
-import subprocess
-import tempfile
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
 from operator import itemgetter
 from pathlib import Path
-from typing import Literal, Self
+from tempfile import TemporaryDirectory
+from typing import Literal
 
 from colcast.client import RankingClient
+from colcast.loadtest.answering import Answering
 from colcast.loadtest.busy_cores import cores_kept_busy
 from colcast.loadtest.closed_loop import ClosedLoop
 from colcast.loadtest.formats import FORMATS, RequestData, encode
@@ -38,25 +38,24 @@ COLUMNS = (
 )
 
 
-class GraphAlone:
+class GraphAlone(Answering):
     """A model's graph in a process of its own, without a server around it."""
 
-    def __init__(self, version_directory: Path, session: Session) -> None:
+    def __init__(self, version_directory: Path, session: Session, folder: Path) -> None:
         """Takes the SavedModel.
 
         Args:
           version_directory: the one with saved_model.pb.
           session: "server": as the server runs it; "plain": TensorFlow's default executor, one
             thread.
+          folder: for the requests.
         """
-        self._arguments = session, version_directory
-        self._resources = ExitStack()
-        self._written = 0
+        super().__init__((engine_benchmark(), session, version_directory))
+        self._folder, self._written = folder, itertools.count()
 
     def prepare(self, requests: Sequence[bytes]) -> list[Path]:
         """What `cpu_seconds` is to be asked with for these serialized PredictRequests."""
-        first, self._written = self._written, self._written + len(requests)
-        files = [self._folder / str(number) for number in range(first, self._written)]
+        files = [self._folder / f"{self.pid}.{next(self._written)}" for _ in requests]
         for file, request in zip(files, requests, strict=True):
             file.write_bytes(request)
         return files
@@ -67,31 +66,7 @@ class GraphAlone:
         Raises:
           ValueError: engine_benchmark refused the model or a request; the message is its own.
         """
-        assert self._process.stdin
-        assert self._process.stdout
-        with suppress(BrokenPipeError):
-            print(calls, *prepared, file=self._process.stdin, flush=True)
-        answer = self._process.stdout.readline()
-        if not answer:
-            self._log.seek(0)
-            raise ValueError(self._log.read().strip().splitlines()[-1])
-        return float(answer)
-
-    def __enter__(self) -> Self:
-        """Loads the model."""
-        self._folder = Path(self._resources.enter_context(tempfile.TemporaryDirectory()))
-        self._log = self._resources.enter_context((self._folder / "log").open("w+"))
-        command = [str(part) for part in (engine_benchmark(), *self._arguments)]
-        pipe = subprocess.PIPE
-        self._process = self._resources.enter_context(
-            subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=self._log, text=True)
-        )
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Ends the process."""
-        self._process.kill()
-        self._resources.close()
+        return float(self.ask(calls, *prepared))
 
 
 def engine_benchmark() -> Path:
@@ -128,8 +103,9 @@ def overheads(
     """
     with (
         cores_kept_busy(),
-        GraphAlone(version_directory, "plain") as plain,
-        GraphAlone(version_directory, "server") as graph,
+        TemporaryDirectory() as folder,
+        GraphAlone(version_directory, "plain", Path(folder)) as plain,
+        GraphAlone(version_directory, "server", Path(folder)) as graph,
         RankingClient(target, model) as client,
         ClosedLoop(target, 1) as sender,
     ):

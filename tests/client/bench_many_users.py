@@ -9,7 +9,7 @@ The server runs on the same machine. CPU is the client's own.
 import argparse
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -25,58 +25,34 @@ Clients = tuple[str, dict[str, Any]]
 WALL = replace(P50, heading="ms", compared=True)
 
 
-def one_by_one(clients: Clients, users: list[Any], frame: Any) -> int:
-    """The blocking client, given the DataFrame each time."""
+def blocking(clients: Clients, users: list[Any], frame: Any, prepared: bool) -> int:
+    """A request per user, one after the other."""
     with RankingClient(clients[0], **clients[1]) as client:
-        return sum(len(client.rank(user, frame).scores) for user in users)
-
-
-def prepared(clients: Clients, users: list[Any], frame: Any) -> int:
-    """The blocking client, candidates prepared."""
-    with RankingClient(clients[0], **clients[1]) as client:
-        items = client.prepare(frame)
+        items = client.prepare(frame) if prepared else frame
         return sum(len(client.rank(user, items).scores) for user in users)
 
 
-def prepared_for_many(clients: Clients, users: list[Any], frame: Any) -> int:
+def for_many(clients: Clients, users: list[Any], frame: Any) -> int:
     """`rank_many`, candidates prepared."""
     with RankingClient(clients[0], **clients[1]) as client:
         items = client.prepare(frame)
         return sum(len(one.scores) for one in client.rank_many([(u, items) for u in users]))
 
 
-def in_flight(clients: Clients, users: list[Any], frame: Any) -> int:
-    """Asyncio with all users in flight, given the DataFrame each time."""
-    return asyncio.run(_in_flight(clients, users, frame, _as_it_is))
-
-
-def prepared_in_flight(clients: Clients, users: list[Any], frame: Any) -> int:
-    """Asyncio with all users in flight, candidates prepared."""
-    return asyncio.run(_in_flight(clients, users, frame, AsyncRankingClient.prepare))
-
-
-async def _as_it_is(_: AsyncRankingClient, frame: Any) -> Any:
-    return frame
-
-
-async def _in_flight(
-    clients: Clients,
-    users: list[Any],
-    frame: Any,
-    prepare: Callable[[AsyncRankingClient, Any], Awaitable[Any]],
-) -> int:
+async def in_flight(clients: Clients, users: list[Any], frame: Any, prepared: bool) -> int:
+    """All users in flight."""
     async with AsyncRankingClient(clients[0], **clients[1]) as client:
-        items = await prepare(client, frame)
+        items = await client.prepare(frame) if prepared else frame
         found = await asyncio.gather(*[client.rank(user, items) for user in users])
     return sum(len(one.scores) for one in found)
 
 
-WAYS = {
-    "blocking, given the DataFrame each time": one_by_one,
-    "blocking, candidates prepared": prepared,
-    "rank_many, candidates prepared": prepared_for_many,
-    "asyncio, given the DataFrame each time": in_flight,
-    "asyncio, candidates prepared": prepared_in_flight,
+WAYS: dict[str, Callable[[Clients, list[Any], Any], int]] = {
+    "blocking, the DataFrame each time": lambda *given: blocking(*given, prepared=False),
+    "blocking, prepared": lambda *given: blocking(*given, prepared=True),
+    "rank_many, prepared": for_many,
+    "asyncio, the DataFrame each time": lambda *it: asyncio.run(in_flight(*it, prepared=False)),
+    "asyncio, prepared": lambda *given: asyncio.run(in_flight(*given, prepared=True)),
 }
 
 

@@ -32,9 +32,9 @@ def test_every_size_and_format_has_a_row(
         assert min(line.figures[name] for name in ("plain ms", "graph ms", "server ms")) > 0
 
 
-def test_a_request_the_model_refuses_is_an_error_that_says_why(exported: Path):
+def test_a_request_the_model_refuses_is_an_error_that_says_why(exported: Path, tmp_path: Path):
     with (
-        GraphAlone(exported / "1", "server") as graph,
+        GraphAlone(exported / "1", "server", tmp_path) as graph,
         pytest.raises(ValueError, match="engine_benchmark: "),
     ):
         graph.cpu_seconds(graph.prepare([b"no request"]), 1)

@@ -7,13 +7,14 @@ and of items of its own, decoding included, one by one and so many together, in 
 """
 
 import argparse
-import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
+from colcast.loadtest.answering import Answering
 from colcast.loadtest.variants import Column, Variant, compare
 from colcast.loadtest.zoo_models import exported, zoo_payloads
 from colcast.server import ServerProcess, find_executable
@@ -32,27 +33,22 @@ def groups(
     """Alone and together, in each format."""
     (version,) = base_path.glob("[0-9]*")
     command = [find_executable().with_name("batch_benchmark"), version, "no_stores"]
-    pipe = subprocess.PIPE
     for name in FORMATS:
         with ServerProcess("wide", base_path) as server:
             payloads = zoo_payloads(server.target, "wide", name, rows, REQUESTS)
         files = [folder / f"{name}.{number}" for number in range(REQUESTS)]
         for file, payload in zip(files, payloads, strict=True):
             file.write_bytes(payload)
-        words = " ".join(map(str, files))
-        with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
+        with Answering(command) as process:
 
-            def turn(_: int, line: str, process: "subprocess.Popen[str]" = process) -> list[float]:
-                assert process.stdin
-                assert process.stdout
-                print(line, file=process.stdin, flush=True)
-                return [float(figure) for figure in process.stdout.readline().split()]
+            def turn(_: int, words: Sequence[object], ask: Any = process.ask) -> list[float]:
+                return [float(figure) for figure in ask(*words).split()]
 
             yield (
                 f"{name}, N = {rows}",
                 [
-                    Variant("alone", partial(turn, line=f"alone {words}")),
-                    Variant(f"{members} in a run", partial(turn, line=f"batch {members} {words}")),
+                    Variant("alone", partial(turn, words=("alone", *files))),
+                    Variant(f"{members} in a run", partial(turn, words=("batch", members, *files))),
                 ],
             )
 

@@ -14,9 +14,9 @@ from functools import partial
 import grpc
 import numpy as np
 import tensorflow as tf
+from colcast.client import encode_predict_request
 from colcast.loadtest.variants import Variant, asking, compare
 from colcast.server import ServerProcess
-from tensorflow_serving.apis import predict_pb2
 from tritonclient.grpc import service_pb2
 from tritonclient.utils import np_to_triton_dtype, serialize_byte_tensor
 
@@ -35,15 +35,6 @@ def columns(candidates: int) -> dict[str, np.ndarray]:
     return found
 
 
-def predict_request(sent: dict[str, np.ndarray]) -> bytes:
-    """As the client library packs numbers: in tensor_content."""
-    request = predict_pb2.PredictRequest()
-    request.model_spec.name = "echo"
-    for name, values in sent.items():
-        request.inputs[name].CopyFrom(tf.make_tensor_proto(values))
-    return request.SerializeToString()
-
-
 def infer_request(sent: dict[str, np.ndarray]) -> bytes:
     """As Triton's client packs them: raw."""
     request = service_pb2.ModelInferRequest(model_name="echo")
@@ -60,7 +51,9 @@ def groups(server: ServerProcess, channel: grpc.Channel) -> Iterator[tuple[str, 
     for candidates in (20, 100, 500):
         sent = columns(candidates)
         requests = {
-            "tensorflow.serving.PredictionService/Predict": predict_request(sent),
+            "tensorflow.serving.PredictionService/Predict": encode_predict_request(
+                "echo", "serving_default", sent
+            ),
             "inference.GRPCInferenceService/ModelInfer": infer_request(sent),
         }
         yield (

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-import grpc
 import numpy as np
 import tensorflow as tf
+from colcast.client import encode_predict_request
+from colcast.loadtest.connection import Connection, Request
 from colcast.loadtest.process import ProcessMeter
 from colcast.loadtest.recording import Recording
 from colcast.loadtest.variants import LATENCY, Variant, compare, for_seconds, one_by_one, other
 from colcast.server import ServerProcess
-from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
 from .test_rest_memory import MB, WIDTH, Totals, ask, body_of, growth_while
 
@@ -30,8 +30,10 @@ def memory(server: ServerProcess) -> Iterator[tuple[str, list[Variant]]]:
     cases += [("totals", name, value, 48) for name, values in VALUES.items() for value in values]
     cases += [("totals", "floats", b"0.25", 255)]
 
-    def turn(_: int, model: str, body: bytes) -> Recording:
+    def turn(number: int, model: str, body: bytes) -> Recording:
         meter, recording = ProcessMeter(server.pid), Recording()
+        if number < 0:
+            return recording
         cpu = meter.cpu_seconds()
         code, grown = growth_while(server, model, body)
         recording.others = {"status": code, "MB": grown / MB, "of the body": grown / len(body)}
@@ -46,16 +48,13 @@ def memory(server: ServerProcess) -> Iterator[tuple[str, list[Variant]]]:
 
 def waits(server: ServerProcess) -> list[Variant]:
     """A gRPC client's small requests alone for two seconds, then beside the bodies."""
-    request = predict_pb2.PredictRequest()
-    request.model_spec.name = "totals"
-    request.model_spec.signature_name = "floats"
-    request.inputs["x"].CopyFrom(tf.make_tensor_proto(np.ones((1, WIDTH), np.float32)))
+    inputs = {"x": np.ones((1, WIDTH), np.float32)}
+    request = Request(encode_predict_request("totals", "floats", inputs), 1)
     body = body_of("integers", b"7", 48 * MB, "inputs")
 
     def until(more: Callable[[int], bool]) -> Recording:
-        with grpc.insecure_channel(server.target) as channel:
-            stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
-            return one_by_one(partial(stub.Predict, request, timeout=120), more)
+        with Connection(server.target, timeout_seconds=120) as connection:
+            return one_by_one(partial(connection.call, request), more)
 
     def beside(number: int) -> Recording:
         if number < 0:

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
+from colcast.client import encode_predict_request
 from colcast.loadtest.closed_loop import ClosedLoop
 from colcast.loadtest.connection import Request
 from colcast.loadtest.open_loop import LATE_MS, OpenLoop
@@ -26,7 +27,6 @@ from colcast.loadtest.recording import Recording, percentile_ms
 from colcast.loadtest.schedule import poisson
 from colcast.loadtest.variants import ERRORS, LATENCY, Column, Variant, compare
 from colcast.server import ServerProcess
-from tensorflow_serving.apis import predict_pb2
 
 DIMENSION = 64
 CANDIDATES = 500
@@ -67,12 +67,12 @@ def make_requests(count: int) -> list[Request]:
     random = np.random.default_rng(1)
     requests = []
     for _ in range(count):
-        message = predict_pb2.PredictRequest()
-        message.model_spec.name = "ranker"
-        for name, rows in (("user", 1), ("item", CANDIDATES)):
-            ids = random.integers(0, 1 << 40, rows)
-            message.inputs[name].CopyFrom(tf.make_tensor_proto(ids))
-        requests.append(Request(message.SerializeToString(), CANDIDATES))
+        ids = {
+            name: random.integers(0, 1 << 40, rows)
+            for name, rows in (("user", 1), ("item", CANDIDATES))
+        }
+        payload = encode_predict_request("ranker", "serving_default", ids)
+        requests.append(Request(payload, CANDIDATES))
     return requests
 
 

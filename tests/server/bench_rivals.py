@@ -14,17 +14,18 @@ Rivals in other environments are left out without them:
 """
 
 import argparse
-import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from colcast.loadtest.answering import Answering
 from colcast.loadtest.formats import NO_STORES
 from colcast.loadtest.overhead import engine_benchmark
 from colcast.loadtest.variants import CPU, Variant, asking, compare
@@ -42,29 +43,8 @@ TENSORFLOWS = {
     "oneDNN off": {"TF_ENABLE_ONEDNN_OPTS": "0"},
     "oneDNN, BF16": {**ONEDNN, "TF_SET_ONEDNN_FPMATH_MODE": "BF16"},
 }
+QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3"}
 ZENTF = {"TF_ENABLE_ZENDNN_OPTS": "1", "TF_ENABLE_ONEDNN_OPTS": "0"}
-
-
-@contextmanager
-def running(
-    title: str, line: str, command: Sequence[Any], changes: dict[str, str]
-) -> Iterator[Variant]:
-    """A process that runs the graph CALLS times when it is given `line`, and answers then."""
-    pipe = subprocess.PIPE
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", **changes}
-    with subprocess.Popen(
-        list(map(str, command)), stdin=pipe, stdout=pipe, text=True, env=environment
-    ) as process:
-        assert process.stdin
-        assert process.stdout
-        stdin, stdout = process.stdin, process.stdout
-
-        def ask() -> None:
-            print(line, file=stdin, flush=True)
-            assert stdout.readline(), f"{title}: ended"
-
-        yield asking(title, ask, 1, process.pid)
-        process.kill()
 
 
 def converted(python: Path, version: Path, folder: Path) -> Path:
@@ -88,8 +68,8 @@ def rivals(arguments: argparse.Namespace, folder: Path) -> Iterator[tuple[str, l
         inputs = PredictRequest.FromString(payload).inputs
         columns = folder / "columns.npz"
         np.savez(columns, **{feature: make_ndarray(value) for feature, value in inputs.items()})
-        number, given = str(CALLS), (RIVAL, "tensorflow", version, columns)
-        commands: list[tuple[str, str, Sequence[Any], dict[str, str]]] = [
+        number, given = (CALLS,), (RIVAL, "tensorflow", version, columns)
+        commands: list[tuple[str, Sequence[Any], Sequence[Any], dict[str, str]]] = [
             (title, number, (sys.executable, *given), changes)
             for title, changes in TENSORFLOWS.items()
         ]
@@ -99,12 +79,18 @@ def rivals(arguments: argparse.Namespace, folder: Path) -> Iterator[tuple[str, l
             command = (arguments.onnx, RIVAL, "onnx", onnx, columns)
             commands.append(("ONNX Runtime", number, command, {}))
         for mode in ("off", "exact", "fast"):
-            line, command = f"{CALLS} {folder / 'request'}", (engine_benchmark(), "server", version)
-            commands.append((f"this server, {mode}", line, (*command, mode), {}))
+            command = (engine_benchmark(), "server", version, mode)
+            commands.append((f"this server, {mode}", (CALLS, folder / "request"), command, {}))
         with ExitStack() as stack:
             yield (
                 f"{name}, N = {size}",
-                [stack.enter_context(running(*one)) for one in commands],
+                [
+                    asking(title, partial(process.ask, *words), 1, process.pid)
+                    for title, words, process in (
+                        (title, words, stack.enter_context(Answering(command, QUIET | changes)))
+                        for title, words, command, changes in commands
+                    )
+                ],
             )
 
 
