@@ -28,7 +28,7 @@ from colcast.loadtest.tables import (
     side_by_side_table,
 )
 from colcast.loadtest.traffic import zoo_requests
-from colcast.loadtest.variants import CPU, Line, compare
+from colcast.loadtest.variants import CPU, Line, measure_variants
 from colcast.loadtest.zoo_models import exported, zoo_rows
 from colcast.server import ServerProcess
 from rich.console import Console
@@ -89,14 +89,14 @@ def bench(
         console.print("\nCPU per request with one client: the graph alone, and what a server adds")
         graph, pid = base_path / VERSION, server.pid
         added = overheads(server.target, model, graph, traffic, formats, pid)
-        return lines, compare(added, overhead.ROUNDS, overhead.COLUMNS, _Teller(console))
+        return lines, measure_variants(added, overhead.ROUNDS, overhead.COLUMNS, _Teller(console))
 
 
 def bench_batching(args: SimpleNamespace, console: Console) -> Figures:
     """Requests that run together, and split; scores compared."""
     base_path, tell = exported("wide"), _Teller(console)
     tell(machine())
-    lines = compare(batching.groups(base_path), args.rounds, batching.COLUMNS, tell)
+    lines = measure_variants(batching.groups(base_path), args.rounds, batching.COLUMNS, tell)
     scores = batching.scores_differ(base_path)
     for what, figures in scores.items():
         tell(f"{what}: {figures}")
@@ -108,10 +108,14 @@ def bench_states(args: SimpleNamespace, console: Console) -> Figures:
     base_path, tell = exported("wide"), _Teller(console)
     tell(machine())
     known = _servers_compared("wide", base_path, STORES, args, tell)
-    users = compare(several_users(base_path), bench_users.ROUNDS, bench_users.COLUMNS, tell)
+    users = measure_variants(
+        several_users(base_path), bench_users.ROUNDS, bench_users.COLUMNS, tell
+    )
     population = Population(requests=args.zipf_requests)
     tell(f"\n{population}")
-    zipf = compare(hit_rates(base_path, population), bench_zipf.ROUNDS, bench_zipf.COLUMNS, tell)
+    zipf = measure_variants(
+        hit_rates(base_path, population), bench_zipf.ROUNDS, bench_zipf.COLUMNS, tell
+    )
     charts = {"states": {"wide": _costs(known)}, "zipf": {"wide": _costs(zipf)}}
     figures = {"known": known, "several_users": users, "zipf": zipf}
     return _write_part("states", figures, tell, charts, args.output)

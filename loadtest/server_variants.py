@@ -12,7 +12,7 @@ from colcast.loadtest.correctness import outputs_difference, reference_answers
 from colcast.loadtest.formats import RequestData, encode
 from colcast.loadtest.process import ProcessMeter
 from colcast.loadtest.recording import Recording
-from colcast.loadtest.variants import Line, Variant, answered, compare
+from colcast.loadtest.variants import Line, Variant, answered, measure_variants
 from colcast.server import ServerProcess
 
 _HELD_BACK, _REPEATED = 2, 10
@@ -115,7 +115,7 @@ def compare_servers(
                 )
 
     with servers(model, base_path, *(it.flags for it in variants)) as running:
-        lines = compare(groups(), effort.rounds, tell=tell)
+        lines = measure_variants(groups(), effort.rounds, tell=tell)
     return lines, max(differences)
 
 

@@ -93,7 +93,7 @@ def _print(line: str) -> None:
     print(line, flush=True)
 
 
-def compare(
+def measure_variants(
     groups: Iterable[tuple[str, Sequence[Variant]]],
     rounds: int,
     columns: Sequence[Column] = COST,

@@ -6,9 +6,7 @@ One process, one data set, the ways in turn, CPU time, the best of several round
 ratios hold on a busy machine, where the milliseconds do not.
 """
 
-import json
 import os
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -26,7 +24,7 @@ from colcast.client._dtypes import FLOAT, INT64, STRING
 from colcast.client._inputs import Rows
 from colcast.client._inputs_examples import Examples
 from colcast.client._request import RequestOptions, build_request
-from colcast.loadtest.variants import CPU, asking, compare
+from colcast.loadtest.variants import CPU, asking, measure_variants
 from tensorflow_serving.apis import predict_pb2
 
 CANDIDATES, USER_FEATURES, ITEM_FEATURES = 500, 150, 60
@@ -116,14 +114,9 @@ def ways(schema: ModelSchema, columns: Columns) -> dict[str, Callable[[], Any]]:
 
 
 def main() -> None:
-    """Prints the table, or JSON with --json."""
-    head = f"{CANDIDATES} candidates"
+    """Prints the table."""
     variants = [asking(title, way, 1, os.getpid()) for title, way in ways(*make_data()).items()]
-    as_json = "--json" in sys.argv[1:]
-    lines = compare([(head, variants)], ROUNDS, [LEAST], (lambda _: None) if as_json else print)
-    if as_json:
-        milliseconds = {line.title: line.figures[LEAST.heading] for line in lines}
-        print(json.dumps({"milliseconds": milliseconds}, indent=2))
+    measure_variants([(f"{CANDIDATES} candidates", variants)], ROUNDS, [LEAST])
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from typing import Any
 
 import pandas as pd
 from colcast.client import AsyncRankingClient, RankingClient
-from colcast.loadtest.variants import CPU, P50, asking, compare
+from colcast.loadtest.variants import CPU, P50, asking, measure_variants
 from colcast.loadtest.zoo_models import exported
 from colcast.server import ServerProcess
 from colcast.zoo.registry import MODELS
@@ -78,7 +78,7 @@ def main() -> None:
             asking(title, partial(ranked, way), 1, os.getpid()) for title, way in WAYS.items()
         ]
         head = f"{options.users} users, N = {options.candidates}"
-        compare([(head, variants)], 1, [WALL, replace(CPU, heading="client CPU ms")])
+        measure_variants([(head, variants)], 1, [WALL, replace(CPU, heading="client CPU ms")])
 
 
 if __name__ == "__main__":

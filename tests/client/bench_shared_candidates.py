@@ -19,7 +19,7 @@ from colcast.client import RankingClient
 from colcast.loadtest.formats import NO_STORES
 from colcast.loadtest.metrics import publishing
 from colcast.loadtest.recording import Recording
-from colcast.loadtest.variants import CPU, P50, Variant, asking, compare, other
+from colcast.loadtest.variants import CPU, P50, Variant, asking, measure_variants, other
 from colcast.loadtest.zoo_models import exported
 from colcast.server import ServerProcess
 from colcast.zoo.catalog import Catalog
@@ -108,7 +108,9 @@ def main() -> None:
         flags = [*publishing(Path(folder)), *NO_STORES]
         with ServerProcess(MODEL, exported(MODEL), flags) as server:
             head = f"{options.users} users, N = {options.candidates}"
-            compare([(head, [variant(way, server, made) for way in WAYS])], options.rounds, COLUMNS)
+            measure_variants(
+                [(head, [variant(way, server, made) for way in WAYS])], options.rounds, COLUMNS
+            )
 
 
 if __name__ == "__main__":

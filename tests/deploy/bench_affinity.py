@@ -25,7 +25,7 @@ from colcast.client import ChannelOptions, RankingClient
 from colcast.loadtest.metrics import page_of, publishing, state_counts
 from colcast.loadtest.process import ProcessMeter
 from colcast.loadtest.server_variants import servers
-from colcast.loadtest.variants import Column, Variant, compare
+from colcast.loadtest.variants import Column, Variant, measure_variants
 from colcast.server import ServerProcess
 from colcast.zoo.catalog import Zipf
 
@@ -279,7 +279,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         folder = Path(directory)
         run = {
-            "hits": lambda: compare(hit_rates(folder), 1, HITS),
+            "hits": lambda: measure_variants(hit_rates(folder), 1, HITS),
             "moves": lambda: who_moves(folder),
             "failures": lambda: failures(folder, options.requests),
         }

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from colcast.client import RankingClient
 from colcast.loadtest.server_variants import servers
-from colcast.loadtest.variants import Column, Variant, compare
+from colcast.loadtest.variants import Column, Variant, measure_variants
 
 from .slow_model import save
 from .ways import BY_CLIENT, BY_ENVOY, target_of
@@ -44,7 +44,7 @@ def groups(folder: Path) -> Iterator[tuple[str, list[Variant]]]:
             yield (
                 way.title,
                 [
-                    Variant(f"{replicas} replicas", partial(saturated, replicas, client))
+                    Variant(f"replicas: {replicas}", partial(saturated, replicas, client))
                     for replicas, client in clients.items()
                 ],
             )
@@ -74,4 +74,4 @@ def saturated(replicas: int, client: RankingClient, number: int) -> dict[str, fl
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as directory:
-        compare(groups(Path(directory)), 1, COLUMNS)
+        measure_variants(groups(Path(directory)), 1, COLUMNS)

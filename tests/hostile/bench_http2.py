@@ -16,7 +16,7 @@ from pathlib import Path
 import grpc
 from colcast.loadtest.process import ProcessMeter
 from colcast.loadtest.recording import Recording
-from colcast.loadtest.variants import P99, Variant, compare, for_seconds, one_by_one, other
+from colcast.loadtest.variants import P99, Variant, for_seconds, measure_variants, one_by_one, other
 from colcast.server import ServerProcess
 
 from .conftest import serving_nothing
@@ -66,7 +66,7 @@ def groups(names: Sequence[str]) -> Iterator[tuple[str, list[Variant]]]:
 def main() -> None:
     """Prints two lines per attack."""
     columns = (P99, other(GREW, ".0f"), other(ENDS, "", over=max))
-    compare(groups(sys.argv[1:] or list(ATTACKS)), 1, columns)
+    measure_variants(groups(sys.argv[1:] or list(ATTACKS)), 1, columns)
 
 
 if __name__ == "__main__":

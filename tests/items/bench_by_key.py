@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from colcast.client import encode_predict_request
 from colcast.items import build_table
-from colcast.loadtest.variants import compare, predicting
+from colcast.loadtest.variants import measure_variants, predicting
 from colcast.server import ServerProcess
 from colcast.zoo.wide import WIDE, requests
 
@@ -79,7 +79,7 @@ def main() -> None:
                 )
                 for size, (pairs, _) in sizes.items()
             ]
-            compare(groups, options.rounds)
+            measure_variants(groups, options.rounds)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ some of them while a delta of 10,000 items is applied.
 """
 
 import argparse
-import json
 import multiprocessing
 import os
 import resource
@@ -20,7 +19,6 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +30,7 @@ from colcast.items import build_delta, build_table
 from colcast.loadtest.formats import NO_STORES
 from colcast.loadtest.process import ProcessMeter
 from colcast.loadtest.recording import Recording
-from colcast.loadtest.variants import LATENCY, Line, Variant, compare, for_seconds, one_by_one
+from colcast.loadtest.variants import LATENCY, Variant, for_seconds, measure_variants, one_by_one
 from colcast.loadtest.zoo_models import exported
 from colcast.server import ServerProcess
 from colcast.zoo import wide
@@ -138,7 +136,7 @@ def settle(meter: ProcessMeter) -> None:
             return
 
 
-def under_load(folder: Path, base_path: Path, items: int) -> list[Line]:
+def under_load(folder: Path, base_path: Path, items: int) -> None:
     """Requests by key, with a delta applied meanwhile and without, in turn."""
     deltas = make_deltas(folder, items)
     random = np.random.default_rng(3)
@@ -165,10 +163,10 @@ def under_load(folder: Path, base_path: Path, items: int) -> list[Line]:
             return one_by_one(ask, for_seconds(TURN_SECONDS))
 
         variants = [Variant("nothing applied", without), Variant(f"a delta of {CHANGED:,}", during)]
-        return compare([(f"{CANDIDATES} keys", variants)], TURNS, LATENCY)
+        measure_variants([(f"{CANDIDATES} keys", variants)], TURNS, LATENCY)
 
 
-def report(folder: Path, items: int) -> dict[str, Any]:
+def report(folder: Path, items: int) -> None:
     """Measures and prints."""
     model(
         folder / "model",
@@ -178,7 +176,6 @@ def report(folder: Path, items: int) -> dict[str, Any]:
     seconds, peak = apart(build, folder)
     table = folder / "table" / "1" / "table.safetensors"
     size = table.stat().st_size
-    found: dict[str, Any] = {"items": items, "build_seconds": seconds, "build_peak_bytes": peak}
     print(f"build: {items / seconds:,.0f} rows/s, {peak / 2**20:,.0f} MiB at most", flush=True)
     print(f"file: {size / 2**20:,.0f} MiB, {size / items:,.0f} bytes per item", flush=True)
     if LOOKUPS.exists():
@@ -191,20 +188,16 @@ def report(folder: Path, items: int) -> dict[str, Any]:
     each = {kind: value / items for kind, value in more.items()}
     print(f"server: ready {longer - seconds:.2f} s later; per item {each['RssAnon']:.1f} bytes of")
     print(f"its own and {each['RssFile']:.1f} of the file resident", flush=True)
-    load = [asdict(line) for line in under_load(folder, base_path, items)]
-    return found | {"file_bytes": size, "load_seconds": longer - seconds, "load": load} | more
+    under_load(folder, base_path, items)
 
 
 def main() -> None:
     """Measures a table in a folder that is removed in the end."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--items", type=int, default=1_000_000)
-    parser.add_argument("--json", type=Path, help="a file for the figures")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        found = report(Path(name), options.items)
-    if options.json:
-        options.json.write_text(json.dumps(found, indent=1))
+        report(Path(name), options.items)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from colcast.loadtest.formats import RequestData
 from colcast.loadtest.overhead import COLUMNS, GraphAlone, overheads
-from colcast.loadtest.variants import compare
+from colcast.loadtest.variants import measure_variants
 from colcast.server import ServerProcess
 from colcast.zoo import wide
 from colcast.zoo.examples import serialize_request
@@ -25,7 +25,7 @@ def test_every_size_and_format_has_a_row(
     formats = ["example", "columnar", "late"]
     traffic = {30: [request_data]}
     groups = overheads(served.target, "small", exported / "1", traffic, formats, served.pid)
-    lines = compare(groups, 3, COLUMNS, lambda _: None)
+    lines = measure_variants(groups, 3, COLUMNS, lambda _: None)
     titles = ["tf.Example", "user once", "user late"]
     assert [(line.group, line.title) for line in lines] == [("small, N = 30", it) for it in titles]
     for line in lines:

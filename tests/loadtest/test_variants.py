@@ -12,8 +12,8 @@ from colcast.loadtest.variants import (
     Column,
     Variant,
     asking,
-    compare,
     for_seconds,
+    measure_variants,
     one_by_one,
     other,
     predicting,
@@ -41,7 +41,7 @@ FIGURE = Column("figure", float, ".1f", compared=True)
 def test_variants_take_turns_and_the_warm_up_does_not_count():
     order: list[str] = []
     variants = [counted("a", [2, 4, 100], order), counted("b", [1, 4, 25], order)]
-    lines = compare([("of one run", variants)], 3, [FIGURE], lambda _: None)
+    lines = measure_variants([("of one run", variants)], 3, [FIGURE], lambda _: None)
     assert order == ["a -1", "b -1", "b 0", "a 0", "a 1", "b 1", "b 2", "a 2"]
     assert [line.figures["figure"] for line in lines] == [4, 4]
     assert lines[1].ratios["figure"] == (0.5, 0.25, 1)
@@ -54,7 +54,7 @@ def test_the_table_is_markdown_and_tells_what_is_known_of_a_figure():
     ]
     told: list[str] = []
     columns = [other("found", ".0%"), ERRORS]
-    compare([("here", variants), ("there", variants[:1])], 2, columns, told.append)
+    measure_variants([("here", variants), ("there", variants[:1])], 2, columns, told.append)
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in told[1:]]
     assert cells == [
         ["", "", "found", "errors"],
@@ -74,7 +74,7 @@ def test_a_group_is_measured_while_what_it_needs_is_there():
             yield name, [Variant("", lambda _: float(open_ == [name]))]  # noqa: B023
             open_.clear()
 
-    lines = compare(groups(), 1, [FIGURE], lambda _: None)
+    lines = measure_variants(groups(), 1, [FIGURE], lambda _: None)
     assert [line.figures["figure"] for line in lines] == [1, 1]
 
 

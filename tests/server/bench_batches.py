@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from colcast.loadtest.answering import Answering
-from colcast.loadtest.variants import Column, Variant, compare
+from colcast.loadtest.variants import Column, Variant, measure_variants
 from colcast.loadtest.zoo_models import exported, zoo_payloads
 from colcast.server import ServerProcess, find_executable
 
@@ -61,7 +61,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with TemporaryDirectory() as folder:
         made = groups(exported("wide"), Path(folder), arguments.rows, arguments.members)
-        compare(made, ROUNDS, COLUMNS)
+        measure_variants(made, ROUNDS, COLUMNS)
 
 
 if __name__ == "__main__":

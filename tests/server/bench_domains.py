@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from colcast.client import encode_predict_request
 from colcast.export import export_saved_model
-from colcast.loadtest.variants import Variant, compare, predicting
+from colcast.loadtest.variants import Variant, measure_variants, predicting
 from colcast.server import ServerProcess
 
 from ..late import shops
@@ -115,7 +115,7 @@ def main() -> None:
         export_saved_model(
             folder / "model", folder / "domains" / "1", **late, domains=shops.PATTERNS
         )
-        compare(groups(folder, options.baseline), options.rounds)
+        measure_variants(groups(folder, options.baseline), options.rounds)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,14 @@ import tensorflow as tf
 from colcast.loadtest.formats import NO_STORES
 from colcast.loadtest.process import ProcessMeter
 from colcast.loadtest.recording import Recording
-from colcast.loadtest.variants import LATENCY, Variant, compare, for_seconds, one_by_one, other
+from colcast.loadtest.variants import (
+    LATENCY,
+    Variant,
+    for_seconds,
+    measure_variants,
+    one_by_one,
+    other,
+)
 from colcast.loadtest.zoo_models import exported, zoo_payloads
 from colcast.server import ServerProcess
 
@@ -197,7 +204,7 @@ def main() -> None:
     measures = {"flood": measure_flood, "unread": measure_unread, "cold": measure_cold}
     for name in sys.argv[1:] or measures:
         with tempfile.TemporaryDirectory() as folder:
-            compare(measures[name](Path(folder)), 1, (*LATENCY, other(GREW, ".0f")))
+            measure_variants(measures[name](Path(folder)), 1, (*LATENCY, other(GREW, ".0f")))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from colcast.client import encode_predict_request
 from colcast.client._text_batches import strings
 from colcast.loadtest.formats import NO_STORES
 from colcast.loadtest.server_variants import servers
-from colcast.loadtest.variants import Variant, compare, predicting
+from colcast.loadtest.variants import Variant, measure_variants, predicting
 from colcast.loadtest.zoo_models import exported, zoo_payloads
 from colcast.server import ServerProcess
 from colcast.zoo.registry import MODELS
@@ -99,7 +99,7 @@ def main() -> None:
     arguments = parser.parse_args()
     sizes = [*map(int, arguments.sizes)]
     models = (groups(name, arguments.formats, sizes) for name in arguments.models)
-    compare(chain.from_iterable(models), arguments.rounds)
+    measure_variants(chain.from_iterable(models), arguments.rounds)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import grpc
 import numpy as np
 import tensorflow as tf
 from colcast.client import encode_predict_request
-from colcast.loadtest.variants import Variant, asking, compare
+from colcast.loadtest.variants import Variant, asking, measure_variants
 from colcast.server import ServerProcess
 from tritonclient.grpc import service_pb2
 from tritonclient.utils import np_to_triton_dtype, serialize_byte_tensor
@@ -76,7 +76,7 @@ def main(rounds: int) -> None:
     with tempfile.TemporaryDirectory() as path:
         save_model(f"{path}/1")
         with ServerProcess("echo", path) as server, grpc.insecure_channel(server.target) as channel:
-            compare(groups(server, channel), rounds)
+            measure_variants(groups(server, channel), rounds)
 
 
 if __name__ == "__main__":

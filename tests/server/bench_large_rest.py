@@ -14,7 +14,14 @@ from colcast.client import encode_predict_request
 from colcast.loadtest.connection import Connection, Request
 from colcast.loadtest.process import ProcessMeter
 from colcast.loadtest.recording import Recording
-from colcast.loadtest.variants import LATENCY, Variant, compare, for_seconds, one_by_one, other
+from colcast.loadtest.variants import (
+    LATENCY,
+    Variant,
+    for_seconds,
+    measure_variants,
+    one_by_one,
+    other,
+)
 from colcast.server import ServerProcess
 
 from .test_rest_memory import MB, WIDTH, Totals, ask, body_of, growth_while
@@ -78,9 +85,9 @@ def main() -> None:
         with ServerProcess("totals", path, ["--rest_api_port=-1"]) as server:
             for signature, values in VALUES.items():
                 ask(server, "totals", body_of(signature, values[0], 1, "inputs"))
-            compare([("", waits(server))], 1, LATENCY)
+            measure_variants([("", waits(server))], 1, LATENCY)
             columns = [other(name, form) for name, form in GROWTH.items()]
-            compare(memory(server), 1, columns)
+            measure_variants(memory(server), 1, columns)
 
 
 if __name__ == "__main__":

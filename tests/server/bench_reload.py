@@ -25,7 +25,7 @@ from colcast.loadtest.connection import Request
 from colcast.loadtest.open_loop import LATE_MS, OpenLoop
 from colcast.loadtest.recording import Recording, percentile_ms
 from colcast.loadtest.schedule import poisson
-from colcast.loadtest.variants import ERRORS, LATENCY, Column, Variant, compare
+from colcast.loadtest.variants import ERRORS, LATENCY, Column, Variant, measure_variants
 from colcast.server import ServerProcess
 
 DIMENSION = 64
@@ -143,7 +143,7 @@ def main(argv: list[str] | None = None) -> int:
         tf.saved_model.save(module, str(base_path / "1"), signatures=module.score)
         with ServerProcess("ranker", base_path, args.server_flag) as server:
             group = variants(base_path, server, args.seconds, args.every)
-            lines = compare([group], 2, COLUMNS)
+            lines = measure_variants([group], 2, COLUMNS)
             loads = len(re.findall(r"version \d+: serving", server.log())) - 1
     print(f"{loads} reloads")
     if max(line.figures[LATE.heading] for line in lines) > LATE_MS:

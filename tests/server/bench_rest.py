@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
-from colcast.loadtest.variants import BYTES, CPU, asking, compare
+from colcast.loadtest.variants import BYTES, CPU, asking, measure_variants
 from colcast.server import ServerProcess, find_executable
 
 CANDIDATES, USER_FEATURES, ITEM_FEATURES = 100, 150, 60
@@ -100,7 +100,7 @@ def main(argv: list[str] | None = None) -> int:
             )
             for form, (method, body) in bodies().items()
         ]
-        compare(groups, ROUNDS, (LEAST, BYTES))
+        measure_variants(groups, ROUNDS, (LEAST, BYTES))
     return 0
 
 

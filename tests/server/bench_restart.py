@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import median
 
 import grpc
-from colcast.loadtest.variants import Column, Variant, compare
+from colcast.loadtest.variants import Column, Variant, measure_variants
 from colcast.server import ServerProcess
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
@@ -39,7 +39,7 @@ def main(argv: list[str] | None = None) -> int:
         return 1
     seconds = Variant(str(base_path), lambda _: seconds_to_serve(ServerProcess("model", base_path)))
     columns = [Column(it.__name__, float, ".2f", it) for it in (min, median, max)]
-    compare([("serving again after, s", [seconds])], 10, columns)
+    measure_variants([("serving again after, s", [seconds])], 10, columns)
     return 0
 
 

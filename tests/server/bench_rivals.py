@@ -28,7 +28,7 @@ import numpy as np
 from colcast.loadtest.answering import Answering
 from colcast.loadtest.formats import NO_STORES
 from colcast.loadtest.overhead import engine_benchmark
-from colcast.loadtest.variants import CPU, Variant, asking, compare
+from colcast.loadtest.variants import CPU, Variant, asking, measure_variants
 from colcast.loadtest.zoo_models import exported, zoo_payloads
 from colcast.server import ServerProcess
 from tensorflow import make_ndarray
@@ -104,7 +104,7 @@ def main() -> None:
     parser.add_argument("--zentf", type=Path, default=Path(".venv-zentf/bin/python"))
     with TemporaryDirectory() as folder:
         arguments = parser.parse_args()
-        compare(rivals(arguments, Path(folder)), arguments.rounds, [PER_RUN])
+        measure_variants(rivals(arguments, Path(folder)), arguments.rounds, [PER_RUN])
 
 
 if __name__ == "__main__":

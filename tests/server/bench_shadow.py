@@ -17,7 +17,7 @@ from colcast.loadtest.open_loop import OpenLoop
 from colcast.loadtest.recording import Recording
 from colcast.loadtest.schedule import poisson
 from colcast.loadtest.server_variants import servers
-from colcast.loadtest.variants import ERRORS, LATENCY, Variant, compare
+from colcast.loadtest.variants import ERRORS, LATENCY, Variant, measure_variants
 from colcast.loadtest.zoo_models import exported, zoo_payloads
 from colcast.server import ServerProcess
 
@@ -65,7 +65,9 @@ def main() -> None:
                 Variant(f"{share:.0%} shadowed", partial(turn, server=server))
                 for share, server in zip((0.0, arguments.share), running, strict=True)
             ]
-            compare([(f"{arguments.rate:g} per second", variants)], arguments.rounds, COLUMNS)
+            measure_variants(
+                [(f"{arguments.rate:g} per second", variants)], arguments.rounds, COLUMNS
+            )
             for sample in Metrics(running[1]).samples:
                 if sample.name in _COUNTED and sample.value:
                     what = sample.labels.get("outcome") or sample.labels["reason"]

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from colcast.client import encode_predict_request
 from colcast.loadtest.server_variants import servers
-from colcast.loadtest.variants import compare, predicting
+from colcast.loadtest.variants import measure_variants, predicting
 
 from . import stages_model
 from .test_tracing import Collector
@@ -36,7 +36,7 @@ def main(rounds: int) -> None:
             predicting(title, server, [request], REQUESTS)
             for title, server in zip(settings, running, strict=True)
         ]
-        compare([("tracing", variants)], rounds)
+        measure_variants([("tracing", variants)], rounds)
 
 
 if __name__ == "__main__":

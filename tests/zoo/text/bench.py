@@ -17,7 +17,7 @@ import tensorflow as tf
 from colcast.client import TextClient
 from colcast.loadtest.process import ProcessMeter
 from colcast.loadtest.recording import Recording
-from colcast.loadtest.variants import P50, Variant, compare, one_by_one, other
+from colcast.loadtest.variants import P50, Variant, measure_variants, one_by_one, other
 from colcast.server import ServerProcess
 from colcast.zoo.text import encoder, packed
 
@@ -128,7 +128,7 @@ def main() -> None:
     args = parser.parse_args()
     texts = mixed_lengths(TEXTS)
     print(f"{args.threads} of {os.cpu_count()} threads, {TEXTS} texts, batches of {BATCH}")
-    compare(groups(texts, args.threads), ROUNDS, COLUMNS)
+    measure_variants(groups(texts, args.threads), ROUNDS, COLUMNS)
     if args.peers:
         with tempfile.TemporaryDirectory() as folder:
             file = written(texts, Path(folder) / "texts.json")

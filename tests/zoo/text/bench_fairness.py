@@ -22,7 +22,14 @@ from colcast.client._settings import ChannelOptions
 from colcast.client._text_batches import TextCall
 from colcast.client._transport import Transport
 from colcast.loadtest.recording import Recording
-from colcast.loadtest.variants import LATENCY, Variant, compare, for_seconds, one_by_one, other
+from colcast.loadtest.variants import (
+    LATENCY,
+    Variant,
+    for_seconds,
+    measure_variants,
+    one_by_one,
+    other,
+)
 from colcast.server import ServerProcess
 from colcast.zoo.text import encoder
 
@@ -128,7 +135,7 @@ def main() -> None:
             return recording
 
         variants = [Variant("idle", idle), Variant(f"beside {TEXTS:,} texts", beside)]
-        compare([("small clients", variants)], ROUNDS, (*LATENCY, other(LARGE, ",.0f")))
+        measure_variants([("small clients", variants)], ROUNDS, (*LATENCY, other(LARGE, ",.0f")))
 
 
 if __name__ == "__main__":

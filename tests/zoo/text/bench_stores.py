@@ -19,7 +19,7 @@ from colcast.client import TextClient, encode_predict_request
 from colcast.client._text_batches import strings
 from colcast.loadtest.process import ProcessMeter
 from colcast.loadtest.server_variants import servers
-from colcast.loadtest.variants import Column, Variant, compare, predicting
+from colcast.loadtest.variants import Column, Variant, measure_variants, predicting
 from colcast.server import ServerProcess
 from colcast.zoo.text import encoder, late_interaction, reranker, weights
 
@@ -169,11 +169,11 @@ def main() -> None:
         path = Path(folder)
         reranker.save(reranker.Reranker(model, reranker.start(model)), path / "1")
         if "encode" in what:
-            compare(encode_bench(), ROUNDS, (RATE,))
+            measure_variants(encode_bench(), ROUNDS, (RATE,))
         if "rank" in what:
-            compare(rank_bench(path), ROUNDS, (RATE,))
+            measure_variants(rank_bench(path), ROUNDS, (RATE,))
         if "query" in what:
-            compare(query_bench(path), ROUNDS, OF_ALL)
+            measure_variants(query_bench(path), ROUNDS, OF_ALL)
 
 
 if __name__ == "__main__":
