@@ -9,13 +9,10 @@ fixed time and a time per row. What it answers is not looked at.
 import argparse
 import asyncio
 import threading
-from pathlib import Path
-from types import SimpleNamespace
 
 import grpc
-from colcast.loadtest import tuning
+from colcast.cli.main import main as colcast
 from colcast.loadtest.formats import NO_STORES
-from colcast.loadtest.sizes import parse_sizes
 from colcast.loadtest.zoo_models import exported
 from tensorflow_serving.apis import predict_pb2
 
@@ -63,24 +60,13 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=2.0)
     args = parser.parse_args()
     accelerator = Accelerator(args.fixed_ms, args.row_us)
-    tuning.run(
-        SimpleNamespace(
-            model="wide",
-            model_base_path=exported("wide"),
-            flags=list(NO_STORES),
-            offload_target=accelerator.target,
-            formats=["late"],
-            traffic="zoo:wide",
-            sizes=parse_sizes(args.sizes),
-            distinct=50,
-            user_features=(),
-            seed=0,
-            sla_p95=args.sla_p95,
-            sla_p99=None,
-            seconds=args.seconds,
-            output=Path("build/tune"),
-            json=False,
-        )
+    colcast(
+        [
+            *("tune", "--model", "wide", "--model-base-path", str(exported("wide"))),
+            *("--offload-target", accelerator.target, "--traffic", "zoo:wide"),
+            *("--sizes", args.sizes, "--sla-p95", f"{args.sla_p95}ms"),
+            *("--seconds", str(args.seconds), *(f"--flag={flag}" for flag in NO_STORES)),
+        ]
     )
 
 
