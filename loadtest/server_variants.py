@@ -95,11 +95,7 @@ def compare_servers(
     def groups() -> Iterator[tuple[str, list[Variant]]]:
         for size in sizes:
             data = requests(size, effort.distinct(size))
-            encoded = {}
-            with RankingClient(running[0].target, model) as client:
-                for name in dict.fromkeys(variant.format for variant in variants):
-                    encoded[name] = [encode(client, name, one) for one in data]
-            sent = [encoded[variant.format] for variant in variants]
+            sent = _encoded(running[0].target, model, variants, data)
             first, *others = (
                 reference_answers(server.target, own[:_HELD_BACK])
                 for server, own in zip(running, sent, strict=True)
@@ -117,6 +113,18 @@ def compare_servers(
     with servers(model, base_path, *(it.flags for it in variants)) as running:
         lines = measure_variants(groups(), effort.rounds, tell=tell)
     return lines, max(differences)
+
+
+def _encoded(
+    target: str, model: str, variants: Sequence[ServerVariant], data: Sequence[RequestData]
+) -> list[list[Request]]:
+    """What each variant sends."""
+    with RankingClient(target, model) as client:
+        encoded = {
+            name: [encode(client, name, one) for one in data]
+            for name in dict.fromkeys(variant.format for variant in variants)
+        }
+    return [encoded[variant.format] for variant in variants]
 
 
 def _variant(

@@ -1,8 +1,8 @@
 """What requests feel of a reload: python -m tests.server.bench_reload.
 
 A model of 300 MB is reloaded every 5 s under load at half the server's capacity, twice for a
-minute; as long before and after them nothing is reloaded. Requests come as a Poisson process and
-latencies count from the time a request was due.
+minute, in turn with as long without reloads. Requests come as a Poisson process and latencies count
+from the time a request was due.
 """
 
 import argparse
