@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "server/engine/rewrites/product_block.h"
 #include "tensorflow/core/platform/bfloat16.h"
 
 // The engine is compiled for any CPU that TensorFlow's wheel runs on; these functions are for more.
@@ -12,11 +13,6 @@
 
 namespace colcast::engine {
 namespace {
-
-constexpr int kLanes = 16;                       // floats in a vector
-constexpr int kVectors = 4;                      // of a block's columns
-constexpr int64_t kColumns = kVectors * kLanes;  // of a block
-constexpr int kRows = 6;                         // whose sums of a block fit into the registers
 
 // Rounds a row and fills it up to whole pairs with 0.
 COLCAST_BFLOAT16 void RoundRow(const float* row, int64_t depth, uint16_t* rounded) {
@@ -31,22 +27,14 @@ COLCAST_BFLOAT16 void RoundRow(const float* row, int64_t depth, uint16_t* rounde
   std::memcpy(rounded + i, &half, (depth - i + 1) / 2 * 2 * sizeof(uint16_t));
 }
 
-// One block of columns of an output matrix.
-struct Block {
-  const uint16_t* weights;
-  float* out;
-  int64_t columns;  // that there are
-  int64_t stride;   // of `out`, in floats
-};
-
-// The sums of kCount rows, from `inputs`, `pairs` pairs in a row, into `sums`.
+// Writes kCount rows of a block, `width` floats apart, from `inputs`, `pairs` pairs in a row.
 template <int kCount>
 COLCAST_BFLOAT16 void MultiplyRows(const uint16_t* inputs, int64_t pairs, const uint16_t* weights,
-                                   const float* start, bool relu, float* out, int64_t stride,
-                                   const __mmask16* masks) {
+                                   const ProductBlock& block, bool relu, float* out,
+                                   int64_t width) {
   __m512 sums[kCount][kVectors];
   for (int row = 0; row < kCount; ++row) {
-    for (int v = 0; v < kVectors; ++v) sums[row][v] = _mm512_loadu_ps(start + v * kLanes);
+    for (int v = 0; v < kVectors; ++v) sums[row][v] = _mm512_loadu_ps(block.start + v * kLanes);
   }
   for (int64_t pair = 0; pair < pairs; ++pair) {
     __m512bh columns[kVectors];
@@ -66,31 +54,21 @@ COLCAST_BFLOAT16 void MultiplyRows(const uint16_t* inputs, int64_t pairs, const 
   for (int row = 0; row < kCount; ++row) {
     for (int v = 0; v < kVectors; ++v) {
       // A NaN stays: of two values that cannot be compared, max has the second.
-      _mm512_mask_storeu_ps(out + row * stride + v * kLanes, masks[v],
-                            _mm512_maskz_max_ps(masks[v], least, sums[row][v]));
+      _mm512_mask_storeu_ps(out + row * width + v * kLanes, block.masks[v],
+                            _mm512_maskz_max_ps(block.masks[v], least, sums[row][v]));
     }
   }
 }
 
-void MultiplySome(int count, const uint16_t* inputs, int64_t pairs, const Block& block,
-                  const float* start, bool relu, const __mmask16* masks) {
+void MultiplyBlock(const uint16_t* inputs, int64_t rows, int64_t pairs, const uint16_t* weights,
+                   const ProductBlock& block, bool relu, float* out, int64_t width) {
   constexpr decltype(&MultiplyRows<1>) kMultiply[] = {MultiplyRows<1>, MultiplyRows<2>,
                                                       MultiplyRows<3>, MultiplyRows<4>,
                                                       MultiplyRows<5>, MultiplyRows<6>};
-  kMultiply[count - 1](inputs, pairs, block.weights, start, relu, block.out, block.stride, masks);
-}
-
-void MultiplyBlock(const uint16_t* inputs, int64_t rows, int64_t pairs, Block block,
-                   const float* start, bool relu) {
-  __mmask16 masks[kVectors];
-  for (int v = 0; v < kVectors; ++v) {
-    const int64_t columns = std::clamp<int64_t>(block.columns - v * kLanes, 0, kLanes);
-    masks[v] = static_cast<__mmask16>((1u << columns) - 1);
-  }
   for (int64_t row = 0; row < rows; row += kRows) {
-    const int count = static_cast<int>(std::min<int64_t>(kRows, rows - row));
-    MultiplySome(count, inputs + 2 * pairs * row, pairs, block, start, relu, masks);
-    block.out += kRows * block.stride;
+    const auto count = std::min<int64_t>(kRows, rows - row);
+    kMultiply[count - 1](inputs + 2 * pairs * row, pairs, weights, block, relu, out + row * width,
+                         width);
   }
 }
 
@@ -102,7 +80,7 @@ bool HasBfloat16Products() {
          __builtin_cpu_supports("avx512bf16");
 }
 
-PackedWeights::PackedWeights(const float* weights, int64_t depth, int64_t width)
+Bfloat16Weights::Bfloat16Weights(const float* weights, int64_t depth, int64_t width)
     : depth_(depth), width_(width) {
   const int64_t blocks = (width + kColumns - 1) / kColumns;
   packed_.assign(blocks * pairs() * 2 * kColumns, 0);
@@ -116,22 +94,16 @@ PackedWeights::PackedWeights(const float* weights, int64_t depth, int64_t width)
   }
 }
 
-void PackedWeights::Multiply(const float* inputs, int64_t rows,
-                             absl::Span<const float* const> added, bool relu, float* out) const {
+void Bfloat16Weights::Multiply(const float* inputs, int64_t rows,
+                               absl::Span<const float* const> added, bool relu, float* out) const {
   thread_local std::vector<uint16_t> rounded;
   rounded.resize(rows * pairs() * 2);
   for (int64_t row = 0; row < rows; ++row) {
     RoundRow(inputs + row * depth_, depth_, rounded.data() + row * pairs() * 2);
   }
   for (int64_t column = 0; column < width_; column += kColumns) {
-    const int64_t columns = std::min(kColumns, width_ - column);
-    float start[kColumns] = {};
-    for (const float* const values : added) {
-      for (int64_t i = 0; i < columns; ++i) start[i] += values[column + i];
-    }
-    const uint16_t* const weights = packed_.data() + column * pairs() * 2;
-    MultiplyBlock(rounded.data(), rows, pairs(), {weights, out + column, columns, width_}, start,
-                  relu);
+    MultiplyBlock(rounded.data(), rows, pairs(), packed_.data() + column * pairs() * 2,
+                  ProductBlock(column, width_, added), relu, out + column, width_);
   }
 }
 

@@ -12,10 +12,10 @@ namespace colcast::engine {
 // Whether this machine has the instructions; nothing else of this file may run without.
 bool HasBfloat16Products();
 
-class PackedWeights {
+class Bfloat16Weights {
  public:
   // Rounds a row-major matrix, `depth` rows of `width`, to the nearest bfloat16.
-  PackedWeights(const float* weights, int64_t depth, int64_t width);
+  Bfloat16Weights(const float* weights, int64_t depth, int64_t width);
 
   int64_t depth() const { return depth_; }
   int64_t width() const { return width_; }

@@ -38,7 +38,7 @@ class Bfloat16ProductTest : public ::testing::TestWithParam<Shape> {
 Floats Multiply(const Floats& inputs, const Floats& weights, const Shape& shape,
                 const std::vector<const float*>& added, bool relu) {
   Floats out(shape.rows * shape.width + 64, 7);
-  PackedWeights(weights.data(), shape.depth, shape.width)
+  Bfloat16Weights(weights.data(), shape.depth, shape.width)
       .Multiply(inputs.data(), shape.rows, added, relu, out.data());
   for (int i = 0; i < 64; ++i) EXPECT_EQ(out[shape.rows * shape.width + i], 7);
   out.resize(shape.rows * shape.width);

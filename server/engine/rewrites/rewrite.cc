@@ -1,8 +1,8 @@
 #include "server/engine/rewrites/rewrite.h"
 
-#include "server/engine/rewrites/bfloat16_products.h"
 #include "server/engine/rewrites/grouped_lookups.h"
 #include "server/engine/rewrites/int8_lookups.h"
+#include "server/engine/rewrites/packed_products.h"
 #include "server/engine/rewrites/vocabulary_lookups.h"
 
 namespace colcast::engine {
@@ -21,10 +21,15 @@ std::vector<Rewrite> FastRewrites(const CpuFlags& cpu, const std::set<std::strin
                           return UseInt8Tables(tables, feeds, graph);
                         }});
   }
-  for (const char* flag : {"avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512_bf16"}) {
+  for (const char* flag : {"avx512f", "avx512bw", "avx512vl", "avx512dq"}) {
     if (!cpu.Has(flag)) return rewrites;
   }
-  rewrites.push_back({"bfloat16 products", " products in bfloat16", false, UseBfloat16Products});
+  if (cpu.Has("avx512_vnni")) {
+    rewrites.push_back({"int8 products", " products in int8", false, UseInt8Products});
+  }
+  if (cpu.Has("avx512_bf16")) {
+    rewrites.push_back({"bfloat16 products", " products in bfloat16", false, UseBfloat16Products});
+  }
   return rewrites;
 }
 

@@ -1,4 +1,4 @@
-#include "server/engine/rewrites/bfloat16_products.h"
+#include "server/engine/rewrites/packed_products.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "server/engine/rewrites/bfloat16_op.h"
 #include "server/engine/rewrites/bfloat16_product.h"
+#include "server/engine/rewrites/int8_product.h"
 #include "server/engine/rewrites/rewrite.h"
 #include "tensorflow/cc/framework/scope.h"
 #include "tensorflow/cc/ops/resource_variable_ops.h"
@@ -23,15 +23,24 @@ using tensorflow::GraphDef;
 using tensorflow::Output;
 using tensorflow::Scope;
 using tensorflow::Tensor;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 constexpr int64_t kDepth = 32;
 constexpr int64_t kWidth = 16;
 
+// One of the rewrites.
+struct Kind {
+  const char* name;
+  absl::StatusOr<int> (*use)(const std::set<std::string>&, GraphDef*);
+  bool (*is_possible)();
+};
+
 // x [?, 32] times a variable [32, 16] of ones.
-class Bfloat16ProductsTest : public ::testing::Test {
+class PackedProductsTest : public ::testing::TestWithParam<Kind> {
  protected:
-  Bfloat16ProductsTest() : scope_(Scope::NewRootScope()) {
+  PackedProductsTest() : scope_(Scope::NewRootScope()) {
     x_ = ops::Placeholder(scope_.WithOpName("x"), tensorflow::DT_FLOAT,
                           ops::Placeholder::Shape(tensorflow::PartialTensorShape({-1, kDepth})));
     const auto handle = ops::VarHandleOp(scope_, tensorflow::DT_FLOAT, {kDepth, kWidth});
@@ -44,7 +53,7 @@ class Bfloat16ProductsTest : public ::testing::Test {
     ops::AssignAddVariableOp(scope_.WithOpName("add"), handle,
                              ops::Fill(scope_, {int{kDepth}, int{kWidth}}, 1.0f));
     ops::ResourceScatterUpdate(scope_.WithOpName("scatter"), handle, {0},
-                               ops::Fill(scope_, {1, int{kWidth}}, 33.0f));
+                               ops::Fill(scope_, {1, int{kWidth}}, 100.0f));
     weights_ = ops::ReadVariableOp(scope_, handle, tensorflow::DT_FLOAT);
     row_ = ops::Fill(scope_, {int{kWidth}}, 0.5f);
   }
@@ -57,7 +66,7 @@ class Bfloat16ProductsTest : public ::testing::Test {
 
   GraphDef Rewritten(int products, const std::set<std::string>& feeds = {"x"}) const {
     GraphDef graph = Graph();
-    const absl::StatusOr<int> changed = UseBfloat16Products(feeds, &graph);
+    const absl::StatusOr<int> changed = GetParam().use(feeds, &graph);
     EXPECT_TRUE(changed.ok()) << changed.status();
     EXPECT_EQ(*changed, products);
     return graph;
@@ -90,22 +99,27 @@ class Bfloat16ProductsTest : public ::testing::Test {
     return outputs[0].flat<float>()(0);
   }
 
+  // Rounding moves it by 0.3 % at most.
+  static void ExpectScore(tensorflow::Session* session, float value, float score) {
+    EXPECT_NEAR(*Score(session, value), score, 0.003f * score);
+  }
+
   Scope scope_;
   Output x_, weights_, row_;
 };
 
-TEST_F(Bfloat16ProductsTest, TakeWhatIsAddedAndTheRelu) {
-  if (!HasBfloat16Products()) GTEST_SKIP() << "this CPU has no AVX512-BF16";
+TEST_P(PackedProductsTest, TakeWhatIsAddedAndTheRelu) {
+  if (!GetParam().is_possible()) GTEST_SKIP() << "this CPU cannot multiply like that";
   const auto user = ops::Fill(scope_, {1, int{kWidth}}, 0.25f);
   const auto sum = ops::AddV2(scope_, user, ops::MatMul(scope_, x_, weights_));
   ops::Relu(scope_.WithOpName("score"), ops::BiasAdd(scope_, sum, row_));
   const auto session = Start(Rewritten(1));
-  EXPECT_EQ(*Score(session.get(), 1), 32.75f);
-  EXPECT_EQ(*Score(session.get(), -1), 0);
+  ExpectScore(session.get(), 1, 32.75f);
+  ExpectScore(session.get(), -1, 0);
 }
 
-TEST_F(Bfloat16ProductsTest, TakeSomeRowsOfAConstant) {
-  if (!HasBfloat16Products()) GTEST_SKIP() << "this CPU has no AVX512-BF16";
+TEST_P(PackedProductsTest, TakeSomeRowsOfAConstant) {
+  if (!GetParam().is_possible()) GTEST_SKIP() << "this CPU cannot multiply like that";
   Tensor kernel(tensorflow::DT_FLOAT, {kDepth + 3, kWidth});
   for (int64_t i = 0; i < kernel.NumElements(); ++i) {
     kernel.flat<float>()(i) = static_cast<float>(i / kWidth);
@@ -114,17 +128,17 @@ TEST_F(Bfloat16ProductsTest, TakeSomeRowsOfAConstant) {
   const auto rows = ops::Slice(scope_, whole, {2, 0}, {int{kDepth}, int{kWidth}});
   ops::MatMul(scope_.WithOpName("score"), x_, rows);
   const GraphDef graph = Rewritten(1);
-  EXPECT_EQ(*Score(Start(graph).get(), 1), (2 + 33) * 16);
+  ExpectScore(Start(graph).get(), 1, (2 + 33) * 16);
 }
 
-TEST_F(Bfloat16ProductsTest, SomeColumnsOfAMatrixAreNotTaken) {
+TEST_P(PackedProductsTest, SomeColumnsOfAMatrixAreNotTaken) {
   const auto wide = ops::Const(scope_, 1.0f, {int{kDepth}, 40});
   ops::MatMul(scope_, x_, ops::Slice(scope_, wide, {0, 2}, {int{kDepth}, 32}));
   ops::MatMul(scope_, x_, ops::Slice(scope_, wide, {0, 0}, {int{kDepth}, 32}));
   Rewritten(0);
 }
 
-TEST_F(Bfloat16ProductsTest, WhatOthersReadIsNotTakenAlong) {
+TEST_P(PackedProductsTest, WhatOthersReadIsNotTakenAlong) {
   const auto product = ops::MatMul(scope_, x_, weights_);
   ops::Relu(scope_.WithOpName("score"), product);
   ops::Relu(scope_.WithOpName("other"), product);
@@ -132,7 +146,7 @@ TEST_F(Bfloat16ProductsTest, WhatOthersReadIsNotTakenAlong) {
   EXPECT_TRUE(HasOp(graph, "Relu"));
 }
 
-TEST_F(Bfloat16ProductsTest, OnlyProductsOfVariablesAndConstantsAreTaken) {
+TEST_P(PackedProductsTest, OnlyProductsOfVariablesAndConstantsAreTaken) {
   const auto matrix =
       ops::Placeholder(scope_.WithOpName("matrix"), tensorflow::DT_FLOAT,
                        ops::Placeholder::Shape(tensorflow::PartialTensorShape({kDepth, kWidth})));
@@ -142,29 +156,29 @@ TEST_F(Bfloat16ProductsTest, OnlyProductsOfVariablesAndConstantsAreTaken) {
   Rewritten(0);
 }
 
-TEST_F(Bfloat16ProductsTest, EveryKindOfUpdateOfTheVariableIsSeen) {
-  if (!HasBfloat16Products()) GTEST_SKIP() << "this CPU has no AVX512-BF16";
+TEST_P(PackedProductsTest, EveryKindOfUpdateOfTheVariableIsSeen) {
+  if (!GetParam().is_possible()) GTEST_SKIP() << "this CPU cannot multiply like that";
   ops::MatMul(scope_.WithOpName("score"), x_, weights_);
   const auto session = Start(Rewritten(1));
-  EXPECT_EQ(*Score(session.get(), 1), 32);
-  EXPECT_EQ(*Score(session.get(), 1), 32);
+  ExpectScore(session.get(), 1, 32);
+  ExpectScore(session.get(), 1, 32);
   const auto run = [&](const char* node) { TF_CHECK_OK(session->Run({}, {}, {node}, nullptr)); };
   run("update");
-  EXPECT_EQ(*Score(session.get(), 1), 64);
+  ExpectScore(session.get(), 1, 64);
   run("add");
-  EXPECT_EQ(*Score(session.get(), 1), 96);
+  ExpectScore(session.get(), 1, 96);
   run("add");
-  EXPECT_EQ(*Score(session.get(), 1), 128);
-  run("scatter");  // a row of 4 becomes 33
-  EXPECT_EQ(*Score(session.get(), 1), 157);
+  ExpectScore(session.get(), 1, 128);
+  run("scatter");  // a row of 4 becomes 100
+  ExpectScore(session.get(), 1, 224);
   run("add");
-  EXPECT_EQ(*Score(session.get(), 1), 189);
+  ExpectScore(session.get(), 1, 256);
   run("scatter");
-  EXPECT_EQ(*Score(session.get(), 1), 188);
+  ExpectScore(session.get(), 1, 255);
 }
 
-TEST_F(Bfloat16ProductsTest, AMatrixThatDoesNotFitIsMatMulsError) {
-  if (!HasBfloat16Products()) GTEST_SKIP() << "this CPU has no AVX512-BF16";
+TEST_P(PackedProductsTest, AMatrixThatDoesNotFitIsMatMulsError) {
+  if (!GetParam().is_possible()) GTEST_SKIP() << "this CPU cannot multiply like that";
   ops::MatMul(scope_.WithOpName("score"), x_, weights_);
   for (const GraphDef& graph : {Graph(), Rewritten(1)}) {
     const absl::Status status = Score(Start(graph).get(), 1, kDepth + 1).status();
@@ -173,8 +187,8 @@ TEST_F(Bfloat16ProductsTest, AMatrixThatDoesNotFitIsMatMulsError) {
   }
 }
 
-TEST_F(Bfloat16ProductsTest, WithoutRowsThereIsNothingToDo) {
-  if (!HasBfloat16Products()) GTEST_SKIP() << "this CPU has no AVX512-BF16";
+TEST_P(PackedProductsTest, WithoutRowsThereIsNothingToDo) {
+  if (!GetParam().is_possible()) GTEST_SKIP() << "this CPU cannot multiply like that";
   ops::MatMul(scope_.WithOpName("score"), x_, weights_);
   std::vector<Tensor> outputs;
   const Tensor none(tensorflow::DT_FLOAT, {0, kDepth});
@@ -182,16 +196,50 @@ TEST_F(Bfloat16ProductsTest, WithoutRowsThereIsNothingToDo) {
   EXPECT_EQ(outputs[0].shape(), tensorflow::TensorShape({0, kWidth}));
 }
 
-TEST_F(Bfloat16ProductsTest, AreNotTriedOnACpuWithoutTheirInstructions) {
-  const auto flags = [](const std::string& more) {
-    return CpuFlags(
-        "processor\t: 0\nmodel name\t: a CPU\nflags\t\t: fpu avx2 avx512f avx512bw "
-        "avx512vl avx512dq" +
-        more + "\n\nprocessor\t: 1\nflags\t\t: avx512_bf16\n");
-  };
-  EXPECT_TRUE(FastRewrites(flags(""), {}).empty());
-  ASSERT_EQ(FastRewrites(flags(" avx512_bf16"), {}).size(), 1u);
-  EXPECT_EQ(FastRewrites(flags(" avx512_bf16"), {})[0].name, "bfloat16 products");
+TEST_P(PackedProductsTest, AGraphHasProductsOfOneKind) {
+  ops::Relu(scope_.WithOpName("score"), ops::MatMul(scope_, x_, weights_));
+  GraphDef graph = Rewritten(1);
+  EXPECT_EQ(*UseBfloat16Products({"x"}, &graph), 0);
+  EXPECT_EQ(*UseInt8Products({"x"}, &graph), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, PackedProductsTest,
+                         ::testing::Values(Kind{"bfloat16", UseBfloat16Products,
+                                                HasBfloat16Products},
+                                           Kind{"int8", UseInt8Products, HasInt8Products}),
+                         [](const auto& kind) { return kind.param.name; });
+
+TEST(Int8ProductsTest, WeightsTooDeepForTheirSumsAreNotTaken) {
+  for (const int64_t depth : {kMostInt8Depth, kMostInt8Depth + 1}) {
+    const Scope scope = Scope::NewRootScope();
+    const auto x =
+        ops::Placeholder(scope.WithOpName("x"), tensorflow::DT_FLOAT,
+                         ops::Placeholder::Shape(tensorflow::PartialTensorShape({-1, depth})));
+    const auto handle = ops::VarHandleOp(scope, tensorflow::DT_FLOAT, {depth, kWidth});
+    ops::MatMul(scope, x, ops::ReadVariableOp(scope, handle, tensorflow::DT_FLOAT));
+    GraphDef graph;
+    TF_CHECK_OK(scope.ToGraphDef(&graph));
+    EXPECT_EQ(*UseInt8Products({"x"}, &graph), depth == kMostInt8Depth ? 1 : 0);
+  }
+}
+
+std::vector<std::string> FastOn(const std::string& flags) {
+  const CpuFlags cpu("processor\t: 0\nmodel name\t: a CPU\nflags\t\t: fpu avx2" + flags +
+                     "\n\nprocessor\t: 1\nflags\t\t: avx512_bf16 avx512_vnni\n");
+  std::vector<std::string> names;
+  for (const Rewrite& rewrite : FastRewrites(cpu, {})) names.emplace_back(rewrite.name);
+  return names;
+}
+
+TEST(FastRewritesTest, AreNotTriedOnACpuWithoutTheirInstructions) {
+  const std::string avx512 = " avx512f avx512bw avx512vl avx512dq";
+  EXPECT_THAT(FastOn(""), IsEmpty());
+  EXPECT_THAT(FastOn(avx512), IsEmpty());
+  EXPECT_THAT(FastOn(" avx512f avx_vnni avx512_vnni avx512_bf16"), IsEmpty());
+  EXPECT_THAT(FastOn(avx512 + " avx512_bf16"), ElementsAre("bfloat16 products"));
+  EXPECT_THAT(FastOn(avx512 + " avx512_vnni"), ElementsAre("int8 products"));
+  EXPECT_THAT(FastOn(avx512 + " avx512_bf16 avx512_vnni"),
+              ElementsAre("int8 products", "bfloat16 products"));
   EXPECT_TRUE(FastRewrites(CpuFlags(""), {}).empty());
 }
 

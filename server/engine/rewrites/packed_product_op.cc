@@ -1,12 +1,14 @@
-#include "server/engine/rewrites/bfloat16_op.h"
+#include "server/engine/rewrites/packed_product_op.h"
 
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "server/engine/rewrites/bfloat16_product.h"
+#include "server/engine/rewrites/int8_product.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_kernel.h"
@@ -19,14 +21,28 @@ using tensorflow::OpKernelConstruction;
 using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
 
-class Bfloat16ProductOp final : public tensorflow::OpKernel {
+// What a machine lacks that cannot multiply by such weights; empty if it can.
+template <typename Weights>
+std::string MissingFor();
+template <>
+std::string MissingFor<Bfloat16Weights>() {
+  return HasBfloat16Products() ? "" : "AVX512-BF16";
+}
+template <>
+std::string MissingFor<Int8Weights>() {
+  return HasInt8Products() ? "" : "AVX512-VNNI";
+}
+
+template <typename Weights>
+class PackedProductOp final : public tensorflow::OpKernel {
  public:
-  explicit Bfloat16ProductOp(OpKernelConstruction* construction) : OpKernel(construction) {
+  explicit PackedProductOp(OpKernelConstruction* construction) : OpKernel(construction) {
     OP_REQUIRES_OK(construction, construction->GetAttr("relu", &relu_));
     OP_REQUIRES_OK(construction, construction->GetAttr("first_row", &first_row_));
     OP_REQUIRES_OK(construction, construction->GetAttr("depth", &depth_));
-    OP_REQUIRES(construction, HasBfloat16Products(),
-                absl::UnimplementedError("this CPU has no AVX512-BF16"));
+    const std::string missing = MissingFor<Weights>();
+    OP_REQUIRES(construction, missing.empty(),
+                absl::UnimplementedError(absl::StrCat("this CPU has no ", missing)));
   }
 
   void Compute(OpKernelContext* context) override {
@@ -66,14 +82,14 @@ class Bfloat16ProductOp final : public tensorflow::OpKernel {
     return absl::OkStatus();
   }
 
-  std::shared_ptr<const PackedWeights> Packed(const Tensor& weights) {
+  std::shared_ptr<const Weights> Packed(const Tensor& weights) {
     const std::lock_guard<std::mutex> lock(mutex_);
     const bool is_same = packed_ != nullptr && weights.data() == source_.data() &&
                          weights.shape() == source_.shape();
     if (!is_same) {
       const int64_t width = weights.dim_size(1);
-      packed_ = std::make_shared<PackedWeights>(weights.flat<float>().data() + first_row_ * width,
-                                                depth_, width);
+      packed_ = std::make_shared<Weights>(weights.flat<float>().data() + first_row_ * width, depth_,
+                                          width);
       source_ = weights;
     }
     return packed_;
@@ -84,34 +100,41 @@ class Bfloat16ProductOp final : public tensorflow::OpKernel {
   int64_t depth_ = 0;
   std::mutex mutex_;
   Tensor source_;  // what was packed
-  std::shared_ptr<const PackedWeights> packed_;
+  std::shared_ptr<const Weights> packed_;
 };
 
-REGISTER_OP("ColcastBfloat16Product")
-    .Input("x: float")
-    .Input("weights: float")
-    .Input("added: num_added * float")
-    .Output("product: float")
-    .Attr("num_added: int >= 0")
-    .Attr("first_row: int >= 0")
-    .Attr("depth: int >= 0")
-    .Attr("relu: bool")
-    .SetShapeFn([](tensorflow::shape_inference::InferenceContext* context) {
-      tensorflow::shape_inference::ShapeHandle x, weights;
-      if (absl::Status status = context->WithRank(context->input(0), 2, &x); !status.ok()) {
-        return status;
-      }
-      if (absl::Status status = context->WithRank(context->input(1), 2, &weights); !status.ok()) {
-        return status;
-      }
-      context->set_output(0, context->Matrix(context->Dim(x, 0), context->Dim(weights, 1)));
-      return absl::OkStatus();
-    });
-REGISTER_KERNEL_BUILDER(Name("ColcastBfloat16Product").Device(tensorflow::DEVICE_CPU),
-                        Bfloat16ProductOp);
+absl::Status ProductShape(tensorflow::shape_inference::InferenceContext* context) {
+  tensorflow::shape_inference::ShapeHandle x, weights;
+  if (absl::Status status = context->WithRank(context->input(0), 2, &x); !status.ok()) {
+    return status;
+  }
+  if (absl::Status status = context->WithRank(context->input(1), 2, &weights); !status.ok()) {
+    return status;
+  }
+  context->set_output(0, context->Matrix(context->Dim(x, 0), context->Dim(weights, 1)));
+  return absl::OkStatus();
+}
+
+#define COLCAST_REGISTER_PRODUCT(name, Weights) \
+  REGISTER_OP(name)                             \
+      .Input("x: float")                        \
+      .Input("weights: float")                  \
+      .Input("added: num_added * float")        \
+      .Output("product: float")                 \
+      .Attr("num_added: int >= 0")              \
+      .Attr("first_row: int >= 0")              \
+      .Attr("depth: int >= 0")                  \
+      .Attr("relu: bool")                       \
+      .SetShapeFn(ProductShape);                \
+  REGISTER_KERNEL_BUILDER(Name(name).Device(tensorflow::DEVICE_CPU), PackedProductOp<Weights>)
+
+COLCAST_REGISTER_PRODUCT("ColcastBfloat16Product", Bfloat16Weights);
+COLCAST_REGISTER_PRODUCT("ColcastInt8Product", Int8Weights);
 
 }  // namespace
 
 const char* Bfloat16ProductOpName() { return "ColcastBfloat16Product"; }
+
+const char* Int8ProductOpName() { return "ColcastInt8Product"; }
 
 }  // namespace colcast::engine
