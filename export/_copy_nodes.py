@@ -5,7 +5,7 @@ from typing import Any
 
 import tensorflow as tf
 from colcast.export._flatten import FlatGraph
-from colcast.export._graph import ancestors, canonical, descendants, node_of, rewire
+from colcast.export._graph import ancestors, canonical, descendants, producer, rewire
 from colcast.export._parse_cut import ParseCut
 
 _DROPPED_ATTRIBUTES = ("_class", "_output_shapes")  # colocation; shapes as they were
@@ -37,9 +37,9 @@ def copy_behind_cut(
 
     def rename(reference: str) -> str | None:
         control = reference.startswith("^")
-        if node_of(reference) in front:
+        if producer(reference) in front:
             return None if control else replaced[canonical(reference)]
-        if node_of(reference) in moved:
+        if producer(reference) in moved:
             return f"^{name}/{reference[1:]}" if control else f"{name}/{reference}"
         return reference
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from colcast.export._errors import ExportError
-from colcast.export._graph import ancestors, canonical, node_of, output_index, rewire
+from colcast.export._graph import ancestors, canonical, output_index, producer, rewire
 from colcast.export._op_defs import OpDefs
 
 _CALL_OPS = ("PartitionedCall", "StatefulPartitionedCall")
@@ -126,7 +126,7 @@ class _Inliner:
 
     def _resolve(self, reference: str) -> str:
         """Follows the outputs of inlined calls to the tensor that stands for them."""
-        while (call := node_of(reference)) in self._outputs:
+        while (call := producer(reference)) in self._outputs:
             reference = self._outputs[call][output_index(reference)]
         return canonical(reference)
 
@@ -134,7 +134,7 @@ class _Inliner:
         """The nodes that have run when a node has: for an inlined call, all its ends."""
         if name not in self._outputs:
             return [name]
-        ends = [node_of(tensor) for tensor in self._outputs[name]] + self._controls[name]
+        ends = [producer(tensor) for tensor in self._outputs[name]] + self._controls[name]
         return [resolved for end in ends for resolved in self._resolve_controls(end)]
 
     def _resolve_inputs(self, node: Any) -> None:
@@ -142,7 +142,7 @@ class _Inliner:
             f"^{name}"
             for reference in node.input
             if reference.startswith("^")
-            for name in self._resolve_controls(node_of(reference))
+            for name in self._resolve_controls(producer(reference))
         ]
         data = [self._resolve(r) for r in node.input if not r.startswith("^")]
         del node.input[:]
@@ -169,7 +169,7 @@ class _Scope:
     def name(self, name: str) -> str:
         """The name of a body node in the flat graph; an argument's is its caller's."""
         if name in self._arguments:
-            return node_of(self._arguments[name])
+            return producer(self._arguments[name])
         return f"{self._call.name}/{name}"
 
     def tensor(self, reference: str) -> str:
@@ -191,7 +191,7 @@ class _Scope:
         for key, value in node_def.attr.items():
             if value.placeholder:
                 node.attr[key].CopyFrom(self._call.attr[value.placeholder])
-        if not any(node_of(reference) in self._body for reference in node_def.input):
+        if not any(producer(reference) in self._body for reference in node_def.input):
             node.input.extend(c for c in self._controls if c not in node.input)
         return node
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from colcast.export._graph import node_of, output_index
+from colcast.export._graph import output_index, producer
 from colcast.export._op_defs import OpDefs
 from tensorflow.core.framework import function_pb2
 
@@ -50,7 +50,7 @@ class _References:
 
     def __call__(self, reference: str) -> str | None:
         """The reference inside the function; None for control inputs from outside of it."""
-        name = node_of(reference)
+        name = producer(reference)
         if reference.startswith("^"):
             return reference if name in self._nodes else None
         if name in self._arguments:

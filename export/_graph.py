@@ -10,8 +10,8 @@ from colcast.export._sessions import session_config
 Nodes = Mapping[str, Any]  # NodeDef by name
 
 
-def node_of(reference: str) -> str:
-    """The node behind an input or tensor name: `a` for `a`, `a:1` and `^a`."""
+def producer(reference: str) -> str:
+    """The node of a tensor or of a control input: `a` for `a`, `a:1` and `^a`."""
     return reference.removeprefix("^").partition(":")[0]
 
 
@@ -36,7 +36,7 @@ def ancestors(
     Without `controls`, what a node only waits for does not count as needed.
     """
     found: set[str] = set()
-    queue = [node_of(reference) for reference in references]
+    queue = [producer(reference) for reference in references]
     while queue:
         name = queue.pop()
         if name in found or name in stop:
@@ -45,7 +45,7 @@ def ancestors(
             raise ExportError(f"the graph has no node {name!r}, which another node takes as input")
         found.add(name)
         queue.extend(
-            node_of(reference)
+            producer(reference)
             for reference in nodes[name].input
             if controls or not reference.startswith("^")
         )
@@ -57,7 +57,7 @@ def consumers(nodes: Nodes) -> dict[str, list[str]]:
     reading: dict[str, list[str]] = {name: [] for name in nodes}
     for name, node in nodes.items():
         for reference in node.input:
-            reading.setdefault(node_of(reference), []).append(name)
+            reading.setdefault(producer(reference), []).append(name)
     return reading
 
 

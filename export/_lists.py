@@ -12,7 +12,7 @@ from typing import Any
 import tensorflow as tf
 from colcast.export._errors import ExportError
 from colcast.export._flatten import FlatGraph
-from colcast.export._graph import canonical, consumers, node_of, output_index
+from colcast.export._graph import canonical, consumers, output_index, producer
 
 FORWARDING_OPS = ("Identity", "StopGradient", "EnsureShape", "Reshape", "Snapshot")
 SHAPE_OPS = ("Shape", "Size", "ZerosLike")
@@ -72,13 +72,14 @@ def find_lists(flat: FlatGraph, parse_nodes: Sequence[str], signature: str) -> L
     by_field: dict[str, list[str]] = {field: [] for field in _FIELDS}
     for name in parse_nodes:
         source = flat.nodes[name].input[0]
-        field = strings.get(node_of(source)) or _field_of(source, decode, fields)
+        field = strings.get(producer(source)) or _field_of(source, decode, fields)
         if field is None:
+            read = producer(source)
             raise ExportError(
-                f"parse op {name!r} behind signature {signature!r} reads"
-                f" {node_of(source)!r} ({flat.nodes[node_of(source)].op}), expected the context or"
-                " the examples of a list as they are; where lists are padded or cut to one size"
-                " (list_size) or shuffled, export the model without that"
+                f"parse op {name!r} behind signature {signature!r} reads {read!r}"
+                f" ({flat.nodes[read].op}), expected the context or the examples of a list as they"
+                " are; where lists are padded or cut to one size (list_size) or shuffled, export"
+                " the model without that"
             )
         by_field[field].append(name)
     if not by_field["examples"]:
@@ -93,7 +94,7 @@ def _is_list(node: Any) -> bool:
 def _field_of(reference: str, decode: str, fields: Sequence[str]) -> str | None:
     """The field that an output of the decode node holds; None for the sizes and other nodes."""
     index = output_index(canonical(reference))
-    return fields[index - 1] if node_of(reference) == decode and index > 0 else None
+    return fields[index - 1] if producer(reference) == decode and index > 0 else None
 
 
 def _strings(flat: FlatGraph, decode: str, fields: Sequence[str], signature: str) -> dict[str, str]:
@@ -104,11 +105,11 @@ def _strings(flat: FlatGraph, decode: str, fields: Sequence[str], signature: str
     for name in queue:
         for reader in dict.fromkeys(reading[name]):
             node = flat.nodes[reader]
-            read = [r for r in node.input if node_of(r) == name and not r.startswith("^")]
+            read = [r for r in node.input if producer(r) == name and not r.startswith("^")]
             held = [forwarding.get(name) or _field_of(r, decode, fields) for r in read]
             if not any(held) or node.op in SHAPE_OPS or node.op.startswith("ParseExample"):
                 continue
-            if node.op not in FORWARDING_OPS or node_of(node.input[0]) != name:
+            if node.op not in FORWARDING_OPS or producer(node.input[0]) != name:
                 raise ExportError(
                     f"node {reader!r} ({node.op}) behind signature {signature!r} reads the"
                     " serialized tf.Examples of a list; where lists are padded or cut to one size"

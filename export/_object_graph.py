@@ -13,7 +13,7 @@ from typing import Any
 
 from colcast.export._errors import ExportError
 from colcast.export._function_def import function_def
-from colcast.export._graph import Nodes, ancestors, canonical, node_of
+from colcast.export._graph import Nodes, ancestors, canonical, producer
 from colcast.export._op_defs import OpDefs
 from tensorflow.core.framework import op_def_pb2
 from tensorflow.core.protobuf import struct_pb2
@@ -91,7 +91,7 @@ def _captures(meta_graph: Any, source_function: str) -> dict[str, _Capture]:
     references = [r for r in call.input if not r.startswith("^")]
     first = len(references) - len(ids)
     return {
-        node_of(references[first + i]): _Capture(
+        producer(references[first + i]): _Capture(
             object_id, function.signature.input_arg[first + i], function.arg_attr.get(first + i)
         )
         for i, object_id in enumerate(ids)
@@ -104,14 +104,14 @@ def _function(
     """The function of a signature and what it captures: arguments are inputs, then captures."""
     signature = meta_graph.signature_def[name]
     nodes = {node.name: node for node in meta_graph.graph_def.node}
-    placeholders = {node_of(info.name) for info in inputs.values()}
+    placeholders = {producer(info.name) for info in inputs.values()}
     body = ancestors(
         nodes,
         [info.name for info in signature.outputs.values()],
         stop={*placeholders, *captures},
     )
     _check_body(nodes, body, name)
-    read = {node_of(reference) for node in body for reference in nodes[node].input}
+    read = {producer(reference) for node in body for reference in nodes[node].input}
     used = {node: capture for node, capture in captures.items() if node in read}
     arguments = {
         canonical(info.name): op_def_pb2.OpDef.ArgDef(name=f"{name}_input_{i}", type=info.dtype)

@@ -13,6 +13,7 @@ from colcast.export._probe import Outputs, Probe
 from colcast.export._rows import Rows
 from colcast.export._sessions import session_config
 from colcast.export._signature import CutGraph
+from colcast.export.graph._comparison import comparable
 
 _BATCHES = (1, 2, 7, 50, 140)  # rows of each comparison
 _REPEATS = range(3)  # where outputs differ: a model may draw a random number now and then
@@ -125,7 +126,7 @@ def generated_batches(accepts: Accepts, source: RowSource) -> Iterator[Rows]:
 
 def difference(expected: Any, given: Any) -> float:
     """Largest absolute difference; 0.0 where all is equal (NaN to NaN), inf where shapes differ."""
-    expected, given = map(_comparable, (expected, given))
+    expected, given = map(comparable, (expected, given))
     if expected.shape != given.shape or expected.dtype != given.dtype:
         return float("inf")
     if expected.dtype.kind not in "fc":
@@ -134,12 +135,6 @@ def difference(expected: Any, given: Any) -> float:
     with np.errstate(invalid="ignore"):
         apart = np.where(same, 0.0, np.abs(expected - given))
     return float(np.where(np.isnan(apart), np.inf, apart).max(initial=0.0))
-
-
-def _comparable(value: Any) -> Any:
-    """The value as an array; bfloat16, which NumPy takes for no float, as float32."""
-    array = np.asarray(value)
-    return array.astype(np.float32) if array.dtype == tf.bfloat16.as_numpy_dtype else array
 
 
 def _check(found: float, output: str, expected: Any, given: Any) -> None:
@@ -153,7 +148,7 @@ def _check(found: float, output: str, expected: Any, given: Any) -> None:
 
 def _allowed(expected: Any) -> float:
     """The difference that another order of sums explains."""
-    expected = _comparable(expected)
+    expected = comparable(expected)
     if expected.dtype.kind not in "fc":
         return 0.0
     finite = np.abs(expected[np.isfinite(expected)])

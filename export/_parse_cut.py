@@ -7,7 +7,7 @@ import tensorflow as tf
 from colcast.export._errors import ExportError
 from colcast.export._features import Feature
 from colcast.export._flatten import FlatGraph
-from colcast.export._graph import consumers, node_of
+from colcast.export._graph import consumers, producer
 from colcast.export._lists import FORWARDING_OPS, SHAPE_OPS, Lists, find_lists
 from colcast.export._parse_op import PARSE_OPS, ParsedFeature, read_parse_op
 
@@ -43,7 +43,7 @@ class ParseCut:
     def context(self) -> list[str]:
         """The names of the features that are parsed from the context of a list."""
         of_context = set(self.lists.parse_nodes["context"]) if self.lists else set()
-        return [p.feature.name for p in self.parsed if node_of(p.tensors[0]) in of_context]
+        return [p.feature.name for p in self.parsed if producer(p.tensors[0]) in of_context]
 
     def features(self) -> list[Feature]:
         """The features, each once, in the order they are parsed in."""
@@ -69,9 +69,9 @@ def find_cut(signature: str, signature_def: Any, flat: FlatGraph, meta_graph: An
             " a vector of serialized tf.Examples, one per row; export the model with a batched"
             " input"
         )
-    serialized = _serialized_chain(flat, node_of(info.name), signature, lists)
+    serialized = _serialized_chain(flat, producer(info.name), signature, lists)
     for output, tensor in flat.tensors.items():
-        if node_of(tensor) in serialized:
+        if producer(tensor) in serialized:
             raise ExportError(
                 f"output {output!r} of signature {signature!r} gives back the serialized"
                 " tf.Examples, which a columnar request does not have; leave it out of the model"
@@ -101,16 +101,16 @@ def _check_sides(cut: ParseCut, signature: str) -> None:
 
 def _source(flat: FlatGraph, parse_node: str) -> str:
     """The node that the serialized input of a parse op comes from."""
-    name = node_of(flat.nodes[parse_node].input[0])
+    name = producer(flat.nodes[parse_node].input[0])
     while flat.nodes[name].op in FORWARDING_OPS:
-        name = node_of(flat.nodes[name].input[0])
+        name = producer(flat.nodes[name].input[0])
     return name
 
 
 def _serialized_input(
     signature: str, signature_def: Any, sources: dict[str, str]
 ) -> tuple[str, Any]:
-    inputs = {node_of(info.name): (name, info) for name, info in signature_def.inputs.items()}
+    inputs = {producer(info.name): (name, info) for name, info in signature_def.inputs.items()}
     found = set(sources.values())
     for node, source in sources.items():
         if source not in inputs:
@@ -148,14 +148,14 @@ def _serialized_chain(
                 continue
             if node.op in PARSE_OPS or node.op in SHAPE_OPS or f"^{name}" in node.input:
                 continue
-            if node.op not in FORWARDING_OPS or node_of(node.input[0]) != name:
+            if node.op not in FORWARDING_OPS or producer(node.input[0]) != name:
                 raise ExportError(
                     f"node {reader!r} ({node.op}) behind signature {signature!r} reads the"
                     " serialized tf.Examples, which a columnar request does not have"
                     f"{_per_example(node.op)}"
                 )
             chain.append(reader)
-    returned = [tensor for tensor in flat.tensors.values() if node_of(tensor) in chain]
+    returned = [tensor for tensor in flat.tensors.values() if producer(tensor) in chain]
     if returned:
         raise ExportError(
             f"signature {signature!r} returns its serialized tf.Examples ({returned[0]!r}), which"

@@ -6,7 +6,7 @@ from typing import Any
 import tensorflow as tf
 from colcast.export._errors import ExportError
 from colcast.export._features import DTYPES, Feature, Kind
-from colcast.export._graph import canonical, node_of
+from colcast.export._graph import canonical, producer
 from colcast.export._parse_cut import ParseCut, check_features
 from colcast.export._parse_op import ParsedFeature
 
@@ -26,7 +26,7 @@ def find_inputs(signature: str, signature_def: Any, nodes: Mapping[str, Any]) ->
     owners: dict[str, str] = {}  # placeholder -> input
     for name, info in sorted(signature_def.inputs.items()):
         feature = _feature(signature, name, info)
-        node = node_of(info.name)
+        node = producer(info.name)
         if nodes[node].op not in ("Placeholder", "PlaceholderWithDefault"):
             raise ExportError(
                 f"input {name!r} of signature {signature!r} is fed into {node!r}"

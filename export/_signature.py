@@ -10,11 +10,11 @@ from colcast.export._copy_nodes import copy_behind_cut, drop_attributes
 from colcast.export._errors import ExportError
 from colcast.export._features import Feature
 from colcast.export._flatten import FlatGraph, flatten
-from colcast.export._graph import ancestors, canonical, node_of
-from colcast.export._op_defs import OpDefs
+from colcast.export._graph import ancestors, canonical, producer
 from colcast.export._parse_cut import ParseCut, find_cut, parses_examples
 from colcast.export._plain_inputs import find_inputs
 from colcast.export._rows import Rows
+from colcast.export.graph._add_nodes import add_nodes
 from tensorflow.core.protobuf import meta_graph_pb2
 
 _PREDICT = "tensorflow/serving/predict"
@@ -102,11 +102,10 @@ def add_columnar_signature(meta_graph: Any, source: str, name: str) -> Conversio
     nodes = copy_behind_cut(name, flat, cut, replacement.tensors, outputs)
     if cut.lists:
         _drop_lists(name, nodes, signature_def.outputs)
-    meta_graph.graph_def.node.extend([*replacement.nodes, *nodes])
+    add_nodes(meta_graph, [*replacement.nodes, *nodes])
     meta_graph.signature_def[name].CopyFrom(
         _signature_def(name, signature_def, features, replacement, by_list=cut.lists is not None)
     )
-    _extend_op_list(meta_graph, [*replacement.nodes, *nodes])
     graph = _nodes(meta_graph)
     return Conversion(
         name=name,
@@ -214,7 +213,7 @@ def _build_columns(
 def _shape_is_read(cut: ParseCut, flat: FlatGraph) -> bool:
     chain = {*cut.serialized, *cut.parse_nodes}
     return any(
-        node_of(reference) in cut.serialized
+        producer(reference) in cut.serialized
         for name, node in flat.nodes.items()
         if name not in chain
         for reference in node.input
@@ -279,12 +278,3 @@ def _signature_def(
         if by_list and is_by_list(info):
             del signature.outputs[key].tensor_shape.dim[1]
     return signature
-
-
-def _extend_op_list(meta_graph: Any, nodes: list[Any]) -> None:
-    """Adds the ops of new nodes to the list that loaders of older TensorFlow versions consult."""
-    ops = meta_graph.meta_info_def.stripped_op_list.op
-    listed = {op.name for op in ops}
-    definitions = OpDefs(meta_graph)
-    for op in sorted({node.op for node in nodes} - listed):
-        ops.add().CopyFrom(definitions.get(op))

@@ -9,7 +9,7 @@ after the restore op, passes the values on; both handles then share their memory
 from collections.abc import Iterable
 from typing import Any
 
-from colcast.export._graph import ancestors, node_of
+from colcast.export._graph import ancestors, producer
 
 _INIT_SIGNATURE = "__saved_model_init_op"
 _PREFIX = "colcast_mended"
@@ -34,7 +34,7 @@ def fill_variables(meta_graph: Any) -> list[str]:
 
 
 def _handles(nodes: dict[str, Any], references: Iterable[str]) -> set[str]:
-    present = [reference for reference in references if node_of(reference) in nodes]
+    present = [reference for reference in references if producer(reference) in nodes]
     return {name for name in ancestors(nodes, present) if nodes[name].op == "VarHandleOp"}
 
 
@@ -50,9 +50,9 @@ def _twins(nodes: dict[str, Any]) -> dict[str, str]:
     twins = {}
     for node in nodes.values():
         if node.op == "AssignVariableOp":
-            handle, value = (node_of(reference) for reference in node.input[:2])
+            handle, value = (producer(reference) for reference in node.input[:2])
             if nodes[value].op == "ReadVariableOp":
-                twins[node_of(nodes[value].input[0])] = handle
+                twins[producer(nodes[value].input[0])] = handle
     return twins
 
 
@@ -74,5 +74,5 @@ def _fill_at_init(meta_graph: Any, nodes: dict[str, Any], mended: dict[str, str]
         info = meta_graph.signature_def[_INIT_SIGNATURE].outputs[_INIT_SIGNATURE]
         info.name = init.name
         info.tensor_shape.unknown_rank = True
-    name = node_of(_init_ops(meta_graph)[0])
+    name = producer(_init_ops(meta_graph)[0])
     next(node for node in graph_def.node if node.name == name).input.extend(assigned)

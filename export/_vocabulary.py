@@ -10,7 +10,7 @@ from typing import Any
 from colcast.export._errors import ExportError
 from colcast.export._features import Scalar
 from colcast.export._flatten import flatten
-from colcast.export._graph import ancestors, constants, consumers, node_of
+from colcast.export._graph import ancestors, constants, consumers, producer
 from colcast.export._signature import Conversion
 
 _FROM_FILE = ("InitializeTableFromTextFileV2", "InitializeTableFromTextFile")
@@ -43,7 +43,7 @@ def known_values(
     found: dict[str, tuple[Scalar, ...]] = {}
     for feature in conversion.features:
         values: dict[Scalar, None] = {}
-        for name in _reached(nodes, reading, node_of(inputs[feature.name].name)):
+        for name in _reached(nodes, reading, producer(inputs[feature.name].name)):
             node = nodes[name]
             if node.op in _FIND:
                 values.update(dict.fromkeys(keys.get(_table(nodes, node.input[0]), ())))
@@ -68,16 +68,16 @@ def _reached(nodes: Mapping[str, Any], reading: Mapping[str, list[str]], root: s
 
 
 def _table(nodes: Mapping[str, Any], reference: str) -> str:
-    name = node_of(reference)
+    name = producer(reference)
     while nodes[name].op == "Identity":
-        name = node_of(nodes[name].input[0])
+        name = producer(nodes[name].input[0])
     return name
 
 
 def _table_keys(meta_graph: Any, assets: Path) -> dict[str, tuple[Scalar, ...]]:
     """The keys each table is initialised with, by the node of its handle."""
     nodes = _initial_nodes(meta_graph)
-    files = {node_of(a.tensor_info.name): a.filename for a in meta_graph.asset_file_def}
+    files = {producer(a.tensor_info.name): a.filename for a in meta_graph.asset_file_def}
     keys: dict[str, tuple[Scalar, ...]] = {}
     for node in nodes.values():
         if node.op in _FROM_FILE:
@@ -104,7 +104,7 @@ def _initial_nodes(meta_graph: Any) -> dict[str, Any]:
             if (key in meta_graph.collection_def)
             else ()
         ):
-            nodes.update(flatten(meta_graph, [node_of(name)]).nodes)
+            nodes.update(flatten(meta_graph, [producer(name)]).nodes)
     init = meta_graph.signature_def.get("__saved_model_init_op")
     if init is not None:
         nodes.update(flatten(meta_graph, [o.name for o in init.outputs.values()]).nodes)

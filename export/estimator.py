@@ -13,7 +13,7 @@ import tensorflow as tf
 from colcast.export._columns import parsed_tensors, placeholders
 from colcast.export._errors import ExportError
 from colcast.export._features import Feature
-from colcast.export._graph import ancestors, canonical, node_of
+from colcast.export._graph import ancestors, canonical, producer
 from colcast.export._parse_cut import check_features
 from colcast.export._parse_op import PARSE_OPS, ParsedFeature, read_parse_op
 from tensorflow.core.protobuf import saved_model_pb2
@@ -110,7 +110,7 @@ class _Spec:
     def _behind_parse_op(self, tensors: list[str]) -> Any:
         """The nodes that make sparse and ragged features of several keys from parsed ones."""
         nodes = {node.name: node for node in self._graph_def.node}
-        needed = ancestors(nodes, map(node_of, tensors), stop=[self._parse_node])
+        needed = ancestors(nodes, map(producer, tensors), stop=[self._parse_node])
         graph_def = tf.compat.v1.GraphDef(versions=self._graph_def.versions)
         graph_def.node.extend(nodes[name] for name in nodes if name in needed)
         return graph_def

@@ -17,12 +17,13 @@ columnar_pair   user_state/k [U, ...], item_state/k [N, ...], shop_state/k [R, .
                 shop_state/row int64 [R], context columns [N, ...]  -> the late signature's outputs
 ```
 
-The way there: `_add_stages` (which domains have a stage), `_cut` (one way to cut), `_stage` (a
-domain's ops written as a graph of their own, run to find its states), `_boundary` (the states that
-are needed), `_gain` (whether they are worth it), `_domain_products` (products over columns of
-several domains become one for each), `_pair` (the ops behind them), `_stages_proof`,
-`_stages_report`; `_reuse` counts what recorded requests would have found again. `_signature` reads
-what both start from; `graph/` is the kit of both.
+The way there: `_add_stages` (which domains have a stage), `_cut` (one way to cut), `_any_users`
+(what holds for one user only becomes what holds for any number), `_domain_products` (products over
+columns of several domains become one for each), `_stage` (a domain's ops written as a graph of
+their own, run to find its states), `_boundary` (the states that are needed), `_gain` (whether they
+are worth it), `_pair` (the ops behind them), `_stages_proof`, `_stages_report`; `_reuse` counts
+what recorded requests would have found again. `graph/` is the kit of both: late signature, stages
+and last stage are each a `Copy` of what they are made from.
 """
 
 from colcast.export.cut._add_late import add_late_signature

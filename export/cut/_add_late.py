@@ -20,7 +20,7 @@ from colcast.export.cut._summary import Summary
 from colcast.export.graph._add_nodes import add_nodes, import_nodes
 from colcast.export.graph._colours import PAIR, USER, Colours, colour
 from colcast.export.graph._findings import REPEATS, Probe
-from colcast.export.graph._flat_graph import FlatGraph, GraphDef, NodeDef, producer
+from colcast.export.graph._flat_graph import FlatGraph, NodeDef, producer
 from colcast.export.graph._requests import DrawRows, Requests, without_a_value
 from colcast.export.graph._signature import Signature, read_signature
 
@@ -103,7 +103,7 @@ def add_late_signature(
     products = Products(late, Splits(late), most_constant_bytes)
     rules = [partial(rule, late) for rule in (_EXACT_RULES if exact else _RULES)]
     _write(late, graph, colours, rules if exact else [products.write, *rules])
-    new, added = late.finish(signature)
+    new, added = late.finish(signature), late.added()
     import_nodes(session.graph, added)
     summary = Summary(graph, colours, late, added)
     if not summary.moved:
@@ -127,7 +127,8 @@ def add_late_signature(
             f"it would take {report.late_ms:.2f} ms in place of {report.columnar_ms:.2f} ms at"
             f" {report.timed_rows} candidates"
         )
-    _publish(meta_graph, graph, columnar_signature, late_signature, new, added)
+    add_nodes(meta_graph, added.node)
+    _publish(meta_graph, columnar_signature, late_signature, new)
     return report
 
 
@@ -161,15 +162,7 @@ def _write(late: LateGraph, graph: FlatGraph, colours: Colours, rules: Sequence[
             late.write_item(node)
 
 
-def _publish(
-    meta_graph: Any,
-    graph: FlatGraph,
-    columnar: str,
-    name: str,
-    new: Signature,
-    added: GraphDef,
-) -> None:
-    add_nodes(meta_graph, graph, added)
+def _publish(meta_graph: Any, columnar: str, name: str, new: Signature) -> None:
     source = meta_graph.signature_def[columnar]
     signature = meta_graph.signature_def[name]
     signature.CopyFrom(source)

@@ -86,22 +86,24 @@ class _Adding:
             pair_ops=len(cut.boundary.pair),
             not_states={name: why for name, why in cut.boundary.again.items() if why},
         )
-        for domain in (USER, ITEM):
-            if not cut.states[domain]:
-                return replace(report, reason=f"no output depends on the {domain}'s features")
+        try:
+            return self._write(cut, report)
+        except Left:
+            raise
+        except ExportError as error:
+            return replace(report, reason=str(error))
+
+    def _write(self, cut: Cut, report: StagesReport) -> StagesReport:
         cut.write()
         independence = cut.independence()
-        for domain in (USER, ITEM):
-            if reason := cut.why_no_stage(domain, independence[domain]):
-                return replace(report, reason=reason)
         runner = cut.runner(self._late)
         try:
             difference = self._prove(runner)
         except ExportError as error:
             why = f"they differ from {self._model.late_name}: {error}"
-            if len(domains) > 2:
-                raise Left(self._culprits(domains, why)) from error
-            return replace(report, reason=why)
+            if len(cut.domains) > 2:
+                raise Left(self._culprits(cut.domains, why)) from error
+            raise ExportError(why) from error
         report = replace(
             report,
             written=True,

@@ -97,7 +97,7 @@ def find_boundary(
         wait(name)
     while to_visit:
         node = graph.nodes[to_visit.pop()]
-        for tensor in pair_inputs(graph, node):
+        for tensor in data_inputs(node):
             read(tensor)
         for source in control_inputs(node):
             if source in colours.awaited:
@@ -107,25 +107,6 @@ def find_boundary(
     for domain, tensors in states.items():
         boundary.states[domain] = sorted(tensors, key=lambda t: (order[producer(t)], t))
     return boundary
-
-
-def pair_inputs(graph: FlatGraph, node: NodeDef) -> list[str]:
-    """The tensors that a node reads in the last stage.
-
-    The late signature adds the user's half of a split product as a bias, which is one row's only.
-    """
-    inputs = data_inputs(node)
-    if user := users_half(graph, node):
-        return [inputs[0], user]
-    return inputs
-
-
-def users_half(graph: FlatGraph, node: NodeDef) -> str | None:
-    """The user's half of a split product, [1, units], where `node` adds it up as a bias."""
-    if node.op != "BiasAdd":
-        return None
-    bias = graph.nodes[producer(node.input[1])]
-    return data_inputs(bias)[0] if bias.name == f"{node.name}/user" else None
 
 
 def _is_known_shape(node: NodeDef, stage: StageGraph) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 from colcast.export._errors import ExportError
+from colcast.export.cut._any_users import for_any_users
 from colcast.export.cut._boundary import ROWS, Boundary, find_boundary
 from colcast.export.cut._domain_products import split_products
 from colcast.export.cut._gain import why_no_gain
@@ -15,6 +16,7 @@ from colcast.export.cut._stages_proof import Runner
 from colcast.export.cut._stages_report import State, one
 from colcast.export.graph._add_nodes import add_nodes, import_nodes
 from colcast.export.graph._colours import FREE, ITEM, PAIR, USER, colour
+from colcast.export.graph._copy import Copy
 from colcast.export.graph._findings import Probe
 from colcast.export.graph._flat_graph import FlatGraph, GraphDef
 from colcast.export.graph._requests import Columns, Requests, draw_rows, trimmed
@@ -39,6 +41,11 @@ class Model:
     late: Signature
     late_name: str
     columns: Mapping[str, Collection[str]]
+
+    @property
+    def rows(self) -> str:
+        """The late signature's tensor with the number of candidates."""
+        return f"{self.late_name}/{ROWS}"
 
 
 class Left(ExportError):
@@ -83,6 +90,7 @@ class Cut:
         staged = {name for own in self._columns.values() for name in own}
         self.candidates = {name: t for name, t in late.items.items() if name not in staged}
         self._graph = FlatGraph(model.meta_graph, [*late.outputs.values(), *inputs.values()])
+        for_any_users(self._graph, late.user.values())
         tensors = {domain: own.values() for domain, own in self._columns.items()}
         tensors[PAIR] = self.candidates.values()
         colours = colour(self._graph, tensors)
@@ -91,8 +99,7 @@ class Cut:
         import_nodes(self._session.graph, self._split)
         self._colours = colour(self._graph, tensors)
         self._stages = {domain: self._stage(domain) for domain in domains}
-        self._tensors: dict[str, tuple[dict[str, str], dict[str, str]]] = {}
-        self._added: list[GraphDef] = []
+        self._written: dict[str, Copy] = {}
         self.boundary = Boundary()
         self.states: dict[str, tuple[State, ...]] = {}
 
@@ -103,76 +110,66 @@ class Cut:
             ExportError: the user's or the items' stage fails on batch after batch.
             Left: others fail, or gain nothing.
         """
-        failed = {}
-        for domain, stage in self._stages.items():
-            try:
-                self._look_at(domain, stage, requests, tolerance)
-            except ExportError as error:
-                if domain in (USER, ITEM):
-                    raise
-                failed[domain] = str(error)
-        if failed:
-            raise Left(failed)
-        outputs, rows = list(self._model.late.outputs.values()), f"{self._model.late_name}/{ROWS}"
-        self.boundary = find_boundary(self._graph, self._colours, self._stages, outputs, rows)
+        _check({d: self._why_it_fails(d, requests, tolerance) for d in self.domains})
+        outputs = list(self._model.late.outputs.values())
+        self.boundary = find_boundary(
+            self._graph, self._colours, self._stages, outputs, self._model.rows
+        )
         self.states = {
             domain: tuple(self._state(domain, tensor) for tensor in tensors)
             for domain, tensors in self.boundary.states.items()
         }
-        why = {domain: self._why_no_gain(domain) for domain in self.domains}
-        if why := {d: reason for d, reason in why.items() if reason and d not in (USER, ITEM)}:
-            raise Left(why)
+        _check({d: self._why_no_gain(d) for d in self.domains if d not in (USER, ITEM)})
 
     def write(self) -> None:
-        """Writes the stages' outputs, and the last stage."""
-        for domain, states in self.boundary.states.items():
-            outputs, nodes = self._stages[domain].finish(
-                states, self.boundary.waited_for[domain], self._session
-            )
-            named = {state_key(domain, number): name for number, name in enumerate(outputs)}
-            self._tensors[domain] = (self._stages[domain].inputs, named)
-            self._added.append(nodes)
+        """Writes the stages' outputs, and the last stage.
+
+        Raises:
+            ExportError: the user or the items have no state.
+        """
+        why = "no output depends on the {}'s features"
+        _check({d: "" if self.states[d] else why.format(d) for d in self.domains})
+        for domain, stage in self._stages.items():
+            states, waited_for = self.boundary.states[domain], self.boundary.waited_for[domain]
+            keys = [state_key(domain, number) for number in range(len(states))]
+            stage.write_outputs(dict(zip(keys, states, strict=True)), waited_for)
         pair = PairGraph(
             self._graph,
             self._colours,
+            self._session,
+            self._prefixes[PAIR],
             self.boundary,
             self._stages,
             self.candidates,
-            self._model.late,
-            f"{self._model.late_name}/{ROWS}",
-            self._session,
-            self._prefixes[PAIR],
+            self._model.late.outputs,
+            self._model.rows,
         )
-        self._tensors[PAIR] = (pair.inputs, pair.outputs)
-        self._added.append(pair.added())
-        for nodes in self._added:
-            present = {operation.name for operation in self._session.graph.get_operations()}
-            new = [node for node in nodes.node if node.name not in present]
-            import_nodes(self._session.graph, GraphDef(node=new))
+        self._written = {**self._stages, PAIR: pair}
+        for nodes in self._added():
+            import_nodes(self._session.graph, nodes)
 
     def independence(self) -> dict[str, Independence]:
         """What the independence rule says of each stage.
 
         Raises:
-            Left: rows of a domain other than the user and the items may meet.
+            ExportError: rows of the user or of the items may meet.
+            Left: those of others may.
         """
-        nodes = [node for each in (self._split, *self._added) for node in each.node]
-        found = {}
-        for domain, (inputs, outputs) in self._tensors.items():
-            graph = self._graph.with_nodes(nodes, [*outputs.values(), *inputs.values()])
-            known = self._session.graph
+        nodes = [node for added in (self._split, *self._added()) for node in added.node]
+        found, known = {}, self._session.graph
+        for domain, stage in self._written.items():
             if domain == PAIR:
-                given = rows_of_pair(inputs, self.domains, self._prefixes[PAIR], known)
+                of, prefix = CANDIDATE, self._prefixes[PAIR]
+                given = rows_of_pair(stage.inputs, self.domains, prefix, known)
             else:
-                given = rows_of(domain, inputs, known)
-            of = CANDIDATE if domain == PAIR else domain
-            found[domain], _ = find_independence(graph, self._session, given, outputs, of)
-        why = {domain: self.why_no_stage(domain, found[domain]) for domain in self.domains}
-        if why := {d: reason for d, reason in why.items() if reason and d not in (USER, ITEM)}:
-            raise Left(why)
+                of, given = domain, rows_of(domain, stage.inputs, known)
+            tensors = [*stage.outputs.values(), *stage.inputs.values()]
+            graph = self._graph.with_nodes(nodes, tensors)
+            found[domain], _ = find_independence(graph, self._session, given, stage.outputs, of)
+        _check({domain: self._why_no_stage(domain, found[domain]) for domain in self.domains})
         return found
 
-    def why_no_stage(self, domain: str, found: Independence) -> str:
+    def _why_no_stage(self, domain: str, found: Independence) -> str:
         """Why a domain's rows cannot be kept; "" if they can.
 
         Lists without lengths are as wide as the request has them, which is part of what they are
@@ -189,7 +186,10 @@ class Cut:
 
     def runner(self, late: Probe) -> Runner:
         """Runs what was written, beside the late signature."""
-        probes = {d: Probe(self._session, *tensors) for d, tensors in self._tensors.items()}
+        probes = {
+            domain: Probe(self._session, stage.inputs, stage.outputs)
+            for domain, stage in self._written.items()
+        }
         columns = {domain: list(own) for domain, own in self._columns.items()}
         pair = probes.pop(PAIR)
         return Runner(late, probes, pair, {**columns, PAIR: list(self.candidates)})
@@ -199,16 +199,16 @@ class Cut:
         meta_graph = self._model.meta_graph
         late = meta_graph.signature_def[self._model.late_name]
         shared = [node for node in self._split.node if self._colours.of[node.name] == FREE]
-        for nodes in (GraphDef(node=shared), *self._added):
-            add_nodes(meta_graph, self._graph, nodes)
-        for domain, (inputs, outputs) in self._tensors.items():
+        for nodes in (shared, *(added.node for added in self._added())):
+            add_nodes(meta_graph, nodes)
+        for domain, stage in self._written.items():
             signature = meta_graph.signature_def[self.names[domain]]
             signature.method_name = late.method_name
-            for key, tensor in inputs.items():
+            for key, tensor in stage.inputs.items():
                 self._tensor_info(signature.inputs[key], tensor)
                 if key in late.defaults:
                     signature.defaults[key].CopyFrom(late.defaults[key])
-            for number, (key, tensor) in enumerate(outputs.items()):
+            for number, (key, tensor) in enumerate(stage.outputs.items()):
                 if domain == PAIR:
                     signature.outputs[key].CopyFrom(late.outputs[key])
                     signature.outputs[key].name = tensor
@@ -219,20 +219,27 @@ class Cut:
             pair = meta_graph.signature_def[self.names[PAIR]]
             pair.defaults[key].CopyFrom(tf.make_tensor_proto([0], tf.int64))
 
+    def _added(self) -> list[GraphDef]:
+        return [stage.added() for stage in self._written.values()]
+
     def _stage(self, domain: str) -> StageGraph:
         columns, prefix = self._columns[domain], self._prefixes[domain]
-        stage = StageGraph(self._graph, self._colours, domain, columns, prefix)
-        import_nodes(self._session.graph, stage.every_node())
+        stage = StageGraph(self._graph, self._colours, self._session, prefix, domain, columns)
+        import_nodes(self._session.graph, GraphDef(node=stage.emit.nodes.values()))
         return stage
 
-    def _look_at(
-        self, domain: str, stage: StageGraph, requests: Requests, tolerance: float
-    ) -> None:
+    def _why_it_fails(self, domain: str, requests: Requests, tolerance: float) -> str:
+        """Runs a stage; "" if it does not fail on batch after batch."""
+
         def draw(rows: int) -> Columns:
             columns = draw_rows(requests, rows)
             return trimmed({name: columns[name] for name in self._columns[domain]})
 
-        stage.find_states(self._session, draw, tolerance)
+        try:
+            self._stages[domain].find_states(draw, tolerance)
+        except ExportError as error:
+            return str(error)
+        return ""
 
     def _state(self, domain: str, tensor: str) -> State:
         dtype = self._session.graph.get_tensor_by_name(tensor).dtype.base_dtype
@@ -251,3 +258,12 @@ class Cut:
         info.dtype = known.dtype.base_dtype.as_datatype_enum
         declared = known.shape if shape is None else tf.TensorShape(shape)
         info.tensor_shape.CopyFrom(declared.as_proto())
+
+
+def _check(why: Mapping[str, str]) -> None:
+    """Raises why domains cannot have a stage: Left, or what of the user or the items."""
+    refused = {domain: reason for domain, reason in why.items() if reason}
+    if others := {d: reason for d, reason in refused.items() if d not in (USER, ITEM)}:
+        raise Left(others)
+    for reason in refused.values():
+        raise ExportError(reason)

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 import tensorflow as tf
+from colcast.export._graph import ancestors
 from colcast.export.cut._stages_report import State
 from colcast.export.graph._colours import Colours
-from colcast.export.graph._flat_graph import FlatGraph, data_inputs, producer
+from colcast.export.graph._flat_graph import FlatGraph
 
 _LENGTH = 64  # what an open dimension, a list, is counted as
 _STRING = 24  # bytes of one that is short, in TensorFlow
@@ -56,14 +57,9 @@ def why_no_gain(
 
 def _ops(graph: FlatGraph, colours: Colours, tensors: Sequence[str]) -> set[str]:
     """The types of ops of one domain that tensors are computed with."""
-    domain, seen = colours[tensors[0]], set[str]()
-    stack = [producer(tensor) for tensor in tensors]
-    while stack:
-        name = stack.pop()
-        if name not in seen and colours.of[name] == domain:
-            seen.add(name)
-            stack += map(producer, data_inputs(graph.nodes[name]))
-    return {graph.nodes[name].op for name in seen}
+    others = {name for name, of in colours.of.items() if of != colours[tensors[0]]}
+    own = ancestors(graph.nodes, tensors, stop=others, controls=False)
+    return {graph.nodes[name].op for name in own}
 
 
 def _bytes(dtype: tf.DType, shape: Sequence[int | None]) -> int:

@@ -6,17 +6,16 @@ N rows reads it, as *many*: repeated if it is row-like, as it is if it is consta
 again from the many of its inputs if it is neither. One of the item side exists as many only.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import tensorflow as tf
 from colcast.export._columns import scope_name
 from colcast.export.graph._colours import FREE, PAIR, USER, Colours
-from colcast.export.graph._emitter import Emitter
+from colcast.export.graph._copy import Copy
 from colcast.export.graph._findings import Finding, Findings, RowKind
 from colcast.export.graph._flat_graph import (
     FlatGraph,
-    GraphDef,
     NodeDef,
     attribute,
     control_inputs,
@@ -27,11 +26,10 @@ from colcast.export.graph._requests import Array
 from colcast.export.graph._signature import Signature
 
 
-class LateGraph:
+class LateGraph(Copy):
     """What the rules need to know of the graph, and the nodes written so far.
 
     Attributes:
-        emit: takes the new nodes.
         findings: what running the graph showed, by tensor.
     """
 
@@ -45,16 +43,11 @@ class LateGraph:
         prefix: str,
     ) -> None:
         """Takes what is known; `prefix` is the first part of every new node's name."""
-        self.emit = Emitter(prefix)
+        super().__init__(colours, session, prefix)
         self.findings = findings
-        self._graph = graph
-        self._colours = colours
-        self._session = session
         self._inputs = {producer(tensor) for tensor in signature.inputs.values()}
         self._item_inputs = set(signature.items.values())
         self._again = self._nodes_computed_again(graph, list(signature.outputs.values()))
-        self._placed: dict[str, str] = {}  # placeholder to its new one
-        self._read: dict[str, str] = {}  # placeholder to what reads the new one for it
         self._replaced: dict[str, str] = {}
         self._expanded: dict[str, str] = {}
         self._multiples: dict[tuple[int, int], str] = {}
@@ -87,10 +80,6 @@ class LateGraph:
             return None
         return int(self.value(axis)) % rank
 
-    def dtype(self, tensor: str) -> tf.DType:
-        """The tensor's dtype."""
-        return self._session.graph.get_tensor_by_name(tensor).dtype.base_dtype
-
     def is_fixed(self, tensor: str) -> bool:
         """Whether the tensor has the same value in every request: constants and variables."""
         return self.side(tensor) == FREE and producer(tensor) not in self._colours.pinned
@@ -102,7 +91,7 @@ class LateGraph:
             return np.asarray(tf.make_ndarray(node.attr["value"].tensor))
         return np.asarray(self._session.run(tensor))
 
-    def outputs(self, node: str) -> list[str]:
+    def tensors_of(self, node: str) -> list[str]:
         """The tensors that a node gives."""
         return [t.name for t in self._session.graph.get_operation_by_name(node).outputs]
 
@@ -124,8 +113,12 @@ class LateGraph:
     def once(self, tensor: str) -> str:
         """The tensor at one row; of the user's side or free."""
         if producer(tensor) in self._inputs:
-            return self._read[tensor]
+            return self._new[tensor]
         return tensor if self.side(tensor) == FREE else self.emit.name("user", tensor)
+
+    def name(self, tensor: str) -> str:
+        """The tensor as an output has it, at N rows."""
+        return self.many(tensor)
 
     def many(self, tensor: str) -> str:
         """The tensor at N rows."""
@@ -135,7 +128,7 @@ class LateGraph:
         if side == FREE:
             return tensor
         if tensor in self._item_inputs:
-            return self._read[tensor]
+            return self._new[tensor]
         if side == PAIR and producer(tensor) not in self._inputs:
             return self.emit.name("item", tensor)
         if finding.kind is RowKind.CONSTANT:
@@ -184,7 +177,7 @@ class LateGraph:
             added = self.emit.apply(
                 placeholder.op.node_def, self.emit.name("inputs", scope_name(column)), []
             )
-            self._placed[tensor] = self._read[tensor] = f"{added.name}:0"
+            self._new[tensor] = self.inputs[column] = f"{added.name}:0"
             shape = placeholder.shape
             if column not in signature.once or not shape.rank:
                 continue
@@ -194,31 +187,25 @@ class LateGraph:
             expected = tf.TensorShape([1 if shape[0] is None else shape[0]]).concatenate(inner)
             kinds = {"T": placeholder.dtype, "shape": expected}
             name = self.emit.name("one_row", scope_name(column))
-            self._read[tensor] = self.emit.add("EnsureShape", name, [f"{added.name}:0"], **kinds)
-        first = next(iter(signature.items.values()))
+            self._new[tensor] = self.emit.add("EnsureShape", name, [f"{added.name}:0"], **kinds)
+        column, first = next(iter(signature.items.items()))
         name = self.emit.name("expand", "candidates")
-        shape = self.emit.shape(name, self._placed[first], self.dtype(first))
+        shape = self.emit.shape(name, self.inputs[column], self.dtype(first))
         self._rows = self.emit.section(self.emit.name("expand", "rows"), shape, 0, 1)
 
     def is_input(self, node: str) -> bool:
         """Whether a node is one of the signature's placeholders."""
         return node in self._inputs
 
-    def finish(self, signature: Signature) -> tuple[Signature, GraphDef]:
-        """Writes the outputs. Returns the new signature and all nodes that it needs."""
-        waited_for = dict.fromkeys(self._colours.late_controls)
-        controls = [self._control(source, self.many) for source in waited_for]
-        outputs = {
-            key: self.emit.output(number, self.many(tensor), controls, self.dtype(tensor))
-            for number, (key, tensor) in enumerate(signature.outputs.items())
-        }
-        new = signature.moved(self._placed.__getitem__, outputs)
-        return new, self.emit.needed_for([*new.inputs.values(), *outputs.values()])
+    def finish(self, signature: Signature) -> Signature:
+        """Writes the outputs; returns the new signature."""
+        self.write_outputs(signature.outputs, dict.fromkeys(self._colours.late_controls))
+        return signature.moved(self.inputs, self.outputs)
 
     def write_user(self, node: NodeDef) -> None:
         """Writes a node of the user's side: at one row and, where it is neither, at N."""
         sources = [c for c in self._awaited(node) if self._colours.of[c] != PAIR]
-        controls = [self._control(source, self.once) for source in sources]
+        controls = [self._control(source) for source in sources]
         inputs = [self.once(tensor) for tensor in data_inputs(node)]
         self.emit.copy(node, self.emit.name("user", node.name), inputs, controls)
         if node.name not in self._again:
@@ -232,15 +219,14 @@ class LateGraph:
         """Writes a node at N rows; its inputs are at N rows too unless others are given."""
         if inputs is None:
             inputs = [self.many(tensor) for tensor in data_inputs(node)]
-        controls = [self._control(source, self.many) for source in self._awaited(node)]
+        controls = [self._control(source) for source in self._awaited(node)]
         return self.emit.copy(node, self.emit.name("item", node.name), inputs, controls)
 
     def _awaited(self, node: NodeDef) -> list[str]:
         return [source for source in control_inputs(node) if source in self._colours.awaited]
 
-    def _control(self, node: str, version: Callable[[str], str]) -> str:
-        if self._colours.of[node] == USER:
-            version = self.once
+    def _control(self, node: str) -> str:
+        version = self.once if self._colours.of[node] == USER else self.many
         return producer(version(f"{node}:0"))
 
     def _scaled_shape(self, node: NodeDef) -> None:

@@ -5,20 +5,11 @@ from collections.abc import Collection, Iterable, Mapping
 import numpy as np
 import tensorflow as tf
 from colcast.export._columns import scope_name
-from colcast.export.cut._boundary import Boundary, pair_inputs, users_half
+from colcast.export.cut._boundary import Boundary
 from colcast.export.cut._stage import StageGraph
-from colcast.export.graph._colours import FREE, ITEM, USER, Colours
-from colcast.export.graph._emitter import Emitter
-from colcast.export.graph._flat_graph import (
-    FlatGraph,
-    GraphDef,
-    NodeDef,
-    attribute,
-    control_inputs,
-    data_inputs,
-    producer,
-)
-from colcast.export.graph._signature import Signature
+from colcast.export.graph._colours import ITEM, USER, Colours
+from colcast.export.graph._copy import Copy
+from colcast.export.graph._flat_graph import FlatGraph, NodeDef, attribute, data_inputs
 from colcast.export.rows import Fact, Kind, rows_of, sizes
 
 _INT32 = {"Tidx": tf.int32}
@@ -66,96 +57,99 @@ def rows_of_pair(
     return found | rows_of("candidate", columns, graph)
 
 
-class PairGraph:
-    """Writes the last stage.
+class PairGraph(Copy):
+    """The last stage.
 
     A domain's states are gathered by `row_to_<domain>`, one row per candidate; but one user's stay
     one row, which the ops repeat as in the late signature.
-
-    Attributes:
-        inputs: placeholders by the signature's key.
-        outputs: tensors by the signature's key.
     """
 
     def __init__(
         self,
         graph: FlatGraph,
         colours: Colours,
+        session: tf.compat.v1.Session,
+        prefix: str,
         boundary: Boundary,
         stages: Mapping[str, StageGraph],
         candidates: Mapping[str, str],
-        late: Signature,
+        outputs: Mapping[str, str],
         rows: str,
-        session: tf.compat.v1.Session,
-        prefix: str,
     ) -> None:
-        """Writes everything; `candidates` has the columns that are of no stage."""
-        self._graph = graph
-        self._colours = colours
+        """Writes everything.
+
+        Args:
+            graph: the late signature's nodes.
+            colours: of each.
+            session: has the graph.
+            prefix: of the new nodes' names.
+            boundary: where the stages end.
+            stages: by domain.
+            candidates: the columns of no stage.
+            outputs: the late signature's.
+            rows: its tensor with the number of candidates.
+        """
+        super().__init__(colours, session, prefix)
         self._boundary = boundary
         self._stages = stages
-        self._session = session
-        self._emit = Emitter(prefix)
-        self._new: dict[str, str] = {}
-        self.inputs: dict[str, str] = {}
         for domain, states in boundary.states.items():
             for number, state in enumerate(states):
-                shape = stages[domain].finding(state).shape or ()
-                self._place(state_key(domain, number), state, (None, *shape[1:]))
+                shape = (None, *(stages[domain].finding(state).shape or ())[1:])
+                self._new[state] = self._place(
+                    state_key(domain, number), self.dtype(state), tf.TensorShape(shape)
+                )
         for column, tensor in candidates.items():
-            shape = session.graph.get_tensor_by_name(tensor).shape
-            self._place(column, tensor, tuple(shape))
+            known = session.graph.get_tensor_by_name(tensor)
+            self._new[tensor] = self._place(column, known.dtype, known.shape)
         self._rows = {ITEM: self._count("candidates", boundary.states[ITEM][0])}
         for domain in boundary.states:
             if domain != ITEM:
                 self._rows[domain] = self._gather_rows(domain)
-        name = self._emit.name("rows", "per_user_row")
+        name = self.emit.name("rows", "per_user_row")
         counts = [self._rows[ITEM], self._rows[USER]]
-        self._new[rows] = self._emit.add("FloorDiv", name, counts, T=tf.int32)
+        self._new[rows] = self.emit.add("FloorDiv", name, counts, T=tf.int32)
         for name in boundary.pair:
-            self._write(graph.nodes[name])
-        waited_for = [self._name(f"{node}:0") for node in boundary.outputs_wait_for]
-        self.outputs = {
-            key: self._emit.output(number, self._name(tensor), waited_for, self._dtype(tensor))
-            for number, (key, tensor) in enumerate(late.outputs.items())
-        }
+            if f"{name}:0" in self._new:
+                continue
+            if name in boundary.shapes:
+                self._new[f"{name}:0"] = self._known_shape(graph.nodes[name])
+            else:
+                self._write(graph.nodes[name], boundary.pair)
+        self.write_outputs(outputs, boundary.outputs_wait_for)
 
-    def added(self) -> GraphDef:
-        """The nodes that the outputs need, and every input."""
-        return self._emit.needed_for([*self.inputs.values(), *self.outputs.values()])
-
-    def _place(self, key: str, tensor: str, shape: tuple[int | None, ...]) -> None:
-        name = self._emit.name("inputs", scope_name(key))
-        kinds = {"dtype": self._dtype(tensor), "shape": tf.TensorShape(shape)}
-        self._new[tensor] = self.inputs[key] = self._emit.add("Placeholder", name, [], **kinds)
+    def _place(self, key: str, dtype: tf.DType, shape: tf.TensorShape) -> str:
+        """A new input."""
+        name = self.emit.name("inputs", scope_name(key))
+        self.inputs[key] = self.emit.add("Placeholder", name, [], dtype=dtype, shape=shape)
+        return self.inputs[key]
 
     def _gather_rows(self, domain: str) -> str:
         """Gathers a domain's states; returns the number of rows they have then, [1] int32."""
         states = self._boundary.states[domain]
-        row, rows = self._emit.name("rows", f"of_{domain}"), self._rows[ITEM]
+        row, rows = self.emit.name("rows", f"of_{domain}"), self._rows[ITEM]
         count = self._count(f"{domain}s", states[0])
-        one = self._emit.constant(np.ones(1, np.int32))
-        is_one = self._emit.add("Equal", f"{row}/is_one", [count, one], T=tf.int32)
+        one = self.emit.constant(np.ones(1, np.int32))
+        is_one = self.emit.add("Equal", f"{row}/is_one", [count, one], T=tf.int32)
         index = self._checked_index(domain, is_one)
         if domain == USER:
-            rows = self._emit.add("SelectV2", row, [is_one, one, rows], T=tf.int32)
+            rows = self.emit.add("SelectV2", row, [is_one, one, rows], T=tf.int32)
             index = self._first_if(is_one, index, f"{row}/first")
         name = f"{row}/index"
-        index = self._emit.add("BroadcastTo", name, [index, rows], T=tf.int64, **_INT32)
+        index = self.emit.add("BroadcastTo", name, [index, rows], T=tf.int64, **_INT32)
         for number, state in enumerate(states):
-            name = self._emit.name(f"{domain}s", f"{number}/{_no_row(domain)}")
-            self._new[state] = self._emit.gather(
-                name, self._new[state], index, self._dtype(state), tf.int64
+            name = self.emit.name(f"{domain}s", f"{number}/{_no_row(domain)}")
+            self._new[state] = self.emit.gather(
+                name, self._new[state], index, self.dtype(state), tf.int64
             )
         return rows
 
     def _first_if(self, is_one: str, index: str, name: str) -> str:
         """The first of an index where there is one user, whose state stays one row."""
         one, most = (
-            self._emit.constant(np.full(1, size, np.int32)) for size in (1, np.iinfo(np.int32).max)
+            self.emit.constant(np.full(1, size, np.int32)) for size in (1, np.iinfo(np.int32).max)
         )
-        end = self._emit.add("SelectV2", f"{name}/end", [is_one, one, most], T=tf.int32)
-        return self._emit.section(name, index, 0, end, tf.int64)
+        end = self.emit.add("SelectV2", f"{name}/end", [is_one, one, most], T=tf.int32)
+        return self.emit.section(name, index, 0, end, tf.int64)
 
     def _checked_index(self, domain: str, is_one: str) -> str:
         """`row_to_<domain>`, or an error if the rows are not those of one request.
@@ -164,74 +158,41 @@ class PairGraph:
         refuses them gives zeros that are added to the index: what is computed from cannot be
         optimized away. So it is with the rows of one user, which are not read otherwise.
         """
-        numbers, given = self._rows_input(number_key(domain)), self._rows_input(index_key(domain))
-        zero = self._emit.constant(np.array(0, np.int64))
+        numbers, given = (
+            self._place(key, tf.int64, tf.TensorShape([None]))
+            for key in (number_key(domain), index_key(domain))
+        )
+        zero = self.emit.constant(np.array(0, np.int64))
         # An op's error has its name, and what it cannot do; so the names say what is wrong.
         last = f"{_many(domain)}_minus_1"
-        name = self._emit.name("rows", f"{domain}_state_row_must_be_0_to_{last}_of_one_request")
-        size = self._emit.shape(f"{name}/size", numbers, tf.int64, tf.int64)
+        name = self.emit.name("rows", f"{domain}_state_row_must_be_0_to_{last}_of_one_request")
+        size = self.emit.shape(f"{name}/size", numbers, tf.int64, tf.int64)
         kinds = {"T": tf.int64, "Tindices": tf.int64, "validate_indices": True}
-        zeros = self._emit.add("SparseToDense", name, [numbers, size, zero, zero], **kinds)
-        name = self._emit.name("rows", _no_row(domain))
+        zeros = self.emit.add("SparseToDense", name, [numbers, size, zero, zero], **kinds)
+        name = self.emit.name("rows", _no_row(domain))
         of_one = [is_one, given, zero]
-        looked_up = self._emit.add("SelectV2", f"{name}/of_one", of_one, T=tf.int64)
-        added = self._emit.gather(name, zeros, looked_up, tf.int64, tf.int64)
-        name = self._emit.name("rows", index_key(domain))
-        return self._emit.add("AddV2", name, [given, added], T=tf.int64)
-
-    def _rows_input(self, key: str) -> str:
-        """A new input, int64 [rows]."""
-        name = self._emit.name("inputs", scope_name(key))
-        kinds = {"dtype": tf.int64, "shape": tf.TensorShape([None])}
-        self.inputs[key] = self._emit.add("Placeholder", name, [], **kinds)
-        return self.inputs[key]
+        looked_up = self.emit.add("SelectV2", f"{name}/of_one", of_one, T=tf.int64)
+        added = self.emit.gather(name, zeros, looked_up, tf.int64, tf.int64)
+        name = self.emit.name("rows", index_key(domain))
+        return self.emit.add("AddV2", name, [given, added], T=tf.int64)
 
     def _count(self, name: str, state: str) -> str:
         """The rows of a state as it came, [1] int32."""
-        name = self._emit.name("rows", name)
-        shape = self._emit.shape(f"{name}/shape", self._new[state], self._dtype(state))
-        return self._emit.section(name, shape, 0, 1)
-
-    def _write(self, node: NodeDef) -> None:
-        if f"{node.name}:0" in self._new:
-            return
-        if node.name in self._boundary.shapes:
-            self._new[f"{node.name}:0"] = self._known_shape(node)
-            return
-        inputs = [self._name(tensor) for tensor in pair_inputs(self._graph, node)]
-        name = self._emit.name("nodes", node.name)
-        if users_half(self._graph, node):
-            self._emit.add("AddV2", name, inputs, T=self._dtype(f"{node.name}:0"))
-            return
-        controls = [
-            producer(self._name(f"{source}:0"))
-            for source in control_inputs(node)
-            if source in self._colours.awaited
-            and (self._colours.of[source] == FREE or source in self._boundary.pair)
-        ]
-        self._emit.copy(node, name, inputs, controls)
+        name = self.emit.name("rows", name)
+        shape = self.emit.shape(f"{name}/shape", self._new[state], self.dtype(state))
+        return self.emit.section(name, shape, 0, 1)
 
     def _known_shape(self, node: NodeDef) -> str:
         (tensor,) = data_inputs(node)
         domain = self._colours[tensor]
         inner = np.array((self._stages[domain].finding(tensor).shape or ())[1:], np.int32)
-        name = self._emit.name("rows", node.name)
-        sizes = [self._rows[domain], *([self._emit.constant(inner)] if inner.size else [])]
-        shape = self._emit.concat(name, sizes, 0, tf.int32)
+        name = self.emit.name("rows", node.name)
+        sizes = [self._rows[domain], *([self.emit.constant(inner)] if inner.size else [])]
+        shape = self.emit.concat(name, sizes, 0, tf.int32)
         dtype = tf.as_dtype(attribute(node, "out_type").type or tf.int32.as_datatype_enum)
         if dtype is tf.int32:
             return shape
-        return self._emit.add("Cast", f"{name}/cast", [shape], SrcT=tf.int32, DstT=dtype)
-
-    def _name(self, tensor: str) -> str:
-        if tensor in self._new:
-            return self._new[tensor]
-        if self._colours[tensor] == FREE:
-            return tensor
-        return self._emit.name("nodes", tensor)
-
-    def _dtype(self, tensor: str) -> tf.DType:
-        return self._session.graph.get_tensor_by_name(tensor).dtype.base_dtype
+        return self.emit.add("Cast", f"{name}/cast", [shape], SrcT=tf.int32, DstT=dtype)
 
 
 def _many(domain: str) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import tensorflow as tf
+from colcast.export._graph import ancestors
 from colcast.export.cut._late_graph import LateGraph
 from colcast.export.cut._late_report import FrontierTensor, LateReport
 from colcast.export.cut._products import Products
@@ -96,19 +97,10 @@ class Summary:
         slowest = max(taken, key=taken.__getitem__, default="")
         if not taken.get(slowest):
             return ""
-        read = self._ancestors(slowest)
+        read = ancestors(self._nodes, [slowest])
         features = [name for name, tensor in columnar.user.items() if producer(tensor) in read]
         over = f" over {', '.join(features[:3])}" if features else ""
         return f"{slowest}{over} stays at N rows: {self.refused[slowest]}"
-
-    def _ancestors(self, name: str) -> set[str]:
-        """The nodes that a node is computed from."""
-        read, stack = set[str](), [name]
-        while stack:
-            sources = {producer(source) for source in self._nodes[stack.pop()].input}
-            stack += sources - read
-            read |= sources
-        return read
 
     def _frontier(self, added: GraphDef) -> tuple[FrontierTensor, ...]:
         emit = self._late.emit
@@ -118,7 +110,7 @@ class Summary:
                 readers.setdefault(source, set()).add(node.name)
         found = []
         for name, of in self._colours.of.items():
-            for tensor in self._late.outputs(name) if of == USER else ():
+            for tensor in self._late.tensors_of(name) if of == USER else ():
                 read_by = readers.get(self._late.once(tensor), ())
                 how = {self._how(tensor, folder) for folder in map(emit.folder, read_by)} - {""}
                 if how:

@@ -1,16 +1,18 @@
 """New nodes in a graph: in a session's, to be tried, and in the MetaGraphDef."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
-from colcast.export.graph._flat_graph import FlatGraph, GraphDef, producer
+from colcast.export._op_defs import OpDefs
+from colcast.export.graph._flat_graph import GraphDef, NodeDef, producer
 
 
 def import_nodes(graph: tf.Graph, added: GraphDef) -> None:
-    """Adds nodes to a graph; what they read and is not among them is in the graph already."""
-    own = {node.name for node in added.node}
-    trial, present = GraphDef(), {}
-    trial.CopyFrom(added)
+    """Adds nodes that a graph does not have; what else they read is in the graph already."""
+    known = {operation.name for operation in graph.get_operations()}
+    trial, present = GraphDef(node=[n for n in added.node if n.name not in known]), {}
+    own = {node.name for node in trial.node}
     for node in trial.node:
         for source in list(node.input):
             if producer(source) in own:
@@ -24,10 +26,11 @@ def import_nodes(graph: tf.Graph, added: GraphDef) -> None:
         tf.import_graph_def(trial, input_map=present, name="")
 
 
-def add_nodes(meta_graph: Any, graph: FlatGraph, added: GraphDef) -> None:
+def add_nodes(meta_graph: Any, added: Sequence[NodeDef]) -> None:
     """Adds new nodes to a MetaGraphDef, and their ops to its list, which older loaders consult."""
-    meta_graph.graph_def.node.extend(added.node)
+    meta_graph.graph_def.node.extend(added)
     listed = meta_graph.meta_info_def.stripped_op_list.op
-    missing = {node.op for node in added.node} - {op.name for op in listed}
+    missing = {node.op for node in added} - {op.name for op in listed}
+    definitions = OpDefs(meta_graph)
     for op in sorted(missing):
-        listed.add().CopyFrom(graph.op_defs.get(op))
+        listed.add().CopyFrom(definitions.get(op))

@@ -65,6 +65,12 @@ def compare_trials(
     return differences
 
 
+def comparable(value: object) -> Array:
+    """A value as an array; bfloat16, which NumPy takes for no float, as float32."""
+    array = np.asarray(value)
+    return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
+
+
 def relative_difference(expected: Array, given: Array, floor: float, noise: Array | float) -> Array:
     """How far two arrays are apart beyond `noise`, relative to max(|expected|, floor)."""
     if expected.dtype.kind not in "fc":

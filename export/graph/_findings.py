@@ -13,6 +13,7 @@ import numpy as np
 import tensorflow as tf
 from colcast.export._errors import ExportError, TooLongError
 from colcast.export._loops import loops_told
+from colcast.export.graph._comparison import comparable
 from colcast.export.graph._requests import Array, Columns, Request
 
 REPEATS = (2, 3, 64)
@@ -95,12 +96,7 @@ class Probe:
                 f"the signature fails on generated columns of shapes {shapes}: {error.message}"
             ) from error
         self._seconds = _RUN_SECONDS
-        return dict(zip(self._names, map(_comparable, values), strict=True))
-
-
-def _comparable(value: object) -> Array:
-    array = np.asarray(value)
-    return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
+        return dict(zip(self._names, map(comparable, values), strict=True))
 
 
 def fetchable(graph: tf.Graph, nodes: Iterable[str]) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from colcast.export._graph import producer
 from colcast.export._op_defs import OpDefs
 from tensorflow.core.framework.attr_value_pb2 import AttrValue
 from tensorflow.core.framework.graph_pb2 import GraphDef
@@ -40,11 +41,6 @@ class FlatGraph:
         every = {**self.nodes, **{node.name: node for node in nodes}}
         made.nodes = _inputs_first(every, [producer(tensor) for tensor in tensors])
         return made
-
-
-def producer(tensor: str) -> str:
-    """The node of a tensor or of a control input: "a", "a:1" and "^a" all belong to node a."""
-    return tensor.removeprefix("^").partition(":")[0]
 
 
 def data_inputs(node: NodeDef) -> list[str]:

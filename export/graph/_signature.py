@@ -1,7 +1,7 @@
 """The columnar signature as the late pass sees it."""
 
 import difflib
-from collections.abc import Callable, Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,11 +36,10 @@ class Signature:
         """The inputs that a request gives once."""
         return {**self.user, **self.shared}
 
-    def moved(self, placed: Callable[[str], str], outputs: dict[str, str]) -> "Signature":
+    def moved(self, inputs: Mapping[str, str], outputs: dict[str, str]) -> "Signature":
         """The same signature on other tensors."""
         user, items, shared = (
-            {name: placed(tensor) for name, tensor in side.items()}
-            for side in (self.user, self.items, self.shared)
+            {name: inputs[name] for name in side} for side in (self.user, self.items, self.shared)
         )
         return Signature(user, items, shared, outputs)
 

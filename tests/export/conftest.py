@@ -15,7 +15,7 @@ import pytest
 import tensorflow as tf
 from colcast.loadtest.metrics import publishing
 
-from .models import vocabulary_table
+from .models import serialized, vocabulary_table
 
 Spec = Mapping[str, Any]
 Score = Callable[[Mapping[str, Any]], Any]
@@ -34,18 +34,8 @@ def save(folder: Path, module: tf.Module, spec: Spec, score: Score) -> Path:
 
 def example(**features: Any) -> bytes:
     """A serialized tf.Example: ints, floats, bytes or lists of them by feature name."""
-    proto = tf.train.Example()
-    for name, value in features.items():
-        values = value if isinstance(value, list) else [value]
-        feature = proto.features.feature[name]
-        for item in values:
-            if isinstance(item, bytes):
-                feature.bytes_list.value.append(item)
-            elif isinstance(item, float):
-                feature.float_list.value.append(item)
-            else:
-                feature.int64_list.value.append(item)
-    return proto.SerializeToString()
+    lists = {name: v if isinstance(v, list) else [v] for name, v in features.items()}
+    return serialized(lists)
 
 
 class Served:
@@ -75,11 +65,10 @@ class Embedded(tf.Module):
 
     def __init__(self, vocabulary: Path) -> None:
         super().__init__()
-        vocabulary.write_text("drama\ncomedy\nwestern\n")
         self.movies = tf.Variable(tf.random.stateless_normal([50, 4], seed=[1, 2]))
         self.genres = tf.Variable(tf.random.stateless_normal([5, 4], seed=[3, 4]))
         self.kernel = tf.Variable(tf.random.stateless_normal([7, 1], seed=[5, 6]))
-        self.table = vocabulary_table(vocabulary)
+        self.table = vocabulary_table(vocabulary, "drama", "comedy", "western")
 
     def score(self, features: Mapping[str, Any]) -> Any:
         """Scores [rows] from a user's age and genres and a movie's id and two numbers."""

@@ -130,21 +130,23 @@ TABLE = {
 }
 
 
-def vocabulary_table(vocabulary: Path) -> Any:
-    """The numbers of a file's lines, and two more for what is in none of them."""
-    index = tf.lookup.TextFileIndex
-    lines = tf.lookup.TextFileInitializer(
-        str(vocabulary), tf.string, index.WHOLE_LINE, tf.int64, index.LINE_NUMBER
+def vocabulary_table(file: Path, *words: str) -> Any:
+    """A table of the words and two buckets, initialised from a file that is written."""
+    file.write_text("".join(f"{word}\n" for word in words))
+    of_lines = tf.lookup.TextFileInitializer(
+        str(file),
+        tf.string,
+        tf.lookup.TextFileIndex.WHOLE_LINE,
+        tf.int64,
+        tf.lookup.TextFileIndex.LINE_NUMBER,
     )
-    return tf.lookup.StaticVocabularyTable(lines, num_oov_buckets=2)
+    return tf.lookup.StaticVocabularyTable(of_lines, num_oov_buckets=2)
 
 
 def build_table(folder: Path) -> None:
     """A vocabulary file and a table with keys in the graph."""
     module = tf.Module()
-    vocabulary = folder.with_suffix(".txt")
-    vocabulary.write_text("red\ngreen\nblue\n")
-    module.file = vocabulary_table(vocabulary)
+    module.file = vocabulary_table(folder.with_suffix(".txt"), "red", "green", "blue")
     module.keys = tf.lookup.StaticHashTable(
         tf.lookup.KeyValueTensorInitializer(["red", "blue"], [0.5, -2.5]), 0.25
     )

@@ -1,0 +1,70 @@
+"""Some nodes of a graph, written again on placeholders of their own."""
+
+from collections.abc import Container, Iterable, Mapping
+
+import tensorflow as tf
+from colcast.export.graph._colours import FREE, Colours
+from colcast.export.graph._emitter import Emitter
+from colcast.export.graph._flat_graph import (
+    GraphDef,
+    NodeDef,
+    control_inputs,
+    data_inputs,
+    producer,
+)
+
+
+class Copy:
+    """A signature's new nodes.
+
+    Attributes:
+        emit: takes them.
+        inputs: new placeholders by the signature's key.
+        outputs: new tensors by the signature's key.
+    """
+
+    def __init__(self, colours: Colours, session: tf.compat.v1.Session, prefix: str) -> None:
+        """Takes the colours of what is copied, and a session that has it; `prefix` of new names."""
+        self._colours = colours
+        self._session = session
+        self._new: dict[str, str] = {}  # what stands for tensors whose nodes are not copied
+        self.emit = Emitter(prefix)
+        self.inputs: dict[str, str] = {}
+        self.outputs: dict[str, str] = {}
+
+    def name(self, tensor: str) -> str:
+        """The copy of a tensor, or the tensor itself, if it is free."""
+        if tensor in self._new:
+            return self._new[tensor]
+        return tensor if self._colours[tensor] == FREE else self.emit.name("nodes", tensor)
+
+    def dtype(self, tensor: str) -> tf.DType:
+        """The dtype of a tensor that is copied."""
+        return self._session.graph.get_tensor_by_name(tensor).dtype.base_dtype
+
+    def added(self) -> GraphDef:
+        """The nodes that the outputs need, and every input."""
+        return self.emit.needed_for([*self.inputs.values(), *self.outputs.values()])
+
+    def _write(self, node: NodeDef, own: Container[str]) -> None:
+        """Copies a node, which waits for free nodes and its own."""
+        inputs = [self.name(tensor) for tensor in data_inputs(node)]
+        controls = [
+            self._control(source)
+            for source in control_inputs(node)
+            if source in self._colours.awaited
+            and (self._colours.of[source] == FREE or source in own)
+        ]
+        self.emit.copy(node, self.emit.name("nodes", node.name), inputs, controls)
+
+    def _control(self, node: str) -> str:
+        """What waits for the copy of a node waits for this."""
+        return producer(self.name(f"{node}:0"))
+
+    def write_outputs(self, tensors: Mapping[str, str], waited_for: Iterable[str]) -> None:
+        """Writes the outputs, by key, behind the nodes that they have to wait for."""
+        controls = [self._control(node) for node in waited_for]
+        self.outputs = {
+            key: self.emit.output(number, self.name(tensor), controls, self.dtype(tensor))
+            for number, (key, tensor) in enumerate(tensors.items())
+        }
