@@ -25,15 +25,15 @@ namespace colcast::http {
 
 // What the connections of a server have in common.
 struct Shared {
-  Shared(const HttpServer::Options& options, Router router, net::Poller* poller)
+  Shared(const HttpServer::Options& options, const Router* router, net::Poller* poller)
       : options(options),
-        router(std::move(router)),
+        router(*router),
         poller(poller),
         memory(options.max_memory_bytes),
         connections(options.max_connections) {}
 
   const HttpServer::Options options;
-  const Router router;
+  const Router& router;  // outlives every connection
   net::Poller* const poller;  // outlives every connection
   MemoryLimit memory;
   net::OpenConnections connections;
@@ -46,7 +46,6 @@ class Connection final : public net::Connection, public Exchange {
   // Serves the socket from now on, if there is room for another one.
   static void Start(std::unique_ptr<net::Socket> socket, std::string peer,
                     std::shared_ptr<Shared> shared);
-  ~Connection() override { shared_->connections.Remove(); }
 
   // Exchange
   Request& request() override { return request_; }
@@ -60,8 +59,8 @@ class Connection final : public net::Connection, public Exchange {
   void Cut(bool log) { Do(log ? unsigned{kDescribe} | kClose : kClose); }
 
   // Implementation details follow.
-  // `shared` has counted it.
-  Connection(std::unique_ptr<net::Socket> socket, std::string peer, std::shared_ptr<Shared> shared);
+  Connection(std::unique_ptr<net::Socket> socket, std::string peer, std::shared_ptr<Shared> shared,
+             net::OpenConnections::Place place);
 
  private:
   using Clock = scheduling::Clock;
@@ -73,7 +72,6 @@ class Connection final : public net::Connection, public Exchange {
   enum class Phase { kIdle, kReadingBody, kAnswering, kWriting, kClosing };
 
   void DoNow(unsigned work) override;
-  void DoAll(unsigned work);
   void Read();
   void ReadOnce();
   bool Flush();
@@ -83,7 +81,7 @@ class Connection final : public net::Connection, public Exchange {
   void Written();
   void SetDeadline(std::chrono::milliseconds time) { deadline_ = Clock::now() + time; }
   void LingerAndClose();
-  void Close();
+  void Close() override;
   std::string Describe() const;
 
   // Requests, in connection_requests.cc.
@@ -93,10 +91,10 @@ class Connection final : public net::Connection, public Exchange {
   void RequestRead();
   void Refuse(const Error& error);
   void Refuse(int code, const std::string& why);
-  void AskForTls();
   std::string CallerOf(const beast::http::request_header<>& head) const;
 
   const std::shared_ptr<Shared> shared_;
+  const net::OpenConnections::Place place_;  // a handler holds it, too
   const std::unique_ptr<net::Socket> socket_;
   const uint64_t client_;
 
@@ -104,6 +102,7 @@ class Connection final : public net::Connection, public Exchange {
   // request, and its answer.
   beast::flat_buffer buffer_;  // read, and not understood yet
   std::optional<beast::http::request_parser<Body>> parser_;
+  size_t header_bytes_ = 0;  // of the request, so far
   Request request_;
   Response answer_;
   std::string output_;         // begins with what is left of what was sent before

@@ -31,10 +31,12 @@ std::unique_ptr<nghttp2_option, OptionDeleter> SessionOptions(const ConnectionOp
 
 void Connection::Start(std::unique_ptr<net::Socket> socket, std::string peer,
                        std::shared_ptr<Shared> shared) {
-  if (shared->ended) return;
   const auto connection =
       std::make_shared<Connection>(std::move(socket), std::move(peer), std::move(shared));
-  if (connection->BeginSession()) connection->Begin();
+  // Counted by now: the server's end either waits for it or is seen here.
+  if (connection->shared_->ended || !connection->BeginSession()) return;
+  connection->Begin();
+  if (connection->shared_->ended) connection->Drain();
 }
 
 Connection::Connection(std::unique_ptr<net::Socket> socket, std::string peer,
@@ -42,13 +44,7 @@ Connection::Connection(std::unique_ptr<net::Socket> socket, std::string peer,
     : net::Connection(shared->poller, *socket, std::move(peer)),
       host_(net::HostOf(this->peer())),
       shared_(std::move(shared)),
-      transport_(std::move(socket)) {
-  shared_->connections.Add();
-}
-
-Connection::~Connection() {
-  if (!closed_) shared_->connections.Remove();
-}
+      transport_(std::move(socket)) {}
 
 bool Connection::BeginSession() {
   const ConnectionOptions& options = shared_->options;
@@ -149,7 +145,6 @@ void Connection::Close() {
   transport_.socket().Close();
   sent_.clear();
   while (!calls_.empty()) CallClosed(calls_.back());
-  shared_->connections.Remove();  // who waits for it may end what calls need
 }
 
 }  // namespace colcast::http2

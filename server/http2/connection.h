@@ -65,8 +65,6 @@ class Connection final : public net::Connection {
   // Serves the socket from now on, unless the server has ended.
   static void Start(std::unique_ptr<net::Socket> socket, std::string peer,
                     std::shared_ptr<Shared> shared);
-  ~Connection() override;
-
   const std::string& host() const { return host_; }
   // Once a call has come. Empty: the client has shown no certificate with a name.
   const std::string& certificate_name() const { return *certificate_name_; }
@@ -99,7 +97,7 @@ class Connection final : public net::Connection {
   void DoNow(unsigned work) override;
   void Read();
   void Write();
-  void Close();
+  void Close() override;
 
   // Answers, in connection_answers.cc.
   void SendAnswers();
@@ -140,6 +138,7 @@ class Connection final : public net::Connection {
 
   const std::string host_;
   const std::shared_ptr<Shared> shared_;
+  const net::OpenConnections::Place place_ = shared_->connections.Add();  // its calls hold it, too
   std::optional<std::string> certificate_name_;  // since the first call
 
   std::mutex answers_mutex_;

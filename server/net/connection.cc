@@ -2,7 +2,10 @@
 
 #include <sys/epoll.h>
 
+#include <exception>
 #include <utility>
+
+#include "server/base/log.h"
 
 namespace colcast::net {
 
@@ -26,10 +29,25 @@ void Connection::Happened(uint32_t events) {
 }
 
 void Connection::Do(unsigned work) {
+  constexpr int kMaxTurns = 4;
+  constexpr unsigned kSocketTells = kRead | kWrite | kReadToEnd;
   work_.fetch_or(work);
-  while (work_.load() != 0 && !taken_.exchange(true)) {
-    DoNow(work_.exchange(0));
+  for (int turns = 0; work_.load() != 0; ++turns) {
+    // A client that sends fast would have this thread for as long.
+    if (turns >= kMaxTurns && (work_.load() & ~kSocketTells) == 0) return Again();
+    if (taken_.exchange(true)) return;
+    DoAll();
     taken_.store(false);
+  }
+}
+
+void Connection::DoAll() {
+  try {
+    DoNow(work_.exchange(0));
+  } catch (const std::exception& error) {
+    // Only running out of memory comes here.
+    LogError("closed the connection of " + peer_ + ": " + error.what());
+    Close();
   }
 }
 

@@ -41,8 +41,10 @@ class Connection : public Pollable, public std::enable_shared_from_this<Connecti
   // Has it read once more, when others had their turn.
   void Again() { poller_->Again(fd_, number_); }
 
-  // Once for all that is to be done.
+  // Once for all that is to be done. Where it throws, the connection is closed.
   virtual void DoNow(unsigned work) = 0;
+  // Whatever is in flight.
+  virtual void Close() = 0;
   void Do(unsigned work);
   // Not on this thread, which may be in the midst of it.
   void DoSoon(unsigned work);
@@ -50,6 +52,8 @@ class Connection : public Pollable, public std::enable_shared_from_this<Connecti
   unsigned Take(unsigned work) { return work_.fetch_and(~work) & work; }
 
  private:
+  void DoAll();
+
   Poller* const poller_;
   const int fd_;
   const bool is_tls_;

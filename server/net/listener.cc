@@ -9,8 +9,10 @@
 
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <utility>
 
+#include "server/base/log.h"
 #include "server/net/peer.h"
 
 namespace colcast::net {
@@ -101,7 +103,11 @@ void Listener::Happened(uint32_t) {
     if (accepted < 0) return;
     const int on = 1;
     setsockopt(accepted, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    serving_.accept(std::make_unique<Socket>(accepted, serving_.tls.get()), PeerOf(address));
+    try {
+      serving_.accept(std::make_unique<Socket>(accepted, serving_.tls.get()), PeerOf(address));
+    } catch (const std::bad_alloc&) {
+      LogError("no memory left for another connection: it is closed");
+    }
   }
 }
 

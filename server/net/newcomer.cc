@@ -74,7 +74,8 @@ class Newcomer final : public Connection {
     return result;
   }
 
-  void Close() {
+  void Close() override {
+    if (socket_ == nullptr) return;
     End();
     socket_->Close();
     socket_.reset();

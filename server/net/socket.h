@@ -15,7 +15,7 @@ class Socket {
  public:
   enum class Result { kDone, kAgain, kClosed };
 
-  // Owns `fd`. `tls` null: in the clear. The client begins the handshake, which goes on with what
+  // Owns `fd`. Throws std::bad_alloc. `tls` null: in the clear. The client begins the handshake, which goes on with what
   // is read and written.
   Socket(int fd, SSL_CTX* tls);
   ~Socket();
