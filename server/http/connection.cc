@@ -75,8 +75,14 @@ void Connection::Answer(Response response) {
   Do(kAnswer);
 }
 
-void Connection::DoNow(unsigned work) {
-  if (closed_) return;
+bool Connection::DoNow(unsigned work) {
+  reads_ = false;
+  is_useful_ = (work & kAnswer) != 0;
+  if (!closed_) DoAll(work);
+  return is_useful_ || !reads_ || phase_ != Phase::kIdle;
+}
+
+void Connection::DoAll(unsigned work) {
   if ((work & kReadToEnd) != 0) to_end_ = true;
   if ((work & (kRead | kReadToEnd)) != 0) readable_ = true;
   if ((work & kDescribe) != 0) LogWarning("HTTP: cut " + Describe());
@@ -110,6 +116,7 @@ void Connection::ReadOnce() {
   }
   if (result == net::Socket::Result::kClosed) return Close();
   const bool got_some = result == net::Socket::Result::kDone;
+  reads_ = reads_ || got_some;
   readable_ = got_some && (size == room || socket_->is_tls() || to_end_);
   if (!got_some || phase_ == Phase::kClosing) return;
   boost::asio::buffer_copy(buffer_.prepare(size), boost::asio::buffer(bytes.data(), size));

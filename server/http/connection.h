@@ -71,7 +71,8 @@ class Connection final : public net::Connection, public Exchange {
   // kIdle: no request has come, or not all of its header. kClosing: the last answer was written.
   enum class Phase { kIdle, kReadingBody, kAnswering, kWriting, kClosing };
 
-  void DoNow(unsigned work) override;
+  bool DoNow(unsigned work) override;
+  void DoAll(unsigned work);
   void Read();
   void ReadOnce();
   bool Flush();
@@ -113,6 +114,8 @@ class Connection final : public net::Connection, public Exchange {
   Clock::time_point deadline_;  // of the phase
   std::string request_line_;    // for the log
   bool readable_ = false;       // something may be there
+  bool reads_ = false;          // something, in this turn
+  bool is_useful_ = false;      // this turn: a request came or was answered, or a part of a body
   bool to_end_ = false;         // which has come, and has no event of its own
   bool pipelined_ = false;      // a request, or its beginning, is in the buffer
   bool keep_alive_ = false;

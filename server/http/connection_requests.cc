@@ -55,6 +55,7 @@ void Connection::Parse() {
 void Connection::HeaderRead() {
   const auto& head = parser_->get();
   phase_ = Phase::kReadingBody;
+  is_useful_ = true;
   request_line_ = head.method_string().to_string() + ' ' +
                   head.target().substr(0, kMaxLoggedTarget).to_string();
   if (const BadFraming bad = FramingOf(head); bad.code != 0) return Refuse(bad.code, bad.why);

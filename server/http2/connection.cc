@@ -88,7 +88,16 @@ void Connection::AnswerSoon(Call* call, std::optional<Message> message,
   DoSoon(kAnswers);
 }
 
-void Connection::DoNow(unsigned work) {
+bool Connection::DoNow(unsigned work) {
+  reads_ = false;
+  is_useful_ = (work & kAnswers) != 0;
+  DoAll(work);
+  return is_useful_ || !reads_;
+}
+
+void Connection::DoAll(unsigned work) {
+  // At once, it would come again at once.
+  if (must_close_ && (work & (kTime | kReadToEnd | kDrain)) != 0) Close();
   if (!closed_) {
     if ((work & kReadToEnd) != 0) to_end_ = true;
     if ((work & (kRead | kReadToEnd)) != 0) Read();
@@ -122,7 +131,7 @@ void Connection::Read() {
         transport_.Read(reads_little_ ? kShortRead : Transport::kBlockBytes);
     if (result == Transport::Result::kNothing) return;
     if (result == Transport::Result::kClosed) return Close();
-    heard_ = true;
+    heard_ = reads_ = true;
     is_new_ = false;
     reads_little_ = frames_ > kManyFrames;
     frames += frames_;
@@ -135,7 +144,7 @@ void Connection::Read() {
 void Connection::Write() {
   const Transport::Result result = transport_.Write();
   if (result == Transport::Result::kNothing) return;
-  if (result == Transport::Result::kClosed || transport_.is_over() || must_close_) Close();
+  if (result == Transport::Result::kClosed || (transport_.is_over() && !must_close_)) Close();
 }
 
 void Connection::Close() {

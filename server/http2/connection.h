@@ -94,7 +94,8 @@ class Connection final : public net::Connection {
     return std::static_pointer_cast<Connection>(shared_from_this());
   }
   bool BeginSession();
-  void DoNow(unsigned work) override;
+  bool DoNow(unsigned work) override;
+  void DoAll(unsigned work);
   void Read();
   void Write();
   void Close() override;
@@ -157,11 +158,13 @@ class Connection final : public net::Connection {
   bool had_calls_ = true;
   int ping_strikes_ = 0;
   int frames_ = 0;            // and headers, in this read
+  bool reads_ = false;        // something, in this turn
+  bool is_useful_ = false;    // this turn: a call came or was answered, or a good part of one
   bool reads_little_ = true;  // until a read shows how large frames are
   int idle_frames_ = 0;  // in a row: no answer was sent meanwhile; pings that may come are none
   bool draining_ = false;
   bool drained_ = false;
-  bool must_close_ = false;  // once all is written
+  bool must_close_ = false;  // when the time is looked at
   const Clock::time_point began_ = Clock::now();
   Clock::time_point last_ping_;
   Clock::time_point last_heard_ = began_;

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <ctime>
 #include <functional>
 #include <memory>
 #include <new>
@@ -22,12 +23,14 @@ class TestConnection final : public Connection {
 
   std::function<void()> work = [] {};
   int turns = 0;
+  bool useful = true;
   bool closed = false;
 
  private:
-  void DoNow(unsigned) override {
+  bool DoNow(unsigned) override {
     ++turns;
     work();
+    return useful;
   }
   void Close() override {
     closed = true;
@@ -62,6 +65,33 @@ TEST_F(ConnectionTest, OneThatIsReadableAgainAndAgainLeavesItsThreadToOthers) {
   connection_->Begin();
   EXPECT_LT(connection_->turns, kMany / 10);
   while (connection_->turns < kMany) Poll();
+}
+
+TEST_F(ConnectionTest, OneThatOnlyWastesTimeIsNotReadUntilTheTimeIsLookedAt) {
+  connection_->Begin();
+  connection_->useful = false;
+  connection_->work = [] {
+    const clock_t end = clock() + CLOCKS_PER_SEC / 200;
+    while (clock() < end) {
+    }
+  };
+  const auto read = [this] {
+    const int before = connection_->turns;
+    connection_->Happened(EPOLLIN);
+    return connection_->turns > before;
+  };
+  EXPECT_TRUE(read());  // one turn may be so
+  EXPECT_TRUE(read());
+  EXPECT_FALSE(read());
+  const int before = connection_->turns;
+  connection_->Happened(EPOLLOUT);  // what waits is sent
+  connection_->LookAtTheTime();
+  EXPECT_EQ(connection_->turns, before + 2);
+  EXPECT_FALSE(read());
+  connection_->work = [] {};
+  connection_->useful = true;
+  connection_->LookAtTheTime();
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(read());
 }
 
 TEST_F(ConnectionTest, OneForWhichThereIsNoMemoryIsClosed) {

@@ -94,7 +94,8 @@ void Listener::End() {
 }
 
 void Listener::Happened(uint32_t) {
-  for (;;) {
+  constexpr int kPerTurn = 16;  // then others have theirs
+  for (int i = 0; i < kPerTurn || number_ == 0; ++i) {
     sockaddr_storage address{};
     socklen_t size = sizeof(address);
     const int accepted = accept4(socket_, reinterpret_cast<sockaddr*>(&address), &size,
@@ -109,6 +110,7 @@ void Listener::Happened(uint32_t) {
       LogError("no memory left for another connection: it is closed");
     }
   }
+  poller_->Again(socket_, number_);
 }
 
 }  // namespace colcast::net
