@@ -33,7 +33,7 @@ struct Shared {
         connections(options.max_connections) {}
 
   const HttpServer::Options options;
-  const Router& router;  // outlives every connection
+  const Router& router;       // outlives every connection
   net::Poller* const poller;  // outlives every connection
   MemoryLimit memory;
   net::OpenConnections connections;

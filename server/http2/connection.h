@@ -140,7 +140,7 @@ class Connection final : public net::Connection {
   const std::string host_;
   const std::shared_ptr<Shared> shared_;
   const net::OpenConnections::Place place_ = shared_->connections.Add();  // its calls hold it, too
-  std::optional<std::string> certificate_name_;  // since the first call
+  std::optional<std::string> certificate_name_;                           // since the first call
 
   std::mutex answers_mutex_;
   std::vector<Call*> answers_ ABSL_GUARDED_BY(answers_mutex_);

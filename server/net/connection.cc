@@ -53,7 +53,7 @@ void Connection::Do(unsigned work) {
 }
 
 void Connection::TakeTurn() {
-  constexpr std::chrono::milliseconds kMaxWasted(2);
+  constexpr std::chrono::milliseconds kMaxWasted(5);
   unsigned work = work_.exchange(0);
   if ((work & kTime) != 0) {
     wasted_ = {};

@@ -15,8 +15,8 @@ class Socket {
  public:
   enum class Result { kDone, kAgain, kClosed };
 
-  // Owns `fd`. Throws std::bad_alloc. `tls` null: in the clear. The client begins the handshake, which goes on with what
-  // is read and written.
+  // Owns `fd`. `tls` null: in the clear. The client begins the handshake, which goes on with what
+  // is read and written. Throws std::bad_alloc.
   Socket(int fd, SSL_CTX* tls);
   ~Socket();
   Socket(const Socket&) = delete;
