@@ -78,6 +78,8 @@ class Client {
       Poll();
     }
     AnswerHeld();
+    // One that wasted its time is not read before.
+    for (const auto& each : shared_->poller->All()) each->LookAtTheTime();
   }
 
  private:
