@@ -82,7 +82,10 @@ class Client {
   void HangUp() {
     shutdown(socket_.fd(), SHUT_RDWR);
     turns_ = 0;
-    while (!shared_->poller->All().empty() && turns_ < kMaxTurns) Poll();
+    while (!shared_->poller->All().empty() && turns_ < kMaxTurns) {
+      for (const auto& each : shared_->poller->All()) each->LookAtTheTime();
+      Poll();
+    }
     FinishHeld();
   }
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <exception>
 #include <functional>
 
 #include "server/base/log.h"
@@ -31,12 +30,10 @@ std::string HeadersOf(const Response& response, bool keep_alive) {
 
 void TurnAway(net::Socket* socket) {
   if (socket->is_tls()) return;
-  static constexpr std::string_view kFull =
-      "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\n"
-      "Content-Type: application/json\r\nContent-Length: 35\r\n\r\n"
-      "{ \"error\": \"too many connections\" }";
-  size_t size = kFull.size();
-  socket->Write(reinterpret_cast<const uint8_t*>(kFull.data()), &size);
+  const Response full = ErrorResponse(503, "too many connections");
+  const std::string text = HeadersOf(full, /*keep_alive=*/false) + full.body;
+  size_t size = text.size();
+  socket->Write(reinterpret_cast<const uint8_t*>(text.data()), &size);
   socket->EndWriting();
 }
 
@@ -44,18 +41,21 @@ void TurnAway(net::Socket* socket) {
 
 void Connection::Start(std::unique_ptr<net::Socket> socket, std::string peer,
                        std::shared_ptr<Shared> shared) {
+  net::OpenConnections::Place place = shared->connections.Add();
+  if (place == nullptr) return TurnAway(socket.get());
+  // Counted by now: the server's end either waits for it or is seen here.
   if (shared->stopped) return;
-  if (!shared->connections.Add()) return TurnAway(socket.get());
-  const auto connection =
-      std::make_shared<Connection>(std::move(socket), std::move(peer), std::move(shared));
+  const auto connection = std::make_shared<Connection>(std::move(socket), std::move(peer),
+                                                       std::move(shared), std::move(place));
   connection->Begin();
   if (connection->shared_->stopped) connection->Stop();
 }
 
 Connection::Connection(std::unique_ptr<net::Socket> socket, std::string peer,
-                       std::shared_ptr<Shared> shared)
+                       std::shared_ptr<Shared> shared, net::OpenConnections::Place place)
     : net::Connection(shared->poller, *socket, std::move(peer)),
       shared_(std::move(shared)),
+      place_(std::move(place)),
       socket_(std::move(socket)),
       client_(std::hash<std::string>()("http:" + net::HostOf(this->peer()))) {
   BeginRequest();
@@ -75,15 +75,11 @@ void Connection::Answer(Response response) {
   Do(kAnswer);
 }
 
-void Connection::DoNow(unsigned work) {
-  if (closed_) return;
-  try {
-    DoAll(work);
-  } catch (const std::exception& error) {
-    // Only running out of memory comes here.
-    LogError(std::string("HTTP: ") + error.what());
-    Close();
-  }
+bool Connection::DoNow(unsigned work) {
+  reads_ = false;
+  is_useful_ = (work & kAnswer) != 0;
+  if (!closed_) DoAll(work);
+  return is_useful_ || !reads_ || phase_ != Phase::kIdle;
 }
 
 void Connection::DoAll(unsigned work) {
@@ -114,9 +110,13 @@ void Connection::ReadOnce() {
   size_t size = kReadBytes - buffer_.size();
   const size_t room = size;
   const net::Socket::Result result = socket_->Read(bytes.data(), &size);
-  if (socket_->got_plain_http() && phase_ == Phase::kIdle) return AskForTls();
+  if (socket_->got_plain_http() && phase_ == Phase::kIdle) {
+    // Answered in clear, and not looked at any further.
+    return Refuse(400, "a plain HTTP request came to a port that speaks TLS: use https");
+  }
   if (result == net::Socket::Result::kClosed) return Close();
   const bool got_some = result == net::Socket::Result::kDone;
+  reads_ = reads_ || got_some;
   readable_ = got_some && (size == room || socket_->is_tls() || to_end_);
   if (!got_some || phase_ == Phase::kClosing) return;
   boost::asio::buffer_copy(buffer_.prepare(size), boost::asio::buffer(bytes.data(), size));
@@ -173,6 +173,7 @@ void Connection::Written() {
 // connection, and the last answer could be lost with it.
 void Connection::LingerAndClose() {
   phase_ = Phase::kClosing;
+  buffer_.clear();  // there is room to read
   SetDeadline(kLinger);
   socket_->EndWriting();
   readable_ = true;

@@ -25,15 +25,15 @@ namespace colcast::http {
 
 // What the connections of a server have in common.
 struct Shared {
-  Shared(const HttpServer::Options& options, Router router, net::Poller* poller)
+  Shared(const HttpServer::Options& options, const Router* router, net::Poller* poller)
       : options(options),
-        router(std::move(router)),
+        router(*router),
         poller(poller),
         memory(options.max_memory_bytes),
         connections(options.max_connections) {}
 
   const HttpServer::Options options;
-  const Router router;
+  const Router& router;       // outlives every connection
   net::Poller* const poller;  // outlives every connection
   MemoryLimit memory;
   net::OpenConnections connections;
@@ -46,7 +46,6 @@ class Connection final : public net::Connection, public Exchange {
   // Serves the socket from now on, if there is room for another one.
   static void Start(std::unique_ptr<net::Socket> socket, std::string peer,
                     std::shared_ptr<Shared> shared);
-  ~Connection() override { shared_->connections.Remove(); }
 
   // Exchange
   Request& request() override { return request_; }
@@ -60,8 +59,8 @@ class Connection final : public net::Connection, public Exchange {
   void Cut(bool log) { Do(log ? unsigned{kDescribe} | kClose : kClose); }
 
   // Implementation details follow.
-  // `shared` has counted it.
-  Connection(std::unique_ptr<net::Socket> socket, std::string peer, std::shared_ptr<Shared> shared);
+  Connection(std::unique_ptr<net::Socket> socket, std::string peer, std::shared_ptr<Shared> shared,
+             net::OpenConnections::Place place);
 
  private:
   using Clock = scheduling::Clock;
@@ -72,7 +71,7 @@ class Connection final : public net::Connection, public Exchange {
   // kIdle: no request has come, or not all of its header. kClosing: the last answer was written.
   enum class Phase { kIdle, kReadingBody, kAnswering, kWriting, kClosing };
 
-  void DoNow(unsigned work) override;
+  bool DoNow(unsigned work) override;
   void DoAll(unsigned work);
   void Read();
   void ReadOnce();
@@ -83,7 +82,7 @@ class Connection final : public net::Connection, public Exchange {
   void Written();
   void SetDeadline(std::chrono::milliseconds time) { deadline_ = Clock::now() + time; }
   void LingerAndClose();
-  void Close();
+  void Close() override;
   std::string Describe() const;
 
   // Requests, in connection_requests.cc.
@@ -93,10 +92,10 @@ class Connection final : public net::Connection, public Exchange {
   void RequestRead();
   void Refuse(const Error& error);
   void Refuse(int code, const std::string& why);
-  void AskForTls();
   std::string CallerOf(const beast::http::request_header<>& head) const;
 
   const std::shared_ptr<Shared> shared_;
+  const net::OpenConnections::Place place_;  // a handler holds it, too
   const std::unique_ptr<net::Socket> socket_;
   const uint64_t client_;
 
@@ -104,6 +103,7 @@ class Connection final : public net::Connection, public Exchange {
   // request, and its answer.
   beast::flat_buffer buffer_;  // read, and not understood yet
   std::optional<beast::http::request_parser<Body>> parser_;
+  size_t header_bytes_ = 0;  // of the request, so far
   Request request_;
   Response answer_;
   std::string output_;         // begins with what is left of what was sent before
@@ -114,6 +114,8 @@ class Connection final : public net::Connection, public Exchange {
   Clock::time_point deadline_;  // of the phase
   std::string request_line_;    // for the log
   bool readable_ = false;       // something may be there
+  bool reads_ = false;          // something, in this turn
+  bool is_useful_ = false;      // this turn: a request came or was answered, or a part of a body
   bool to_end_ = false;         // which has come, and has no event of its own
   bool pipelined_ = false;      // a request, or its beginning, is in the buffer
   bool keep_alive_ = false;

@@ -26,6 +26,7 @@ BadFraming FramingOf(const beast::http::request_header<>& head) {
 void Connection::BeginRequest() {
   phase_ = Phase::kIdle;
   SetDeadline(shared_->options.idle_timeout);
+  header_bytes_ = 0;
   parser_.emplace();
   parser_->header_limit(static_cast<uint32_t>(shared_->options.max_header_bytes));
   parser_->body_limit(shared_->options.max_body_bytes);
@@ -35,7 +36,13 @@ void Connection::BeginRequest() {
 void Connection::Parse() {
   while (buffer_.size() > 0 && !closed_) {
     Error error;
-    buffer_.consume(parser_->put(buffer_.data(), error));
+    const size_t understood = parser_->put(buffer_.data(), error);
+    buffer_.consume(understood);
+    // The parser's own limit is of what it has not understood yet: lines that come one by one are.
+    if (phase_ == Phase::kIdle) header_bytes_ += understood;
+    if (header_bytes_ > shared_->options.max_header_bytes) {
+      return Refuse(beast::http::error::header_limit);
+    }
     const bool is_unfinished = error == beast::http::error::need_more;
     if (is_unfinished && buffer_.size() < kReadBytes) return;
     if (error) return Refuse(error);
@@ -48,6 +55,7 @@ void Connection::Parse() {
 void Connection::HeaderRead() {
   const auto& head = parser_->get();
   phase_ = Phase::kReadingBody;
+  is_useful_ = true;
   request_line_ = head.method_string().to_string() + ' ' +
                   head.target().substr(0, kMaxLoggedTarget).to_string();
   if (const BadFraming bad = FramingOf(head); bad.code != 0) return Refuse(bad.code, bad.why);
@@ -113,17 +121,6 @@ void Connection::Refuse(const Error& error) {
 void Connection::Refuse(int code, const std::string& why) {
   keep_alive_ = head_ = accepts_gzip_ = false;
   Write(ErrorResponse(code, why));
-}
-
-// Answers in clear what came in place of a handshake and is not looked at any further.
-void Connection::AskForTls() {
-  Send(
-      "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n"
-      "Content-Type: text/plain\r\nContent-Length: 64\r\n\r\n"
-      "A plain HTTP request came to a port that speaks TLS: use https.\n");
-  keep_alive_ = false;
-  phase_ = Phase::kWriting;
-  SetDeadline(shared_->options.transfer_timeout);
 }
 
 }  // namespace colcast::http

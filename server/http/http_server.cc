@@ -18,10 +18,12 @@ std::vector<std::shared_ptr<Connection>> ConnectionsOf(const Shared& shared) {
 
 }  // namespace
 
+HttpServer::HttpServer(const Options& options, Router router, net::Poller* poller)
+    : router_(std::move(router)), shared_(std::make_shared<Shared>(options, &router_, poller)) {}
+
 Status HttpServer::Start(const Options& options, Router router, net::Poller* poller,
                          std::unique_ptr<HttpServer>* server) {
-  std::unique_ptr<HttpServer> made(
-      new HttpServer(std::make_shared<Shared>(options, std::move(router), poller)));
+  std::unique_ptr<HttpServer> made(new HttpServer(options, std::move(router), poller));
   if (options.listens) {
     if (Status status = made->Listen(); !status.ok()) return status;
   }

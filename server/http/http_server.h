@@ -63,9 +63,10 @@ class HttpServer {
   void Shutdown(std::chrono::system_clock::time_point deadline);
 
  private:
-  explicit HttpServer(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
+  HttpServer(const Options& options, Router router, net::Poller* poller);
   Status Listen();
 
+  const Router router_;  // its handlers may have threads of their own, which answer
   const std::shared_ptr<Shared> shared_;
   std::shared_ptr<net::Listener> listener_;  // null: there is none
   std::string address_;

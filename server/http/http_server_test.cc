@@ -3,9 +3,11 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <future>
 #include <string>
@@ -37,7 +39,10 @@ class Client {
   }
   ~Client() { Close(); }
 
-  void Send(const std::string& text) { send(fd_, text.data(), text.size(), MSG_NOSIGNAL); }
+  // Whether the server took it.
+  bool Send(const std::string& text) {
+    return send(fd_, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
+  }
 
   // Until `end` has come, or the server has closed the connection.
   std::string ReadUntil(const std::string& end) {
@@ -52,6 +57,13 @@ class Client {
     return got;
   }
   std::string ReadAll() { return ReadUntil(""); }
+  // What comes at once, empty if nothing does for so long.
+  std::string ReadWithin(milliseconds time) {
+    pollfd readable = {fd_, POLLIN, 0};
+    char chunk[4096];
+    if (poll(&readable, 1, static_cast<int>(time.count())) != 1) return "";
+    return std::string(chunk, std::max<ssize_t>(0, recv(fd_, chunk, sizeof(chunk), 0)));
+  }
 
   void Close() {
     if (fd_ >= 0) close(fd_);
@@ -253,6 +265,22 @@ TEST_F(HttpServerTest, HeadersAndBodiesHaveALimit) {
   EXPECT_NE(chunked.find("413 "), std::string::npos) << chunked;
 }
 
+TEST_F(HttpServerTest, AHeaderThatComesLineByLineHasTheSameLimit) {
+  HttpServer::Options options;
+  options.max_header_bytes = 10'000;
+  Start(options);
+  Client client(*server_);
+  const std::string line = ": " + std::string(95, 'a') + "\r\nA";  // and the next one's name
+  client.Send("GET /echo HTTP/1.1\r\nA");
+  std::string answer;
+  for (int i = 0; i < 1000 && answer.empty(); ++i) {
+    client.Send(line);
+    answer = client.ReadWithin(milliseconds(5));
+  }
+  EXPECT_NE(answer.find("431 "), std::string::npos) << answer;
+  EXPECT_NE(answer.find("over 10000 bytes"), std::string::npos) << answer;
+}
+
 TEST_F(HttpServerTest, ChunkExtensionsAndTrailersHaveALimit) {
   Start();
   const std::string post = "POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -270,6 +298,9 @@ TEST_F(HttpServerTest, ChunkExtensionsAndTrailersHaveALimit) {
   Client client(*server_);
   client.Send(post + small);
   EXPECT_NE(client.ReadUntil("POST hi").find("200 OK"), std::string::npos);
+  Client goes_on(*server_);
+  EXPECT_TRUE(goes_on.Send(post + "2;" + std::string(8 << 20, 'a'))) << "it was reset";
+  EXPECT_NE(goes_on.ReadAll().find("431 "), std::string::npos);
 }
 
 TEST_F(HttpServerTest, ABodyInAnotherCodingIsNoNextRequest) {
@@ -349,6 +380,19 @@ TEST_F(HttpServerTest, WhatIsInFlightIsAnsweredBeforeTheServerEnds) {
   client.Close();
   exchange.reset();  // a connection lives as long as its exchange is held
   stopper.join();
+}
+
+// A handler's own threads answer, so none of them may be the one that ends it.
+TEST_F(HttpServerTest, HandlersEndWithTheServerAndNotWithItsLastConnection) {
+  const auto owned = std::make_shared<int>();
+  Router router;
+  router.AddTree("/", [owned](const std::shared_ptr<Exchange>&) {});
+  HttpServer::Options options;
+  options.host = "127.0.0.1";
+  ASSERT_TRUE(HttpServer::Start(options, std::move(router), &poller_, &server_).ok());
+  const net::Accept accept = server_->accept();  // holds what connections hold
+  server_.reset();
+  EXPECT_EQ(owned.use_count(), 1);
 }
 
 TEST_F(HttpServerTest, WhatHasNotEndedByTheDeadlineIsCut) {

@@ -187,9 +187,10 @@ TEST_F(ClientTest, AServerThatComesBackIsFoundAgain) {
   EXPECT_EQ(NameOfServer(), "ann");
   StartedCall held(client_.get(), "Hold");
   Call* const call = server->TakeHeld();
-  server->server()->Shutdown(std::chrono::system_clock::now());
+  std::thread end([&] { server->server()->Shutdown(std::chrono::system_clock::now()); });
   EXPECT_EQ(held.Wait().code, StatusCode::kUnavailable);
   call->Finish(OkStatus());
+  end.join();
   server = std::make_unique<NamedServer>("bob", path_);
   EXPECT_EQ(NameOfServer(), "bob");
 }

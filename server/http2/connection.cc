@@ -31,10 +31,12 @@ std::unique_ptr<nghttp2_option, OptionDeleter> SessionOptions(const ConnectionOp
 
 void Connection::Start(std::unique_ptr<net::Socket> socket, std::string peer,
                        std::shared_ptr<Shared> shared) {
-  if (shared->ended) return;
   const auto connection =
       std::make_shared<Connection>(std::move(socket), std::move(peer), std::move(shared));
-  if (connection->BeginSession()) connection->Begin();
+  // Counted by now: the server's end either waits for it or is seen here.
+  if (connection->shared_->ended || !connection->BeginSession()) return;
+  connection->Begin();
+  if (connection->shared_->ended) connection->Drain();
 }
 
 Connection::Connection(std::unique_ptr<net::Socket> socket, std::string peer,
@@ -42,13 +44,7 @@ Connection::Connection(std::unique_ptr<net::Socket> socket, std::string peer,
     : net::Connection(shared->poller, *socket, std::move(peer)),
       host_(net::HostOf(this->peer())),
       shared_(std::move(shared)),
-      transport_(std::move(socket)) {
-  shared_->connections.Add();
-}
-
-Connection::~Connection() {
-  if (!closed_) shared_->connections.Remove();
-}
+      transport_(std::move(socket)) {}
 
 bool Connection::BeginSession() {
   const ConnectionOptions& options = shared_->options;
@@ -92,7 +88,16 @@ void Connection::AnswerSoon(Call* call, std::optional<Message> message,
   DoSoon(kAnswers);
 }
 
-void Connection::DoNow(unsigned work) {
+bool Connection::DoNow(unsigned work) {
+  reads_ = false;
+  is_useful_ = (work & kAnswers) != 0;
+  DoAll(work);
+  return is_useful_ || !reads_;
+}
+
+void Connection::DoAll(unsigned work) {
+  // At once, it would come again at once.
+  if (must_close_ && (work & (kTime | kReadToEnd | kDrain)) != 0) Close();
   if (!closed_) {
     if ((work & kReadToEnd) != 0) to_end_ = true;
     if ((work & (kRead | kReadToEnd)) != 0) Read();
@@ -126,7 +131,7 @@ void Connection::Read() {
         transport_.Read(reads_little_ ? kShortRead : Transport::kBlockBytes);
     if (result == Transport::Result::kNothing) return;
     if (result == Transport::Result::kClosed) return Close();
-    heard_ = true;
+    heard_ = reads_ = true;
     is_new_ = false;
     reads_little_ = frames_ > kManyFrames;
     frames += frames_;
@@ -139,7 +144,7 @@ void Connection::Read() {
 void Connection::Write() {
   const Transport::Result result = transport_.Write();
   if (result == Transport::Result::kNothing) return;
-  if (result == Transport::Result::kClosed || transport_.is_over() || must_close_) Close();
+  if (result == Transport::Result::kClosed || (transport_.is_over() && !must_close_)) Close();
 }
 
 void Connection::Close() {
@@ -149,7 +154,6 @@ void Connection::Close() {
   transport_.socket().Close();
   sent_.clear();
   while (!calls_.empty()) CallClosed(calls_.back());
-  shared_->connections.Remove();  // who waits for it may end what calls need
 }
 
 }  // namespace colcast::http2

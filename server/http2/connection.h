@@ -65,8 +65,6 @@ class Connection final : public net::Connection {
   // Serves the socket from now on, unless the server has ended.
   static void Start(std::unique_ptr<net::Socket> socket, std::string peer,
                     std::shared_ptr<Shared> shared);
-  ~Connection() override;
-
   const std::string& host() const { return host_; }
   // Once a call has come. Empty: the client has shown no certificate with a name.
   const std::string& certificate_name() const { return *certificate_name_; }
@@ -96,10 +94,11 @@ class Connection final : public net::Connection {
     return std::static_pointer_cast<Connection>(shared_from_this());
   }
   bool BeginSession();
-  void DoNow(unsigned work) override;
+  bool DoNow(unsigned work) override;
+  void DoAll(unsigned work);
   void Read();
   void Write();
-  void Close();
+  void Close() override;
 
   // Answers, in connection_answers.cc.
   void SendAnswers();
@@ -140,7 +139,8 @@ class Connection final : public net::Connection {
 
   const std::string host_;
   const std::shared_ptr<Shared> shared_;
-  std::optional<std::string> certificate_name_;  // since the first call
+  const net::OpenConnections::Place place_ = shared_->connections.Add();  // its calls hold it, too
+  std::optional<std::string> certificate_name_;                           // since the first call
 
   std::mutex answers_mutex_;
   std::vector<Call*> answers_ ABSL_GUARDED_BY(answers_mutex_);
@@ -158,11 +158,13 @@ class Connection final : public net::Connection {
   bool had_calls_ = true;
   int ping_strikes_ = 0;
   int frames_ = 0;            // and headers, in this read
+  bool reads_ = false;        // something, in this turn
+  bool is_useful_ = false;    // this turn: a call came or was answered, or a good part of one
   bool reads_little_ = true;  // until a read shows how large frames are
   int idle_frames_ = 0;  // in a row: no answer was sent meanwhile; pings that may come are none
   bool draining_ = false;
   bool drained_ = false;
-  bool must_close_ = false;  // once all is written
+  bool must_close_ = false;  // when the time is looked at
   const Clock::time_point began_ = Clock::now();
   Clock::time_point last_ping_;
   Clock::time_point last_heard_ = began_;

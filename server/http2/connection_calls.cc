@@ -91,6 +91,9 @@ void Connection::FrameBegun(const nghttp2_frame_hd& header) {
   const bool brings_something = header.type == NGHTTP2_HEADERS ||
                                 (header.type == NGHTTP2_DATA && header.length > kMaxIdleBytes);
   idle_frames_ = brings_something ? 0 : idle_frames_ + 1;
+  const bool ends_call = (header.flags & NGHTTP2_FLAG_END_STREAM) != 0;
+  is_useful_ =
+      is_useful_ || (header.type == NGHTTP2_DATA && (ends_call || header.length > kMaxIdleBytes));
   if (idle_frames_ > kMaxIdleFrames) EndAbuse("too_many_frames");
   if (nghttp2_session_get_outbound_queue_size(session()) > kMaxUnreadFrames) {
     EndAbuse("too_many_unread_frames");
@@ -207,10 +210,14 @@ void Connection::Refuse(Call* call, Status status) {
 }
 
 int Connection::FrameSent(const nghttp2_frame& frame) {
+  const bool is_error =
+      frame.hd.type == NGHTTP2_GOAWAY && frame.goaway.error_code != NGHTTP2_NO_ERROR;
+  must_close_ = must_close_ || is_error;
   const bool is_answer = frame.hd.type == NGHTTP2_HEADERS || frame.hd.type == NGHTTP2_DATA;
   if (!is_answer) return 0;
   ping_strikes_ = 0;
   idle_frames_ = 0;
+  is_useful_ = is_useful_ || frame.hd.type == NGHTTP2_DATA;
   if ((frame.hd.flags & NGHTTP2_FLAG_END_STREAM) == 0) return 0;
   const int32_t id = frame.hd.stream_id;
   if (nghttp2_session_get_stream_remote_close(session(), id) == 0) {

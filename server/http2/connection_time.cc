@@ -21,7 +21,6 @@ bool HasPassed(scheduling::Clock::duration time, std::chrono::milliseconds limit
 void Connection::SeeToTheTime() {
   const ConnectionOptions& options = shared_->options;
   const Clock::time_point now = Clock::now();
-  if (must_close_) return Close();  // and the client does not read why
   if (heard_) last_heard_ = now;
   if (had_calls_ || !calls_.empty()) last_call_ = now;
   heard_ = had_calls_ = false;

@@ -31,7 +31,7 @@ Server::Server(const ConnectionOptions& options, Methods methods, net::Poller* p
 
 Server::~Server() {
   EndListening();
-  for (const auto& connection : Connections()) connection->CloseAtOnce();
+  CloseAll();
 }
 
 Status Server::SetTls(const TlsConfig& tls) {
@@ -71,8 +71,13 @@ bool Server::Shutdown(WallClock::time_point deadline) {
   for (const auto& connection : Connections()) connection->DrainAtOnce();
   if (open.WaitForNone(deadline)) return true;
   const bool cut = shared_->calls > 0;
-  for (const auto& connection : Connections()) connection->CloseAtOnce();
+  CloseAll();
   return !cut;
+}
+
+void Server::CloseAll() {
+  for (const auto& connection : Connections()) connection->CloseAtOnce();
+  shared_->connections.WaitForNone(WallClock::time_point::max());
 }
 
 }  // namespace colcast::http2

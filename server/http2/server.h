@@ -22,6 +22,7 @@ class Server {
   // the clients that speak HTTP/1.
   Server(const ConnectionOptions& options, Methods methods, net::Poller* poller,
          net::Accept http1 = nullptr);
+  // Cuts off what there is, and waits for handlers as Shutdown() does.
   ~Server();
 
   // On every listener from now on; in the clear without. As UseTls().
@@ -32,8 +33,9 @@ class Server {
   // On a unix socket.
   Status Listen(const std::string& path);
 
-  // Takes no more calls and returns when those in flight have been answered, or at `deadline`:
-  // false if some had to be cut off then. Streams end.
+  // Takes no more calls and returns when those in flight have been answered. What has not been by
+  // `deadline` is cut off, false, and waited for: handlers have none of it when this returns.
+  // Streams end.
   bool Shutdown(std::chrono::system_clock::time_point deadline);
 
   // Implementation details follow.
@@ -42,6 +44,8 @@ class Server {
     return shared_->poller->AllOf<Connection>();
   }
   void EndListening();
+  // Returns when the calls in hand, which nobody waits for any more, have ended.
+  void CloseAll();
 
   const std::shared_ptr<Shared> shared_;
   const net::Protocols protocols_;

@@ -191,10 +191,27 @@ TEST_F(ServerTest, TheEndWaitsForACallInHandAndAnswersIt) {
 TEST_F(ServerTest, TheEndCutsWhatHasNotEndedInTime) {
   StartedCall client(client_.get(), "Hold");
   Call* const call = held_.get_future().get();
-  EXPECT_FALSE(server_->Shutdown(WallClock::now() + std::chrono::milliseconds(10)));
+  std::thread end([this] {
+    EXPECT_FALSE(server_->Shutdown(WallClock::now() + std::chrono::milliseconds(10)));
+  });
   EXPECT_EQ(client.Wait().code, StatusCode::kUnavailable);
-  EXPECT_TRUE(call->cancelled());
+  while (!call->cancelled()) std::this_thread::yield();
   call->Finish(OkStatus());
+  end.join();
+}
+
+// What handlers use may be gone when the server has ended.
+TEST_F(ServerTest, TheEndWaitsForACallInHandWhoseClientHungUp) {
+  auto gone = ClientOf(target_);
+  StartedCall client(gone.get(), "Hold");
+  Call* const call = held_.get_future().get();
+  gone.reset();
+  EXPECT_FALSE(client.Wait().ok());
+  while (!call->cancelled()) std::this_thread::yield();
+  std::future<bool> end = std::async(std::launch::async, [this] { return Shutdown(); });
+  EXPECT_EQ(end.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
+  call->Finish(OkStatus());
+  EXPECT_TRUE(end.get());
 }
 
 }  // namespace

@@ -2,9 +2,23 @@
 
 #include <sys/epoll.h>
 
+#include <ctime>
+#include <exception>
 #include <utility>
 
+#include "server/base/log.h"
+
 namespace colcast::net {
+namespace {
+
+// How long it has run.
+std::chrono::nanoseconds TimeOfThisThread() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+}  // namespace
 
 Connection::Connection(Poller* poller, const Socket& socket, std::string peer)
     : poller_(poller), fd_(socket.fd()), is_tls_(socket.is_tls()), peer_(std::move(peer)) {}
@@ -26,10 +40,45 @@ void Connection::Happened(uint32_t events) {
 }
 
 void Connection::Do(unsigned work) {
+  constexpr int kMaxTurns = 4;
+  constexpr unsigned kSocketTells = kRead | kWrite | kReadToEnd;
   work_.fetch_or(work);
-  while (work_.load() != 0 && !taken_.exchange(true)) {
-    DoNow(work_.exchange(0));
+  for (int turns = 0; work_.load() != 0; ++turns) {
+    // A client that sends fast would have this thread for as long.
+    if (turns >= kMaxTurns && (work_.load() & ~kSocketTells) == 0) return Again();
+    if (taken_.exchange(true)) return;
+    TakeTurn();
     taken_.store(false);
+  }
+}
+
+void Connection::TakeTurn() {
+  constexpr std::chrono::milliseconds kMaxWasted(5);
+  unsigned work = work_.exchange(0);
+  if ((work & kTime) != 0) {
+    wasted_ = {};
+    work |= std::exchange(held_, 0);
+  }
+  if (wasted_ > kMaxWasted) {
+    held_ |= work & (kRead | kReadToEnd);
+    work &= ~held_;
+    if (work == 0) return;
+  }
+  // To ask takes time, too: not of one that is always useful.
+  const bool is_measured = !was_useful_;
+  const auto begin = is_measured ? TimeOfThisThread() : std::chrono::nanoseconds(0);
+  was_useful_ = Try(work);
+  if (is_measured && !was_useful_) wasted_ += TimeOfThisThread() - begin;
+}
+
+bool Connection::Try(unsigned work) {
+  try {
+    return DoNow(work);
+  } catch (const std::exception& error) {
+    // Only running out of memory comes here.
+    LogError("closed the connection of " + peer_ + ": " + error.what());
+    Close();
+    return true;
   }
 }
 

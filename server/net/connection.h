@@ -6,6 +6,7 @@
 #define COLCAST_SERVER_NET_CONNECTION_H_
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -41,8 +42,12 @@ class Connection : public Pollable, public std::enable_shared_from_this<Connecti
   // Has it read once more, when others had their turn.
   void Again() { poller_->Again(fd_, number_); }
 
-  // Once for all that is to be done.
-  virtual void DoNow(unsigned work) = 0;
+  // Once for all that is to be done. Where it throws, the connection is closed. False if the client
+  // sent what leads to nothing: no request, nor a part of one that is worth its time. Such turns
+  // may take so much of a thread per second; then nothing is read for the rest of it.
+  virtual bool DoNow(unsigned work) = 0;
+  // Whatever is in flight.
+  virtual void Close() = 0;
   void Do(unsigned work);
   // Not on this thread, which may be in the midst of it.
   void DoSoon(unsigned work);
@@ -50,6 +55,9 @@ class Connection : public Pollable, public std::enable_shared_from_this<Connecti
   unsigned Take(unsigned work) { return work_.fetch_and(~work) & work; }
 
  private:
+  void TakeTurn();
+  bool Try(unsigned work);
+
   Poller* const poller_;
   const int fd_;
   const bool is_tls_;
@@ -57,6 +65,11 @@ class Connection : public Pollable, public std::enable_shared_from_this<Connecti
   uint64_t number_ = 0;
   std::atomic<unsigned> work_{0};
   std::atomic<bool> taken_{false};  // by a thread
+
+  // Of the thread that has the connection.
+  bool was_useful_ = true;             // the last turn
+  std::chrono::nanoseconds wasted_{};  // of a thread's time, in this second
+  unsigned held_ = 0;                  // until the time is looked at
 };
 
 }  // namespace colcast::net

@@ -9,8 +9,10 @@
 
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <utility>
 
+#include "server/base/log.h"
 #include "server/net/peer.h"
 
 namespace colcast::net {
@@ -92,7 +94,8 @@ void Listener::End() {
 }
 
 void Listener::Happened(uint32_t) {
-  for (;;) {
+  constexpr int kPerTurn = 16;  // then others have theirs
+  for (int i = 0; i < kPerTurn || number_ == 0; ++i) {
     sockaddr_storage address{};
     socklen_t size = sizeof(address);
     const int accepted = accept4(socket_, reinterpret_cast<sockaddr*>(&address), &size,
@@ -101,8 +104,13 @@ void Listener::Happened(uint32_t) {
     if (accepted < 0) return;
     const int on = 1;
     setsockopt(accepted, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    serving_.accept(std::make_unique<Socket>(accepted, serving_.tls.get()), PeerOf(address));
+    try {
+      serving_.accept(std::make_unique<Socket>(accepted, serving_.tls.get()), PeerOf(address));
+    } catch (const std::bad_alloc&) {
+      LogError("no memory left for another connection: it is closed");
+    }
   }
+  poller_->Again(socket_, number_);
 }
 
 }  // namespace colcast::net

@@ -2,6 +2,7 @@
 #ifndef COLCAST_SERVER_NET_LISTENER_H_
 #define COLCAST_SERVER_NET_LISTENER_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -50,7 +51,7 @@ class Listener final : public Pollable {
   const int socket_;
   const Serving serving_;
   Poller* const poller_;
-  uint64_t number_ = 0;
+  std::atomic<uint64_t> number_{0};  // 0: not yet known
 };
 
 }  // namespace colcast::net

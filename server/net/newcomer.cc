@@ -36,8 +36,12 @@ class Newcomer final : public Connection {
   void Start() { Begin(); }
 
  private:
-  void DoNow(unsigned work) override {
-    if (socket_ == nullptr) return;
+  bool DoNow(unsigned work) override {
+    if (socket_ != nullptr) Ask(work);
+    return true;
+  }
+
+  void Ask(unsigned work) {
     const bool late = (work & kTime) != 0 && Clock::now() - began_ >= kPatience;
     if (late || (work & kClose) != 0) return Close();
     const Accept* accept = nullptr;
@@ -74,7 +78,8 @@ class Newcomer final : public Connection {
     return result;
   }
 
-  void Close() {
+  void Close() override {
+    if (socket_ == nullptr) return;
     End();
     socket_->Close();
     socket_.reset();

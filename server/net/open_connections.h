@@ -7,6 +7,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <limits>
+#include <memory>
 #include <mutex>
 
 namespace colcast::net {
@@ -16,16 +17,18 @@ class OpenConnections {
  public:
   explicit OpenConnections(int max = std::numeric_limits<int>::max()) : max_(max) {}
 
-  // False, and nothing has happened, if there is no room for another one.
-  bool Add() {
+  struct Leave {
+    void operator()(OpenConnections* open) const { open->Remove(); }
+  };
+  // A connection's, which counts as long as this lives.
+  using Place = std::unique_ptr<OpenConnections, Leave>;
+
+  // Null if there is no room for another one.
+  Place Add() {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (count_ >= max_) return false;
+    if (count_ >= max_) return nullptr;
     ++count_;
-    return true;
-  }
-  void Remove() {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (--count_ == 0) none_.notify_all();
+    return Place(this);
   }
 
   int count() const {
@@ -40,6 +43,11 @@ class OpenConnections {
   }
 
  private:
+  void Remove() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (--count_ == 0) none_.notify_all();
+  }
+
   const int max_;
   mutable std::mutex mutex_;
   std::condition_variable none_;

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cerrno>
 #include <limits>
+#include <new>
 #include <utility>
 
 #include "server/base/certificate_name.h"
@@ -44,6 +45,10 @@ void WarnOfPlainText() {
 Socket::Socket(int fd, SSL_CTX* tls) : fd_(fd) {
   if (tls == nullptr) return;
   tls_ = SSL_new(tls);
+  if (tls_ == nullptr) {
+    close(fd_);
+    throw std::bad_alloc();
+  }
   SSL_set_fd(tls_, fd_);
   SSL_set_accept_state(tls_);
   SSL_set_mode(tls_, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);

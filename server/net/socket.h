@@ -16,7 +16,7 @@ class Socket {
   enum class Result { kDone, kAgain, kClosed };
 
   // Owns `fd`. `tls` null: in the clear. The client begins the handshake, which goes on with what
-  // is read and written.
+  // is read and written. Throws std::bad_alloc.
   Socket(int fd, SSL_CTX* tls);
   ~Socket();
   Socket(const Socket&) = delete;

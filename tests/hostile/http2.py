@@ -77,10 +77,19 @@ def settings_of(connection: socket.socket) -> dict[int, int]:
         return dict(struct.iter_unpack(">HI", frames.read(int.from_bytes(header[:3]))))
 
 
-def connect(target: str, window: int = 65535, timeout: float = 60) -> socket.socket:
-    """A connection that has sent the preface and how much of each answer it is ready to take."""
+def connect(
+    target: str, window: int = 65535, timeout: float = 60, receive_buffer: int | None = None
+) -> socket.socket:
+    """A connection that has sent the preface and how much of each answer it is ready to take.
+
+    receive_buffer: bytes that may wait to be read; None: the system's.
+    """
     host, port = target.rsplit(":", 1)
-    connection = socket.create_connection((host, int(port)), timeout)
+    connection = socket.socket()
+    connection.settimeout(timeout)
+    if receive_buffer is not None:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+    connection.connect((host, int(port)))
     setting = struct.pack(">HI", INITIAL_WINDOW_SIZE, window)
     connection.sendall(PREFACE + frame(SETTINGS, 0, 0, setting))
     return connection

@@ -129,7 +129,7 @@ def test_calls_beyond_the_limit_whose_refusals_nobody_reads_are_cut_off(
                 for stream in range(first, first + 2000, 2)
             )
 
-    with http2.connect(target.target) as connection:
+    with http2.connect(target.target, receive_buffer=4096) as connection:
         assert http2.send_until_closed(connection, itertools.islice(calls(), 1000)) < 1000
         others_are_answered()
 

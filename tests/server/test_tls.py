@@ -165,7 +165,7 @@ def test_rest_speaks_mutual_tls(mutual_tls_server, authority, stranger):
             rest_code(mutual_tls_server, authority.root, own)
 
 
-HINT = b"A plain HTTP request came to a port that speaks TLS: use https.\n"
+HINT = b'{ "error": "a plain HTTP request came to a port that speaks TLS: use https" }'
 
 
 def answer_to(server: ServerProcess, *pieces: bytes, half_closed: bool = False) -> bytes:
@@ -191,7 +191,7 @@ def test_plain_http_is_told_that_the_port_speaks_tls(tls_server, mutual_tls_serv
         connection.request(method, "/v1/models/ranker", body=b"x" * 100_000)
         answer = connection.getresponse()
         assert (answer.status, answer.getheader("Connection")) == (400, "close")
-        assert answer.getheader("Content-Type") == "text/plain"
+        assert answer.getheader("Content-Type") == "application/json"
         assert answer.read() == HINT
         assert connection.sock is None  # the server closes
 

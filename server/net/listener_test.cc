@@ -1,0 +1,47 @@
+#include "server/net/listener.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
+
+namespace colcast::net {
+namespace {
+
+std::unique_ptr<Socket> ConnectTo(int port) {
+  auto client = std::make_unique<Socket>(socket(AF_INET, SOCK_STREAM, 0), nullptr);
+  sockaddr_in to = {};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(port);
+  inet_pton(AF_INET, "127.0.0.1", &to.sin_addr);
+  EXPECT_EQ(connect(client->fd(), reinterpret_cast<sockaddr*>(&to), sizeof(to)), 0);
+  return client;
+}
+
+TEST(ListenerTest, AClientForWhomThereIsNoMemoryIsClosedAndTheNextOneServed) {
+  Poller poller;
+  int come = 0;
+  std::unique_ptr<Socket> served;
+  const Accept accept = [&](std::unique_ptr<Socket> socket, const std::string&) {
+    if (++come == 1) throw std::bad_alloc();
+    served = std::move(socket);
+  };
+  std::shared_ptr<Listener> listener;
+  ASSERT_TRUE(Listener::Listen("127.0.0.1", 0, {nullptr, accept}, &poller, &listener).ok());
+  const auto first = ConnectTo(listener->port());
+  const auto second = ConnectTo(listener->port());
+  while (come < 2) poller.Poll(scheduling::Clock::time_point::max());
+  EXPECT_NE(served, nullptr);
+  uint8_t byte = 0;
+  size_t size = 1;
+  EXPECT_EQ(first->Read(&byte, &size), Socket::Result::kClosed);
+  listener->End();
+}
+
+}  // namespace
+}  // namespace colcast::net
