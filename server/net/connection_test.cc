@@ -94,6 +94,24 @@ TEST_F(ConnectionTest, OneThatOnlyWastesTimeIsNotReadUntilTheTimeIsLookedAt) {
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(read());
 }
 
+TEST_F(ConnectionTest, OneThatIsOfUseMayWasteSomeTime) {
+  connection_->Begin();
+  const auto read = [this](bool useful, int microseconds) {
+    connection_->useful = useful;
+    connection_->work = [microseconds] {
+      const clock_t end = clock() + CLOCKS_PER_SEC / 1'000'000 * microseconds;
+      while (clock() < end) {
+      }
+    };
+    const int before = connection_->turns;
+    connection_->Happened(EPOLLIN);
+    return connection_->turns > before;
+  };
+  for (int call = 0; call < 1000; ++call) {
+    for (const bool useful : {false, false, true, true}) ASSERT_TRUE(read(useful, 10)) << call;
+  }
+}
+
 TEST_F(ConnectionTest, OneForWhichThereIsNoMemoryIsClosed) {
   connection_->work = [] { throw std::bad_alloc(); };
   connection_->Begin();

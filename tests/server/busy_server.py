@@ -20,8 +20,9 @@ class BusyServer(NamedTuple):
     stubs: Stubs
     gate: gates.Gate
 
-    def ask(self, path: object = "no file", timeout: float = 120) -> Any:
-        """A call that is under way."""
+    def ask(self, path: Path | None = None, timeout: float = 120) -> Any:
+        """A call that is under way; without a file to read it fails as soon as it runs."""
+        path = path or self.gate.path.with_name("none")
         request = self.stubs.request({"path": str(path), "x": [1.0]}, name="gated")
         return self.stubs.prediction.Predict.future(request, timeout=timeout)
 
