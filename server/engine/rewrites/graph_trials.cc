@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <limits>
 #include <random>
 #include <utility>
 
@@ -24,6 +25,7 @@ constexpr int64_t kOtherRows = 4;
 constexpr int64_t kFewRows = 20;
 constexpr int64_t kMostBytes = int64_t{64} << 20;  // of feeds
 constexpr int64_t kValues[] = {50, kOtherRows, 1};
+constexpr int64_t kBeyond = 2;  // rows of a request with ids that are no rows
 constexpr int kRunsOfATrial = 2;  // by each graph, before it is measured
 
 // The rows of `values`, each row `width` elements, taken again from the first one after the last.
@@ -58,10 +60,14 @@ Tensor RowsOf(const Tensor& values, int64_t rows) {
 class Draws {
  public:
   int64_t Below(int64_t end) { return static_cast<int64_t>(random_() % end); }
+  // As Below(), but the largest one after a Begin().
+  int64_t Id(int64_t end) { return std::exchange(is_first_, false) ? end - 1 : Below(end); }
+  void Begin() { is_first_ = true; }
   double Fraction() { return static_cast<double>(Below(4001) - 2000) / 1e3; }
 
  private:
   std::mt19937_64 random_{7};
+  bool is_first_ = false;
 };
 
 // Fills a tensor of one type; whole numbers are below `end`.
@@ -75,7 +81,10 @@ void FillWith(Tensor* tensor, const Value& value) {
 
 template <typename T>
 void FillWhole(Draws* draws, int64_t end, Tensor* tensor) {
-  FillWith<T>(tensor, [&] { return static_cast<T>(draws->Below(end)); });
+  // What is beyond the type has the largest of it, not another number.
+  const auto most = static_cast<uint64_t>(std::numeric_limits<T>::max());
+  const auto fit = std::min(static_cast<uint64_t>(end), most);
+  FillWith<T>(tensor, [&] { return static_cast<T>(draws->Id(static_cast<int64_t>(fit))); });
 }
 
 template <typename T>
@@ -84,7 +93,7 @@ void FillFractions(Draws* draws, int64_t, Tensor* tensor) {
 }
 
 void FillText(Draws* draws, int64_t end, Tensor* tensor) {
-  FillWith<tensorflow::tstring>(tensor, [&] { return std::to_string(draws->Below(end)); });
+  FillWith<tensorflow::tstring>(tensor, [&] { return std::to_string(draws->Id(end)); });
 }
 
 void FillBools(Draws* draws, int64_t, Tensor* tensor) {
@@ -131,7 +140,7 @@ bool HasRows(const DeclaredInput& input, const Tensor& tensor, int64_t rows) {
 // Fills a tensor with values that a feature might have.
 class Generator {
  public:
-  explicit Generator(int64_t values) : values_(values) {}
+  Generator(int64_t values, const Ends& ends) : values_(values), ends_(ends) {}
 
   Tensor Make(const DeclaredInput& input, int64_t rows) {
     TensorShape shape;
@@ -142,14 +151,18 @@ class Generator {
     if (input.unknown_rank) shape.AddDim(rows);
     Tensor tensor(input.dtype, shape);
     const bool is_length = absl::EndsWith(input.alias, "/length");
-    if (const Fill fill = FillOf(input.dtype); fill != nullptr) {
-      fill(&draws_, is_length ? std::min(values_, kUnknownSize + 1) : values_, &tensor);
-    }
+    const auto found = ends_.find(input.alias);
+    const int64_t end = is_length               ? std::min(values_, kUnknownSize + 1)
+                        : found == ends_.end() ? values_
+                                                : found->second;
+    draws_.Begin();
+    if (const Fill fill = FillOf(input.dtype); fill != nullptr) fill(&draws_, end, &tensor);
     return tensor;
   }
 
  private:
   const int64_t values_;
+  const Ends& ends_;
   Draws draws_;
 };
 
@@ -171,14 +184,7 @@ class Runner {
       trials_.why_none = "no values can be made for input \"" + unfit->alias + "\"";
       return std::move(trials_);
     }
-    for (const int64_t values : kValues) {
-      const TrialFeeds few = GenerateFeeds(inputs_, kFewRows, values);
-      most_rows_ = std::min(most_rows_, kMostBytes / BytesInRow(few));
-      if (Try(few, false)) {
-        generated_ = GenerateFeeds(inputs_, most_rows_, values);
-        break;
-      }
-    }
+    if (!TryIds()) TrySmallValues();
     for (const TrialFeeds& feeds : recorded_) Try(feeds, true);
     for (const int64_t rows : limits_.rows) {
       if (rows > most_rows_ || !HasTimeFor(rows)) break;
@@ -191,6 +197,42 @@ class Runner {
   }
 
  private:
+  // Ids of all rows; of the smallest table that an input leads to, where those are refused.
+  bool TryIds() {
+    for (int64_t IdRange::*const rows : {&IdRange::most, &IdRange::least}) {
+      Ends ends;
+      for (const auto& [alias, range] : limits_.ids) ends[alias] = range.*rows;
+      if (ends.empty() || !TryGenerated(kValues[0], ends)) continue;
+      for (auto& [alias, end] : ends) ++end;
+      TryBeyond(GenerateFeeds(inputs_, kBeyond, kValues[0], ends));
+      return true;
+    }
+    return false;
+  }
+
+  void TrySmallValues() {
+    for (const int64_t values : kValues) {
+      if (TryGenerated(values, {})) return;
+    }
+  }
+
+  // Whether such values are answered, which more rows have then, too.
+  bool TryGenerated(int64_t values, const Ends& ends) {
+    const TrialFeeds few = GenerateFeeds(inputs_, kFewRows, values, ends);
+    most_rows_ = std::min(most_rows_, kMostBytes / BytesInRow(few));
+    if (!Try(few, false)) return false;
+    generated_ = GenerateFeeds(inputs_, most_rows_, values, ends);
+    return true;
+  }
+
+  void TryBeyond(TrialFeeds feeds) {
+    Tensors outputs;
+    double seconds = 0;
+    if (!HasTimeFor(feeds.rows)) return;
+    const absl::Status status = Run(feeds, &outputs, &seconds);
+    if (!status.ok()) trials_.refused.push_back({std::move(feeds), status.code()});
+  }
+
   static int64_t BytesInRow(const TrialFeeds& feeds) {
     size_t bytes = 1;
     for (const Tensor& tensor : feeds.tensors) bytes += tensor.TotalBytes();
@@ -198,10 +240,12 @@ class Runner {
   }
 
   // Whether all graphs may run so many rows, judged by the last trial.
-  bool HasTimeFor(int64_t rows) const {
+  bool HasTimeFor(int64_t rows) {
     const double more = std::max(1.0, static_cast<double>(rows) / static_cast<double>(last_rows_));
     const double wanted = last_seconds_ * more * limits_.graphs * kRunsOfATrial;
-    return wanted <= end_ - clock_();
+    if (wanted <= end_ - clock_()) return true;
+    trials_.lacked_time = true;
+    return false;
   }
 
   absl::Status Run(const TrialFeeds& feeds, Tensors* outputs, double* seconds) const {
@@ -220,6 +264,7 @@ class Runner {
       // The first run does work that later ones find done.
       ran_ = true;
       if (clock_() + seconds > end_) {
+        trials_.lacked_time = true;
         trials_.why_none = absl::StrFormat("a run of %d rows takes %.3g s", feeds.rows, seconds);
         return false;
       }
@@ -279,8 +324,9 @@ TrialFeeds WithRows(absl::Span<const DeclaredInput> inputs, const TrialFeeds& fe
   return changed;
 }
 
-TrialFeeds GenerateFeeds(absl::Span<const DeclaredInput> inputs, int64_t rows, int64_t values) {
-  Generator generator(values);
+TrialFeeds GenerateFeeds(absl::Span<const DeclaredInput> inputs, int64_t rows, int64_t values,
+                         const Ends& ends) {
+  Generator generator(values, ends);
   TrialFeeds feeds{rows, {}};
   for (const DeclaredInput& input : inputs) feeds.tensors.push_back(generator.Make(input, rows));
   return feeds;

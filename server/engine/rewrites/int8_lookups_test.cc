@@ -15,6 +15,8 @@
 #include "tensorflow/cc/framework/scope.h"
 #include "tensorflow/cc/ops/resource_variable_ops.h"
 #include "tensorflow/cc/ops/standard_ops.h"
+#include "tensorflow/core/common_runtime/device.h"
+#include "tensorflow/core/common_runtime/device_mgr.h"
 #include "tensorflow/core/public/session.h"
 
 namespace colcast::engine {
@@ -229,6 +231,44 @@ TEST_F(Int8LookupsTest, WhatWaitsForAReadOfTheTableWaitsForTheLookup) {
   EXPECT_THAT(ReadBy(graph, Fetching("result")).float32, ElementsAre());
   const auto session = Start(graph);
   EXPECT_TRUE(Fetch(session.get(), Requests({1}, 2), "result:0").ok());
+}
+
+TEST_F(Int8LookupsTest, AReadThatWaitsForACheckStaysTensorFlows) {
+  for (const char* const waiting : {"read", "lookup_of_id"}) {
+    GraphDef graph = Original();
+    tensorflow::NodeDef* const check = graph.add_node();
+    check->set_name("check");
+    check->set_op("NoOp");
+    for (tensorflow::NodeDef& node : *graph.mutable_node()) {
+      if (node.name() == waiting) node.add_input("^check");
+    }
+    ASSERT_TRUE(GroupLookups({}, &graph).ok());
+    ASSERT_TRUE(UseInt8Tables({"table"}, {}, &graph).ok());
+    const auto readers = [&](const std::string& name) {
+      int count = 0;
+      for (const tensorflow::NodeDef& node : graph.node()) {
+        for (const std::string& input : node.input()) count += input == name ? 1 : 0;
+      }
+      return count;
+    };
+    EXPECT_GE(readers("^check"), 1) << waiting;
+    EXPECT_EQ(readers("read") + readers("read:0"), std::string(waiting) == "read" ? 1 : 0);
+  }
+}
+
+TEST_F(Int8LookupsTest, ATableOfAFormThatIsNotServedIsFreed) {
+  const auto session = Start(InInt8());
+  const tensorflow::DeviceMgr* devices = nullptr;
+  TF_CHECK_OK(session->LocalDeviceManager(&devices));
+  auto* const resources = devices->ListDevices().front()->resource_manager();
+  const auto table = [&] {
+    return std::weak_ptr(*(*Int8Tables::In(resources))->Find("localhost", "table", resources));
+  };
+  const auto served = table();
+  DropUnread({{"scores", {{"table"}, {"table"}}}}, {"table"}, session.get());
+  EXPECT_FALSE(served.expired());
+  DropUnread({{"scores", {{"table"}, {}}}}, {"table"}, session.get());
+  EXPECT_TRUE(served.expired());
 }
 
 TEST_F(Int8LookupsTest, OtherVariablesStayAsTheyAre) {
