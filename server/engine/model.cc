@@ -132,8 +132,7 @@ absl::Status TensorFlowModel::LoadBundle(const std::string& directory,
     return status;
   }
   tensorflow::MetaGraphDef model;
-  absl::Status status =
-      tensorflow::ReadMetaGraphDefFromSavedModel(directory, tag_set, &model);
+  absl::Status status = tensorflow::ReadMetaGraphDefFromSavedModel(directory, tag_set, &model);
   if (!status.ok()) return status;
   const int saved_nodes = model.graph_def().node_size();
   RewrittenSignatures rewritten = Rewritten(options, *chooser, &model);

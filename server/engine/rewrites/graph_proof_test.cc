@@ -143,8 +143,7 @@ TEST(Close, ARowMustNotDependOnHowManyRunWithIt) {
 }
 
 TEST(Proof, WhatTheOriginalRefusesMustBeRefused) {
-  const std::vector<Refused> refused = {
-      {Rising(2).feeds, absl::StatusCode::kInvalidArgument}};
+  const std::vector<Refused> refused = {{Rising(2).feeds, absl::StatusCode::kInvalidArgument}};
   const GraphRun refuses = [](const Tensors&, Tensors*) {
     return absl::InvalidArgumentError("no such row");
   };

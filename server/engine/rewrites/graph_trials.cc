@@ -25,7 +25,7 @@ constexpr int64_t kOtherRows = 4;
 constexpr int64_t kFewRows = 20;
 constexpr int64_t kMostBytes = int64_t{64} << 20;  // of feeds
 constexpr int64_t kValues[] = {50, kOtherRows, 1};
-constexpr int64_t kBeyond = 2;  // rows of a request with ids that are no rows
+constexpr int64_t kBeyond = 2;    // rows of a request with ids that are no rows
 constexpr int kRunsOfATrial = 2;  // by each graph, before it is measured
 
 // The rows of `values`, each row `width` elements, taken again from the first one after the last.
@@ -152,9 +152,9 @@ class Generator {
     Tensor tensor(input.dtype, shape);
     const bool is_length = absl::EndsWith(input.alias, "/length");
     const auto found = ends_.find(input.alias);
-    const int64_t end = is_length               ? std::min(values_, kUnknownSize + 1)
+    const int64_t end = is_length              ? std::min(values_, kUnknownSize + 1)
                         : found == ends_.end() ? values_
-                                                : found->second;
+                                               : found->second;
     draws_.Begin();
     if (const Fill fill = FillOf(input.dtype); fill != nullptr) fill(&draws_, end, &tensor);
     return tensor;

@@ -110,9 +110,9 @@ GraphRun LooksUp(int64_t rows, std::set<int64_t>* ids) {
 TEST(RunTrials, IdsAreOfTheWholeTableItsLastRowAndOneBeyond) {
   const std::vector<DeclaredInput> inputs = {Input("id", tensorflow::DT_INT64, {-1})};
   std::set<int64_t> ids;
-  const Trials trials = RunTrials(inputs, {}, LooksUp(1'000'000, &ids),
-                                  {{500}, 2, 3600, {{"id", {1'000'000, 1'000'000}}}},
-                                  WorkClockOf(true));
+  const Trials trials =
+      RunTrials(inputs, {}, LooksUp(1'000'000, &ids),
+                {{500}, 2, 3600, {{"id", {1'000'000, 1'000'000}}}}, WorkClockOf(true));
   EXPECT_EQ(*ids.rbegin(), 999'999);
   EXPECT_GT(ids.size(), 450u);
   ASSERT_EQ(trials.refused.size(), 1u);

@@ -29,11 +29,11 @@ std::string KeyOf(const std::string& directory, const std::vector<std::string>& 
   return absl::StrCat(
       "colcast " COLCAST_VERSION ", rewrites " COLCAST_REWRITES_REVISION
       ", TensorFlow " COLCAST_TENSORFLOW_VERSION ", ",
-      ModelFingerprint(directory), ", tags ", absl::StrJoin(std::set(tags.begin(), tags.end()), ","),
-      ", threads ", options.intra_op_parallelism, " and ",
-      options.inter_op_parallelism, ", session ", absl::BytesToHexString(options.session_config),
-      ", oneDNN ", Environment("TF_ENABLE_ONEDNN_OPTS"), " ",
-      Environment("TF_SET_ONEDNN_FPMATH_MODE"),
+      ModelFingerprint(directory), ", tags ",
+      absl::StrJoin(std::set(tags.begin(), tags.end()), ","), ", threads ",
+      options.intra_op_parallelism, " and ", options.inter_op_parallelism, ", session ",
+      absl::BytesToHexString(options.session_config), ", oneDNN ",
+      Environment("TF_ENABLE_ONEDNN_OPTS"), " ", Environment("TF_SET_ONEDNN_FPMATH_MODE"),
       options.graph_optimization == GraphOptimization::kFast
           ? absl::StrCat(", fast within ", options.graph_tolerance)
           : ", exact",
@@ -112,9 +112,8 @@ bool MeasureProved(const std::vector<Trial>& trials, const Signature& original, 
 }
 
 bool LackedTime(const Trials& trials, const std::vector<Candidate>& candidates) {
-  return trials.lacked_time || std::any_of(candidates.begin(), candidates.end(), [](const auto& one) {
-           return one.proof.lacked_time;
-         });
+  return trials.lacked_time || std::any_of(candidates.begin(), candidates.end(),
+                                           [](const auto& one) { return one.proof.lacked_time; });
 }
 
 int LastExact(const std::vector<RewrittenSignature>& rewritten) {
