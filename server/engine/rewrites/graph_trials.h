@@ -4,19 +4,16 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "server/engine/rewrites/id_ranges.h"
+#include "server/engine/rewrites/trial_feeds.h"
 #include "serving_patches/expansion_rule.h"
-#include "tensorflow/core/framework/tensor.h"
 
 namespace colcast::engine {
-
-using Tensors = std::vector<tensorflow::Tensor>;
 
 // A signature's graph: computes its outputs, in an order that all its forms share, from its inputs.
 using GraphRun = std::function<absl::Status(const Tensors& feeds, Tensors* outputs)>;
@@ -30,12 +27,6 @@ using HasTime = std::function<bool(double seconds)>;
 // The thread's CPU time where graphs run on the thread that asks, so that others on a busy machine
 // do not count; otherwise the time that passes.
 WorkClock WorkClockOf(bool on_callers_thread);
-
-// One tensor for each input of a signature, of so many rows.
-struct TrialFeeds {
-  int64_t rows = 1;
-  Tensors tensors;
-};
 
 // What the graph as it was saved answers.
 struct Trial {
@@ -65,18 +56,6 @@ struct TrialLimits {
   double seconds = 0;                                // for all trials on all graphs
   IdRanges ids = {};                                 // of the inputs
 };
-
-// The same rows again and again, or the first of them.
-TrialFeeds WithRows(absl::Span<const DeclaredInput> inputs, const TrialFeeds& feeds, int64_t rows);
-
-// Whole numbers of an input are below this; by alias.
-using Ends = std::map<std::string, int64_t>;
-
-// Random feeds: integers and decimals in strings below the input's end, or `values` where it has
-// none, the largest one first; floats around 0. Dimensions that are not declared are 3; a length is
-// at most that; of other domains there are four rows.
-TrialFeeds GenerateFeeds(absl::Span<const DeclaredInput> inputs, int64_t rows, int64_t values,
-                         const Ends& ends = {});
 
 // Runs the graph on recorded feeds, as they are and with other numbers of rows, and on generated
 // ones, whose ids are of all rows of a table where the graph takes them, and one beyond. More rows
