@@ -4,7 +4,6 @@
 #include <optional>
 #include <set>
 #include <string_view>
-#include <unordered_set>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -12,7 +11,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "server/engine/op_libraries.h"
 #include "server/engine/record/records_by_name.h"
 #include "server/engine/status.h"
 #include "server/engine/tensor_outputs.h"
@@ -36,19 +34,6 @@ bool IsRefusalOfSingleThreadedExecutor(const absl::Status& status) {
   return absl::StrContains(status.message(), "Single-threaded executor does not support");
 }
 
-tensorflow::SessionOptions MakeSessionOptions(const Options& options, Executor executor) {
-  tensorflow::SessionOptions session_options;
-  session_options.config.ParseFromString(options.session_config);
-  if (executor == Executor::kSingleThreaded) {
-    session_options.config.mutable_experimental()->set_executor_type("SINGLE_THREADED_EXECUTOR");
-  }
-  session_options.config.set_intra_op_parallelism_threads(options.intra_op_parallelism);
-  // The pool exists even where operations run inline: asynchronous ones need a thread.
-  session_options.config.set_inter_op_parallelism_threads(
-      options.inter_op_parallelism == 0 ? 1 : options.inter_op_parallelism);
-  return session_options;
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TensorFlowModel>> TensorFlowModel::Load(
@@ -70,16 +55,17 @@ absl::StatusOr<std::unique_ptr<TensorFlowModel>> TensorFlowModel::Load(
 absl::Status TensorFlowModel::Load(const std::string& directory,
                                    const std::vector<std::string>& tags, const Options& options,
                                    Executor executor) {
-  absl::Status status = LoadBundle(directory, tags, options, executor);
+  std::optional<SignatureChooser> chooser;
+  if (options.graph_optimization != GraphOptimization::kOff) {
+    chooser.emplace(directory, tags, options);
+  }
+  SignatureChooser* const chooses = chooser ? &*chooser : nullptr;
+  absl::Status status = LoadBundle(directory, tags, options, executor, chooses);
   if (!status.ok()) return status;
   const SignatureMap& declared = bundle_->GetSignatures();
   const std::vector<RecordedSignatures> records = ReadRowRecordsOf(directory);
   std::map<std::string, RowRecord> by_name = RecordsByName(records, declared);
   tensorflow::MetaGraphDef signatures;
-  std::optional<SignatureChooser> chooser;
-  if (!rewritten_.empty()) {
-    chooser.emplace(directory, options, rewritten_, bundle_->GetSession());
-  }
   for (const auto& [name, signature] : declared) {
     if (absl::c_linear_search(options.unserved_signatures, name)) {
       unusable_[name] = absl::FailedPreconditionError(absl::StrCat(
@@ -87,7 +73,7 @@ absl::Status TensorFlowModel::Load(const std::string& directory,
       continue;
     }
     (*signatures.mutable_signature_def())[name] = signature;
-    status = AddSignature(name, signature, by_name[name], options, chooser ? &*chooser : nullptr);
+    status = AddSignature(name, signature, by_name[name], options, chooses);
     if (IsRefusalOfSingleThreadedExecutor(status)) return status;
     if (!status.ok()) unusable_[name] = status;
   }
@@ -110,44 +96,6 @@ absl::Status TensorFlowModel::Load(const std::string& directory,
   return absl::OkStatus();
 }
 
-absl::Status TensorFlowModel::LoadBundle(const std::string& directory,
-                                         const std::vector<std::string>& tags,
-                                         const Options& options, Executor executor) {
-  tensorflow::SessionOptions session_options = MakeSessionOptions(options, executor);
-  const auto load = [&](auto bundle) -> absl::Status {
-    auto* const loaded = bundle.get();
-    bundle_ = std::move(bundle);
-    return tensorflow::LoadSavedModel(session_options, tensorflow::RunOptions(), directory,
-                                      std::unordered_set<std::string>(tags.begin(), tags.end()),
-                                      loaded);
-  };
-  if (options.graph_optimization == GraphOptimization::kOff) {
-    return load(std::make_unique<tensorflow::SavedModelBundleLite>());
-  }
-  // Neither a light bundle's session nor one that drops its graph can be extended.
-  session_options.config.mutable_experimental()->set_disable_optimize_for_static_graph(true);
-  auto whole = std::make_unique<tensorflow::SavedModelBundle>();
-  tensorflow::MetaGraphDef& model = whole->meta_graph_def;
-  absl::Status status = load(std::move(whole));
-  if (!status.ok()) return status;
-  std::vector<Rewrite> rewrites = ExactRewrites();
-  if (options.graph_optimization == GraphOptimization::kFast) {
-    tables_ = TablesInUse(model, options.unserved_signatures);
-    const CpuFlags cpu = CpuFlags::OfThisMachine();
-    for (Rewrite& one : FastRewrites(cpu, tables_.only_looked_up())) {
-      rewrites.push_back(std::move(one));
-    }
-  }
-  auto rewritten = AddRewrittenSignatures(model, rewrites, bundle_->GetSession());
-  model.clear_graph_def();
-  if (rewritten.ok()) {
-    rewritten_ = *std::move(rewritten);
-  } else {
-    notes_.push_back(absl::StrCat("its graphs are not optimized: ", rewritten.status().message()));
-  }
-  return absl::OkStatus();
-}
-
 absl::Status TensorFlowModel::AddSignature(const std::string& name,
                                            const tensorflow::SignatureDef& declared,
                                            const RowRecord& record, const Options& options,
@@ -155,16 +103,18 @@ absl::Status TensorFlowModel::AddSignature(const std::string& name,
   absl::StatusOr<std::unique_ptr<Signature>> original =
       Signature::Create(declared, bundle_->GetSession(), options, record);
   if (!original.ok()) return original.status();
-  absl::Status status = RetryWithMissingOps([&] { return (*original)->Prepare(); });
-  if (!status.ok()) return status;
-  std::string why;
-  const RewrittenSignature* form = nullptr;
-  signatures_[name] = chooser == nullptr ? *std::move(original)
-                                         : chooser->Choose(name, *std::move(original), &form, &why);
-  tables_.Serve(name, form == nullptr ? nullptr : &form->tables);
-  if (why.empty()) return absl::OkStatus();
-  notes_.push_back(absl::StrCat("signature \"", name, "\": ", why));
-  graphs_.push_back({name, std::move(why)});
+  SignatureChooser::Chosen chosen;
+  if (chooser != nullptr) chosen = chooser->TakeKept(name, **original);
+  if (chosen.signature == nullptr) {
+    if (absl::Status status = (*original)->Prepare(); !status.ok()) return status;
+    if (chooser != nullptr && chosen.why.empty()) chosen = chooser->Choose(name, **original);
+  }
+  tables_.Serve(name, chosen.form == nullptr ? nullptr : &chosen.form->tables);
+  signatures_[name] =
+      chosen.signature == nullptr ? *std::move(original) : std::move(chosen.signature);
+  if (chosen.why.empty()) return absl::OkStatus();
+  notes_.push_back(absl::StrCat("signature \"", name, "\": ", chosen.why));
+  graphs_.push_back({name, std::move(chosen.why)});
   return absl::OkStatus();
 }
 

@@ -66,10 +66,12 @@ class TensorFlowModel final : public Model {
 
   absl::Status Load(const std::string& directory, const std::vector<std::string>& tags,
                     const Options& options, Executor executor);
-  // Loads the SavedModel into a session and rewrites its signatures' graphs; where that fails, the
-  // model runs as it is, and a note says why.
+  // Loads the SavedModel and the forms that the chooser wants into one session. Where that fails,
+  // the model is loaded as it is, and a note says why; so it is without a chooser.
   absl::Status LoadBundle(const std::string& directory, const std::vector<std::string>& tags,
-                          const Options& options, Executor executor);
+                          const Options& options, Executor executor, SignatureChooser* chooser);
+  RewrittenSignatures Rewritten(const Options& options, const SignatureChooser& chooser,
+                                tensorflow::MetaGraphDef* model);
   // Without a chooser the signature is served as it was saved.
   absl::Status AddSignature(const std::string& name, const tensorflow::SignatureDef& declared,
                             const RowRecord& record, const Options& options,
@@ -94,7 +96,6 @@ class TensorFlowModel final : public Model {
   // By signature: that of all that share its only input, itself among them.
   std::map<std::string, std::shared_ptr<Signature>, std::less<>> joined_;
   std::map<std::string, absl::Status, std::less<>> unusable_;  // signatures Predict refuses
-  RewrittenSignatures rewritten_;
   TablesInUse tables_;
   std::vector<GraphChoice> graphs_;
   std::vector<std::string> notes_;

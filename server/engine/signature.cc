@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/engine/op_libraries.h"
 #include "server/engine/row_index.h"
 #include "server/engine/rows.h"
 
@@ -135,6 +136,10 @@ void Signature::NoRows(const std::vector<int>& outputs, RunResult* result) const
     result->aliases.push_back(output_aliases_[output]);
     result->tensors.push_back(no_rows_[output]);
   }
+}
+
+absl::Status Signature::Prepare() const {
+  return RetryWithMissingOps([this] { return callables_->Prepare(all_outputs_); });
 }
 
 absl::Status Signature::SelectOutputs(const std::vector<std::string_view>& filter,

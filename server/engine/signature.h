@@ -43,8 +43,9 @@ class Signature {
                                                            const Options& options,
                                                            const RowRecord& record = {});
 
-  // Prepares the callable for all outputs, so that the first request does not pay for it.
-  absl::Status Prepare() const { return callables_->Prepare(all_outputs_); }
+  // Prepares the callable for all outputs, so that the first request does not pay for it, and loads
+  // the libraries of ops that it lacks.
+  absl::Status Prepare() const;
 
   const SignatureInputs& inputs() const { return inputs_; }
   const std::vector<std::string>& output_aliases() const { return output_aliases_; }  // sorted

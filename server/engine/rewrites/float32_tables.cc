@@ -89,6 +89,7 @@ std::vector<std::string> DropUnread(const std::map<std::string, TablesRead>& ser
   std::vector<std::string> notes;
   Dropped in_int8, unread;
   std::map<std::string, int> kept;  // how many tables, by why
+  if (const auto int8 = Int8Tables::In(resources); int8.ok()) (*int8)->KeepOnly(tables);
   for (const std::string& name : variables) {
     if (tables.count(name) > 0 || readers.count(name) > 0) continue;
     if (const auto freed = DropVariable(name, resources); freed.ok()) unread.Add(*freed);

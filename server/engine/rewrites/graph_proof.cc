@@ -70,7 +70,7 @@ std::string Name(const Trial& trial) {
 }
 
 Proof NoTime(const Trial& trial) {
-  return Fails(absl::StrFormat("no time to run %s, %.3g s", Name(trial), trial.seconds));
+  return {false, absl::StrFormat("no time to run %s, %.3g s", Name(trial), trial.seconds), true};
 }
 
 bool IsFloating(const Tensor& tensor) {
@@ -198,7 +198,7 @@ Proof ProveSameBits(const std::vector<Trial>& trials, const GraphRun& original,
     if (!status.ok()) return Fails(absl::StrCat(Name(trial), " failed: ", status.message()));
     if (HaveSameBits(trial.outputs, outputs)) continue;
     if (!CanAgree(trial, original, rewritten, has_time)) {
-      return Fails(absl::StrCat(Name(trial), " has other bits"));
+      return {false, absl::StrCat(Name(trial), " has other bits"), !has_time(2 * trial.seconds)};
     }
   }
   return {!trials.empty(), absl::StrCat("the same bits in ", trials.size(), " requests")};
@@ -224,6 +224,17 @@ Proof ProveClose(const std::vector<Trial>& trials, const GraphRun& rewritten, do
   Proof proof = Judge(figures, trials.size(), tolerance);
   proof.holds = proof.holds && !trials.empty();
   return proof;
+}
+
+void ProveRefusals(const std::vector<Refused>& refused, const GraphRun& rewritten, Proof* proof) {
+  for (const Refused& one : refused) {
+    if (!proof->holds) return;
+    Tensors outputs;
+    const absl::Status status = rewritten(one.feeds.tensors, &outputs);
+    if (status.code() == one.code) continue;
+    *proof = Fails(absl::StrCat("ids that are no rows: ", absl::StatusCodeToString(one.code),
+                                " became ", absl::StatusCodeToString(status.code())));
+  }
 }
 
 }  // namespace colcast::engine

@@ -12,6 +12,7 @@ namespace colcast::engine {
 struct Proof {
   bool holds = false;
   std::string says;  // the figures, or what was found: one clause
+  bool lacked_time = false;
 };
 
 // A trial is not run on a graph without the time that the original took: what was not tried on all
@@ -29,6 +30,9 @@ Proof ProveSameBits(const std::vector<Trial>& trials, const GraphRun& original,
 // from what they are with fewer, where the original's do.
 Proof ProveClose(const std::vector<Trial>& trials, const GraphRun& rewritten, double tolerance,
                  const HasTime& has_time);
+
+// Adds to a proof that the graph refuses what the original refuses, with the same code.
+void ProveRefusals(const std::vector<Refused>& refused, const GraphRun& rewritten, Proof* proof);
 
 }  // namespace colcast::engine
 

@@ -142,6 +142,19 @@ TEST(Close, ARowMustNotDependOnHowManyRunWithIt) {
   EXPECT_TRUE(ProveClose({Rising(100)}, grows, 0.01, kAnyTime).holds);
 }
 
+TEST(Proof, WhatTheOriginalRefusesMustBeRefused) {
+  const std::vector<Refused> refused = {{Rising(2).feeds, absl::StatusCode::kInvalidArgument}};
+  const GraphRun refuses = [](const Tensors&, Tensors*) {
+    return absl::InvalidArgumentError("no such row");
+  };
+  Proof proof{true, "the same bits in 6 requests"};
+  ProveRefusals(refused, refuses, &proof);
+  EXPECT_TRUE(proof.holds);
+  ProveRefusals(refused, kSame, &proof);
+  EXPECT_FALSE(proof.holds);
+  EXPECT_EQ(proof.says, "ids that are no rows: INVALID_ARGUMENT became OK");
+}
+
 TEST(Proof, NothingIsRunForWhichThereIsNoTime) {
   Trial slow = Rising(20);
   slow.seconds = 30;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 namespace colcast::engine {
 namespace {
 
@@ -78,6 +80,7 @@ TEST(RunTrials, EveryNumberOfRowsIsTriedWithBothKinds) {
   const std::vector<std::pair<int64_t, bool>> expected = {{2, false},  {2, true},   {5, true},
                                                           {20, false}, {30, false}, {30, true}};
   EXPECT_EQ(ran, expected);
+  EXPECT_FALSE(trials.lacked_time);
 }
 
 TEST(RunTrials, SmallerValuesAreTriedWhereLargeOnesFail) {
@@ -90,6 +93,48 @@ TEST(RunTrials, SmallerValuesAreTriedWhereLargeOnesFail) {
   };
   EXPECT_FALSE(
       RunTrials(inputs, {}, only_zeros, {{2}, 2, 3600}, WorkClockOf(true)).answered.empty());
+}
+
+// A table whose rows are looked up by the input as it is.
+GraphRun LooksUp(int64_t rows, std::set<int64_t>* ids) {
+  return [rows, ids](const Tensors& feeds, Tensors*) {
+    for (int64_t i = 0; i < feeds[0].NumElements(); ++i) {
+      const int64_t id = feeds[0].flat<int64_t>()(i);
+      if (id >= rows) return absl::InvalidArgumentError("no such row");
+      ids->insert(id);
+    }
+    return absl::OkStatus();
+  };
+}
+
+TEST(RunTrials, IdsAreOfTheWholeTableItsLastRowAndOneBeyond) {
+  const std::vector<DeclaredInput> inputs = {Input("id", tensorflow::DT_INT64, {-1})};
+  std::set<int64_t> ids;
+  const Trials trials =
+      RunTrials(inputs, {}, LooksUp(1'000'000, &ids),
+                {{500}, 2, 3600, {{"id", {1'000'000, 1'000'000}}}}, WorkClockOf(true));
+  EXPECT_EQ(*ids.rbegin(), 999'999);
+  EXPECT_GT(ids.size(), 450u);
+  ASSERT_EQ(trials.refused.size(), 1u);
+  EXPECT_EQ(trials.refused[0].code, absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(trials.refused[0].feeds.tensors[0].flat<int64_t>()(0), 1'000'000);
+}
+
+TEST(RunTrials, IdsAreOfTheSmallestTableWhereLargerOnesAreRefused) {
+  const std::vector<DeclaredInput> inputs = {Input("id", tensorflow::DT_INT64, {-1})};
+  std::set<int64_t> ids;
+  const Trials trials = RunTrials(inputs, {}, LooksUp(300, &ids),
+                                  {{500}, 2, 3600, {{"id", {300, 1'000'000}}}}, WorkClockOf(true));
+  EXPECT_EQ(*ids.rbegin(), 299);
+  EXPECT_FALSE(trials.answered.empty());
+  EXPECT_EQ(trials.refused.size(), 1u);
+}
+
+TEST(GenerateFeeds, AnIdBeyondItsTypeIsTheLargestOfTheType) {
+  const std::vector<DeclaredInput> inputs = {Input("id", tensorflow::DT_INT8, {-1})};
+  const Tensor made = GenerateFeeds(inputs, 500, 50, {{"id", 1000}}).tensors[0];
+  for (int64_t i = 0; i < 500; ++i) EXPECT_GE(made.flat<int8_t>()(i), 0);
+  EXPECT_EQ(made.flat<int8_t>()(0), 126);
 }
 
 TEST(RunTrials, AColumnOfNoSizeOrTypeIsNotMade) {
@@ -123,6 +168,7 @@ TEST(RunTrials, MoreRowsAreLeftOutWhereTheyWouldTakeTooLong) {
       RunTrials(Inputs(), {}, slow, {{1, 2, 100'000}, 2, 100}, [&now] { return now; });
   ASSERT_FALSE(trials.answered.empty());
   EXPECT_EQ(trials.answered.back().feeds.rows, 20);
+  EXPECT_TRUE(trials.lacked_time);
 }
 
 TEST(RunTrials, OneRunThatTakesAllTheTimeIsTheOnlyOne) {

@@ -1,5 +1,6 @@
 #include "server/engine/rewrites/int8_lookups.h"
 
+#include <algorithm>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -21,7 +22,13 @@ using tensorflow::GraphDef;
 using tensorflow::NodeDef;
 using Nodes = std::map<std::string, const NodeDef*, std::less<>>;
 
-// The variable that a tensor is the value or the handle of; null if it is none's.
+bool WaitsForAnother(const NodeDef& node) {
+  return std::any_of(node.input().begin(), node.input().end(),
+                     [](const std::string& input) { return absl::StartsWith(input, "^"); });
+}
+
+// The variable that a tensor is the value or the handle of; null if it is none's, or if something
+// that may fail, an Assert say, comes before it is read.
 const NodeDef* VariableOf(const Nodes& nodes, const std::set<std::string>& feeds,
                           std::string_view tensor) {
   while (true) {
@@ -29,9 +36,8 @@ const NodeDef* VariableOf(const Nodes& nodes, const std::set<std::string>& feeds
     if (found == nodes.end() || feeds.count(found->first) > 0) return nullptr;
     const NodeDef& node = *found->second;
     if (node.op() == "VarHandleOp") return &node;
-    if ((node.op() != "ReadVariableOp" && node.op() != "Identity") || node.input_size() == 0) {
-      return nullptr;
-    }
+    const bool passes = node.op() == "ReadVariableOp" || node.op() == "Identity";
+    if (!passes || node.input_size() == 0 || WaitsForAnother(node)) return nullptr;
     tensor = node.input(0);
   }
 }

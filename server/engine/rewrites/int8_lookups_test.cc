@@ -15,6 +15,8 @@
 #include "tensorflow/cc/framework/scope.h"
 #include "tensorflow/cc/ops/resource_variable_ops.h"
 #include "tensorflow/cc/ops/standard_ops.h"
+#include "tensorflow/core/common_runtime/device.h"
+#include "tensorflow/core/common_runtime/device_mgr.h"
 #include "tensorflow/core/public/session.h"
 
 namespace colcast::engine {
@@ -229,6 +231,34 @@ TEST_F(Int8LookupsTest, WhatWaitsForAReadOfTheTableWaitsForTheLookup) {
   EXPECT_THAT(ReadBy(graph, Fetching("result")).float32, ElementsAre());
   const auto session = Start(graph);
   EXPECT_TRUE(Fetch(session.get(), Requests({1}, 2), "result:0").ok());
+}
+
+TEST_F(Int8LookupsTest, ACheckBeforeTheTableIsReadStays) {
+  ops::Assert(scope_.WithOpName("check"), ops::Const(scope_, false),
+              std::vector<tensorflow::Output>{ops::Const(scope_, "refused here")});
+  GraphDef graph = Original();
+  for (tensorflow::NodeDef& node : *graph.mutable_node()) {
+    if (node.name() == "read") node.add_input("^check");
+  }
+  ASSERT_EQ(*GroupLookups({}, &graph), 2);
+  ASSERT_TRUE(UseInt8Tables({"table"}, {}, &graph).ok());
+  const absl::Status status = Fetch(Start(graph).get(), Requests({1}, 2)).status();
+  EXPECT_THAT(status.message(), HasSubstr("refused here"));
+}
+
+TEST_F(Int8LookupsTest, ATableOfAFormThatIsNotServedIsFreed) {
+  const auto session = Start(InInt8());
+  const tensorflow::DeviceMgr* devices = nullptr;
+  TF_CHECK_OK(session->LocalDeviceManager(&devices));
+  auto* const resources = devices->ListDevices().front()->resource_manager();
+  const auto table = [&] {
+    return std::weak_ptr(*(*Int8Tables::In(resources))->Find("localhost", "table", resources));
+  };
+  const auto served = table();
+  DropUnread({{"scores", {{"table"}, {"table"}}}}, {"table"}, session.get());
+  EXPECT_FALSE(served.expired());
+  DropUnread({{"scores", {{"table"}, {}}}}, {"table"}, session.get());
+  EXPECT_TRUE(served.expired());
 }
 
 TEST_F(Int8LookupsTest, OtherVariablesStayAsTheyAre) {

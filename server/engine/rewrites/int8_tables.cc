@@ -1,5 +1,6 @@
 #include "server/engine/rewrites/int8_tables.h"
 
+#include <iterator>
 #include <mutex>
 
 #include "absl/status/status.h"
@@ -45,12 +46,18 @@ absl::StatusOr<std::shared_ptr<const Int8Table>> Int8Tables::Find(const std::str
     return absl::InvalidArgumentError(absl::StrCat("table ", variable, " is ", value.DebugString(0),
                                                    "; a matrix of float was expected"));
   }
-  std::shared_ptr<const Int8Table>& table = tables_[key];
-  if (table == nullptr) {
-    table = std::make_shared<Int8Table>(value.flat<float>().data(), value.dim_size(0),
-                                        value.dim_size(1));
-  }
+  if (const auto made = tables_.find(key); made != tables_.end()) return made->second;
+  auto table = std::make_shared<const Int8Table>(value.flat<float>().data(), value.dim_size(0),
+                                                 value.dim_size(1));
+  tables_.emplace(key, table);  // only a table that was made, whatever that threw
   return table;
+}
+
+void Int8Tables::KeepOnly(const std::set<std::string>& variables) {
+  const std::unique_lock lock(mutex_);
+  for (auto table = tables_.begin(); table != tables_.end();) {
+    table = variables.count(table->first.second) > 0 ? std::next(table) : tables_.erase(table);
+  }
 }
 
 }  // namespace colcast::engine

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <shared_mutex>
 #include <string>
 #include <utility>
@@ -26,6 +27,9 @@ class Int8Tables final : public tensorflow::ResourceBase {
   absl::StatusOr<std::shared_ptr<const Int8Table>> Find(const std::string& container,
                                                         const std::string& variable,
                                                         tensorflow::ResourceMgr* resources);
+
+  // Frees the tables of all other variables; one that is asked for again is made again.
+  void KeepOnly(const std::set<std::string>& variables);
 
   std::string DebugString() const override { return "tables in int8"; }
 

@@ -8,6 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "server/engine/rewrites/node_name.h"
 #include "tensorflow/core/framework/op.h"
@@ -57,22 +58,29 @@ class Rewriter {
   }
 
   // The forms of a signature, whose nodes are appended to `added`.
-  std::vector<RewrittenSignature> Rewrite(const std::string& name, const SignatureDef& declared,
-                                          const std::vector<engine::Rewrite>& rewrites,
-                                          GraphDef* added) const {
+  SignatureForms Rewrite(const std::string& name, const SignatureDef& declared,
+                         const std::vector<engine::Rewrite>& rewrites, const std::string& only,
+                         GraphDef* added) const {
     const std::set<std::string> inputs = InputNodes(declared);
     GraphDef needed;
     if (!HasDenseOutputs(declared) || !TakeNeeded(inputs, declared, &needed)) return {};
-    std::vector<RewrittenSignature> forms;
+    SignatureForms made;
+    unsigned exact = 0, found = 0;  // sets of exact rewrites: all, and those that find something
+    for (size_t i = 0; i < rewrites.size(); ++i) exact |= unsigned{rewrites[i].exact} << i;
     for (unsigned set = 1; set < 1u << rewrites.size(); ++set) {
+      const bool is_wanted = only.empty() ? (set & ~exact) == 0 || (set & exact) == found
+                                          : NameOf(rewrites, set) == only;
+      if (!is_wanted) continue;
       GraphDef graph = needed;
-      RewrittenSignature form{"", "", true, declared, {}};
+      RewrittenSignature form{NameOf(rewrites, set), "", true, declared, {}};
       if (!ApplySet(rewrites, set, inputs, &graph, &form)) continue;
+      if ((set & ~exact) == 0) found |= set;
       form.tables = ReadBy(graph, declared);
       AddForm(graph, absl::StrCat("colcast_rewritten/", set, "/", name, "/"), &form, added);
-      forms.push_back(std::move(form));
+      made.forms.push_back(std::move(form));
     }
-    return forms;
+    if (!made.forms.empty() && only.empty()) made.ids = ReadIdRanges(needed, declared);
+    return made;
   }
 
  private:
@@ -106,6 +114,14 @@ class Rewriter {
     return true;
   }
 
+  static std::string NameOf(const std::vector<engine::Rewrite>& rewrites, unsigned set) {
+    std::vector<std::string_view> names;
+    for (size_t i = 0; i < rewrites.size(); ++i) {
+      if ((set >> i & 1) != 0) names.push_back(rewrites[i].name);
+    }
+    return absl::StrJoin(names, ", ");
+  }
+
   // Applies the rewrites whose bits are set. False if one of them finds nothing.
   static bool ApplySet(const std::vector<engine::Rewrite>& rewrites, unsigned set,
                        const std::set<std::string>& inputs, GraphDef* graph,
@@ -114,9 +130,7 @@ class Rewriter {
       if ((set >> i & 1) == 0) continue;
       const absl::StatusOr<int> places = rewrites[i].apply(inputs, graph);
       if (!places.ok() || *places == 0) return false;
-      const char* const between = form->name.empty() ? "" : ", ";
-      absl::StrAppend(&form->name, between, rewrites[i].name);
-      absl::StrAppend(&form->says, between, *places, rewrites[i].does);
+      absl::StrAppend(&form->says, form->says.empty() ? "" : ", ", *places, rewrites[i].does);
       form->exact = form->exact && rewrites[i].exact;
     }
     return true;
@@ -169,20 +183,20 @@ class Rewriter {
 
 }  // namespace
 
-absl::StatusOr<RewrittenSignatures> AddRewrittenSignatures(const tensorflow::MetaGraphDef& model,
-                                                           const std::vector<Rewrite>& rewrites,
-                                                           tensorflow::Session* session) {
-  const Rewriter rewriter(model.graph_def());
+RewrittenSignatures AddRewrittenSignatures(const std::vector<Rewrite>& rewrites,
+                                           const WantForms& want, tensorflow::MetaGraphDef* model) {
   GraphDef added;
-  *added.mutable_versions() = model.graph_def().versions();
   RewrittenSignatures rewritten;
-  for (const auto& [name, declared] : model.signature_def()) {
-    std::vector<RewrittenSignature> forms = rewriter.Rewrite(name, declared, rewrites, &added);
-    if (!forms.empty()) rewritten[name] = std::move(forms);
+  const Rewriter rewriter(model->graph_def());
+  for (const auto& [name, declared] : model->signature_def()) {
+    const WantedForms wanted = want(name);
+    if (!wanted.any) continue;
+    SignatureForms made = rewriter.Rewrite(name, declared, rewrites, wanted.only, &added);
+    if (!made.forms.empty()) rewritten[name] = std::move(made);
   }
-  if (rewritten.empty()) return rewritten;
-  absl::Status status = session->Extend(added);
-  if (!status.ok()) return status;
+  for (NodeDef& node : *added.mutable_node()) {
+    *model->mutable_graph_def()->add_node() = std::move(node);
+  }
   return rewritten;
 }
 

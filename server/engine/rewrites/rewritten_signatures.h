@@ -1,16 +1,16 @@
-// Rewritten forms of a model's signatures, beside the original ones in the same session.
+// Rewritten forms of a model's signatures, beside the original ones in the same graph.
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_REWRITTEN_SIGNATURES_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_REWRITTEN_SIGNATURES_H_
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
+#include "server/engine/rewrites/id_ranges.h"
 #include "server/engine/rewrites/rewrite.h"
 #include "server/engine/rewrites/table_readers.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
-#include "tensorflow/core/public/session.h"
 
 namespace colcast::engine {
 
@@ -22,16 +22,27 @@ struct RewrittenSignature {
   TablesRead tables;                  // that the rewritten graph reads
 };
 
-// By signature: a form for every set of rewrites that all find something to change.
-using RewrittenSignatures = std::map<std::string, std::vector<RewrittenSignature>>;
+struct SignatureForms {
+  std::vector<RewrittenSignature> forms;
+  IdRanges ids;  // of the signature's inputs
+};
 
-// Extends the session that `model` was loaded into with the rewritten graphs of its signatures;
-// those that nothing was found for, or that cannot be read, are left out. All that a rewrite does
-// not change is shared: tables and other variables, placeholders, what comes before the lookups.
-// Errors are the session's, whose original signatures still run.
-absl::StatusOr<RewrittenSignatures> AddRewrittenSignatures(const tensorflow::MetaGraphDef& model,
-                                                           const std::vector<Rewrite>& rewrites,
-                                                           tensorflow::Session* session);
+// By signature.
+using RewrittenSignatures = std::map<std::string, SignatureForms>;
+
+// Which forms of a signature are to be made: none, all, or the one of a name.
+struct WantedForms {
+  bool any = true;
+  std::string only;  // all if it is empty
+};
+using WantForms = std::function<WantedForms(const std::string& signature)>;
+
+// Appends rewritten graphs of its signatures to the model's graph: of the exact rewrites that find
+// something every set, and sets of the others on top of all of those. Signatures that nothing was
+// found for, or that cannot be read, are left out. All that a rewrite does not change is shared:
+// tables and other variables, placeholders, what comes before the lookups.
+RewrittenSignatures AddRewrittenSignatures(const std::vector<Rewrite>& rewrites,
+                                           const WantForms& want, tensorflow::MetaGraphDef* model);
 
 }  // namespace colcast::engine
 

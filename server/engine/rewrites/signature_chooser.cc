@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -22,13 +24,16 @@ std::string_view Environment(const char* name) {
 }
 
 // All that a choice depends on.
-std::string KeyOf(const std::string& directory, const Options& options) {
+std::string KeyOf(const std::string& directory, const std::vector<std::string>& tags,
+                  const Options& options) {
   return absl::StrCat(
-      "colcast " COLCAST_VERSION ", TensorFlow " COLCAST_TENSORFLOW_VERSION ", ",
-      ModelFingerprint(directory), ", threads ", options.intra_op_parallelism, " and ",
-      options.inter_op_parallelism, ", session ", absl::BytesToHexString(options.session_config),
-      ", oneDNN ", Environment("TF_ENABLE_ONEDNN_OPTS"), " ",
-      Environment("TF_SET_ONEDNN_FPMATH_MODE"),
+      "colcast " COLCAST_VERSION ", rewrites " COLCAST_REWRITES_REVISION
+      ", TensorFlow " COLCAST_TENSORFLOW_VERSION ", ",
+      ModelFingerprint(directory), ", tags ",
+      absl::StrJoin(std::set(tags.begin(), tags.end()), ","), ", threads ",
+      options.intra_op_parallelism, " and ", options.inter_op_parallelism, ", session ",
+      absl::BytesToHexString(options.session_config), ", oneDNN ",
+      Environment("TF_ENABLE_ONEDNN_OPTS"), " ", Environment("TF_SET_ONEDNN_FPMATH_MODE"),
       options.graph_optimization == GraphOptimization::kFast
           ? absl::StrCat(", fast within ", options.graph_tolerance)
           : ", exact",
@@ -83,26 +88,34 @@ std::vector<Candidate> Prove(const Trials& trials, const Signature& original,
     } else if (forms[i] != nullptr) {
       candidate.proof = ProveClose(trials.answered, RunOf(*forms[i]), tolerance, has_time);
     }
+    if (forms[i] != nullptr) ProveRefusals(trials.refused, RunOf(*forms[i]), &candidate.proof);
     candidates.push_back(std::move(candidate));
   }
   return candidates;
 }
 
-void MeasureProved(const std::vector<Trial>& trials, const Signature& original, const Forms& forms,
+// False if there was no time for all.
+bool MeasureProved(const std::vector<Trial>& trials, const Signature& original, const Forms& forms,
                    double seconds, const WorkClock& clock, std::vector<Candidate>* candidates) {
   std::vector<GraphRun> proved;
   for (size_t i = 0; i < forms.size(); ++i) {
     if ((*candidates)[i].proof.holds) proved.push_back(RunOf(*forms[i]));
   }
-  if (proved.empty()) return;
-  const auto measured = Measure(ToMeasure(trials), RunOf(original), proved, seconds, clock);
+  if (proved.empty()) return true;
+  const std::vector<const Trial*> wanted = ToMeasure(trials);
+  const auto measured = Measure(wanted, RunOf(original), proved, seconds, clock);
   size_t next = 0;
   for (Candidate& candidate : *candidates) {
     if (candidate.proof.holds) candidate.measured = measured[next++];
   }
+  return measured[0].size() == wanted.size();
 }
 
-// What is used without being measured.
+bool LackedTime(const Trials& trials, const std::vector<Candidate>& candidates) {
+  return trials.lacked_time || std::any_of(candidates.begin(), candidates.end(),
+                                           [](const auto& one) { return one.proof.lacked_time; });
+}
+
 int LastExact(const std::vector<RewrittenSignature>& rewritten) {
   for (auto i = static_cast<int>(rewritten.size()); i-- > 0;) {
     if (rewritten[i].exact) return i;
@@ -110,52 +123,87 @@ int LastExact(const std::vector<RewrittenSignature>& rewritten) {
   return -1;
 }
 
+// What is used without being measured.
+int Unmeasured(const std::vector<RewrittenSignature>& rewritten, const Forms& forms,
+               std::string* why) {
+  const int exact = LastExact(rewritten);
+  if (exact < 0 || forms[exact] == nullptr) return -1;
+  *why = absl::StrCat(rewritten[exact].says, " (not measured)");
+  return exact;
+}
+
+std::string ProblemOf(const RewrittenSignature& form, const absl::Status& status) {
+  return absl::StrCat(form.says, " (", status.message(), "); ");
+}
+
 }  // namespace
 
-SignatureChooser::SignatureChooser(const std::string& directory, const Options& options,
-                                   const RewrittenSignatures& forms, tensorflow::Session* session)
+SignatureChooser::SignatureChooser(const std::string& directory,
+                                   const std::vector<std::string>& tags, const Options& options)
     : options_(options),
-      rewritten_(forms),
-      session_(session),
-      key_(KeyOf(directory, options)),
+      key_(KeyOf(directory, tags, options)),
       file_(FileOf(directory, options, key_)),
       kept_(ReadChoices(file_, key_)),
+      chosen_(kept_),
       directory_(directory),
       clock_(WorkClockOf(options.inter_op_parallelism == 0 && options.intra_op_parallelism == 1)),
-      seconds_left_(1e-3 * static_cast<double>(options.graph_measuring_ms)),
-      signatures_left_(forms.size()) {}
+      seconds_left_(1e-3 * static_cast<double>(options.graph_measuring_ms)) {}
 
-std::unique_ptr<Signature> SignatureChooser::Choose(const std::string& name,
-                                                    std::unique_ptr<Signature> original,
-                                                    const RewrittenSignature** form,
-                                                    std::string* why) {
-  const auto found = rewritten_.find(name);
-  if (found == rewritten_.end()) return original;
-  const std::vector<RewrittenSignature>& rewritten = found->second;
-  const auto before = kept_.find(name);
-  const bool is_kept = before != kept_.end() && options_.graph_measuring_ms > 0;
-  Forms forms;
-  std::string problems;
-  for (const RewrittenSignature& form : rewritten) {
+const KeptChoice* SignatureChooser::Kept(const std::string& name) const {
+  const auto found = kept_.find(name);
+  return found == kept_.end() || options_.graph_measuring_ms == 0 ? nullptr : &found->second;
+}
+
+WantedForms SignatureChooser::Wants(const std::string& signature) const {
+  if (absl::c_linear_search(options_.unserved_signatures, signature)) return {false, ""};
+  const KeptChoice* const kept = Kept(signature);
+  return kept == nullptr ? WantedForms() : WantedForms{!kept->graph.empty(), kept->graph};
+}
+
+void SignatureChooser::Use(RewrittenSignatures forms, tensorflow::Session* session) {
+  rewritten_ = std::move(forms);
+  session_ = session;
+  for (const auto& [name, made] : rewritten_) signatures_left_ += Kept(name) == nullptr ? 1 : 0;
+}
+
+SignatureChooser::Chosen SignatureChooser::TakeKept(const std::string& name,
+                                                    const Signature& original) const {
+  const KeptChoice* const kept = Kept(name);
+  if (kept == nullptr) return {};
+  Chosen chosen;
+  chosen.why = absl::StrCat(kept->why, "; found at an earlier load");
+  if (const auto found = rewritten_.find(name); found != rewritten_.end()) {
+    const RewrittenSignature& form = found->second.forms.front();
     absl::Status status;
-    const bool wanted = !is_kept || before->second.graph == form.name;
-    forms.push_back(wanted ? Prepare(form, *original, &status) : nullptr);
-    if (!status.ok()) absl::StrAppend(&problems, form.says, " (", status.message(), "); ");
+    chosen.signature = Prepare(form, original, &status);
+    if (status.ok()) chosen.form = &form;
+    if (!status.ok()) chosen.why = absl::StrCat(ProblemOf(form, status), chosen.why);
   }
-  int best = -1;
-  if (is_kept) {
-    *why = absl::StrCat(before->second.why, "; found at an earlier load");
-    for (size_t i = 0; i < forms.size(); ++i) {
-      if (forms[i] != nullptr) best = static_cast<int>(i);
-    }
-    chosen_[name] = before->second;
-  } else {
-    best = Decide(name, *original, rewritten, forms, why);
+  return chosen;
+}
+
+SignatureChooser::Chosen SignatureChooser::Choose(const std::string& name,
+                                                  const Signature& original) {
+  const auto found = rewritten_.find(name);
+  if (found == rewritten_.end()) return {};
+  const std::vector<RewrittenSignature>& rewritten = found->second.forms;
+  Chosen chosen;
+  Forms forms;
+  const bool is_measured = options_.graph_measuring_ms > 0;
+  for (size_t i = 0; i < rewritten.size(); ++i) {
+    absl::Status status;
+    const bool is_wanted = is_measured || static_cast<int>(i) == LastExact(rewritten);
+    forms.push_back(is_wanted ? Prepare(rewritten[i], original, &status) : nullptr);
+    if (!status.ok()) absl::StrAppend(&chosen.why, ProblemOf(rewritten[i], status));
   }
-  *why = absl::StrCat(problems, *why);
-  --signatures_left_;
-  if (best >= 0) *form = &rewritten[best];
-  return best < 0 ? std::move(original) : std::move(forms[best]);
+  std::string why;
+  const int best = is_measured ? Decide(name, original, found->second, forms, &why)
+                               : Unmeasured(rewritten, forms, &why);
+  absl::StrAppend(&chosen.why, why);
+  if (best < 0) return chosen;
+  chosen.signature = std::move(forms[best]);
+  chosen.form = &rewritten[best];
+  return chosen;
 }
 
 std::unique_ptr<Signature> SignatureChooser::Prepare(const RewrittenSignature& form,
@@ -170,36 +218,38 @@ std::unique_ptr<Signature> SignatureChooser::Prepare(const RewrittenSignature& f
 }
 
 int SignatureChooser::Decide(const std::string& name, const Signature& original,
-                             const std::vector<RewrittenSignature>& rewritten, const Forms& forms,
+                             const SignatureForms& rewritten, const Forms& forms,
                              std::string* why) {
-  if (options_.graph_measuring_ms == 0) {
-    const int exact = LastExact(rewritten);
-    if (exact < 0 || forms[exact] == nullptr) return -1;
-    *why = absl::StrCat(rewritten[exact].says, " (not measured)");
-    return exact;
-  }
   if (seconds_left_ <= 0) {
     *why = "not tried: the graphs of other signatures took all of the measuring time";
     return -1;
   }
   const double start = clock_();
-  const double end =
-      start + seconds_left_ / static_cast<double>(std::max<size_t>(1, signatures_left_));
+  const double seconds = seconds_left_ / static_cast<double>(signatures_left_--);
+  const double end = start + seconds;
   if (!recorded_) recorded_.emplace(directory_);
   TrialLimits limits;
   limits.graphs = 1 + static_cast<int>(forms.size());
-  limits.seconds = (end - start) / 2;
+  limits.seconds = seconds / 2;
+  limits.ids = rewritten.ids;
   const Trials trials = RunTrials(original.inputs().inputs(), recorded_->FeedsOf(name, original),
                                   RunOf(original), limits, clock_);
   std::vector<Candidate> candidates =
-      Prove(trials, original, rewritten, forms, options_.graph_tolerance,
-            [&](double seconds) { return clock_() + seconds <= end; });
-  MeasureProved(trials.answered, original, forms, end - clock_(), clock_, &candidates);
+      Prove(trials, original, rewritten.forms, forms, options_.graph_tolerance,
+            [&](double more) { return clock_() + more <= end; });
+  const bool all_measured =
+      MeasureProved(trials.answered, original, forms, end - clock_(), clock_, &candidates);
   seconds_left_ = std::max(0.0, seconds_left_ - (clock_() - start));
   const Choice choice = ChooseGraph(candidates);
   *why = choice.why;
-  chosen_[name] = {choice.candidate < 0 ? "" : rewritten[choice.candidate].name, choice.why};
-  has_news_ = true;
+  const double whole = 1e-3 * static_cast<double>(options_.graph_measuring_ms);
+  const bool is_complete = all_measured && !LackedTime(trials, candidates);
+  if (is_complete || std::max(seconds, clock_() - start) >= whole) {
+    chosen_[name] = {choice.candidate < 0 ? "" : rewritten.forms[choice.candidate].name, *why};
+    has_news_ = true;
+  } else {
+    absl::StrAppend(why, "; not kept for the next load, which may have time for all trials");
+  }
   return choice.candidate;
 }
 

@@ -19,17 +19,30 @@ namespace colcast::engine {
 // because another form takes over, and nothing is measured beside requests.
 class SignatureChooser {
  public:
-  // Reads what was chosen before. `forms` are of the model in `directory`, loaded into `session`;
-  // all must outlive the chooser.
-  SignatureChooser(const std::string& directory, const Options& options,
-                   const RewrittenSignatures& forms, tensorflow::Session* session);
+  // Reads what was chosen before for the model in `directory` with these tags. `options` must
+  // outlive the chooser.
+  SignatureChooser(const std::string& directory, const std::vector<std::string>& tags,
+                   const Options& options);
 
-  // Proves and measures the forms of a signature, if it has any, unless that was done before.
-  // Returns what is to be served: `original`, which is prepared, or another one that is; `*form` is
-  // set to its description. `*why` says what was found out, and is empty if there was nothing to
-  // choose from.
-  std::unique_ptr<Signature> Choose(const std::string& name, std::unique_ptr<Signature> original,
-                                    const RewrittenSignature** form, std::string* why);
+  // The forms that Choose() will need: what was chosen before; otherwise all.
+  WantedForms Wants(const std::string& signature) const;
+
+  // To be called before what follows. `forms` are of the model, loaded into `session`, which must
+  // outlive the chooser.
+  void Use(RewrittenSignatures forms, tensorflow::Session* session);
+
+  // What is served.
+  struct Chosen {
+    std::unique_ptr<Signature> signature;      // prepared; null: the original
+    const RewrittenSignature* form = nullptr;  // its description, the chooser's
+    std::string why;  // what was found out; empty if there was nothing to choose from
+  };
+
+  // What was chosen before, if it was: then there is a `why`. `original` need not be prepared.
+  Chosen TakeKept(const std::string& name, const Signature& original) const;
+
+  // Proves and measures the forms of a signature, if it has any. `original` is prepared.
+  Chosen Choose(const std::string& name, const Signature& original);
 
   // Keeps what was chosen for the next time. An error says why it cannot be kept.
   absl::Status Keep() const;
@@ -38,16 +51,17 @@ class SignatureChooser {
  private:
   using Forms = std::vector<std::unique_ptr<Signature>>;
 
+  // Null if nothing is kept of the signature, or that is not used.
+  const KeptChoice* Kept(const std::string& name) const;
   std::unique_ptr<Signature> Prepare(const RewrittenSignature& form, const Signature& original,
                                      absl::Status* status) const;
   // The number of the form to be served, -1 for the original.
-  int Decide(const std::string& name, const Signature& original,
-             const std::vector<RewrittenSignature>& rewritten, const Forms& forms,
-             std::string* why);
+  int Decide(const std::string& name, const Signature& original, const SignatureForms& rewritten,
+             const Forms& forms, std::string* why);
 
   const Options& options_;
-  const RewrittenSignatures& rewritten_;
-  tensorflow::Session* const session_;
+  RewrittenSignatures rewritten_;
+  tensorflow::Session* session_ = nullptr;
   const std::string key_;
   const std::string file_;
   const KeptChoices kept_;
@@ -57,7 +71,7 @@ class SignatureChooser {
   std::optional<RecordedRequests> recorded_;  // once something is to be tried
   const WorkClock clock_;
   double seconds_left_;
-  size_t signatures_left_;
+  size_t signatures_left_ = 0;  // to be decided on
 };
 
 }  // namespace colcast::engine

@@ -38,7 +38,8 @@ class Reader {
   std::optional<VocabularyLookup> Read(const Node* find) const {
     if (find->type_string() != "LookupTableFindV2" || feeds_.count(find->name()) > 0 ||
         ShapedGraph::InputOf(*find, 0).node->type_string() != "HashTableV2" ||
-        find->output_type(0) != tensorflow::DT_INT64) {
+        find->output_type(0) != tensorflow::DT_INT64 ||
+        graph_.ShapeOf(ShapedGraph::InputOf(*find, 2)).dims() != 0) {
       return {};
     }
     VocabularyLookup lookup{find, find, ShapedGraph::InputOf(*find, 1), {}, {}, {}};

@@ -232,6 +232,14 @@ TEST(VocabularyLookupsTest, ALookupAloneAndWhatIsFedStayTensorFlows) {
   Rewritten(GraphOf({}), 0, {"looked_up"});
 }
 
+TEST(VocabularyLookupsTest, ALookupWhoseDefaultIsNoScalarStaysTensorFlows) {
+  GraphDef graph = GraphOf({});
+  for (tensorflow::NodeDef& node : *graph.mutable_node()) {
+    if (node.op() == "LookupTableFindV2") *node.mutable_input(2) = "lengths";
+  }
+  Rewritten(graph, 0);
+}
+
 TEST(VocabularyLookupsTest, AListThatIsFedBeginsThere) {
   const GraphDef graph = Rewritten(GraphOf({}), 1, {"indices"});
   for (const auto& node : graph.node()) {

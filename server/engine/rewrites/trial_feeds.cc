@@ -1,0 +1,178 @@
+#include "server/engine/rewrites/trial_feeds.h"
+
+#include <algorithm>
+#include <limits>
+#include <random>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "tensorflow/core/framework/tensor_util.h"
+#include "tensorflow/core/framework/types.h"
+
+namespace colcast::engine {
+namespace {
+
+using tensorflow::DataType;
+using tensorflow::Tensor;
+using tensorflow::TensorShape;
+
+constexpr int64_t kUnknownSize = 3;
+
+// The rows of `values`, each row `width` elements, taken again from the first one after the last.
+template <typename T>
+void RepeatRows(const Tensor& values, int64_t width, Tensor* repeated) {
+  const T* const from = static_cast<const T*>(values.data());
+  T* const to = static_cast<T*>(repeated->data());
+  const int64_t have = values.NumElements();
+  for (int64_t i = 0; i < repeated->dim_size(0) * width; ++i) to[i] = from[i % have];
+}
+
+Tensor RowsOf(const Tensor& values, int64_t rows) {
+  TensorShape shape = values.shape();
+  shape.set_dim(0, rows);
+  Tensor repeated(values.dtype(), shape);
+  if (repeated.NumElements() == 0) return repeated;
+  const int64_t width = shape.num_elements() / rows;
+  if (values.dtype() == tensorflow::DT_STRING) {
+    RepeatRows<tensorflow::tstring>(values, width, &repeated);
+    return repeated;
+  }
+  const size_t row_bytes = repeated.TotalBytes() / rows;
+  char* const to = static_cast<char*>(repeated.data());
+  const char* const from = static_cast<const char*>(values.data());
+  for (int64_t i = 0; i < rows; ++i) {
+    std::copy_n(from + i % values.dim_size(0) * row_bytes, row_bytes, to + i * row_bytes);
+  }
+  return repeated;
+}
+
+// Numbers that a feature might have.
+class Draws {
+ public:
+  int64_t Below(int64_t end) { return static_cast<int64_t>(random_() % end); }
+  // As Below(), but the largest one after a Begin().
+  int64_t Id(int64_t end) { return std::exchange(is_first_, false) ? end - 1 : Below(end); }
+  void Begin() { is_first_ = true; }
+  double Fraction() { return static_cast<double>(Below(4001) - 2000) / 1e3; }
+
+ private:
+  std::mt19937_64 random_{7};
+  bool is_first_ = false;
+};
+
+// Fills a tensor of one type; whole numbers are below `end`.
+using Fill = void (*)(Draws* draws, int64_t end, Tensor* tensor);
+
+template <typename T, typename Value>
+void FillWith(Tensor* tensor, const Value& value) {
+  auto flat = tensor->flat<T>();
+  for (int64_t i = 0; i < flat.size(); ++i) flat(i) = value();
+}
+
+template <typename T>
+void FillWhole(Draws* draws, int64_t end, Tensor* tensor) {
+  // What is beyond the type has the largest of it, not another number.
+  const auto most = static_cast<uint64_t>(std::numeric_limits<T>::max());
+  const auto fit = std::min(static_cast<uint64_t>(end), most);
+  FillWith<T>(tensor, [&] { return static_cast<T>(draws->Id(static_cast<int64_t>(fit))); });
+}
+
+template <typename T>
+void FillFractions(Draws* draws, int64_t, Tensor* tensor) {
+  FillWith<T>(tensor, [&] { return static_cast<T>(draws->Fraction()); });
+}
+
+void FillText(Draws* draws, int64_t end, Tensor* tensor) {
+  FillWith<tensorflow::tstring>(tensor, [&] { return std::to_string(draws->Id(end)); });
+}
+
+void FillBools(Draws* draws, int64_t, Tensor* tensor) {
+  FillWith<bool>(tensor, [&] { return draws->Below(2) == 1; });
+}
+
+// Null for a type of which no values can be made up.
+Fill FillOf(DataType dtype) {
+  static constexpr std::pair<DataType, Fill> kFills[] = {
+      {tensorflow::DT_STRING, FillText},
+      {tensorflow::DT_BOOL, FillBools},
+      {tensorflow::DT_INT8, FillWhole<int8_t>},
+      {tensorflow::DT_INT16, FillWhole<int16_t>},
+      {tensorflow::DT_INT32, FillWhole<int32_t>},
+      {tensorflow::DT_INT64, FillWhole<int64_t>},
+      {tensorflow::DT_UINT8, FillWhole<uint8_t>},
+      {tensorflow::DT_UINT16, FillWhole<uint16_t>},
+      {tensorflow::DT_UINT32, FillWhole<uint32_t>},
+      {tensorflow::DT_UINT64, FillWhole<uint64_t>},
+      {tensorflow::DT_HALF, FillFractions<Eigen::half>},
+      {tensorflow::DT_BFLOAT16, FillFractions<tensorflow::bfloat16>},
+      {tensorflow::DT_FLOAT, FillFractions<float>},
+      {tensorflow::DT_DOUBLE, FillFractions<double>},
+  };
+  for (const auto& [type, fill] : kFills) {
+    if (type == dtype) return fill;
+  }
+  return nullptr;
+}
+
+bool HasRows(const DeclaredInput& input, const Tensor& tensor, int64_t rows) {
+  return input.batched() && tensor.dims() > 0 && tensor.dim_size(0) == rows;
+}
+
+// Fills a tensor with values that a feature might have.
+class Generator {
+ public:
+  Generator(int64_t values, const Ends& ends) : values_(values), ends_(ends) {}
+
+  Tensor Make(const DeclaredInput& input, int64_t rows) {
+    TensorShape shape;
+    for (size_t i = 0; i < input.dims.size(); ++i) {
+      const int64_t unknown = i > 0 ? kUnknownSize : input.other_domain ? kOtherTrialRows : rows;
+      shape.AddDim(input.dims[i] < 0 ? unknown : input.dims[i]);
+    }
+    if (input.unknown_rank) shape.AddDim(rows);
+    Tensor tensor(input.dtype, shape);
+    const bool is_length = absl::EndsWith(input.alias, "/length");
+    const auto found = ends_.find(input.alias);
+    const int64_t end = is_length              ? std::min(values_, kUnknownSize + 1)
+                        : found == ends_.end() ? values_
+                                               : found->second;
+    draws_.Begin();
+    if (const Fill fill = FillOf(input.dtype); fill != nullptr) fill(&draws_, end, &tensor);
+    return tensor;
+  }
+
+ private:
+  const int64_t values_;
+  const Ends& ends_;
+  Draws draws_;
+};
+
+}  // namespace
+
+bool CanBeMade(const DeclaredInput& input) {
+  const bool is_text = input.dtype == tensorflow::DT_STRING;
+  if (FillOf(input.dtype) == nullptr) return false;
+  double bytes = is_text ? sizeof(tensorflow::tstring) : tensorflow::DataTypeSize(input.dtype);
+  for (const int64_t dim : input.dims) bytes *= static_cast<double>(dim < 0 ? kFewTrialRows : dim);
+  return bytes <= static_cast<double>(kMostTrialBytes);
+}
+
+TrialFeeds WithRows(absl::Span<const DeclaredInput> inputs, const TrialFeeds& feeds, int64_t rows) {
+  TrialFeeds changed{rows, feeds.tensors};
+  if (feeds.rows == 0) return feeds;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    Tensor& tensor = changed.tensors[i];
+    if (HasRows(inputs[i], tensor, feeds.rows)) tensor = RowsOf(tensor, rows);
+  }
+  return changed;
+}
+
+TrialFeeds GenerateFeeds(absl::Span<const DeclaredInput> inputs, int64_t rows, int64_t values,
+                         const Ends& ends) {
+  Generator generator(values, ends);
+  TrialFeeds feeds{rows, {}};
+  for (const DeclaredInput& input : inputs) feeds.tensors.push_back(generator.Make(input, rows));
+  return feeds;
+}
+
+}  // namespace colcast::engine
