@@ -181,10 +181,11 @@ void CompareSizes(const std::vector<Trial>& trials, const std::vector<Tensors>& 
 Proof Judge(const Figures& figures, size_t trials, double tolerance) {
   const bool holds = figures.difference <= tolerance && figures.between_sizes <= tolerance &&
                      figures.top10 >= kLeastOverlap && figures.top100 >= kLeastOverlap;
-  return {holds, absl::StrFormat("differences up to %.2g, between sizes %.2g, top-10 overlap %.2f, "
-                                 "top-100 %.2f in %d requests",
-                                 figures.difference, figures.between_sizes, figures.top10,
-                                 figures.top100, trials)};
+  return {holds,
+          absl::StrFormat("differences up to %.2g, between sizes %.2g, of at most %.2g, top-10 "
+                          "overlap %.2f, top-100 %.2f in %d requests",
+                          figures.difference, figures.between_sizes, tolerance, figures.top10,
+                          figures.top100, trials)};
 }
 
 }  // namespace

@@ -8,15 +8,15 @@
 namespace colcast::engine {
 
 std::vector<Rewrite> ExactRewrites() {
-  return {
-      {"vocabulary lookups", " vocabularies looked up as a list", true, ReplaceVocabularyLookups},
-      {"grouped lookups", " lookups run as one op", true, GroupLookups}};
+  return {{"vocabulary lookups", " vocabularies looked up as a list", true, 1,
+           ReplaceVocabularyLookups},
+          {"grouped lookups", " lookups run as one op", true, 1, GroupLookups}};
 }
 
 std::vector<Rewrite> FastRewrites(const CpuFlags& cpu, const std::set<std::string>& tables) {
   std::vector<Rewrite> rewrites;
   if (!tables.empty()) {
-    rewrites.push_back({"int8 tables", " tables in int8", false,
+    rewrites.push_back({"int8 tables", " tables in int8", false, 1,
                         [tables](const std::set<std::string>& feeds, tensorflow::GraphDef* graph) {
                           return UseInt8Tables(tables, feeds, graph);
                         }});
@@ -25,10 +25,11 @@ std::vector<Rewrite> FastRewrites(const CpuFlags& cpu, const std::set<std::strin
     if (!cpu.Has(flag)) return rewrites;
   }
   if (cpu.Has("avx512_vnni")) {
-    rewrites.push_back({"int8 products", " products in int8", false, UseInt8Products});
+    rewrites.push_back({"int8 products", " products in int8", false, 0.5, UseInt8Products});
   }
   if (cpu.Has("avx512_bf16")) {
-    rewrites.push_back({"bfloat16 products", " products in bfloat16", false, UseBfloat16Products});
+    rewrites.push_back(
+        {"bfloat16 products", " products in bfloat16", false, 1, UseBfloat16Products});
   }
   return rewrites;
 }

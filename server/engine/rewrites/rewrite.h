@@ -19,6 +19,10 @@ struct Rewrite {
   std::string_view does;  // behind a count: " lookups run as one op"
   bool exact;             // whether outputs keep their bits
 
+  // Of the tolerance, how much its differences may take in the proof. Less than all where they
+  // depend much on what a request holds: others are further apart than those that were tried.
+  double tolerance_share;
+
   // Puts ops whose names begin with "Colcast" into the part of a graph that a signature needs; what
   // depends on none of them stays as it is. Looks no further back than the nodes `feeds`. Returns
   // how many places were changed. Errors are those of reading the graph, which is unchanged then.

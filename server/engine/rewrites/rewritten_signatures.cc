@@ -72,7 +72,9 @@ class Rewriter {
                                           : NameOf(rewrites, set) == only;
       if (!is_wanted) continue;
       GraphDef graph = needed;
-      RewrittenSignature form{NameOf(rewrites, set), "", true, declared, {}};
+      RewrittenSignature form;
+      form.name = NameOf(rewrites, set);
+      form.declared = declared;
       if (!ApplySet(rewrites, set, inputs, &graph, &form)) continue;
       if ((set & ~exact) == 0) found |= set;
       form.tables = ReadBy(graph, declared);
@@ -132,6 +134,7 @@ class Rewriter {
       if (!places.ok() || *places == 0) return false;
       absl::StrAppend(&form->says, form->says.empty() ? "" : ", ", *places, rewrites[i].does);
       form->exact = form->exact && rewrites[i].exact;
+      form->tolerance_share = std::min(form->tolerance_share, rewrites[i].tolerance_share);
     }
     return true;
   }

@@ -18,6 +18,7 @@ struct RewrittenSignature {
   std::string name;                   // of its rewrites: "grouped lookups"
   std::string says;                   // what they did: "14 lookups run as one op"
   bool exact = true;                  // whether all of its rewrites are
+  double tolerance_share = 1;         // the least of its rewrites'
   tensorflow::SignatureDef declared;  // the same inputs, outputs of the rewritten graph
   TablesRead tables;                  // that the rewritten graph reads
 };

@@ -86,7 +86,8 @@ std::vector<Candidate> Prove(const Trials& trials, const Signature& original,
     } else if (forms[i] != nullptr && rewritten[i].exact) {
       candidate.proof = ProveSameBits(trials.answered, RunOf(original), RunOf(*forms[i]), has_time);
     } else if (forms[i] != nullptr) {
-      candidate.proof = ProveClose(trials.answered, RunOf(*forms[i]), tolerance, has_time);
+      candidate.proof = ProveClose(trials.answered, RunOf(*forms[i]),
+                                   rewritten[i].tolerance_share * tolerance, has_time);
     }
     if (forms[i] != nullptr) ProveRefusals(trials.refused, RunOf(*forms[i]), &candidate.proof);
     candidates.push_back(std::move(candidate));
