@@ -114,13 +114,16 @@ def measure_variants(
     for group, variants in groups:
 
         def figures(variant: Variant, number: int) -> list[Any]:
-            given = variant.turn(number - 1)
+            given = variant.turn(number)
             advance()
-            return [column.of(given) for column in columns] if number else []
+            return [column.of(given) for column in columns]
 
         steps = len(variants) * (rounds + 1)
         with progress_bar(Console(stderr=True), group or "in turn", steps) as advance:
-            found = [own[1:] for own in in_turn(variants, figures, rounds + 1)]
+            for variant in variants:
+                variant.turn(-1)
+                advance()
+            found = in_turn(variants, figures, rounds)  # the first variant goes first
         for variant, own in zip(variants, found, strict=True):
             lines.append(_line(group, variant.title, columns, own, found[0]))
             tell(markdown_row(_cells(lines[-1], columns)))

@@ -143,6 +143,9 @@ class ServerProcess:
         """Reads what the pipe holds; False at its end."""
         chunk = os.read(self._pipe().fileno(), 1 << 16)
         *lines, self._unfinished_line = (self._unfinished_line + chunk).split(b"\n")
+        if not chunk and self._unfinished_line:
+            lines.append(self._unfinished_line)
+            self._unfinished_line = b""
         for line in lines:
             text = line.decode(errors="backslashreplace") + "\n"
             self._lines.append(text)

@@ -9,8 +9,15 @@ from colcast.export.graph._flat_graph import GraphDef, NodeDef, producer
 
 
 def import_nodes(graph: tf.Graph, added: GraphDef) -> None:
-    """Adds nodes that a graph does not have; what else they read is in the graph already."""
-    known = {operation.name for operation in graph.get_operations()}
+    """Adds nodes to a graph that may have some of them; what else they read is there already.
+
+    Raises:
+      ValueError: the graph has another node of that name.
+    """
+    known = {operation.name: operation for operation in graph.get_operations()}
+    for node in added.node:
+        if node.name in known and known[node.name].type != node.op:
+            raise ValueError(f"the graph has another node {node.name!r}")
     trial, present = GraphDef(node=[n for n in added.node if n.name not in known]), {}
     own = {node.name for node in trial.node}
     for node in trial.node:

@@ -66,8 +66,8 @@ class TensorFlowModel final : public Model {
 
   absl::Status Load(const std::string& directory, const std::vector<std::string>& tags,
                     const Options& options, Executor executor);
-  // Loads the SavedModel and the forms that the chooser wants into one session. Where that fails,
-  // the model is loaded as it is, and a note says why; so it is without a chooser.
+  // Loads the SavedModel and the forms that the chooser wants into one session. Where that cannot
+  // be made, the model is loaded as it is, and a note says why; so it is without a chooser.
   absl::Status LoadBundle(const std::string& directory, const std::vector<std::string>& tags,
                           const Options& options, Executor executor, SignatureChooser* chooser);
   RewrittenSignatures Rewritten(const Options& options, const SignatureChooser& chooser,

@@ -116,7 +116,7 @@ Status TensorFlowModel::PredictWithoutStates(const BatchRules& rules, const Deco
   return Model::PredictWithoutStates(rules, request, outputs);
 }
 
-// Leaves the members that `programs` does not take, or that would not run together there.
+// Leaves the members that `programs` does not take.
 void TensorFlowModel::RunTogetherAs(const Programs& programs, const BatchRules& rules,
                                     std::vector<BatchMember*>* members) const {
   std::vector<BatchMember*> left;

@@ -75,11 +75,13 @@ void Connection::Answer(Response response) {
   Do(kAnswer);
 }
 
-bool Connection::DoNow(unsigned work) {
+Connection::Sent Connection::DoNow(unsigned work) {
   reads_ = false;
   is_useful_ = (work & kAnswer) != 0;
   if (!closed_) DoAll(work);
-  return is_useful_ || !reads_ || phase_ != Phase::kIdle;
+  if (is_useful_) return Sent::kUse;
+  if (!reads_) return Sent::kNothing;
+  return phase_ == Phase::kIdle || phase_ == Phase::kClosing ? Sent::kWaste : Sent::kUse;
 }
 
 void Connection::DoAll(unsigned work) {

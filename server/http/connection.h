@@ -71,7 +71,7 @@ class Connection final : public net::Connection, public Exchange {
   // kIdle: no request has come, or not all of its header. kClosing: the last answer was written.
   enum class Phase { kIdle, kReadingBody, kAnswering, kWriting, kClosing };
 
-  bool DoNow(unsigned work) override;
+  Sent DoNow(unsigned work) override;
   void DoAll(unsigned work);
   void Read();
   void ReadOnce();

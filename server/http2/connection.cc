@@ -88,11 +88,12 @@ void Connection::AnswerSoon(Call* call, std::optional<Message> message,
   DoSoon(kAnswers);
 }
 
-bool Connection::DoNow(unsigned work) {
+Connection::Sent Connection::DoNow(unsigned work) {
   reads_ = false;
   is_useful_ = (work & kAnswers) != 0;
   DoAll(work);
-  return is_useful_ || !reads_;
+  if (is_useful_) return Sent::kUse;
+  return reads_ ? Sent::kWaste : Sent::kNothing;
 }
 
 void Connection::DoAll(unsigned work) {

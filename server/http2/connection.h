@@ -94,7 +94,7 @@ class Connection final : public net::Connection {
     return std::static_pointer_cast<Connection>(shared_from_this());
   }
   bool BeginSession();
-  bool DoNow(unsigned work) override;
+  Sent DoNow(unsigned work) override;
   void DoAll(unsigned work);
   void Read();
   void Write();

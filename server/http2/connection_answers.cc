@@ -28,11 +28,18 @@ void Connection::SendAnswers() {
     const std::lock_guard<std::mutex> lock(answers_mutex_);
     answering_.swap(answers_);
   }
-  for (Call* call : answering_) {
+  // Released whatever happens: a call holds the connection.
+  struct Released {
+    std::vector<Call*>& calls;
+    ~Released() {
+      for (Call* const call : calls) call->Release();
+      calls.clear();
+    }
+  };
+  const Released released{answering_};
+  for (Call* const call : answering_) {
     if (!call->cancelled()) SendAnswer(call);
-    call->Release();
   }
-  answering_.clear();
 }
 
 void Connection::SendAnswer(Call* call) {

@@ -91,9 +91,6 @@ void Connection::FrameBegun(const nghttp2_frame_hd& header) {
   const bool brings_something = header.type == NGHTTP2_HEADERS ||
                                 (header.type == NGHTTP2_DATA && header.length > kMaxIdleBytes);
   idle_frames_ = brings_something ? 0 : idle_frames_ + 1;
-  const bool ends_call = (header.flags & NGHTTP2_FLAG_END_STREAM) != 0;
-  is_useful_ =
-      is_useful_ || (header.type == NGHTTP2_DATA && (ends_call || header.length > kMaxIdleBytes));
   if (idle_frames_ > kMaxIdleFrames) EndAbuse("too_many_frames");
   if (nghttp2_session_get_outbound_queue_size(session()) > kMaxUnreadFrames) {
     EndAbuse("too_many_unread_frames");
@@ -103,9 +100,16 @@ void Connection::FrameBegun(const nghttp2_frame_hd& header) {
 int Connection::BeginHeaders(const nghttp2_frame& frame) {
   if (frame.hd.type != NGHTTP2_HEADERS || frame.headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
   if (!certificate_name_) certificate_name_ = transport_.socket().CertificateName();
-  auto* const call = new Call(Self(), frame.hd.stream_id);
-  call->place_ = calls_.size();
-  calls_.push_back(call);
+  calls_.push_back(nullptr);  // or a call that is nowhere would hold the connection
+  Call* call = nullptr;
+  try {
+    call = new Call(Self(), frame.hd.stream_id);
+  } catch (...) {
+    calls_.pop_back();
+    throw;
+  }
+  call->place_ = calls_.size() - 1;
+  calls_.back() = call;
   had_calls_ = true;
   shared_->calls.fetch_add(1, std::memory_order_relaxed);
   return nghttp2_session_set_stream_user_data(session(), call->id_, call);
@@ -143,6 +147,7 @@ void Connection::HeadersReceived(Call* call) {
 int Connection::Data(Call* call, const uint8_t* data, size_t size) {
   nghttp2_session_consume_connection(session(), size);
   if (call == nullptr || call->refused_) return 0;
+  is_useful_ = is_useful_ || size > kMaxIdleBytes;
   const bool is_held = call->handler_ && !(call->wants_message_ && call->received_.empty());
   if (is_held) {
     call->held_bytes_ += size;
@@ -176,6 +181,7 @@ void Connection::Ended(Call* call) {
   if (!call->reader_.has_message()) {
     return Refuse(call, Internal("the call ended without a whole message"));
   }
+  is_useful_ = true;
   call->request_ = call->reader_.Take();
   call->refused_ = true;
   call->handled_ = true;

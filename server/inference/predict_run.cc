@@ -1,5 +1,6 @@
 #include "server/inference/predict_run.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -183,13 +184,15 @@ void RunTogether(std::vector<Reading>* readings, WorkerPool* workers) {
   }
   const Clock::duration runtime = Clock::now() - start;
   run.LearnMemory(input_bytes);
-  if (run.counts()) of->joined().Observe(rows, alone, runtime);
+  const bool says_something =
+      run.counts() && together.ok() &&
+      std::any_of(members.begin(), members.end(), [](const auto& it) { return it.status.ok(); });
+  if (says_something) of->joined().Observe(rows, alone, runtime);
   readings->front().stats.run_requests = static_cast<int>(members.size());
   readings->front().stats.run_rows = rows;
   for (size_t i = 0; i < members.size(); ++i) {
     Reading& reading = (*readings)[i];
-    if (together.ok() && run.counts())
-      LearnFromRunTogether(reading, alone, runtime, members.size());
+    if (says_something) LearnFromRunTogether(reading, alone, runtime, members.size());
     reading.stats.run_start = start;
     reading.stats.runtime = runtime;
     reading.stats.requests_in_run = static_cast<int>(members.size());

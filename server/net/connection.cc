@@ -69,24 +69,22 @@ void Connection::TakeTurn() {
     if (work == 0) return;
   }
   // To ask takes time, too: not of one that is always useful.
-  const bool is_measured = !was_useful_;
-  const auto begin = is_measured ? TimeOfThisThread() : std::chrono::nanoseconds(0);
-  was_useful_ = Try(work);
-  if (was_useful_) {
-    wasted_ -= std::min<std::chrono::nanoseconds>(wasted_, kForgivenByUse);
-  } else if (is_measured) {
-    wasted_ += TimeOfThisThread() - begin;
-  }
+  const auto begin = was_waste_ ? TimeOfThisThread() : std::chrono::nanoseconds(0);
+  const Sent sent = Try(work);
+  if (sent == Sent::kWaste && was_waste_) wasted_ += TimeOfThisThread() - begin;
+  if (sent != Sent::kNothing) was_waste_ = sent == Sent::kWaste;
+  if (sent != Sent::kUse) return;
+  wasted_ -= std::min<std::chrono::nanoseconds>(wasted_, kForgivenByUse);
+  if (wasted_ <= kMaxWasted) work_.fetch_or(std::exchange(held_, 0));
 }
 
-bool Connection::Try(unsigned work) {
+Connection::Sent Connection::Try(unsigned work) {
   try {
     return DoNow(work);
-  } catch (const std::exception& error) {
-    // Only running out of memory comes here.
-    LogError("closed the connection of " + peer_ + ": " + error.what());
+  } catch (const std::exception&) {  // only running out of memory comes here
     Close();
-    return true;
+    LogError("no memory left for what a connection has sent: it is closed");
+    return Sent::kNothing;
   }
 }
 

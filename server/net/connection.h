@@ -38,14 +38,23 @@ class Connection : public Pollable, public std::enable_shared_from_this<Connecti
 
   // The first that is done is kWrite.
   void Begin();
-  void End() { poller_->Remove(fd_, number_); }
+  // The socket may be another connection's from then on.
+  void End() {
+    ended_ = true;
+    poller_->Remove(fd_, number_);
+  }
   // Has it read once more, when others had their turn.
-  void Again() { poller_->Again(fd_, number_); }
+  void Again() {
+    if (!ended_) poller_->Again(fd_, number_);
+  }
 
-  // Once for all that is to be done. Where it throws, the connection is closed. False if the client
-  // sent what leads to nothing: no request, nor a part of one that is worth its time. Such turns
-  // may take so much of a thread per second; then nothing is read for the rest of it.
-  virtual bool DoNow(unsigned work) = 0;
+  // What the client sent in a turn: a request, a good part of one or what has been answered
+  // meanwhile; or what leads to nothing; or nothing. Turns of kWaste may take so much of a thread
+  // per second; then nothing is read for the rest of it.
+  enum class Sent { kUse, kWaste, kNothing };
+
+  // Once for all that is to be done. Where it throws, the connection is closed.
+  virtual Sent DoNow(unsigned work) = 0;
   // Whatever is in flight.
   virtual void Close() = 0;
   void Do(unsigned work);
@@ -56,7 +65,7 @@ class Connection : public Pollable, public std::enable_shared_from_this<Connecti
 
  private:
   void TakeTurn();
-  bool Try(unsigned work);
+  Sent Try(unsigned work);
 
   Poller* const poller_;
   const int fd_;
@@ -65,9 +74,10 @@ class Connection : public Pollable, public std::enable_shared_from_this<Connecti
   uint64_t number_ = 0;
   std::atomic<unsigned> work_{0};
   std::atomic<bool> taken_{false};  // by a thread
+  std::atomic<bool> ended_{false};
 
   // Of the thread that has the connection.
-  bool was_useful_ = true;             // the last turn
+  bool was_waste_ = false;             // the last turn in which something came
   std::chrono::nanoseconds wasted_{};  // of a thread's time, in this second
   unsigned held_ = 0;                  // until the time is looked at
 };

@@ -27,10 +27,11 @@ class TestConnection final : public Connection {
   bool closed = false;
 
  private:
-  bool DoNow(unsigned) override {
+  Sent DoNow(unsigned what) override {
+    if ((what & kRead) == 0) return Sent::kNothing;
     ++turns;
     work();
-    return useful;
+    return useful ? Sent::kUse : Sent::kWaste;
   }
   void Close() override {
     closed = true;

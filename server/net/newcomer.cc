@@ -36,9 +36,9 @@ class Newcomer final : public Connection {
   void Start() { Begin(); }
 
  private:
-  bool DoNow(unsigned work) override {
+  Sent DoNow(unsigned work) override {
     if (socket_ != nullptr) Ask(work);
-    return true;
+    return Sent::kNothing;
   }
 
   void Ask(unsigned work) {

@@ -24,6 +24,9 @@ class JoinedShare {
   // together in `together`.
   void Observe(int64_t rows, CostEstimate::Duration alone, CostEstimate::Duration together);
 
+  // Of numbers of rows with the same bucket the same is known.
+  static int Bucket(int64_t rows);
+
   // Whether so many rows are worth a run together. What is known not to pay is doubted a little
   // more each time, so that it is tried again some hundred requests later: loads change.
   bool Pays(int64_t rows);

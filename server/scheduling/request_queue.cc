@@ -190,8 +190,11 @@ void RequestQueue::KeepThoseThatPay(const JobProfile& leader, std::vector<Place>
   int64_t rows = leader.rows;
   for (const Place& place : *chosen) rows += place.job->second.waiting.profile.rows;
   while (!chosen->empty() && !leader.request_class->joined().Pays(rows)) {
-    rows -= chosen->back().job->second.waiting.profile.rows;
-    chosen->pop_back();
+    const int bucket = JoinedShare::Bucket(rows);
+    while (!chosen->empty() && JoinedShare::Bucket(rows) == bucket) {
+      rows -= chosen->back().job->second.waiting.profile.rows;
+      chosen->pop_back();
+    }
   }
 }
 

@@ -16,7 +16,15 @@ from pathlib import Path
 import grpc
 from colcast.loadtest.process import ProcessMeter
 from colcast.loadtest.recording import Recording
-from colcast.loadtest.variants import P99, Variant, for_seconds, measure_variants, one_by_one, other
+from colcast.loadtest.variants import (
+    P99,
+    Column,
+    Variant,
+    for_seconds,
+    measure_variants,
+    one_by_one,
+    other,
+)
 from colcast.server import ServerProcess
 
 from .conftest import serving_nothing
@@ -32,7 +40,7 @@ def variants(name: str, server: ServerProcess, channel: grpc.Channel, core: int)
     command = [sys.executable, "-m", "tests.hostile.http2_attacker", name, server.target, str(core)]
 
     def alone(_: int) -> Recording:
-        return one_by_one(check, for_seconds(SECONDS, MIN_CALLS))
+        return one_by_one(check, for_seconds(SECONDS, MIN_CALLS), ProcessMeter(server.pid))
 
     def beside(number: int) -> Recording:
         if number < 0:
@@ -65,7 +73,8 @@ def groups(names: Sequence[str]) -> Iterator[tuple[str, list[Variant]]]:
 
 def main() -> None:
     """Prints two lines per attack."""
-    columns = (P99, other(GREW, ".0f"), other(ENDS, "", over=max))
+    busy = Column("server's CPU", lambda it: it.server_cpu_seconds / it.wall_seconds)
+    columns = (P99, busy, other(GREW, ".0f"), other(ENDS, "", over=max))
     measure_variants(groups(sys.argv[1:] or list(ATTACKS)), 1, columns)
 
 

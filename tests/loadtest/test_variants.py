@@ -42,7 +42,7 @@ def test_variants_take_turns_and_the_warm_up_does_not_count():
     order: list[str] = []
     variants = [counted("a", [2, 4, 100], order), counted("b", [1, 4, 25], order)]
     lines = measure_variants([("of one run", variants)], 3, [FIGURE], lambda _: None)
-    assert order == ["a -1", "b -1", "b 0", "a 0", "a 1", "b 1", "b 2", "a 2"]
+    assert order == ["a -1", "b -1", "a 0", "b 0", "b 1", "a 1", "a 2", "b 2"]
     assert [line.figures["figure"] for line in lines] == [4, 4]
     assert lines[1].ratios["figure"] == (0.5, 0.25, 1)
 

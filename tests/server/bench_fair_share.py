@@ -116,7 +116,7 @@ def idle_and_beside(
         if number < 0:
             return Recording()
         meter = ProcessMeter(server.pid)
-        before = meter.memory_bytes()
+        before = meter.peak_memory_bytes()
         with attack():
             found = latencies(seconds[1])
         found.others[GREW] = (meter.peak_memory_bytes() - before) / MIB

@@ -4,6 +4,7 @@ import base64
 import json
 import os
 import signal
+import struct
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -259,7 +260,8 @@ def test_what_has_waited_beyond_its_deadline_is_not_run(tmp_path, monitoring, wa
     request = service_pb2.ModelInferRequest(model_name="gated")
     for name, datatype, shape in (("path", "BYTES", []), ("x", "FP32", [1])):
         request.inputs.add(name=name, datatype=datatype, shape=shape)
-    request.raw_input_contents.extend([bytes(4), bytes(4)])
+    path = str(tmp_path / "none").encode()
+    request.raw_input_contents.extend([struct.pack("<I", len(path)) + path, bytes(4)])
     with busy_server(tmp_path, monitoring) as busy:
         stub = service_pb2_grpc.GRPCInferenceServiceStub(busy.stubs.channel)
         waiting = stub.ModelInfer.future(request, 3)

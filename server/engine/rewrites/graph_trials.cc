@@ -47,15 +47,19 @@ class Runner {
   }
 
  private:
-  // Ids of all rows; of the smallest table that an input leads to, where those are refused.
+  // Ids of all rows; of the smallest table that an input leads to, where those are refused; and
+  // beside inputs of which no table is known, with smaller values of these.
   bool TryIds() {
-    for (int64_t IdRange::*const rows : {&IdRange::most, &IdRange::least}) {
-      Ends ends;
-      for (const auto& [alias, range] : limits_.ids) ends[alias] = range.*rows;
-      if (ends.empty() || !TryGenerated(kValues[0], ends)) continue;
-      for (auto& [alias, end] : ends) ++end;
-      TryBeyond(GenerateFeeds(inputs_, kBeyond, kValues[0], ends));
-      return true;
+    for (const int64_t values : kValues) {
+      for (int64_t IdRange::*const rows : {&IdRange::most, &IdRange::least}) {
+        Ends ends;
+        for (const auto& [alias, range] : limits_.ids) ends[alias] = range.*rows;
+        if (ends.empty()) return false;
+        if (!TryGenerated(values, ends)) continue;
+        for (auto& [alias, end] : ends) ++end;
+        TryBeyond(GenerateFeeds(inputs_, kBeyond, values, ends));
+        return true;
+      }
     }
     return false;
   }

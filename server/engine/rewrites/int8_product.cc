@@ -3,6 +3,7 @@
 #include <immintrin.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <numeric>
 
@@ -119,6 +120,8 @@ Int8Weights::Int8Weights(const float* weights, int64_t depth, int64_t width)
   std::vector<int8_t> rounded(depth);
   for (int64_t column = 0; column < width && is_rounded_; ++column) {
     is_rounded_ = RoundWeights(weights + column, depth, width, &steps_[column], rounded.data());
+    largest_step_ = std::max(largest_step_, steps_[column]);
+    if (steps_[column] > 0) least_step_ = std::min(least_step_, steps_[column]);
     sums_[column] = std::accumulate(rounded.begin(), rounded.end(), 0);
     int8_t* const packed =
         &packed_[(column / kColumns * quads() * kColumns + column % kColumns) * 4];
@@ -126,8 +129,21 @@ Int8Weights::Int8Weights(const float* weights, int64_t depth, int64_t width)
   }
 }
 
+bool Int8Weights::StepsFit(float step) const {
+  constexpr float kLeast = 1e-36f;
+  return step == 0 || (std::isfinite(step * largest_step_) && step * least_step_ >= kLeast);
+}
+
 void Int8Weights::Multiply(const float* inputs, int64_t rows, absl::Span<const float* const> added,
                            bool relu, float* out) const {
+  for (int64_t row = 0; row < rows; row += kRowsAtOnce) {
+    MultiplySome(inputs + row * depth_, std::min(kRowsAtOnce, rows - row), added, relu,
+                 out + row * width_);
+  }
+}
+
+void Int8Weights::MultiplySome(const float* inputs, int64_t rows,
+                               absl::Span<const float* const> added, bool relu, float* out) const {
   thread_local std::vector<uint8_t> rounded;
   thread_local std::vector<Rounding> roundings;
   thread_local std::vector<RowToMultiply> floats;
@@ -137,7 +153,8 @@ void Int8Weights::Multiply(const float* inputs, int64_t rows, absl::Span<const f
   for (int64_t row = 0; row < rows; ++row) {
     const float* const input = inputs + row * depth_;
     if (!is_rounded_ ||
-        !RoundRow(input, depth_, &roundings[row], rounded.data() + row * quads() * 4)) {
+        !RoundRow(input, depth_, &roundings[row], rounded.data() + row * quads() * 4) ||
+        !StepsFit(roundings[row].step)) {
       floats.push_back({input, out + row * width_});
     }
   }

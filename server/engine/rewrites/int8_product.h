@@ -3,6 +3,7 @@
 #define COLCAST_SERVER_ENGINE_REWRITES_INT8_PRODUCT_H_
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -36,6 +37,10 @@ class Int8Weights {
 
  private:
   int64_t quads() const { return (depth_ + 3) / 4; }
+  void MultiplySome(const float* inputs, int64_t rows, absl::Span<const float* const> added,
+                    bool relu, float* out) const;
+  // Whether a row's step times any column's is a number of full precision.
+  bool StepsFit(float step) const;
 
   const float* const weights_;
   const int64_t depth_;
@@ -46,6 +51,8 @@ class Int8Weights {
   // Of each column, filled up to whole blocks: its step, and the sum of its rounded weights.
   std::vector<float> steps_;
   std::vector<int32_t> sums_;
+  float least_step_ = std::numeric_limits<float>::infinity();  // of those that are not 0
+  float largest_step_ = 0;
 };
 
 }  // namespace colcast::engine

@@ -174,6 +174,14 @@ TEST_F(Int8ProductTest, RowsOfZerosGiveWhatIsAdded) {
   EXPECT_EQ(out, (Floats{0.25f, 0.25f}));
 }
 
+// Each step is a number of its own; their product is none, or loses its precision.
+TEST_F(Int8ProductTest, RowsWhoseStepsDoNotFitTheWeightsStayAsTheyAre) {
+  const Floats large = {3e38f, 0, 0, 0}, weights = {0, 4e4f, 4e4f, 4e4f};
+  EXPECT_EQ(Multiply(large, weights, {1, 4, 1})[0], 0);
+  const Floats small = {1e-32f, 2e-32f, 3e-32f, 4e-32f}, tiny = {1e-4f, 1e-4f, 1e-4f, 1e-4f};
+  EXPECT_NEAR(Multiply(small, tiny, {1, 4, 1})[0] / 1e-35f, 1, 0.01);
+}
+
 TEST_F(Int8ProductTest, WithoutRowsNothingIsWritten) {
   EXPECT_TRUE(Multiply({}, Random(64, 1), {0, 16, 4}).empty());
 }

@@ -6,11 +6,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -21,8 +24,8 @@ namespace colcast::engine {
 namespace {
 
 // Of the model's files, those that say what it is.
-constexpr const char* kFiles[] = {"/saved_model.pb", "/variables/variables.index", kWarmupFiles[0],
-                                  kWarmupFiles[1]};
+constexpr const char* kFiles[] = {"/saved_model.pb", "/saved_model.pbtxt",
+                                  "/variables/variables.index", kWarmupFiles[0], kWarmupFiles[1]};
 
 std::string ReadAll(const std::string& path) {
   std::error_code error;
@@ -63,13 +66,29 @@ std::string JsonOf(std::string_view key, const KeptChoices& choices) {
   return {text.GetString(), text.GetSize()};
 }
 
+// Paths below the directory of the files that tables are made of.
+std::vector<std::string> Assets(const std::string& directory) {
+  std::vector<std::string> paths;
+  std::error_code error;
+  std::filesystem::recursive_directory_iterator file(directory + "/assets", error);
+  for (; !error && file != std::filesystem::recursive_directory_iterator(); file.increment(error)) {
+    std::error_code no_file;
+    if (!file->is_regular_file(no_file)) continue;
+    paths.push_back(file->path().string().substr(directory.size()));
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
 }  // namespace
 
 std::string ModelFingerprint(const std::string& directory) {
   std::string fingerprints;
-  for (const char* const file : kFiles) {
+  std::vector<std::string> files(std::begin(kFiles), std::end(kFiles));
+  for (std::string& asset : Assets(directory)) files.push_back(std::move(asset));
+  for (const std::string& file : files) {
     absl::StrAppendFormat(&fingerprints, "%016x",
-                          tsl::Fingerprint64(ReadAll(absl::StrCat(directory, file))));
+                          tsl::Fingerprint64(absl::StrCat(file, "=", ReadAll(directory + file))));
   }
   return fingerprints;
 }

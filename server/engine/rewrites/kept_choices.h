@@ -18,8 +18,8 @@ struct KeptChoice {
 // By signature.
 using KeptChoices = std::map<std::string, KeptChoice, std::less<>>;
 
-// What tells a model from one with other graphs, values or recorded requests. Reads the variables'
-// index, which has a checksum of each, and not the variables.
+// What tells a model from one with other graphs, values, files of words or recorded requests. Reads
+// the variables' index, which has a checksum of each, and not the variables.
 std::string ModelFingerprint(const std::string& directory);
 
 // The file in `folder` for a model that runs as `key` says: all that a choice depends on.

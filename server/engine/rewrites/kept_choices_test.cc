@@ -64,8 +64,8 @@ TEST_F(KeptChoicesTest, AFileThatCannotBeWrittenIsAnErrorThatNamesIt) {
 TEST_F(KeptChoicesTest, AModelsFingerprintFollowsItsGraphsValuesAndRequests) {
   const std::string before = ModelFingerprint(folder_);
   for (const char* file :
-       {"saved_model.pb", "variables/variables.index", "assets.extra/tf_serving_warmup_requests",
-        "assets.extra/colcast_warmup_requests"}) {
+       {"saved_model.pb", "saved_model.pbtxt", "assets/words.txt", "variables/variables.index",
+        "assets.extra/tf_serving_warmup_requests", "assets.extra/colcast_warmup_requests"}) {
     Write(file, "1");
     const std::string one = ModelFingerprint(folder_);
     Write(file, "2");

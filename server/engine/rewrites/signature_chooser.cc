@@ -173,7 +173,11 @@ SignatureChooser::Chosen SignatureChooser::TakeKept(const std::string& name,
   if (kept == nullptr) return {};
   Chosen chosen;
   chosen.why = absl::StrCat(kept->why, "; found at an earlier load");
-  if (const auto found = rewritten_.find(name); found != rewritten_.end()) {
+  const auto found = rewritten_.find(name);
+  if (found == rewritten_.end() && !kept->graph.empty()) {
+    chosen.why = absl::StrCat("as it was saved: the kept form cannot be made; ", chosen.why);
+  }
+  if (found != rewritten_.end()) {
     const RewrittenSignature& form = found->second.forms.front();
     absl::Status status;
     chosen.signature = Prepare(form, original, &status);

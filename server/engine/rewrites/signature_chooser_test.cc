@@ -54,8 +54,13 @@ class SignatureChooserTest : public ::testing::Test {
     return declared;
   }
 
-  void AddForm(const std::string& output, bool exact) {
-    forms_["scores"].forms.push_back({output, "it is " + output, exact, Declared(output), {}});
+  void AddForm(const std::string& output, bool exact, double tolerance_share = 1) {
+    RewrittenSignature& form = forms_["scores"].forms.emplace_back();
+    form.name = output;
+    form.says = "it is " + output;
+    form.exact = exact;
+    form.tolerance_share = tolerance_share;
+    form.declared = Declared(output);
   }
 
   // The forms that are made, as a model does.
@@ -117,6 +122,16 @@ TEST_F(SignatureChooserTest, ACloseFormIsServedWithinTheTolerance) {
   options_.graph_optimization = GraphOptimization::kFast;  // another choice than what is kept
   EXPECT_EQ(Load(), 1000);
   EXPECT_THAT(why_, HasSubstr("not proved: differences up to 0.001"));
+}
+
+TEST_F(SignatureChooserTest, AFormKeepsToItsShareOfTheTolerance) {
+  AddForm("close", /*exact=*/false, /*tolerance_share=*/0.5);
+  options_.graph_optimization = GraphOptimization::kFast;
+  options_.graph_tolerance = 0.0015;  // it is 0.001 off
+  EXPECT_EQ(Load(), 1000);
+  EXPECT_THAT(why_, HasSubstr("of at most 0.00075"));
+  options_.graph_tolerance = 0.0025;
+  EXPECT_FLOAT_EQ(Load(), 1001);
 }
 
 TEST_F(SignatureChooserTest, WhatWasChosenIsNotMeasuredAgain) {
