@@ -28,9 +28,9 @@ class TestConnection final : public Connection {
 
  private:
   Sent DoNow(unsigned what) override {
-    if ((what & kRead) == 0) return Sent::kNothing;
     ++turns;
     work();
+    if ((what & kRead) == 0) return Sent::kNothing;
     return useful ? Sent::kUse : Sent::kWaste;
   }
   void Close() override {
