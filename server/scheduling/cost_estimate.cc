@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "server/scheduling/bits_of.h"
+
 namespace colcast::scheduling {
 namespace {
 
@@ -12,12 +14,6 @@ constexpr double kLeastWeight = 0.01;    // a point with less is forgotten
 constexpr double kPriorWeight = 0.0001;  // of "there is no fixed part", while rows hardly differ
 
 constexpr CostEstimate::Duration kLongest = std::chrono::hours(24);
-
-int BitsOf(int64_t rows) {
-  int bits = 0;
-  for (; rows > 1; rows >>= 1) ++bits;
-  return bits;
-}
 
 // Sizes whose variance is less, relative to their mean's square, lie too close to tell what does
 // not depend on the rows: of two that are seen as often, the larger less than twice the smaller.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "server/scheduling/bits_of.h"
+
 namespace colcast::scheduling {
 namespace {
 
@@ -9,16 +11,10 @@ namespace {
 constexpr double kMostThatPays = 0.97;
 constexpr double kMost = 2;  // of one observation: something got in the way
 constexpr double kShareOfNewest = 0.1;
-constexpr double kDoubt = 0.003;  // of what is known, with each request that it keeps alone
+constexpr double kDoubt = 0.003;  // of what is known, with each time that it keeps requests apart
 constexpr int kOneAloneOf = 16;
 
 }  // namespace
-
-int JoinedShare::Bucket(int64_t rows) {
-  int bits = 0;
-  for (; rows > 1; rows >>= 1) ++bits;
-  return bits;
-}
 
 JoinedShare::JoinedShare() {
   for (Share& share : shares_) share.store(kMostThatPays, std::memory_order_relaxed);
@@ -29,13 +25,13 @@ void JoinedShare::Observe(int64_t rows, CostEstimate::Duration alone,
   if (alone.count() <= 0) return;
   const double seen =
       std::min(kMost, static_cast<double>(together.count()) / static_cast<double>(alone.count()));
-  Share& share = shares_[Bucket(rows)];
+  Share& share = shares_[BitsOf(rows)];
   const double before = share.load(std::memory_order_relaxed);
   share.store(before + kShareOfNewest * (seen - before), std::memory_order_relaxed);
 }
 
 bool JoinedShare::Pays(int64_t rows) {
-  Share& share = shares_[Bucket(rows)];
+  Share& share = shares_[BitsOf(rows)];
   const double known = share.load(std::memory_order_relaxed);
   if (known <= kMostThatPays) return true;
   const double paying = kMostThatPays - kDoubt;  // or it would only come near
@@ -44,7 +40,7 @@ bool JoinedShare::Pays(int64_t rows) {
 }
 
 double JoinedShare::Of(int64_t rows) const {
-  return std::min(1.0, shares_[Bucket(rows)].load(std::memory_order_relaxed));
+  return std::min(1.0, shares_[BitsOf(rows)].load(std::memory_order_relaxed));
 }
 
 bool JoinedShare::WantsOneAlone() {

@@ -24,11 +24,8 @@ class JoinedShare {
   // together in `together`.
   void Observe(int64_t rows, CostEstimate::Duration alone, CostEstimate::Duration together);
 
-  // Of numbers of rows with the same bucket the same is known.
-  static int Bucket(int64_t rows);
-
   // Whether so many rows are worth a run together. What is known not to pay is doubted a little
-  // more each time, so that it is tried again some hundred requests later: loads change.
+  // more each time, so that it is tried again some hundred times later: loads change.
   bool Pays(int64_t rows);
 
   // What so many rows take together of what they take one after the other: at most 1.

@@ -2,17 +2,13 @@
 
 #include <algorithm>
 
+#include "server/scheduling/bits_of.h"
+
 namespace colcast::scheduling {
 namespace {
 
 constexpr double kFading = 0.99;  // of a point, with each observation that is below it
 constexpr double kMost = 1e18;
-
-int BitsOf(int64_t number) {
-  int bits = 0;
-  for (; number > 1; number >>= 1) ++bits;
-  return bits;
-}
 
 }  // namespace
 

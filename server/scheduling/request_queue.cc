@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "server/scheduling/bits_of.h"
+
 namespace colcast::scheduling {
 namespace {
 
@@ -190,8 +192,8 @@ void RequestQueue::KeepThoseThatPay(const JobProfile& leader, std::vector<Place>
   int64_t rows = leader.rows;
   for (const Place& place : *chosen) rows += place.job->second.waiting.profile.rows;
   while (!chosen->empty() && !leader.request_class->joined().Pays(rows)) {
-    const int bucket = JoinedShare::Bucket(rows);
-    while (!chosen->empty() && JoinedShare::Bucket(rows) == bucket) {
+    const int bits = BitsOf(rows);
+    while (!chosen->empty() && BitsOf(rows) == bits) {
       rows -= chosen->back().job->second.waiting.profile.rows;
       chosen->pop_back();
     }

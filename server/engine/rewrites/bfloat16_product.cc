@@ -96,15 +96,6 @@ Bfloat16Weights::Bfloat16Weights(const float* weights, int64_t depth, int64_t wi
 
 void Bfloat16Weights::Multiply(const float* inputs, int64_t rows,
                                absl::Span<const float* const> added, bool relu, float* out) const {
-  for (int64_t row = 0; row < rows; row += kRowsAtOnce) {
-    MultiplySome(inputs + row * depth_, std::min(kRowsAtOnce, rows - row), added, relu,
-                 out + row * width_);
-  }
-}
-
-void Bfloat16Weights::MultiplySome(const float* inputs, int64_t rows,
-                                   absl::Span<const float* const> added, bool relu,
-                                   float* out) const {
   thread_local std::vector<uint16_t> rounded;
   rounded.resize(rows * pairs() * 2);
   for (int64_t row = 0; row < rows; ++row) {

@@ -27,8 +27,6 @@ class Bfloat16Weights {
                 float* out) const;
 
  private:
-  void MultiplySome(const float* inputs, int64_t rows, absl::Span<const float* const> added,
-                    bool relu, float* out) const;
   int64_t pairs() const { return (depth_ + 1) / 2; }
 
   const int64_t depth_;

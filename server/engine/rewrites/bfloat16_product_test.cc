@@ -3,29 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
-#include <random>
+#include <vector>
 
+#include "server/engine/rewrites/products_testing.h"
 #include "tensorflow/core/platform/bfloat16.h"
 
 namespace colcast::engine {
 namespace {
 
-using Floats = std::vector<float>;
-
 float Rounded(float value) { return static_cast<float>(tensorflow::bfloat16(value)); }
-
-Floats Random(int64_t count, int seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal;
-  Floats values(count);
-  for (float& value : values) value = normal(random);
-  return values;
-}
-
-struct Shape {
-  int64_t rows, depth, width;
-};
 
 class Bfloat16ProductTest : public ::testing::TestWithParam<Shape> {
  protected:
@@ -34,15 +20,9 @@ class Bfloat16ProductTest : public ::testing::TestWithParam<Shape> {
   }
 };
 
-// Multiplies; what lies behind the output must stay as it is.
 Floats Multiply(const Floats& inputs, const Floats& weights, const Shape& shape,
                 const std::vector<const float*>& added, bool relu) {
-  Floats out(shape.rows * shape.width + 64, 7);
-  Bfloat16Weights(weights.data(), shape.depth, shape.width)
-      .Multiply(inputs.data(), shape.rows, added, relu, out.data());
-  for (int i = 0; i < 64; ++i) EXPECT_EQ(out[shape.rows * shape.width + i], 7);
-  out.resize(shape.rows * shape.width);
-  return out;
+  return MultiplyBy<Bfloat16Weights>(inputs, weights, shape, added, relu);
 }
 
 TEST_P(Bfloat16ProductTest, IsThatOfTheRoundedNumbers) {
@@ -82,9 +62,8 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Bfloat16ProductTest,
                                            Shape{12, 31, 16}, Shape{3, 32, 129}));
 
 TEST_F(Bfloat16ProductTest, NumbersThatAreNoneStay) {
-  const float nan = std::numeric_limits<float>::quiet_NaN();
   for (const bool relu : {false, true}) {
-    const Floats out = Multiply({nan, 1, INFINITY, 1}, Floats(2, 1.0f), {2, 2, 1}, {}, relu);
+    const Floats out = Multiply({kNan, 1, INFINITY, 1}, Floats(2, 1.0f), {2, 2, 1}, {}, relu);
     EXPECT_TRUE(std::isnan(out[0]));
     EXPECT_EQ(out[1], INFINITY);
   }

@@ -136,14 +136,6 @@ bool Int8Weights::StepsFit(float step) const {
 
 void Int8Weights::Multiply(const float* inputs, int64_t rows, absl::Span<const float* const> added,
                            bool relu, float* out) const {
-  for (int64_t row = 0; row < rows; row += kRowsAtOnce) {
-    MultiplySome(inputs + row * depth_, std::min(kRowsAtOnce, rows - row), added, relu,
-                 out + row * width_);
-  }
-}
-
-void Int8Weights::MultiplySome(const float* inputs, int64_t rows,
-                               absl::Span<const float* const> added, bool relu, float* out) const {
   thread_local std::vector<uint8_t> rounded;
   thread_local std::vector<Rounding> roundings;
   thread_local std::vector<RowToMultiply> floats;

@@ -37,8 +37,6 @@ class Int8Weights {
 
  private:
   int64_t quads() const { return (depth_ + 3) / 4; }
-  void MultiplySome(const float* inputs, int64_t rows, absl::Span<const float* const> added,
-                    bool relu, float* out) const;
   // Whether a row's step times any column's is a number of full precision.
   bool StepsFit(float step) const;
 

@@ -4,30 +4,13 @@
 
 #include <cmath>
 #include <cstring>
-#include <limits>
-#include <random>
+#include <vector>
+
+#include "server/engine/rewrites/int8_rounding.h"
+#include "server/engine/rewrites/products_testing.h"
 
 namespace colcast::engine {
 namespace {
-
-using Floats = std::vector<float>;
-
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kHuge = std::numeric_limits<float>::max();
-constexpr float kDenormal = std::numeric_limits<float>::denorm_min();
-
-Floats Random(int64_t count, int seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal;
-  Floats values(count);
-  for (float& value : values) value = normal(random);
-  return values;
-}
-
-struct Shape {
-  int64_t rows, depth, width;
-};
 
 class Int8ProductTest : public ::testing::TestWithParam<Shape> {
  protected:
@@ -36,15 +19,9 @@ class Int8ProductTest : public ::testing::TestWithParam<Shape> {
   }
 };
 
-// Multiplies; what lies behind the output must stay as it is.
 Floats Multiply(const Floats& inputs, const Floats& weights, const Shape& shape,
                 const std::vector<const float*>& added = {}, bool relu = false) {
-  Floats out(shape.rows * shape.width + 64, 7);
-  Int8Weights(weights.data(), shape.depth, shape.width)
-      .Multiply(inputs.data(), shape.rows, added, relu, out.data());
-  for (int i = 0; i < 64; ++i) EXPECT_EQ(out[shape.rows * shape.width + i], 7);
-  out.resize(shape.rows * shape.width);
-  return out;
+  return MultiplyBy<Int8Weights>(inputs, weights, shape, added, relu);
 }
 
 bool HasSameBits(const float* a, const float* b, int64_t count) {

@@ -4,21 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <random>
 #include <vector>
 
 #include "server/engine/rewrites/int8_product.h"
+#include "server/engine/rewrites/products_testing.h"
 
 namespace colcast::engine {
 namespace {
-
-using Floats = std::vector<float>;
-
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kHuge = std::numeric_limits<float>::max();
-constexpr float kDenormal = std::numeric_limits<float>::denorm_min();
 
 class Int8RoundingTest : public ::testing::Test {
  protected:

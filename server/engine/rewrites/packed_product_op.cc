@@ -1,5 +1,6 @@
 #include "server/engine/rewrites/packed_product_op.h"
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -9,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/rewrites/bfloat16_product.h"
 #include "server/engine/rewrites/int8_product.h"
+#include "server/engine/rewrites/product_block.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_kernel.h"
@@ -62,8 +64,14 @@ class PackedProductOp final : public tensorflow::OpKernel {
     OP_REQUIRES_OK(context,
                    context->allocate_output(0, {x.dim_size(0), weights.dim_size(1)}, &out));
     if (out->NumElements() == 0) return;
-    Packed(weights)->Multiply(x.flat<float>().data(), x.dim_size(0), added, relu_,
-                              out->flat<float>().data());
+    // Rounded inputs stay with the thread: not those of a request of any size.
+    constexpr int64_t kRowsAtOnce = 80 * kRows;
+    const std::shared_ptr<const Weights> packed = Packed(weights);
+    for (int64_t row = 0; row < x.dim_size(0); row += kRowsAtOnce) {
+      packed->Multiply(x.flat<float>().data() + row * depth_,
+                       std::min(kRowsAtOnce, x.dim_size(0) - row), added, relu_,
+                       out->flat<float>().data() + row * weights.dim_size(1));
+    }
   }
 
  private:

@@ -13,7 +13,6 @@ inline constexpr int kLanes = 16;                       // sums in a vector
 inline constexpr int kVectors = 4;                      // of a block's columns
 inline constexpr int64_t kColumns = kVectors * kLanes;  // of a block
 inline constexpr int kRows = 6;                         // whose sums of a block fit into registers
-inline constexpr int64_t kRowsAtOnce = 80 * kRows;      // of inputs, rounded before they are used
 
 // A block of columns of the output. Packed weights are 0 in columns that are missing.
 struct ProductBlock {
