@@ -75,8 +75,11 @@ RewrittenSignatures TensorFlowModel::Rewritten(const Options& options,
   std::vector<Rewrite> rewrites = ExactRewrites();
   if (options.graph_optimization == GraphOptimization::kFast) {
     tables_ = TablesInUse(*model, options.unserved_signatures);
-    for (Rewrite& one : FastRewrites(CpuFlags::OfThisMachine(), tables_.only_looked_up())) {
-      rewrites.push_back(std::move(one));
+    // Without time to prove them none of these may serve.
+    if (options.graph_measuring_ms > 0) {
+      for (Rewrite& one : FastRewrites(CpuFlags::OfThisMachine(), tables_.only_looked_up())) {
+        rewrites.push_back(std::move(one));
+      }
     }
   }
   return AddRewrittenSignatures(

@@ -17,11 +17,8 @@ class Bfloat16Weights {
   // Rounds a row-major matrix, `depth` rows of `width`, to the nearest bfloat16.
   Bfloat16Weights(const float* weights, int64_t depth, int64_t width);
 
-  int64_t depth() const { return depth_; }
-  int64_t width() const { return width_; }
-
   // Sets out = activation(inputs * weights + the sum of `added`), with inputs of `rows` rows of
-  // depth() values, rounded to bfloat16, sums in float32, and `added` one value for each column.
+  // `depth` values, rounded to bfloat16, sums in float32, and `added` one value for each column.
   // A row's sums do not depend on the rows beside it. `out` overlaps nothing.
   void Multiply(const float* inputs, int64_t rows, absl::Span<const float* const> added, bool relu,
                 float* out) const;

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "absl/strings/match.h"
-#include "tensorflow/core/framework/tensor_util.h"
 #include "tensorflow/core/framework/types.h"
 
 namespace colcast::engine {
