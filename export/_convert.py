@@ -241,12 +241,13 @@ def _add_late(
 ) -> tuple[LateReport, LateReport | str, StagesReport]:
     name = f"{conversion.name}_late"
     options.progress(f"{name}: searching, writing and proving")
-    late = model.add_late(name, options.tolerance)
+    observed = model.observe(options.tolerance)
+    late = model.add_late(name, observed)
     exact_name = f"{conversion.name}_exact"
     options.progress(f"{exact_name}: searching, writing and proving")
     exact = model.add_exact(exact_name, always=options.always_exact)
     options.progress(f"{conversion.name}: searching, writing and proving the stages")
-    return late, exact, model.add_stages(name, options.tolerance)
+    return late, exact, model.add_stages(name, observed)
 
 
 def _with_user_share(model: LoadedModel, report: SignatureReport) -> SignatureReport:

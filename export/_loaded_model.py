@@ -22,10 +22,12 @@ from colcast.export._tensor_traffic import TensorTraffic
 from colcast.export._traffic import Traffic
 from colcast.export.cut import (
     LateReport,
+    Observed,
     StagesReport,
     add_late_signature,
     add_stages,
     count_reuse,
+    observe,
     user_share,
 )
 from colcast.export.graph._findings import Probe as SignatureProbe
@@ -91,9 +93,23 @@ class LoadedModel:
                 " depend on the other examples of a list cannot be converted"
             ) from error
 
-    def add_late(self, name: str, tolerance: float) -> LateReport:
+    def observe(self, tolerance: float = 0.0, *, exact: bool = False) -> Observed:
+        """Runs the columnar signature to find where its user's part can end."""
+        features = self._conversion.features
+        return observe(
+            self._meta_graph,
+            self._session,
+            user_features=[feature.name for feature in features if feature.side == Side.USER],
+            rows=self._rows.turns(),
+            bold_rows=self._rows.turns(bold=True) if self._rows.redrawn else None,
+            columnar_signature=self._conversion.name,
+            exact=exact,
+            tolerance=tolerance,
+        )
+
+    def add_late(self, name: str, observed: Observed) -> LateReport:
         """Adds the late signature to the MetaGraphDef."""
-        return self._add_late(late_signature=name, tolerance=tolerance)
+        return add_late_signature(self._meta_graph, observed, late_signature=name)
 
     def add_exact(self, name: str, *, always: bool) -> LateReport | str:
         """Adds the exact signature to the MetaGraphDef; says why if there is nothing to gain.
@@ -104,24 +120,27 @@ class LoadedModel:
         """
         least_gain = -math.inf if always else _LEAST_GAIN_OF_EXACT
         try:
-            return self._add_late(late_signature=name, exact=True, least_gain=least_gain)
+            return add_late_signature(
+                self._meta_graph,
+                self.observe(exact=True),
+                late_signature=name,
+                least_gain=least_gain,
+            )
         except ExportError as error:
             return str(error)
 
-    def add_stages(self, late: str, tolerance: float) -> StagesReport:
-        """Adds the stages of a late signature to the MetaGraphDef, or says why it does not."""
+    def add_stages(self, late: str, observed: Observed) -> StagesReport:
+        """Adds stages, beside a late signature, to the MetaGraphDef, or says why it does not."""
         of: dict[str, list[str]] = {side: [] for side in Side}
         for feature in self._conversion.features:
             of.setdefault(feature.side, []).append(feature.name)
         report = add_stages(
             self._meta_graph,
-            self._session,
+            observed,
             rows=self._rows.turns(),
             domains={domain: of[domain] for domain in sorted(of.keys() - set(Side))},
             context_features=of[Side.CANDIDATE],
-            columnar_signature=self._conversion.name,
             late_signature=late,
-            tolerance=tolerance,
         )
         if not self._traffic:
             return report
@@ -242,18 +261,6 @@ class LoadedModel:
 
     def _warmup_request(self, name: str, columns: Columns) -> Any:
         return warmup_request(name, columns, self._meta_graph.signature_def[name])
-
-    def _add_late(self, **options: Any) -> LateReport:
-        features = self._conversion.features
-        return add_late_signature(
-            self._meta_graph,
-            self._session,
-            user_features=[feature.name for feature in features if feature.side == Side.USER],
-            rows=self._rows.turns(),
-            bold_rows=self._rows.turns(bold=True) if self._rows.redrawn else None,
-            columnar_signature=self._conversion.name,
-            **options,
-        )
 
     def _once(self, columns: Columns) -> Columns:
         """The columns with the first row's user only."""

@@ -1,12 +1,13 @@
 """Cuts a columnar signature where domains meet: what is of one domain is computed once for its row.
 
-`add_late_signature` adds, beside a columnar signature, one whose user inputs have one row and whose
-graph repeats tensors only where user and items meet. `_frontier` (which tensors can be repeated),
-`_late_graph` with `_rules`, `_split` and `_products` (the new nodes), `_late_proof`, `_summary` and
-`_late_report` are its way.
+`observe` runs a columnar signature to find which tensors can be repeated (`_frontier`).
 
-`add_stages` cuts a late signature into stages that any TensorFlow Serving can run, for domains such
-as user, item, and shop:
+`add_late_signature` adds, beside it, one whose user inputs have one row and whose graph repeats
+tensors only where user and items meet: `_write_late` (`_late_graph` with `_rules`, `_split` and
+`_products`), `_late_proof`, `_summary` and `_late_report` are its way.
+
+`add_stages` writes the same for any number of users, with products split for each domain, and cuts
+that into stages that any TensorFlow Serving can run, for domains such as user, item, and shop:
 
 ```
 columnar_user   user columns [U, ...]  -> user_state/0, user_state/1, ... [U, ...]
@@ -17,19 +18,18 @@ columnar_pair   user_state/k [U, ...], item_state/k [N, ...], shop_state/k [R, .
                 shop_state/row int64 [R], context columns [N, ...]  -> the late signature's outputs
 ```
 
-The way there: `_add_stages` (which domains have a stage), `_cut` (one way to cut), `_any_users`
-(what holds for one user only becomes what holds for any number), `_domain_products` (products over
-columns of several domains become one for each), `_stage` (a domain's ops written as a graph of
-their own, run to find its states), `_boundary` (the states that are needed), `_gain` (whether they
-are worth it), `_pair` (the ops behind them), `_stages_proof`, `_stages_report`; `_reuse` counts
-what recorded requests would have found again. `graph/` is the kit of both: late signature, stages
-and last stage are each a `Copy` of what they are made from.
+The way there: `_add_stages` (which domains have a stage), `_cut` (one way to cut), `_stage` (a
+domain's ops written as a graph of their own, run to find its states), `_boundary` (the states that
+are needed), `_gain` (whether they are worth it), `_pair` (the ops behind them), `_stages_proof`,
+`_stages_report`; `_reuse` counts what recorded requests would have found again. `graph/` is the kit
+of both: late signature, stages and last stage are each a `Copy` of what they are made from.
 """
 
 from colcast.export.cut._add_late import add_late_signature
 from colcast.export.cut._add_stages import add_stages
 from colcast.export.cut._gain import row_bytes
 from colcast.export.cut._late_report import FrontierTensor, LateReport
+from colcast.export.cut._observed import Observed, observe
 from colcast.export.cut._reuse import Reuse, count_reuse
 from colcast.export.cut._stages_report import StagesReport, State
 from colcast.export.cut._user_share import user_share
@@ -41,12 +41,14 @@ __all__ = [
     "DrawRows",
     "FrontierTensor",
     "LateReport",
+    "Observed",
     "Reuse",
     "StagesReport",
     "State",
     "add_late_signature",
     "add_stages",
     "count_reuse",
+    "observe",
     "row_bytes",
     "user_share",
 ]

@@ -5,10 +5,10 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-import tensorflow as tf
 from colcast.export._errors import ExportError
 from colcast.export.cut._cut import Cut, Left, Model
 from colcast.export.cut._gain import row_bytes
+from colcast.export.cut._observed import Observed
 from colcast.export.cut._stages_proof import Runner, prove
 from colcast.export.cut._stages_report import StagesReport
 from colcast.export.graph._colours import ITEM, PAIR, USER
@@ -24,36 +24,33 @@ _MOST_GATHERED = 8192
 
 def add_stages(
     meta_graph: Any,
-    session: tf.compat.v1.Session,
+    observed: Observed,
     *,
     rows: DrawRows,
     domains: Mapping[str, Collection[str]] = MappingProxyType({}),
     context_features: Collection[str] = (),
-    columnar_signature: str = "columnar",
     late_signature: str = "columnar_late",
-    tolerance: float = 1e-5,
 ) -> StagesReport:
     """Adds `columnar_<domain>` for each domain and `columnar_pair`, if they prove equal.
 
     Args:
-        meta_graph: MetaGraphDef with the late signature; changed in place if they are written.
-        session: an initialised session on the same graph. Its graph gets the new nodes too.
-        rows: as for the late signature.
+        meta_graph: MetaGraphDef with the columnar signature and the late one made from it; changed
+            in place if they are written. The session's graph gets the new nodes, too.
+        observed: the columnar signature.
+        rows: gives rows to prove with, as for `observe`.
         domains: the features of domains other than the user and the items; `f` brings `f/length`
             along.
         context_features: features of no domain, likewise.
-        columnar_signature: the new signatures' names begin with its name.
-        late_signature: what is cut into stages.
-        tolerance: largest relative difference of float outputs.
+        late_signature: what they have to equal.
 
     Returns:
         What was written, or why nothing was.
     """
     try:
-        late = read_late_signature(meta_graph, late_signature, columnar_signature)
+        late = read_late_signature(meta_graph, late_signature, observed.name)
         columns = _columns(late, {**domains, PAIR: context_features})
-        model = Model(meta_graph, session, late, late_signature, columns)
-        return _Adding(model, columnar_signature, rows, tolerance).add()
+        model = Model(meta_graph, observed, late, late_signature, columns)
+        return _Adding(model, rows).add()
     except ExportError as error:
         return StagesReport(written=False, reason=str(error))
 
@@ -61,9 +58,9 @@ def add_stages(
 class _Adding:
     """One late signature on its way."""
 
-    def __init__(self, model: Model, columnar: str, rows: DrawRows, tolerance: float) -> None:
-        self._model, self._columnar, self._tolerance = model, columnar, tolerance
-        self._late = Probe(model.session, model.late.inputs, model.late.outputs)
+    def __init__(self, model: Model, rows: DrawRows) -> None:
+        self._model, self._tolerance = model, model.observed.tolerance
+        self._late = Probe(model.observed.session, model.late.inputs, model.late.outputs)
         self._requests = Requests(rows, model.late.user, model.late.items, lambda columns: None)
         self._cuts = 0
 
@@ -120,7 +117,7 @@ class _Adding:
         """A cut whose states are known; Left if some domains cannot have a stage."""
         self._cuts += 1
         again = f"/again_{self._cuts}" if self._cuts > 1 else ""
-        cut = Cut(self._model, domains, self._columnar, again)
+        cut = Cut(self._model, domains, again)
         cut.find_states(self._requests, self._tolerance)
         return cut
 

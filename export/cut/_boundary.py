@@ -14,9 +14,6 @@ from colcast.export.graph._flat_graph import (
     producer,
 )
 
-ROWS = "expand/rows:0"
-"""The late signature's number of candidates; in the last stage, candidates per row of the user."""
-
 
 @dataclass
 class Boundary:

@@ -2,23 +2,24 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import tensorflow as tf
 from colcast.export._errors import ExportError
-from colcast.export.cut._any_users import for_any_users
-from colcast.export.cut._boundary import ROWS, Boundary, find_boundary
-from colcast.export.cut._domain_products import split_products
+from colcast.export.cut._boundary import Boundary, find_boundary
 from colcast.export.cut._gain import why_no_gain
+from colcast.export.cut._observed import Observed
 from colcast.export.cut._pair import PairGraph, rows_keys, rows_of_pair, state_key
 from colcast.export.cut._stage import StageGraph
 from colcast.export.cut._stages_proof import Runner
 from colcast.export.cut._stages_report import State, one
+from colcast.export.cut._write_late import write_late
 from colcast.export.graph._add_nodes import add_nodes, import_nodes
-from colcast.export.graph._colours import FREE, ITEM, PAIR, USER, colour
+from colcast.export.graph._colours import FREE, ITEM, PAIR, USER, Colours, colour
 from colcast.export.graph._copy import Copy
 from colcast.export.graph._findings import Probe
-from colcast.export.graph._flat_graph import FlatGraph, GraphDef
+from colcast.export.graph._flat_graph import FlatGraph, GraphDef, NodeDef
 from colcast.export.graph._requests import Columns, Requests, draw_rows, trimmed
 from colcast.export.graph._signature import Signature
 from colcast.export.rows import CANDIDATE, Independence, find_independence, rows_of
@@ -29,23 +30,18 @@ class Model:
     """What is cut.
 
     Attributes:
-        meta_graph: MetaGraphDef with the late signature.
-        session: an initialised session on the same graph.
+        meta_graph: MetaGraphDef with the columnar signature and the late one made from it.
+        observed: the columnar signature.
         late: the late signature.
         late_name: its name.
         columns: names of the columns of each domain; under PAIR, of those of none.
     """
 
     meta_graph: Any
-    session: tf.compat.v1.Session
+    observed: Observed
     late: Signature
     late_name: str
     columns: Mapping[str, Collection[str]]
-
-    @property
-    def rows(self) -> str:
-        """The late signature's tensor with the number of candidates."""
-        return f"{self.late_name}/{ROWS}"
 
 
 class Left(ExportError):
@@ -61,47 +57,60 @@ class Left(ExportError):
 
 
 class Cut:
-    """A late signature cut into the stages of some domains, and the last one.
+    """A columnar signature cut into the stages of some domains, and the last one.
 
-    It is all in the session's graph until it is published.
+    It is written as a late signature is, but for any number of users, and that is cut. It is all in
+    the session's graph until it is published.
 
     Attributes:
         domains: those with a stage, the user and the items first.
         names: of the signatures, by domain; PAIR is the last stage's.
-        candidates: the columns of no stage, to the late signature's placeholders.
+        candidates: the columns of no stage, to their placeholders.
         boundary: where the stages meet.
         states: by domain.
     """
 
-    def __init__(self, model: Model, domains: Sequence[str], columnar: str, again: str) -> None:
+    def __init__(self, model: Model, domains: Sequence[str], again: str) -> None:
         """Copies the stages' nodes.
 
         Args:
             model: what is cut.
             domains: those to have a stage.
-            columnar: the signatures' names begin with this.
             again: ends the prefix of nodes; "" if it is the first cut in the session's graph.
         """
-        self._model, self._session, self.domains = model, model.session, tuple(domains)
-        self.names = {domain: f"{columnar}_{domain}" for domain in (*domains, PAIR)}
+        observed = model.observed
+        self._model, self._session, self.domains = model, observed.session, tuple(domains)
+        self.names = {domain: f"{observed.name}_{domain}" for domain in (*domains, PAIR)}
         self._prefixes = {domain: f"{name}{again}" for domain, name in self.names.items()}
-        inputs, late = model.late.inputs, model.late
-        self._columns = {d: {name: inputs[name] for name in model.columns[d]} for d in domains}
+        colours = self._colour(observed.graph, observed.signature, observed.held, waiting=USER)
+        prefix = f"{observed.name}_stages{again}"
+        self._late, _ = write_late(observed, prefix, domains=colours)
+        whole = self._late.finish(observed.signature)
+        import_nodes(self._session.graph, self._late.added())
+        self._outputs = whole.outputs
+        self._columns = {d: {n: whole.inputs[n] for n in model.columns[d]} for d in domains}
         staged = {name for own in self._columns.values() for name in own}
-        self.candidates = {name: t for name, t in late.items.items() if name not in staged}
-        self._graph = FlatGraph(model.meta_graph, [*late.outputs.values(), *inputs.values()])
-        for_any_users(self._graph, late.user.values())
-        tensors = {domain: own.values() for domain, own in self._columns.items()}
-        tensors[PAIR] = self.candidates.values()
-        colours = colour(self._graph, tensors)
-        split = split_products(self._graph, colours, self._session, f"{self._prefixes[PAIR]}/split")
-        self._split = GraphDef(node=split.nodes.values())
-        import_nodes(self._session.graph, self._split)
-        self._colours = colour(self._graph, tensors)
+        self.candidates = {name: t for name, t in whole.items.items() if name not in staged}
+        nodes = [*model.meta_graph.graph_def.node, *self._late.added().node]
+        tensors = [*whole.outputs.values(), *whole.inputs.values()]
+        self._graph = observed.graph.with_nodes(nodes, tensors)
+        self._colours = self._colour(self._graph, whole)
         self._stages = {domain: self._stage(domain) for domain in domains}
         self._written: dict[str, Copy] = {}
         self.boundary = Boundary()
         self.states: dict[str, tuple[State, ...]] = {}
+
+    def _colour(
+        self,
+        graph: FlatGraph,
+        signature: Signature,
+        held: Mapping[str, str] = MappingProxyType({}),
+        waiting: str = PAIR,
+    ) -> Colours:
+        own = {d: [signature.inputs[n] for n in self._model.columns[d]] for d in self.domains}
+        staged = {tensor for tensors in own.values() for tensor in tensors}
+        own[PAIR] = [tensor for tensor in signature.items.values() if tensor not in staged]
+        return colour(graph, own, held, waiting=waiting)
 
     def find_states(self, requests: Requests, tolerance: float) -> None:
         """Runs the stages, and finds where they meet.
@@ -111,9 +120,9 @@ class Cut:
             Left: others fail, or gain nothing.
         """
         _check({d: self._why_it_fails(d, requests, tolerance) for d in self.domains})
-        outputs = list(self._model.late.outputs.values())
+        outputs = list(self._outputs.values())
         self.boundary = find_boundary(
-            self._graph, self._colours, self._stages, outputs, self._model.rows
+            self._graph, self._colours, self._stages, outputs, self._late.rows
         )
         self.states = {
             domain: tuple(self._state(domain, tensor) for tensor in tensors)
@@ -141,8 +150,8 @@ class Cut:
             self.boundary,
             self._stages,
             self.candidates,
-            self._model.late.outputs,
-            self._model.rows,
+            self._outputs,
+            self._late.rows,
         )
         self._written = {**self._stages, PAIR: pair}
         for nodes in self._added():
@@ -155,7 +164,7 @@ class Cut:
             ExportError: rows of the user or of the items may meet.
             Left: those of others may.
         """
-        nodes = [node for added in (self._split, *self._added()) for node in added.node]
+        nodes = [node for added in self._added() for node in added.node]
         found, known = {}, self._session.graph
         for domain, stage in self._written.items():
             if domain == PAIR:
@@ -198,8 +207,7 @@ class Cut:
         """Adds the nodes and signatures to the MetaGraphDef."""
         meta_graph = self._model.meta_graph
         late = meta_graph.signature_def[self._model.late_name]
-        shared = [node for node in self._split.node if self._colours.of[node.name] == FREE]
-        for nodes in (shared, *(added.node for added in self._added())):
+        for nodes in (self._shared(), *(added.node for added in self._added())):
             add_nodes(meta_graph, nodes)
         for domain, stage in self._written.items():
             signature = meta_graph.signature_def[self.names[domain]]
@@ -221,6 +229,10 @@ class Cut:
 
     def _added(self) -> list[GraphDef]:
         return [stage.added() for stage in self._written.values()]
+
+    def _shared(self) -> list[NodeDef]:
+        """The new nodes that read no column."""
+        return [n for n in self._late.added().node if self._colours.of[n.name] == FREE]
 
     def _stage(self, domain: str) -> StageGraph:
         columns, prefix = self._columns[domain], self._prefixes[domain]

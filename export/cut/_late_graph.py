@@ -11,9 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 from colcast.export._columns import scope_name
-from colcast.export.graph._colours import FREE, PAIR, USER, Colours
+from colcast.export.cut._observed import Observed
+from colcast.export.graph._colours import FREE, ITEM, PAIR, USER, Colours
 from colcast.export.graph._copy import Copy
-from colcast.export.graph._findings import Finding, Findings, RowKind
+from colcast.export.graph._findings import Finding, RowKind
 from colcast.export.graph._flat_graph import (
     FlatGraph,
     NodeDef,
@@ -30,28 +31,31 @@ class LateGraph(Copy):
     """What the rules need to know of the graph, and the nodes written so far.
 
     Attributes:
-        findings: what running the graph showed, by tensor.
+        one_user: the user's columns have one row, which is checked.
+        rows: the number of candidates, int32 [1].
     """
 
-    def __init__(
-        self,
-        graph: FlatGraph,
-        colours: Colours,
-        findings: Findings,
-        signature: Signature,
-        session: tf.compat.v1.Session,
-        prefix: str,
-    ) -> None:
-        """Takes what is known; `prefix` is the first part of every new node's name."""
-        super().__init__(colours, session, prefix)
-        self.findings = findings
+    def __init__(self, observed: Observed, prefix: str, domains: Colours | None = None) -> None:
+        """Takes what is known.
+
+        Args:
+            observed: the columnar signature.
+            prefix: the first part of every new node's name.
+            domains: of its nodes, if the graph is to be cut into stages, which take any number of
+                users. Else all that is not the user's is the items'.
+        """
+        super().__init__(observed.colours, observed.session, prefix)
+        signature = observed.signature
+        self.one_user = domains is None
+        self._domains = domains
+        self._findings = observed.findings
         self._inputs = {producer(tensor) for tensor in signature.inputs.values()}
         self._item_inputs = set(signature.items.values())
-        self._again = self._nodes_computed_again(graph, list(signature.outputs.values()))
+        self._again = self._nodes_computed_again(observed.graph, list(signature.outputs.values()))
         self._replaced: dict[str, str] = {}
         self._expanded: dict[str, str] = {}
         self._multiples: dict[tuple[int, int], str] = {}
-        self._rows = ""
+        self.rows = ""
 
     # What is known of a tensor of the original graph.
 
@@ -61,7 +65,13 @@ class LateGraph(Copy):
 
     def finding(self, tensor: str) -> Finding:
         """What running showed; OTHER for what was not looked at."""
-        return self.findings.get(tensor, Finding(RowKind.OTHER))
+        return self._findings.get(tensor, Finding(RowKind.OTHER))
+
+    def domain(self, tensor: str) -> str:
+        """The domain whose columns it reads; PAIR for those of several."""
+        if self.side(tensor) == USER:
+            return USER
+        return self._domains[tensor] if self._domains else ITEM
 
     def rank(self, tensor: str) -> int | None:
         """The number of dimensions that running showed."""
@@ -155,7 +165,7 @@ class LateGraph(Copy):
         if (rank, axis) not in self._multiples:
             name = self.emit.name("expand", f"multiples_{rank}_{axis}")
             before, after = (np.ones(n, np.int32) for n in (axis, rank - 1 - axis))
-            parts = [self._rows]
+            parts = [self.rows]
             if before.size:
                 parts.insert(0, self.emit.constant(before))
             if after.size:
@@ -166,7 +176,7 @@ class LateGraph(Copy):
     # Writing.
 
     def place_inputs(self, signature: Signature) -> None:
-        """Writes the placeholders, and checks that what a request gives once has its one row.
+        """Writes the placeholders; with one user, checks that what is given once has its one row.
 
         TensorFlow does not compare what is fed with a placeholder's shape, and a batching session
         feeds the rows of several requests together, which are several users. These placeholders
@@ -179,7 +189,7 @@ class LateGraph(Copy):
             )
             self._new[tensor] = self.inputs[column] = f"{added.name}:0"
             shape = placeholder.shape
-            if column not in signature.once or not shape.rank:
+            if column not in signature.once or not shape.rank or not self.one_user:
                 continue
             inner = shape[1:]
             rows_open = tf.TensorShape([None]).concatenate(inner)
@@ -191,7 +201,7 @@ class LateGraph(Copy):
         column, first = next(iter(signature.items.items()))
         name = self.emit.name("expand", "candidates")
         shape = self.emit.shape(name, self.inputs[column], self.dtype(first))
-        self._rows = self.emit.section(self.emit.name("expand", "rows"), shape, 0, 1)
+        self.rows = self.emit.section(self.emit.name("expand", "rows"), shape, 0, 1)
 
     def is_input(self, node: str) -> bool:
         """Whether a node is one of the signature's placeholders."""

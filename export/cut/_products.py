@@ -1,38 +1,47 @@
-"""The split product: what the user's columns add to a product with weights is computed once.
+"""The split product: what each domain's columns add to a product with weights is computed once.
 
-x @ K is x_user @ K[user rows] + x_item @ K[item rows], and the first term is the same on every row.
+x @ K is x_user @ K[user rows] + x_item @ K[item rows] + ..., and the first term is the same on
+every row. Columns of fewer than the product's units are multiplied together with the candidates'
+own: what would be kept of them is larger than they are.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 import tensorflow as tf
 from colcast.export.cut._late_graph import LateGraph
-from colcast.export.cut._split import Split, Splits
+from colcast.export.cut._split import Split, Splits, name_of
+from colcast.export.graph._colours import PAIR, USER
 from colcast.export.graph._emitter import lie_together
 from colcast.export.graph._flat_graph import NodeDef, attribute, data_inputs
 from colcast.export.graph._requests import Array
 
+Group = tuple[str, ...]  # domains whose columns are multiplied together; the user's alone
+_USER: Group = (USER,)
+
 
 @dataclass(frozen=True)
 class Product:
-    """A tensor at N rows that is the sum of two.
+    """A tensor at N rows that is a sum.
 
     Attributes:
-        user: new tensor [1, ..., units].
-        items: new tensor [N, ..., units].
-        rank: the rank of both.
+        terms: new tensors, the user's last: [1, ..., units]; those of others are [N, ..., units].
+        rank: the rank of them all.
         units: the size of the last dimension.
         unfolded: where all dimensions but the last are folded into one: the tensor with the user's
-            columns before that, [1, ..., columns]. Then `user` is [..., units] and `items`
-            [N x ..., units].
+            columns before that, [1, ..., columns]. Then the user's is [..., units] and the others'
+            are [N x ..., units].
     """
 
-    user: str
-    items: str
+    terms: Mapping[Group, str]
     rank: int
     units: int
     unfolded: str = ""
+
+    def with_user(self, tensor: str) -> "Product":
+        """The same with another term of the user's."""
+        return replace(self, terms={**self.terms, _USER: tensor})
 
 
 class Products:
@@ -41,16 +50,26 @@ class Products:
     Attributes:
         names: the nodes whose products were split.
         refused: nodes whose products could be, but were not, with the reason.
+        kernel_rows: new tensors with some rows of a kernel.
     """
 
-    def __init__(self, late: LateGraph, splits: Splits, most_constant_bytes: int) -> None:
-        """Takes the split tensors, and how many bytes of kernels may be laid out anew."""
+    def __init__(
+        self,
+        late: LateGraph,
+        splits: Splits,
+        most_constant_bytes: int,
+        kernel_rows: Mapping[tuple[str, bool, bytes], str],
+    ) -> None:
+        """Takes the split tensors, how many bytes of kernels may be laid out anew, and its rows
+        that are written already.
+        """
         self._late = late
         self._splits = splits
         self._bytes_left = most_constant_bytes
         self._found: dict[str, Product] = {}
         self.names: list[str] = []
         self.refused: dict[str, str] = {}
+        self.kernel_rows = dict(kernel_rows)
 
     def write(self, node: NodeDef) -> bool:
         """Writes a node of the item side if split tensors are all it needs; False if not."""
@@ -74,6 +93,14 @@ class Products:
         self._late.replace(f"{node.name}:0", self._total(node, product))
         return True
 
+    def _groups(self, split: Split, units: int) -> list[Group]:
+        """The domains whose columns are multiplied together, the user's last."""
+        domains = sorted({*split.domains} - {USER})
+        large = [d for d in domains if d != PAIR and len(split.columns([d])) >= units]
+        small = tuple(d for d in domains if d not in large)
+        groups = [*((domain,) for domain in large), *([small] if small else [])]
+        return [*groups, *([_USER] if USER in split.domains else [])]
+
     def _multiplied(self, node: NodeDef, inputs: list[str]) -> Product | None:
         split = self._splits.get(inputs[0])
         flat = node.op == "MatMul"
@@ -81,44 +108,47 @@ class Products:
             return None
         if flat != (split.flattened or split.rank == 2) or attribute(node, "transpose_a").b:
             return None
-        if attribute(node, "adj_x").b:
+        if attribute(node, "adj_x").b or (split.flattened and USER not in split.domains):
             return None
         transposed = attribute(node, "transpose_b").b or attribute(node, "adj_y").b
-        kernels = self._kernels(node, inputs[1], split, transposed)
-        if not kernels:
-            return None
-        halves = []
-        for side, half, kernel in zip(
-            ("user", "item"), (split.user, split.items), kernels[:2], strict=True
-        ):
-            name = self._late.emit.name(f"split/{side}", f"{node.name}/product")
-            columns = self._folded(name, half, node, split) if split.flattened else half
-            added = self._late.emit.apply(node, name, [columns, kernel])
-            for key in ("transpose_b", "adj_y"):
-                if key in added.attr:
-                    added.attr[key].b = False
-            halves.append(f"{added.name}:0")
-        self.names.append(node.name)
-        unfolded = split.user if split.flattened else ""
-        return Product(halves[0], halves[1], split.rank, kernels[2], unfolded)
-
-    def _folded(self, name: str, half: str, node: NodeDef, split: Split) -> str:
-        columns = split.user_columns if half == split.user else split.item_columns
-        shape = self._late.emit.constant(np.array([-1, len(columns)], np.int32))
-        kinds = {"T": self._late.dtype(f"{node.name}:0"), "Tshape": tf.int32}
-        return self._late.emit.add("Reshape", f"{name}/rows", [half, shape], **kinds)
-
-    def _kernels(
-        self, node: NodeDef, kernel: str, split: Split, transposed: bool
-    ) -> tuple[str, str, int] | None:
-        """The kernel's rows for the user's and for the other columns, and its units."""
-        late = self._late
-        shape = late.static_shape(kernel)
+        shape = self._late.static_shape(inputs[1])
         if len(shape) != 2 or shape[1 if transposed else 0] != split.width:
             return None
         units = shape[0 if transposed else 1]
-        columns = (split.user_columns, split.item_columns)
-        dtype = late.dtype(kernel)
+        groups = self._groups(split, units)
+        kernels = self._kernels(node, inputs[1], split, groups, transposed) if groups[1:] else None
+        if not kernels:
+            return None
+        terms = {
+            group: self._term(node, split, group, kernel)
+            for group, kernel in zip(groups, kernels, strict=True)
+        }
+        self.names.append(node.name)
+        unfolded = self._splits.part(split, _USER) if split.flattened else ""
+        return Product(terms, split.rank, units, unfolded)
+
+    def _term(self, node: NodeDef, split: Split, group: Group, kernel: str) -> str:
+        emit, columns = self._late.emit, self._splits.part(split, group)
+        name = emit.name(f"split/{name_of(group)}", f"{node.name}/product")
+        if split.flattened:
+            shape = emit.constant(np.array([-1, len(split.columns(group))], np.int32))
+            kinds = {"T": self._late.dtype(f"{node.name}:0"), "Tshape": tf.int32}
+            columns = emit.add("Reshape", f"{name}/rows", [columns, shape], **kinds)
+        added = emit.apply(node, name, [columns, kernel])
+        for key in ("transpose_b", "adj_y"):
+            if key in added.attr:
+                added.attr[key].b = False
+        return f"{added.name}:0"
+
+    def _kernels(
+        self, node: NodeDef, kernel: str, split: Split, groups: list[Group], transposed: bool
+    ) -> list[str] | None:
+        """The kernel's rows for each group's columns."""
+        late, columns = self._late, [split.columns(group) for group in groups]
+        keys = [(kernel, transposed, own.tobytes()) for own in columns]
+        if all(key in self.kernel_rows for key in keys):
+            return [self.kernel_rows[key] for key in keys]
+        dtype, shape = late.dtype(kernel), late.static_shape(kernel)
         together = not transposed and lie_together(columns)
         size = shape[0] * shape[1] * dtype.size
         if not together and size > self._bytes_left:
@@ -133,10 +163,9 @@ class Products:
             return late.value(kernel).T if transposed else late.value(kernel)
 
         name = late.emit.name("split", f"kernel/{node.name}")
-        user, items = late.emit.kernel_rows(
-            name, kernel, columns, dtype, None if together else value
-        )
-        return user, items, units
+        rows = late.emit.kernel_rows(name, kernel, columns, dtype, None if together else value)
+        self.kernel_rows |= zip(keys, rows, strict=True)
+        return rows
 
     def _added_up(self, node: NodeDef, inputs: list[str]) -> Product | None:
         split, late = self._splits.get(inputs[0]), self._late
@@ -145,20 +174,20 @@ class Products:
         axes = late.value(inputs[1]).reshape(-1) % split.rank
         if axes.tolist() != [split.rank - 1]:
             return None
-        halves = []
-        for side, half in (("user", split.user), ("item", split.items)):
-            name = late.emit.name(f"split/{side}", f"{node.name}/sum")
-            added = late.emit.apply(node, name, [half, inputs[1]])
-            halves.append(f"{added.name}:0")
+        terms = {}
+        for group in self._groups(split, units=1):
+            name = late.emit.name(f"split/{name_of(group)}", f"{node.name}/sum")
+            added = late.emit.apply(node, name, [self._splits.part(split, group), inputs[1]])
+            terms[group] = f"{added.name}:0"
         self.names.append(node.name)
         rank = split.rank if attribute(node, "keep_dims").b else split.rank - 1
-        return Product(halves[0], halves[1], rank, units=1)
+        return Product(terms, rank, units=1)
 
     def _with_bias(self, node: NodeDef, inputs: list[str]) -> Product | None:
         first = inputs[0] in self._found
         tensor, bias = inputs if first else reversed(inputs)
         product = self._found.get(tensor)
-        if not product or not self._late.is_fixed(bias):
+        if not product or _USER not in product.terms or not self._late.is_fixed(bias):
             return None
         shape = self._late.static_shape(bias)
         if len(shape) > (2 if product.unfolded else product.rank) or any(
@@ -168,9 +197,9 @@ class Products:
         if shape[-1:] not in ((), (1,), (product.units,)):
             return None
         name = self._late.emit.name("split/user", f"{node.name}/bias")
-        addends = [product.user, bias] if first else [bias, product.user]
-        added = self._late.emit.apply(node, name, addends)
-        return replace(product, user=f"{added.name}:0")
+        user = product.terms[_USER]
+        added = self._late.emit.apply(node, name, [user, bias] if first else [bias, user])
+        return product.with_user(f"{added.name}:0")
 
     def _unfolded(self, node: NodeDef, product: Product, shape: str) -> Product | None:
         late, emit, output = self._late, self._late.emit, f"{node.name}:0"
@@ -185,24 +214,30 @@ class Products:
         units = emit.constant(np.array([product.units], np.int32))
         target = emit.concat(f"{user}/target", [leading, units], 0, tf.int32)
         kinds = {"T": dtype, "Tshape": tf.int32}
-        items = emit.name("split/item", f"{node.name}/unfolded")
-        added = emit.apply(node, items, [product.items, late.many(shape)])
-        return Product(
-            emit.add("Reshape", user, [product.user, target], **kinds),
-            f"{added.name}:0",
-            product.rank,
-            product.units,
-        )
+        terms = {}
+        for group, term in product.terms.items():
+            if group == _USER:
+                terms[group] = emit.add("Reshape", user, [term, target], **kinds)
+                continue
+            name = emit.name(f"split/{name_of(group)}", f"{node.name}/unfolded")
+            terms[group] = f"{emit.apply(node, name, [term, late.many(shape)]).name}:0"
+        return Product(terms, product.rank, product.units)
 
     def _total(self, node: NodeDef, product: Product) -> str:
         late, dtype = self._late, self._late.dtype(f"{node.name}:0")
-        user, name = product.user, late.emit.name("split/item", f"{node.name}/total")
-        if product.rank == 2 and product.units > 1:
+        name = late.emit.name("split/item", f"{node.name}/total")
+        user = product.terms.get(_USER)
+        first, *others = [term for group, term in product.terms.items() if group != _USER]
+        for term in others:
+            first = late.emit.add("AddV2", f"{name}/domains", [first, term], T=dtype)
+        if user is None:
+            return first
+        if product.rank == 2 and product.units > 1 and late.one_user:
             # As a bias, because TensorFlow fuses MatMul, BiasAdd and activation into one op.
             flat = late.emit.constant(np.array([-1], np.int32))
             kinds = {"T": dtype, "Tshape": tf.int32}
             vector = late.emit.add("Reshape", f"{name}/user", [user, flat], **kinds)
-            return late.emit.add("BiasAdd", name, [product.items, vector], T=dtype)
+            return late.emit.add("BiasAdd", name, [first, vector], T=dtype)
         if product.unfolded:
             user = late.expand(user, 2, dtype)
-        return late.emit.add("AddV2", name, [product.items, user], T=dtype)
+        return late.emit.add("AddV2", name, [first, user], T=dtype)

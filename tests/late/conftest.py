@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.export import export_saved_model
-from colcast.export.cut import LateReport, add_late_signature
+from colcast.export.cut import LateReport, add_late_signature, observe
 
 from . import ranker
 
@@ -51,6 +51,9 @@ def variable(name: str, *shape: int) -> Any:
     return v1.get_variable(name, shape, initializer=normal, use_resource=True)
 
 
+_LATE_OPTIONS = ("late_signature", "least_gain", "most_constant_bytes")  # the others are observe's
+
+
 class Model:
     """A columnar model with its late signature.
 
@@ -74,7 +77,7 @@ class Model:
             columns: dtype and shape without the rows of every input.
             user: the features of the user.
             only_zero: columns that are 0 in all generated rows.
-            options: for add_late_signature.
+            options: for observe and add_late_signature.
         """
         self._random = np.random.default_rng(0)
         self._only_zero = only_zero
@@ -99,9 +102,11 @@ class Model:
                     infos[name].CopyFrom(v1.saved_model.build_tensor_info(tensor))
         self.before = type(self.meta_graph)()
         self.before.CopyFrom(self.meta_graph)
-        self.report: LateReport = add_late_signature(
+        late = {name: options.pop(name) for name in _LATE_OPTIONS if name in options}
+        self.observed = observe(
             self.meta_graph, self.session, user_features=user, rows=self.rows, **options
         )
+        self.report: LateReport = add_late_signature(self.meta_graph, self.observed, **late)
 
     def rows(self, count: int) -> Columns:
         """Generated rows of every input."""

@@ -99,7 +99,7 @@ class _Stages:
         self.built = model(build, COLUMNS, list(user))
         self.report: StagesReport = add_stages(
             self.built.meta_graph,
-            self.built.session,
+            self.built.observed,
             rows=self.built.rows,
             domains=domains,
             context_features=["position"],

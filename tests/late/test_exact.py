@@ -102,12 +102,6 @@ def test_a_signature_that_saves_too_little_is_refused_and_left_alone(model: Any)
     before.CopyFrom(built.meta_graph)
     with pytest.raises(ExportError, match=r"it would take .* ms in place of .* ms at 100 cand"):
         add_late_signature(
-            built.meta_graph,
-            built.session,
-            user_features=USER,
-            rows=built.rows,
-            late_signature="columnar_fast",
-            exact=True,
-            least_gain=1.0,
+            built.meta_graph, built.observed, late_signature="columnar_fast", least_gain=1.0
         )
     assert built.meta_graph == before

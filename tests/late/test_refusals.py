@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.export._errors import ExportError
-from colcast.export.cut import add_late_signature
+from colcast.export.cut import Observed, add_late_signature, observe
 
 Columns = dict[str, Any]
 COLUMNS = {"user_age": (tf.float32, [2]), "price": (tf.float32, [2])}
@@ -73,12 +73,16 @@ def _position_times_user(c: Columns) -> Columns:
     return _score(c | {"user_age": tf.cast(each, tf.float32)})
 
 
+def _observed(built: Any, **options: Any) -> Observed:
+    rows = _NoUserAtFirst(12)
+    return observe(
+        built.meta_graph, built.session, user_features=["user_age"], rows=rows, **options
+    )
+
+
 def test_what_goes_over_rows_is_not_the_users_though_no_trial_shows_it(model: Any) -> None:
     built = model(_position_times_user, COLUMNS, ["user_age"])
-    report = add_late_signature(
-        built.meta_graph, built.session, user_features=["user_age"], rows=_NoUserAtFirst(12),
-        late_signature="right",
-    )  # fmt: skip
+    report = add_late_signature(built.meta_graph, _observed(built), late_signature="right")
     assert max(max(by_output.values()) for by_output in report.proof.values()) == 0
     assert "Cumsum" in "".join(report.lines())
 
@@ -95,10 +99,7 @@ def test_failed_proof_names_output_row_and_frontier_and_changes_nothing(model: A
     before = type(built.before)()
     before.CopyFrom(built.before)
     with pytest.raises(ExportError) as error:
-        add_late_signature(
-            before, built.session, user_features=["user_age"], rows=_NoUserAtFirst(12),
-            late_signature="wrong",
-        )  # fmt: skip
+        add_late_signature(before, _observed(built), late_signature="wrong")
     message = str(error.value)
     assert "output 'score', row 1 of 2" in message
     assert "tolerance 1e-05" in message
@@ -109,8 +110,6 @@ def test_failed_proof_names_output_row_and_frontier_and_changes_nothing(model: A
 @pytest.mark.usefixtures("without_the_rule")
 def test_a_looser_tolerance_lets_a_difference_pass(model: Any) -> None:
     built = model(_position_times_user, COLUMNS, ["user_age"])
-    report = add_late_signature(
-        built.meta_graph, built.session, user_features=["user_age"], rows=_NoUserAtFirst(12),
-        late_signature="loose", tolerance=1e9,
-    )  # fmt: skip
+    observed = _observed(built, tolerance=1e9)
+    report = add_late_signature(built.meta_graph, observed, late_signature="loose")
     assert max(max(by_output.values()) for by_output in report.proof.values()) > 0.1

@@ -86,7 +86,7 @@ class _Stages:
     def __init__(self, model: Any, build: Callable[[Columns], Columns], **options: Any) -> None:
         self.built = model(build, COLUMNS, USER)
         self.report: StagesReport = add_stages(
-            self.built.meta_graph, self.built.session, rows=self.built.rows, **options
+            self.built.meta_graph, self.built.observed, rows=self.built.rows, **options
         )
         self.signatures = self.built.meta_graph.signature_def
 
@@ -218,7 +218,7 @@ def test_lists_equally_long_in_all_trials_leave_a_state_of_any_length(model: Any
         lengths = np.full(count, 5)
         return built.rows(count) | {"clicked": clicked, "clicked/length": lengths}
 
-    report = add_stages(built.meta_graph, built.session, rows=rows)
+    report = add_stages(built.meta_graph, built.observed, rows=rows)
     assert (1, None, 6) in [state.shape for state in report.user_states]
 
 
@@ -276,11 +276,11 @@ def test_a_state_that_depends_on_its_batch_is_refused_with_the_reason(model: Any
     built = model(mean_with_padding, COLUMNS, ["age"])
     before = type(built.meta_graph)()
     before.CopyFrom(built.meta_graph)
-    report = add_stages(built.meta_graph, built.session, rows=built.rows)
+    report = add_stages(built.meta_graph, built.observed, rows=built.rows)
     assert not report.written
     assert report.reason.endswith("the longest list of all items of its run: clicked")
     why = "depends on how long the lists of its batch are"
-    assert report.not_states["columnar_late/item/Mean"] == why
+    assert report.not_states["columnar_stages/item/Mean"] == why
     assert built.meta_graph == before
 
 
@@ -310,6 +310,6 @@ def test_rows_of_the_wrong_number_are_refused(model: Any) -> None:
 
 def test_without_user_features_there_are_no_stages(model: Any) -> None:
     built = model(_two_towers, COLUMNS, [])
-    report = add_stages(built.meta_graph, built.session, rows=built.rows)
+    report = add_stages(built.meta_graph, built.observed, rows=built.rows)
     assert not report.written
     assert report.reason == "no feature is the user's"

@@ -27,7 +27,7 @@ def test_stages_score_as_the_late_signature_or_are_not_written(
         built = model(build, COLUMNS, user)
     except ExportError:
         pytest.skip("there is no late signature to compare with")
-    report = add_stages(built.meta_graph, built.session, rows=built.rows)
+    report = add_stages(built.meta_graph, built.observed, rows=built.rows)
     if not report.written:
         assert report.reason
         return

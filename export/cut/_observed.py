@@ -1,0 +1,112 @@
+"""A columnar signature, and what running it showed of its tensors."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+import tensorflow as tf
+from colcast.export.cut._frontier import find_frontier
+from colcast.export.graph._colours import PAIR, USER, Colours, colour
+from colcast.export.graph._findings import REPEATS, Findings, Probe
+from colcast.export.graph._flat_graph import FlatGraph, producer
+from colcast.export.graph._requests import DrawRows, Requests, without_a_value
+from colcast.export.graph._signature import Signature, read_signature
+
+_USERS = 8  # users that tensors are classified with
+_NO_VALUE = "0 or empty in all generated rows, so nothing shows what it does"
+
+
+@dataclass(frozen=True)
+class Observed:
+    """A columnar signature under trials.
+
+    Attributes:
+        name: the signature's.
+        session: runs it; an initialised session on the MetaGraph.
+        signature: its inputs by whose they are.
+        graph: its nodes.
+        held: the user's placeholders that stay at N rows, with the reason.
+        colours: of its nodes: the user's, those of the rest, and free ones.
+        findings: of its tensors.
+        requests: draws requests that it takes.
+        run: runs its outputs.
+        exact: only what gives the same bits is the user's.
+        tolerance: largest relative difference of float outputs; 0 if exact.
+        kernel_rows: tensors with some rows of a kernel that a signature made from it has.
+    """
+
+    name: str
+    session: tf.compat.v1.Session
+    signature: Signature
+    graph: FlatGraph
+    held: dict[str, str]
+    colours: Colours
+    findings: Findings
+    requests: Requests
+    run: Probe
+    exact: bool
+    tolerance: float
+    kernel_rows: dict[tuple[str, bool, bytes], str] = field(default_factory=dict)
+
+
+def observe(
+    meta_graph: Any,
+    session: tf.compat.v1.Session,
+    *,
+    user_features: Collection[str],
+    rows: DrawRows,
+    bold_rows: DrawRows | None = None,
+    columnar_signature: str = "columnar",
+    exact: bool = False,
+    tolerance: float = 1e-5,
+) -> Observed:
+    """Runs a columnar signature to find where its user's part can end.
+
+    Args:
+        meta_graph: MetaGraphDef with a flat columnar signature.
+        session: an initialised session on the same graph.
+        user_features: features that are the same on every row of a request; a feature `f` brings
+            its column `f/length` along.
+        rows: gives rows to try things out: `rows(n)` are n rows of every columnar input, new ones
+            on each call. They should show all that can differ: empty and long lists, unknown
+            words, zeros, negative numbers, large ids.
+        bold_rows: gives rows that the model may score NaN, where `rows` gives none; what depends
+            on the user is watched on both, and only `rows` prove.
+        columnar_signature: the signature.
+        exact: move only what leaves every output the same to the last bit.
+        tolerance: largest relative difference of float outputs, if not `exact`.
+
+    Raises:
+        ExportError: a name is wrong, every feature is the user's, or the signature fails on rows.
+    """
+    signature = read_signature(meta_graph, columnar_signature, user_features)
+    run = Probe(session, signature.inputs, signature.outputs)
+    requests = Requests(rows, signature.user, signature.items, run)
+    graph = FlatGraph(meta_graph, signature.outputs.values())
+    users = [requests.draw(max(REPEATS)) for _ in range(_USERS)]
+    if bold_rows is not None:
+        bold = Requests(bold_rows, signature.user, signature.items, run)
+        users += [bold.draw(max(REPEATS)) for _ in range(_USERS)]
+    held = {producer(signature.user[name]): _NO_VALUE for name in without_a_value(users)}
+    colours = colour(
+        graph,
+        {USER: signature.once.values(), PAIR: signature.items.values()},
+        held=held,
+        waiting=USER,
+        exact=exact,
+    )
+    tolerance = 0.0 if exact else tolerance
+    findings = find_frontier(session, graph, signature, colours, users, requests, tolerance)
+    return Observed(
+        columnar_signature,
+        session,
+        signature,
+        graph,
+        held,
+        colours,
+        findings,
+        requests,
+        run,
+        exact,
+        tolerance,
+    )

@@ -1,0 +1,51 @@
+"""Writes a columnar signature again with its user's part at one row."""
+
+from collections.abc import Callable
+from functools import partial
+
+from colcast.export.cut import _rules
+from colcast.export.cut._late_graph import LateGraph
+from colcast.export.cut._observed import Observed
+from colcast.export.cut._products import Products
+from colcast.export.cut._split import Splits
+from colcast.export.graph._colours import PAIR, USER, Colours
+from colcast.export.graph._flat_graph import NodeDef
+
+MOST_CONSTANT_BYTES = 256 << 20
+
+Rule = Callable[[NodeDef], bool]  # writes a node of the item side, or leaves it alone: False
+
+_RULES = (_rules.broadcast, _rules.concat, _rules.pack, _rules.add_n)
+_EXACT_RULES = (_rules.broadcast_exactly, _rules.concat, _rules.pack)
+
+
+def write_late(
+    observed: Observed,
+    prefix: str,
+    *,
+    domains: Colours | None = None,
+    most_constant_bytes: int = MOST_CONSTANT_BYTES,
+) -> tuple[LateGraph, Products]:
+    """Writes the nodes.
+
+    Args:
+        observed: the columnar signature.
+        prefix: the first part of every new node's name.
+        domains: of its nodes, if stages are cut from the graph: products are split for each, and
+            there may be any number of users. Else for the user and the rest, and one user.
+        most_constant_bytes: how much of the weights may be written anew as constants, where the
+            rows of a kernel interleave.
+    """
+    late = LateGraph(observed, prefix, domains)
+    late.place_inputs(observed.signature)
+    products = Products(late, Splits(late), most_constant_bytes, observed.kernel_rows)
+    rules: list[Rule] = [] if observed.exact else [products.write]
+    rules += [partial(rule, late) for rule in (_EXACT_RULES if observed.exact else _RULES)]
+    for name, node in observed.graph.nodes.items():
+        if late.is_input(name):
+            continue
+        if observed.colours.of[name] == USER:
+            late.write_user(node)
+        elif observed.colours.of[name] == PAIR and not any(rule(node) for rule in rules):
+            late.write_item(node)
+    return late, products
