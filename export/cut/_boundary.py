@@ -20,7 +20,7 @@ class Boundary:
     """What the last stage reads and computes.
 
     Attributes:
-        states: tensors of the late signature by the domain that gives them, in the graph's order.
+        states: tensors of the late graph by the domain that gives them, in the graph's order.
         pair: nodes that the last stage runs, in the graph's order.
         again: nodes of one domain among them, with the reason.
         shapes: Shape nodes among them of which the tensor's rank and inner sizes are known: they
@@ -47,10 +47,10 @@ def find_boundary(
     """Finds the states: what cannot be one is computed for each candidate, from what can.
 
     Args:
-        graph: the late signature's nodes.
+        graph: the late graph's nodes.
         colours: of each.
         stages: by domain, looked at.
-        outputs: the late signature's output tensors.
+        outputs: its output tensors.
         rows: its tensor with the number of candidates.
     """
     boundary = Boundary(waited_for={domain: [] for domain in stages})

@@ -1,4 +1,4 @@
-"""One way to cut a late signature into stages: search, writing, the independence rule."""
+"""One way to cut a columnar signature into stages: search, writing, the independence rule."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -83,8 +83,7 @@ class Cut:
         self.names = {domain: f"{observed.name}_{domain}" for domain in (*domains, PAIR)}
         self._prefixes = {domain: f"{name}{again}" for domain, name in self.names.items()}
         colours = self._colour(observed.graph, observed.signature, observed.held, waiting=USER)
-        prefix = f"{observed.name}_stages{again}"
-        self._late, _ = write_late(observed, prefix, domains=colours)
+        self._late, _ = write_late(observed, f"{self._prefixes[PAIR]}/late", domains=colours)
         whole = self._late.finish(observed.signature)
         import_nodes(self._session.graph, self._late.added())
         self._outputs = whole.outputs

@@ -38,7 +38,7 @@ def why_no_gain(
     """Why a domain is left to the candidates; "" if its stage gains something.
 
     Args:
-        graph: the late signature's nodes.
+        graph: the late graph's nodes.
         colours: of each.
         states: the domain's.
         columns: its placeholders.

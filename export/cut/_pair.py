@@ -79,14 +79,14 @@ class PairGraph(Copy):
         """Writes everything.
 
         Args:
-            graph: the late signature's nodes.
+            graph: the late graph's nodes.
             colours: of each.
             session: has the graph.
             prefix: of the new nodes' names.
             boundary: where the stages end.
             stages: by domain.
             candidates: the columns of no stage.
-            outputs: the late signature's.
+            outputs: its outputs.
             rows: its tensor with the number of candidates.
         """
         super().__init__(colours, session, prefix)

@@ -6,7 +6,7 @@ own: what would be kept of them is larger than they are.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import tensorflow as tf
@@ -29,15 +29,14 @@ class Product:
         terms: new tensors, the user's last: [1, ..., units]; those of others are [N, ..., units].
         rank: the rank of them all.
         units: the size of the last dimension.
-        unfolded: where all dimensions but the last are folded into one: the tensor with the user's
-            columns before that, [1, ..., columns]. Then the user's is [..., units] and the others'
-            are [N x ..., units].
+        unfolded: where all dimensions but the last are folded into one: the tensors with the
+            columns before that, [rows, ..., columns]. Then the terms are [rows x ..., units].
     """
 
     terms: Mapping[Group, str]
     rank: int
     units: int
-    unfolded: str = ""
+    unfolded: Mapping[Group, str] = field(default_factory=dict)
 
     def with_user(self, tensor: str) -> "Product":
         """The same with another term of the user's."""
@@ -86,7 +85,7 @@ class Products:
         elif node.op in ("Add", "AddV2", "BiasAdd"):
             product = self._with_bias(node, inputs)
         elif node.op == "Reshape" and inputs[0] in self._found:
-            product = self._unfolded(node, self._found[inputs[0]], inputs[1])
+            product = self._unfolded(node, self._found[inputs[0]])
         if product is None:
             return False
         self._found[f"{node.name}:0"] = product
@@ -108,7 +107,7 @@ class Products:
             return None
         if flat != (split.flattened or split.rank == 2) or attribute(node, "transpose_a").b:
             return None
-        if attribute(node, "adj_x").b or (split.flattened and USER not in split.domains):
+        if attribute(node, "adj_x").b:
             return None
         transposed = attribute(node, "transpose_b").b or attribute(node, "adj_y").b
         shape = self._late.static_shape(inputs[1])
@@ -124,8 +123,8 @@ class Products:
             for group, kernel in zip(groups, kernels, strict=True)
         }
         self.names.append(node.name)
-        unfolded = self._splits.part(split, _USER) if split.flattened else ""
-        return Product(terms, split.rank, units, unfolded)
+        parts = {group: self._splits.part(split, group) for group in groups}
+        return Product(terms, split.rank, units, parts if split.flattened else {})
 
     def _term(self, node: NodeDef, split: Split, group: Group, kernel: str) -> str:
         emit, columns = self._late.emit, self._splits.part(split, group)
@@ -201,26 +200,21 @@ class Products:
         added = self._late.emit.apply(node, name, [user, bias] if first else [bias, user])
         return product.with_user(f"{added.name}:0")
 
-    def _unfolded(self, node: NodeDef, product: Product, shape: str) -> Product | None:
+    def _unfolded(self, node: NodeDef, product: Product) -> Product | None:
         late, emit, output = self._late, self._late.emit, f"{node.name}:0"
         if not product.unfolded or product.rank != 3:
             return None
         if (late.rank(output), late.width(output)) != (3, product.units):
             return None
-        dtype = late.dtype(output)
-        user = emit.name("split/user", f"{node.name}/unfolded")
-        whole = emit.shape(f"{user}/shape", product.unfolded, dtype)
-        leading = emit.section(f"{user}/leading", whole, 0, 2)
+        kinds = {"T": late.dtype(output), "Tshape": tf.int32}
         units = emit.constant(np.array([product.units], np.int32))
-        target = emit.concat(f"{user}/target", [leading, units], 0, tf.int32)
-        kinds = {"T": dtype, "Tshape": tf.int32}
         terms = {}
         for group, term in product.terms.items():
-            if group == _USER:
-                terms[group] = emit.add("Reshape", user, [term, target], **kinds)
-                continue
             name = emit.name(f"split/{name_of(group)}", f"{node.name}/unfolded")
-            terms[group] = f"{emit.apply(node, name, [term, late.many(shape)]).name}:0"
+            whole = emit.shape(f"{name}/shape", product.unfolded[group], kinds["T"])
+            leading = emit.section(f"{name}/leading", whole, 0, 2)
+            shape = emit.concat(f"{name}/target", [leading, units], 0, tf.int32)
+            terms[group] = emit.add("Reshape", name, [term, shape], **kinds)
         return Product(terms, product.rank, product.units)
 
     def _total(self, node: NodeDef, product: Product) -> str:

@@ -20,7 +20,7 @@ class StageGraph(Copy):
     """A domain's ops, copied; its inputs are columns, [None, ...].
 
     Attributes:
-        findings: by tensor of the late signature; ROW can be a state.
+        findings: by tensor of the late graph; ROW can be a state.
     """
 
     def __init__(
@@ -35,12 +35,12 @@ class StageGraph(Copy):
         """Copies the nodes.
 
         Args:
-            graph: the late signature's nodes.
+            graph: the late graph's nodes.
             colours: of each.
             session: has the graph.
             prefix: of the new nodes' names.
             domain: the domain.
-            columns: the late signature's placeholders of this domain, by column.
+            columns: the late graph's placeholders of this domain, by column.
         """
         super().__init__(colours, session, prefix)
         self._graph = graph
@@ -95,7 +95,7 @@ class StageGraph(Copy):
         return (1, *shape[1:])
 
     def finding(self, tensor: str) -> Finding:
-        """What running showed of a tensor of the late signature."""
+        """What running showed of a tensor of the late graph."""
         return self.findings.get(tensor, Finding(RowKind.OTHER, reason="cannot be looked at"))
 
     def _late_name(self, tensor: str) -> str:

@@ -17,7 +17,7 @@ class State:
     """One state.
 
     Attributes:
-        tensor: of the late signature's graph.
+        tensor: of the late graph.
         dtype: its dtype's name.
         shape: of one row; None where it differs from row to row.
     """
@@ -46,7 +46,7 @@ class StagesReport:
         signatures: of each domain's stage and of the last one.
         context_features: columns that go to the last stage.
         states: what is kept of a row of each domain.
-        pair_ops: how many ops of the late signature are left to the last stage.
+        pair_ops: how many ops of the late graph are left to the last stage.
         not_states: ops of one domain that the last stage runs, with the reason.
         difference: largest relative difference to the late signature, by output.
         independence: what may be done with the rows of each signature, by name.

@@ -80,9 +80,31 @@ def _counts_candidates(c: Columns) -> Columns:
     return _score(c["age"], c["price"], of_shop, _dense("campaign", c["budget"]))
 
 
+def _linear(c: Columns) -> Columns:
+    x = tf.concat([c["size"], c["age"], c["price"], c["position"], c["budget"]], 1)
+    wide = tf.reduce_sum(x * variable("wide", 37), 1, keepdims=True)
+    return {"score": wide + _score(c["age"], _table("i", c["item"]))["score"]}
+
+
+def _both_halves(c: Columns) -> Any:
+    halves = [tf.reshape(c[name], [-1, 2, c[name].shape[-1] // 2]) for name in _HALVED]
+    return tf.concat(halves, 2)
+
+
+def _batch_product(c: Columns) -> Columns:
+    each = tf.nn.relu(tf.matmul(_both_halves(c), variable("each", 18, 4)) + variable("b", 4))
+    return _score(tf.reshape(each, [-1, 8]), c["position"])
+
+
+def _folded_product(c: Columns) -> Columns:
+    each = tf.nn.relu(tf.tensordot(_both_halves(c), variable("each", 18, 4), 1) + variable("b", 4))
+    return _score(tf.reshape(each, [-1, 8]), c["position"])
+
+
+_HALVED = ("price", "size", "age", "budget")
 MODELS = [
     _towers, _one_product, _rows_between_each_other, _normalised, _softmax_over_candidates,
-    _counts_candidates,
+    _counts_candidates, _linear, _batch_product, _folded_product,
 ]  # fmt: skip
 
 
@@ -179,6 +201,37 @@ def test_each_domains_columns_of_a_product_are_multiplied_apart(model: Any, buil
     assert [s.shape for domain in ("item", "shop", "campaign") for s in states[domain]] == [
         (1, 8)
     ] * 3
+
+
+def test_each_domains_columns_of_a_sum_are_added_up_apart(model: Any) -> None:
+    states = _Stages(model, _linear).report.states
+    assert [state.shape for state in states["shop"]] == [(1, 1)]
+    assert [state.shape for state in states["campaign"]] == [(1, 1)]
+
+
+@pytest.mark.parametrize("build", [_batch_product, _folded_product])
+def test_each_domains_columns_of_a_product_of_lists_are_multiplied_apart(
+    model: Any, build: Build
+) -> None:
+    states = _Stages(model, build).report.states
+    assert [state.shape for state in states["shop"]] == [(1, 2, 4)]
+
+
+def test_kernel_rows_laid_out_anew_are_written_once(model: Any) -> None:
+    def build(c: Columns) -> Columns:
+        return _score(c["price"], c["age"], _table("i", c["item"]), c["size"], c["budget"])
+
+    stages = _Stages(model, build, domains={})
+    shapes = stages.built.constant_shapes()
+    assert [6, 8] in shapes
+    assert [36, 8] in shapes
+    assert not [
+        node.name
+        for node in stages.built.meta_graph.graph_def.node
+        if node.op == "Const"
+        and tf.make_ndarray(node.attr["value"].tensor).size >= 6 * 8
+        and not node.name.startswith("columnar_late/")
+    ]
 
 
 def test_one_shop_needs_no_index(model: Any) -> None:
