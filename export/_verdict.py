@@ -21,7 +21,7 @@ def verdict(report: "SignatureReport") -> list[tuple[str, str]]:
     """Five lines, each with its heading: what is there, what holds, what it costs, what to do."""
     limit, step = limit_and_step(report)
     return [
-        ("written", written(report)),
+        ("written", _without_ops(written(report), report)),
         ("proved", proved(report)),
         ("expected", expected(report)),
         ("held back", _without_ops(limit, report)),
@@ -112,7 +112,8 @@ def _stages(report: "SignatureReport") -> str:
     stages = report.stages
     if not stages or not stages.written:
         return "no stages"
-    return f"stages for {', '.join(stages.domains)}"
+    none = [f"none for {domain}: {why}" for domain, why in stages.left_out.items()]
+    return "; ".join([f"stages for {', '.join(stages.domains)}", *none])
 
 
 def _parity(report: "SignatureReport") -> str:

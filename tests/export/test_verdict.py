@@ -42,6 +42,15 @@ def test_export_ends_with_five_lines_without_names_of_ops(embedded, tmp_path, ca
     assert "columnar/" not in printed
 
 
+def test_a_domain_without_a_stage_is_named_with_the_reason(embedded, tmp_path, capsys):
+    options = "--user-features", "user_*", "--domain", "film=movie", "--late"
+    printed, told = export(capsys, embedded, tmp_path / "out", *options)
+    assert (
+        "stages for user, item; none for film: its states take 16 bytes per row" in told["written"]
+    )
+    assert "columnar_pair/" not in printed
+
+
 def test_without_late_it_tells_what_late_would_add(embedded, tmp_path, capsys):
     _, told = export(capsys, embedded, tmp_path / "out", "--user-features", "user_*")
     recorded = read_report(tmp_path / "out").signatures[0]
