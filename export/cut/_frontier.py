@@ -104,10 +104,10 @@ def _watch(
     findings = _placeholders(session.graph, signature)
     findings |= {t: Finding(RowKind.CONSTANT) for t in fetchable(session.graph, waiting)}
     if user_tensors := fetchable(session.graph, user):
-        probe = Probe(session, signature.inputs, user_tensors)
+        probe = Probe(session, signature.inputs, user_tensors, inner=True)
         findings |= classify_user(probe, users, tolerance)
     if item_tensors := fetchable(session.graph, items):
-        probe = Probe(session, signature.inputs, item_tensors)
+        probe = Probe(session, signature.inputs, item_tensors, inner=True)
         findings |= follow_rows(probe, {rows: requests.draw(rows) for rows in _CANDIDATES})
     return findings
 

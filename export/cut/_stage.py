@@ -78,7 +78,8 @@ class StageGraph(Copy):
         """
         made = fetchable(self._session.graph, self.emit.nodes)
         tensors = {self._late_name(tensor): tensor for tensor in made}
-        found = classify_rows(Probe(self._session, self.inputs, tensors), draw, _BATCHES, tolerance)
+        probe = Probe(self._session, self.inputs, tensors, inner=True)
+        found = classify_rows(probe, draw, _BATCHES, tolerance)
         trusted = distrust(self._graph, self._colours, self._domain, found)
         self.findings = {
             tensor: replace(finding, shape=self._declared_shape(tensor, len(finding.shape or ())))

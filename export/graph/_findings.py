@@ -69,16 +69,30 @@ class Probe:
     """
 
     def __init__(
-        self, session: tf.compat.v1.Session, inputs: Mapping[str, str], tensors: Mapping[str, str]
+        self,
+        session: tf.compat.v1.Session,
+        inputs: Mapping[str, str],
+        tensors: Mapping[str, str],
+        *,
+        inner: bool = False,
     ) -> None:
-        """Takes the inputs to feed and the tensors to fetch: any name, to the tensor's name."""
+        """Takes the inputs to feed and the tensors to fetch: any name, to the tensor's name.
+
+        `inner` tensors are of any op, not outputs of signatures. They are fetched through another
+        op: with oneDNN TensorFlow 2.20's remapper fuses x * sigmoid(x) although the Sigmoid is
+        fetched, and then does not find it; what has another reader it leaves.
+        """
         find = session.graph.get_tensor_by_name
         self._loops = partial(loops_told, session.graph, dict(inputs), list(tensors.values()))
         self._seconds: float = _FIRST_RUN_SECONDS
         self._inputs = list(inputs)
         self._names = list(tensors)
+        fetched = [find(tensor) for tensor in tensors.values()]
+        if inner and fetched:
+            with session.graph.as_default():
+                fetched = tf.raw_ops.IdentityN(input=fetched, name="observed")
         self._run = session.make_callable(
-            [find(tensor) for tensor in tensors.values()],
+            fetched,
             feed_list=[find(tensor) for tensor in inputs.values()],
         )
 

@@ -108,7 +108,7 @@ MODELS = [
 ]  # fmt: skip
 
 
-class _Stages:
+class Stages:
     """A model with its stages, `position` left to the candidates."""
 
     def __init__(
@@ -166,7 +166,7 @@ class _Stages:
 
 @pytest.mark.parametrize("build", MODELS)
 def test_rows_that_candidates_share_score_as_the_model_itself(model: Any, build: Build) -> None:
-    stages = _Stages(model, build)
+    stages = Stages(model, build)
     assert "shop" in stages.report.domains or build is _counts_candidates
     assert "campaign" in stages.report.domains
     for candidates, shops_, campaigns in ((1, 1, 1), (17, 5, 2), (40, 40, 1), (150, 3, 7)):
@@ -175,7 +175,7 @@ def test_rows_that_candidates_share_score_as_the_model_itself(model: Any, build:
 
 
 def test_signatures_keep_the_contract(model: Any) -> None:
-    stages = _Stages(model, _towers)
+    stages = Stages(model, _towers)
     report, pair = stages.report, stages.signatures["columnar_pair"]
     assert report.domains == ("user", "item", "campaign", "shop")
     assert report.signatures == tuple(f"columnar_{s}" for s in (*report.domains, "pair"))
@@ -197,14 +197,14 @@ def test_signatures_keep_the_contract(model: Any) -> None:
 
 @pytest.mark.parametrize("build", [_one_product, _rows_between_each_other, _normalised])
 def test_each_domains_columns_of_a_product_are_multiplied_apart(model: Any, build: Build) -> None:
-    states = _Stages(model, build).report.states
+    states = Stages(model, build).report.states
     assert [s.shape for domain in ("item", "shop", "campaign") for s in states[domain]] == [
         (1, 8)
     ] * 3
 
 
 def test_each_domains_columns_of_a_sum_are_added_up_apart(model: Any) -> None:
-    states = _Stages(model, _linear).report.states
+    states = Stages(model, _linear).report.states
     assert [state.shape for state in states["shop"]] == [(1, 1)]
     assert [state.shape for state in states["campaign"]] == [(1, 1)]
 
@@ -213,7 +213,7 @@ def test_each_domains_columns_of_a_sum_are_added_up_apart(model: Any) -> None:
 def test_each_domains_columns_of_a_product_of_lists_are_multiplied_apart(
     model: Any, build: Build
 ) -> None:
-    states = _Stages(model, build).report.states
+    states = Stages(model, build).report.states
     assert [state.shape for state in states["shop"]] == [(1, 2, 4)]
 
 
@@ -221,7 +221,7 @@ def test_kernel_rows_laid_out_anew_are_written_once(model: Any) -> None:
     def build(c: Columns) -> Columns:
         return _score(c["price"], c["age"], _table("i", c["item"]), c["size"], c["budget"])
 
-    stages = _Stages(model, build, domains={})
+    stages = Stages(model, build, domains={})
     shapes = stages.built.constant_shapes()
     assert [6, 8] in shapes
     assert [36, 8] in shapes
@@ -235,7 +235,7 @@ def test_kernel_rows_laid_out_anew_are_written_once(model: Any) -> None:
 
 
 def test_one_shop_needs_no_index(model: Any) -> None:
-    stages = _Stages(model, _towers)
+    stages = Stages(model, _towers)
     columns = stages.built.rows(6)
     of_one = {name: columns[name][:1] for name in [*OF_SHOP, "age", "budget"]}
     given = stages.run("item", columns) | {"position": columns["position"]}
@@ -257,7 +257,7 @@ def test_one_shop_needs_no_index(model: Any) -> None:
 def test_rows_that_are_none_and_those_of_joined_requests_are_refused(
     model: Any, row_to_shop: list[int], numbers: list[int], error: str
 ) -> None:
-    stages = _Stages(model, _towers)
+    stages = Stages(model, _towers)
     columns = stages.built.rows(4)
     given = {**columns, **stages.run("item", columns)}
     for domain, count in (("user", 1), ("shop", 3), ("campaign", 1)):
@@ -268,7 +268,7 @@ def test_rows_that_are_none_and_those_of_joined_requests_are_refused(
 
 
 def test_columns_that_are_no_numbers_stay_so(model: Any) -> None:
-    stages = _Stages(model, _towers)
+    stages = Stages(model, _towers)
     columns = stages.built.rows(20)
     columns["size"][1, 3], columns["size"][2] = np.nan, np.inf
     stages.check(20, {"shop": 4, "campaign": 2}, columns)
@@ -278,7 +278,7 @@ def test_a_domain_that_is_only_an_id_is_left_to_the_candidates(model: Any) -> No
     def build(c: Columns) -> Columns:
         return _score(c["age"], c["price"], _table("id", c["shop"]), _dense("b", c["budget"]))
 
-    stages = _Stages(model, build, {"shop": ["shop"], "campaign": ["budget"]})
+    stages = Stages(model, build, {"shop": ["shop"], "campaign": ["budget"]})
     assert stages.report.domains == ("user", "item", "campaign")
     why = "its states take 24 bytes per row, its columns 8, and save no product"
     assert stages.report.left_out == {"shop": why}
@@ -293,7 +293,7 @@ def test_a_domain_that_is_only_read_is_left_to_the_candidates(model: Any) -> Non
     def build(c: Columns) -> Columns:
         return {"score": tf.reduce_sum(c["price"] * c["size"][:, :6] * c["age"], 1)}
 
-    stages = _Stages(
+    stages = Stages(
         model, lambda c: build(c | {"size": tf.identity(c["size"])}), {"shop": ["size"]}
     )
     assert stages.report.domains == ("user", "item")
@@ -306,7 +306,7 @@ def test_a_list_without_a_mask_leaves_its_domain_to_the_candidates(model: Any) -
         tags = _dense("tags", tf.reduce_mean(_table("t", c["tags"]), 1))
         return _score(c["age"], c["price"], tags, _dense("campaign", c["budget"]))
 
-    stages = _Stages(model, build)
+    stages = Stages(model, build)
     assert stages.report.domains == ("user", "item", "campaign")
     assert list(stages.report.left_out) == ["shop"]
     stages.check(12, {"campaign": 3}, stages.built.rows(12))
@@ -324,7 +324,7 @@ def test_a_domain_that_fails_the_proof_leaves_the_others_theirs(
 
     real = _add_stages.prove
     monkeypatch.setattr(_add_stages, "prove", prove)
-    stages = _Stages(model, _towers)
+    stages = Stages(model, _towers)
     assert stages.report.domains == ("user", "item", "campaign")
     assert "output 'score' is another" in stages.report.left_out["shop"]
     stages.check(12, {"campaign": 3}, stages.built.rows(12))
@@ -336,5 +336,5 @@ def test_constants_that_wait_for_an_assertion_are_in_the_stage(model: Any) -> No
             shop = tf.identity(c["size"]) * tf.constant(np.arange(12, dtype=np.float32))
         return _score(c["age"], c["price"], _dense("shop", shop), _dense("b", c["budget"]))
 
-    stages = _Stages(model, build)
+    stages = Stages(model, build)
     stages.check(12, {"shop": 3, "campaign": 2}, stages.built.rows(12))
