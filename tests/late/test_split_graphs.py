@@ -64,7 +64,7 @@ class _Drawn:
 
 
 @settings(
-    max_examples=60,
+    max_examples=12,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
