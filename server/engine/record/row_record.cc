@@ -57,9 +57,10 @@ void ReadStages(const Value& recorded, RecordedSignatures* read) {
   read->many_users_per_run = ReadText(*parts, "users_per_run", &users) && users == "many";
   const std::vector<std::string> domains = ReadStrings(*parts, "domains");
   if (!domains.empty()) read->stages = domains;
-  for (const std::string& column : ReadStrings(*parts, "context_features")) {
-    for (auto& [domain, columns] : read->columns) columns.erase(column);
-  }
+  // Earlier exports call those of no domain an item's. Those of another domain that has no stage are
+  // still that domain's.
+  std::set<std::string>& items = read->columns["item"];
+  for (const std::string& column : ReadStrings(*parts, "context_features")) items.erase(column);
 }
 
 RowRecord ReadRows(const Value& entry, std::set<std::string>* own_length) {

@@ -11,6 +11,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::Pair;
 using ::testing::SizeIs;
 
 constexpr char kRecord[] = R"({"signatures": {"columnar": {
@@ -56,6 +57,19 @@ TEST(RowRecord, OfAnEarlierExportNothingIsKnown) {
       {"rows_independent": true}, "parts": {"users_per_run": "many"}}}})");
   ASSERT_THAT(read, SizeIs(1));
   EXPECT_THAT(read[0].rows, IsEmpty());
+}
+
+TEST(RowRecord, ADomainWithoutAStageHasItsColumns) {
+  const auto read = ReadRowRecords(R"({"signatures": {"columnar": {
+      "features": {"shop_id": {"side": "shop"}, "item_id": {"side": "item"},
+                   "position": {"side": "candidate"}, "distance": {"side": "item"}},
+      "parts": {"domains": ["user", "item"],
+                "context_features": ["shop_id", "position", "distance"]}}}})");
+  ASSERT_THAT(read, SizeIs(1));
+  EXPECT_THAT(read[0].stages, ElementsAre("user", "item"));
+  EXPECT_THAT(read[0].columns,
+              ElementsAre(Pair("item", ElementsAre("distance/length", "item_id", "item_id/length")),
+                          Pair("shop", ElementsAre("shop_id", "shop_id/length"))));
 }
 
 TEST(RowRecord, OnlyTheWordTrueMakesRowsIndependent) {
