@@ -65,8 +65,15 @@ absl::Status TensorFlowModel::Load(const std::string& directory,
   const SignatureMap& declared = bundle_->GetSignatures();
   const std::vector<RecordedSignatures> records = ReadRowRecordsOf(directory);
   std::map<std::string, RowRecord> by_name = RecordsByName(records, declared);
+  std::map<std::string, std::string> late_of = LateOfStages(records, declared);
+  std::vector<std::string> names;  // stages last
+  for (const auto& [name, signature] : declared) names.push_back(name);
+  std::partition(names.begin(), names.end(),
+                 [&](const std::string& name) { return late_of.count(name) == 0; });
+  if (chooser) chooser->SetStages(std::move(late_of));
   tensorflow::MetaGraphDef signatures;
-  for (const auto& [name, signature] : declared) {
+  for (const std::string& name : names) {
+    const tensorflow::SignatureDef& signature = declared.at(name);
     if (absl::c_linear_search(options.unserved_signatures, name)) {
       unusable_[name] = absl::FailedPreconditionError(absl::StrCat(
           "signature \"", name, "\" is not served here: it is among --unserved_signatures"));

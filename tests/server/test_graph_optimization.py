@@ -10,6 +10,7 @@ import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
+from colcast.export import export_saved_model
 from colcast.server import ServerProcess
 from colcast.zoo import wide
 from colcast.zoo.columnar import columnar
@@ -112,3 +113,42 @@ def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path):
     flags = [f"--graph_choices_directory={tmp_path}/no/such/folder"]
     with ServerProcess("ranker", base_path, flags) as server:
         assert f"what was chosen cannot be kept in {tmp_path}/no/such/folder" in server.log()
+
+
+class Siamese(tf.Module):
+    """Scores by the distance of two vectors of one tower, which are close to each other."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        random = np.random.default_rng(1)
+        first, last = random.normal(size=(64, 256)) / 8, random.normal(size=(256, 64)) / 20
+        self.first, self.last = (tf.Variable(kernel.astype("f")) for kernel in (first, last))
+        self.bias = tf.Variable(2 * tf.ones([256]))
+
+    def tower(self, features: tf.Tensor) -> tf.Tensor:
+        """A vector for each row."""
+        return tf.nn.relu(0.05 * features @ self.first + self.bias) @ self.last
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 64], name=n) for n in ("user", "item")])
+    def score(self, user: tf.Tensor, item: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Scores."""
+        apart = self.tower(user) - self.tower(item)
+        return {"score": -tf.reduce_sum(apart**2, 1)}
+
+
+def test_stages_are_no_further_off_than_scores_may_be(tmp_path: Path, connect):
+    """Products in bfloat16 are close enough for vectors, and not for their distance."""
+    model, random = Siamese(), np.random.default_rng(2)
+    tf.saved_model.save(model, str(tmp_path / "model"), signatures=model.score)
+    export_saved_model(
+        tmp_path / "model", tmp_path / "1", user_features=["user"], late=True, exact="always"
+    )
+    with ServerProcess("ranker", tmp_path, ["--graph_optimization=fast"]) as server:
+        stubs = connect(server.target)
+        for candidates in (3, 20, 70):
+            user, item = (random.normal(size=(n, 64)).astype("f") for n in (2, candidates))
+            row_to_user = np.arange(candidates) % 2  # answered by stages
+            columns = {"user": user, "item": item, "row_to_user": row_to_user}
+            expected = model.score(user[row_to_user], item)["score"].numpy()
+            given = stubs.predict(columns, signature_name="columnar_late")["score"]
+            np.testing.assert_allclose(given, expected, atol=0.01 * np.abs(expected).max())

@@ -57,8 +57,8 @@ void ReadStages(const Value& recorded, RecordedSignatures* read) {
   read->many_users_per_run = ReadText(*parts, "users_per_run", &users) && users == "many";
   const std::vector<std::string> domains = ReadStrings(*parts, "domains");
   if (!domains.empty()) read->stages = domains;
-  // Earlier exports call those of no domain an item's. Those of another domain that has no stage are
-  // still that domain's.
+  // Earlier exports call those of no domain an item's. Those of another domain that has no stage
+  // are still that domain's.
   std::set<std::string>& items = read->columns["item"];
   for (const std::string& column : ReadStrings(*parts, "context_features")) items.erase(column);
 }

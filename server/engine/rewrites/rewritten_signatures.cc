@@ -134,6 +134,7 @@ class Rewriter {
       if (!places.ok() || *places == 0) return false;
       absl::StrAppend(&form->says, form->says.empty() ? "" : ", ", *places, rewrites[i].does);
       form->exact = form->exact && rewrites[i].exact;
+      if (!rewrites[i].exact) form->loses.emplace(rewrites[i].name);
       form->tolerance_share = std::min(form->tolerance_share, rewrites[i].tolerance_share);
     }
     return true;

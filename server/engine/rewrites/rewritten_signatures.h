@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct RewrittenSignature {
   std::string name;                   // of its rewrites: "grouped lookups"
   std::string says;                   // what they did: "14 lookups run as one op"
   bool exact = true;                  // whether all of its rewrites are
+  std::set<std::string> loses;        // the names of those that are not
   double tolerance_share = 1;         // the least of its rewrites'
   tensorflow::SignatureDef declared;  // the same inputs, outputs of the rewritten graph
   TablesRead tables;                  // that the rewritten graph reads

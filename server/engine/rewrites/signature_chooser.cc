@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <set>
 #include <utility>
 
@@ -168,7 +169,7 @@ void SignatureChooser::Use(RewrittenSignatures forms, tensorflow::Session* sessi
 }
 
 SignatureChooser::Chosen SignatureChooser::TakeKept(const std::string& name,
-                                                    const Signature& original) const {
+                                                    const Signature& original) {
   const KeptChoice* const kept = Kept(name);
   if (kept == nullptr) return {};
   Chosen chosen;
@@ -181,7 +182,10 @@ SignatureChooser::Chosen SignatureChooser::TakeKept(const std::string& name,
     const RewrittenSignature& form = found->second.forms.front();
     absl::Status status;
     chosen.signature = Prepare(form, original, &status);
-    if (status.ok()) chosen.form = &form;
+    if (status.ok()) {
+      chosen.form = &form;
+      loses_[name] = form.loses;
+    }
     if (!status.ok()) chosen.why = absl::StrCat(ProblemOf(form, status), chosen.why);
   }
   return chosen;
@@ -191,8 +195,11 @@ SignatureChooser::Chosen SignatureChooser::Choose(const std::string& name,
                                                   const Signature& original) {
   const auto found = rewritten_.find(name);
   if (found == rewritten_.end()) return {};
-  const std::vector<RewrittenSignature>& rewritten = found->second.forms;
   Chosen chosen;
+  const auto whole = whole_of_.find(name);
+  const bool is_stage = whole != whole_of_.end();
+  if (is_stage) DropLossier(whole->second, &found->second.forms, &chosen.why);
+  const std::vector<RewrittenSignature>& rewritten = found->second.forms;
   Forms forms;
   const bool is_measured = options_.graph_measuring_ms > 0;
   for (size_t i = 0; i < rewritten.size(); ++i) {
@@ -202,13 +209,35 @@ SignatureChooser::Chosen SignatureChooser::Choose(const std::string& name,
     if (!status.ok()) absl::StrAppend(&chosen.why, ProblemOf(rewritten[i], status));
   }
   std::string why;
-  const int best = is_measured ? Decide(name, original, found->second, forms, &why)
-                               : Unmeasured(rewritten, forms, &why);
+  const int best = rewritten.empty() ? KeepOriginal(name, chosen.why)
+                   : is_measured     ? Decide(name, original, found->second, forms, &why)
+                                     : Unmeasured(rewritten, forms, &why);
   absl::StrAppend(&chosen.why, why);
+  // Another choice of the whole may allow more.
+  if (is_stage && chosen_.count(whole->second) == 0) chosen_.erase(name);
   if (best < 0) return chosen;
   chosen.signature = std::move(forms[best]);
   chosen.form = &rewritten[best];
+  loses_[name] = chosen.form->loses;
   return chosen;
+}
+
+void SignatureChooser::DropLossier(const std::string& whole, std::vector<RewrittenSignature>* forms,
+                                   std::string* why) const {
+  const auto found = loses_.find(whole);
+  const std::set<std::string> most =
+      found == loses_.end() ? std::set<std::string>() : found->second;
+  const auto loses_more = [&most](const RewrittenSignature& form) {
+    return !absl::c_includes(most, form.loses);
+  };
+  const auto dropped = std::stable_partition(forms->begin(), forms->end(), std::not_fn(loses_more));
+  for (auto form = dropped; form != forms->end(); ++form) {
+    absl::StrAppend(why, form == dropped ? "" : ", ", form->says);
+  }
+  if (dropped == forms->end()) return;
+  absl::StrAppend(why, " (not tried: \"", whole, "\", of which it is a stage, is not served so)",
+                  dropped == forms->begin() ? "" : "; ");
+  forms->erase(dropped, forms->end());
 }
 
 std::unique_ptr<Signature> SignatureChooser::Prepare(const RewrittenSignature& form,
@@ -256,6 +285,13 @@ int SignatureChooser::Decide(const std::string& name, const Signature& original,
     absl::StrAppend(why, "; not kept for the next load, which may have time for all trials");
   }
   return choice.candidate;
+}
+
+int SignatureChooser::KeepOriginal(const std::string& name, const std::string& why) {
+  --signatures_left_;
+  chosen_[name] = {"", why};
+  has_news_ = true;
+  return -1;
 }
 
 absl::Status SignatureChooser::Keep() const {

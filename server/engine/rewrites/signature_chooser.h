@@ -2,9 +2,12 @@
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_SIGNATURE_CHOOSER_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_SIGNATURE_CHOOSER_H_
 
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "server/engine/engine.h"
@@ -31,6 +34,10 @@ class SignatureChooser {
   // outlive the chooser.
   void Use(RewrittenSignatures forms, tensorflow::Session* session);
 
+  // By stage, the signature whose scores its states become, which is to be chosen before it. A
+  // stage loses nothing that this one does not: a proof of close states says nothing of scores.
+  void SetStages(std::map<std::string, std::string> whole_of) { whole_of_ = std::move(whole_of); }
+
   // What is served.
   struct Chosen {
     std::unique_ptr<Signature> signature;      // prepared; null: the original
@@ -39,7 +46,7 @@ class SignatureChooser {
   };
 
   // What was chosen before, if it was: then there is a `why`. `original` need not be prepared.
-  Chosen TakeKept(const std::string& name, const Signature& original) const;
+  Chosen TakeKept(const std::string& name, const Signature& original);
 
   // Proves and measures the forms of a signature, if it has any. `original` is prepared.
   Chosen Choose(const std::string& name, const Signature& original);
@@ -55,6 +62,11 @@ class SignatureChooser {
   const KeptChoice* Kept(const std::string& name) const;
   std::unique_ptr<Signature> Prepare(const RewrittenSignature& form, const Signature& original,
                                      absl::Status* status) const;
+  // Takes away the forms of a stage that lose what the whole does not, and says so.
+  void DropLossier(const std::string& whole, std::vector<RewrittenSignature>* forms,
+                   std::string* why) const;
+  // The same as Decide() where there is no form.
+  int KeepOriginal(const std::string& name, const std::string& why);
   // The number of the form to be served, -1 for the original.
   int Decide(const std::string& name, const Signature& original, const SignatureForms& rewritten,
              const Forms& forms, std::string* why);
@@ -66,6 +78,8 @@ class SignatureChooser {
   const std::string file_;
   const KeptChoices kept_;
   KeptChoices chosen_;
+  std::map<std::string, std::string> whole_of_;
+  std::map<std::string, std::set<std::string>> loses_;  // what is served, by signature
   bool has_news_ = false;
   const std::string directory_;
   std::optional<RecordedRequests> recorded_;  // once something is to be tried

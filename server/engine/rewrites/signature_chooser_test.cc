@@ -18,6 +18,7 @@ namespace fs = std::filesystem;
 namespace ops = tensorflow::ops;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 // A model whose score is its item, by a long way, with two other forms: the item itself, and what
 // is close to it.
@@ -59,8 +60,28 @@ class SignatureChooserTest : public ::testing::Test {
     form.name = output;
     form.says = "it is " + output;
     form.exact = exact;
+    if (!exact) form.loses = {output};
     form.tolerance_share = tolerance_share;
     form.declared = Declared(output);
+  }
+
+  // The log's words of a stage with the forms of the scores, which are close to them.
+  std::string LoadStage() {
+    if (forms_.count("states") == 0) forms_["states"] = forms_["scores"];
+    SignatureChooser chooser(folder_, tags_, options_);
+    chooser.Use(Wanted(chooser), session_.get());
+    chooser.SetStages({{"states", "scores"}});
+    std::string said;
+    for (const char* const name : {"scores", "states"}) {
+      auto original = Signature::Create(Declared("original"), session_.get(), options_);
+      TF_CHECK_OK((*original)->Prepare());
+      SignatureChooser::Chosen chosen = chooser.TakeKept(name, **original);
+      if (chosen.why.empty()) chosen = chooser.Choose(name, **original);
+      said = chosen.why;
+      is_rewritten_ = chosen.signature != nullptr;
+    }
+    TF_CHECK_OK(chooser.Keep());
+    return said;
   }
 
   // The forms that are made, as a model does.
@@ -100,6 +121,7 @@ class SignatureChooserTest : public ::testing::Test {
   Options options_;
   RewrittenSignatures forms_;
   std::string why_;
+  bool is_rewritten_ = false;
   std::unique_ptr<tensorflow::Session> session_;
 };
 
@@ -132,6 +154,28 @@ TEST_F(SignatureChooserTest, AFormKeepsToItsShareOfTheTolerance) {
   EXPECT_THAT(why_, HasSubstr("of at most 0.00075"));
   options_.graph_tolerance = 0.0025;
   EXPECT_FLOAT_EQ(Load(), 1001);
+}
+
+TEST_F(SignatureChooserTest, AStageLosesWhatItsWholeLoses) {
+  AddForm("close", /*exact=*/false);
+  options_.graph_optimization = GraphOptimization::kFast;
+  EXPECT_THAT(LoadStage(), HasSubstr("differences up to 0.001"));
+  EXPECT_TRUE(is_rewritten_);
+  EXPECT_THAT(LoadStage(), EndsWith("found at an earlier load"));
+  EXPECT_TRUE(is_rewritten_);
+}
+
+TEST_F(SignatureChooserTest, AStageLosesNothingThatItsWholeDoesNot) {
+  AddForm("close", /*exact=*/false, /*tolerance_share=*/0.5);
+  AddForm("same", /*exact=*/true);
+  options_.graph_optimization = GraphOptimization::kFast;
+  options_.graph_tolerance = 0.0015;
+  forms_["states"] = forms_["scores"];
+  forms_["states"].forms[0].tolerance_share = 1;  // its states are close enough
+  EXPECT_THAT(LoadStage(), StartsWith("it is close (not tried: \"scores\", of which it is a "
+                                      "stage, is not served so); it is same ("));
+  EXPECT_TRUE(is_rewritten_);
+  EXPECT_THAT(LoadStage(), EndsWith("found at an earlier load"));
 }
 
 TEST_F(SignatureChooserTest, WhatWasChosenIsNotMeasuredAgain) {
