@@ -11,7 +11,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "server/engine/rewrites/node_name.h"
+#include "server/engine/rewrites/packed_product_op.h"
 #include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/types.h"
 
 namespace colcast::engine {
 namespace {
@@ -78,6 +80,7 @@ class Rewriter {
       if (!ApplySet(rewrites, set, inputs, &graph, &form)) continue;
       if ((set & ~exact) == 0) found |= set;
       form.tables = ReadBy(graph, declared);
+      form.why_not = WhatMayNotBeLost(graph, declared);
       AddForm(graph, absl::StrCat("colcast_rewritten/", set, "/", name, "/"), &form, added);
       made.forms.push_back(std::move(form));
     }
@@ -142,7 +145,8 @@ class Rewriter {
 
   static void AddForm(const GraphDef& graph, const std::string& prefix, RewrittenSignature* form,
                       GraphDef* added) {
-    const std::set<std::string> changed = BehindOurOps(graph);
+    const std::set<std::string> changed =
+        Behind(graph, [](const NodeDef& node) { return absl::StartsWith(node.op(), "Colcast"); });
     for (const NodeDef& node : graph.node()) {
       if (changed.count(node.name()) > 0) *added->add_node() = Renamed(node, changed, prefix);
     }
@@ -151,13 +155,34 @@ class Rewriter {
     }
   }
 
-  // Ops of ours and all that depends on one.
-  static std::set<std::string> BehindOurOps(const GraphDef& graph) {
+  // An output that differs by a little or not at all, a rank or a threshold say, where it depends
+  // on what is rounded: trials need not have a request for which it is another one. Empty if none
+  // does.
+  static std::string WhatMayNotBeLost(const GraphDef& graph, const SignatureDef& declared) {
+    const std::set<std::string> rounded = Behind(graph, Rounds);
+    for (const auto& [alias, info] : declared.outputs()) {
+      const bool is_close =
+          info.dtype() == tensorflow::DT_FLOAT || info.dtype() == tensorflow::DT_DOUBLE;
+      if (is_close || rounded.count(NodeOf(info.name())) == 0) continue;
+      return absl::StrCat("output \"", alias, "\" depends on it, and is of ",
+                          tensorflow::DataTypeString(info.dtype()), ", which has to be the same");
+    }
+    return "";
+  }
+
+  static bool Rounds(const NodeDef& node) {
+    const auto in_int8 = node.attr().find("in_int8");
+    return node.op() == Bfloat16ProductOpName() || node.op() == Int8ProductOpName() ||
+           (in_int8 != node.attr().end() && in_int8->second.list().i_size() > 0);
+  }
+
+  // Some ops and all that depends on one.
+  static std::set<std::string> Behind(const GraphDef& graph, bool (*is_one)(const NodeDef&)) {
     std::map<std::string, std::vector<std::string>> readers;
     std::vector<std::string> open;
     for (const NodeDef& node : graph.node()) {
       for (const std::string& input : node.input()) readers[NodeOf(input)].push_back(node.name());
-      if (absl::StartsWith(node.op(), "Colcast")) open.push_back(node.name());
+      if (is_one(node)) open.push_back(node.name());
     }
     std::set<std::string> behind;
     while (!open.empty()) {

@@ -20,6 +20,7 @@ struct RewrittenSignature {
   std::string says;                   // what they did: "14 lookups run as one op"
   bool exact = true;                  // whether all of its rewrites are
   std::set<std::string> loses;        // the names of those that are not
+  std::string why_not;                // may not be served: what it loses has to stay as it is
   double tolerance_share = 1;         // the least of its rewrites'
   tensorflow::SignatureDef declared;  // the same inputs, outputs of the rewritten graph
   TablesRead tables;                  // that the rewritten graph reads

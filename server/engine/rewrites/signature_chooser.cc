@@ -82,7 +82,9 @@ std::vector<Candidate> Prove(const Trials& trials, const Signature& original,
   for (size_t i = 0; i < forms.size(); ++i) {
     Candidate candidate{
         rewritten[i].says, {false, "it cannot be prepared"}, {}, !rewritten[i].tables.int8.empty()};
-    if (trials.answered.empty()) {
+    if (!rewritten[i].why_not.empty()) {
+      candidate.proof.says = rewritten[i].why_not;
+    } else if (trials.answered.empty()) {
       candidate.proof.says = absl::StrCat("no request to try: ", trials.why_none);
     } else if (forms[i] != nullptr && rewritten[i].exact) {
       candidate.proof = ProveSameBits(trials.answered, RunOf(original), RunOf(*forms[i]), has_time);
@@ -204,7 +206,8 @@ SignatureChooser::Chosen SignatureChooser::Choose(const std::string& name,
   const bool is_measured = options_.graph_measuring_ms > 0;
   for (size_t i = 0; i < rewritten.size(); ++i) {
     absl::Status status;
-    const bool is_wanted = is_measured || static_cast<int>(i) == LastExact(rewritten);
+    const bool is_wanted = (is_measured || static_cast<int>(i) == LastExact(rewritten)) &&
+                           rewritten[i].why_not.empty();
     forms.push_back(is_wanted ? Prepare(rewritten[i], original, &status) : nullptr);
     if (!status.ok()) absl::StrAppend(&chosen.why, ProblemOf(rewritten[i], status));
   }

@@ -156,6 +156,13 @@ TEST_F(SignatureChooserTest, AFormKeepsToItsShareOfTheTolerance) {
   EXPECT_FLOAT_EQ(Load(), 1001);
 }
 
+TEST_F(SignatureChooserTest, AFormThatLosesWhatItMayNotIsNotServed) {
+  AddForm("close", /*exact=*/false);
+  forms_["scores"].forms[0].why_not = "a rank depends on it";
+  EXPECT_EQ(Load(), 1000);
+  EXPECT_EQ(why_, "it is close (not kept: not proved: a rank depends on it)");
+}
+
 TEST_F(SignatureChooserTest, AStageLosesWhatItsWholeLoses) {
   AddForm("close", /*exact=*/false);
   options_.graph_optimization = GraphOptimization::kFast;
