@@ -36,6 +36,17 @@ TEST(GenerateFeeds, HaveTheDeclaredShapes) {
   for (int i = 0; i < 20; ++i) EXPECT_LE(feeds.tensors[3].flat<int64_t>()(i), 3);
 }
 
+TEST(GenerateFeeds, RowsOfAnotherDomainAreNumbered) {
+  std::vector<DeclaredInput> inputs = {Input("shop_state/row", tensorflow::DT_INT64, {-1}),
+                                       Input("row_to_shop", tensorflow::DT_INT64, {-1})};
+  FindOtherDomains(absl::MakeSpan(inputs));
+  const Tensor numbers = GenerateFeeds(inputs, 20, 50).tensors[0];
+  ASSERT_EQ(numbers.shape(), tensorflow::TensorShape({kOtherTrialRows}));
+  for (int row = 0; row < kOtherTrialRows; ++row) {
+    EXPECT_EQ(numbers.flat<int64_t>()(row), row);
+  }
+}
+
 TEST(GenerateFeeds, HaveValuesOfEveryType) {
   for (const tensorflow::DataType dtype :
        {tensorflow::DT_INT64, tensorflow::DT_INT32, tensorflow::DT_INT16, tensorflow::DT_INT8,

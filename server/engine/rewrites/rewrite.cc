@@ -29,7 +29,7 @@ std::vector<Rewrite> FastRewrites(const CpuFlags& cpu, const std::set<std::strin
   }
   if (cpu.Has("avx512_bf16")) {
     rewrites.push_back(
-        {"bfloat16 products", " products in bfloat16", false, 1, UseBfloat16Products});
+        {"bfloat16 products", " products in bfloat16", false, 0.5, UseBfloat16Products});
   }
   return rewrites;
 }

@@ -117,6 +117,12 @@ bool HasRows(const DeclaredInput& input, const Tensor& tensor, int64_t rows) {
   return input.batched() && tensor.dims() > 0 && tensor.dim_size(0) == rows;
 }
 
+// Whether the rows of another domain are numbered by it: user_state/row.
+bool IsNumberOfRow(const DeclaredInput& input) {
+  return input.other_domain && input.dtype == tensorflow::DT_INT64 && input.dims.size() == 1 &&
+         absl::EndsWith(input.alias, "_state/row");
+}
+
 // Fills a tensor with values that a feature might have.
 class Generator {
  public:
@@ -130,6 +136,10 @@ class Generator {
     }
     if (input.unknown_rank) shape.AddDim(rows);
     Tensor tensor(input.dtype, shape);
+    if (IsNumberOfRow(input)) {
+      for (int64_t row = 0; row < tensor.NumElements(); ++row) tensor.flat<int64_t>()(row) = row;
+      return tensor;
+    }
     const bool is_length = absl::EndsWith(input.alias, "/length");
     const auto found = ends_.find(input.alias);
     const int64_t end = is_length              ? std::min(values_, kUnknownSize + 1)

@@ -36,7 +36,7 @@ using Ends = std::map<std::string, int64_t>;
 
 // Random feeds: integers and decimals in strings below the input's end, or `values` where it has
 // none, the largest one first; floats around 0. Dimensions that are not declared are 3; a length is
-// at most that; of other domains there are four rows.
+// at most that; of other domains there are four rows, which an input DOMAIN_state/row numbers.
 TrialFeeds GenerateFeeds(absl::Span<const DeclaredInput> inputs, int64_t rows, int64_t values,
                          const Ends& ends = {});
 
