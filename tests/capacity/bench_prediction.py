@@ -23,14 +23,14 @@ from colcast.loadtest.formats import NO_STORES
 from colcast.loadtest.zoo_models import exported
 from colcast.server import ServerProcess
 
-from ..deploy.slow_model import save
+from .. import models
 
 
 def served(name: str, folder: Path) -> Path:
     """The base path of a model."""
     if name == "wide":
         return exported(name)
-    save(folder / "served" / "1", milliseconds=5)
+    models.build("slow", folder / "served" / "1", milliseconds=5)
     return folder / "served"
 
 

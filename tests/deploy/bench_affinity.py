@@ -29,8 +29,7 @@ from colcast.loadtest.variants import Column, Variant, measure_variants
 from colcast.server import ServerProcess
 from colcast.zoo.catalog import Zipf
 
-from ..client.served_model import save
-from ..server import stages_model
+from ..models import build, stages_model
 from ..server.metrics_page import Metrics
 from ..waiting import wait_until
 from .ways import BY_CLIENT, BY_ENVOY, WAYS, Way, target_of
@@ -78,7 +77,7 @@ def drawn(target: str) -> list[Asked]:
     random = np.random.default_rng(1)
     histories = random.integers(0, 10**6, (USERS, HISTORY))
     items = stages_model.inputs(random, 1, CANDIDATES)
-    user = {name: items.pop(name)[0] for name in stages_model.COLUMNS["columnar_user"]}
+    user = {name: items.pop(name)[0] for name in stages_model.DOMAINS["user"]}
     encoded: dict[int, bytes] = {}
     found = []
     with RankingClient(target, "ranker", timeout_seconds=60) as client:
@@ -165,7 +164,7 @@ def versions(
     try:
         for version in range(1, REPLICAS + 1):
             if not (folder / str(version)).exists():
-                save(folder / str(version), version)
+                build("movies", folder / str(version) / str(version))
             servers[version] = started(folder, version)
         with (
             target_of(way, [*servers.values()]) as (address, _),

@@ -16,7 +16,7 @@ import pytest
 from colcast.client import RankingClient
 from colcast.server import ServerProcess
 
-from ..server import stages_model
+from ..models import stages_model
 from ..waiting import wait_until
 
 pytestmark = pytest.mark.xdist_group("ray")

@@ -11,13 +11,12 @@ import time
 from pathlib import Path
 
 import numpy as np
-import tensorflow as tf
 from colcast.loadtest.process import ProcessMeter
 from colcast.server import ServerProcess
 from rich.console import Console
 from rich.table import Table
 
-from .conftest import Target
+from .. import models
 from .test_http1 import ATTACKS, flood
 from .test_rest import check_served
 
@@ -59,8 +58,7 @@ def main() -> int:
         "attack", "p50 alone", "p50", "p99 alone", "p99", "p99, times alone", "memory, MB"
     )
     with tempfile.TemporaryDirectory() as base_path:
-        module = Target()
-        tf.saved_model.save(module, f"{base_path}/1", signatures=module.rows)
+        models.build("every_family", Path(base_path, "1"))
         flags = ["--rest_api_port=-1", f"--max_request_bytes={4 << 20}"]
         with ServerProcess("target", Path(base_path), flags) as server:
             latencies(server, None)

@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 import grpc
-import tensorflow as tf
 from colcast.loadtest.formats import NO_STORES
 from colcast.loadtest.process import ProcessMeter
 from colcast.loadtest.recording import Recording
@@ -37,9 +36,10 @@ from colcast.loadtest.variants import (
 from colcast.loadtest.zoo_models import exported, zoo_payloads
 from colcast.server import ServerProcess
 
+from .. import models
 from ..hostile import http2
 from ..hostile.conftest import bytes_method
-from ..hostile.test_http2 import Zeros, request_for_zeros
+from ..hostile.test_http2 import request_for_zeros
 
 HEADER = "x-colcast-caller"
 MIB = 1 << 20
@@ -171,8 +171,7 @@ def measure_flood(folder: Path) -> Iterator[tuple[str, list[Variant]]]:
 
 def measure_unread(folder: Path) -> Iterator[tuple[str, list[Variant]]]:
     """Answers that nobody reads."""
-    model = Zeros()
-    tf.saved_model.save(model, str(folder / "zeros" / "1"), signatures=model.zeros)
+    models.build("zeros", folder / "zeros" / "1")
     limit = f"--max_unread_response_bytes={64 * MIB}"
     with serving("zeros", folder / "zeros", limit) as server:
 

@@ -7,9 +7,9 @@ import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 
 import numpy as np
-import tensorflow as tf
 from colcast.client import encode_predict_request
 from colcast.loadtest.connection import Connection, Request
 from colcast.loadtest.process import ProcessMeter
@@ -24,7 +24,8 @@ from colcast.loadtest.variants import (
 )
 from colcast.server import ServerProcess
 
-from .test_rest_memory import MB, WIDTH, Totals, ask, body_of, growth_while
+from .. import models
+from .test_rest_memory import MB, WIDTH, ask, body_of, growth_while
 
 BODIES = 3
 GROWTH = {"status": ".0f", "MB": ".0f", "of the body": ".2f", "CPU s": ".2f"}
@@ -79,9 +80,7 @@ def waits(server: ServerProcess) -> list[Variant]:
 def main() -> None:
     """Prints both."""
     with tempfile.TemporaryDirectory() as path:
-        module = Totals()
-        signatures = {name: getattr(module, name) for name in VALUES}
-        tf.saved_model.save(module, f"{path}/1", signatures=signatures)
+        models.build("totals", Path(path, "1"))
         with ServerProcess("totals", path, ["--rest_api_port=-1"]) as server:
             for signature, values in VALUES.items():
                 ask(server, "totals", body_of(signature, values[0], 1, "inputs"))

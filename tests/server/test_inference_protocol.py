@@ -26,7 +26,7 @@ from tensorflow_serving.config import model_server_config_pb2
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 from tritonclient.utils import InferenceServerException, np_to_triton_dtype
 
-from . import stages_model
+from ..models import stages_model
 from .busy_server import busy_server
 from .inference_client import InferenceClient
 from .metrics_page import Metrics

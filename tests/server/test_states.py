@@ -16,7 +16,7 @@ from colcast.server import ServerProcess
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from . import stages_model
+from ..models import stages_model
 from .metrics_page import Metrics, status
 
 OFF = ["--user_state_bytes=0", "--item_state_bytes=0"]

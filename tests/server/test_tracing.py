@@ -15,7 +15,7 @@ from colcast.client import RankingClient
 from colcast.server import ServerProcess
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as trace_service
 
-from . import stages_model
+from ..models import stages_model
 from .metrics_page import Metrics
 
 PARENT = "b7ad6b7169203331"

@@ -12,6 +12,8 @@ import numpy as np
 import tensorflow as tf
 from colcast.zoo.record import independent, with_record
 
+from .saving import save_graph
+
 v1 = tf.compat.v1
 
 WIDTH = 256
@@ -24,8 +26,8 @@ _ITEM = {
     "tags/length": (tf.int64, []),
 }
 _CONTEXT = {"position": (tf.float32, [])}
-COLUMNS = {"columnar_user": tuple(_USER), "columnar_item": tuple(_ITEM)}
-"""What the stages read."""
+DOMAINS = {"user": tuple(_USER), "item": tuple(_ITEM), "candidate": tuple(_CONTEXT)}
+COLUMNS = tuple(name for columns in DOMAINS.values() for name in columns)
 
 
 def save(
@@ -55,9 +57,7 @@ def save(
             "columnar_item": model.item_part(),
             "columnar_pair": model.pair_part(users_per_run, numbered, fails),
         }
-        builder = v1.saved_model.Builder(str(directory))
-        builder.add_meta_graph_and_variables(session, ["serve"], signatures)
-        builder.save()
+        save_graph(directory, session, signatures)
     record: dict[str, Any] = {
         "source_input": None,
         "late": {"signature": "columnar_late"},
