@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +12,7 @@ from colcast.loadtest.bench_servers import STORES, TRANSCODING
 from colcast.loadtest.bench_users import several_users
 from colcast.loadtest.bench_zipf import Population, hit_rates
 from colcast.loadtest.formats import FORMATS_ALONE
+from colcast.loadtest.output import finite
 from colcast.loadtest.overhead import engine_benchmark, overheads
 from colcast.loadtest.progress import progress_bar
 from colcast.loadtest.report import machine
@@ -44,7 +44,8 @@ def bench_all(args: SimpleNamespace, console: Console) -> Figures:
     measured, figures = {}, {}
     for model in args.models:
         lines, added = bench(model, args, console)
-        figures[model] = _write(model, lines, added, args.output)
+        measures = {"lines": [line.as_json() for line in lines], "overhead": added}
+        figures[model] = _write(model, {"model": model, **measures}, args.output)
         table += markdown_rows(model, lines)
         measured[model] = lines
     (args.output / "table.md").write_text("\n".join(table) + "\n")
@@ -171,9 +172,7 @@ def _write_part(
     charts: Mapping[str, Mapping[str, Sequence[Cost]]],
     folder: Path,
 ) -> Figures:
-    folder.mkdir(parents=True, exist_ok=True)
-    values: Figures = json.loads(json.dumps({"machine": machine(), **figures}, default=asdict))
-    (folder / f"{name}.json").write_text(json.dumps(values, indent=1))
+    values = _write(name, figures, folder)
     (folder / f"{name}.md").write_text(told.document)
     for chart, costs in charts.items():
         (folder / f"{chart}.svg").write_text(share_chart(costs))
@@ -182,13 +181,8 @@ def _write_part(
     return values
 
 
-def _write(model: str, lines: Sequence[FormatLine], added: Sequence[Line], folder: Path) -> Figures:
+def _write(name: str, figures: Mapping[str, Any], folder: Path) -> Figures:
     folder.mkdir(parents=True, exist_ok=True)
-    figures = {
-        "model": model,
-        "machine": machine(),
-        "lines": [line.as_json() for line in lines],
-        "overhead": [asdict(row) for row in added],
-    }
-    (folder / f"{model}.json").write_text(json.dumps(figures, indent=1))
-    return figures
+    values: Figures = finite({"machine": machine(), **figures})
+    (folder / f"{name}.json").write_text(json.dumps(values, indent=1, allow_nan=False))
+    return values

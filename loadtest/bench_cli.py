@@ -106,4 +106,4 @@ def command(context: click.Context, /, **given: Any) -> None:
     with failures_told():
         figures = runs.get(chosen[0] if chosen else "", bench.bench_all)(options, console)
     if options.json:
-        click.echo(json.dumps(figures, indent=1))
+        click.echo(json.dumps(figures, indent=1, allow_nan=False))

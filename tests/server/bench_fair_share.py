@@ -1,4 +1,4 @@
-"""What another client waits for beside one that asks for too much: latencies idle, then beside it.
+"""What another client waits for beside one that asks for too much: latencies alone, then beside it.
 
     python -m tests.server.bench_fair_share [flood] [unread] [cold]
 
@@ -22,17 +22,9 @@ from pathlib import Path
 from typing import Any
 
 import grpc
+from colcast.loadtest.beside import BESIDE, GoingOn, alone_and_beside
 from colcast.loadtest.formats import NO_STORES
-from colcast.loadtest.process import ProcessMeter
-from colcast.loadtest.recording import Recording
-from colcast.loadtest.variants import (
-    LATENCY,
-    Variant,
-    for_seconds,
-    measure_variants,
-    one_by_one,
-    other,
-)
+from colcast.loadtest.variants import Variant, measure_variants
 from colcast.loadtest.zoo_models import exported, zoo_payloads
 from colcast.server import ServerProcess
 
@@ -43,7 +35,6 @@ from ..hostile.test_http2 import request_for_zeros
 
 HEADER = "x-colcast-caller"
 MIB = 1 << 20
-GREW = "peak memory, MiB"
 STREAMS = "--grpc_channel_arguments=grpc.max_concurrent_streams=1000"
 OWN_CONNECTION = [
     ("grpc.use_local_subchannel_pool", 1),
@@ -78,7 +69,7 @@ def flood(target: str, files: Sequence[Path], connections: int, in_flight: int, 
 
 
 @contextmanager
-def flooded(*arguments: Any) -> Iterator[None]:
+def flooded(*arguments: Any) -> Iterator[GoingOn]:
     """While another process floods."""
     context = multiprocessing.get_context("spawn")
     ready = context.Event()
@@ -86,7 +77,7 @@ def flooded(*arguments: Any) -> Iterator[None]:
     attacker.start()
     assert ready.wait(300)
     try:
-        yield
+        yield GoingOn()
     finally:
         attacker.terminate()
         attacker.join()
@@ -97,35 +88,16 @@ def idle_and_beside(
     title: str,
     requests: Sequence[bytes],
     seconds: tuple[float, float],
-    attack: Callable[[], AbstractContextManager[object]],
-) -> tuple[str, list[Variant]]:
-    """Latencies of one request after the other: idle, then beside the attack."""
+    attack: Callable[[], AbstractContextManager[GoingOn]],
+) -> Iterator[tuple[str, list[Variant]]]:
+    """Latencies of one request after the other: alone, then beside the attack."""
+    with grpc.insecure_channel(server.target, OWN_CONNECTION) as channel:
+        predict, sent = bytes_method(channel, http2.PREDICT), cycle(requests)
 
-    def latencies(seconds: float) -> Recording:
-        with grpc.insecure_channel(server.target, OWN_CONNECTION) as channel:
-            predict = bytes_method(channel, http2.PREDICT)
-            grpc.channel_ready_future(channel).result(60)
-            sent = cycle(requests)
+        def ask() -> None:
+            predict(next(sent), timeout=60, metadata=((HEADER, "feed"),))
 
-            def ask() -> None:
-                predict(next(sent), timeout=60, metadata=((HEADER, "feed"),))
-
-            return one_by_one(ask, for_seconds(seconds))
-
-    def beside(number: int) -> Recording:
-        if number < 0:
-            return Recording()
-        meter = ProcessMeter(server.pid)
-        before = meter.peak_memory_bytes()
-        with attack():
-            found = latencies(seconds[1])
-        found.others[GREW] = (meter.peak_memory_bytes() - before) / MIB
-        return found
-
-    return title, [
-        Variant("idle", lambda number: latencies(2 if number < 0 else seconds[0])),
-        Variant("beside it", beside),
-    ]
+        yield title, alone_and_beside(ask, attack, server.pid, seconds)
 
 
 @contextmanager
@@ -157,7 +129,7 @@ def of_wide(
         large = zoo_payloads(server.target, "wide", "late", rows, 5 if rows < 10_000 else 3)
         small = zoo_payloads(server.target, "wide", "late", 20, 50)
         flooding = partial(flooded, server.target, stored(large, folder), connections, in_flight)
-        yield idle_and_beside(server, title, small, (5, 20), flooding)
+        yield from idle_and_beside(server, title, small, (5, 20), flooding)
 
 
 def measure_flood(folder: Path) -> Iterator[tuple[str, list[Variant]]]:
@@ -176,7 +148,7 @@ def measure_unread(folder: Path) -> Iterator[tuple[str, list[Variant]]]:
     with serving("zeros", folder / "zeros", limit) as server:
 
         @contextmanager
-        def unread() -> Iterator[None]:
+        def unread() -> Iterator[GoingOn]:
             with http2.connect(server.target, window=0) as connection:
                 message = http2.grpc_message(request_for_zeros(5 * MIB))
                 connection.sendall(
@@ -188,9 +160,11 @@ def measure_unread(folder: Path) -> Iterator[tuple[str, list[Variant]]]:
                         for stream in range(1, 100, 2)
                     )
                 )
-                yield
+                yield GoingOn()
 
-        yield idle_and_beside(server, "unread answers", [request_for_zeros(10)], (3, 10), unread)
+        yield from idle_and_beside(
+            server, "unread answers", [request_for_zeros(10)], (3, 10), unread
+        )
 
 
 def measure_cold(folder: Path) -> Iterator[tuple[str, list[Variant]]]:
@@ -203,7 +177,7 @@ def main() -> None:
     measures = {"flood": measure_flood, "unread": measure_unread, "cold": measure_cold}
     for name in sys.argv[1:] or measures:
         with tempfile.TemporaryDirectory() as folder:
-            measure_variants(measures[name](Path(folder)), 1, (*LATENCY, other(GREW, ".0f")))
+            measure_variants(measures[name](Path(folder)), 1, BESIDE)
 
 
 if __name__ == "__main__":

@@ -62,7 +62,7 @@ def growth_while(server: ServerProcess, model: str, body: bytes) -> tuple[int, i
     """The answer's code, and how many bytes the server took beyond what it had before."""
     meter = ProcessMeter(server.pid)
     before = meter.memory_bytes()
-    Path(f"/proc/{server.pid}/clear_refs").write_text("5")  # the peak counts from here
+    meter.forget_peak()
     code, _ = ask(server, model, body)
     return code, meter.peak_memory_bytes() - before
 
