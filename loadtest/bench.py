@@ -8,7 +8,7 @@ from typing import Any
 
 from colcast.loadtest import bench_batching as batching
 from colcast.loadtest import bench_users, bench_zipf, overhead
-from colcast.loadtest.bench_servers import STORES, TRANSCODING
+from colcast.loadtest.bench_servers import STATES, TRANSCODING
 from colcast.loadtest.bench_users import several_users
 from colcast.loadtest.bench_zipf import Population, hit_rates
 from colcast.loadtest.formats import FORMATS_ALONE
@@ -105,10 +105,10 @@ def bench_batching(args: SimpleNamespace, console: Console) -> Figures:
 
 
 def bench_states(args: SimpleNamespace, console: Console) -> Figures:
-    """Users and items known and unknown, hit rates, several users in one request."""
+    """Users and items cached and not, hit rates, several users in one request."""
     base_path, tell = exported("wide"), _Teller(console)
     tell(machine())
-    known = _servers_compared("wide", base_path, STORES, args, tell)
+    cached = _servers_compared("wide", base_path, STATES, args, tell)
     users = measure_variants(
         several_users(base_path), bench_users.ROUNDS, bench_users.COLUMNS, tell
     )
@@ -117,8 +117,8 @@ def bench_states(args: SimpleNamespace, console: Console) -> Figures:
     zipf = measure_variants(
         hit_rates(base_path, population), bench_zipf.ROUNDS, bench_zipf.COLUMNS, tell
     )
-    charts = {"states": {"wide": _costs(known)}, "zipf": {"wide": _costs(zipf)}}
-    figures = {"known": known, "several_users": users, "zipf": zipf}
+    charts = {"states": {"wide": _costs(cached)}, "zipf": {"wide": _costs(zipf)}}
+    figures = {"known": cached, "several_users": users, "zipf": zipf}
     return _write_part("states", figures, tell, charts, args.output)
 
 

@@ -21,7 +21,7 @@ from colcast.capacity.measured import read
 from colcast.capacity.plan import Model, highest_rate
 from colcast.capacity.routing import Routing
 from colcast.cli.main import main as colcast
-from colcast.loadtest.formats import NO_STORES
+from colcast.loadtest.formats import NO_STATES
 from colcast.loadtest.variants import Column, Variant, measure_variants
 from colcast.loadtest.zoo_models import exported
 from colcast.server import ServerProcess
@@ -57,7 +57,7 @@ def main() -> None:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     with tempfile.TemporaryDirectory() as directory:
         folder = Path(directory)
-        flags = [f"--num_workers={options.workers}", "--join_waiting_requests=0", *NO_STORES]
+        flags = [f"--num_workers={options.workers}", "--join_waiting_requests=0", *NO_STATES]
         with ServerProcess(options.model, served(options.model, folder), flags) as server:
             compare(server, options, folder)
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import pandas as pd
 from colcast.client import AsyncRankingClient, RankingClient
-from colcast.loadtest.formats import NO_STORES
+from colcast.loadtest.formats import NO_STATES
 from colcast.loadtest.metrics import publishing
 from colcast.loadtest.recording import Recording
 from colcast.loadtest.variants import CPU, P50, Variant, asking, measure_variants, other
@@ -126,7 +126,7 @@ def main() -> None:
         groups.append(([user for user, _ in others], pd.DataFrame(items)))
     settings = {"model": options.model, "timeout_seconds": options.timeout_seconds}
     with tempfile.TemporaryDirectory() as folder:
-        flags = [*publishing(Path(folder)), *NO_STORES]
+        flags = [*publishing(Path(folder)), *NO_STATES]
         with ServerProcess(options.model, exported(options.model), flags) as server:
             head = f"{options.users} users, N = {options.candidates}"
             variants = [variant(*way, server, settings, groups) for way in WAYS.items()]

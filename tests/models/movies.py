@@ -1,7 +1,7 @@
 """A small SavedModel with the signatures a served ranking model has, written with TensorFlow.
 
 Its features are those of `COLUMNS` in tests/client/conftest.py. It scores the same formula from
-tf.Examples, from columns, and from columns whose user part has one row. `brief` scores another
+tf.Examples, from columns, and from columns whose user columns have one row. `brief` scores another
 formula of some of the item features, and `slim` does so from columns.
 """
 

@@ -23,7 +23,7 @@ from typing import Any
 
 import grpc
 from colcast.loadtest.beside import BESIDE, GoingOn, alone_and_beside
-from colcast.loadtest.formats import NO_STORES
+from colcast.loadtest.formats import NO_STATES
 from colcast.loadtest.variants import Variant, measure_variants
 from colcast.loadtest.zoo_models import exported, zoo_payloads
 from colcast.server import ServerProcess
@@ -134,7 +134,7 @@ def of_wide(
 
 def measure_flood(folder: Path) -> Iterator[tuple[str, list[Variant]]]:
     """One client floods, on one connection or on several."""
-    flags = [STREAMS, *NO_STORES]
+    flags = [STREAMS, *NO_STATES]
     yield from of_wide("flood, one connection", flags, 1000, folder, 1, 900)
     yield from of_wide("flood, nine connections", flags, 1000, folder, 9, 100)
     flags.append(f"--caller_header={HEADER}")

@@ -59,7 +59,7 @@ class Examples(tf.Module):
 def _server(
     tmp_path_factory: pytest.TempPathFactory, monitoring: list[str]
 ) -> Iterator[ServerProcess]:
-    """Models "ranker", in parts, and "examples", whose requests are all logged."""
+    """Models "ranker", by stages, and "examples", whose requests are all logged."""
     path = tmp_path_factory.mktemp("protocol")
     stages_model.save(path / "ranker" / "1")
     module = Examples()

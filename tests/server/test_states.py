@@ -24,7 +24,7 @@ MIB = 1 << 20
 
 
 class Ranker:
-    """A server of the model in parts."""
+    """A server of the model by stages."""
 
     def __init__(self, server: ServerProcess, stubs: Any) -> None:
         self.server = server
