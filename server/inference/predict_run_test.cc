@@ -52,7 +52,7 @@ class FakeModel final : public ModelWithoutGraph {
   std::unique_ptr<engine::Slices> Split(const DecodedRequest& request,
                                         const engine::BatchRules&) const override {
     ran_on_ = std::this_thread::get_id();
-    if (no_memory_in == "Divide") throw std::bad_alloc();
+    if (no_memory_in == "Split") throw std::bad_alloc();
     return std::make_unique<FakeSlices>(this, Profile(request, {}).rows);
   }
 
@@ -266,7 +266,7 @@ TEST_F(PredictRunTest, ARequestThatFindsNoMemoryFailsAlone) {
 }
 
 TEST_F(PredictRunTest, ARequestInSlicesIsAnsweredOnceWhereverItFindsNoMemory) {
-  for (const char* const where : {"a slice", "Join", "Divide"}) {
+  for (const char* const where : {"a slice", "Join", "Split"}) {
     Batching batching;
     batching.limits.max_slice_rows = 4;
     Serve(batching);
@@ -274,7 +274,7 @@ TEST_F(PredictRunTest, ARequestInSlicesIsAnsweredOnceWhereverItFindsNoMemory) {
     FakeRequest request(servable_, 10);
     RunPredict(&request, milliseconds(0), {}, &workers_);
     const Finished finished = request.WaitUntilFinished();
-    if (where == std::string("Divide")) {  // as a whole there was enough
+    if (where == std::string("Split")) {  // as a whole there was enough
       EXPECT_TRUE(finished.status.ok());
       EXPECT_EQ(finished.stats.run_rows, 10);
     } else {

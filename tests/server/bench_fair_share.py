@@ -43,10 +43,11 @@ OWN_CONNECTION = [
 ]
 
 
-def flood(target: str, files: Sequence[Path], connections: int, in_flight: int, ready: Any) -> None:
+def flood(
+    target: str, requests: Sequence[bytes], connections: int, in_flight: int, ready: Any
+) -> None:
     """Keeps so many requests in flight on each connection, until the process is ended."""
     os.nice(10)
-    requests = [file.read_bytes() for file in files]
     codes: Counter[str] = Counter()
     slots = threading.Semaphore(connections * in_flight)
     channels = [grpc.insecure_channel(target, OWN_CONNECTION) for _ in range(connections)]
@@ -113,32 +114,24 @@ def serving(name: str, path: Path, *flags: str) -> Iterator[ServerProcess]:
             os.sched_setaffinity(0, cores)
 
 
-def stored(payloads: Sequence[bytes], folder: Path) -> list[Path]:
-    """Files that the attacker reads."""
-    files = [folder / str(number) for number in range(len(payloads))]
-    for file, payload in zip(files, payloads, strict=True):
-        file.write_bytes(payload)
-    return files
-
-
 def of_wide(
-    title: str, flags: Sequence[str], rows: int, folder: Path, connections: int, in_flight: int
+    title: str, flags: Sequence[str], rows: int, connections: int, in_flight: int
 ) -> Iterator[tuple[str, list[Variant]]]:
     """Small requests of `wide`, and so many rows at a time beside them."""
     with serving("wide", exported("wide"), *flags) as server:
         large = zoo_payloads(server.target, "wide", "late", rows, 5 if rows < 10_000 else 3)
         small = zoo_payloads(server.target, "wide", "late", 20, 50)
-        flooding = partial(flooded, server.target, stored(large, folder), connections, in_flight)
+        flooding = partial(flooded, server.target, large, connections, in_flight)
         yield from idle_and_beside(server, title, small, (5, 20), flooding)
 
 
-def measure_flood(folder: Path) -> Iterator[tuple[str, list[Variant]]]:
+def measure_flood(_: Path) -> Iterator[tuple[str, list[Variant]]]:
     """One client floods, on one connection or on several."""
     flags = [STREAMS, *NO_STATES]
-    yield from of_wide("flood, one connection", flags, 1000, folder, 1, 900)
-    yield from of_wide("flood, nine connections", flags, 1000, folder, 9, 100)
+    yield from of_wide("flood, one connection", flags, 1000, 1, 900)
+    yield from of_wide("flood, nine connections", flags, 1000, 9, 100)
     flags.append(f"--caller_header={HEADER}")
-    yield from of_wide("flood, nine, callers named", flags, 1000, folder, 9, 100)
+    yield from of_wide("flood, nine, callers named", flags, 1000, 9, 100)
 
 
 def measure_unread(folder: Path) -> Iterator[tuple[str, list[Variant]]]:
@@ -167,9 +160,9 @@ def measure_unread(folder: Path) -> Iterator[tuple[str, list[Variant]]]:
         )
 
 
-def measure_cold(folder: Path) -> Iterator[tuple[str, list[Variant]]]:
+def measure_cold(_: Path) -> Iterator[tuple[str, list[Variant]]]:
     """Rows that no store knows: it holds less than one request's, the next time they are new."""
-    yield from of_wide("cold rows", [f"--item_state_bytes={32 * MIB}"], 60_000, folder, 1, 1)
+    yield from of_wide("cold rows", [f"--item_state_bytes={32 * MIB}"], 60_000, 1, 1)
 
 
 def main() -> None:
