@@ -39,7 +39,7 @@ bench:
 	@build/server/serving_patches/expansion_rule_benchmark
 	@build/server/bin/wire_benchmark
 	@.venv/bin/python -m tests.client.bench_encoding
-	@.venv/bin/python -m tests.server.bench_rest
+	@.venv/bin/python -m tests.server.bench_protocols
 	@.venv/bin/colcast bench
 	@.venv/bin/colcast bench --states
 	@.venv/bin/colcast bench --transcoding

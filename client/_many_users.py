@@ -77,7 +77,7 @@ def grouped(
 
     The late signature tells the users' columns from the items', so without one, and with targets
     that repeat rows, each user has a request alone. A group's lists have the same padded width
-    where the model may see what pads them, so that company changes no score.
+    where the model may see what pads them, so that no other user changes a score.
 
     Args:
         schema: the served model's.

@@ -2,17 +2,17 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from colcast.loadtest import bench_batching as batching
 from colcast.loadtest import bench_users, bench_zipf, overhead
-from colcast.loadtest.bench_servers import STORES, TRANSCODING
+from colcast.loadtest.bench_servers import STATES, TRANSCODING
 from colcast.loadtest.bench_users import several_users
 from colcast.loadtest.bench_zipf import Population, hit_rates
 from colcast.loadtest.formats import FORMATS_ALONE
+from colcast.loadtest.output import finite
 from colcast.loadtest.overhead import engine_benchmark, overheads
 from colcast.loadtest.progress import progress_bar
 from colcast.loadtest.report import machine
@@ -44,7 +44,8 @@ def bench_all(args: SimpleNamespace, console: Console) -> Figures:
     measured, figures = {}, {}
     for model in args.models:
         lines, added = bench(model, args, console)
-        figures[model] = _write(model, lines, added, args.output)
+        measures = {"lines": [line.as_json() for line in lines], "overhead": added}
+        figures[model] = _write(model, {"model": model, **measures}, args.output)
         table += markdown_rows(model, lines)
         measured[model] = lines
     (args.output / "table.md").write_text("\n".join(table) + "\n")
@@ -104,10 +105,10 @@ def bench_batching(args: SimpleNamespace, console: Console) -> Figures:
 
 
 def bench_states(args: SimpleNamespace, console: Console) -> Figures:
-    """Users and items known and unknown, hit rates, several users in one request."""
+    """Users and items cached and not, hit rates, several users in one request."""
     base_path, tell = exported("wide"), _Teller(console)
     tell(machine())
-    known = _servers_compared("wide", base_path, STORES, args, tell)
+    cached = _servers_compared("wide", base_path, STATES, args, tell)
     users = measure_variants(
         several_users(base_path), bench_users.ROUNDS, bench_users.COLUMNS, tell
     )
@@ -116,8 +117,8 @@ def bench_states(args: SimpleNamespace, console: Console) -> Figures:
     zipf = measure_variants(
         hit_rates(base_path, population), bench_zipf.ROUNDS, bench_zipf.COLUMNS, tell
     )
-    charts = {"states": {"wide": _costs(known)}, "zipf": {"wide": _costs(zipf)}}
-    figures = {"known": known, "several_users": users, "zipf": zipf}
+    charts = {"states": {"wide": _costs(cached)}, "zipf": {"wide": _costs(zipf)}}
+    figures = {"known": cached, "several_users": users, "zipf": zipf}
     return _write_part("states", figures, tell, charts, args.output)
 
 
@@ -171,9 +172,7 @@ def _write_part(
     charts: Mapping[str, Mapping[str, Sequence[Cost]]],
     folder: Path,
 ) -> Figures:
-    folder.mkdir(parents=True, exist_ok=True)
-    values: Figures = json.loads(json.dumps({"machine": machine(), **figures}, default=asdict))
-    (folder / f"{name}.json").write_text(json.dumps(values, indent=1))
+    values = _write(name, figures, folder)
     (folder / f"{name}.md").write_text(told.document)
     for chart, costs in charts.items():
         (folder / f"{chart}.svg").write_text(share_chart(costs))
@@ -182,13 +181,8 @@ def _write_part(
     return values
 
 
-def _write(model: str, lines: Sequence[FormatLine], added: Sequence[Line], folder: Path) -> Figures:
+def _write(name: str, figures: Mapping[str, Any], folder: Path) -> Figures:
     folder.mkdir(parents=True, exist_ok=True)
-    figures = {
-        "model": model,
-        "machine": machine(),
-        "lines": [line.as_json() for line in lines],
-        "overhead": [asdict(row) for row in added],
-    }
-    (folder / f"{model}.json").write_text(json.dumps(figures, indent=1))
-    return figures
+    values: Figures = finite({"machine": machine(), **figures})
+    (folder / f"{name}.json").write_text(json.dumps(values, indent=1, allow_nan=False))
+    return values

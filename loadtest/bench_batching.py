@@ -1,4 +1,4 @@
-"""Requests that share workers, on `wide`, late, nothing known: joined, split, and as they were.
+"""Requests that share workers, on `wide`, late, nothing cached: joined, split, and as they were.
 
 Servers differ in their flags only and are measured in turn. The generator shares the machine; the
 closed loop is h2load's where that is installed.
@@ -15,7 +15,7 @@ import numpy as np
 from colcast.loadtest import h2load
 from colcast.loadtest.closed_loop import ClosedLoop
 from colcast.loadtest.connection import Request, predicted
-from colcast.loadtest.formats import NO_STORES
+from colcast.loadtest.formats import NO_STATES
 from colcast.loadtest.open_loop import OpenLoop
 from colcast.loadtest.recording import Recording
 from colcast.loadtest.schedule import poisson
@@ -151,5 +151,5 @@ def _overlap(a: Any, b: Any) -> float:
 
 
 def _servers(base_path: Path, *flags: Sequence[str]) -> AbstractContextManager[list[ServerProcess]]:
-    """A server for each list of flags, without state stores."""
-    return servers("wide", base_path, *([*NO_STORES, *own] for own in flags))
+    """A server for each list of flags, without state caches."""
+    return servers("wide", base_path, *([*NO_STATES, *own] for own in flags))

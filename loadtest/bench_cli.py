@@ -41,7 +41,7 @@ Examples:
     help="Models of the zoo, each in all formats.",
 )
 @_measured("--papers", is_flag=True, help="The eight papers' models, each in all formats.")
-@_measured("--states", is_flag=True, help="What the server's state stores save, on `wide`.")
+@_measured("--states", is_flag=True, help="What the server's state caches save, on `wide`.")
 @_measured(
     "--transcoding",
     is_flag=True,
@@ -50,7 +50,7 @@ Examples:
 @_measured(
     "--batching",
     is_flag=True,
-    help="Requests that run together across users, and in pieces, on `wide`.",
+    help="Requests that run together across users, and split, on `wide`.",
 )
 @_requests(
     "--sizes",
@@ -80,7 +80,7 @@ Examples:
     type=_COUNT,
     default=6000,
     metavar="N",
-    help="Of --states, per size of the stores.",
+    help="Of --states, per size of the caches.",
 )
 @output_options(click.option, "build/bench", "figures, tables and charts", "the figures")
 @click.pass_context
@@ -106,4 +106,4 @@ def command(context: click.Context, /, **given: Any) -> None:
     with failures_told():
         figures = runs.get(chosen[0] if chosen else "", bench.bench_all)(options, console)
     if options.json:
-        click.echo(json.dumps(figures, indent=1))
+        click.echo(json.dumps(figures, indent=1, allow_nan=False))

@@ -1,11 +1,11 @@
-"""Rows per piece, tuned for each model and target: DeepRecSys's table on the native server.
+"""Rows per slice, tuned for each model and target: DeepRecSys's table on the native server.
 
 python -m colcast.loadtest.bench_tuning --models ncf,wide_deep
 
-Every request is cut in pieces of at most so many rows, which workers take by themselves: the static
-baselines of the paper (25 rows; the largest request over the cores) against climbing from small
-pieces up (Gupta et al., ISCA 2020, figures 9 and 10). Requests arrive by a Poisson process, their
-sizes have a heavy tail; targets are the paper's, half of it and half as much again, all three
+Every request is split into slices of at most so many rows, which workers take by themselves: the
+static baselines of the paper (25 rows; the largest request over the cores) against climbing from
+small slices up (Gupta et al., ISCA 2020, figures 9 and 10). Requests arrive by a Poisson process,
+their sizes have a heavy tail; targets are the paper's, half of it and half as much again, all three
 measured on the same servers. For the medium one the climb is repeated with log-normal sizes, and
 what it found is measured on the heavy tail.
 """
@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 
 from colcast.loadtest.charts import Line, line_chart, standalone
-from colcast.loadtest.formats import NO_STORES, RequestData
+from colcast.loadtest.formats import NO_STATES, RequestData
 from colcast.loadtest.search import Sla
 from colcast.loadtest.sizes import draw, parse_sizes
 from colcast.loadtest.traffic import zoo_requests
@@ -53,12 +53,12 @@ class Tuned:
       model: its name in the zoo.
       target: "low", "medium" or "high".
       p95_ms: what that is.
-      static: requests per second in pieces of 25 rows.
-      largest_over_cores: the same, in pieces of the largest request's rows over the cores.
-      rows: per piece, as tuned.
+      static: requests per second in slices of 25 rows.
+      largest_over_cores: the same, in slices of the largest request's rows over the cores.
+      rows: per slice, as tuned.
       tuned: requests per second with those.
-      curve: requests per second by rows per piece, as far as the climb went.
-      other_rows: per piece, as tuned for log-normal sizes; 0 where that was not measured.
+      curve: requests per second by rows per slice, as far as the climb went.
+      other_rows: per slice, as tuned for log-normal sizes; 0 where that was not measured.
       other: requests per second with those, on the sizes with a heavy tail.
     """
 
@@ -80,7 +80,7 @@ def measured(name: str, folder: Path, options: SimpleNamespace) -> list[Tuned]:
     assert zoo.p95_target_ms is not None
     targets = options.targets.split(",")
     slas = [Sla(95, zoo.p95_target_ms * _TARGETS[target]) for target in targets]
-    model = Model(name, exported(name), ("--enable_batching", *NO_STORES))
+    model = Model(name, exported(name), ("--enable_batching", *NO_STATES))
     heavy = Load(
         prepared(model, ["late"], _requests(name, HEAVY_TAIL, options)), slas, options.seconds
     )
@@ -129,7 +129,7 @@ def _flag(rows: int, folder: Path) -> str:
 
 
 def _climbed(model: Model, load: Load, folder: Path) -> list[dict[int, float]]:
-    """From small pieces up until the rates of all targets fall: for each, all that was tried.
+    """From small slices up until the rates of all targets fall: for each, all that was tried.
 
     One step down may be noise; two are a fall.
     """
@@ -154,7 +154,7 @@ def _best(curve: Mapping[int, float]) -> int:
 
 
 def curves(lines: Sequence[Tuned]) -> str:
-    """Requests per second by rows per piece, a line per target, for one model: an SVG document."""
+    """Requests per second by rows per slice, a line per target, for one model: an SVG document."""
     drawn = [
         Line(
             f"{line.target}, p95 {line.p95_ms:g} ms",
@@ -165,7 +165,7 @@ def curves(lines: Sequence[Tuned]) -> str:
     ]
     chart = line_chart(
         drawn,
-        x_title=f"{lines[0].model}: rows per piece",
+        x_title=f"{lines[0].model}: rows per slice",
         y_title="requests per second",
         x_ticks=[(place, str(rows)) for place, rows in enumerate(_ROWS)],
     )

@@ -1,4 +1,4 @@
-"""Several users in one request against a request per user, on `wide`, with nothing known."""
+"""Several users in one request against a request per user, on `wide`, with nothing cached."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack

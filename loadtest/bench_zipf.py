@@ -1,4 +1,4 @@
-"""Hit rates of the state stores of several sizes: users and items of `wide`, drawn by Zipf."""
+"""Hit rates of the state caches of several sizes: users and items of `wide`, drawn by Zipf."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -35,7 +35,7 @@ COLUMNS = (
 class Population:
     """Who asks for what: `users` and `items` drawn by Zipf, `candidates` per request.
 
-    `store_mib` are the values of --user_state_bytes and of --item_state_bytes, each; 0: no stores.
+    `cache_mib` are the values of --user_state_bytes and of --item_state_bytes, each; 0: none.
     """
 
     users: int = 20_000
@@ -43,7 +43,7 @@ class Population:
     exponent: float = 1.0
     candidates: int = 100
     requests: int = 6_000
-    store_mib: tuple[int, ...] = (0, 16, 64, 256)
+    cache_mib: tuple[int, ...] = (0, 16, 64, 256)
 
     def __str__(self) -> str:
         """What tables are about."""
@@ -55,16 +55,16 @@ class Population:
 
 
 def hit_rates(base_path: Path, population: Population) -> Iterator[tuple[str, list[Variant]]]:
-    """The same requests to a server per size of the stores.
+    """The same requests to a server per size of the caches.
 
     Raises:
-      LookupError: the server does not publish its stores' counts.
+      LookupError: the server does not publish its caches' counts.
     """
     with TemporaryDirectory() as folder, ExitStack() as connected:
         monitoring = publishing(Path(folder))
         flags = [
             [*monitoring, *(f"--{side}_state_bytes={mib * _MIB}" for side in ("user", "item"))]
-            for mib in population.store_mib
+            for mib in population.cache_mib
         ]
         with servers(MODEL, base_path, *flags) as running:
             with RankingClient(running[0].target, MODEL) as client:
@@ -73,16 +73,16 @@ def hit_rates(base_path: Path, population: Population) -> Iterator[tuple[str, li
                 "users and items by Zipf",
                 [
                     Variant(
-                        f"{mib} MiB each" if mib else "no stores",
-                        _Stores(server, requests, connected).turn,
+                        f"{mib} MiB each" if mib else "no state caches",
+                        _Caches(server, requests, connected).turn,
                     )
-                    for mib, server in zip(population.store_mib, running, strict=True)
+                    for mib, server in zip(population.cache_mib, running, strict=True)
                 ],
             )
 
 
-class _Stores:
-    """A server whose stores are filled by the first half of the requests."""
+class _Caches:
+    """A server whose caches are filled by the first half of the requests."""
 
     def __init__(
         self, server: ServerProcess, requests: list[Request], connected: ExitStack

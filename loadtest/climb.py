@@ -1,8 +1,8 @@
 """Hill climbing over a few knobs of a server, pair by pair.
 
-DeepRecSys (Gupta et al., ISCA 2020) climbs over one knob, the rows of a piece: from the smallest
+DeepRecSys (Gupta et al., ISCA 2020) climbs over one knob, the rows of a slice: from the smallest
 value up, until throughput falls. Here two knobs are turned together, since the best value of one
-depends on the other: more workers want fewer threads each, larger batches want other pieces.
+depends on the other: more workers want fewer threads each, larger batches want other slices.
 """
 
 from collections.abc import Callable, Sequence

@@ -17,7 +17,7 @@ from colcast.client import RankingClient
 from colcast.export import export_saved_model
 from colcast.export.cli import silence_tensorflow
 from colcast.items import build_table
-from colcast.loadtest.formats import FORMATS_ALONE, NO_STORES, RequestData
+from colcast.loadtest.formats import FORMATS_ALONE, NO_STATES, RequestData
 from colcast.loadtest.interrupts import interruptible
 from colcast.loadtest.progress import progress_bar
 from colcast.loadtest.side_by_side import Effort, Line, side_by_side
@@ -123,7 +123,7 @@ def same_by_key(work_dir: Path, candidates: Candidates) -> bool:
     shutil.rmtree(output, ignore_errors=True)
     movies = pa.Table.from_pylist(candidates.all_items())
     build_table(work_dir / "columnar", movies, key=_KEY, output=output)
-    flags = (*NO_STORES, f"--item_table={MODEL}:{_KEY}:{output.resolve()}")
+    flags = (*NO_STATES, f"--item_table={MODEL}:{_KEY}:{output.resolve()}")
     equal = True
     with (
         ServerProcess(MODEL, work_dir / "columnar", flags) as server,

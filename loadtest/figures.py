@@ -1,8 +1,9 @@
 """The figures of a recording that reports show, in plain values that JSON can hold, and as text."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
+from colcast.loadtest.output import finite
 from colcast.loadtest.recording import Recording, percentile_ms
 
 
@@ -28,10 +29,8 @@ class Figures:
 
     def as_json(self) -> dict[str, Any]:
         """With null for NaN, which JSON does not have."""
-        return {
-            name: None if isinstance(value, float) and value != value else value
-            for name, value in asdict(self).items()
-        }
+        values: dict[str, Any] = finite(self)
+        return values
 
 
 def figures_of(recording: Recording) -> Figures:

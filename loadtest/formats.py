@@ -11,8 +11,8 @@ from colcast.loadtest.elwc import elwc_request
 
 # Flags of a server on which formats are compared: TensorFlow parses tf.Examples, and no request
 # gains from the one before.
-NO_STORES = ("--user_state_bytes=0", "--item_state_bytes=0")
-FORMATS_ALONE = ("--example_transcoding=off", *NO_STORES)
+NO_STATES = ("--user_state_bytes=0", "--item_state_bytes=0")
+FORMATS_ALONE = ("--example_transcoding=off", *NO_STATES)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a server tells of itself on its Prometheus page: its CPU time, memory and state stores."""
+"""What a server tells of itself on its Prometheus page: its CPU time, memory and state caches."""
 
 import re
 from collections import defaultdict
@@ -66,9 +66,10 @@ Counts = dict[tuple[str, str], float]  # (store, metric) -> value
 
 
 def state_counts(url: str) -> Counts:
-    """What the page says of the state stores: (store, metric) -> its sum over models and versions.
+    """What the page says of state caches: (store, metric) -> its sum over models and versions.
 
-    Stores are `user` and `item`, metrics as docs/metrics.md names them, like `states_found_total`.
+    The label `store` is `user` or `item`; metrics are as docs/metrics.md names them, like
+    `states_found_total`.
 
     Raises:
       LookupError: the page is not there.

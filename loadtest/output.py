@@ -1,8 +1,10 @@
 """The folder of a report: one page to read, and its figures for programs."""
 
 import json
+import math
 import os
 from collections.abc import Mapping
+from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,17 @@ def make_folder(folder: Path) -> None:
         raise ValueError(f"--output {folder}: no folder can be made there: {error}") from error
     if not os.access(folder, os.W_OK | os.X_OK):
         raise ValueError(f"--output {folder}: nothing can be written there")
+
+
+def finite(value: Any) -> Any:
+    """Figures with null for NaN and infinities, which JSON does not have; records as objects."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return finite(asdict(value))
+    if isinstance(value, Mapping):
+        return {key: finite(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def write(folder: Path, values: Mapping[str, Any], page: str) -> list[str]:

@@ -19,7 +19,7 @@ from colcast.loadtest.busy_cores import cores_kept_busy
 from colcast.loadtest.closed_loop import ClosedLoop
 from colcast.loadtest.formats import FORMATS, RequestData, encode
 from colcast.loadtest.process import ProcessMeter
-from colcast.loadtest.variants import Column, Variant
+from colcast.loadtest.variants import Column, Variant, answered
 from colcast.server import find_executable
 
 Session = Literal["server", "plain"]
@@ -99,7 +99,8 @@ def overheads(
     the format; "server ms", the server, gRPC included.
 
     Raises:
-      ValueError: engine_benchmark refused the model or the request; the message is its own.
+      ValueError: engine_benchmark refused the model or the request, the message is its own; or the
+        server left a request unanswered.
     """
     with (
         cores_kept_busy(),
@@ -116,15 +117,20 @@ def overheads(
             prepared = graph.prepare([request.payload for request in requests])
             meter = ProcessMeter(pid)
 
+            def served(calls: int) -> float:
+                return answered(sender.run(requests, calls=calls, meter=meter)).server_cpu_seconds
+
+            measures = [
+                (_SERVER, served),
+                (_PLAIN, lambda calls: plain.cpu_seconds(columns, calls)),
+                (_GRAPH, lambda calls: graph.cpu_seconds(prepared, calls)),
+            ]
+
             def turn(number: int) -> dict[str, float]:
                 calls = _CALLS if number >= 0 else _WARM_UP_CALLS
-                sent = sender.run(requests, calls=calls, meter=meter)
-                seconds = {
-                    _PLAIN: plain.cpu_seconds(columns, calls),
-                    _GRAPH: graph.cpu_seconds(prepared, calls),
-                    _SERVER: sent.server_cpu_seconds,
-                }
-                return {what: 1000 * each / calls for what, each in seconds.items()}
+                first = number % len(measures)
+                in_order = measures[first:] + measures[:first]
+                return {what: 1000 * measure(calls) / calls for what, measure in in_order}
 
             return Variant(FORMATS[name].title, turn)
 

@@ -28,14 +28,14 @@ class ServerVariant:
       title: for tables.
       format: a name in `FORMATS`.
       flags: of the server, one of its own per variant.
-      known: whether the same requests come again and again; otherwise every request is of a user
+      cached: whether the same requests come again and again; otherwise every request is of a user
         and of items that the server has not seen.
     """
 
     title: str
     format: str
     flags: tuple[str, ...] = ()
-    known: bool = False
+    cached: bool = False
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def _variant(
         start, calls = warm_up + number * effort.calls, effort.calls
         if number < 0:
             start, calls = 0, warm_up
-        part = fresh[:_REPEATED] if variant.known else fresh[start : start + calls]
+        part = fresh[:_REPEATED] if variant.cached else fresh[start : start + calls]
         return answered(loop.run(part, calls=calls, meter=meter))
 
     return Variant(variant.title, turn)

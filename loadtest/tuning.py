@@ -86,10 +86,10 @@ def knobs(
     found = [
         Knob("workers", "--num_workers={}", tuple(upto), cores),
         Knob("threads per op", "--tensorflow_intra_op_parallelism={}", tuple(threads), 1),
-        Knob("ms per piece", "--max_piece_milliseconds={}", _SLICE_MILLISECONDS, 2),
+        Knob("ms per slice", "--max_piece_milliseconds={}", _SLICE_MILLISECONDS, 2),
         Knob("join", "--join_waiting_requests={}", (0, 1), 1),
     ]
-    pairs: list[tuple[str, ...]] = [("workers", "threads per op"), ("ms per piece", "join")]
+    pairs: list[tuple[str, ...]] = [("workers", "threads per op"), ("ms per slice", "join")]
     if offloaded_sizes:
         steps = np.quantile(offloaded_sizes, np.linspace(0, 1, _OFFLOAD_STEPS), method="lower")
         rows = sorted({1, *map(int, steps), max(offloaded_sizes) + 1})

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import threading
 from collections.abc import Sequence
-from types import TracebackType
 from typing import IO, Self
 
 from colcast.server._executable import find_executable
@@ -80,12 +79,7 @@ class ServerProcess:
             raise ServerFailedError(f"{' '.join(self._command)}:\n{self.log()}")
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Stops the server: SIGTERM, then SIGKILL if that does not end it."""
         try:
             self.stop()

@@ -1,7 +1,6 @@
 // Classify, Regress and MultiInference over a model that answers what it is told to: which
 // signatures will do, what is asked of the model, and what becomes of its outputs.
 #include <gmock/gmock.h>
-#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -14,6 +13,7 @@
 #include "server/inference/multi_inference.h"
 #include "server/inference/regress.h"
 #include "server/inference/run_gate.h"
+#include "server/inference/testing.h"
 #include "server/scheduling/worker_pool.h"
 
 namespace colcast::inference {
@@ -56,25 +56,11 @@ std::string_view StringAt(const void* data, int64_t index) {
   return static_cast<const std::string*>(data)[index];
 }
 
-class FakeOutputs final : public engine::Outputs {
- public:
-  const std::vector<OutputColumn>& columns() const override { return columns_; }
-  const engine::ExpansionStats& expansion() const override { return expansion_; }
-
-  std::vector<OutputColumn> columns_;
-  engine::ExpansionStats expansion_;
-};
-
 // Notes what it is asked, "Method signature: outputs < examples", and answers from a table.
-class FakeModel final : public engine::Model {
+class FakeModel final : public ModelWithoutGraph {
  public:
-  FakeModel() {
-    tensorflow::MetaGraphDef graph;
-    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(kSignatures, &graph));
-    signatures_ = graph.SerializeAsString();
-  }
+  FakeModel() : ModelWithoutGraph(SerializedGraph(kSignatures)) {}
 
-  const std::string& signatures() const override { return signatures_; }
   Status Predict(const DecodedRequest& request,
                  std::unique_ptr<engine::Outputs>* outputs) const override {
     return Run("Predict", request, outputs);
@@ -91,15 +77,14 @@ class FakeModel final : public engine::Model {
   Status Run(const char* method, const DecodedRequest& request,
              std::unique_ptr<engine::Outputs>* outputs) const {
     std::string text = std::string(method) + ' ' + request.model_spec().signature_name + ':';
-    auto made = std::make_unique<FakeOutputs>();
+    auto made = std::make_unique<GivenOutputs>();
     for (const std::string_view name : request.output_filter()) {
       text += ' ' + std::string(name);
       const Answer& answer = answers.find(name)->second;
       const bool strings = answer.dtype == DT_STRING;
-      made->columns_.push_back(
-          {name, answer.dtype, answer.dims,
-           strings ? static_cast<const void*>(answer.strings.data()) : answer.floats.data(),
-           StringAt});
+      made->Add({name, answer.dtype, answer.dims,
+                 strings ? static_cast<const void*>(answer.strings.data()) : answer.floats.data(),
+                 StringAt});
     }
     text += " <";
     for (const Bytes& example : request.Find("inputs")->values.strings) {
@@ -109,8 +94,6 @@ class FakeModel final : public engine::Model {
     *outputs = std::move(made);
     return OkStatus();
   }
-
-  std::string signatures_;
 };
 
 class InferenceTest : public testing::Test {

@@ -2,19 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include "server/inference/testing.h"
+
 namespace colcast::inference {
 namespace {
 
 // Keeps who is told of runs.
-class FakeModel final : public engine::Model {
+class FakeModel final : public ModelWithoutGraph {
  public:
-  const std::string& signatures() const override { return signatures_; }
-  Status Predict(const DecodedRequest&, std::unique_ptr<engine::Outputs>*) const override {
-    return OkStatus();
-  }
-  Status PredictTogether(const DecodedRequest&, std::unique_ptr<engine::Outputs>*) const override {
-    return OkStatus();
-  }
   void ObserveRuns(engine::RunObserver* observer) const override {
     ++times_set;
     observer_ = observer;
@@ -24,7 +19,6 @@ class FakeModel final : public engine::Model {
   mutable int times_set = 0;
 
  private:
-  const std::string signatures_;
   mutable engine::RunObserver* observer_ = nullptr;
 };
 

@@ -1,7 +1,6 @@
 #include "server/inference/predict_run.h"
 
 #include <gmock/gmock.h>
-#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -16,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/inference/testing.h"
 #include "server/scheduling/testing.h"
 
 namespace colcast::inference {
@@ -25,27 +25,11 @@ using scheduling::Clock;
 using std::chrono::milliseconds;
 using testing::HasSubstr;
 
-class NoOutputs final : public engine::Outputs {
- public:
-  const std::vector<OutputColumn>& columns() const override { return columns_; }
-  const engine::ExpansionStats& expansion() const override { return expansion_; }
-
- private:
-  std::vector<OutputColumn> columns_;
-  engine::ExpansionStats expansion_;
-};
-
 // Answers every request but those with an input "bad", and takes its time for rows.
-class FakeModel final : public engine::Model {
+class FakeModel final : public ModelWithoutGraph {
  public:
-  FakeModel() {
-    tensorflow::MetaGraphDef graph;
-    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
-        "signature_def { key: 'late' value {} }", &graph));
-    signatures_ = graph.SerializeAsString();
-  }
+  FakeModel() : ModelWithoutGraph(SerializedGraph("signature_def { key: 'late' value {} }")) {}
 
-  const std::string& signatures() const override { return signatures_; }
   Status Predict(const DecodedRequest& request,
                  std::unique_ptr<engine::Outputs>* outputs) const override {
     std::this_thread::sleep_for(time_per_run + time_per_row * Profile(request, {}).rows);
@@ -54,11 +38,8 @@ class FakeModel final : public engine::Model {
     if (on_run) on_run();
     if (request.Find("bad") != nullptr) return InvalidArgument("a bad input");
     if (request.Find("huge") != nullptr) throw std::bad_alloc();
-    *outputs = std::make_unique<NoOutputs>();
+    *outputs = std::make_unique<GivenOutputs>();
     return OkStatus();
-  }
-  Status PredictTogether(const DecodedRequest&, std::unique_ptr<engine::Outputs>*) const override {
-    return Internal("not asked for");
   }
   Status Check(const DecodedRequest& request) const override {
     return request.Find("bad") != nullptr ? InvalidArgument("a bad input") : OkStatus();
@@ -71,7 +52,7 @@ class FakeModel final : public engine::Model {
   std::unique_ptr<engine::Slices> Split(const DecodedRequest& request,
                                         const engine::BatchRules&) const override {
     ran_on_ = std::this_thread::get_id();
-    if (no_memory_in == "Divide") throw std::bad_alloc();
+    if (no_memory_in == "Split") throw std::bad_alloc();
     return std::make_unique<FakeSlices>(this, Profile(request, {}).rows);
   }
 
@@ -121,7 +102,7 @@ class FakeModel final : public engine::Model {
       EXPECT_EQ(rows_left(), 0);
       if (model_->no_memory_in == "Join") throw std::bad_alloc();
       if (!model_->joins) return InvalidArgument("a slice has a bad row");
-      *outputs = std::make_unique<NoOutputs>();
+      *outputs = std::make_unique<GivenOutputs>();
       return OkStatus();
     }
 
@@ -285,7 +266,7 @@ TEST_F(PredictRunTest, ARequestThatFindsNoMemoryFailsAlone) {
 }
 
 TEST_F(PredictRunTest, ARequestInSlicesIsAnsweredOnceWhereverItFindsNoMemory) {
-  for (const char* const where : {"a slice", "Join", "Divide"}) {
+  for (const char* const where : {"a slice", "Join", "Split"}) {
     Batching batching;
     batching.limits.max_slice_rows = 4;
     Serve(batching);
@@ -293,7 +274,7 @@ TEST_F(PredictRunTest, ARequestInSlicesIsAnsweredOnceWhereverItFindsNoMemory) {
     FakeRequest request(servable_, 10);
     RunPredict(&request, milliseconds(0), {}, &workers_);
     const Finished finished = request.WaitUntilFinished();
-    if (where == std::string("Divide")) {  // as a whole there was enough
+    if (where == std::string("Split")) {  // as a whole there was enough
       EXPECT_TRUE(finished.status.ok());
       EXPECT_EQ(finished.stats.run_rows, 10);
     } else {

@@ -221,11 +221,11 @@ bool RunBySlices(Reading* reading, WorkerPool* workers, RunWhole run_whole) {
   const Clock::time_point since = Clock::now() - reading->stats.waited;
   const Servable& servable = reading->member->servable();
   std::unique_ptr<engine::Slices> slices;
-  const Status divided = WithinMemory([&] {
+  const Status status = WithinMemory([&] {
     slices = servable.model().Split(reading->member->request(), servable.batch_rules());
     return OkStatus();
   });
-  if (!divided.ok() || slices == nullptr) return false;
+  if (!status.ok() || slices == nullptr) return false;
   const auto whole =
       std::make_shared<SlicedPredict>(std::move(*reading), std::move(slices), workers, run_whole);
   std::vector<scheduling::Job*> jobs;

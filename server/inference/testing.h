@@ -8,13 +8,14 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "server/inference/servable.h"
 
 namespace colcast::inference {
 
-// Enough to be found, counted and destroyed.
-class ModelWithoutGraph final : public engine::Model {
+// Enough to be found, counted and destroyed; what it answers, a test says in a class of its own.
+class ModelWithoutGraph : public engine::Model {
  public:
   // A serialized MetaGraphDef.
   explicit ModelWithoutGraph(std::string signatures = "") : signatures_(std::move(signatures)) {}
@@ -31,14 +32,32 @@ class ModelWithoutGraph final : public engine::Model {
   const std::string signatures_;
 };
 
+// Outputs that a test fills in.
+class GivenOutputs : public engine::Outputs {
+ public:
+  explicit GivenOutputs(std::vector<OutputColumn> given = {}) : given_(std::move(given)) {}
+  const std::vector<OutputColumn>& columns() const override { return given_; }
+  const engine::ExpansionStats& expansion() const override { return expansion_; }
+  void Add(const OutputColumn& column) { given_.push_back(column); }
+
+ private:
+  std::vector<OutputColumn> given_;
+  const engine::ExpansionStats expansion_;
+};
+
+// A MetaGraphDef in text form, serialized.
+inline std::string SerializedGraph(const std::string& text) {
+  tensorflow::MetaGraphDef graph;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &graph));
+  return graph.SerializeAsString();
+}
+
 // A version of model "m"; `signatures` is a MetaGraphDef in text form.
 inline std::shared_ptr<const Servable> MakeServable(int64_t version,
                                                     const std::string& signatures = "") {
-  tensorflow::MetaGraphDef graph;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(signatures, &graph));
   std::shared_ptr<const Servable> servable;
   const Status status = Servable::Create(
-      "m", version, std::make_unique<ModelWithoutGraph>(graph.SerializeAsString()), &servable);
+      "m", version, std::make_unique<ModelWithoutGraph>(SerializedGraph(signatures)), &servable);
   EXPECT_TRUE(status.ok()) << status.message;
   return servable;
 }

@@ -17,36 +17,29 @@ namespace {
 
 using inference::Servable;
 
-class OneScore final : public engine::Outputs {
+class OneScore final : public inference::GivenOutputs {
  public:
-  explicit OneScore(float score) : score_(score) {}
-  const std::vector<OutputColumn>& columns() const override { return columns_; }
-  const engine::ExpansionStats& expansion() const override { return expansion_; }
+  explicit OneScore(float score) : score_(score) {
+    Add({"score", DT_FLOAT, dims_, &score_, nullptr});
+  }
 
  private:
   const float score_;
   const std::vector<int64_t> dims_{1};
-  const std::vector<OutputColumn> columns_{{"score", DT_FLOAT, dims_, &score_, nullptr}};
-  const engine::ExpansionStats expansion_;
 };
 
 // Answers with its score; a negative one is an error.
-class Scorer final : public engine::Model {
+class Scorer final : public inference::ModelWithoutGraph {
  public:
   explicit Scorer(float score) : score_(score) {}
-  const std::string& signatures() const override { return signatures_; }
   Status Predict(const DecodedRequest&, std::unique_ptr<engine::Outputs>* outputs) const override {
     if (score_ < 0) return Internal("broken");
     *outputs = std::make_unique<OneScore>(score_);
     return OkStatus();
   }
-  Status PredictTogether(const DecodedRequest&, std::unique_ptr<engine::Outputs>*) const override {
-    return Internal("not asked for");
-  }
 
  private:
   const float score_;
-  const std::string signatures_;
 };
 
 std::shared_ptr<const Servable> Version(int64_t number, float score) {

@@ -63,42 +63,32 @@ class InferRequestDecoder {
 };
 
 bool InferRequestDecoder::Decode(Reader message) {
-  while (!message.done()) {
-    uint32_t tag;
-    if (!message.ReadTag(&tag)) return false;
-    bool ok;
+  std::string_view name;
+  const bool read = message.ReadFields([&](uint32_t tag) {
     Reader nested;
-    std::string_view text;
     switch (tag) {
       case MakeTag(1, kLengthType):
-        ok = ReadText(&message, &text);
-        request_->model_spec_.name = text;
-        break;
+        return ReadText(&message, &name);
       case MakeTag(2, kLengthType):
-        ok = ReadText(&message, &version_);
-        break;
+        return ReadText(&message, &version_);
       case MakeTag(3, kLengthType):
-        ok = ReadText(&message, &request_->id_);
-        break;
+        return ReadText(&message, &request_->id_);
       case MakeTag(4, kLengthType):
-        ok = message.ReadNested(&nested) && ReadRequestParameter(nested);
-        break;
+        return message.ReadNested(&nested) && ReadRequestParameter(nested);
       case MakeTag(5, kLengthType):
-        ok = message.ReadNested(&nested) && ReadInput(nested);
-        break;
+        return message.ReadNested(&nested) && ReadInput(nested);
       case MakeTag(6, kLengthType):
-        ok = message.ReadNested(&nested) && ReadOutput(nested);
-        break;
+        return message.ReadNested(&nested) && ReadOutput(nested);
       case MakeTag(7, kLengthType):
         if (raw_.empty()) raw_.reserve(request_->column_count_);
-        ok =
-            Limit(raw_.size() + 1, "raw_input_contents") && message.ReadBytes(&raw_.emplace_back());
-        break;
+        return Limit(raw_.size() + 1, "raw_input_contents") &&
+               message.ReadBytes(&raw_.emplace_back());
       default:
-        ok = message.SkipValue(tag, kMaxDepth);
+        return message.SkipValue(tag, kMaxDepth);
     }
-    if (!ok) return false;
-  }
+  });
+  request_->model_spec_.name = name;
+  if (!read) return false;
   SetInferVersion(version_, &request_->model_spec_);
   return SetValues();
 }
@@ -109,35 +99,27 @@ bool InferRequestDecoder::ReadInput(Reader input) {
   Column& column = columns[request_->column_count_];
   column.Clear();
   std::string_view datatype;
-  while (!input.done()) {
-    uint32_t tag;
-    if (!input.ReadTag(&tag)) return false;
-    bool ok;
+  const bool read = input.ReadFields([&](uint32_t tag) {
     Reader nested;
     switch (tag) {
       case MakeTag(1, kLengthType):
-        ok = ReadName(&input, &column.name);
-        break;
+        return ReadName(&input, &column.name);
       case MakeTag(2, kLengthType):
-        ok = ReadText(&input, &datatype);
-        break;
+        return ReadText(&input, &datatype);
       case MakeTag(3, kLengthType):
       case MakeTag(3, kVarintType):
-        ok = ReadShape(tag, &input, &column);
-        break;
+        return ReadShape(tag, &input, &column);
       case MakeTag(4, kLengthType):
-        ok = input.ReadNested(&nested) && CheckParameter(nested);
-        break;
+        return input.ReadNested(&nested) && CheckParameter(nested);
       case MakeTag(5, kLengthType):
-        ok = input.ReadNested(&nested) &&
-             CheckMessage(nested, kInferTensorContents, kMaxDepth - 2, nullptr) &&
-             AddContents(nested.Rest(), &column.values.messages);
-        break;
+        return input.ReadNested(&nested) &&
+               CheckMessage(nested, kInferTensorContents, kMaxDepth - 2, nullptr) &&
+               AddContents(nested.Rest(), &column.values.messages);
       default:
-        ok = input.SkipValue(tag, kMaxDepth - 1);
+        return input.SkipValue(tag, kMaxDepth - 1);
     }
-    if (!ok) return false;
-  }
+  });
+  if (!read) return false;
   if (Status status = ReadInferDatatype(datatype, &column); !status.ok()) return Fail(status);
   return AddColumn();
 }
@@ -201,51 +183,34 @@ bool InferRequestDecoder::Limit(size_t count, const char* what) {
 
 bool InferRequestDecoder::ReadOutput(Reader output) {
   std::string_view name;
-  while (!output.done()) {
-    uint32_t tag;
-    if (!output.ReadTag(&tag)) return false;
-    bool ok;
+  const bool read = output.ReadFields([&](uint32_t tag) {
     Reader nested;
     switch (tag) {
       case MakeTag(1, kLengthType):
-        ok = ReadText(&output, &name);
-        break;
+        return ReadText(&output, &name);
       case MakeTag(2, kLengthType):
-        ok = output.ReadNested(&nested) && CheckParameter(nested);
-        break;
+        return output.ReadNested(&nested) && CheckParameter(nested);
       default:
-        ok = output.SkipValue(tag, kMaxDepth - 1);
+        return output.SkipValue(tag, kMaxDepth - 1);
     }
-    if (!ok) return false;
-  }
+  });
+  if (!read) return false;
   request_->output_filter_.push_back(name);
   return Limit(request_->output_filter_.size(), "outputs");
 }
 
 // Of a map<string, InferParameter>.
 bool InferRequestDecoder::ReadParameter(Reader entry, Parameter* parameter) {
-  while (!entry.done()) {
-    uint32_t tag;
-    if (!entry.ReadTag(&tag)) return false;
-    if (tag == MakeTag(1, kLengthType)) {
-      if (!ReadText(&entry, &parameter->name)) return false;
-      continue;
-    }
-    if (tag != MakeTag(2, kLengthType)) {
-      if (!entry.SkipValue(tag, kMaxDepth - 2)) return false;
-      continue;
-    }
+  return entry.ReadFields([&](uint32_t field) {
+    if (field == MakeTag(1, kLengthType)) return ReadText(&entry, &parameter->name);
+    if (field != MakeTag(2, kLengthType)) return entry.SkipValue(field, kMaxDepth - 2);
     Reader choice;
-    if (!entry.ReadNested(&choice)) return false;
-    while (!choice.done()) {
-      if (!choice.ReadTag(&tag)) return false;
+    return entry.ReadNested(&choice) && choice.ReadFields([&](uint32_t tag) {
       parameter->is_string = tag == MakeTag(3, kLengthType);
-      const bool ok = parameter->is_string ? ReadText(&choice, &parameter->text)
-                                           : choice.SkipValue(tag, kMaxDepth - 3);
-      if (!ok) return false;
-    }
-  }
-  return true;
+      return parameter->is_string ? ReadText(&choice, &parameter->text)
+                                  : choice.SkipValue(tag, kMaxDepth - 3);
+    });
+  });
 }
 
 bool InferRequestDecoder::ReadRequestParameter(const Reader& entry) {

@@ -50,63 +50,44 @@ class PredictRequestDecoder {
 };
 
 bool PredictRequestDecoder::Decode(Reader message, int depth) {
-  while (!message.done()) {
-    uint32_t tag;
-    if (!message.ReadTag(&tag)) return false;
-    bool ok;
+  return message.ReadFields([&](uint32_t tag) {
     Reader nested;
     switch (tag) {
       case MakeTag(1, kLengthType):
-        ok = message.ReadNested(&nested) && MergeModelSpec(nested, depth - 1);
-        break;
+        return message.ReadNested(&nested) && MergeModelSpec(nested, depth - 1);
       case MakeTag(2, kLengthType):
-        ok = message.ReadNested(&nested) && DecodeInput(nested, depth - 1);
-        break;
+        return message.ReadNested(&nested) && DecodeInput(nested, depth - 1);
       case MakeTag(3, kLengthType):
-        ok = ReadName(&message, &request_->output_filter_.emplace_back()) &&
-             Limit(request_->output_filter_.size(), "outputs in its filter");
-        break;
+        return ReadName(&message, &request_->output_filter_.emplace_back()) &&
+               Limit(request_->output_filter_.size(), "outputs in its filter");
       case MakeTag(5, kLengthType):
-        ok = CheckIgnored(&message, kPredictStreamedOptions, depth - 1);
-        break;
+        return CheckIgnored(&message, kPredictStreamedOptions, depth - 1);
       case MakeTag(7, kLengthType):
-        ok = CheckIgnored(&message, kRequestOptions, depth - 1);
-        break;
+        return CheckIgnored(&message, kRequestOptions, depth - 1);
       default:
-        ok = message.SkipValue(tag, depth);
+        return message.SkipValue(tag, depth);
     }
-    if (!ok) return false;
-  }
-  return true;
+  });
 }
 
 bool PredictRequestDecoder::MergeModelSpec(Reader spec, int depth) {
   ModelSpec& model_spec = request_->model_spec_;
-  while (!spec.done()) {
-    uint32_t tag;
-    if (!spec.ReadTag(&tag)) return false;
-    bool ok;
+  return spec.ReadFields([&](uint32_t tag) {
     Reader nested;
     switch (tag) {
       case MakeTag(1, kLengthType):
-        ok = ReadString(&spec, &model_spec.name);
-        break;
+        return ReadString(&spec, &model_spec.name);
       case MakeTag(2, kLengthType):
-        ok = spec.ReadNested(&nested) && MergeVersion(nested, depth - 1);
-        break;
+        return spec.ReadNested(&nested) && MergeVersion(nested, depth - 1);
       case MakeTag(3, kLengthType):
-        ok = ReadString(&spec, &model_spec.signature_name);
-        break;
+        return ReadString(&spec, &model_spec.signature_name);
       case MakeTag(4, kLengthType):
         model_spec.version.reset();
-        ok = ReadString(&spec, &model_spec.version_label.emplace());
-        break;
+        return ReadString(&spec, &model_spec.version_label.emplace());
       default:
-        ok = spec.SkipValue(tag, depth);
+        return spec.SkipValue(tag, depth);
     }
-    if (!ok) return false;
-  }
-  return true;
+  });
 }
 
 // google.protobuf.Int64Value
@@ -114,18 +95,13 @@ bool PredictRequestDecoder::MergeVersion(Reader wrapped, int depth) {
   ModelSpec& model_spec = request_->model_spec_;
   model_spec.version_label.reset();
   if (!model_spec.version) model_spec.version = 0;
-  while (!wrapped.done()) {
-    uint32_t tag;
-    if (!wrapped.ReadTag(&tag)) return false;
-    if (tag == MakeTag(1, kVarintType)) {
-      uint64_t value;
-      if (!wrapped.ReadVarint(&value)) return false;
-      model_spec.version = static_cast<int64_t>(value);
-    } else if (!wrapped.SkipValue(tag, depth)) {
-      return false;
-    }
-  }
-  return true;
+  return wrapped.ReadFields([&](uint32_t tag) {
+    if (tag != MakeTag(1, kVarintType)) return wrapped.SkipValue(tag, depth);
+    uint64_t value;
+    if (!wrapped.ReadVarint(&value)) return false;
+    model_spec.version = static_cast<int64_t>(value);
+    return true;
+  });
 }
 
 bool PredictRequestDecoder::DecodeInput(const Reader& entry, int depth) {
@@ -152,27 +128,18 @@ bool PredictRequestDecoder::DecodeInput(const Reader& entry, int depth) {
 bool PredictRequestDecoder::DecodeEntry(Reader entry, int depth, Column* column) {
   tensor_decoder_.Begin(column);
   bool has_tensor = false;
-  while (!entry.done()) {
-    uint32_t tag;
-    if (!entry.ReadTag(&tag)) return false;
-    bool ok;
-    Reader nested;
-    switch (tag) {
-      case MakeTag(1, kLengthType):
-        ok = ReadName(&entry, &column->name);
-        break;
-      case MakeTag(2, kLengthType):
-        ok = (!has_tensor || Limit(++merged_tensors_, "tensors that are merged into others")) &&
-             entry.ReadNested(&nested) && tensor_decoder_.Merge(nested, depth - 1);
-        has_tensor = true;
-        break;
-      default:
-        ok = entry.SkipValue(tag, depth);
+  const bool read = entry.ReadFields([&](uint32_t tag) {
+    if (tag == MakeTag(1, kLengthType)) return ReadName(&entry, &column->name);
+    if (tag != MakeTag(2, kLengthType)) return entry.SkipValue(tag, depth);
+    if (has_tensor && !Limit(++merged_tensors_, "tensors that are merged into others")) {
+      return false;
     }
-    if (!ok) return false;
-  }
-  tensor_decoder_.Finish();
-  return true;
+    has_tensor = true;
+    Reader nested;
+    return entry.ReadNested(&nested) && tensor_decoder_.Merge(nested, depth - 1);
+  });
+  if (read) tensor_decoder_.Finish();
+  return read;
 }
 
 bool PredictRequestDecoder::AddColumn() { return Limit(++request_->column_count_, "inputs"); }

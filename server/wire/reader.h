@@ -132,6 +132,17 @@ class Reader {
   // The value that follows `tag`, whatever it is. `depth`: how deep groups may still nest.
   bool SkipValue(uint32_t tag, int depth);
 
+  // Calls read(uint32_t tag) for each field that is left: it reads the value from this reader, and
+  // says whether that went well.
+  template <typename Read>
+  bool ReadFields(Read&& read) {
+    uint32_t tag;
+    while (!done()) {
+      if (!ReadTag(&tag) || !read(tag)) return false;
+    }
+    return true;
+  }
+
  private:
   bool Fail(const char* error) {
     error_ = error;

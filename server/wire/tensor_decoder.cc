@@ -10,21 +10,17 @@ namespace {
 // TensorShapeProto.Dim
 bool ReadDim(Reader dim, int depth, int64_t* size) {
   *size = 0;
-  while (!dim.done()) {
-    uint32_t tag;
-    if (!dim.ReadTag(&tag)) return false;
-    if (tag == MakeTag(1, kVarintType)) {
-      uint64_t value;
-      if (!dim.ReadVarint(&value)) return false;
-      *size = static_cast<int64_t>(value);
-    } else if (tag == MakeTag(2, kLengthType)) {
+  return dim.ReadFields([&](uint32_t tag) {
+    if (tag == MakeTag(2, kLengthType)) {
       Bytes name;
-      if (!dim.ReadBytes(&name) || !IsValidUtf8(name)) return false;
-    } else if (!dim.SkipValue(tag, depth)) {
-      return false;
+      return dim.ReadBytes(&name) && IsValidUtf8(name);
     }
-  }
-  return true;
+    if (tag != MakeTag(1, kVarintType)) return dim.SkipValue(tag, depth);
+    uint64_t value;
+    if (!dim.ReadVarint(&value)) return false;
+    *size = static_cast<int64_t>(value);
+    return true;
+  });
 }
 
 bool CheckNested(const MessageSchema& schema, Reader* message, int depth) {
@@ -127,23 +123,20 @@ bool TensorDecoder::MergeDtype(Reader* message) {
 }
 
 bool TensorDecoder::MergeShape(Reader shape, int depth) {
-  while (!shape.done()) {
-    uint32_t tag;
-    if (!shape.ReadTag(&tag)) return false;
+  return shape.ReadFields([&](uint32_t tag) {
     if (tag == MakeTag(2, kLengthType)) {
       Reader dim;
       int64_t size;
       if (!shape.ReadNested(&dim) || !ReadDim(dim, depth - 1, &size)) return false;
       AddDim(size, &column_->dims);
-    } else if (tag == MakeTag(3, kVarintType)) {
-      uint64_t unknown_rank;
-      if (!shape.ReadVarint(&unknown_rank)) return false;
-      column_->unknown_rank = unknown_rank != 0;
-    } else if (!shape.SkipValue(tag, depth)) {
-      return false;
+      return true;
     }
-  }
-  return true;
+    if (tag != MakeTag(3, kVarintType)) return shape.SkipValue(tag, depth);
+    uint64_t unknown_rank;
+    if (!shape.ReadVarint(&unknown_rank)) return false;
+    column_->unknown_rank = unknown_rank != 0;
+    return true;
+  });
 }
 
 bool TensorDecoder::MergeVarints(uint32_t tag, Reader* message) {

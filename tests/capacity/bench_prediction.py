@@ -12,6 +12,8 @@ import argparse
 import json
 import os
 import tempfile
+from functools import partial
+from operator import itemgetter
 from pathlib import Path
 
 from colcast.capacity.costs import costs_of
@@ -19,18 +21,26 @@ from colcast.capacity.measured import read
 from colcast.capacity.plan import Model, highest_rate
 from colcast.capacity.routing import Routing
 from colcast.cli.main import main as colcast
-from colcast.loadtest.formats import NO_STORES
+from colcast.loadtest.formats import NO_STATES
+from colcast.loadtest.variants import Column, Variant, measure_variants
 from colcast.loadtest.zoo_models import exported
 from colcast.server import ServerProcess
 
-from ..deploy.slow_model import save
+from .. import models
+
+COLUMNS = [
+    Column(heading, itemgetter(place), ".1f")
+    for place, heading in enumerate(
+        ("rate predicted", "measured", "p99 predicted there, ms", "p99 measured, ms")
+    )
+]
 
 
 def served(name: str, folder: Path) -> Path:
     """The base path of a model."""
     if name == "wide":
         return exported(name)
-    save(folder / "served" / "1", milliseconds=5)
+    models.build("slow", folder / "served" / "1", milliseconds=5)
     return folder / "served"
 
 
@@ -47,7 +57,7 @@ def main() -> None:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     with tempfile.TemporaryDirectory() as directory:
         folder = Path(directory)
-        flags = [f"--num_workers={options.workers}", "--join_waiting_requests=0", *NO_STORES]
+        flags = [f"--num_workers={options.workers}", "--join_waiting_requests=0", *NO_STATES]
         with ServerProcess(options.model, served(options.model, folder), flags) as server:
             compare(server, options, folder)
 
@@ -67,19 +77,18 @@ def compare(server: ServerProcess, options: argparse.Namespace, folder: Path) ->
     costs = costs_of(known, options.workers, by_user=False)
     model = Model(costs.hit, costs.miss, options.workers)
     print(costs)
-    print("| p99 at most, ms | rate predicted | measured | p99 predicted there | measured |")
-    print("|--:|--:|--:|--:|--:|")
-    for sla in options.slas:
+
+    def turn(number: int, sla: float) -> list[float]:
+        if number < 0:
+            return []
         result = measured(f"sla{sla:g}", "--find-max", "--sla-p99", f"{sla:g}ms")
         series = json.loads((result / "report.json").read_text())["series"][0]
         rate = series["search"]["highest_rate"] or float("nan")
-        p99 = model.run(rate, 1, Routing("")).p99_ms
-        measured_ms = series["figures"]["p99_ms"]
-        print(
-            f"| {sla:g} | {highest_rate(model, sla):.1f} | {rate:.1f} | {p99:.1f} "
-            f"| {measured_ms:.1f} |",
-            flush=True,
-        )
+        predicted = highest_rate(model, sla), model.run(rate, 1, Routing("")).p99_ms
+        return [predicted[0], rate, predicted[1], series["figures"]["p99_ms"]]
+
+    targets = [Variant(f"p99 at most {sla:g} ms", partial(turn, sla=sla)) for sla in options.slas]
+    measure_variants([(options.model, targets)], 1, COLUMNS)
 
 
 if __name__ == "__main__":

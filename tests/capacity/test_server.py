@@ -10,7 +10,7 @@ from colcast.client import RankingClient
 from colcast.loadtest.metrics import page_of, publishing, state_counts
 from colcast.server import ServerProcess
 
-from ..server import stages_model
+from ..models import stages_model
 
 USERS, REQUESTS = 3000, 4000
 
@@ -21,7 +21,7 @@ def test_hit_rates_are_a_real_servers(tmp_path: Path):
     random = np.random.default_rng(1)
     histories = random.integers(0, 10**6, (USERS, 50))
     items = stages_model.inputs(random, 1, 2)
-    row = {name: items.pop(name)[0] for name in stages_model.COLUMNS["columnar_user"]}
+    row = {name: items.pop(name)[0] for name in stages_model.DOMAINS["user"]}
     users = Zipf(USERS, 0.8).draw(REQUESTS, seed=2).tolist()
     with (
         ServerProcess("ranker", tmp_path / "ranker", flags) as server,

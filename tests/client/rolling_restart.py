@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 from colcast.client import AsyncRankingClient, RankingClient
 from colcast.server import ServerProcess
 
+from ..models import build
 from .conftest import ITEMS, USER
-from .served_model import save
 
 THREADS, TASKS = 2, 4
 
@@ -154,7 +154,7 @@ def main() -> int:
     options = parser.parse_args()
     flags = ["--enable_grpc_healthcheck_service=false"] if options.no_health else []
     with tempfile.TemporaryDirectory() as folder:
-        save(Path(folder))
+        build("movies", Path(folder, "1"))
         outcome = rolling_restart(Path(folder), options.requests, flags)
     failed = outcome.failed.total()
     print(f"{failed} of {outcome.answered + failed} failed, {outcome.restarts} restarts")

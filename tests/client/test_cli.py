@@ -17,8 +17,8 @@ from colcast.server import ServerProcess
 from pyarrow import parquet
 from tensorflow_serving.apis import predict_pb2
 
+from ..models import build
 from .conftest import ITEMS, USER
-from .served_model import save
 from .test_channel import certificate
 from .test_transport import metadata, scores
 
@@ -29,7 +29,7 @@ FULL = [{"title": f"Film {i}", "year": 1990.0, **item} for i, item in enumerate(
 def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A server of the model."""
     path = tmp_path_factory.mktemp("movies")
-    save(path)
+    build("movies", path / "1")
     with ServerProcess("movies", path) as server:
         yield server.target
 

@@ -12,7 +12,7 @@ from colcast.client._dtypes import INT64
 from colcast.server import ServerProcess
 from tensorflow_serving.apis import predict_pb2
 
-from .served_model import save
+from ..models import build
 
 DOCS = Path(__file__).parents[2] / "docs"
 COLUMNS = {
@@ -54,7 +54,7 @@ def test_the_annotated_answer_is_what_we_read() -> None:
 def target(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A server of the model that client.md speaks of."""
     path = tmp_path_factory.mktemp("movies")
-    save(path)
+    build("movies", path / "1")
     with ServerProcess("movies", path) as server:
         yield server.target
 

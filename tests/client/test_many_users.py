@@ -24,7 +24,7 @@ PAIRS = [(USER, ITEMS), (OTHER, ITEMS[:1]), (USER, {n: v[1:] for n, v in COLUMNS
 
 @pytest.fixture
 def parts(schema: ModelSchema) -> ModelSchema:
-    """The model exported in three parts: proved not to see what pads its lists."""
+    """The model exported with stages: proved not to see what pads its lists."""
     pair = signature("columnar_pair", spec("row_to_user", "int64", None))
     return ModelSchema("movies", 3, {**schema.signatures, pair.name: pair})
 

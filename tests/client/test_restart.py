@@ -9,9 +9,9 @@ import pytest
 from colcast.client import ModelSchema, RankingClient, ServerError
 from grpc_health.v1 import health, health_pb2
 
+from ..models import build
 from .conftest import ITEMS, USER
 from .rolling_restart import rolling_restart
-from .served_model import save
 from .test_transport import metadata, scores
 
 
@@ -19,7 +19,7 @@ from .test_transport import metadata, scores
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the model's versions."""
     path = tmp_path_factory.mktemp("movies")
-    save(path)
+    build("movies", path / "1")
     return path
 
 

@@ -17,8 +17,8 @@ from colcast.client._transport import PREDICT
 from colcast.server import ServerProcess
 from tensorflow_serving.apis import input_pb2, predict_pb2
 
+from ..models import build
 from .conftest import ITEMS, USER
-from .served_model import save
 from .test_inputs import COLUMNS, FORMS
 
 TARGETS = ("auto", "late", "columnar", "stock", "repeated", "example")
@@ -28,7 +28,7 @@ TARGETS = ("auto", "late", "columnar", "stock", "repeated", "example")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the model's versions."""
     path = tmp_path_factory.mktemp("movies")
-    save(path)
+    build("movies", path / "1")
     return path
 
 

@@ -29,8 +29,7 @@ from colcast.loadtest.variants import Column, Variant, measure_variants
 from colcast.server import ServerProcess
 from colcast.zoo.catalog import Zipf
 
-from ..client.served_model import save
-from ..server import stages_model
+from ..models import build, stages_model
 from ..server.metrics_page import Metrics
 from ..waiting import wait_until
 from .ways import BY_CLIENT, BY_ENVOY, WAYS, Way, target_of
@@ -51,6 +50,15 @@ HITS = (
     Column("server CPU ms", itemgetter("cpu")),
     Column("balancer CPU ms", itemgetter("balancer")),
     Column("hottest / mean", itemgetter("hottest")),
+)
+MOVES = (
+    Column("met the replica that died", itemgetter("lost"), ".1%"),
+    Column("others that moved", itemgetter("moved"), ".0f"),
+)
+FAILURES = (
+    Column("requests", itemgetter("asked"), ",.0f"),
+    Column("failed", itemgetter("failed"), ",.0f"),
+    Column("errors", itemgetter("errors"), "", max),
 )
 
 Asked = tuple[bytes, int]  # a request, and whose it is
@@ -78,7 +86,7 @@ def drawn(target: str) -> list[Asked]:
     random = np.random.default_rng(1)
     histories = random.integers(0, 10**6, (USERS, HISTORY))
     items = stages_model.inputs(random, 1, CANDIDATES)
-    user = {name: items.pop(name)[0] for name in stages_model.COLUMNS["columnar_user"]}
+    user = {name: items.pop(name)[0] for name in stages_model.DOMAINS["user"]}
     encoded: dict[int, bytes] = {}
     found = []
     with RankingClient(target, "ranker", timeout_seconds=60) as client:
@@ -165,7 +173,7 @@ def versions(
     try:
         for version in range(1, REPLICAS + 1):
             if not (folder / str(version)).exists():
-                save(folder / str(version), version)
+                build("movies", folder / str(version) / str(version))
             servers[version] = started(folder, version)
         with (
             target_of(way, [*servers.values()]) as (address, _),
@@ -183,17 +191,17 @@ def started(folder: Path, version: int, *flags: str) -> ServerProcess:
     return ServerProcess("movies", folder / str(version), flags=common).__enter__()
 
 
-def who_moves(folder: Path) -> None:
+def who_moves(folder: Path, way: Way, number: int) -> dict[str, float]:
     """1,000 users before and after one of four replicas dies."""
-    print("\n| | users that met the replica that died | others that moved |\n|---|--:|--:|")
-    for way in (BY_ENVOY, BY_CLIENT):
-        with versions(folder, way, timeout_seconds=60) as (servers, client):
-            before = met(client, lambda found: len(set(found)) == REPLICAS)
-            servers[1].kill()
-            after = met(client, lambda found: 1 not in found)
-        lost = before.count(1)
-        moved = sum(a != b for a, b in zip(before, after, strict=True)) - lost
-        print(f"| {way.title} | {lost / 10:.1f} % | {moved} |", flush=True)
+    if number < 0:
+        return {}
+    with versions(folder, way, timeout_seconds=60) as (servers, client):
+        before = met(client, lambda found: len(set(found)) == REPLICAS)
+        servers[1].kill()
+        after = met(client, lambda found: 1 not in found)
+    lost = before.count(1)
+    moved = sum(a != b for a, b in zip(before, after, strict=True)) - lost
+    return {"lost": lost / len(before), "moved": moved}
 
 
 def met(client: RankingClient, settled: Callable[[list[Any]], bool]) -> list[Any]:
@@ -205,19 +213,18 @@ def met(client: RankingClient, settled: Callable[[list[Any]], bool]) -> list[Any
             return found
 
 
-def failures(folder: Path, requests: int) -> None:
+def failures(folder: Path, requests: int, way: Way, number: int) -> dict[str, Any]:
     """Requests that fail while one replica is killed, started again, and another drains."""
-    print("\n| | requests | failed |\n|---|--:|--:|")
-    for way in (BY_ENVOY, BY_CLIENT):
-        with versions(folder, way, timeout_seconds=10) as (servers, client):
-            load = Load(client)
-            try:
-                disturb(servers, folder, load, requests)
-            finally:
-                load.stop()
-        print(f"| {way.title} | {load.asked:,} | {load.failed.total()} |", flush=True)
-        for error, times in load.failed.most_common(3):
-            print(f"  {times} {error}")
+    if number < 0:
+        return {}
+    with versions(folder, way, timeout_seconds=10) as (servers, client):
+        load = Load(client)
+        try:
+            disturb(servers, folder, load, requests)
+        finally:
+            load.stop()
+    errors = "; ".join(f"{times} {error}" for error, times in load.failed.most_common(3))
+    return {"asked": load.asked, "failed": load.failed.total(), "errors": errors}
 
 
 class Load:
@@ -271,20 +278,29 @@ def disturb(servers: dict[int, ServerProcess], folder: Path, load: Load, request
 def main() -> None:
     """Prints the tables asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parts = ("hits", "moves", "failures")
-    parser.add_argument("parts", nargs="*", choices=parts, default=parts)
+    names = ("hits", "moves", "failures")
+    parser.add_argument("tables", nargs="*", choices=names, default=names)
     parser.add_argument("--requests", type=int, default=10_000, help="of the table of failures")
     options = parser.parse_args()
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     with tempfile.TemporaryDirectory() as directory:
         folder = Path(directory)
-        run = {
-            "hits": lambda: measure_variants(hit_rates(folder), 1, HITS),
-            "moves": lambda: who_moves(folder),
-            "failures": lambda: failures(folder, options.requests),
+
+        def of_ways(title: str, turn: Callable[..., Any]) -> list[tuple[str, list[Variant]]]:
+            ways = (BY_ENVOY, BY_CLIENT)
+            return [(title, [Variant(way.title, partial(turn, way)) for way in ways])]
+
+        tables: dict[str, tuple[Any, Sequence[Column]]] = {
+            "hits": (hit_rates(folder), HITS),
+            "moves": (of_ways("1,000 users", partial(who_moves, folder)), MOVES),
+            "failures": (
+                of_ways("one killed", partial(failures, folder, options.requests)),
+                FAILURES,
+            ),
         }
-        for part in options.parts:
-            run[part]()
+        for name in options.tables:
+            groups, columns = tables[name]
+            measure_variants(groups, 1, columns)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from colcast.client import RankingClient
 from colcast.loadtest.server_variants import servers
 from colcast.loadtest.variants import Column, Variant, measure_variants
 
-from .slow_model import save
+from .. import models
 from .ways import BY_CLIENT, BY_ENVOY, target_of
 
 SECONDS = 30
@@ -31,7 +31,7 @@ COLUMNS = (
 
 def groups(folder: Path) -> Iterator[tuple[str, list[Variant]]]:
     """1, 2, 4 and 8 replicas with one worker each and a fixed service time."""
-    save(folder / "slow" / "1", milliseconds=200)
+    models.build("slow", folder / "slow" / "1", milliseconds=200)
     flags = ("--num_workers=1", "--rest_api_port=-1", "--join_waiting_requests=false")
     for way in (BY_ENVOY, BY_CLIENT):
         with ExitStack() as stack:

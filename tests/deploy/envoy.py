@@ -8,7 +8,6 @@ import tempfile
 import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from colcast.server import ServerProcess
@@ -81,12 +80,7 @@ class Envoy:
         self.target, self.rest_target = (f"127.0.0.1:{ports[name]}" for name in ("grpc", "rest"))
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._process.terminate()
         try:
             self._process.wait(30)

@@ -24,8 +24,8 @@ from tensorflow_serving.apis import (
     prediction_service_pb2_grpc,
 )
 
-from ..client.served_model import save
 from ..client.test_channel import certificate
+from ..models import build
 from ..waiting import wait_until
 from .envoy import Envoy, arguments_for, render, validate
 
@@ -70,7 +70,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three base paths, each with one version of the model."""
     folder = tmp_path_factory.mktemp("movies")
     for version in (1, 2, 3):
-        save(folder / str(version), version)
+        build("movies", folder / str(version) / str(version))
     return folder
 
 

@@ -8,13 +8,13 @@ from typing import Any
 import kubernetes_validate
 import numpy as np
 import pytest
-import tensorflow as tf
 import yaml
 from cloudcoil.models.keda.v1alpha1 import ScaledObject
 from cloudcoil.models.prometheus_operator.v1 import ServiceMonitor
 from colcast.client import RankingClient
 from colcast.server import ServerProcess
 
+from .. import models
 from ..server.metrics_page import PATH, Metrics
 from .conftest import server_flags
 from .kustomize import build, one
@@ -151,13 +151,6 @@ def test_prometheus_finds_the_service() -> None:
     assert f'job="{job}"' in trigger["metadata"]["query"]
 
 
-class Half(tf.Module):
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, "x")])
-    def half(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Half of x."""
-        return {"score": x / 2}
-
-
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_the_server_takes_the_rendered_files(folder: str, tmp_path: Path) -> None:
     """Its own ports aside; and the metrics that others go by are there."""
@@ -167,8 +160,7 @@ def test_the_server_takes_the_rendered_files(folder: str, tmp_path: Path) -> Non
         text = text.replace("/models/", f"{tmp_path}/").replace("/etc/colcast", str(tmp_path))
         (tmp_path / name).write_text(text)
     base_path = tmp_path / Path(flags["model_base_path"]).name
-    module = Half()
-    tf.saved_model.save(module, str(base_path / "1"), signatures=module.half)
+    models.build("weighted", base_path / "1", weight=0.5)
     if "item_table" in flags:
         (tmp_path / Path(flags["item_table"].split(":")[2]).name).mkdir()  # no version yet
     ports = ["--drain_seconds=0", "--rest_api_port=-1"]

@@ -18,15 +18,10 @@ import ydf
 from colcast.client import RankingClient
 from colcast.server import find_executable
 
+from .. import models
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 NOBODY = 65534
-
-
-class Half(tf.Module):
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, "x")])
-    def half(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Half of x."""
-        return {"score": x / 2}
 
 
 def let_all_read(folder: Path) -> None:
@@ -43,8 +38,7 @@ def root():
         build = find_executable().parent.parent
         script = REPOSITORY / "deploy" / "assemble_runtime.sh"
         subprocess.run([script, build, path], check=True)
-        module = Half()
-        tf.saved_model.save(module, str(path / "models/model/1"), signatures=module.half)
+        models.build("weighted", path / "models/model/1", weight=0.5)
         let_all_read(path / "models")
         yield path
 

@@ -10,7 +10,7 @@ from colcast.client import RankingClient
 from colcast.export import export_saved_model
 from colcast.server import ServerProcess
 
-from ..late import ranker
+from ..models import ranker
 
 COLCAST = Path(sys.executable).with_name("colcast")
 REQUESTS, ROWS = 6, len(ranker.ITEMS)

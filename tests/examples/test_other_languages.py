@@ -8,7 +8,7 @@ import pytest
 from colcast.client import RankingClient, encode_predict_request
 from colcast.server import ServerProcess
 
-from tests.client.served_model import save
+from ..models import build
 
 ROOT = Path(__file__).parents[2]
 VECTORS = ROOT / "examples" / "vectors.txt"
@@ -48,7 +48,7 @@ def test_vectors_are_what_the_python_client_writes():
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
     base = tmp_path_factory.mktemp("movies")
-    save(base)
+    build("movies", base / "1")
     with ServerProcess("movies", base) as server:
         yield server.target
 

@@ -16,7 +16,7 @@ import pytest
 from colcast.client import RankingClient
 from colcast.server import ServerProcess
 
-from ..server import stages_model
+from ..models import stages_model
 from ..waiting import wait_until
 
 pytestmark = pytest.mark.xdist_group("ray")
@@ -31,7 +31,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     stages_model.save(folder / "ranker" / "3")
     random = np.random.default_rng(5)
     columns = stages_model.inputs(random, USERS, ITEMS)
-    user = {name: list(columns.pop(name)) for name in stages_model.COLUMNS["columnar_user"]}
+    user = {name: list(columns.pop(name)) for name in stages_model.DOMAINS["user"]}
     lengths = columns.pop("tags/length")
     columns = {name: list(values) for name, values in columns.items()}
     columns["tags"] = [tags[:n] for tags, n in zip(columns["tags"], lengths, strict=True)]
@@ -149,7 +149,7 @@ def expected(data: Path) -> dict[str, dict[str, float]]:
     ):
         found = {}
         for user in users:
-            features = {name: user[name] for name in stages_model.COLUMNS["columnar_user"]}
+            features = {name: user[name] for name in stages_model.DOMAINS["user"]}
             scores = client.rank(features, items.drop_columns(["key"])).scores
             found[user["who"]] = dict(zip(keys, scores.tolist(), strict=True))
     return found

@@ -5,7 +5,7 @@ import os
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,27 +15,13 @@ import pytest
 import tensorflow as tf
 from colcast.loadtest.metrics import publishing
 
-from .models import serialized, vocabulary_table
-
-Spec = Mapping[str, Any]
-Score = Callable[[Mapping[str, Any]], Any]
-
-
-def save(folder: Path, module: tf.Module, spec: Spec, score: Score) -> Path:
-    """Saves a model whose only signature parses `spec` and returns {"scores": score(features)}."""
-
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
-    def serve(examples: Any) -> Any:
-        return {"scores": score(tf.io.parse_example(examples, spec))}
-
-    tf.saved_model.save(module, str(folder), signatures=serve)
-    return folder
+from ..models.examples import vocabulary_table
+from ..models.saving import save_parser, serialized
 
 
 def example(**features: Any) -> bytes:
     """A serialized tf.Example: ints, floats, bytes or lists of them by feature name."""
-    lists = {name: v if isinstance(v, list) else [v] for name, v in features.items()}
-    return serialized(lists)
+    return serialized(features)
 
 
 class Served:
@@ -94,7 +80,7 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A saved model with every kind of feature that rankers have most."""
     folder = tmp_path_factory.mktemp("embedded")
     module = Embedded(folder / "genres.txt")
-    return save(folder / "model", module, EMBEDDED_SPEC, tf.function(module.score))
+    return save_parser(folder / "model", module, EMBEDDED_SPEC, tf.function(module.score))
 
 
 @pytest.fixture

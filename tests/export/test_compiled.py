@@ -15,7 +15,8 @@ from colcast.export._recorded import read_report
 from colcast.server import ServerProcess
 from tensorflow.compiler.tf2xla.python import xla
 
-from .conftest import example, save
+from ..models.saving import save_parser
+from .conftest import example
 
 SPEC = {
     "user_vector": tf.io.FixedLenFeature([3], tf.float32),
@@ -62,7 +63,7 @@ def towers(features: Any) -> Any:
 
 
 def saved(folder: Path, score: Callable[[Any], Any] = product) -> Path:
-    return save(folder / "model", tf.Module(), SPEC, tf.function(score, autograph=False))
+    return save_parser(folder / "model", tf.Module(), SPEC, tf.function(score, autograph=False))
 
 
 def request(rows: int) -> tuple[Any, Any]:

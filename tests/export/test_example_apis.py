@@ -11,6 +11,7 @@ from colcast.export import export_saved_model
 from colcast.server import ServerProcess
 from tensorflow_serving.apis import inference_pb2
 
+from ..models.saving import save_graph
 from ..server.metrics_page import Metrics
 from .conftest import example
 from .example_apis import CLASSIFY, REGRESS, answers
@@ -52,17 +53,12 @@ def save(folder: Path) -> None:
             given = {INPUTS[name]: v1.saved_model.build_tensor_info(examples)}
             return v1.saved_model.build_signature_def(given, infos, METHODS[name])
 
-        builder = v1.saved_model.Builder(str(folder))
-        builder.add_meta_graph_and_variables(
-            session,
-            ["serve"],
-            {
-                "serving_default": signature("serving_default", named),
-                "regression": signature("regression", {"outputs": scores[:, 0]}),
-                "predict": signature("predict", {**named, "age": age}),
-            },
-        )
-        builder.save()
+        signatures = {
+            "serving_default": signature("serving_default", named),
+            "regression": signature("regression", {"outputs": scores[:, 0]}),
+            "predict": signature("predict", {**named, "age": age}),
+        }
+        save_graph(folder, session, signatures)
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,8 @@ from colcast.export._report import SignatureReport
 from colcast.export._signature import add_columnar_signature
 from tensorflow.core.protobuf import saved_model_pb2
 
-from .conftest import save, served
+from ..models.saving import save_parser
+from .conftest import served
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +93,7 @@ def test_padding_of_a_sequence_is_a_step_in_its_default(tmp_path):
         "sevens": tf.io.FixedLenSequenceFeature([2], tf.float32, True, default_value=7.0),
         "zeros": tf.io.FixedLenSequenceFeature([], tf.float32, True),
     }
-    save(
+    save_parser(
         tmp_path / "model",
         module,
         spec,
@@ -174,7 +175,7 @@ def test_scores_that_are_random_now_and_then_are_told(tmp_path):
         return tf.where(explored, -features["x"], features["x"])
 
     spec = {"x": tf.io.FixedLenFeature([], tf.float32)}
-    save(tmp_path / "model", tf.Module(), spec, tf.function(score))
+    save_parser(tmp_path / "model", tf.Module(), spec, tf.function(score))
     report = export_saved_model(tmp_path / "model", tmp_path / "out")
     assert report.signatures[0].parity.unstable == ("scores",)
     assert "not identical" in report.signatures[0].not_transcoded

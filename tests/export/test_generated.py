@@ -10,7 +10,8 @@ import tensorflow as tf
 from colcast.export import export_saved_model
 from colcast.export._serving_messages import PredictionLog
 
-from .conftest import save, served
+from ..models.saving import save_parser
+from .conftest import served
 
 ROWS = 60
 USER = tf.io.FixedLenFeature([], tf.int64)
@@ -22,7 +23,7 @@ def normal(*shape: int) -> Any:
 
 def exported(folder: Path, spec: dict[str, Any], score: Callable[[Any], Any]) -> Any:
     """The report on a model, with a warm-up request of ROWS rows."""
-    model = save(folder / "model", tf.Module(), {"user_id": USER, **spec}, score)
+    model = save_parser(folder / "model", tf.Module(), {"user_id": USER, **spec}, score)
     options: dict[str, Any] = {"user_features": ["user_*"], "late": True, "warmup": [ROWS]}
     (report,) = export_saved_model(model, folder / "out", **options).signatures
     assert report.parity.identical
@@ -121,7 +122,7 @@ def test_a_model_that_takes_known_words_and_numbers_alone_is_given_those(tmp_pat
     }
     module = tf.Module()
     module.layers = [words.lookup_table, counts.lookup_table]
-    model = save(tmp_path / "model", module, {"user_id": USER, **spec}, tf.function(score))
+    model = save_parser(tmp_path / "model", module, {"user_id": USER, **spec}, tf.function(score))
     export_saved_model(model, tmp_path / "out", warmup=[ROWS])
     columns = generated(tmp_path)
     assert set(columns["word"]) == {b"normal", b"fixed", b"reversible"}

@@ -10,7 +10,7 @@ from colcast.export import export_saved_model
 from colcast.export._recorded import read_report
 from colcast.export._report import FILE
 
-from .conftest import save
+from ..models.saving import save_parser
 
 Contents = dict[Path, bytes | None]
 
@@ -51,7 +51,7 @@ def test_recorded_report_is_that_of_the_export(exported):
 @pytest.mark.parametrize("default", [b"\xff", b"[a]", "\u00e9".encode()])
 def test_recorded_defaults_of_strings(tmp_path, default):
     spec = {"x": tf.io.FixedLenFeature([], tf.string, default_value=default)}
-    save(tmp_path / "model", tf.Module(), spec, lambda f: tf.strings.length(f["x"]))
+    save_parser(tmp_path / "model", tf.Module(), spec, lambda f: tf.strings.length(f["x"]))
     report = export_saved_model(tmp_path / "model", tmp_path / "out")
     recorded = read_report(tmp_path / "out")
     assert recorded is not None
@@ -61,7 +61,7 @@ def test_recorded_defaults_of_strings(tmp_path, default):
 
 def test_recorded_splits_of_ragged_features(tmp_path):
     spec = {"x": tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int32)}
-    save(tmp_path / "model", tf.Module(), spec, lambda f: tf.reduce_sum(f["x"], 1))
+    save_parser(tmp_path / "model", tf.Module(), spec, lambda f: tf.reduce_sum(f["x"], 1))
     report = export_saved_model(tmp_path / "model", tmp_path / "out")
     recorded = read_report(tmp_path / "out")
     assert recorded is not None
@@ -131,7 +131,7 @@ def test_signature_to_convert_and_its_name(embedded, capsys):
 
 def test_more_features_than_an_export_prints_are_all_shown(tmp_path, capsys):
     spec = {f"f[a{i}]": tf.io.FixedLenFeature([], tf.float32) for i in range(50)}
-    save(tmp_path, tf.Module(), spec, lambda f: tf.add_n([f[name] for name in spec]))
+    save_parser(tmp_path, tf.Module(), spec, lambda f: tf.add_n([f[name] for name in spec]))
     assert inspect(tmp_path) == 0
     printed = capsys.readouterr().out
     assert all(name in printed for name in spec)

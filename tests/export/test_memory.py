@@ -6,7 +6,7 @@ import sys
 import tensorflow as tf
 from colcast.export._folder import variables_bytes
 
-from .conftest import save
+from ..models.saving import save_parser
 
 CONVERT = """
 import resource, sys
@@ -24,7 +24,7 @@ def test_variables_are_never_loaded(tmp_path):
     module = tf.Module()
     module.table = tf.Variable(tf.zeros([1 << 20, 64]))
     spec = {"id": tf.io.FixedLenFeature([], tf.int64)}
-    save(tmp_path / "model", module, spec, lambda f: tf.gather(module.table, f["id"]))
+    save_parser(tmp_path / "model", module, spec, lambda f: tf.gather(module.table, f["id"]))
     megabytes = variables_bytes(tmp_path / "model") >> 20
     assert megabytes >= 256
     command = [sys.executable, "-c", CONVERT, str(tmp_path / "model"), str(tmp_path / "out")]

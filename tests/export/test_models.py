@@ -9,9 +9,9 @@ from colcast.client import RankingClient
 from colcast.export import export_saved_model
 from colcast.server import ServerProcess
 
+from ..models.examples import MODELS
 from ..server.metrics_page import Metrics
 from .conftest import served
-from .models import MODELS
 
 ROWS = 200
 

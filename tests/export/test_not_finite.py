@@ -11,6 +11,8 @@ from colcast.export import ExportError, export_saved_model
 from colcast.export._parity import _check
 from colcast.export.graph._comparison import Trial, compare_trials
 
+from ..models.saving import save_parser
+
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_a_proof_that_fails_on_values_that_are_not_finite_says_so(value: float) -> None:
@@ -45,16 +47,14 @@ def test_a_model_that_takes_the_log_of_a_price_keeps_its_stages(tmp_path: Path) 
 
     tables, products = weights(2, 1000, 32), (weights(32, 64), weights(33, 64))
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
-    def serve(examples: Any) -> Any:
-        parsed = tf.io.parse_example(examples, spec)
+    def score(parsed: Any) -> Any:
         user = tf.gather(tables[0], parsed["user_city"] % 1000) @ products[0]
         price = tf.math.log(parsed["price"])[:, None]
         shop = tf.gather(tables[1], parsed["item_shop"] % 1000)
         item = tf.concat([shop, price], 1) @ products[1]
-        return {"scores": tf.reduce_sum(tf.nn.relu(user) * tf.nn.relu(item), 1)}
+        return tf.reduce_sum(tf.nn.relu(user) * tf.nn.relu(item), 1)
 
-    tf.saved_model.save(tf.Module(), str(tmp_path / "model"), signatures=serve)
+    save_parser(tmp_path / "model", tf.Module(), spec, score)
     export_saved_model(tmp_path / "model", tmp_path / "out", user_features=["user_*"], late=True)
     record = json.loads((tmp_path / "out" / "assets.extra" / "colcast.json").read_text())
     kept = record["signatures"]["columnar"]["independence"]

@@ -15,8 +15,8 @@ from colcast.export._recorded import read_report
 from colcast.export._serving_messages import PredictionLog
 from colcast.server import ServerProcess
 
+from ..models.plain import MODELS, repeated, request
 from .conftest import served
-from .plain_models import MODELS, repeated, request
 
 ROWS = 6
 STAGES = {"columnar_user", "columnar_item", "columnar_pair"}

@@ -12,7 +12,7 @@ from colcast.cli.main import main
 from colcast.export import ExportError, export_saved_model
 from colcast.export._report import FILE
 
-from .conftest import save
+from ..models.saving import save_parser
 
 
 def refused(model: Path, output: Path, **options) -> str:
@@ -68,7 +68,7 @@ def test_single_examples_under_map_fn(tmp_path):
 
 def test_an_op_that_nobody_has(tmp_path):
     spec = {"x": tf.io.FixedLenFeature([], tf.float32)}
-    model = save(
+    model = save_parser(
         tmp_path / "model", tf.Module(), spec, lambda features: tf.math.lgamma(features["x"])
     )
     graph = model / "saved_model.pb"
@@ -101,7 +101,7 @@ def test_column_names_that_clash(tmp_path):
         "f": tf.io.VarLenFeature(tf.float32),
         "f/length": tf.io.FixedLenFeature([], tf.float32),
     }
-    save(tmp_path / "model", module, spec, lambda f: f["f/length"] * module.weight)
+    save_parser(tmp_path / "model", module, spec, lambda f: f["f/length"] * module.weight)
     assert "'f/length'" in refused(tmp_path / "model", tmp_path / "out")
 
 

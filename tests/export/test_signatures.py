@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 from colcast.export import ExportError, export_saved_model
 
+from ..models.saving import save_parser
 from .conftest import example, served
 
 EXAMPLES = np.array([example(x=2.0), example(x=-1.0)], object)
@@ -80,13 +81,10 @@ def save_stack(folder: Path, names: list[str]) -> Path:
     module.weight = tf.Variable(2.0)
     spec = {name: tf.io.FixedLenFeature([], tf.float32) for name in names}
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
-    def serve(examples):
-        features = tf.io.parse_example(examples, spec)
+    def score(features):
         return {"all": tf.stack([features[name] * module.weight for name in names], axis=1)}
 
-    tf.saved_model.save(module, str(folder), signatures=serve)
-    return folder
+    return save_parser(folder, module, spec, score)
 
 
 def test_feature_names_that_are_no_python_names(tmp_path):

@@ -12,8 +12,8 @@ from colcast.export._traffic import read_traffic
 from rich.console import Console
 from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
 
+from ..models.examples import MODELS
 from .conftest import example, served
-from .models import MODELS
 
 
 def request(*rows: bytes) -> predict_pb2.PredictRequest:

@@ -52,7 +52,7 @@ def check(tree: Path, file: str, line: str) -> subprocess.CompletedProcess[str]:
         ("loadtest/run.py", "from colcast.client._wire import encode"),
         ("loadtest/run.py", "from colcast.client import _wire"),
         ("fork/hooks.py", "from colcast.client import Client"),
-        ("export/_plan.py", "from tests.late import ranker"),
+        ("export/_plan.py", "from tests.models import ranker"),
     ],
 )
 def test_a_wrong_arrow_is_shown(tree: Path, file: str, line: str) -> None:

@@ -1,18 +1,20 @@
-"""What small requests for much memory cost: python -m tests.hostile.bench_memory.
+"""What small requests for much memory cost: python -m tests.hostile.bench_memory [ATTACK...].
 
-On `wide`, with default flags. For each attack: its bytes, what came of it, the server's CPU, how
-much memory it took, and what another client's requests of 20 candidates took meanwhile (Predict
-over gRPC, one after another). The other client and the attacker share one core if there are two,
-the server has the other. Wall times: only the ratios of one run mean something.
+On `wide`, with default flags; what large REST bodies cost is in tests/server/bench_large_rest.py.
+For each attack: its bytes, what came of it, the server's CPU, how much memory it took, and what
+another client's requests of 20 candidates took meanwhile (Predict over gRPC, one after another).
+The other client and the attacker share one core if there are two, the server has the other. Wall
+times: only the ratios of one run mean something.
 """
 
 import argparse
 import gzip
-import http.client
 import os
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +22,12 @@ import grpc
 import numpy as np
 import tensorflow as tf
 from colcast.client import encode_predict_request
-from colcast.loadtest.process import ProcessMeter
-from colcast.loadtest.zoo_models import exported, zoo_rows
+from colcast.loadtest.beside import BESIDE, GoingOn, alone_and_beside
+from colcast.loadtest.variants import Column, Variant, measure_variants, other
+from colcast.loadtest.zoo_models import exported
 from colcast.server import ServerProcess
-from rich.console import Console
-from rich.table import Table
+from colcast.zoo.catalog import Catalog
+from colcast.zoo.wide import WIDE
 from tensorflow_serving.apis import predict_pb2
 
 MB = 1_000_000
@@ -34,21 +37,22 @@ OPTIONS = [
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
 ]
-ALONE_SECONDS = 3.0
+MIN_CALLS = 20
+SENT, CODES = "bytes", "codes"
+COLUMNS = (
+    other(SENT, ",.0f"),
+    other(CODES, "", over=max),
+    Column("CPU, s", attrgetter("server_cpu_seconds")),
+    *BESIDE,
+)
 Attack = Callable[[ServerProcess], tuple[int, str]]  # bytes sent, what came of it
 
 
 def request_of(rows: int, signature: str) -> bytes:
     """A request of `wide` whose candidates are all alike."""
-    (data,) = zoo_rows("wide")(1, 1)
-    columns = {name: _column(value, 1) for name, value in data.user.items()}
-    columns |= {name: _column(value, rows) for name, value in data.items[0].items()}
+    columns = Catalog(WIDE, "user", 1, seed=1).columns(np.zeros(1, int))
+    columns |= Catalog(WIDE, "item", 1, seed=2).columns(np.zeros(rows, int))
     return encode_predict_request("wide", signature, columns)
-
-
-def _column(value: Any, rows: int) -> Any:
-    dtype = {int: np.int64, float: np.float32}.get(type(value), object)
-    return np.array([value] * rows, dtype)
 
 
 def declared(rows: int) -> bytes:
@@ -84,29 +88,6 @@ def calls(messages: list[bytes], **options: Any) -> Attack:
     return attack
 
 
-def bodies(count: int, size: int, model: str) -> Attack:
-    """REST bodies of about so many bytes, all at once."""
-
-    def post(server: ServerProcess) -> int:
-        values = b",".join([b"0.5"] * (size // 4))
-        body = b'{"signature_name": "columnar", "inputs": {"item_001": [%s]}}' % values
-        connection = http.client.HTTPConnection(server.rest_target, timeout=120)
-        try:
-            connection.request("POST", f"/v1/models/{model}:predict", body)
-            return connection.getresponse().status
-        except OSError:  # refused before all was sent
-            return 0
-        finally:
-            connection.close()
-
-    def attack(server: ServerProcess) -> tuple[int, str]:
-        with ThreadPoolExecutor(count) as pool:
-            codes = set(pool.map(lambda _: post(server), range(count)))
-        return count * size, ", ".join("closed" if not code else str(code) for code in codes)
-
-    return attack
-
-
 def bombs(count: int, inflated: int) -> Attack:
     """Messages that are compressed a thousand times."""
     request = predict_pb2.PredictRequest()
@@ -132,66 +113,44 @@ ATTACKS: dict[str, Attack] = {
     "one column declares 1,048,576 rows": calls([declared_once(1_048_576)]),
     "all item columns declare 1,048,576": calls([declared(1_048_576)]),
     "the same, twice at once": calls([declared(1_048_576)] * 2),
-    "a REST body of 255 MB": bodies(1, 255 * MB, "wide"),
-    "16 MB to no model": bodies(1, 16 * MB, "nobody"),
-    "three bodies of 48 MB": bodies(3, 48 * MB, "wide"),
     "twelve gzip messages of 225 MB": bombs(12, 225 * MB),
 }
 
 
-def latencies(server: ServerProcess, until: Callable[[], bool]) -> np.ndarray:
-    """Milliseconds of another client's requests of 20 candidates, one after another."""
-    message, times = request_of(20, "columnar_late"), []
-    with grpc.insecure_channel(server.target, OPTIONS) as channel:
-        predict = channel.unary_unary(PREDICT)
-        while not until() or len(times) < 20:
-            begin = time.perf_counter()
-            predict(message, timeout=120)
-            times.append(1000 * (time.perf_counter() - begin))
-    return np.array(times)
+@contextmanager
+def attacked(server: ServerProcess, attack: Attack) -> Iterator[GoingOn]:
+    """Until the attack has come to an end."""
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(attack, server)
+        going_on = GoingOn(lambda done: done < MIN_CALLS or not running.done())
+        yield going_on
+        going_on.told[SENT], going_on.told[CODES] = running.result()
 
 
-def measure(base_path: Path, attack: Attack) -> list[str]:
-    """The cells of a row, on a server of its own."""
-    with ServerProcess("wide", base_path, ["--rest_api_port=-1"]) as server:
-        if (cores := sorted(os.sched_getaffinity(0)))[1:]:
-            os.sched_setaffinity(server.pid, cores[1:])
+def groups(names: Sequence[str], cores: Sequence[int]) -> Iterator[tuple[str, list[Variant]]]:
+    """Every attack on a server of its own."""
+    base_path, message = exported("wide"), request_of(20, "columnar_late")
+    for name in names:
+        with (
+            ServerProcess("wide", base_path) as server,
+            grpc.insecure_channel(server.target, OPTIONS) as channel,
+        ):
             for thread in Path(f"/proc/{server.pid}/task").iterdir():
-                os.sched_setaffinity(int(thread.name), cores[1:])
-        latencies(server, lambda: True)
-        end = time.monotonic() + ALONE_SECONDS
-        alone = latencies(server, lambda: time.monotonic() > end)
-        meter = ProcessMeter(server.pid)
-        memory, cpu = meter.memory_bytes(), meter.cpu_seconds()
-        with ThreadPoolExecutor(1) as pool:
-            running = pool.submit(attack, server)
-            beside = latencies(server, running.done)
-            size, outcome = running.result()
-        cpu = meter.cpu_seconds() - cpu - len(beside) * np.median(alone) / 1000
-        grown = (meter.peak_memory_bytes() - memory) / MB
-    p99 = [float(np.percentile(times, 99)) for times in (alone, beside)]
-    return [
-        f"{size:,}", outcome, f"{max(cpu, 0):.2f}", f"{grown:,.0f}",
-        f"{p99[0]:.1f}", f"{p99[1]:.1f}", f"{p99[1] / p99[0]:.1f}", f"{beside.max():.0f}",
-    ]  # fmt: skip
+                os.sched_setaffinity(int(thread.name), cores[1:] or cores)
+            ask = partial(channel.unary_unary(PREDICT), message, timeout=120)
+            attack = partial(attacked, server, ATTACKS[name])
+            yield name, alone_and_beside(ask, attack, server.pid, (3, 3), MIN_CALLS)
 
 
 def main() -> None:
-    """Prints a line per attack."""
+    """Prints two lines per attack."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("attacks", nargs="*", help="those whose names contain one of these")
-    wanted = parser.parse_args().attacks
-    if (cores := sorted(os.sched_getaffinity(0)))[1:]:
-        os.sched_setaffinity(0, cores[:1])
-    base_path = exported("wide")
-    table = Table(
-        "attack", "bytes", "answer", "CPU, s", "memory, MB", "p99 alone, ms", "p99", "times",
-        "longest wait",
-    )  # fmt: skip
-    for name, attack in ATTACKS.items():
-        if not wanted or any(part in name for part in wanted):
-            table.add_row(name, *measure(base_path, attack))
-    Console(width=150).print(table)
+    wanted = parser.parse_args().attacks or [""]
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, cores[:1])
+    chosen = [name for name in ATTACKS if any(word in name for word in wanted)]
+    measure_variants(groups(chosen, cores), 1, COLUMNS)
 
 
 if __name__ == "__main__":

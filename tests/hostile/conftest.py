@@ -11,26 +11,9 @@ from colcast.loadtest.process import ProcessMeter
 from colcast.server import ServerProcess
 from tensorflow_serving.apis import predict_pb2
 
+from .. import models
+
 PREDICT = "/tensorflow.serving.PredictionService/Predict"
-
-
-class Target(tf.Module):
-    """One input of each family; the outputs tell how many rows arrived."""
-
-    @tf.function(
-        input_signature=[
-            tf.TensorSpec([None], tf.int64, "age"),
-            tf.TensorSpec([None, 2], tf.float32, "pair"),
-            tf.TensorSpec([None], tf.string, "title"),
-            tf.TensorSpec([None], tf.bool, "seen"),
-        ]
-    )
-    def rows(
-        self, age: tf.Tensor, pair: tf.Tensor, title: tf.Tensor, seen: tf.Tensor
-    ) -> dict[str, tf.Tensor]:
-        """Anything that reads all four inputs."""
-        score = tf.cast(age, tf.float32) + tf.reduce_sum(pair, axis=1) + tf.cast(seen, tf.float32)
-        return {"score": score, "name": tf.strings.join([title, "!"])}
 
 
 def serving_nothing(folder: Path, *flags: str) -> ServerProcess:
@@ -95,8 +78,7 @@ def good_request() -> predict_pb2.PredictRequest:
 def base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the model "target" is."""
     path = tmp_path_factory.mktemp("target")
-    module = Target()
-    tf.saved_model.save(module, str(path / "1"), signatures=module.rows)
+    models.build("every_family", path / "1")
     return path
 
 

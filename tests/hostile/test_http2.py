@@ -12,6 +12,7 @@ from colcast.loadtest.process import ProcessMeter
 from colcast.server import ServerProcess
 from tensorflow_serving.apis import get_model_status_pb2, predict_pb2
 
+from .. import models
 from ..waiting import wait_until
 from . import http2
 from .conftest import bytes_method, serving_nothing
@@ -20,20 +21,10 @@ MANY_MB = 100  # of what an attack may cost; without limits each takes more, or 
 GET_STATUS = "/tensorflow.serving.ModelService/GetModelStatus"
 
 
-class Zeros(tf.Module):
-    """An answer as long as one likes, for a request of a few bytes."""
-
-    @tf.function(input_signature=[tf.TensorSpec([], tf.int64, "count")])
-    def zeros(self, count: tf.Tensor) -> dict[str, tf.Tensor]:
-        """`count` zeros."""
-        return {"zeros": tf.zeros([count])}
-
-
 @pytest.fixture(name="target", scope="module")
 def serve_zeros(tmp_path_factory) -> Iterator[ServerProcess]:
     base_path = tmp_path_factory.mktemp("zeros")
-    module = Zeros()
-    tf.saved_model.save(module, str(base_path / "1"), signatures=module.zeros)
+    models.build("zeros", base_path / "1")
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0")
         with ServerProcess("zeros", base_path) as process:

@@ -10,7 +10,7 @@ import tensorflow as tf
 from colcast.export import ExportError
 from colcast.server import ServerFailedError, ServerProcess
 
-from ..models import REGISTRY
+from ..models import RANKING
 from .cases import cases_of
 from .exported import Exported
 from .hammer import Tallies, hammer
@@ -21,14 +21,14 @@ def main() -> None:
     """Hammers every model in every variant and prints a line for each."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--answers", type=int, default=2000, help="of each model, all variants")
-    parser.add_argument("--models", nargs="+", default=list(REGISTRY), choices=REGISTRY)
+    parser.add_argument("--models", nargs="+", default=list(RANKING), choices=RANKING)
     parser.add_argument("--variants", nargs="+", default=list(VARIANTS), choices=VARIANTS)
     args = parser.parse_args()
     tf.config.threading.set_intra_op_parallelism_threads(1)  # the last bits are a server's
     for name in args.models:
         with tempfile.TemporaryDirectory() as scratch:
             try:
-                exported = Exported(REGISTRY[name], Path(scratch))
+                exported = Exported(RANKING[name], Path(scratch))
             except ExportError as error:
                 print(f"{name}: refused by the export: {str(error)[:200]}", flush=True)
                 continue

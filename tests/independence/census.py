@@ -21,7 +21,7 @@ from tensorflow.core.protobuf import saved_model_pb2
 
 from .. import tensorflow_2_15
 from ..late.survey_stages import ESTIMATORS
-from ..models import REGISTRY
+from ..models import RANKING
 from .exported import Exported
 
 Found = tuple[Path, Mapping[str, Independence]]  # a SavedModel and what its export found
@@ -30,7 +30,7 @@ Found = tuple[Path, Mapping[str, Independence]]  # a SavedModel and what its exp
 def main() -> None:
     """Exports, looks, prints."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--models", nargs="+", choices=REGISTRY, help="these of the registry only")
+    parser.add_argument("--models", nargs="+", choices=RANKING, help="these of the registry only")
     names = parser.parse_args().models
     graphs, seen, reached = 0, Counter[str](), Counter[str]()
     with tempfile.TemporaryDirectory() as scratch:
@@ -94,9 +94,9 @@ def _verdicts(independence: Mapping[str, Independence]) -> str:
 
 def _exported(names: list[str] | None, scratch: Path) -> Iterator[tuple[str, Found | str]]:
     """Every model, exported; or what the export refused it with."""
-    for name in names or REGISTRY:
+    for name in names or RANKING:
         try:
-            exported = Exported(REGISTRY[name], scratch / name)
+            exported = Exported(RANKING[name], scratch / name)
         except ExportError as error:
             yield name, str(error)
             continue

@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 from colcast.server import ServerProcess
 
-from ..models import REGISTRY
+from ..models import RANKING
 from .cases import SIZES, Case, cases_of
 from .exported import Exported
 from .servers import VARIANTS, serve
@@ -27,7 +27,7 @@ SHORT_SIZES = (1, 2, 5, 20, 150, 1500)
 SHORT_ANSWERS = 64
 
 ANSWERS = int(os.environ.get("COLCAST_HAMMER_ANSWERS", "0"))
-GROUPS: Sequence[tuple[str, ...]] = [(name,) for name in REGISTRY] if ANSWERS else [SHORT]
+GROUPS: Sequence[tuple[str, ...]] = [(name,) for name in RANKING] if ANSWERS else [SHORT]
 NAMES = [name for group in GROUPS for name in group]
 USED = tuple(VARIANTS) if ANSWERS else SHORT_VARIANTS
 if ANSWERS:  # as servers do; in the short form nothing is large enough for two threads
@@ -41,7 +41,7 @@ Models = dict[str, Exported]
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Exported]:
     """A model of the registry, exported once."""
     folder = tmp_path_factory.mktemp("models")
-    return cache(lambda name: Exported(REGISTRY[name], folder / name))
+    return cache(lambda name: Exported(RANKING[name], folder / name))
 
 
 @pytest.fixture(scope="session", params=GROUPS, ids=lambda g: g[0] if g[1:] == () else "all")

@@ -11,9 +11,9 @@ from colcast.export import ExportReport, export_saved_model
 from colcast.export._variables import fill_variables
 from tensorflow.core.protobuf import saved_model_pb2
 
-from ..export.models import serialized
 from ..models import RankingModel
 from ..models._model import Row
+from ..models.saving import serialized
 
 v1 = tf.compat.v1
 Columns = dict[str, Any]

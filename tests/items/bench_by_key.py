@@ -8,65 +8,52 @@ shares of features sent.
 
 import argparse
 import tempfile
-from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from colcast.client import encode_predict_request
 from colcast.items import build_table
 from colcast.loadtest.variants import measure_variants, predicting
+from colcast.loadtest.zoo_models import exported
 from colcast.server import ServerProcess
-from colcast.zoo.wide import WIDE, requests
+from colcast.zoo.catalog import Catalog
+from colcast.zoo.wide import WIDE
 
 SIZES, REQUESTS, CALLS = (20, 100, 500), 10, 100
-NUMPY = {"int64": np.int64, "float32": np.float32, "string": object}
-
-
-def columns_of(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Rows as columns of the model's dtypes."""
-    made = {}
-    for name in rows[0]:
-        values = [row[name] for row in rows]
-        if isinstance(values[0], str):
-            values = [value.encode() for value in values]
-        made[name] = np.array(values, NUMPY[WIDE.dtypes[name].name])
-    return made
 
 
 def request_pairs(size: int) -> tuple[list[tuple[bytes, bytes]], pd.DataFrame]:
     """Requests with features and by key, and the items of all of them."""
-    found = islice(requests(WIDE, size, size), REQUESTS)
-    pairs: list[tuple[bytes, bytes]] = []
-    frames, next_key = [], size * 1_000_000
-    for user, items in found:
-        columns, once = columns_of(items), columns_of([user])
-        keys = np.arange(next_key, next_key + len(items))
-        next_key += len(items)
-        frames.append(pd.DataFrame({"item_key": keys} | {n: list(c) for n, c in columns.items()}))
-        by_key = once | {"item_key": keys}
+    users = Catalog(WIDE, "user", REQUESTS, seed=2 * size)
+    items = Catalog(WIDE, "item", REQUESTS * size, seed=2 * size + 1)
+    pairs = []
+    for number in range(REQUESTS):
+        rows = np.arange(number * size, (number + 1) * size)
+        user = users.columns(np.array([number]))
         sent, keyed = (
-            encode_predict_request("wide", "columnar_late", each)
-            for each in (once | columns, by_key)
+            encode_predict_request("wide", "columnar_late", user | each)
+            for each in (items.columns(rows), {"item_key": rows + size * 1_000_000})
         )
         pairs.append((sent, keyed))
-    return pairs, pd.concat(frames)
+    rows = np.arange(REQUESTS * size)
+    columns = {name: list(values) for name, values in items.columns(rows).items()}
+    return pairs, pd.DataFrame({"item_key": rows + size * 1_000_000} | columns)
 
 
 def main() -> None:
     """Prints a line for each size and way."""
     parser = argparse.ArgumentParser(description="Items by key on `wide`.")
-    parser.add_argument("--model", type=Path, default=Path("build/zoo/wide_columnar"))
     parser.add_argument("--rounds", type=int, default=9)
     options = parser.parse_args()
+    model = exported("wide")
     with tempfile.TemporaryDirectory() as name:
         tables = Path(name)
         sizes = {size: request_pairs(size) for size in SIZES}
         items = pd.concat([frame for _, frame in sizes.values()])
-        build_table(options.model, items, key="item_key", output=tables)
+        build_table(model, items, key="item_key", output=tables)
         flags = [f"--item_table=wide:item_key:{tables}"]
-        with ServerProcess("wide", options.model, flags) as server:
+        with ServerProcess("wide", model, flags) as server:
             groups = [
                 (
                     f"wide, N = {size}",

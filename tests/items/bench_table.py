@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from colcast.client import RankingClient, ServerError
 from colcast.items import build_delta, build_table
-from colcast.loadtest.formats import NO_STORES
+from colcast.loadtest.formats import NO_STATES
 from colcast.loadtest.process import ProcessMeter
 from colcast.loadtest.recording import Recording
 from colcast.loadtest.variants import LATENCY, Variant, for_seconds, measure_variants, one_by_one
@@ -99,7 +99,7 @@ def serve(folder: Path, base_path: Path, with_table: bool) -> tuple[float, dict[
     asked = {"item_keys": [0, STRIDE]} if with_table else {"items": items}
     flags = flags_of(folder) if with_table else []
     started = time.perf_counter()
-    with ServerProcess("wide", base_path, [*NO_STORES, *flags]) as server:
+    with ServerProcess("wide", base_path, [*NO_STATES, *flags]) as server:
         with RankingClient(server.target, "wide", timeout_seconds=10) as client:
             while True:
                 try:

@@ -16,7 +16,7 @@ from colcast.items import build_delta, build_table
 from colcast.loadtest.metrics import publishing
 from colcast.server import ServerProcess
 
-from ..late import shops
+from ..models import shops
 from ..server.conftest import Stubs
 from ..server.inference_client import InferenceClient
 from ..server.metrics_page import Metrics, status

@@ -15,7 +15,7 @@ import tensorflow as tf
 from colcast.export import export_saved_model
 from colcast.export.cut import LateReport, add_late_signature, observe
 
-from . import ranker
+from ..models import ranker
 
 v1 = tf.compat.v1
 Columns = dict[str, Any]

@@ -20,10 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tests import tensorflow_2_15
-from tests.export import models as examples
-from tests.export import plain_models as plain
-
-from . import ranker
+from tests.models import examples, plain, ranker
 
 USER = ["user_*"]
 ESTIMATORS = {  # name -> the features taken for the user's

@@ -23,7 +23,8 @@ from tensorflow_serving.apis import (
     prediction_service_pb2_grpc,
 )
 
-from .ranker import ITEMS, USER, example
+from ..models.ranker import ITEMS, USER
+from ..models.saving import serialized
 
 v1 = tf.compat.v1
 UNEQUAL = "Batching session Run() input tensors must have equal 0th-dimension size"
@@ -130,7 +131,9 @@ def test_every_user_gets_its_own_scores(
     address, servicer = batching
     items = ITEMS[:candidates]
     model = tf.saved_model.load(str(base_path / "1")).signatures["serving_default"]
-    expected = [model(tf.constant([example(u | i) for i in items]))["score"].numpy() for u in USERS]
+    expected = [
+        model(tf.constant([serialized(u | i) for i in items]))["score"].numpy() for u in USERS
+    ]
     with RankingClient(address, "ranker", timeout_seconds=60) as client:
         client.schema()
         for _ in range(3):
@@ -151,7 +154,7 @@ def test_a_lone_row_that_is_filled_up_gets_its_score(
     address, servicer = batching
     servicer.smallest = 4
     model = tf.saved_model.load(str(base_path / "1")).signatures["serving_default"]
-    expected = model(tf.constant([example(USERS[0] | ITEMS[0])]))["score"].numpy()
+    expected = model(tf.constant([serialized(USERS[0] | ITEMS[0])]))["score"].numpy()
     with RankingClient(address, "ranker", timeout_seconds=60) as client:
         for _ in range(2):
             scores = client.rank(USERS[0], ITEMS[:1]).scores

@@ -10,7 +10,7 @@ import tensorflow as tf
 from colcast.export import ExportError, export_saved_model
 from colcast.export._recorded import read_report
 
-from . import shops
+from ..models import shops
 from .conftest import Columns
 
 v1 = tf.compat.v1

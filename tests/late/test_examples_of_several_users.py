@@ -14,8 +14,9 @@ from colcast.server import ServerProcess
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ..models.ranker import ITEMS, save
+from ..models.saving import serialized
 from ..server.metrics_page import Metrics
-from .ranker import ITEMS, example, save
 
 USERS: list[dict[str, Any]] = [
     {"user_age": 44, "user_words": ["red", "blue"]},
@@ -88,7 +89,7 @@ def late(many: Path, monitoring: list[str]) -> Iterator[Server]:
 
 
 def _rows(users: list[dict[str, Any]]) -> list[bytes]:
-    return [example(user | ITEMS[n % len(ITEMS)]) for n, user in enumerate(users)]
+    return [serialized(user | ITEMS[n % len(ITEMS)]) for n, user in enumerate(users)]
 
 
 def _check(off: Server, late: Server, examples: list[bytes], users: int) -> None:
@@ -129,7 +130,7 @@ def test_one_user_written_in_two_ways_is_one(off: Server, late: Server) -> None:
 
 
 def test_items_that_are_all_the_same_are_no_obstacle(off: Server, late: Server) -> None:
-    _check(off, late, [example(user | ITEMS[3]) for user in USERS * 4], users=3)
+    _check(off, late, [serialized(user | ITEMS[3]) for user in USERS * 4], users=3)
 
 
 def test_users_that_hardly_repeat_are_scored_as_rows(off: Server, late: Server) -> None:

@@ -12,14 +12,15 @@ from colcast.export import export_saved_model
 from colcast.export._recorded import read_report
 from colcast.server import ServerProcess
 
-from .ranker import ITEMS, USER, example
+from ..models.ranker import ITEMS, USER
+from ..models.saving import serialized
 
 
 @pytest.fixture(scope="module")
 def expected(base_path: Path) -> Any:
     """The scores of the original signature."""
     loaded = tf.saved_model.load(str(base_path / "1"))
-    examples = tf.constant([example(USER | item) for item in ITEMS])
+    examples = tf.constant([serialized(USER | item) for item in ITEMS])
     return loaded.signatures["serving_default"](examples=examples)["score"].numpy()
 
 
@@ -54,7 +55,7 @@ def test_native_server_scores_the_user_sent_once_equal_to_the_last_bit(
     client: RankingClient, base_path: Path
 ) -> None:
     assert "columnar_exact" in tf.saved_model.load(str(base_path / "1")).signatures
-    examples = [example(USER | item) for item in ITEMS]
+    examples = [serialized(USER | item) for item in ITEMS]
     expected = client.predict_examples(examples).scores
     np.testing.assert_array_equal(client.rank(USER, ITEMS).scores, expected)
 
@@ -67,7 +68,7 @@ def test_native_server_scores_the_same_late(client: RankingClient, expected: Any
 def test_defaults_and_empty_lists_hold_for_late_columns_too(client: RankingClient) -> None:
     user, items = {"user_words": []}, [{"item_id": n} for n in range(5)]
     late = client.rank(user, items, target="late").scores
-    examples = [example(user | item) for item in items]
+    examples = [serialized(user | item) for item in items]
     np.testing.assert_allclose(late, client.predict_examples(examples).scores, rtol=1e-5)
 
 
@@ -75,7 +76,7 @@ def test_recorded_examples_are_tried_too(base_path: Path, tmp_path: Path) -> Non
     recorded = tmp_path / "recorded"
     with tf.io.TFRecordWriter(str(recorded)) as writer:
         for item in ITEMS:
-            writer.write(example(USER | item))
+            writer.write(serialized(USER | item))
     report = export_saved_model(
         base_path.parent / "model",
         tmp_path / "out",

@@ -8,12 +8,13 @@ import pytest
 from colcast.client import RankingClient
 from colcast.server import ServerProcess
 
-from .ranker import ITEMS, USER, example
+from ..models.ranker import ITEMS, USER
+from ..models.saving import serialized
 
 
 def said_by(base_path: Path, *flags: str) -> list[str]:
     """What is logged about tf.Examples while two requests with some are answered."""
-    examples = [example(USER | item) for item in ITEMS]
+    examples = [serialized(USER | item) for item in ITEMS]
     with (
         ServerProcess("ranker", base_path, flags) as server,
         RankingClient(server.target, "ranker", timeout_seconds=60) as client,

@@ -9,8 +9,8 @@ import pytest
 import tensorflow as tf
 from tensorflow.core.protobuf import rewriter_config_pb2
 
+from ..models.ranker import ITEMS
 from .conftest import Columns
-from .ranker import ITEMS
 
 v1 = tf.compat.v1
 Run = Callable[[str, Columns], Columns]

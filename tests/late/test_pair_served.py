@@ -11,8 +11,8 @@ import tensorflow as tf
 from colcast.server import ServerProcess
 from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
+from ..models.ranker import ITEMS
 from .conftest import Columns
-from .ranker import ITEMS
 
 Predict = Callable[[str, Columns], Columns]
 AGES = np.arange(6) * 13

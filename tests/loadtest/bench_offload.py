@@ -12,7 +12,7 @@ import threading
 
 import grpc
 from colcast.cli.main import main as colcast
-from colcast.loadtest.formats import NO_STORES
+from colcast.loadtest.formats import NO_STATES
 from colcast.loadtest.zoo_models import exported
 from tensorflow_serving.apis import predict_pb2
 
@@ -65,7 +65,7 @@ def main() -> None:
             *("tune", "--model", "wide", "--model-base-path", str(exported("wide"))),
             *("--offload-target", accelerator.target, "--traffic", "zoo:wide"),
             *("--sizes", args.sizes, "--sla-p95", f"{args.sla_p95}ms"),
-            *("--seconds", str(args.seconds), *(f"--flag={flag}" for flag in NO_STORES)),
+            *("--seconds", str(args.seconds), *(f"--flag={flag}" for flag in NO_STATES)),
         ]
     )
 

@@ -1,4 +1,4 @@
-"""Rows per piece, tuned: the server's settings, the table and the file with the figures."""
+"""Rows per slice, tuned: the server's settings, the table and the file with the figures."""
 
 import json
 import re

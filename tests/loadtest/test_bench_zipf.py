@@ -1,4 +1,4 @@
-"""Hit rates of the state stores on `wide`."""
+"""Hit rates of the state caches on `wide`."""
 
 import pytest
 from colcast.loadtest.bench_zipf import _hits

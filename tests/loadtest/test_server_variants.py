@@ -24,7 +24,7 @@ def test_every_variant_answers_as_the_first_does(exported: Path):
     variants = [
         ServerVariant("tf.Example", "example"),
         ServerVariant("two workers", "late", ("--num_workers=2",)),
-        ServerVariant("again and again", "late", known=True),
+        ServerVariant("again and again", "late", cached=True),
     ]
     told: list[str] = []
     lines, difference = compare_servers(

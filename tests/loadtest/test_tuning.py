@@ -95,7 +95,7 @@ def test_more_threads_than_cores_are_not_tried():
 
 def test_pieces_and_joining_are_turned_together(exported: Path):
     turned, pairs = knobs(2)
-    assert ("ms per piece", "join") in pairs
+    assert ("ms per slice", "join") in pairs
     pieces, join = turned[2:]
     assert (pieces.start, join.start) == (2, 1)
     flags = Setting((pieces, join), (0.5, 0)).flags

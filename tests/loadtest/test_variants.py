@@ -1,10 +1,12 @@
 """The loop and the table of benches."""
 
+import json
 import os
 import time
 
 import pytest
 from colcast.client import encode_predict_request
+from colcast.loadtest.output import finite
 from colcast.loadtest.recording import Recording
 from colcast.loadtest.variants import (
     CPU,
@@ -105,3 +107,18 @@ def test_another_build_serves(tmp_path):
     other_build.chmod(0o755)
     with pytest.raises(ServerFailedError, match="other build"):
         ServerProcess("m", tmp_path, executable=other_build).__enter__()
+
+
+def test_a_figure_that_nobody_measured_is_null_in_json():
+    variants = [Variant("it", lambda _: Recording())]
+    lines = measure_variants(
+        [("none", variants)], 1, [other("hits", compared=True)], lambda _: None
+    )
+    assert json.loads(json.dumps(finite(lines), allow_nan=False)) == [
+        {
+            "group": "none",
+            "title": "it",
+            "figures": {"hits": None},
+            "ratios": {"hits": [None, None, None]},
+        }
+    ]

@@ -1,22 +1,35 @@
-"""Ranking models of all kinds, and what is known of each: whether its rows depend on each other.
+"""The models of the tests by name, each in one place.
 
-`REGISTRY` has them by name. `_interacting` are list-wise models, `_lengths` those whose result
-depends on how far lists are padded, `_towers`, `_histories` and `_preprocessing` those that score a
-candidate by itself, `_elsewhere` refers to models that other tests and the zoo have.
+`REGISTRY` has all of them. `RANKING` are ranking models of all kinds, and what is known of each:
+whether its rows depend on each other. `_interacting` are list-wise models, `_lengths` those whose
+result depends on how far lists are padded, `_towers`, `_histories` and `_preprocessing` those that
+score a candidate by itself; `_elsewhere` has those of the exporter's tests and of the zoo. `SERVED`
+are small models that several tests serve. What only one test needs may stay beside it.
 """
+
+from pathlib import Path
+from typing import Any
 
 from ._elsewhere import MODELS as _ELSEWHERE
 from ._histories import MODELS as _HISTORIES
 from ._interacting import MODELS as _INTERACTING
 from ._lengths import MODELS as _LENGTHS
-from ._model import Expected, RankingModel
+from ._model import Expected, Model, RankingModel, ServedModel
 from ._preprocessing import MODELS as _PREPROCESSING
+from ._served import MODELS as _SERVED
 from ._towers import MODELS as _TOWERS
 
-__all__ = ["REGISTRY", "Expected", "RankingModel"]
+__all__ = ["RANKING", "REGISTRY", "SERVED", "Expected", "RankingModel", "ServedModel", "build"]
 
-REGISTRY: dict[str, RankingModel] = {
+RANKING: dict[str, RankingModel] = {
     model.name: model
     for models in (_INTERACTING, _LENGTHS, _TOWERS, _HISTORIES, _PREPROCESSING, _ELSEWHERE)
     for model in models
 }
+SERVED: dict[str, ServedModel] = {model.name: model for model in _SERVED}
+REGISTRY: dict[str, Model] = {**RANKING, **SERVED}
+
+
+def build(name: str, folder: Path, **options: Any) -> None:
+    """Saves a version of a model of the registry; `options` are the model's own."""
+    REGISTRY[name].build(folder, **options)

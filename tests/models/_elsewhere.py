@@ -9,9 +9,7 @@ from colcast.zoo import wide
 from colcast.zoo.papers import PAPERS, PaperModel, ensure
 from colcast.zoo.registry import MODELS as ZOO
 
-from ..export import models as examples
-from ..export import plain_models as plain
-from ..late import ranker
+from . import examples, plain, ranker
 from ._model import Expected, Random, RankingModel, Row
 
 INDEPENDENT, INTERACTING, LENGTH = Expected.INDEPENDENT, Expected.INTERACTING, Expected.LENGTH

@@ -4,11 +4,14 @@ So a rank or a threshold behind it is the same however the graph is cut, and a w
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
+
+from .saving import save_parser
 
 Features = Mapping[str, Any]
 
@@ -66,12 +69,7 @@ def saver(build: Build, spec: Features, hidden: int = WIDTH) -> Callable[[Path],
 
     def save(folder: Path) -> None:
         module = Exact(hidden)
-
-        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
-        def serve(examples: Any) -> Any:
-            return build(module, tf.io.parse_example(examples, spec))
-
-        tf.saved_model.save(module, str(folder), signatures=serve)
+        save_parser(folder, module, spec, partial(build, module))
 
     return save
 

@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from ._model import Expected, RankingModel
+from .saving import save_parser
 
 Features = Mapping[str, Any]
 Make = Callable[[], Callable[[Features], Any]]  # makes layers once, and what scores with them
@@ -21,13 +22,7 @@ def keras_model(make: Make, spec: Features, why: str, **more: Any) -> RankingMod
         score = make()
         module = tf.Module()
         module.layers = list(_closed_over(score))
-
-        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
-        def serve(examples: Any) -> Any:
-            return {"score": score(tf.io.parse_example(examples, spec))}
-
-        serve.get_concrete_function()
-        tf.saved_model.save(module, str(folder), signatures=serve)
+        save_parser(folder, module, spec, lambda features: {"score": score(features)})
 
     return RankingModel(make.__name__, save, spec, Expected.INDEPENDENT, why, **more)
 

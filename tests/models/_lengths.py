@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from ._exact import Build, Exact, Features, saver, spec_of
 from ._model import Expected, Random, RankingModel, Row
+from .saving import save_graph
 
 v1 = tf.compat.v1
 Outputs = dict[str, Any]
@@ -100,9 +101,7 @@ def _save_named_length(folder: Path) -> None:
         mean = tf.reduce_mean(seen, axis=1) + tf.cast(length, tf.float32)
         inputs = {"user_seen": seen, "user_seen/length": length, "item_price": price}
         signature = v1.saved_model.predict_signature_def(inputs, {"score": tf.tanh(mean) * price})
-        builder = v1.saved_model.Builder(str(folder))
-        builder.add_meta_graph_and_variables(session, ["serve"], {"serving_default": signature})
-        builder.save()
+        save_graph(folder, session, {"serving_default": signature})
 
 
 def _named_length_row(random: Random) -> Row:

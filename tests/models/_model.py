@@ -1,9 +1,8 @@
 """What a model of the registry is, and how its rows are drawn."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,12 +22,38 @@ class Expected(StrEnum):
 
 
 @dataclass(frozen=True)
-class RankingModel:
-    """A model, and requests to it.
+class Model:
+    """What every model of the registry has.
 
     Attributes:
       name: in the registry and on a server.
-      build: saves it into a folder.
+      build: saves a version into a folder; it may take options.
+    """
+
+    name: str
+    build: Callable[..., None]
+
+
+@dataclass(frozen=True)
+class ServedModel(Model):
+    """A model that tests serve as it is.
+
+    Attributes:
+      columns: the inputs of its signatures, apart from states and indices.
+      shows: what tests have it for.
+      domains: domain -> its columns, or patterns of them; the others are of items.
+    """
+
+    columns: Sequence[str]
+    shows: str
+    domains: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class RankingModel(Model):
+    """A model that is exported, and requests to it.
+
+    Attributes:
       spec: its features; of a model that takes tensors, what parsing would make of them.
       expected: what the export has to find.
       why: which of its ops make it so.
@@ -42,8 +67,6 @@ class RankingModel:
       slow: whether saving and exporting it takes more than five seconds.
     """
 
-    name: str
-    build: Callable[[Path], None]
     spec: Spec
     expected: Expected
     why: str

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from ._keras import Features, keras_model
 from ._model import Expected, RankingModel
+from .saving import save_graph
 
 v1 = tf.compat.v1
 layers = tf.keras.layers
@@ -99,11 +100,8 @@ def _save_feature_columns(folder: Path) -> None:
         scores = {"score": tf.sigmoid(deep @ kernel)}
         session.run([v1.global_variables_initializer(), v1.tables_initializer()])
         signature = v1.saved_model.predict_signature_def({"examples": examples}, scores)
-        builder = v1.saved_model.Builder(str(folder))
-        builder.add_meta_graph_and_variables(
-            session, ["serve"], {"serving_default": signature}, main_op=v1.tables_initializer()
-        )
-        builder.save()
+        initializer = v1.tables_initializer()
+        save_graph(folder, session, {"serving_default": signature}, main_op=initializer)
 
 
 def _words_row(random: Any) -> dict[str, list[Any]]:

@@ -3,7 +3,7 @@
     python -m tests.server.bench_domains
     python -m tests.server.bench_domains --baseline PATH/colcast_model_server
 
-The model of tests/late/shops.py with 20 features and a layer of 64 for each domain. With
+The model of tests/models/shops.py with 20 features and a layer of 64 for each domain. With
 --baseline another server answers the repeated columns, too, from an export without domains. Server
 CPU per request and bytes; servers and ways take turns. "zipf": which shop and campaign a candidate
 has is drawn by Zipf's law (exponent 1.1), and so is which of 2,000 items it is, anew per request.
@@ -23,7 +23,7 @@ from colcast.export import export_saved_model
 from colcast.loadtest.variants import Variant, measure_variants, predicting
 from colcast.server import ServerProcess
 
-from ..late import shops
+from ..models import shops
 
 OF_A_KIND, CALLS = 5, 40
 SIZES = ((500, 50, 5), (500, 150, 20), (100, 30, 5))

@@ -1,4 +1,4 @@
-"""What another client waits for beside one that asks for too much: latencies idle, then beside it.
+"""What another client waits for beside one that asks for too much: latencies alone, then beside it.
 
     python -m tests.server.bench_fair_share [flood] [unread] [cold]
 
@@ -22,28 +22,19 @@ from pathlib import Path
 from typing import Any
 
 import grpc
-import tensorflow as tf
-from colcast.loadtest.formats import NO_STORES
-from colcast.loadtest.process import ProcessMeter
-from colcast.loadtest.recording import Recording
-from colcast.loadtest.variants import (
-    LATENCY,
-    Variant,
-    for_seconds,
-    measure_variants,
-    one_by_one,
-    other,
-)
+from colcast.loadtest.beside import BESIDE, GoingOn, alone_and_beside
+from colcast.loadtest.formats import NO_STATES
+from colcast.loadtest.variants import Variant, measure_variants
 from colcast.loadtest.zoo_models import exported, zoo_payloads
 from colcast.server import ServerProcess
 
+from .. import models
 from ..hostile import http2
 from ..hostile.conftest import bytes_method
-from ..hostile.test_http2 import Zeros, request_for_zeros
+from ..hostile.test_http2 import request_for_zeros
 
 HEADER = "x-colcast-caller"
 MIB = 1 << 20
-GREW = "peak memory, MiB"
 STREAMS = "--grpc_channel_arguments=grpc.max_concurrent_streams=1000"
 OWN_CONNECTION = [
     ("grpc.use_local_subchannel_pool", 1),
@@ -52,10 +43,11 @@ OWN_CONNECTION = [
 ]
 
 
-def flood(target: str, files: Sequence[Path], connections: int, in_flight: int, ready: Any) -> None:
+def flood(
+    target: str, requests: Sequence[bytes], connections: int, in_flight: int, ready: Any
+) -> None:
     """Keeps so many requests in flight on each connection, until the process is ended."""
     os.nice(10)
-    requests = [file.read_bytes() for file in files]
     codes: Counter[str] = Counter()
     slots = threading.Semaphore(connections * in_flight)
     channels = [grpc.insecure_channel(target, OWN_CONNECTION) for _ in range(connections)]
@@ -78,7 +70,7 @@ def flood(target: str, files: Sequence[Path], connections: int, in_flight: int, 
 
 
 @contextmanager
-def flooded(*arguments: Any) -> Iterator[None]:
+def flooded(*arguments: Any) -> Iterator[GoingOn]:
     """While another process floods."""
     context = multiprocessing.get_context("spawn")
     ready = context.Event()
@@ -86,7 +78,7 @@ def flooded(*arguments: Any) -> Iterator[None]:
     attacker.start()
     assert ready.wait(300)
     try:
-        yield
+        yield GoingOn()
     finally:
         attacker.terminate()
         attacker.join()
@@ -97,35 +89,16 @@ def idle_and_beside(
     title: str,
     requests: Sequence[bytes],
     seconds: tuple[float, float],
-    attack: Callable[[], AbstractContextManager[object]],
-) -> tuple[str, list[Variant]]:
-    """Latencies of one request after the other: idle, then beside the attack."""
+    attack: Callable[[], AbstractContextManager[GoingOn]],
+) -> Iterator[tuple[str, list[Variant]]]:
+    """Latencies of one request after the other: alone, then beside the attack."""
+    with grpc.insecure_channel(server.target, OWN_CONNECTION) as channel:
+        predict, sent = bytes_method(channel, http2.PREDICT), cycle(requests)
 
-    def latencies(seconds: float) -> Recording:
-        with grpc.insecure_channel(server.target, OWN_CONNECTION) as channel:
-            predict = bytes_method(channel, http2.PREDICT)
-            grpc.channel_ready_future(channel).result(60)
-            sent = cycle(requests)
+        def ask() -> None:
+            predict(next(sent), timeout=60, metadata=((HEADER, "feed"),))
 
-            def ask() -> None:
-                predict(next(sent), timeout=60, metadata=((HEADER, "feed"),))
-
-            return one_by_one(ask, for_seconds(seconds))
-
-    def beside(number: int) -> Recording:
-        if number < 0:
-            return Recording()
-        meter = ProcessMeter(server.pid)
-        before = meter.peak_memory_bytes()
-        with attack():
-            found = latencies(seconds[1])
-        found.others[GREW] = (meter.peak_memory_bytes() - before) / MIB
-        return found
-
-    return title, [
-        Variant("idle", lambda number: latencies(2 if number < 0 else seconds[0])),
-        Variant("beside it", beside),
-    ]
+        yield title, alone_and_beside(ask, attack, server.pid, seconds)
 
 
 @contextmanager
@@ -141,43 +114,34 @@ def serving(name: str, path: Path, *flags: str) -> Iterator[ServerProcess]:
             os.sched_setaffinity(0, cores)
 
 
-def stored(payloads: Sequence[bytes], folder: Path) -> list[Path]:
-    """Files that the attacker reads."""
-    files = [folder / str(number) for number in range(len(payloads))]
-    for file, payload in zip(files, payloads, strict=True):
-        file.write_bytes(payload)
-    return files
-
-
 def of_wide(
-    title: str, flags: Sequence[str], rows: int, folder: Path, connections: int, in_flight: int
+    title: str, flags: Sequence[str], rows: int, connections: int, in_flight: int
 ) -> Iterator[tuple[str, list[Variant]]]:
     """Small requests of `wide`, and so many rows at a time beside them."""
     with serving("wide", exported("wide"), *flags) as server:
         large = zoo_payloads(server.target, "wide", "late", rows, 5 if rows < 10_000 else 3)
         small = zoo_payloads(server.target, "wide", "late", 20, 50)
-        flooding = partial(flooded, server.target, stored(large, folder), connections, in_flight)
-        yield idle_and_beside(server, title, small, (5, 20), flooding)
+        flooding = partial(flooded, server.target, large, connections, in_flight)
+        yield from idle_and_beside(server, title, small, (5, 20), flooding)
 
 
-def measure_flood(folder: Path) -> Iterator[tuple[str, list[Variant]]]:
+def measure_flood(_: Path) -> Iterator[tuple[str, list[Variant]]]:
     """One client floods, on one connection or on several."""
-    flags = [STREAMS, *NO_STORES]
-    yield from of_wide("flood, one connection", flags, 1000, folder, 1, 900)
-    yield from of_wide("flood, nine connections", flags, 1000, folder, 9, 100)
+    flags = [STREAMS, *NO_STATES]
+    yield from of_wide("flood, one connection", flags, 1000, 1, 900)
+    yield from of_wide("flood, nine connections", flags, 1000, 9, 100)
     flags.append(f"--caller_header={HEADER}")
-    yield from of_wide("flood, nine, callers named", flags, 1000, folder, 9, 100)
+    yield from of_wide("flood, nine, callers named", flags, 1000, 9, 100)
 
 
 def measure_unread(folder: Path) -> Iterator[tuple[str, list[Variant]]]:
     """Answers that nobody reads."""
-    model = Zeros()
-    tf.saved_model.save(model, str(folder / "zeros" / "1"), signatures=model.zeros)
+    models.build("zeros", folder / "zeros" / "1")
     limit = f"--max_unread_response_bytes={64 * MIB}"
     with serving("zeros", folder / "zeros", limit) as server:
 
         @contextmanager
-        def unread() -> Iterator[None]:
+        def unread() -> Iterator[GoingOn]:
             with http2.connect(server.target, window=0) as connection:
                 message = http2.grpc_message(request_for_zeros(5 * MIB))
                 connection.sendall(
@@ -189,14 +153,16 @@ def measure_unread(folder: Path) -> Iterator[tuple[str, list[Variant]]]:
                         for stream in range(1, 100, 2)
                     )
                 )
-                yield
+                yield GoingOn()
 
-        yield idle_and_beside(server, "unread answers", [request_for_zeros(10)], (3, 10), unread)
+        yield from idle_and_beside(
+            server, "unread answers", [request_for_zeros(10)], (3, 10), unread
+        )
 
 
-def measure_cold(folder: Path) -> Iterator[tuple[str, list[Variant]]]:
+def measure_cold(_: Path) -> Iterator[tuple[str, list[Variant]]]:
     """Rows that no store knows: it holds less than one request's, the next time they are new."""
-    yield from of_wide("cold rows", [f"--item_state_bytes={32 * MIB}"], 60_000, folder, 1, 1)
+    yield from of_wide("cold rows", [f"--item_state_bytes={32 * MIB}"], 60_000, 1, 1)
 
 
 def main() -> None:
@@ -204,7 +170,7 @@ def main() -> None:
     measures = {"flood": measure_flood, "unread": measure_unread, "cold": measure_cold}
     for name in sys.argv[1:] or measures:
         with tempfile.TemporaryDirectory() as folder:
-            measure_variants(measures[name](Path(folder)), 1, (*LATENCY, other(GREW, ".0f")))
+            measure_variants(measures[name](Path(folder)), 1, BESIDE)
 
 
 if __name__ == "__main__":

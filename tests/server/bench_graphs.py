@@ -2,7 +2,7 @@
 
     python -m tests.server.bench_graphs [--models ncf,texts] [--formats columnar,late] [--rounds 7]
 
-One worker and no state stores, so that graphs run; ten requests in turn; medians, and shares of
+One worker and no state caches, so that graphs run; ten requests in turn; medians, and shares of
 `off` round by round. `--formats example` sends tf.Examples, to be read as `exact` says. `texts` and
 `pairs` are the zoo's encoder and its late interaction, with 20 and 100 texts.
 """
@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 from colcast.client import encode_predict_request
 from colcast.client._text_batches import strings
-from colcast.loadtest.formats import NO_STORES
+from colcast.loadtest.formats import NO_STATES
 from colcast.loadtest.server_variants import servers
 from colcast.loadtest.variants import Variant, measure_variants, predicting
 from colcast.loadtest.zoo_models import exported, zoo_payloads
@@ -28,7 +28,7 @@ MODES = ("off", "exact", "fast")
 TEXTS = ("texts", "pairs")
 DISTINCT = 10
 _TURN_SECONDS = 0.25  # of server CPU, about
-_FLAGS = ("--num_workers=1", "--pair_bytes=0", *NO_STORES)
+_FLAGS = ("--num_workers=1", "--pair_bytes=0", *NO_STATES)
 
 Payloads = Callable[[ServerProcess, str, int], Sequence[bytes]]
 

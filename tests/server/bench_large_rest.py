@@ -4,27 +4,23 @@
 """
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 
 import numpy as np
-import tensorflow as tf
 from colcast.client import encode_predict_request
+from colcast.loadtest.beside import BESIDE, GoingOn, alone_and_beside
 from colcast.loadtest.connection import Connection, Request
 from colcast.loadtest.process import ProcessMeter
 from colcast.loadtest.recording import Recording
-from colcast.loadtest.variants import (
-    LATENCY,
-    Variant,
-    for_seconds,
-    measure_variants,
-    one_by_one,
-    other,
-)
+from colcast.loadtest.variants import Variant, measure_variants, other
 from colcast.server import ServerProcess
 
-from .test_rest_memory import MB, WIDTH, Totals, ask, body_of, growth_while
+from .. import models
+from .test_rest_memory import MB, WIDTH, ask, body_of, growth_while
 
 BODIES = 3
 GROWTH = {"status": ".0f", "MB": ".0f", "of the body": ".2f", "CPU s": ".2f"}
@@ -53,41 +49,30 @@ def memory(server: ServerProcess) -> Iterator[tuple[str, list[Variant]]]:
         yield f"{size} MB", [Variant(title, partial(turn, model=model, body=body))]
 
 
-def waits(server: ServerProcess) -> list[Variant]:
-    """A gRPC client's small requests alone for two seconds, then beside the bodies."""
-    inputs = {"x": np.ones((1, WIDTH), np.float32)}
-    request = Request(encode_predict_request("totals", "floats", inputs), 1)
-    body = body_of("integers", b"7", 48 * MB, "inputs")
-
-    def until(more: Callable[[int], bool]) -> Recording:
-        with Connection(server.target, timeout_seconds=120) as connection:
-            return one_by_one(partial(connection.call, request), more)
-
-    def beside(number: int) -> Recording:
-        if number < 0:
-            return Recording()
-        with ThreadPoolExecutor(BODIES) as pool:
-            asked = [pool.submit(ask, server, "totals", body) for _ in range(BODIES)]
-            return until(lambda done: not done or not all(it.done() for it in asked))
-
-    return [
-        Variant("gRPC alone", lambda _: until(for_seconds(2))),
-        Variant(f"beside {BODIES} bodies of 48 MB", beside),
-    ]
+@contextmanager
+def reading(server: ServerProcess, body: bytes) -> Iterator[GoingOn]:
+    """While bodies are read."""
+    with ThreadPoolExecutor(BODIES) as pool:
+        asked = [pool.submit(ask, server, "totals", body) for _ in range(BODIES)]
+        yield GoingOn(lambda done: not done or not all(it.done() for it in asked))
 
 
 def main() -> None:
     """Prints both."""
     with tempfile.TemporaryDirectory() as path:
-        module = Totals()
-        signatures = {name: getattr(module, name) for name in VALUES}
-        tf.saved_model.save(module, f"{path}/1", signatures=signatures)
+        models.build("totals", Path(path, "1"))
         with ServerProcess("totals", path, ["--rest_api_port=-1"]) as server:
             for signature, values in VALUES.items():
                 ask(server, "totals", body_of(signature, values[0], 1, "inputs"))
-            measure_variants([("", waits(server))], 1, LATENCY)
             columns = [other(name, form) for name, form in GROWTH.items()]
             measure_variants(memory(server), 1, columns)
+            inputs = {"x": np.ones((1, WIDTH), np.float32)}
+            request = Request(encode_predict_request("totals", "floats", inputs), 1)
+            bodies = partial(reading, server, body_of("integers", b"7", 48 * MB, "inputs"))
+            with Connection(server.target, timeout_seconds=120) as connection:
+                call, title = partial(connection.call, request), f"beside {BODIES} bodies of 48 MB"
+                waits = alone_and_beside(call, bodies, server.pid, title=title)
+                measure_variants([("gRPC", waits)], 1, BESIDE)
 
 
 if __name__ == "__main__":

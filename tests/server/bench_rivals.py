@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 from colcast.loadtest.answering import Answering
-from colcast.loadtest.formats import NO_STORES
+from colcast.loadtest.formats import NO_STATES
 from colcast.loadtest.overhead import engine_benchmark
 from colcast.loadtest.variants import CPU, Variant, asking, measure_variants
 from colcast.loadtest.zoo_models import exported, zoo_payloads
@@ -62,7 +62,7 @@ def rivals(arguments: argparse.Namespace, folder: Path) -> Iterator[tuple[str, l
     version = next(base_path.glob("[0-9]*"))
     onnx = converted(arguments.onnx, version, folder) if arguments.onnx.exists() else None
     for size in map(int, arguments.sizes):
-        with ServerProcess(name, base_path, flags=NO_STORES) as server:
+        with ServerProcess(name, base_path, flags=NO_STATES) as server:
             (payload,) = zoo_payloads(server.target, name, "repeated", size, 1)
         (folder / "request").write_bytes(payload)
         inputs = PredictRequest.FromString(payload).inputs

@@ -13,7 +13,7 @@ from colcast.client import encode_predict_request
 from colcast.loadtest.server_variants import servers
 from colcast.loadtest.variants import measure_variants, predicting
 
-from . import stages_model
+from ..models import stages_model
 from .test_tracing import Collector
 
 REQUESTS = 1000

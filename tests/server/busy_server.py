@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 from colcast.server import ServerProcess
 
+from .. import models
+from ..models.gated import Gate
 from ..waiting import wait_until
-from . import gates
 from .conftest import Stubs
 from .metrics_page import Metrics
 
@@ -18,7 +19,7 @@ class BusyServer(NamedTuple):
 
     server: ServerProcess
     stubs: Stubs
-    gate: gates.Gate
+    gate: Gate
 
     def ask(self, path: Path | None = None, timeout: float = 120) -> Any:
         """A call that is under way; without a file to read it fails as soon as it runs."""
@@ -38,10 +39,10 @@ class BusyServer(NamedTuple):
 @contextlib.contextmanager
 def busy_server(folder: Path, monitoring: Sequence[str]) -> Iterator[BusyServer]:
     """Who enters it has to open its gate."""
-    gates.save_gated(folder / "gated" / "1")
+    models.build("gated", folder / "gated" / "1")
     flags = [*monitoring, "--num_workers=1", "--max_queued_requests=1"]
     with ServerProcess("gated", folder / "gated", flags) as server:
-        busy = BusyServer(server, Stubs(server.target), gates.Gate(folder / "gate"))
+        busy = BusyServer(server, Stubs(server.target), Gate(folder / "gate"))
         running = busy.ask(busy.gate.path)
         wait_until(busy.gate.is_reached)
         yield busy

@@ -1,6 +1,7 @@
 """A real server with a small model, and TF Serving's own stubs to talk to it."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from tensorflow_serving.apis import (
     prediction_service_pb2_grpc,
 )
 
+from .. import models
 from ..waiting import wait_until
 
 
@@ -76,42 +78,6 @@ class Stubs:
         return signatures
 
 
-class Ranker(tf.Module):
-    """score = 100 * weight * user + item; tag is the user's name and the item's, joined."""
-
-    def __init__(self, weight: float = 1.0) -> None:
-        super().__init__()
-        self.weight = tf.Variable(weight)
-
-    @tf.function(
-        input_signature=[
-            tf.TensorSpec([None], tf.float32, "user"),
-            tf.TensorSpec([None], tf.float32, "item"),
-            tf.TensorSpec([None], tf.string, "user_name"),
-            tf.TensorSpec([None], tf.string, "item_name"),
-        ]
-    )
-    def score(
-        self, user: tf.Tensor, item: tf.Tensor, user_name: tf.Tensor, item_name: tf.Tensor
-    ) -> dict[str, tf.Tensor]:
-        """Scores rows; all four inputs have the same number of rows."""
-        tag = tf.strings.regex_replace(user_name, "^(.).*$", r"\1") + ":" + item_name
-        return {"score": 100 * self.weight * user + item, "tag": tag}
-
-
-def save_version(directory: Path, module: tf.Module, signatures: Any) -> None:
-    """Writes a version of a model, complete from one moment to the next as a rename is."""
-    beside = directory.with_name(directory.name + ".tmp")
-    tf.saved_model.save(module, str(beside), signatures=signatures)
-    beside.rename(directory)
-
-
-def save_ranker(directory: Path, weight: float = 1.0) -> None:
-    """Writes a version of the ranker."""
-    module = Ranker(weight)
-    save_version(directory, module, module.score)
-
-
 RANKER_INPUTS = {
     "user": [2.0],
     "user_name": ["ann"],
@@ -128,8 +94,8 @@ def ranker_inputs() -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def ranker_versions() -> Callable[..., None]:
-    """save_ranker(directory, weight=1.0)."""
-    return save_ranker
+    """Writes a version of the ranker, given its directory and perhaps a `weight`."""
+    return partial(models.build, "ranker")
 
 
 @pytest.fixture(scope="session", name="wait_until")
@@ -142,7 +108,7 @@ def wait_until_fixture() -> Callable[..., None]:
 def ranker_base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A base path with the ranker as version 3."""
     base_path = tmp_path_factory.mktemp("ranker")
-    save_ranker(base_path / "3")
+    models.build("ranker", base_path / "3")
     return base_path
 
 

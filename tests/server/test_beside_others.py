@@ -11,17 +11,22 @@ import numpy as np
 import pytest
 from colcast.server import ServerProcess
 
-from . import gates
-from .gates import Gate, many
+from .. import models
+from ..models.gated import Gate
 from .metrics_page import Metrics
+
+
+def many(rows: int) -> np.ndarray:
+    """A column of so many rows."""
+    return np.arange(rows, dtype=np.float32)
 
 
 @pytest.fixture(scope="module", name="config")
 def _config(tmp_path_factory: pytest.TempPathFactory, ranker_versions: Any) -> Path:
     folder = tmp_path_factory.mktemp("models")
     ranker_versions(folder / "ranker" / "1")
-    gates.save_gated(folder / "gated" / "1")
-    gates.save_gated_items(folder / "items" / "1")
+    models.build("gated", folder / "gated" / "1")
+    models.build("gated_items", folder / "items" / "1")
     folders = {"ranker": "ranker", "gated": "gated", "items": "items", "cold": "items"}
     lines = [
         f'config {{ name: "{name}" base_path: "{folder / of}" model_platform: "tensorflow" }}'

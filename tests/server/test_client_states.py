@@ -8,7 +8,7 @@ import pytest
 from colcast.client import RankingClient
 from colcast.server import ServerProcess
 
-from . import stages_model
+from ..models import stages_model
 from .metrics_page import Metrics
 
 USER = ("age", "city", "history")

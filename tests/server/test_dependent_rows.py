@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from colcast.server import ServerProcess
 
-from . import dependent_model, stages_model
+from ..models import dependent_model, stages_model
 from .metrics_page import Metrics
 
 Inputs = dict[str, Any]
@@ -150,18 +150,23 @@ def test_a_large_request_in_stages_is_not_split(staged, connect):
     assert counted(staged, "divided_requests", "columnar_late") == 0
 
 
+def states_of(stubs: Any, inputs: Inputs) -> Inputs:
+    """What the stages of users and items make of them."""
+    states: Inputs = {}
+    for domain in ("user", "item"):
+        columns = {name: inputs[name] for name in stages_model.DOMAINS[domain]}
+        states |= stubs.predict(columns, signature_name=f"columnar_{domain}")
+    return states
+
+
 def test_requests_to_the_last_stage_do_not_run_together(staged, connect, together):
     stubs = connect(staged.target)
     requests, expected = [], []
     for seed in range(8):
         inputs = stages_model.inputs(np.random.default_rng(seed), 1, 3)
         expected.append(stubs.predict(inputs, signature_name="columnar_late")["score"])
-        states: Inputs = {}
-        for stage, names in stages_model.COLUMNS.items():
-            some = {name: inputs[name] for name in names}
-            states |= stubs.predict(some, signature_name=stage)
         rows = {"row_to_user": np.zeros(3, np.int64), "user_state/row": np.zeros(1, np.int64)}
-        requests.append(states | rows | {"position": inputs["position"]})
+        requests.append(states_of(stubs, inputs) | rows | {"position": inputs["position"]})
     for _ in range(5):
         scores = together(staged, "columnar_pair", requests, "score")
         np.testing.assert_allclose(scores, expected, rtol=1e-5)
@@ -173,8 +178,7 @@ def test_users_of_several_requests_are_refused_by_the_last_stage(staged, connect
     inputs = stages_model.inputs(np.random.default_rng(1), 2, 2)
     stubs = connect(staged.target)
     sent: Inputs = {"row_to_user": np.zeros(2, np.int64), "position": inputs["position"]}
-    for stage, names in stages_model.COLUMNS.items():
-        sent |= stubs.predict({name: inputs[name] for name in names}, signature_name=stage)
+    sent |= states_of(stubs, inputs)
     with pytest.raises(grpc.RpcError) as error:
         stubs.predict(
             sent | {"user_state/row": np.zeros(2, np.int64)}, signature_name="columnar_pair"

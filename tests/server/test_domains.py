@@ -15,7 +15,7 @@ from colcast.server import ServerProcess
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ..late import shops
+from ..models import shops
 from .metrics_page import Metrics
 
 v1 = tf.compat.v1

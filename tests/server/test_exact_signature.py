@@ -12,6 +12,8 @@ import pytest
 import tensorflow as tf
 from colcast.server import ServerProcess
 
+from ..models.saving import save_graph
+
 v1 = tf.compat.v1
 EXACT = 0.5
 USER_ONCE = {"user": [2.0], "item": [1.0, 2.0], "scale": 1.0}
@@ -32,9 +34,7 @@ def save(directory: Path, exact_inputs: str = "columnar_exact/inputs/") -> None:
         signatures = {"columnar": signature("", [None], 0.0)}
         if exact_inputs:
             signatures["columnar_exact"] = signature(exact_inputs, [1], EXACT)
-        builder = v1.saved_model.Builder(str(directory))
-        builder.add_meta_graph_and_variables(session, ["serve"], signatures)
-        builder.save()
+        save_graph(directory, session, signatures)
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,8 @@ import pytest
 import tensorflow as tf
 from colcast.server import ServerProcess
 
+from ..models import saving
+
 v1 = tf.compat.v1
 
 
@@ -112,14 +114,12 @@ def test_regular_expressions_are_tensorflows_own(tmp_path, connect):
 def test_the_method_name_of_a_signature_does_not_matter(tmp_path, connect):
     with tf.Graph().as_default(), v1.Session() as session:
         x = v1.placeholder(tf.float32, [None], "x")
-        builder = v1.saved_model.Builder(os.fspath(tmp_path / "1"))
         signature = v1.saved_model.build_signature_def(
             {"x": v1.saved_model.build_tensor_info(x)},
             {"y": v1.saved_model.build_tensor_info(x * 8)},
             method_name="a/method/of/ones/own",
         )
-        builder.add_meta_graph_and_variables(session, ["serve"], {"serving_default": signature})
-        builder.save()
+        saving.save_graph(tmp_path / "1", session, {"serving_default": signature})
     with ServerProcess("graph", tmp_path) as server:
         outputs = connect(server.target).predict({"x": np.float32([1, 2.5])}, name="graph")
     np.testing.assert_array_equal(outputs["y"], [8, 20])

@@ -26,7 +26,7 @@ from tensorflow_serving.config import model_server_config_pb2
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 from tritonclient.utils import InferenceServerException, np_to_triton_dtype
 
-from . import stages_model
+from ..models import stages_model
 from .busy_server import busy_server
 from .inference_client import InferenceClient
 from .metrics_page import Metrics
@@ -59,7 +59,7 @@ class Examples(tf.Module):
 def _server(
     tmp_path_factory: pytest.TempPathFactory, monitoring: list[str]
 ) -> Iterator[ServerProcess]:
-    """Models "ranker", in parts, and "examples", whose requests are all logged."""
+    """Models "ranker", by stages, and "examples", whose requests are all logged."""
     path = tmp_path_factory.mktemp("protocol")
     stages_model.save(path / "ranker" / "1")
     module = Examples()

@@ -1,6 +1,5 @@
 """Tables that are kept in int8 alone: scores stay close, and what was given up says so."""
 
-import os
 from pathlib import Path
 
 import grpc
@@ -8,6 +7,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.server import ServerProcess
+
+from ..models.saving import save_graph
 
 v1 = tf.compat.v1
 
@@ -40,7 +41,6 @@ def save(directory: Path, *, total: bool) -> None:
             use_resource=True,
         )
         score = tf.squeeze(tf.matmul(tf.concat(rows, 1), weights), 1)
-        builder = v1.saved_model.Builder(os.fspath(directory))
         signatures = {
             "serving_default": v1.saved_model.predict_signature_def(ids, {"score": score})
         }
@@ -50,8 +50,7 @@ def save(directory: Path, *, total: bool) -> None:
                 {"item": ids["item"]}, {"total": sums}
             )
         session.run(v1.global_variables_initializer())
-        builder.add_meta_graph_and_variables(session, ["serve"], signatures)
-        builder.save()
+        save_graph(directory, session, signatures)
 
 
 def columns(candidates: int) -> dict[str, np.ndarray]:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from colcast.server import ServerProcess
 
-from ..late import shops
+from ..models import shops
 from .metrics_page import Metrics
 from .test_domains import INDEXED, request_of
 

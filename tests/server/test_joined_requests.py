@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from colcast.server import ServerProcess
 
-from . import stages_model
+from ..models import stages_model
 from .metrics_page import Metrics
 
 Code = grpc.StatusCode

@@ -3,20 +3,12 @@
 import grpc
 import numpy as np
 import pytest
-import tensorflow as tf
 from colcast.server import ServerProcess
 
+from .. import models
 from .metrics_page import Metrics
 
 MB = 1 << 20
-
-
-class Twice(tf.Module):
-    """Twice its input."""
-
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, "x")])
-    def twice(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
-        return {"y": 2 * x}
 
 
 def varint(number: int) -> bytes:
@@ -28,8 +20,8 @@ def varint(number: int) -> bytes:
 
 
 def test_requests_that_wait_keep_nothing_of_the_large_ones_before(tmp_path, connect, monitoring):
-    base, module = tmp_path / "model", Twice()
-    tf.saved_model.save(module, str(base / "1"), signatures=module.twice)
+    base = tmp_path / "model"
+    models.build("weighted", base / "1")
     parameters = tmp_path / "batching"
     parameters.write_text("batch_timeout_micros { value: 100000000 }")  # longer than the test
     flags = ["--num_workers=1", "--enable_batching", f"--batching_parameters_file={parameters}"]

@@ -8,8 +8,8 @@ import pytest
 import tensorflow as tf
 from colcast.loadtest.process import ProcessMeter
 from colcast.server import ServerProcess
+from colcast.zoo.saving import with_defaults
 from tensorflow.core.framework import tensor_pb2
-from tensorflow.core.protobuf import saved_model_pb2
 
 MIB = 1 << 20
 EXHAUSTED = grpc.StatusCode.RESOURCE_EXHAUSTED
@@ -182,12 +182,7 @@ def test_a_default_that_is_repeated_counts(tmp_path, connect):
 
     module = Defaulted()
     tf.saved_model.save(module, str(tmp_path / "1"), signatures=module.score)
-    path = tmp_path / "1" / "saved_model.pb"
-    saved = saved_model_pb2.SavedModel.FromString(path.read_bytes())
-    signature = saved.meta_graphs[0].signature_def["serving_default"]
-    default = tf.make_tensor_proto(np.zeros((1, 1000), np.float32))
-    signature.defaults["user"].CopyFrom(default)
-    path.write_bytes(saved.SerializeToString())
+    with_defaults(tmp_path / "1", "serving_default", {"user": np.zeros((1, 1000))})
     with ServerProcess("ranker", tmp_path, ["--max_expanded_bytes=1000000"]) as server:
         stubs = connect(server.target)
         assert stubs.predict({"item": np.ones(200, np.float32)})["score"].size == 200

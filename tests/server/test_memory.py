@@ -8,7 +8,7 @@ import tensorflow as tf
 from colcast.loadtest.process import ProcessMeter
 from colcast.server import ServerProcess
 
-from .conftest import save_version
+from ..models.saving import save_version
 
 MIB = 1 << 20
 PAGE = 4096

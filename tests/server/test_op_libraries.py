@@ -12,7 +12,7 @@ import tensorflow_text as text
 from colcast.server import ServerProcess, find_executable
 
 from .. import tensorflow_2_15
-from .conftest import save_version
+from ..models.saving import save_version
 
 VOCABULARY = ["[UNK]", "send", "the", "user", "##s", "once", "rank", "every"]
 TEXTS = ["send the user once", "", "rank every users", "no  word of\tthese \u00fc"]

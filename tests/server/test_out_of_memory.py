@@ -20,21 +20,14 @@ from tensorflow_serving.apis import (
     regression_pb2,
 )
 
+from .. import models
+
 MB = 1 << 20
-
-
-class Zeros(tf.Module):
-    """As many zeros as it is asked for."""
-
-    @tf.function(input_signature=[tf.TensorSpec([], tf.int64, "count")])
-    def zeros(self, count: tf.Tensor) -> dict[str, tf.Tensor]:
-        return {"zeros": tf.zeros([count])}
 
 
 @pytest.fixture(name="server")
 def _server(tmp_path: Path, monitoring: list[str]) -> Iterator[ServerProcess]:
-    model = Zeros()
-    tf.saved_model.save(model, str(tmp_path / "1"), signatures=model.zeros)
+    models.build("zeros", tmp_path / "1")
     with ServerProcess("ranker", tmp_path, [*monitoring, "--num_workers=1"]) as server:
         yield server
 

@@ -15,10 +15,10 @@ from tensorflow_serving.apis import (
     regression_pb2,
 )
 
-from . import gates
+from .. import models
+from ..models.gated import Gate
+from ..models.saving import save_version
 from .callers import FLAG, NEVER, by, post, ranked, refusal, rest
-from .conftest import save_version
-from .gates import Gate
 from .metrics_page import Metrics
 
 
@@ -42,7 +42,7 @@ class Examples(tf.Module):
 @pytest.fixture(scope="module", name="models")
 def _models(tmp_path_factory: pytest.TempPathFactory, ranker_base_path: Path) -> str:
     folder = tmp_path_factory.mktemp("models")
-    gates.save_gated(folder / "gated" / "1")
+    models.build("gated", folder / "gated" / "1")
     model = Examples()
     save_version(
         folder / "examples" / "1", model, {"classify": model.classify, "regress": model.regress}

@@ -13,37 +13,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tensorflow as tf
 from colcast.loadtest.process import ProcessMeter
 from colcast.server import ServerProcess
 
+from .. import models
+from ..models._served import TOTALS_WIDTH as WIDTH
+
 MB = 1_000_000
-WIDTH = 1000  # values per row
 FLAGS = ["--rest_api_port=-1", "--rest_api_timeout_in_ms=0"]
-
-
-class Totals(tf.Module):
-    """Adds up rows of each family; answers are much smaller than requests."""
-
-    @tf.function(input_signature=[tf.TensorSpec([None, WIDTH], tf.float32, "x")])
-    def floats(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
-        return {"total": tf.reduce_sum(x, axis=1)}
-
-    @tf.function(input_signature=[tf.TensorSpec([None, WIDTH], tf.int64, "x")])
-    def integers(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
-        return {"total": tf.reduce_sum(x, axis=1)}
-
-    @tf.function(input_signature=[tf.TensorSpec([None, WIDTH], tf.string, "x")])
-    def texts(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
-        return {"total": tf.strings.length(x[:, 0])}
 
 
 @pytest.fixture(name="base_path", scope="module")
 def _base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("totals")
-    module = Totals()
-    signatures = {name: getattr(module, name) for name in ("floats", "integers", "texts")}
-    tf.saved_model.save(module, str(path / "1"), signatures=signatures)
+    models.build("totals", path / "1")
     return path
 
 
@@ -79,7 +62,7 @@ def growth_while(server: ServerProcess, model: str, body: bytes) -> tuple[int, i
     """The answer's code, and how many bytes the server took beyond what it had before."""
     meter = ProcessMeter(server.pid)
     before = meter.memory_bytes()
-    Path(f"/proc/{server.pid}/clear_refs").write_text("5")  # the peak counts from here
+    meter.forget_peak()
     code, _ = ask(server, model, body)
     return code, meter.peak_memory_bytes() - before
 

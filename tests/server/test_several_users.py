@@ -14,7 +14,7 @@ from colcast.server import ServerProcess
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from . import dependent_model, stages_model
+from ..models import dependent_model, stages_model
 
 USER = ("age", "city", "history")
 SIGNATURES = ("columnar", "columnar_late")

@@ -12,9 +12,10 @@ import pytest
 import tensorflow as tf
 from colcast.server import ServerProcess
 
-from . import stages_model
-from .conftest import save_version
-from .gates import Gate, pass_gate
+from .. import models
+from ..models import stages_model
+from ..models.gated import Gate
+from ..models.saving import save_version
 from .metrics_page import Metrics, status
 
 LIVE, SHADOW = 1, 2
@@ -41,23 +42,6 @@ class Scorer(tf.Module):
     @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, "x")])
     def score_each(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
         return {"score": tf.expand_dims(self.weight * x, 1)}
-
-
-class Waiting(tf.Module):
-    """x, once a file has been read."""
-
-    @tf.function(
-        input_signature=[
-            tf.TensorSpec([], tf.string, "path"),
-            tf.TensorSpec([None], tf.float32, "x"),
-        ]
-    )
-    def wait(self, path: tf.Tensor, x: tf.Tensor) -> dict[str, tf.Tensor]:
-        return {"score": x + pass_gate(path)}
-
-    @tf.function(input_signature=wait.input_signature)
-    def answer(self, path: tf.Tensor, x: tf.Tensor) -> dict[str, tf.Tensor]:
-        return {"score": x + 0 * tf.cast(tf.strings.length(path), tf.float32)}
 
 
 def save(base_path: Path, live: Any, shadow: Any) -> None:
@@ -100,14 +84,15 @@ def not_run(server: ServerProcess, model: str, reason: str) -> float:
 def base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Models by what is wrong with version 2."""
     folder = tmp_path_factory.mktemp("shadow")
-    live, changed, waiting = Scorer(), Scorer(-1.0), Waiting()
+    live, changed = Scorer(), Scorer(-1.0)
     whole = (live, live.score)
     save(folder / "same", whole, whole)
     save(folder / "changed", whole, (changed, changed.score))
     save(folder / "renamed", whole, (live, {"other": live.score}))
     save(folder / "failing", whole, (live, live.fail))
     save(folder / "reshaped", whole, (live, live.score_each))
-    save(folder / "stuck", (waiting, waiting.answer), (waiting, waiting.wait))
+    for version in (LIVE, SHADOW):
+        models.build("gated", folder / "stuck" / str(version), waits=version == SHADOW)
     return folder
 
 
@@ -229,9 +214,8 @@ def test_a_stuck_shadow_holds_no_live_request_and_a_few_only_wait_for_it(
 
 def test_a_busy_server_drops_them(base_path, monitoring, connect, tmp_path, wait_until):
     """The only worker goes from a live request to one that keeps it."""
-    waiting = Waiting()
-    save_version(tmp_path / "gated" / "1", waiting, waiting.wait)
-    save_version(tmp_path / "gated" / "2", waiting, waiting.wait)
+    for version in (LIVE, SHADOW):
+        models.build("gated", tmp_path / "gated" / str(version))
     (tmp_path / "same").symlink_to(base_path / "same")
     flags = [*configured(tmp_path, "gated", "same"), "--num_workers=1"]
     flags += ["--shadow_model_version=same:2:1", *monitoring]

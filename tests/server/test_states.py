@@ -16,7 +16,7 @@ from colcast.server import ServerProcess
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from . import stages_model
+from ..models import stages_model
 from .metrics_page import Metrics, status
 
 OFF = ["--user_state_bytes=0", "--item_state_bytes=0"]
@@ -24,7 +24,7 @@ MIB = 1 << 20
 
 
 class Ranker:
-    """A server of the model in parts."""
+    """A server of the model by stages."""
 
     def __init__(self, server: ServerProcess, stubs: Any) -> None:
         self.server = server

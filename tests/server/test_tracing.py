@@ -15,7 +15,7 @@ from colcast.client import RankingClient
 from colcast.server import ServerProcess
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as trace_service
 
-from . import stages_model
+from ..models import stages_model
 from .metrics_page import Metrics
 
 PARENT = "b7ad6b7169203331"
@@ -91,7 +91,7 @@ def collector() -> Iterator[Collector]:
 def traced(
     collector: Collector, tmp_path_factory: pytest.TempPathFactory, monitoring: list[str]
 ) -> Iterator[ServerProcess]:
-    """A server of the model in parts that traces what its clients sample."""
+    """A server of the model by stages that traces what its clients sample."""
     base_path = tmp_path_factory.mktemp("traced")
     stages_model.save(base_path / "7")
     flags = [*monitoring, f"--trace_endpoint={collector.url}"]

@@ -8,6 +8,6 @@ encoder      the encoder as a SavedModel
 guard        how near the vectors of a cheaper encoder must be
 pairs        a query joined with each of N titles
 reranker     the cross-encoder: trained, judged and written as a SavedModel
-late_interaction   query and titles read apart, in three parts
+late_interaction   query and titles read apart, in three stages
 reuters      1987's news, to train and to judge with      bm25   what to be better than
 """

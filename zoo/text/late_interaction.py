@@ -1,4 +1,4 @@
-"""Late interaction as a SavedModel in three parts: query and titles read apart, then compared.
+"""Late interaction as a SavedModel in three stages: query and titles read apart, then compared.
 
 python -m colcast.zoo.text.late_interaction
 

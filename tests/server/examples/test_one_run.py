@@ -7,6 +7,8 @@ import pytest
 import tensorflow as tf
 from colcast.server import ServerProcess
 
+from ...models.saving import save_graph
+
 v1 = tf.compat.v1
 
 MODEL = "counter"
@@ -29,11 +31,7 @@ def save_counter(directory: Path) -> None:
                     REGRESS,
                 )
         session.run(v1.global_variables_initializer())
-        builder = v1.saved_model.Builder(str(directory))
-        builder.add_meta_graph_and_variables(
-            session, [v1.saved_model.tag_constants.SERVING], signature_def_map=signatures
-        )
-        builder.save()
+        save_graph(directory, session, signatures)
 
 
 @pytest.fixture(scope="module")

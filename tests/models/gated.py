@@ -3,11 +3,10 @@
 import os
 from pathlib import Path
 
-import numpy as np
 import tensorflow as tf
 from colcast.zoo.record import independent, with_record
 
-from .conftest import save_version
+from .saving import save_graph
 
 v1 = tf.compat.v1
 
@@ -34,29 +33,10 @@ def pass_gate(path: tf.Tensor) -> tf.Tensor:
         return tf.cast(tf.strings.length(tf.io.read_file(path)), tf.float32)
 
 
-class Gated(tf.Module):
-    """x plus the length of a file: rows that nobody knows to be independent."""
+def save_items(directory: Path) -> None:
+    """A ranker by stages whose item stage reads the file that its first row names.
 
-    @tf.function(
-        input_signature=[
-            tf.TensorSpec([], tf.string, "path"),
-            tf.TensorSpec([None], tf.float32, "x"),
-        ]
-    )
-    def score(self, path: tf.Tensor, x: tf.Tensor) -> dict[str, tf.Tensor]:
-        return {"score": x + pass_gate(path)}
-
-
-def save_gated(directory: Path) -> None:
-    """The model in one piece."""
-    model = Gated()
-    save_version(directory, model, model.score)
-
-
-def save_gated_items(directory: Path) -> None:
-    """A ranker in three parts whose item part reads the file that its first row names.
-
-    In one piece, which answers where a part fails, it does not.
+    The whole model, which answers where a stage fails, does not.
     """
     with tf.Graph().as_default(), v1.Session() as session:
 
@@ -88,9 +68,7 @@ def save_gated_items(directory: Path) -> None:
                 late_user | late_item, {"score": 100 * late_user["age"] + late_item["id"]}
             ),
         }
-        builder = v1.saved_model.Builder(str(directory))
-        builder.add_meta_graph_and_variables(session, ["serve"], signatures)
-        builder.save()
+        save_graph(directory, session, signatures)
     record = {
         "source_input": None,
         "late": {"signature": "columnar_late"},
@@ -99,8 +77,3 @@ def save_gated_items(directory: Path) -> None:
         "independence": independent(*signatures),
     }
     with_record(directory, {"columnar": record})
-
-
-def many(rows: int) -> np.ndarray:
-    """A column of so many rows."""
-    return np.arange(rows, dtype=np.float32)

@@ -1,8 +1,8 @@
 """A small SavedModel with the signatures a served ranking model has, written with TensorFlow.
 
-Its features are those of `conftest.COLUMNS`. It scores the same formula from tf.Examples, from
-columns, and from columns whose user part has one row. `brief` scores another formula of some of
-the item features, and `slim` does so from columns.
+Its features are those of `COLUMNS` in tests/client/conftest.py. It scores the same formula from
+tf.Examples, from columns, and from columns whose user columns have one row. `brief` scores another
+formula of some of the item features, and `slim` does so from columns.
 """
 
 from pathlib import Path
@@ -65,6 +65,9 @@ def _specs(late: bool) -> dict[str, Any]:
     }
 
 
+COLUMNS = tuple(_specs(late=False))
+
+
 def _columnar(late: bool) -> Any:
     specs = _specs(late)
     names = list(specs)
@@ -87,17 +90,15 @@ def _slim() -> Any:
     return function.get_concrete_function(specs["year"], specs["vector"])
 
 
-def save(base_path: Path, version: int = 1, late: bool = True) -> None:
-    """Saves the model as `base_path/version`."""
+def save(path: Path) -> None:
+    """Saves the model."""
     module = tf.Module()
     examples = tf.TensorSpec([None], tf.string, "examples")
     signatures = {"serving_default": tf.function(_from_examples).get_concrete_function(examples)}
     signatures["brief"] = tf.function(_brief_from_examples).get_concrete_function(examples)
     signatures["slim"] = _slim()
     signatures["columnar"] = _columnar(late=False)
-    if late:
-        signatures["columnar_late"] = _columnar(late=True)
-    path = base_path / str(version)
+    signatures["columnar_late"] = _columnar(late=True)
     tf.saved_model.save(module, str(path), signatures)
     _finish(path / "saved_model.pb")
 

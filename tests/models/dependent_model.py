@@ -6,6 +6,8 @@ from typing import Any
 import tensorflow as tf
 from colcast.zoo.record import with_record
 
+from .saving import save_graph
+
 v1 = tf.compat.v1
 
 _DEPENDENT = {"rows": False, "why_not": "Softmax mixes rows", "own_length": []}
@@ -29,9 +31,7 @@ def save(directory: Path) -> None:
             "total": _reduced("total", keepdims=False),
             "best": _reduced("best", keepdims=True),
         }
-        builder = v1.saved_model.Builder(str(directory))
-        builder.add_meta_graph_and_variables(session, ["serve"], signatures)
-        builder.save()
+        save_graph(directory, session, signatures)
     columnar = {
         "source_input": None,
         "late": {"signature": "columnar_late"},

@@ -7,6 +7,8 @@ import numpy as np
 import tensorflow as tf
 from colcast.export import export_saved_model
 
+from .saving import save_parser
+
 layers = tf.keras.layers
 DOMAINS = ("user", "item", "shop", "campaign")
 PATTERNS = {domain: [f"{domain}_*"] for domain in ("shop", "campaign")}
@@ -52,10 +54,8 @@ class Shops(tf.Module):  # type: ignore[misc]
             return self.tables[name](tf.math.floormod(column, 64))
         return tf.math.log1p(tf.abs(column))
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])  # type: ignore[untyped-decorator]
-    def serve(self, examples: Any) -> dict[str, Any]:
-        """Scores serialized examples."""
-        columns = tf.io.parse_example(examples, self.spec)
+    def scores(self, columns: dict[str, Any]) -> dict[str, Any]:
+        """Scores rows."""
         towers = []
         for domain, tower in self.towers.items():
             names = [name for name in columns if name.startswith(f"{domain}_")]
@@ -67,8 +67,7 @@ class Shops(tf.Module):  # type: ignore[misc]
 def save(folder: Path, of_a_kind: int = 1) -> None:
     """Writes the model as a SavedModel."""
     module = Shops(of_a_kind)
-    module.serve.get_concrete_function()
-    tf.saved_model.save(module, str(folder), {"serving_default": module.serve})
+    save_parser(folder, module, module.spec, module.scores)
 
 
 def export(folder: Path) -> Path:

@@ -1,7 +1,7 @@
-"""A ranker in three parts, written by hand: what the exporter's signatures have to be.
+"""A ranker by stages, written by hand: what the exporter's signatures have to be.
 
 Histories of any length, strings among the states, a context feature, and every dtype a ranking
-request usually has. `columnar` and `columnar_late` say the same in one piece.
+request usually has. `columnar` and `columnar_late` say the same as one.
 """
 
 from collections.abc import Sequence
@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 from colcast.zoo.record import independent, with_record
+
+from .saving import save_graph
 
 v1 = tf.compat.v1
 
@@ -24,8 +26,8 @@ _ITEM = {
     "tags/length": (tf.int64, []),
 }
 _CONTEXT = {"position": (tf.float32, [])}
-COLUMNS = {"columnar_user": tuple(_USER), "columnar_item": tuple(_ITEM)}
-"""What the stages read."""
+DOMAINS = {"user": tuple(_USER), "item": tuple(_ITEM), "candidate": tuple(_CONTEXT)}
+COLUMNS = tuple(name for columns in DOMAINS.values() for name in columns)
 
 
 def save(
@@ -44,20 +46,18 @@ def save(
     always does. Of the signatures named in
     `dependent` the record says that their rows depend on each other, and of all that they depend on
     the greatest length of the lists `own_length`. `layers` of the user's history are work for users
-    that are not known.
+    that are not cached.
     """
     with tf.Graph().as_default(), v1.Session() as session:
         model = _Model(weight, layers)
         signatures = {
             "columnar": model.whole("columnar", None),
             "columnar_late": model.whole("columnar_late", 1),
-            "columnar_user": model.user_part(),
-            "columnar_item": model.item_part(),
-            "columnar_pair": model.pair_part(users_per_run, numbered, fails),
+            "columnar_user": model.user_stage(),
+            "columnar_item": model.item_stage(),
+            "columnar_pair": model.last_stage(users_per_run, numbered, fails),
         }
-        builder = v1.saved_model.Builder(str(directory))
-        builder.add_meta_graph_and_variables(session, ["serve"], signatures)
-        builder.save()
+        save_graph(directory, session, signatures)
     record: dict[str, Any] = {
         "source_input": None,
         "late": {"signature": "columnar_late"},
@@ -123,24 +123,24 @@ class _Model:
         }
 
     def whole(self, name: str, users: int | None) -> Any:
-        """The signature in one piece; `users` is the rows that it declares for user columns."""
+        """The signature as a whole; `users` is the rows that it declares for user columns."""
         user = _placeholders(name, _USER, users)
         item = _placeholders(name, _ITEM)
         context = _placeholders(name, _CONTEXT)
         outputs = self._pair(*self._user(**user), *self._item(**item), **context)
         return v1.saved_model.predict_signature_def(user | item | context, outputs)
 
-    def user_part(self) -> Any:
+    def user_stage(self) -> Any:
         """User columns [U, ...] to states [U, ...]."""
         user = _placeholders("columnar_user", _USER)
         return v1.saved_model.predict_signature_def(user, _named("user_state", self._user(**user)))
 
-    def item_part(self) -> Any:
+    def item_stage(self) -> Any:
         """Item columns [I, ...] to states [I, ...]."""
         item = _placeholders("columnar_item", _ITEM)
         return v1.saved_model.predict_signature_def(item, _named("item_state", self._item(**item)))
 
-    def pair_part(self, users_per_run: str, numbered: bool, fails: bool) -> Any:
+    def last_stage(self, users_per_run: str, numbered: bool, fails: bool) -> Any:
         """States, row_to_user and context columns to scores."""
         rows = {"row_to_user": v1.placeholder(tf.int64, [None], "columnar_pair/row_to_user")}
         states = {

@@ -5,6 +5,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from .saving import save_parser
+
 layers = tf.keras.layers
 SPEC = {
     "user_age": tf.io.FixedLenFeature([], tf.int64, default_value=30),
@@ -36,10 +38,8 @@ class Ranker(tf.Module):  # type: ignore[misc]
         self.top = layers.Dense(16, activation="relu", bias_initializer="uniform")
         self.score = layers.Dense(1, activation="sigmoid")
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])  # type: ignore[untyped-decorator]
-    def serve(self, examples: Any) -> dict[str, Any]:
-        """Scores serialized examples."""
-        columns = tf.io.parse_example(examples, SPEC)
+    def scores(self, columns: dict[str, Any]) -> dict[str, Any]:
+        """Scores rows."""
         written = tf.sparse.to_dense(columns["user_words"])
         words = self.word_table(self.words(written))
         if self.masked:
@@ -54,20 +54,4 @@ class Ranker(tf.Module):  # type: ignore[misc]
 def save(folder: Path, masked: bool = False) -> None:
     """Writes the model as a SavedModel."""
     module = Ranker(masked)
-    module.serve(tf.constant([example(USER | ITEMS[0])]))
-    tf.saved_model.save(module, str(folder), {"serving_default": module.serve})
-
-
-def example(row: dict[str, Any]) -> bytes:
-    """A row as a serialized tf.Example."""
-    example = tf.train.Example()
-    for name, value in row.items():
-        values = value if isinstance(value, list) else [value]
-        feature = example.features.feature[name]
-        if values and isinstance(values[0], str):
-            feature.bytes_list.value.extend(word.encode() for word in values)
-        elif values and isinstance(values[0], float):
-            feature.float_list.value.extend(values)
-        elif values:
-            feature.int64_list.value.extend(values)
-    return bytes(example.SerializeToString())
+    save_parser(folder, module, SPEC, module.scores)

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from .saving import save_graph, save_parser, serialized
+
 v1 = tf.compat.v1
 Random = np.random.Generator
 Spec = Mapping[str, Any]
@@ -61,33 +63,9 @@ def values(dtype: Any, count: int, random: Random) -> list[Any]:
     return [WORDS[i] for i in random.integers(0, len(WORDS), count)]
 
 
-def serialized(row: Mapping[str, list[Any]]) -> bytes:
-    """A row as a serialized tf.Example."""
-    proto = tf.train.Example()
-    for name, items in row.items():
-        feature = proto.features.feature[name]
-        if items and isinstance(items[0], bytes):
-            feature.bytes_list.value.extend(items)
-        elif items and isinstance(items[0], float):
-            feature.float_list.value.extend(items)
-        elif items:
-            feature.int64_list.value.extend(items)
-    return proto.SerializeToString()
-
-
 def weight(*shape: int, seed: int = 0) -> Any:
     """A variable of fixed random values."""
     return tf.Variable(tf.random.stateless_normal(shape, seed=[seed, 1]))
-
-
-def save(module: tf.Module, folder: Path, spec: Spec, score: Callable[[Any], Any]) -> None:
-    """Saves a signature that parses the spec and scores what comes out."""
-
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
-    def serve(examples: Any) -> Any:
-        return {"scores": score(tf.io.parse_example(examples, spec))}
-
-    tf.saved_model.save(module, str(folder), signatures=serve)
 
 
 # --- tf.Module -------------------------------------------------------------------------------
@@ -121,7 +99,7 @@ def build_nested(folder: Path) -> None:
             features["age"] + tf.cast(lengths, tf.int64), "float"
         )
 
-    save(module, folder, NESTED, score)
+    save_parser(folder, module, NESTED, score)
 
 
 TABLE = {
@@ -158,7 +136,7 @@ def build_table(folder: Path) -> None:
         pooled = tf.nn.safe_embedding_lookup_sparse(module.embedding, ids, combiner="mean")
         return tf.reduce_sum(pooled, 1) + module.keys.lookup(features["best"])
 
-    save(module, folder, TABLE, score)
+    save_parser(folder, module, TABLE, score)
 
 
 COMBINERS = {
@@ -188,7 +166,7 @@ def build_combiners(folder: Path) -> None:
         wide = tf.sparse.sparse_dense_matmul(features["weighted"], module.wide)
         return tf.reduce_sum(tf.concat(pooled, 1), 1) + tf.squeeze(wide, 1)
 
-    save(module, folder, COMBINERS, score)
+    save_parser(folder, module, COMBINERS, score)
 
 
 RAGGED = {
@@ -238,7 +216,7 @@ def build_ragged(folder: Path) -> None:
                 scores += tf.reduce_sum(tf.where(tf.math.is_finite(rows), rows, 0 * rows), 1)
         return scores
 
-    save(module, folder, RAGGED, score)
+    save_parser(folder, module, RAGGED, score)
 
 
 PAIRS = {
@@ -264,7 +242,7 @@ def build_pairs(folder: Path) -> None:
         pairs = features["user_pairs"].to_tensor()
         return tf.tanh(tf.reduce_sum(pairs, [1, 2])) * features["price"] * module.scale
 
-    save(module, folder, PAIRS, score)
+    save_parser(folder, module, PAIRS, score)
 
 
 CONTROL = {
@@ -287,7 +265,7 @@ def build_control_flow(folder: Path) -> None:
             x = tf.where((features["steps"] > step)[:, tf.newaxis], tf.tanh(x @ module.kernel), x)
         return tf.reduce_sum(x, 1)
 
-    save(module, folder, CONTROL, score)
+    save_parser(folder, module, CONTROL, score)
 
 
 PROTO = {"blob": tf.io.FixedLenFeature([], tf.string)}
@@ -310,7 +288,7 @@ def build_decode_proto(folder: Path) -> None:
         )
         return tf.squeeze(decoded.values[0] @ module.kernel, 1)
 
-    save(module, folder, PROTO, score)
+    save_parser(folder, module, PROTO, score)
 
 
 # --- Keras -----------------------------------------------------------------------------------
@@ -372,7 +350,7 @@ def build_keras_subclass(folder: Path) -> None:
     tf.keras.utils.set_random_seed(0)
     model = TwoTowers()
     model({"color": tf.constant([["red"]]), "id": tf.constant([[1]]), "price": tf.zeros([1, 1])})
-    save(model, folder, KERAS, model)
+    save_parser(folder, model, KERAS, model)
 
 
 SEQUENCE = {
@@ -391,7 +369,7 @@ def build_recurrent(folder: Path) -> None:
         first = tf.pad(features["history"], [[0, 0], [0, 1]])  # a step even if all are empty
         return tf.reduce_sum(model(first), 1) + tf.reduce_sum(features["points"], [1, 2])
 
-    save(model, folder, SEQUENCE, score)
+    save_parser(folder, model, SEQUENCE, score)
 
 
 # --- TensorFlow 1 ----------------------------------------------------------------------------
@@ -442,16 +420,14 @@ def _flat_graph(session: Any, folder: Path) -> None:
     _, x = v1.while_loop(lambda i, _: i < 3, lambda i, y: (i + 1, tf.tanh(y @ kernel)), (0, x))
     scores = tf.reduce_sum(x, 1) + looked_up + tf.reduce_sum(numbers, 1)
     session.run([v1.global_variables_initializer(), v1.tables_initializer()])
-    builder = v1.saved_model.Builder(str(folder))
     signature = v1.saved_model.predict_signature_def({"examples": examples}, {"scores": scores})
-    builder.add_meta_graph_and_variables(
+    save_graph(
+        folder,
         session,
-        ["serve"],
         {"serving_default": signature},
         main_op=v1.tables_initializer(),
         strip_default_attrs=True,
     )
-    builder.save()
 
 
 MODELS = {

@@ -1,1 +1,0 @@
-"""The client: tests, and the benchmark `python -m tests.client.bench_encoding`."""
