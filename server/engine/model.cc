@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "server/engine/record/records_by_name.h"
+#include "server/engine/row_index.h"
 #include "server/engine/status.h"
 #include "server/engine/tensor_outputs.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
@@ -28,6 +29,16 @@ bool CanBeJoined(const tensorflow::SignatureDef& signature) {
          std::all_of(outputs.begin(), outputs.end(), [](const auto& output) {
            return output.second.encoding_case() == tensorflow::TensorInfo::kName;
          });
+}
+
+// Their names, those that read states of others' last.
+std::vector<std::string> StagesFirst(const SignatureMap& declared) {
+  std::vector<std::string> names;
+  for (const auto& [name, signature] : declared) names.push_back(name);
+  std::partition(names.begin(), names.end(), [&declared](const std::string& name) {
+    return declared.at(name).inputs().count(std::string(kRowToUser)) == 0;
+  });
+  return names;
 }
 
 bool IsRefusalOfSingleThreadedExecutor(const absl::Status& status) {
@@ -66,7 +77,8 @@ absl::Status TensorFlowModel::Load(const std::string& directory,
   const std::vector<RecordedSignatures> records = ReadRowRecordsOf(directory);
   std::map<std::string, RowRecord> by_name = RecordsByName(records, declared);
   tensorflow::MetaGraphDef signatures;
-  for (const auto& [name, signature] : declared) {
+  for (const std::string& name : StagesFirst(declared)) {
+    const tensorflow::SignatureDef& signature = declared.at(name);
     if (absl::c_linear_search(options.unserved_signatures, name)) {
       unusable_[name] = absl::FailedPreconditionError(absl::StrCat(
           "signature \"", name, "\" is not served here: it is among --unserved_signatures"));
