@@ -1,6 +1,7 @@
 #include "server/engine/model.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "server/engine/record/records_by_name.h"
+#include "server/engine/row_index.h"
 #include "server/engine/status.h"
 #include "server/engine/tensor_outputs.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
@@ -28,6 +30,22 @@ bool CanBeJoined(const tensorflow::SignatureDef& signature) {
          std::all_of(outputs.begin(), outputs.end(), [](const auto& output) {
            return output.second.encoding_case() == tensorflow::TensorInfo::kName;
          });
+}
+
+// Their names: a stage after the signature that it is a stage of, which says what it may lose; what
+// reads states after the stages that compute them.
+std::vector<std::string> InOrderOfChoice(const SignatureMap& declared,
+                                         const std::map<std::string, std::string>& late_of) {
+  std::vector<std::string> names;
+  for (const auto& [name, signature] : declared) names.push_back(name);
+  const auto place = [&](const std::string& name) {
+    const auto& inputs = declared.at(name).inputs();
+    return late_of.count(name) + inputs.count(std::string(kRowToUser));
+  };
+  std::stable_sort(names.begin(), names.end(), [&](const std::string& one, const std::string& other) {
+    return place(one) < place(other);
+  });
+  return names;
 }
 
 bool IsRefusalOfSingleThreadedExecutor(const absl::Status& status) {
@@ -66,13 +84,9 @@ absl::Status TensorFlowModel::Load(const std::string& directory,
   const std::vector<RecordedSignatures> records = ReadRowRecordsOf(directory);
   std::map<std::string, RowRecord> by_name = RecordsByName(records, declared);
   std::map<std::string, std::string> late_of = LateOfStages(records, declared);
-  std::vector<std::string> names;  // stages last
-  for (const auto& [name, signature] : declared) names.push_back(name);
-  std::partition(names.begin(), names.end(),
-                 [&](const std::string& name) { return late_of.count(name) == 0; });
-  if (chooser) chooser->SetStages(std::move(late_of));
+  if (chooser) chooser->SetStages(late_of);
   tensorflow::MetaGraphDef signatures;
-  for (const std::string& name : names) {
+  for (const std::string& name : InOrderOfChoice(declared, late_of)) {
     const tensorflow::SignatureDef& signature = declared.at(name);
     if (absl::c_linear_search(options.unserved_signatures, name)) {
       unusable_[name] = absl::FailedPreconditionError(absl::StrCat(

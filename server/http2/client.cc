@@ -7,6 +7,11 @@
 #include <utility>
 
 namespace colcast::http2 {
+namespace {
+
+Status HasEnded() { return Error(StatusCode::kCancelled, "the client has ended"); }
+
+}  // namespace
 
 // What a name stands for, asked for on a thread of its own: name servers may keep one waiting.
 class Client::Lookup {
@@ -42,23 +47,35 @@ class Client::Lookup {
 Client::Client(Target target) : target_(std::move(target)), thread_([this] { Run(); }) {}
 
 Client::~Client() {
+  Stop();
+  thread_.join();
+}
+
+void Client::Stop() {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     ended_ = true;
   }
   poller_->Wake();
-  thread_.join();
 }
 
 uint64_t Client::Start(ClientRequest request, ClientAnswered answered) {
   uint64_t number = 0;
+  bool ended = false;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     number = ++last_number_;
-    started_.push_back(
-        std::make_unique<ClientCall>(number, std::move(request), std::move(answered)));
+    ended = ended_;
+    if (!ended) {
+      started_.push_back(
+          std::make_unique<ClientCall>(number, std::move(request), std::move(answered)));
+    }
   }
-  poller_->Wake();
+  if (ended) {
+    answered(HasEnded(), {});
+  } else {
+    poller_->Wake();
+  }
   return number;
 }
 
@@ -129,7 +146,7 @@ void Client::EndLate() {
 }
 
 void Client::EndAll() {
-  const Status status = Error(StatusCode::kCancelled, "the client has ended");
+  const Status status = HasEnded();
   Leave();
   for (const auto& each : leaving_) {
     if (const auto connection = each.lock()) connection->Close(status);

@@ -34,6 +34,8 @@ class Client {
   uint64_t Start(ClientRequest request, ClientAnswered answered);
   // Ends a call that has not ended, which is answered CANCELLED.
   void Cancel(uint64_t number);
+  // Soon ends all calls so, and at once those that are started afterwards, on their own threads.
+  void Stop();
 
   // Implementation details follow.
  private:

@@ -211,6 +211,16 @@ TEST_F(ClientTest, AServerThatGoesAwayKeepsItsCalls) {
   end.join();
 }
 
+TEST_F(ClientTest, OneThatWasStoppedCancelsWhatHasNotEndedAndWhatIsStarted) {
+  NamedServer server("ann", path_);
+  StartedCall held(client_.get(), "Hold");
+  Call* const call = server.TakeHeld();
+  client_->Stop();
+  EXPECT_EQ(held.Wait().code, StatusCode::kCancelled);
+  EXPECT_EQ(StartedCall(client_.get(), "Name").Wait().code, StatusCode::kCancelled);
+  call->Finish(OkStatus());
+}
+
 TEST_F(ClientTest, TheClientsEndCancelsWhatHasNotEnded) {
   NamedServer server("ann", path_);
   StartedCall held(client_.get(), "Hold");

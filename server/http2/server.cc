@@ -63,7 +63,7 @@ void Server::EndListening() {
   shared_->ended = true;
 }
 
-bool Server::Shutdown(WallClock::time_point deadline) {
+bool Server::Shutdown(WallClock::time_point deadline, const std::function<void()>& on_cut) {
   EndListening();
   for (const auto& connection : Connections()) connection->Drain();
   net::OpenConnections& open = shared_->connections;
@@ -71,12 +71,13 @@ bool Server::Shutdown(WallClock::time_point deadline) {
   for (const auto& connection : Connections()) connection->DrainAtOnce();
   if (open.WaitForNone(deadline)) return true;
   const bool cut = shared_->calls > 0;
-  CloseAll();
+  CloseAll(on_cut);
   return !cut;
 }
 
-void Server::CloseAll() {
+void Server::CloseAll(const std::function<void()>& on_cut) {
   for (const auto& connection : Connections()) connection->CloseAtOnce();
+  on_cut();
   shared_->connections.WaitForNone(WallClock::time_point::max());
 }
 

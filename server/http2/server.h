@@ -3,6 +3,7 @@
 #define COLCAST_SERVER_HTTP2_SERVER_H_
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -35,8 +36,9 @@ class Server {
 
   // Takes no more calls and returns when those in flight have been answered. What has not been by
   // `deadline` is cut off, false, and waited for: handlers have none of it when this returns.
-  // Streams end.
-  bool Shutdown(std::chrono::system_clock::time_point deadline);
+  // `on_cut` is called in between, to have handlers end what they wait for themselves. Streams end.
+  bool Shutdown(
+      std::chrono::system_clock::time_point deadline, const std::function<void()>& on_cut = [] {});
 
   // Implementation details follow.
  private:
@@ -45,7 +47,7 @@ class Server {
   }
   void EndListening();
   // Returns when the calls in hand, which nobody waits for any more, have ended.
-  void CloseAll();
+  void CloseAll(const std::function<void()>& on_cut = [] {});
 
   const std::shared_ptr<Shared> shared_;
   const net::Protocols protocols_;

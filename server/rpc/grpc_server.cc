@@ -83,7 +83,10 @@ void GrpcServer::Shutdown(std::chrono::system_clock::time_point deadline) {
   if (!running_) return;
   running_ = false;
   if (socket_) socket_->Remove();
-  if (!server_->Shutdown(deadline)) LogWarning("gRPC: cut calls that had not ended");
+  const auto stop_offload = [this] {
+    if (offload_) offload_->Stop();
+  };
+  if (!server_->Shutdown(deadline, stop_offload)) LogWarning("gRPC: cut calls that had not ended");
 }
 
 }  // namespace colcast::rpc

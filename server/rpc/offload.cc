@@ -125,8 +125,13 @@ Offload::Offload(const Options& options, const Backend& backend)
       client_(std::make_unique<http2::Client>(options.target)) {}
 
 Offload::~Offload() {
-  ending_ = true;
+  Stop();
   client_.reset();
+}
+
+void Offload::Stop() {
+  ending_ = true;
+  client_->Stop();
 }
 
 bool Offload::Take(Call* call) {

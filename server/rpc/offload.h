@@ -33,8 +33,11 @@ class Offload {
 
   // `backend` outlives every call.
   Offload(const Options& options, const Backend& backend);
-  // Calls that the other server has end as UNAVAILABLE.
+  // As Stop().
   ~Offload();
+
+  // Calls that the other server has, and those taken from now on, soon end as UNAVAILABLE.
+  void Stop();
 
   // Takes a Predict call if it has the rows and names a model that is served here: the answer goes
   // to the client as it comes, and without one the call is run here. False: it was not taken. A

@@ -10,19 +10,13 @@
 // request that finds an idle worker is not asked what it is: it is taken at once, and can find
 // company once the worker has read it (TakeCompanions).
 //
-// With long_request_nice there are, beside the workers, as many threads of a lower priority for
-// long requests while short ones come: a short one finds an idle worker, which the kernel lets
-// interrupt them at once. A long request starts there when fewer than num_workers requests and
-// slices run, or when it has waited for RequestQueue::kAgeing times what it takes or for
-// RequestQueue::kLongestHandicap. A pool of one worker has one such thread in any case, of the same
-// priority unless long_request_nice says otherwise, for runs that would hold its worker for long.
+// long_requests.h has the threads beside them.
 #ifndef COLCAST_SERVER_SCHEDULING_WORKER_POOL_H_
 #define COLCAST_SERVER_SCHEDULING_WORKER_POOL_H_
 
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -31,7 +25,9 @@
 #include <vector>
 
 #include "server/scheduling/event_source.h"
+#include "server/scheduling/idle_workers.h"
 #include "server/scheduling/job.h"
+#include "server/scheduling/long_requests.h"
 #include "server/scheduling/long_runs.h"
 #include "server/scheduling/request_queue.h"
 #include "server/scheduling/run_memory.h"
@@ -105,52 +101,36 @@ class WorkerPool {
 
   // Whether something that takes so long is to run on a thread of lower priority now: short
   // requests ran in the last second.
-  bool GivesWay(Clock::duration cost) const;
+  bool GivesWay(Clock::duration cost) const { return long_.GivesWay(cost); }
   // Whether the calling thread is one of those beside the workers, of any pool.
-  static bool ThisThreadGivesWay();
+  static bool ThisThreadGivesWay() { return LongRequests::ThisThreadGivesWay(); }
   // Whether it is of lower priority than they are: others' work counts in its time.
-  static bool ThisThreadIsNice();
+  static bool ThisThreadIsNice() { return LongRequests::ThisThreadIsNice(); }
   // What a request that was taken, and that takes `cost`, is to be cut for now.
   SliceNeeds NeedsOf(Clock::duration cost) const;
   // From what on a request is a long one.
   Clock::duration longest_slice() const { return options_.longest_slice; }
-  void NoteShortRequest();
+  void NoteShortRequest() { long_.NoteShortRequest(); }
 
   int queued() const { return num_queued_.load(std::memory_order_relaxed); }  // requests
   int num_workers() const { return options_.num_workers; }
-  int idle_workers() const { return num_idle_.load(std::memory_order_relaxed); }
+  int idle_workers() const { return idle_.count(); }
   int64_t dropped(DropReason reason) const {
     return dropped_[static_cast<int>(reason)].load(std::memory_order_relaxed);
   }
 
   // Implementation details follow.
  private:
-  // A worker without work; its own thread waits on `wakeup`.
-  struct Idle {
-    std::condition_variable wakeup;
-    bool woken = false;
-  };
-
   void Work(int number);
   // Returns when there is something to take, or with the pool stopping.
-  void WaitForWork(std::unique_lock<std::mutex>* lock, Idle* idle);
-  void WaitForEvents(std::unique_lock<std::mutex>* lock, Clock::time_point until);
-  void HandleEvents(std::unique_lock<std::mutex>* lock);
+  void WaitForWork(std::unique_lock<std::mutex>* lock, IdleWorkers::Waiter* waiter);
   void WorkOnLong(int number);
-  void WaitForLongWork(std::unique_lock<std::mutex>* lock);
-  Clock::time_point LongMayStartAt(Clock::time_point now) const;
-  bool ShortRequestsCome(Clock::duration within) const;
-  bool HasThreadsForLong() const;
-  bool MayTakeLastWorker(Clock::duration time) const;
   void NoteQueued();
-  void NoteIdle();
   // Workers that run nothing, be they idle or about to take something.
   int FreeWorkers() const { return options_.num_workers - num_running_; }
   // Drops those that nobody waits for any more.
   void DropEnded(std::vector<Taken>* taken);
   void RunTaken(Taken next, std::vector<Taken>* companions);
-  // Wakes an idle worker, if there is one that is not woken already.
-  void WakeOne();
   void Drop(Job* job, DropReason reason);
   void DropAll(const std::vector<Job*>& jobs, DropReason reason);
 
@@ -158,19 +138,13 @@ class WorkerPool {
   RunMemory memory_;
   LongRuns long_runs_;
   mutable std::mutex mutex_;
-  std::vector<Idle*> idle_;  // the last one became idle last
-  std::atomic<int> num_idle_{0};
-  int num_waiting_ = 0;  // for events
-  int num_called_ = 0;   // of those, back to the queue
+  IdleWorkers idle_;
   int num_running_ = 0;  // workers that run what they took
-  RequestQueue long_queue_;
-  std::condition_variable long_wakeup_;
-  std::atomic<int> num_long_running_{0};
+  LongRequests long_;
   std::atomic<int> num_queued_{0};
   RequestQueue queue_;
   bool stopping_ = false;
   std::array<std::atomic<int64_t>, kNumDropReasons> dropped_{};
-  std::atomic<Clock::rep> last_short_request_;
   std::vector<std::thread> workers_;
 };
 

@@ -195,6 +195,20 @@ def test_a_server_that_does_not_answer_in_time_is_left_alone_for_a_while(offload
         release.set()
 
 
+def test_a_server_that_ends_does_not_wait_for_the_other_one(offloading, stand_in, wait_until):
+    release = threading.Event()
+    other = stand_in(lambda *_: (release.wait(300), predict_pb2.PredictResponse())[1])
+    server, stubs = offloading(other.port, "--drain_timeout_seconds=1")
+    try:
+        call = stubs.prediction.Predict.future(stubs.request(inputs(ROWS)), timeout=300)
+        wait_until(lambda: other.requests)
+        assert server.stop() == 0
+        assert call.code() == grpc.StatusCode.UNAVAILABLE
+        assert "gRPC: cut calls that had not ended" in server.log()
+    finally:
+        release.set()
+
+
 def test_half_of_the_clients_time_is_left_to_run_here(offloading, stand_in):
     release = threading.Event()
     other = stand_in(lambda *_: (release.wait(60), predict_pb2.PredictResponse())[1])

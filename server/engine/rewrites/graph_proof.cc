@@ -161,16 +161,15 @@ struct Figures {
   double between_sizes = 0;
 };
 
-// Trials of one kind have the same first rows.
 void CompareSizes(const std::vector<Trial>& trials, const std::vector<Tensors>& answers,
                   double tolerance, Figures* figures) {
   for (size_t more = 0; more < trials.size(); ++more) {
     for (size_t fewer = 0; fewer < more; ++fewer) {
       const Trial &few = trials[fewer], &many = trials[more];
-      if (few.recorded || many.recorded || few.feeds.rows == 0) continue;
+      if (few.kind < 0 || few.kind != many.kind || few.feeds.rows == 0) continue;
       const double original =
           RowsDifference(few.outputs, few.feeds.rows, many.outputs, many.feeds.rows);
-      if (original > tolerance) continue;  // its rows depend on each other, or are others
+      if (original > tolerance) continue;  // its rows depend on each other
       figures->between_sizes =
           std::max(figures->between_sizes,
                    RowsDifference(answers[fewer], few.feeds.rows, answers[more], many.feeds.rows));

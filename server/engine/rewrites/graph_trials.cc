@@ -5,6 +5,7 @@
 #include <ctime>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_format.h"
 
 namespace colcast::engine {
@@ -12,7 +13,10 @@ namespace {
 
 using tensorflow::Tensor;
 
-constexpr int64_t kValues[] = {50, kOtherTrialRows, 1};
+constexpr int64_t kValues[] = {50, 4, 1};
+
+// One user, as most requests have, and one row of all other domains.
+constexpr DomainRows kDomainRows[] = {{1, 4}, {4, 1}};
 constexpr int64_t kBeyond = 2;    // rows of a request with ids that are no rows
 constexpr int kRunsOfATrial = 2;  // by each graph, before it is measured
 
@@ -34,11 +38,16 @@ class Runner {
       trials_.why_none = "no values can be made for input \"" + unfit->alias + "\"";
       return std::move(trials_);
     }
-    if (!TryIds()) TrySmallValues();
+    for (const DomainRows& domains : kDomainRows) {
+      if (!TryIds(domains)) TrySmallValues(domains);
+      if (absl::c_none_of(inputs_, [](const auto& input) { return input.other_domain; })) break;
+    }
     for (const TrialFeeds& feeds : recorded_) Try(feeds, true);
     for (const int64_t rows : limits_.rows) {
       if (rows > most_rows_ || !HasTimeFor(rows)) break;
-      if (!generated_.tensors.empty()) Try(WithRows(inputs_, generated_, rows), false);
+      for (size_t kind = 0; kind < generated_.size(); ++kind) {
+        Try(WithRows(inputs_, generated_[kind], rows), false, static_cast<int>(kind));
+      }
       if (!recorded_.empty()) Try(WithRows(inputs_, recorded_.front(), rows), true);
     }
     std::stable_sort(trials_.answered.begin(), trials_.answered.end(),
@@ -49,34 +58,42 @@ class Runner {
  private:
   // Ids of all rows; of the smallest table that an input leads to, where those are refused; and
   // beside inputs of which no table is known, with smaller values of these.
-  bool TryIds() {
+  bool TryIds(const DomainRows& domains) {
     for (const int64_t values : kValues) {
       for (int64_t IdRange::*const rows : {&IdRange::most, &IdRange::least}) {
         Ends ends;
         for (const auto& [alias, range] : limits_.ids) ends[alias] = range.*rows;
         if (ends.empty()) return false;
-        if (!TryGenerated(values, ends)) continue;
+        if (!TryGenerated(values, ends, domains)) continue;
         for (auto& [alias, end] : ends) ++end;
-        TryBeyond(GenerateFeeds(inputs_, kBeyond, values, ends));
+        TryBeyond(GenerateFeeds(inputs_, kBeyond, values, ends, domains));
         return true;
       }
     }
     return false;
   }
 
-  void TrySmallValues() {
+  void TrySmallValues(const DomainRows& domains) {
     for (const int64_t values : kValues) {
-      if (TryGenerated(values, {})) return;
+      if (TryGenerated(values, {}, domains)) return;
     }
   }
 
   // Whether such values are answered, which more rows have then, too.
-  bool TryGenerated(int64_t values, const Ends& ends) {
-    const TrialFeeds few = GenerateFeeds(inputs_, kFewTrialRows, values, ends);
+  bool TryGenerated(int64_t values, const Ends& ends, const DomainRows& domains) {
+    const TrialFeeds few = Generated(kFewTrialRows, values, ends, domains);
     most_rows_ = std::min(most_rows_, kMostTrialBytes / BytesInRow(few));
     if (!Try(few, false)) return false;
-    generated_ = GenerateFeeds(inputs_, most_rows_, values, ends);
+    generated_.push_back(Generated(most_rows_, values, ends, domains));
+    for (TrialFeeds& feeds : WithRowsBeyond(inputs_, few, domains)) TryBeyond(std::move(feeds));
     return true;
+  }
+
+  TrialFeeds Generated(int64_t rows, int64_t values, const Ends& ends,
+                       const DomainRows& domains) const {
+    TrialFeeds feeds = GenerateFeeds(inputs_, rows, values, ends, domains);
+    TakeKnown(inputs_, limits_.known, &feeds);
+    return feeds;
   }
 
   void TryBeyond(TrialFeeds feeds) {
@@ -109,7 +126,7 @@ class Runner {
     return status;
   }
 
-  bool Try(TrialFeeds feeds, bool recorded) {
+  bool Try(TrialFeeds feeds, bool recorded, int kind = -1) {
     if (!HasTimeFor(feeds.rows)) return false;
     Trial trial;
     double seconds = 0;
@@ -134,6 +151,7 @@ class Runner {
     }
     trial.feeds = std::move(feeds);
     trial.recorded = recorded;
+    trial.kind = kind;
     trials_.answered.push_back(std::move(trial));
     return true;
   }
@@ -145,7 +163,7 @@ class Runner {
   const WorkClock& clock_;
   const double end_;
   int64_t most_rows_;
-  TrialFeeds generated_;
+  std::vector<TrialFeeds> generated_;
   bool ran_ = false;
   double last_seconds_ = 0;
   int64_t last_rows_ = 1;

@@ -34,6 +34,7 @@ struct Trial {
   Tensors outputs;
   bool recorded = false;  // made of a request that was recorded with the model
   double seconds = 0;     // that took
+  int kind = 0;  // those of one kind have the same first rows; -1: has no other of its kind
 };
 
 // What the graph as it was saved refuses.
@@ -44,7 +45,7 @@ struct Refused {
 
 struct Trials {
   std::vector<Trial> answered;   // fewest rows first
-  std::vector<Refused> refused;  // ids that are no rows
+  std::vector<Refused> refused;  // ids and indices that are no rows
   std::string why_none;          // if none is answered: the last error
   bool lacked_time = false;      // whether some were left out for that
 };
@@ -55,12 +56,14 @@ struct TrialLimits {
   int graphs = 2;                                    // that are to run each trial
   double seconds = 0;                                // for all trials on all graphs
   IdRanges ids = {};                                 // of the inputs
+  KnownRows known = {};                              // of inputs that are states
 };
 
 // Runs the graph on recorded feeds, as they are and with other numbers of rows, and on generated
-// ones, whose ids are of all rows of a table where the graph takes them, and one beyond. More rows
-// are left out where they would take too long. None is answered where already the first run takes
-// all the time.
+// ones, whose ids are of all rows of a table where the graph takes them, and one beyond; what has
+// an index of another domain's rows runs on one of these and on several, and with one that is none.
+// More rows are left out where they would take too long. None is answered where already the first
+// run takes all the time.
 Trials RunTrials(absl::Span<const DeclaredInput> inputs, const std::vector<TrialFeeds>& recorded,
                  const GraphRun& original, const TrialLimits& limits, const WorkClock& clock);
 

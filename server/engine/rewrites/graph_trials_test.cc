@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <tuple>
 
 namespace colcast::engine {
 namespace {
@@ -34,17 +35,6 @@ TEST(GenerateFeeds, HaveTheDeclaredShapes) {
   EXPECT_EQ(feeds.tensors[1].shape(), tensorflow::TensorShape({20}));
   EXPECT_EQ(feeds.tensors[2].shape(), tensorflow::TensorShape({20, 3}));
   for (int i = 0; i < 20; ++i) EXPECT_LE(feeds.tensors[3].flat<int64_t>()(i), 3);
-}
-
-TEST(GenerateFeeds, RowsOfAnotherDomainAreNumbered) {
-  std::vector<DeclaredInput> inputs = {Input("shop_state/row", tensorflow::DT_INT64, {-1}),
-                                       Input("row_to_shop", tensorflow::DT_INT64, {-1})};
-  FindOtherDomains(absl::MakeSpan(inputs));
-  const Tensor numbers = GenerateFeeds(inputs, 20, 50).tensors[0];
-  ASSERT_EQ(numbers.shape(), tensorflow::TensorShape({kOtherTrialRows}));
-  for (int row = 0; row < kOtherTrialRows; ++row) {
-    EXPECT_EQ(numbers.flat<int64_t>()(row), row);
-  }
 }
 
 TEST(GenerateFeeds, HaveValuesOfEveryType) {
@@ -146,6 +136,73 @@ TEST(GenerateFeeds, AnIdBeyondItsTypeIsTheLargestOfTheType) {
   const Tensor made = GenerateFeeds(inputs, 500, 50, {{"id", 1000}}).tensors[0];
   for (int64_t i = 0; i < 500; ++i) EXPECT_GE(made.flat<int8_t>()(i), 0);
   EXPECT_EQ(made.flat<int8_t>()(0), 126);
+}
+
+// States of users and shops beside those of items, as in the exporter's columnar_pair.
+std::vector<DeclaredInput> StateInputs() {
+  std::vector<DeclaredInput> inputs = {Input("item_state/0", tensorflow::DT_FLOAT, {-1, 8}),
+                                       Input("row_to_shop", tensorflow::DT_INT64, {-1}),
+                                       Input("row_to_user", tensorflow::DT_INT64, {-1}),
+                                       Input("shop_state/0", tensorflow::DT_FLOAT, {-1, 8}),
+                                       Input("shop_state/row", tensorflow::DT_INT64, {-1}),
+                                       Input("user_state/0", tensorflow::DT_FLOAT, {-1, 8}),
+                                       Input("user_state/row", tensorflow::DT_INT64, {-1})};
+  FindOtherDomains(absl::MakeSpan(inputs));
+  return inputs;
+}
+
+TEST(RunTrials, StatesAreOfOneRowAndOfSeveralWithIndicesOfThese) {
+  const auto refuses = [](const Tensor& index, const Tensor& states, const Tensor& numbers) {
+    const auto of = index.flat<int64_t>(), number = numbers.flat<int64_t>();
+    bool wrong = number.size() != states.dim_size(0);
+    for (int64_t i = 0; i < number.size(); ++i) wrong = wrong || number(i) != i;
+    for (int64_t i = 0; i < of.size(); ++i) wrong = wrong || of(i) < 0 || of(i) >= number.size();
+    return wrong;
+  };
+  const GraphRun scores = [&](const Tensors& feeds, Tensors*) {
+    return refuses(feeds[1], feeds[3], feeds[4]) || refuses(feeds[2], feeds[5], feeds[6])
+               ? absl::InvalidArgumentError("no such row")
+               : absl::OkStatus();
+  };
+  const Trials trials =
+      RunTrials(StateInputs(), {}, scores, {{2, 100}, 2, 3600}, WorkClockOf(true));
+  std::vector<std::tuple<int64_t, int64_t, int64_t>> ran;
+  for (const auto& [feeds, outputs, recorded, seconds, kind] : trials.answered) {
+    EXPECT_EQ(feeds.tensors[0].dim_size(0), feeds.rows);
+    ran.emplace_back(feeds.rows, feeds.tensors[5].dim_size(0), feeds.tensors[3].dim_size(0));
+  }
+  const std::vector<std::tuple<int64_t, int64_t, int64_t>> expected = {
+      {2, 1, 4}, {2, 4, 1}, {20, 1, 4}, {20, 4, 1}, {100, 1, 4}, {100, 4, 1}};
+  EXPECT_EQ(ran, expected);
+  EXPECT_EQ(trials.refused.size(), 8u);  // each index and each list of numbers, in both ways
+}
+
+TEST(RunTrials, StatesThatAreKnownAreTaken) {
+  Tensor user(tensorflow::DT_FLOAT, {2, 8}), wide(tensorflow::DT_FLOAT, {2, 9});
+  user.SubSlice(0).unaligned_flat<float>().setConstant(100);
+  user.SubSlice(1).unaligned_flat<float>().setConstant(200);
+  wide.flat<float>().setConstant(300);
+  TrialLimits limits{{2}, 2, 3600};
+  limits.known = {{"user_state/0", user}, {"shop_state/0", wide}};
+  const Trials trials = RunTrials(StateInputs(), {}, kAnswers, limits, WorkClockOf(true));
+  ASSERT_EQ(trials.answered.size(), 4u);
+  for (const Trial& trial : trials.answered) {
+    const Tensor& users = trial.feeds.tensors[5];
+    for (int64_t row = 0; row < users.dim_size(0); ++row) {
+      EXPECT_EQ(users.matrix<float>()(row, 7), row % 2 == 0 ? 100 : 200);
+    }
+    EXPECT_EQ(trial.feeds.tensors[3].dim_size(1), 8);  // of another width, they are not known
+  }
+}
+
+TEST(RunTrials, WhatTakesOneUserAtATimeIsTriedWithOne) {
+  const GraphRun of_one_user = [](const Tensors& feeds, Tensors*) {
+    return feeds[5].dim_size(0) == 1 ? absl::OkStatus() : absl::InvalidArgumentError("one user");
+  };
+  const Trials trials =
+      RunTrials(StateInputs(), {}, of_one_user, {{2}, 2, 3600}, WorkClockOf(true));
+  ASSERT_EQ(trials.answered.size(), 2u);
+  for (const Trial& trial : trials.answered) EXPECT_EQ(trial.feeds.tensors[5].dim_size(0), 1);
 }
 
 TEST(RunTrials, AColumnOfNoSizeOrTypeIsNotMade) {

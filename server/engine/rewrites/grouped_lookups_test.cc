@@ -319,6 +319,7 @@ class GroupedLookupsTest : public ::testing::Test {
     table_ = ops::VarHandleOp(scope_.WithOpName("table"), tensorflow::DT_FLOAT, {5, 2});
     ops::AssignVariableOp(scope_.WithOpName("init"), table_, ops::Fill(scope_, {5, 2}, 1.0f));
     ops::AssignVariableOp(scope_.WithOpName("update"), table_, ops::Fill(scope_, {5, 2}, 2.0f));
+    ops::DestroyResourceOp(scope_.WithOpName("destroy"), table_);
     const auto lookup = ops::ResourceGather(scope_.WithOpName("lookup_of_first"), table_, first,
                                             tensorflow::DT_FLOAT);
     ids_ = ops::Identity(scope_.WithOpName("ids"), ensured);
@@ -397,6 +398,16 @@ TEST_F(GroupedLookupsTest, AnUpdateOfTheVariableIsSeen) {
   const auto session = Start(Rewritten(GraphOf(scope_), 2));
   const Feeds feeds = {{"first", Ids({0, 1, 2})}, {"second", Ids({3, 4, 0})}};
   EXPECT_EQ(Fetch(session.get(), feeds)->flat<float>()(0), 1.0f);
+  TF_CHECK_OK(session->Run({}, {}, {"update"}, nullptr));
+  EXPECT_EQ(Fetch(session.get(), feeds)->flat<float>()(0), 2.0f);
+}
+
+TEST_F(GroupedLookupsTest, AVariableThatIsDestroyedIsNotKept) {
+  const auto session = Start(Rewritten(GraphOf(scope_), 2));
+  const Feeds feeds = {{"first", Ids({0, 1, 2})}, {"second", Ids({3, 4, 0})}};
+  EXPECT_EQ(Fetch(session.get(), feeds)->flat<float>()(0), 1.0f);
+  TF_CHECK_OK(session->Run({}, {}, {"destroy"}, nullptr));
+  EXPECT_EQ(Fetch(session.get(), feeds).status().code(), absl::StatusCode::kNotFound);
   TF_CHECK_OK(session->Run({}, {}, {"update"}, nullptr));
   EXPECT_EQ(Fetch(session.get(), feeds)->flat<float>()(0), 2.0f);
 }

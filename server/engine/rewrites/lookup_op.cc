@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -99,6 +100,9 @@ class GroupedLookupOp final : public tensorflow::OpKernel {
     OP_REQUIRES_OK(construction, construction->GetAttr("rows_of", &rows));
     OP_REQUIRES_OK(construction, construction->GetAttr("T", &type_));
     OP_REQUIRES_OK(construction, construction->GetAttr("in_int8", &in_int8_));
+    tensorflow::DataTypeVector table_types;
+    OP_REQUIRES_OK(construction, construction->GetAttr("tables_types", &table_types));
+    variables_ = std::make_unique<TableVariables>(table_types.size());
     for (size_t i = 0; i < chains.size(); ++i) {
       const absl::StatusOr<LookupChain> chain = LookupChain::Parse(chains[i]);
       OP_REQUIRES_OK(construction, chain.status());
@@ -108,7 +112,7 @@ class GroupedLookupOp final : public tensorflow::OpKernel {
 
   void Compute(OpKernelContext* context) override {
     std::vector<LookupTable> tables;
-    OP_REQUIRES_OK(context, ReadLookupTables(context, type_, in_int8_, &tables));
+    OP_REQUIRES_OK(context, ReadLookupTables(context, type_, in_int8_, variables_.get(), &tables));
     std::vector<Part> parts;
     OP_REQUIRES_OK(context, FindParts(context, tables, &parts));
     const int64_t rows = parts.front().rows;
@@ -229,6 +233,7 @@ class GroupedLookupOp final : public tensorflow::OpKernel {
   std::vector<Feature> features_;
   DataType type_;
   std::vector<int> in_int8_;  // of the tables
+  std::unique_ptr<TableVariables> variables_;
 };
 
 REGISTER_OP("ColcastGroupedLookup")

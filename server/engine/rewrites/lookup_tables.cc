@@ -6,40 +6,56 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/rewrites/int8_tables.h"
 #include "tensorflow/core/framework/resource_mgr.h"
-#include "tensorflow/core/framework/resource_var.h"
 
 namespace colcast::engine {
 namespace {
 
 using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
+using tensorflow::Var;
+using tensorflow::core::RefCountPtr;
 
-// `int8`: where its int8 form is; null if that is not wanted.
-absl::Status ReadVariable(OpKernelContext* context, const Tensor& input, Int8Tables* int8,
-                          LookupTable* table) {
+absl::Status ReadInt8(OpKernelContext* context, const Tensor& input, Int8Tables* tables,
+                      LookupTable* table) {
   const auto& handle = input.scalar<tensorflow::ResourceHandle>()();
-  if (int8 != nullptr) {
-    auto found = int8->Find(handle.container(), handle.name(), context->resource_manager());
-    if (!found.ok()) return found.status();
-    table->int8 = *std::move(found);
-    return absl::OkStatus();
-  }
-  tensorflow::core::RefCountPtr<tensorflow::Var> variable;
-  absl::Status status = LookupResource(context, handle, &variable);
-  if (!status.ok()) return status;
-  const tensorflow::tf_shared_lock lock(*variable->mu());
-  table->values = *variable->tensor();
+  auto found = tables->Find(handle.container(), handle.name(), context->resource_manager());
+  if (!found.ok()) return found.status();
+  table->int8 = *std::move(found);
   return absl::OkStatus();
 }
 
 }  // namespace
 
+TableVariables::~TableVariables() {
+  for (const std::atomic<Known*>& known : known_) delete known.load(std::memory_order_relaxed);
+}
+
+absl::Status TableVariables::Find(OpKernelContext* context, int table, const Tensor& handle,
+                                  RefCountPtr<Var>* variable) {
+  Known* known = known_[table].load(std::memory_order_acquire);
+  // VarHandleOp gives the same tensor in every run; while it is held here, nothing writes to it.
+  if (known != nullptr && known->handle.data() == handle.data()) {
+    *variable = known->variable.GetNewRef();
+    if (*variable != nullptr) return absl::OkStatus();
+  }
+  absl::Status status =
+      LookupResource(context, handle.scalar<tensorflow::ResourceHandle>()(), variable);
+  if (!status.ok() || known != nullptr) return status;
+  auto found =
+      std::make_unique<Known>(Known{handle, tensorflow::core::WeakPtr<Var>(variable->get())});
+  const bool is_first =
+      known_[table].compare_exchange_strong(known, found.get(), std::memory_order_acq_rel);
+  if (is_first) found.release();
+  return absl::OkStatus();
+}
+
 absl::Status ReadLookupTables(OpKernelContext* context, tensorflow::DataType type,
-                              absl::Span<const int> in_int8, std::vector<LookupTable>* tables) {
+                              absl::Span<const int> in_int8, TableVariables* variables,
+                              std::vector<LookupTable>* tables) {
   tensorflow::OpInputList inputs;
   if (absl::Status status = context->input_list("tables", &inputs); !status.ok()) return status;
   tables->resize(inputs.size());
-  tensorflow::core::RefCountPtr<Int8Tables> int8;
+  RefCountPtr<Int8Tables> int8;
   if (!in_int8.empty()) {
     auto found = Int8Tables::In(context->resource_manager());
     if (!found.ok()) return found.status();
@@ -49,12 +65,17 @@ absl::Status ReadLookupTables(OpKernelContext* context, tensorflow::DataType typ
     LookupTable& table = (*tables)[i];
     if (inputs[i].dtype() == tensorflow::DT_RESOURCE) {
       const bool wanted = std::find(in_int8.begin(), in_int8.end(), i) != in_int8.end();
-      absl::Status status = ReadVariable(context, inputs[i], wanted ? int8.get() : nullptr, &table);
+      RefCountPtr<Var> variable;
+      absl::Status status = wanted ? ReadInt8(context, inputs[i], int8.get(), &table)
+                                   : variables->Find(context, i, inputs[i], &variable);
       if (!status.ok()) return status;
+      if (wanted) continue;
+      const tensorflow::tf_shared_lock lock(*variable->mu());
+      table.values = *variable->tensor();
     } else {
       table.values = inputs[i];
     }
-    if (table.int8 == nullptr && (table.values.dims() != 2 || table.values.dtype() != type)) {
+    if (table.values.dims() != 2 || table.values.dtype() != type) {
       return absl::InvalidArgumentError(absl::StrCat(
           "table ", i, " of ", context->op_kernel().name(), " is ", table.values.DebugString(0),
           "; a matrix of ", DataTypeString(type), " was expected"));

@@ -8,6 +8,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/engine/rewrites/cpu_flags.h"
@@ -56,6 +57,14 @@ GraphRun RunOf(const Signature& signature) {
     *outputs = std::move(result.tensors);
     return status;
   };
+}
+
+// Has weights packed, and whatever else a first run does. Row 0 is in every table.
+void RunOnce(const Signature& form) {
+  const auto& inputs = form.inputs().inputs();
+  Tensors outputs;
+  if (!absl::c_all_of(inputs, CanBeMade)) return;
+  RunOf(form)(GenerateFeeds(inputs, /*rows=*/1, /*values=*/1).tensors, &outputs).IgnoreError();
 }
 
 // One for each number of rows to be measured: a recorded one if there is any.
@@ -184,11 +193,13 @@ SignatureChooser::Chosen SignatureChooser::TakeKept(const std::string& name,
     const RewrittenSignature& form = found->second.forms.front();
     absl::Status status;
     chosen.signature = Prepare(form, original, &status);
-    if (status.ok()) {
-      chosen.form = &form;
-      loses_[name] = form.loses;
+    if (!status.ok()) {
+      chosen.why = absl::StrCat(ProblemOf(form, status), chosen.why);
+      return chosen;
     }
-    if (!status.ok()) chosen.why = absl::StrCat(ProblemOf(form, status), chosen.why);
+    RunOnce(*chosen.signature);
+    chosen.form = &form;
+    loses_[name] = form.loses;
   }
   return chosen;
 }
@@ -269,8 +280,10 @@ int SignatureChooser::Decide(const std::string& name, const Signature& original,
   limits.graphs = 1 + static_cast<int>(forms.size());
   limits.seconds = seconds / 2;
   limits.ids = rewritten.ids;
+  limits.known = states_;
   const Trials trials = RunTrials(original.inputs().inputs(), recorded_->FeedsOf(name, original),
                                   RunOf(original), limits, clock_);
+  NoteStates(original, trials);
   std::vector<Candidate> candidates =
       Prove(trials, original, rewritten.forms, forms, options_.graph_tolerance,
             [&](double more) { return clock_() + more <= end; });
@@ -295,6 +308,15 @@ int SignatureChooser::KeepOriginal(const std::string& name, const std::string& w
   chosen_[name] = {"", why};
   has_news_ = true;
   return -1;
+}
+
+void SignatureChooser::NoteStates(const Signature& original, const Trials& trials) {
+  if (trials.answered.empty()) return;
+  const Tensors& outputs = trials.answered.back().outputs;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const std::string& alias = original.output_aliases()[i];
+    if (absl::StrContains(alias, "_state/")) states_[alias] = outputs[i];
+  }
 }
 
 absl::Status SignatureChooser::Keep() const {

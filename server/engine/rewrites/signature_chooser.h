@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "server/engine/engine.h"
+#include "server/engine/rewrites/graph_trials.h"
 #include "server/engine/rewrites/kept_choices.h"
 #include "server/engine/rewrites/recorded_requests.h"
 #include "server/engine/rewrites/rewritten_signatures.h"
@@ -45,10 +46,12 @@ class SignatureChooser {
     std::string why;  // what was found out; empty if there was nothing to choose from
   };
 
-  // What was chosen before, if it was: then there is a `why`. `original` need not be prepared.
+  // What was chosen before, if it was: then there is a `why`. `original` need not be prepared; a
+  // form has run once, so that no request pays for a first run.
   Chosen TakeKept(const std::string& name, const Signature& original);
 
-  // Proves and measures the forms of a signature, if it has any. `original` is prepared.
+  // Proves and measures the forms of a signature, if it has any. `original` is prepared. What reads
+  // states is tried on those of stages that were tried before it.
   Chosen Choose(const std::string& name, const Signature& original);
 
   // Keeps what was chosen for the next time. An error says why it cannot be kept.
@@ -70,6 +73,8 @@ class SignatureChooser {
   // The number of the form to be served, -1 for the original.
   int Decide(const std::string& name, const Signature& original, const SignatureForms& rewritten,
              const Forms& forms, std::string* why);
+  // Keeps the states that a stage computed of most rows.
+  void NoteStates(const Signature& original, const Trials& trials);
 
   const Options& options_;
   RewrittenSignatures rewritten_;
@@ -83,6 +88,7 @@ class SignatureChooser {
   bool has_news_ = false;
   const std::string directory_;
   std::optional<RecordedRequests> recorded_;  // once something is to be tried
+  KnownRows states_;
   const WorkClock clock_;
   double seconds_left_;
   size_t signatures_left_ = 0;  // to be decided on

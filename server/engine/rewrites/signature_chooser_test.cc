@@ -7,8 +7,10 @@
 
 #include "tensorflow/cc/framework/scope.h"
 #include "tensorflow/cc/ops/array_ops.h"
+#include "tensorflow/cc/ops/const_op.h"
 #include "tensorflow/cc/ops/manip_ops.h"
 #include "tensorflow/cc/ops/math_ops.h"
+#include "tensorflow/cc/ops/resource_variable_ops.h"
 #include "tensorflow/core/public/session.h"
 
 namespace colcast::engine {
@@ -34,35 +36,52 @@ class SignatureChooserTest : public ::testing::Test {
     ops::Identity(scope.WithOpName("original"), slow);
     ops::Identity(scope.WithOpName("same"), item);
     ops::Multiply(scope.WithOpName("close"), item, 1.001f);
+    ops::Multiply(scope.WithOpName("thousandfold"), item, 1000.0f);
+    ops::Minimum(scope.WithOpName("at_most_10"), item, 10.0f);
+    const auto runs = ops::VarHandleOp(scope, tensorflow::DT_INT64, {});
+    const auto one = ops::Const(scope, int64_t{1});
+    ops::AssignVariableOp(scope.WithOpName("init"), runs, ops::Const(scope, int64_t{0}));
+    ops::ReadVariableOp(scope.WithOpName("runs"), runs, tensorflow::DT_INT64);
+    const auto count = ops::AssignAddVariableOp(scope, runs, one);
+    ops::Identity(scope.WithOpName("counted").WithControlDependencies({count.operation}), item);
     tensorflow::GraphDef graph;
     TF_CHECK_OK(scope.ToGraphDef(&graph));
     session_.reset(tensorflow::NewSession(tensorflow::SessionOptions()));
     TF_CHECK_OK(session_->Create(graph));
+    TF_CHECK_OK(session_->Run({}, {}, {"init"}, nullptr));
     options_.graph_choices_directory = folder_;
     options_.graph_measuring_ms = 20'000;  // as many rounds as there may be
   }
   ~SignatureChooserTest() override { fs::remove_all(folder_); }
 
-  static tensorflow::SignatureDef Declared(const std::string& output) {
+  static tensorflow::SignatureDef Declared(const std::string& output,
+                                           const std::string& input_alias = "item",
+                                           const std::string& output_alias = "score") {
     tensorflow::SignatureDef declared;
-    for (auto* const info :
-         {&(*declared.mutable_inputs())["item"], &(*declared.mutable_outputs())["score"]}) {
+    auto& input = (*declared.mutable_inputs())[input_alias];
+    auto& computed = (*declared.mutable_outputs())[output_alias];
+    for (auto* const info : {&input, &computed}) {
       info->set_dtype(tensorflow::DT_FLOAT);
       info->mutable_tensor_shape()->add_dim()->set_size(-1);
     }
-    (*declared.mutable_inputs())["item"].set_name("item:0");
-    (*declared.mutable_outputs())["score"].set_name(output + ":0");
+    input.set_name("item:0");
+    computed.set_name(output + ":0");
     return declared;
   }
 
   void AddForm(const std::string& output, bool exact, double tolerance_share = 1) {
-    RewrittenSignature& form = forms_["scores"].forms.emplace_back();
-    form.name = output;
-    form.says = "it is " + output;
+    AddForm("scores", output, Declared(output), exact, tolerance_share);
+  }
+
+  void AddForm(const std::string& signature, const std::string& name,
+               const tensorflow::SignatureDef& declared, bool exact, double tolerance_share = 1) {
+    RewrittenSignature& form = forms_[signature].forms.emplace_back();
+    form.name = name;
+    form.says = "it is " + name;
     form.exact = exact;
     if (!exact) form.loses = {output};
     form.tolerance_share = tolerance_share;
-    form.declared = Declared(output);
+    form.declared = declared;
   }
 
   // The log's words of a stage with the forms of the scores, which are close to them.
@@ -114,6 +133,13 @@ class SignatureChooserTest : public ::testing::Test {
     RunResult result;
     TF_CHECK_OK(served.RunFeeds({feed}, served.all_outputs(), &result));
     return result.tensors[0].flat<float>()(0);
+  }
+
+  // How often the form "counted" ran.
+  int64_t Runs() const {
+    std::vector<tensorflow::Tensor> outputs;
+    TF_CHECK_OK(session_->Run({}, {"runs:0"}, {}, &outputs));
+    return outputs[0].scalar<int64_t>()();
   }
 
   const fs::path folder_;
@@ -192,6 +218,30 @@ TEST_F(SignatureChooserTest, WhatWasChosenIsNotMeasuredAgain) {
   EXPECT_THAT(first, HasSubstr("the same bits in"));
   Load();
   EXPECT_EQ(why_, first + "; found at an earlier load");
+}
+
+TEST_F(SignatureChooserTest, WhatWasChosenRunsOnceBeforeItServes) {
+  AddForm("counted", /*exact=*/true);
+  Load();
+  const int64_t before = Runs();
+  Load();
+  ASSERT_THAT(why_, EndsWith("found at an earlier load"));
+  EXPECT_EQ(Runs(), before + 2);  // the other one is the request
+}
+
+TEST_F(SignatureChooserTest, WhatReadsStatesIsTriedOnThoseThatStagesCompute) {
+  const auto stage = Declared("thousandfold", "item", "user_state/0");
+  const auto last = Declared("original", "user_state/0");
+  AddForm("stage", "same", stage, /*exact=*/true);
+  AddForm("last", "at_most_10", Declared("at_most_10", "user_state/0"), /*exact=*/true);
+  SignatureChooser chooser(folder_, tags_, options_);
+  chooser.Use(Wanted(chooser), session_.get());
+  for (const auto& [name, declared] : {std::pair("stage", stage), std::pair("last", last)}) {
+    const auto original = Signature::Create(declared, session_.get(), options_);
+    TF_CHECK_OK((*original)->Prepare());
+    why_ = chooser.Choose(name, **original).why;
+  }
+  EXPECT_THAT(why_, HasSubstr("it is at_most_10 (not kept: not proved"));
 }
 
 TEST_F(SignatureChooserTest, OtherThreadsAreMeasuredByThemselves) {

@@ -2,16 +2,23 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <random>
+#include <string_view>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "tensorflow/core/framework/tensor_util.h"
 #include "tensorflow/core/framework/types.h"
 
 namespace colcast::engine {
 namespace {
 
 using tensorflow::DataType;
+using tensorflow::PartialTensorShape;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
@@ -117,8 +124,22 @@ bool HasRows(const DeclaredInput& input, const Tensor& tensor, int64_t rows) {
   return input.batched() && tensor.dims() > 0 && tensor.dim_size(0) == rows;
 }
 
-// Whether the rows of another domain are numbered by it: user_state/row.
-bool IsNumberOfRow(const DeclaredInput& input) {
+// Of the domain whose rows an input has, or is an index of: 0 if that is the candidates'.
+int64_t RowsOfDomain(absl::Span<const DeclaredInput> inputs, const DeclaredInput& input,
+                     const DomainRows& domains) {
+  std::string_view domain = input.alias;
+  if (input.other_domain) {
+    domain = domain.substr(0, domain.find("_state/"));
+  } else if (!absl::ConsumePrefix(&domain, "row_to_") ||
+             absl::c_none_of(inputs, [prefix = absl::StrCat(domain, "_state/")](const auto& other) {
+               return other.other_domain && absl::StartsWith(other.alias, prefix);
+             })) {
+    return 0;
+  }
+  return domain == "user" ? domains.user : domains.others;
+}
+
+bool HasRowNumbers(const DeclaredInput& input) {
   return input.other_domain && input.dtype == tensorflow::DT_INT64 && input.dims.size() == 1 &&
          absl::EndsWith(input.alias, "_state/row");
 }
@@ -126,33 +147,40 @@ bool IsNumberOfRow(const DeclaredInput& input) {
 // Fills a tensor with values that a feature might have.
 class Generator {
  public:
-  Generator(int64_t values, const Ends& ends) : values_(values), ends_(ends) {}
+  Generator(absl::Span<const DeclaredInput> inputs, int64_t values, const Ends& ends,
+            const DomainRows& domains)
+      : inputs_(inputs), values_(values), ends_(ends), domains_(domains) {}
 
   Tensor Make(const DeclaredInput& input, int64_t rows) {
+    const int64_t domain_rows = RowsOfDomain(inputs_, input, domains_);
     TensorShape shape;
     for (size_t i = 0; i < input.dims.size(); ++i) {
-      const int64_t unknown = i > 0 ? kUnknownSize : input.other_domain ? kOtherTrialRows : rows;
+      const int64_t unknown = i > 0 ? kUnknownSize : input.other_domain ? domain_rows : rows;
       shape.AddDim(input.dims[i] < 0 ? unknown : input.dims[i]);
     }
     if (input.unknown_rank) shape.AddDim(rows);
     Tensor tensor(input.dtype, shape);
-    if (IsNumberOfRow(input)) {
-      for (int64_t row = 0; row < tensor.NumElements(); ++row) tensor.flat<int64_t>()(row) = row;
+    if (HasRowNumbers(input)) {
+      std::iota(tensor.flat<int64_t>().data(), tensor.flat<int64_t>().data() + domain_rows, 0);
       return tensor;
     }
-    const bool is_length = absl::EndsWith(input.alias, "/length");
-    const auto found = ends_.find(input.alias);
-    const int64_t end = is_length              ? std::min(values_, kUnknownSize + 1)
-                        : found == ends_.end() ? values_
-                                               : found->second;
+    const int64_t end = domain_rows > 0 ? domain_rows : EndOf(input);
     draws_.Begin();
     if (const Fill fill = FillOf(input.dtype); fill != nullptr) fill(&draws_, end, &tensor);
     return tensor;
   }
 
  private:
+  int64_t EndOf(const DeclaredInput& input) const {
+    if (absl::EndsWith(input.alias, "/length")) return std::min(values_, kUnknownSize + 1);
+    const auto found = ends_.find(input.alias);
+    return found == ends_.end() ? values_ : found->second;
+  }
+
+  const absl::Span<const DeclaredInput> inputs_;
   const int64_t values_;
   const Ends& ends_;
+  const DomainRows& domains_;
   Draws draws_;
 };
 
@@ -177,11 +205,39 @@ TrialFeeds WithRows(absl::Span<const DeclaredInput> inputs, const TrialFeeds& fe
 }
 
 TrialFeeds GenerateFeeds(absl::Span<const DeclaredInput> inputs, int64_t rows, int64_t values,
-                         const Ends& ends) {
-  Generator generator(values, ends);
+                         const Ends& ends, const DomainRows& domains) {
+  Generator generator(inputs, values, ends, domains);
   TrialFeeds feeds{rows, {}};
   for (const DeclaredInput& input : inputs) feeds.tensors.push_back(generator.Make(input, rows));
   return feeds;
+}
+
+void TakeKnown(absl::Span<const DeclaredInput> inputs, const KnownRows& known, TrialFeeds* feeds) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const auto found = known.find(inputs[i].alias);
+    if (found == known.end() || found->second.dtype() != inputs[i].dtype) continue;
+    const Tensor& rows = found->second;
+    const PartialTensorShape declared(absl::MakeSpan(inputs[i].dims));
+    if (rows.NumElements() == 0 || inputs[i].dims.empty() ||
+        !declared.IsCompatibleWith(rows.shape())) {
+      continue;
+    }
+    feeds->tensors[i] = RowsOf(rows, feeds->tensors[i].dim_size(0));
+  }
+}
+
+std::vector<TrialFeeds> WithRowsBeyond(absl::Span<const DeclaredInput> inputs,
+                                       const TrialFeeds& feeds, const DomainRows& domains) {
+  std::vector<TrialFeeds> beyond;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const int64_t rows = RowsOfDomain(inputs, inputs[i], domains);
+    const bool is_index = rows > 0 && !inputs[i].other_domain;
+    if (!is_index && !HasRowNumbers(inputs[i])) continue;
+    Tensor& changed = beyond.emplace_back(feeds).tensors[i];
+    changed = tensorflow::tensor::DeepCopy(changed);
+    changed.flat<int64_t>()(0) = rows;
+  }
+  return beyond;
 }
 
 }  // namespace colcast::engine

@@ -16,7 +16,6 @@ namespace colcast::engine {
 using Tensors = std::vector<tensorflow::Tensor>;
 
 constexpr int64_t kFewTrialRows = 20;
-constexpr int64_t kOtherTrialRows = 4;                  // of another domain
 constexpr int64_t kMostTrialBytes = int64_t{64} << 20;  // of feeds
 
 // One tensor for each input of a signature, of so many rows.
@@ -34,11 +33,28 @@ TrialFeeds WithRows(absl::Span<const DeclaredInput> inputs, const TrialFeeds& fe
 // Whole numbers of an input are below this; by alias.
 using Ends = std::map<std::string, int64_t>;
 
+// How many rows a domain has whose rows are not the candidates'.
+struct DomainRows {
+  int64_t user = 1;
+  int64_t others = 4;
+};
+
 // Random feeds: integers and decimals in strings below the input's end, or `values` where it has
 // none, the largest one first; floats around 0. Dimensions that are not declared are 3; a length is
-// at most that; of other domains there are four rows, which an input DOMAIN_state/row numbers.
+// at most that. Each row of another domain has its number, and an index has no others.
 TrialFeeds GenerateFeeds(absl::Span<const DeclaredInput> inputs, int64_t rows, int64_t values,
-                         const Ends& ends = {});
+                         const Ends& ends = {}, const DomainRows& domains = {});
+
+// Rows of inputs that are known to occur; by alias.
+using KnownRows = std::map<std::string, tensorflow::Tensor>;
+
+// Has inputs take rows that are known of them, again from the first one where there are too few.
+void TakeKnown(absl::Span<const DeclaredInput> inputs, const KnownRows& known, TrialFeeds* feeds);
+
+// The same feeds, a time for each index and each input of row numbers, whose first value is one
+// beyond the domain's rows.
+std::vector<TrialFeeds> WithRowsBeyond(absl::Span<const DeclaredInput> inputs,
+                                       const TrialFeeds& feeds, const DomainRows& domains);
 
 }  // namespace colcast::engine
 

@@ -1,0 +1,90 @@
+#include "server/scheduling/long_requests.h"
+
+#include <chrono>
+#include <utility>
+
+#include "server/base/thread_priority.h"
+
+namespace colcast::scheduling {
+namespace {
+
+// For so long after a short request others are expected.
+constexpr std::chrono::seconds kShortRequestsLast(1);
+
+// For what would hold the last worker: for so many times as long as that.
+constexpr int kShortRequestsLastForLongRuns = 10;
+
+thread_local bool this_thread_gives_way = false;
+thread_local bool this_thread_is_nice = false;
+
+}  // namespace
+
+LongRequests::LongRequests(Options options)
+    : options_(std::move(options)),
+      queue_(options_.max_queued_requests),
+      last_short_request_(
+          (Clock::time_point::min() + 2 * kShortRequestsLast).time_since_epoch().count()) {}
+
+void LongRequests::NoteShortRequest() {
+  last_short_request_.store(options_.now().time_since_epoch().count(), std::memory_order_relaxed);
+}
+
+bool LongRequests::ShortRequestsCome() const { return ShortRequestsCome(kShortRequestsLast); }
+
+bool LongRequests::ShortRequestsCome(Clock::duration within) const {
+  const Clock::time_point last{
+      Clock::duration(last_short_request_.load(std::memory_order_relaxed))};
+  return last + within >= options_.now();
+}
+
+bool LongRequests::GivesWay(Clock::duration cost) const {
+  return options_.nice > 0 && cost > options_.longest_slice && ShortRequestsCome();
+}
+
+bool LongRequests::MayTakeLastWorker(Clock::duration time) const {
+  return time.count() == 0 || !ShortRequestsCome(kShortRequestsLastForLongRuns * time);
+}
+
+void LongRequests::BeginThread() const {
+  this_thread_is_nice = options_.nice > 0;
+  if (this_thread_is_nice) LowerThisThreadsPriority(options_.nice);
+  this_thread_gives_way = true;
+}
+
+bool LongRequests::ThisThreadGivesWay() { return this_thread_gives_way; }
+
+bool LongRequests::ThisThreadIsNice() { return this_thread_is_nice; }
+
+void LongRequests::WakeOneForWork() {
+  if (queue_.FirstInLine() != Clock::time_point::max()) wakeup_.notify_one();
+}
+
+Clock::time_point LongRequests::MayStartAt(Clock::time_point now, int idle_workers) const {
+  const Clock::time_point first = queue_.FirstInLine();
+  if (first == Clock::time_point::max()) return first;
+  return running() < idle_workers ? now : first;
+}
+
+void LongRequests::Wait(std::unique_lock<std::mutex>* lock, const IdleWorkers& idle,
+                        const bool& stopping) {
+  while (!stopping) {
+    const Clock::time_point now = options_.now();
+    const Clock::time_point start = MayStartAt(now, idle.count());
+    if (start <= now) return;
+    if (start == Clock::time_point::max()) {
+      wakeup_.wait(*lock);
+    } else {
+      wakeup_.wait_for(*lock, start - now);
+    }
+  }
+}
+
+bool LongRequests::Take(Clock::time_point now, Taken* next) {
+  std::vector<Taken> none;
+  const bool taken = queue_.Take(now, options_.num_workers, next, &none);
+  if (taken) ++running_;
+  WakeOneForWork();
+  return taken;
+}
+
+}  // namespace colcast::scheduling

@@ -1,0 +1,68 @@
+#include "server/scheduling/long_requests.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <future>
+
+#include "server/scheduling/testing.h"
+
+namespace colcast::scheduling {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+class LongRequestsTest : public testing::Test {
+ protected:
+  LongRequests Make(int num_workers, int nice) {
+    return LongRequests({num_workers, 10, milliseconds(2), nice, [this] { return now_; }});
+  }
+
+  Clock::time_point now_ = Clock::now();
+};
+
+TEST_F(LongRequestsTest, ThereAreThreadsForThemIfTheyAreNiceOrForTheOnlyWorker) {
+  EXPECT_FALSE(Make(2, 0).has_threads());
+  EXPECT_TRUE(Make(2, 5).has_threads());
+  EXPECT_TRUE(Make(1, 0).has_threads());
+}
+
+TEST_F(LongRequestsTest, WhatIsLongGivesWayForASecondAfterAShortOne) {
+  LongRequests requests = Make(2, 5);
+  EXPECT_FALSE(requests.GivesWay(milliseconds(3)));
+  requests.NoteShortRequest();
+  EXPECT_TRUE(requests.GivesWay(milliseconds(3)));
+  EXPECT_FALSE(requests.GivesWay(milliseconds(2)));
+  now_ += seconds(2);
+  EXPECT_FALSE(requests.GivesWay(milliseconds(3)));
+}
+
+TEST_F(LongRequestsTest, TheLastWorkerIsLeftForTenTimesAsLongAsItWouldBeHeld) {
+  LongRequests requests = Make(2, 0);
+  EXPECT_TRUE(requests.MayTakeLastWorker(milliseconds(100)));
+  requests.NoteShortRequest();
+  now_ += milliseconds(900);
+  EXPECT_FALSE(requests.MayTakeLastWorker(milliseconds(100)));
+  EXPECT_TRUE(requests.MayTakeLastWorker(milliseconds(80)));
+  EXPECT_TRUE(requests.MayTakeLastWorker(milliseconds(0)));
+}
+
+TEST_F(LongRequestsTest, WhatWasTakenRunsUntilItsEnd) {
+  LongRequests requests = Make(1, 0);
+  Taken next;
+  EXPECT_FALSE(requests.Take(now_, &next));
+  EXPECT_EQ(requests.running(), 0);
+  std::promise<void> started, released;
+  Job* const job = new BlockingJob(&started, released.get_future().share());
+  requests.queue().AddAgain(job, {}, now_);
+  ASSERT_TRUE(requests.Take(now_, &next));
+  EXPECT_EQ(next.job, job);
+  EXPECT_EQ(requests.running(), 1);
+  requests.End();
+  EXPECT_EQ(requests.running(), 0);
+  job->Drop(DropReason::kShutdown);
+}
+
+}  // namespace
+}  // namespace colcast::scheduling

@@ -1,0 +1,109 @@
+// What runs reserve, and what they hand back to wait: slices, and what lacks something.
+#include <algorithm>
+
+#include "server/scheduling/worker_pool.h"
+
+namespace colcast::scheduling {
+namespace {
+
+// A slice that gives way to short requests may take so many times as long as one that they wait
+// for: only other long ones wait for it, and what every slice repeats weighs less.
+constexpr int kLongerIfItGivesWay = 4;
+
+}  // namespace
+
+void WorkerPool::SubmitSlices(const std::vector<Job*>& slices, Clock::time_point since,
+                              Clock::duration cost) {
+  bool accepted = false;
+  const bool gives_way = GivesWay(cost);
+  const uint64_t client = slices.front()->client();
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    accepted = !stopping_;
+    if (accepted && gives_way) {
+      // Until the first of them runs, the request waits, and counts as one that does.
+      JobProfile profile;
+      profile.cost = cost;
+      profile.client = client;
+      long_.queue().AddAgain(slices.front(), profile, since);
+      if (slices.size() > 1) {
+        long_.queue().AddSlices({slices.begin() + 1, slices.end()}, client, since, cost);
+      }
+      NoteQueued();
+      for (size_t i = 0; i < slices.size(); ++i) long_.WakeOne();
+    } else if (accepted) {
+      queue_.AddSlices(slices, client, since, cost);
+      // The caller is free for one, if it is a worker.
+      for (size_t i = ThisThreadGivesWay() ? 0 : 1; i < slices.size(); ++i) idle_.WakeOne();
+    }
+  }
+  if (!accepted) DropAll(slices, DropReason::kShutdown);
+}
+
+void WorkerPool::SubmitNextSlice(Job* slice, Clock::duration cost, Clock::duration left) {
+  bool accepted = false;
+  const bool gives_way = GivesWay(left);
+  const uint64_t client = slice->client();
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    accepted = !stopping_;
+    if (accepted) {
+      (gives_way ? long_.queue() : queue_).AddSlices({slice}, client, options_.now(), cost);
+      if (gives_way) {
+        long_.WakeOne();
+      } else if (ThisThreadGivesWay()) {
+        idle_.WakeOne();
+      }
+    }
+  }
+  if (!accepted) Drop(slice, DropReason::kShutdown);
+}
+
+RunMemory::Answer WorkerPool::Reserve(const RunNeeds& needs, Share* share) {
+  const bool holds_worker = needs.worker.count() > 0 && !ThisThreadGivesWay();
+  if (holds_worker && !long_runs_.Begin(long_.MayTakeLastWorker(needs.worker), &share->worker)) {
+    return needs.bytes > memory_.max_bytes() ? RunMemory::Answer::kNever
+                                             : RunMemory::Answer::kLater;
+  }
+  return memory_.Reserve(needs.bytes, &share->memory);
+}
+
+void WorkerPool::SubmitForLater(Job* job, const RunNeeds& needs, Clock::time_point since,
+                                Clock::duration cost) {
+  JobProfile profile;
+  profile.cost = cost;
+  profile.client = job->client();
+  profile.needs = needs;
+  // There it does not need a worker; on the way, memory only.
+  const bool beside = long_.has_threads() && needs.worker.count() > 0;
+  if (beside) profile.needs.worker = Clock::duration::zero();
+  bool accepted = false;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    accepted = !stopping_;
+    if (accepted) {
+      const bool is_long = beside && memory_.MayRun(needs.bytes);
+      (is_long ? long_.queue() : queue_).AddAgain(job, profile, since);
+      NoteQueued();
+      if (is_long) {
+        long_.WakeOne();
+      } else {
+        idle_.WakeOne();  // what it needs may have been given back a moment ago
+      }
+    }
+  }
+  if (!accepted) Drop(job, DropReason::kShutdown);
+}
+
+SliceNeeds WorkerPool::NeedsOf(Clock::duration cost) const {
+  SliceNeeds needs;
+  needs.idle_workers = std::max(0, idle_workers() - long_.running());
+  if (GivesWay(cost)) {
+    needs.longest = kLongerIfItGivesWay * options_.longest_slice;
+  } else if (long_.ShortRequestsCome()) {
+    needs.longest = options_.longest_slice;
+  }
+  return needs;
+}
+
+}  // namespace colcast::scheduling
