@@ -1,7 +1,6 @@
 #include "server/engine/model.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -42,9 +41,9 @@ std::vector<std::string> InOrderOfChoice(const SignatureMap& declared,
     const auto& inputs = declared.at(name).inputs();
     return late_of.count(name) + inputs.count(std::string(kRowToUser));
   };
-  std::stable_sort(names.begin(), names.end(), [&](const std::string& one, const std::string& other) {
-    return place(one) < place(other);
-  });
+  std::stable_sort(
+      names.begin(), names.end(),
+      [&](const std::string& one, const std::string& other) { return place(one) < place(other); });
   return names;
 }
 
