@@ -79,7 +79,7 @@ class SignatureChooserTest : public ::testing::Test {
     form.name = name;
     form.says = "it is " + name;
     form.exact = exact;
-    if (!exact) form.loses = {output};
+    if (!exact) form.loses = {name};
     form.tolerance_share = tolerance_share;
     form.declared = declared;
   }
