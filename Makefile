@@ -2,7 +2,7 @@
 # make test  linters, C++ tests, Python tests, end-to-end tests
 # make bench end to end on 210 features: tf.Example against columns; bench-zoo: eight papers' models
 #            bench-text: the sentence encoder; with --peers after make setup-text (docs/text.md)
-#            bench-states: users and items known; bench-transcoding: tf.Examples read by the server
+#            bench-states: users and items cached; bench-transcoding: tf.Examples read by the server
 # make fuzz  the wire format against protobuf and TensorFlow, HTTP/2, REST, configuration: FUZZ_SECONDS (60) each
 # make bazel the packages that the fork gets, built and tested by Bazel (docs/fork.md)
 # make docs  the documentation as a site, in build/site

@@ -81,7 +81,7 @@ class _Adding:
             context_features=tuple(cut.candidates),
             states=cut.states,
             pair_ops=len(cut.boundary.pair),
-            not_states={name: why for name, why in cut.boundary.again.items() if why},
+            not_states=cut.refused | {n: why for n, why in cut.boundary.again.items() if why},
         )
         try:
             return self._write(cut, report)

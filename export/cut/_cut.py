@@ -59,8 +59,8 @@ class Left(ExportError):
 class Cut:
     """A columnar signature cut into the stages of some domains, and the last one.
 
-    It is written as a late signature is, but for any number of users, and that is cut. It is all in
-    the session's graph until it is published.
+    It is written as a late signature is, but for any number of users; this late graph is cut. It is
+    all in the session's graph until it is published.
 
     Attributes:
         domains: those with a stage, the user and the items first.
@@ -68,6 +68,7 @@ class Cut:
         candidates: the columns of no stage, to their placeholders.
         boundary: where the stages meet.
         states: by domain.
+        refused: nodes whose products could be split, but were not, with the reason.
     """
 
     def __init__(self, model: Model, domains: Sequence[str], again: str) -> None:
@@ -83,7 +84,8 @@ class Cut:
         self.names = {domain: f"{observed.name}_{domain}" for domain in (*domains, PAIR)}
         self._prefixes = {domain: f"{name}{again}" for domain, name in self.names.items()}
         colours = self._colour(observed.graph, observed.signature, observed.held, waiting=USER)
-        self._late, _ = write_late(observed, f"{self._prefixes[PAIR]}/late", domains=colours)
+        self._late, products = write_late(observed, f"{self._prefixes[PAIR]}/late", domains=colours)
+        self.refused = products.refused
         whole = self._late.finish(observed.signature)
         import_nodes(self._session.graph, self._late.added())
         self._outputs = whole.outputs

@@ -32,7 +32,8 @@ class Observed:
         run: runs its outputs.
         exact: only what gives the same bits is the user's.
         tolerance: largest relative difference of float outputs; 0 if exact.
-        kernel_rows: tensors with some rows of a kernel that a signature made from it has.
+        kernel_rows: tensors with some rows of a kernel that a signature made from it has, in the
+            same MetaGraph.
     """
 
     name: str

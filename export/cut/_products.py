@@ -100,6 +100,13 @@ class Products:
         groups = [*((domain,) for domain in large), *([small] if small else [])]
         return [*groups, *([_USER] if USER in split.domains else [])]
 
+    def _groupings(self, split: Split, units: int) -> list[list[Group]]:
+        """The ways to multiply, the best first; then the user's columns and all others together."""
+        others = tuple(sorted({*split.domains} - {USER}))
+        best, apart = self._groups(split, units), [others, _USER]
+        groupings = [best, apart] if USER in split.domains and best != apart else [best]
+        return [groups for groups in groupings if groups[1:]]
+
     def _multiplied(self, node: NodeDef, inputs: list[str]) -> Product | None:
         split = self._splits.get(inputs[0])
         flat = node.op == "MatMul"
@@ -114,9 +121,10 @@ class Products:
         if len(shape) != 2 or shape[1 if transposed else 0] != split.width:
             return None
         units = shape[0 if transposed else 1]
-        groups = self._groups(split, units)
-        kernels = self._kernels(node, inputs[1], split, groups, transposed) if groups[1:] else None
-        if not kernels:
+        for groups in self._groupings(split, units):
+            if kernels := self._kernels(node, inputs[1], split, groups, transposed):
+                break
+        else:
             return None
         terms = {
             group: self._term(node, split, group, kernel)
@@ -145,11 +153,11 @@ class Products:
         """The kernel's rows for each group's columns."""
         late, columns = self._late, [split.columns(group) for group in groups]
         keys = [(kernel, transposed, own.tobytes()) for own in columns]
-        if all(key in self.kernel_rows for key in keys):
-            return [self.kernel_rows[key] for key in keys]
-        dtype, shape = late.dtype(kernel), late.static_shape(kernel)
-        together = not transposed and lie_together(columns)
-        size = shape[0] * shape[1] * dtype.size
+        new = [n for n, key in enumerate(keys) if key not in self.kernel_rows]
+        missing = [columns[n] for n in new]
+        dtype, units = late.dtype(kernel), late.static_shape(kernel)[0 if transposed else 1]
+        together = not transposed and lie_together(missing)
+        size = sum(map(len, missing)) * units * dtype.size
         if not together and size > self._bytes_left:
             self.refused[node.name] = (
                 f"its kernel's user and item rows interleave, and {size} bytes are more than the"
@@ -162,9 +170,9 @@ class Products:
             return late.value(kernel).T if transposed else late.value(kernel)
 
         name = late.emit.name("split", f"kernel/{node.name}")
-        rows = late.emit.kernel_rows(name, kernel, columns, dtype, None if together else value)
-        self.kernel_rows |= zip(keys, rows, strict=True)
-        return rows
+        rows = late.emit.kernel_rows(name, kernel, missing, dtype, None if together else value)
+        self.kernel_rows |= zip((keys[n] for n in new), rows, strict=True)
+        return [self.kernel_rows[key] for key in keys]
 
     def _added_up(self, node: NodeDef, inputs: list[str]) -> Product | None:
         split, late = self._splits.get(inputs[0]), self._late

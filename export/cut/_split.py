@@ -95,7 +95,7 @@ class Splits:
         if not split or split.flattened or self._late.dtype(f"{node.name}:0") != tf.int32:
             return False
         emit, name = self._late.emit, self._late.emit.name("split/item", node.name)
-        part = self.part(split, {*split.domains} - {USER})
+        part = self.part(split, [next(domain for domain in split.domains if domain != USER)])
         shape = emit.shape(f"{name}/half", part, self._late.dtype(data_inputs(node)[0]))
         leading = emit.section(f"{name}/leading", shape, 0, split.rank - 1)
         width = emit.constant(np.array([split.width], np.int32))

@@ -75,7 +75,7 @@ void WorkerPool::Submit(Job* job) {
       refused = queue_.Add(job, std::move(profile), now);
     }
     NoteQueued();
-    // Under the lock: a worker that wakes by itself may end, and its Idle with it.
+    // Under the lock: a worker that wakes by itself may end, and its IdleWorkers::Waiter with it.
     if (!refused) idle_.WakeOne();
   }
   if (refused) Drop(job, *refused);

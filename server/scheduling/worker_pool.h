@@ -106,7 +106,7 @@ class WorkerPool {
   static bool ThisThreadGivesWay() { return LongRequests::ThisThreadGivesWay(); }
   // Whether it is of lower priority than they are: others' work counts in its time.
   static bool ThisThreadIsNice() { return LongRequests::ThisThreadIsNice(); }
-  // What a request that was taken, and that takes `cost`, is to be cut for now.
+  // What a request that was taken, and that takes `cost`, is to be split for now.
   SliceNeeds NeedsOf(Clock::duration cost) const;
   // From what on a request is a long one.
   Clock::duration longest_slice() const { return options_.longest_slice; }

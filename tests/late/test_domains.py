@@ -169,9 +169,13 @@ def test_rows_that_candidates_share_score_as_the_model_itself(model: Any, build:
     stages = Stages(model, build)
     assert "shop" in stages.report.domains or build is _counts_candidates
     assert "campaign" in stages.report.domains
+    assert stages.report.users_per_run == "many" or build is _counts_candidates
+    many = 3 if stages.report.users_per_run == "many" else 1
     for candidates, shops_, campaigns in ((1, 1, 1), (17, 5, 2), (40, 40, 1), (150, 3, 7)):
         counts = {"shop": shops_, "campaign": campaigns}
-        stages.check(candidates, counts, stages.built.rows(candidates))
+        columns = stages.built.rows(candidates)
+        stages.check(candidates, counts, columns)
+        stages.check(candidates, {**counts, "user": min(many, candidates)}, columns)
 
 
 def test_signatures_keep_the_contract(model: Any) -> None:

@@ -72,5 +72,6 @@ class _Drawn:
 def test_a_graph_cut_into_stages_scores_as_it_does_whole(model: Any, data: Any) -> None:
     stages = Stages(model, _Drawn(data.draw).score)
     for candidates, shops, campaigns in ((1, 1, 1), (23, 4, 2)):
-        counts = {"shop": shops, "campaign": campaigns}
+        users = min(3, candidates) if stages.report.users_per_run == "many" else 1
+        counts = {"user": users, "shop": shops, "campaign": campaigns}
         stages.check(candidates, counts, stages.built.rows(candidates))

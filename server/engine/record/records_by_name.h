@@ -20,7 +20,7 @@ using SignatureMap = google::protobuf::Map<std::string, tensorflow::SignatureDef
 std::map<std::string, RowRecord> RecordsByName(const std::vector<RecordedSignatures>& records,
                                                const SignatureMap& signatures);
 
-// By stage, the late signature that it is a part of. Without a record it is known by its name.
+// By stage, the late signature that it is a stage of. Without a record it is known by its name.
 std::map<std::string, std::string> LateOfStages(const std::vector<RecordedSignatures>& records,
                                                 const SignatureMap& signatures);
 

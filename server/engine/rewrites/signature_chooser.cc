@@ -191,6 +191,12 @@ SignatureChooser::Chosen SignatureChooser::TakeKept(const std::string& name,
   }
   if (found != rewritten_.end()) {
     const RewrittenSignature& form = found->second.forms.front();
+    if (LosesMore(name, form)) {
+      chosen.why =
+          absl::StrCat("as it was saved: \"", late_of_.at(name),
+                       "\", of which it is a stage, is not served like this; ", chosen.why);
+      return chosen;
+    }
     absl::Status status;
     chosen.signature = Prepare(form, original, &status);
     if (!status.ok()) {
@@ -209,9 +215,7 @@ SignatureChooser::Chosen SignatureChooser::Choose(const std::string& name,
   const auto found = rewritten_.find(name);
   if (found == rewritten_.end()) return {};
   Chosen chosen;
-  const auto whole = whole_of_.find(name);
-  const bool is_stage = whole != whole_of_.end();
-  if (is_stage) DropLossier(whole->second, &found->second.forms, &chosen.why);
+  DropLossier(name, &found->second.forms, &chosen.why);
   const std::vector<RewrittenSignature>& rewritten = found->second.forms;
   Forms forms;
   const bool is_measured = options_.graph_measuring_ms > 0;
@@ -223,12 +227,11 @@ SignatureChooser::Chosen SignatureChooser::Choose(const std::string& name,
     if (!status.ok()) absl::StrAppend(&chosen.why, ProblemOf(rewritten[i], status));
   }
   std::string why;
-  const int best = rewritten.empty() ? KeepOriginal(name, chosen.why)
-                   : is_measured     ? Decide(name, original, found->second, forms, &why)
-                                     : Unmeasured(rewritten, forms, &why);
+  const int best = !is_measured        ? Unmeasured(rewritten, forms, &why)
+                   : rewritten.empty() ? KeepOriginal(name)
+                                       : Decide(name, original, found->second, forms, &why);
   absl::StrAppend(&chosen.why, why);
-  // Another choice of the whole may allow more.
-  if (is_stage && chosen_.count(whole->second) == 0) chosen_.erase(name);
+  if (const auto kept = chosen_.find(name); kept != chosen_.end()) kept->second.why = chosen.why;
   if (best < 0) return chosen;
   chosen.signature = std::move(forms[best]);
   chosen.form = &rewritten[best];
@@ -236,20 +239,27 @@ SignatureChooser::Chosen SignatureChooser::Choose(const std::string& name,
   return chosen;
 }
 
-void SignatureChooser::DropLossier(const std::string& whole, std::vector<RewrittenSignature>* forms,
+std::string SignatureChooser::LateOf(const std::string& name) const {
+  const auto found = late_of_.find(name);
+  return found == late_of_.end() ? "" : found->second;
+}
+
+bool SignatureChooser::LosesMore(const std::string& name, const RewrittenSignature& form) const {
+  if (late_of_.count(name) == 0) return false;
+  const auto late = loses_.find(late_of_.at(name));
+  return late == loses_.end() ? !form.loses.empty() : !absl::c_includes(late->second, form.loses);
+}
+
+void SignatureChooser::DropLossier(const std::string& name, std::vector<RewrittenSignature>* forms,
                                    std::string* why) const {
-  const auto found = loses_.find(whole);
-  const std::set<std::string> most =
-      found == loses_.end() ? std::set<std::string>() : found->second;
-  const auto loses_more = [&most](const RewrittenSignature& form) {
-    return !absl::c_includes(most, form.loses);
-  };
+  const auto loses_more = [&](const RewrittenSignature& form) { return LosesMore(name, form); };
   const auto dropped = std::stable_partition(forms->begin(), forms->end(), std::not_fn(loses_more));
   for (auto form = dropped; form != forms->end(); ++form) {
     absl::StrAppend(why, form == dropped ? "" : ", ", form->says);
   }
   if (dropped == forms->end()) return;
-  absl::StrAppend(why, " (not tried: \"", whole, "\", of which it is a stage, is not served so)",
+  absl::StrAppend(why, " (not tried: \"", LateOf(name),
+                  "\", of which it is a stage, is not served so)",
                   dropped == forms->begin() ? "" : "; ");
   forms->erase(dropped, forms->end());
 }
@@ -280,10 +290,10 @@ int SignatureChooser::Decide(const std::string& name, const Signature& original,
   limits.graphs = 1 + static_cast<int>(forms.size());
   limits.seconds = seconds / 2;
   limits.ids = rewritten.ids;
-  limits.known = states_;
+  limits.known = states_[LateOf(name)];
   const Trials trials = RunTrials(original.inputs().inputs(), recorded_->FeedsOf(name, original),
                                   RunOf(original), limits, clock_);
-  NoteStates(original, trials);
+  NoteStates(original, trials, &states_[LateOf(name)]);
   std::vector<Candidate> candidates =
       Prove(trials, original, rewritten.forms, forms, options_.graph_tolerance,
             [&](double more) { return clock_() + more <= end; });
@@ -292,10 +302,10 @@ int SignatureChooser::Decide(const std::string& name, const Signature& original,
   seconds_left_ = std::max(0.0, seconds_left_ - (clock_() - start));
   const Choice choice = ChooseGraph(candidates);
   *why = choice.why;
-  const double whole = 1e-3 * static_cast<double>(options_.graph_measuring_ms);
+  const double all = 1e-3 * static_cast<double>(options_.graph_measuring_ms);
   const bool is_complete = all_measured && !LackedTime(trials, candidates);
-  if (is_complete || std::max(seconds, clock_() - start) >= whole) {
-    chosen_[name] = {choice.candidate < 0 ? "" : rewritten.forms[choice.candidate].name, *why};
+  if (is_complete || std::max(seconds, clock_() - start) >= all) {
+    chosen_[name] = {choice.candidate < 0 ? "" : rewritten.forms[choice.candidate].name, ""};
     has_news_ = true;
   } else {
     absl::StrAppend(why, "; not kept for the next load, which may have time for all trials");
@@ -303,23 +313,39 @@ int SignatureChooser::Decide(const std::string& name, const Signature& original,
   return choice.candidate;
 }
 
-int SignatureChooser::KeepOriginal(const std::string& name, const std::string& why) {
+int SignatureChooser::KeepOriginal(const std::string& name) {
   --signatures_left_;
-  chosen_[name] = {"", why};
+  chosen_[name] = {"", ""};
   has_news_ = true;
   return -1;
 }
 
-void SignatureChooser::NoteStates(const Signature& original, const Trials& trials) {
-  if (trials.answered.empty()) return;
-  const Tensors& outputs = trials.answered.back().outputs;
-  for (size_t i = 0; i < outputs.size(); ++i) {
+void SignatureChooser::NoteStates(const Signature& original, const Trials& trials,
+                                  KnownRows* states) {
+  // Not the recorded request, which may be of one row.
+  const auto most = std::find_if(trials.answered.rbegin(), trials.answered.rend(),
+                                 [](const Trial& trial) { return !trial.recorded; });
+  if (most == trials.answered.rend()) return;
+  for (size_t i = 0; i < most->outputs.size(); ++i) {
     const std::string& alias = original.output_aliases()[i];
-    if (absl::StrContains(alias, "_state/")) states_[alias] = outputs[i];
+    if (absl::StrContains(alias, "_state/")) (*states)[alias] = most->outputs[i];
   }
 }
 
-absl::Status SignatureChooser::Keep() const {
+void SignatureChooser::ForgetPartlyChosen() {
+  std::set<std::string> partly;  // late signatures
+  for (const auto& [stage, late] : late_of_) {
+    for (const std::string& name : {stage, late}) {
+      if (rewritten_.count(name) > 0 && chosen_.count(name) == 0) partly.insert(late);
+    }
+  }
+  for (const auto& [stage, late] : late_of_) {
+    if (partly.count(late) > 0 && chosen_.erase(stage) > 0) has_news_ = true;
+  }
+}
+
+absl::Status SignatureChooser::Keep() {
+  ForgetPartlyChosen();
   return has_news_ ? WriteChoices(file_, key_, chosen_) : absl::OkStatus();
 }
 

@@ -35,9 +35,9 @@ class SignatureChooser {
   // outlive the chooser.
   void Use(RewrittenSignatures forms, tensorflow::Session* session);
 
-  // By stage, the signature whose scores its states become, which is to be chosen before it. A
+  // By stage, the late signature whose scores its states become, which is to be chosen before it. A
   // stage loses nothing that this one does not: a proof of close states says nothing of scores.
-  void SetStages(std::map<std::string, std::string> whole_of) { whole_of_ = std::move(whole_of); }
+  void SetStages(std::map<std::string, std::string> late_of) { late_of_ = std::move(late_of); }
 
   // What is served.
   struct Chosen {
@@ -55,7 +55,7 @@ class SignatureChooser {
   Chosen Choose(const std::string& name, const Signature& original);
 
   // Keeps what was chosen for the next time. An error says why it cannot be kept.
-  absl::Status Keep() const;
+  absl::Status Keep();
 
   // Implementation details follow.
  private:
@@ -65,16 +65,23 @@ class SignatureChooser {
   const KeptChoice* Kept(const std::string& name) const;
   std::unique_ptr<Signature> Prepare(const RewrittenSignature& form, const Signature& original,
                                      absl::Status* status) const;
-  // Takes away the forms of a stage that lose what the whole does not, and says so.
-  void DropLossier(const std::string& whole, std::vector<RewrittenSignature>* forms,
+  // "" if the signature is no stage.
+  std::string LateOf(const std::string& name) const;
+  // Whether a form of a stage loses what its late signature is not served with.
+  bool LosesMore(const std::string& name, const RewrittenSignature& form) const;
+  // Takes away such forms, and says so.
+  void DropLossier(const std::string& name, std::vector<RewrittenSignature>* forms,
                    std::string* why) const;
   // The same as Decide() where there is no form.
-  int KeepOriginal(const std::string& name, const std::string& why);
+  int KeepOriginal(const std::string& name);
   // The number of the form to be served, -1 for the original.
   int Decide(const std::string& name, const Signature& original, const SignatureForms& rewritten,
              const Forms& forms, std::string* why);
   // Keeps the states that a stage computed of most rows.
-  void NoteStates(const Signature& original, const Trials& trials);
+  static void NoteStates(const Signature& original, const Trials& trials, KnownRows* states);
+  // Stages are chosen anew, one on what another computes, unless all of them and their late
+  // signature were chosen.
+  void ForgetPartlyChosen();
 
   const Options& options_;
   RewrittenSignatures rewritten_;
@@ -83,12 +90,12 @@ class SignatureChooser {
   const std::string file_;
   const KeptChoices kept_;
   KeptChoices chosen_;
-  std::map<std::string, std::string> whole_of_;
+  std::map<std::string, std::string> late_of_;
   std::map<std::string, std::set<std::string>> loses_;  // what is served, by signature
   bool has_news_ = false;
   const std::string directory_;
   std::optional<RecordedRequests> recorded_;  // once something is to be tried
-  KnownRows states_;
+  std::map<std::string, KnownRows> states_;   // by late signature
   const WorkClock clock_;
   double seconds_left_;
   size_t signatures_left_ = 0;  // to be decided on

@@ -20,6 +20,7 @@ namespace fs = std::filesystem;
 namespace ops = tensorflow::ops;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
 // A model whose score is its item, by a long way, with two other forms: the item itself, and what
@@ -209,6 +210,32 @@ TEST_F(SignatureChooserTest, AStageLosesNothingThatItsWholeDoesNot) {
                                       "stage, is not served so); it is same ("));
   EXPECT_TRUE(is_rewritten_);
   EXPECT_THAT(LoadStage(), EndsWith("found at an earlier load"));
+}
+
+TEST_F(SignatureChooserTest, AKeptStageLosesNothingThatItsWholeIsNotServedWithNow) {
+  AddForm("close", /*exact=*/false);
+  options_.graph_optimization = GraphOptimization::kFast;
+  LoadStage();
+  ASSERT_TRUE(is_rewritten_);
+  (*forms_["scores"].forms[0].declared.mutable_outputs())["score"].set_name("missing:0");
+  EXPECT_THAT(LoadStage(), StartsWith("as it was saved: \"scores\", of which it is a stage, is not "
+                                      "served like this; it is close"));
+  EXPECT_FALSE(is_rewritten_);
+}
+
+TEST_F(SignatureChooserTest, AStageIsNotKeptUnlessItsWholeIs) {
+  AddForm("same", /*exact=*/true);
+  forms_["states"] = forms_["scores"];
+  const auto original = Signature::Create(Declared("original"), session_.get(), options_);
+  TF_CHECK_OK((*original)->Prepare());
+  for (int load = 0; load < 2; ++load) {
+    SignatureChooser chooser(folder_, tags_, options_);
+    chooser.Use(Wanted(chooser), session_.get());
+    chooser.SetStages({{"states", "scores"}});
+    EXPECT_THAT(chooser.TakeKept("states", **original).why, IsEmpty());
+    EXPECT_THAT(chooser.Choose("states", **original).why, StartsWith("it is same ("));
+    TF_CHECK_OK(chooser.Keep());
+  }
 }
 
 TEST_F(SignatureChooserTest, WhatWasChosenIsNotMeasuredAgain) {

@@ -161,7 +161,8 @@ class Generator {
     if (input.unknown_rank) shape.AddDim(rows);
     Tensor tensor(input.dtype, shape);
     if (HasRowNumbers(input)) {
-      std::iota(tensor.flat<int64_t>().data(), tensor.flat<int64_t>().data() + domain_rows, 0);
+      std::iota(tensor.flat<int64_t>().data(), tensor.flat<int64_t>().data() + tensor.NumElements(),
+                0);
       return tensor;
     }
     const int64_t end = domain_rows > 0 ? domain_rows : EndOf(input);
