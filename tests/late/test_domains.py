@@ -169,8 +169,9 @@ def test_rows_that_candidates_share_score_as_the_model_itself(model: Any, build:
     stages = Stages(model, build)
     assert "shop" in stages.report.domains or build is _counts_candidates
     assert "campaign" in stages.report.domains
-    assert stages.report.users_per_run == "many" or build is _counts_candidates
-    many = 3 if stages.report.users_per_run == "many" else 1
+    takes_many = stages.report.users_per_run == "many"
+    assert takes_many or build in (_counts_candidates, _softmax_over_candidates)
+    many = 3 if takes_many else 1
     for candidates, shops_, campaigns in ((1, 1, 1), (17, 5, 2), (40, 40, 1), (150, 3, 7)):
         counts = {"shop": shops_, "campaign": campaigns}
         columns = stages.built.rows(candidates)
