@@ -193,7 +193,7 @@ SignatureChooser::Chosen SignatureChooser::TakeKept(const std::string& name,
     const RewrittenSignature& form = found->second.forms.front();
     if (LosesMore(name, form)) {
       chosen.why =
-          absl::StrCat("as it was saved: \"", late_of_.at(name),
+          absl::StrCat("as it was saved: \"", LateOf(name),
                        "\", of which it is a stage, is not served like this; ", chosen.why);
       return chosen;
     }
@@ -246,7 +246,7 @@ std::string SignatureChooser::LateOf(const std::string& name) const {
 
 bool SignatureChooser::LosesMore(const std::string& name, const RewrittenSignature& form) const {
   if (late_of_.count(name) == 0) return false;
-  const auto late = loses_.find(late_of_.at(name));
+  const auto late = loses_.find(LateOf(name));
   return late == loses_.end() ? !form.loses.empty() : !absl::c_includes(late->second, form.loses);
 }
 
