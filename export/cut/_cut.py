@@ -87,12 +87,13 @@ class Cut:
         self._late, products = write_late(observed, f"{self._prefixes[PAIR]}/late", domains=colours)
         self.refused = products.refused
         whole = self._late.finish(observed.signature)
-        import_nodes(self._session.graph, self._late.added())
+        self._late_nodes = self._late.added()
+        import_nodes(self._session.graph, self._late_nodes)
         self._outputs = whole.outputs
         self._columns = {d: {n: whole.inputs[n] for n in model.columns[d]} for d in domains}
         staged = {name for own in self._columns.values() for name in own}
         self.candidates = {name: t for name, t in whole.items.items() if name not in staged}
-        nodes = [*model.meta_graph.graph_def.node, *self._late.added().node]
+        nodes = [*model.meta_graph.graph_def.node, *self._late_nodes.node]
         tensors = [*whole.outputs.values(), *whole.inputs.values()]
         self._graph = observed.graph.with_nodes(nodes, tensors)
         self._colours = self._colour(self._graph, whole)
@@ -233,7 +234,7 @@ class Cut:
 
     def _shared(self) -> list[NodeDef]:
         """The new nodes that read no column."""
-        return [n for n in self._late.added().node if self._colours.of[n.name] == FREE]
+        return [n for n in self._late_nodes.node if self._colours.of[n.name] == FREE]
 
     def _stage(self, domain: str) -> StageGraph:
         columns, prefix = self._columns[domain], self._prefixes[domain]

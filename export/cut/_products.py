@@ -19,6 +19,7 @@ from colcast.export.graph._requests import Array
 
 Group = tuple[str, ...]  # domains whose columns are multiplied together; the user's alone
 _USER: Group = (USER,)
+_Rows = tuple[str, bool, bytes]  # a kernel, whether it is transposed, and which of its rows
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Products:
         late: LateGraph,
         splits: Splits,
         most_constant_bytes: int,
-        kernel_rows: Mapping[tuple[str, bool, bytes], str],
+        kernel_rows: Mapping[_Rows, str],
     ) -> None:
         """Takes the split tensors, how many bytes of kernels may be laid out anew, and its rows
         that are written already.
@@ -151,28 +152,38 @@ class Products:
         self, node: NodeDef, kernel: str, split: Split, groups: list[Group], transposed: bool
     ) -> list[str] | None:
         """The kernel's rows for each group's columns."""
-        late, columns = self._late, [split.columns(group) for group in groups]
+        columns = [split.columns(group) for group in groups]
         keys = [(kernel, transposed, own.tobytes()) for own in columns]
-        new = [n for n, key in enumerate(keys) if key not in self.kernel_rows]
-        missing = [columns[n] for n in new]
+        missing = {
+            key: own for key, own in zip(keys, columns, strict=True) if key not in self.kernel_rows
+        }
+        if missing and not self._lay_out(node, kernel, missing, transposed):
+            return None
+        return [self.kernel_rows[key] for key in keys]
+
+    def _lay_out(
+        self, node: NodeDef, kernel: str, missing: Mapping[_Rows, Array], transposed: bool
+    ) -> bool:
+        """Writes rows of a kernel; False if no more may be laid out anew."""
+        late, columns = self._late, list(missing.values())
         dtype, units = late.dtype(kernel), late.static_shape(kernel)[0 if transposed else 1]
-        together = not transposed and lie_together(missing)
-        size = sum(map(len, missing)) * units * dtype.size
+        together = not transposed and lie_together(columns)
+        size = sum(map(len, columns)) * units * dtype.size
         if not together and size > self._bytes_left:
             self.refused[node.name] = (
                 f"its kernel's user and item rows interleave, and {size} bytes are more than the"
                 f" {self._bytes_left} left for kernels laid out anew"
             )
-            return None
+            return False
         self._bytes_left -= 0 if together else size
 
         def value() -> Array:
             return late.value(kernel).T if transposed else late.value(kernel)
 
         name = late.emit.name("split", f"kernel/{node.name}")
-        rows = late.emit.kernel_rows(name, kernel, missing, dtype, None if together else value)
-        self.kernel_rows |= zip((keys[n] for n in new), rows, strict=True)
-        return [self.kernel_rows[key] for key in keys]
+        rows = late.emit.kernel_rows(name, kernel, columns, dtype, None if together else value)
+        self.kernel_rows |= zip(missing, rows, strict=True)
+        return True
 
     def _added_up(self, node: NodeDef, inputs: list[str]) -> Product | None:
         split, late = self._splits.get(inputs[0]), self._late
