@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The tests of what several threads share, server/states, server/scheduling, server/net, server/http
-# and server/http2, under a sanitizer. They need nothing that was built without.
+# The tests of what several threads share, server/states, server/scheduling, server/net,
+# server/http1 and server/http2, under a sanitizer. They need nothing that was built without.
 #   scripts/test_sanitizers.sh [thread|address,undefined]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -14,7 +14,7 @@ tests=(distinct_rows_test key_test reuse_estimator_test row_keys_test state_cach
   connection_test listener_test
   client_call_test client_test grpc_headers_test inflate_test message_reader_test peer_test server_test
   target_test unread_answers_test
-  framing_test gzip_test http_server_test message_test request_memory_test router_test slice_buffer_test)
+  framing_test gzip_test http1_server_test message_test request_memory_test router_test slice_buffer_test)
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
   -DCOLCAST_PYTHON="$PWD/.venv/bin/python" -DCOLCAST_SANITIZER="$sanitizer" > "$build-configure.log" ||
   { cat "$build-configure.log" >&2; exit 1; }

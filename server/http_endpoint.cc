@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "server/http/pages/metrics_page.h"
-#include "server/http/router.h"
+#include "server/http1/router.h"
 
 namespace colcast {
 

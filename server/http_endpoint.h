@@ -8,9 +8,9 @@
 
 #include "server/backend.h"
 #include "server/base/status.h"
-#include "server/http/http_server.h"
 #include "server/http/model_api.h"
 #include "server/http/pages/status_page.h"
+#include "server/http1/server.h"
 #include "server/net/listener.h"
 #include "server/net/poller.h"
 

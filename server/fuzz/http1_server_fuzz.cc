@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "server/fuzz/client_socket.h"
-#include "server/http/connection.h"
+#include "server/http1/connection.h"
 #include "server/net/poller.h"
 
 namespace colcast::http {

@@ -14,12 +14,12 @@
 #include <vector>
 
 #include "server/http/example_json.h"
-#include "server/http/gzip.h"
 #include "server/http/infer_json.h"
 #include "server/http/infer_path.h"
 #include "server/http/json_response.h"
 #include "server/http/predict_json.h"
 #include "server/http/rest_path.h"
+#include "server/http1/gzip.h"
 #include "server/wire/infer_response.h"
 #include "server/wire/predict_request.h"
 #include "server/wire/tensor_values.h"

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "server/base/status.h"
-#include "server/http/gzip.h"
+#include "server/http1/gzip.h"
 #include "server/wire/bytes.h"
 #include "server/wire/span.h"
 

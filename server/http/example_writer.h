@@ -10,7 +10,7 @@
 
 #include "server/base/status.h"
 #include "server/http/json_value.h"
-#include "server/http/request_memory.h"
+#include "server/http1/request_memory.h"
 #include "server/wire/name_table.h"
 
 namespace colcast::http {

@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "server/backend.h"
-#include "server/http/message.h"
 #include "server/http/model_api.h"
+#include "server/http1/message.h"
 
 namespace colcast::http {
 

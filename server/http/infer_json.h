@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "server/http/predict_form.h"
-#include "server/http/request_memory.h"
-#include "server/http/slice_buffer.h"
+#include "server/http1/request_memory.h"
+#include "server/http1/slice_buffer.h"
 #include "server/wire/bytes.h"
 
 namespace colcast::http {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "server/http/gzip.h"
+#include "server/http1/gzip.h"
 #include "server/wire/column_testing.h"
 #include "server/wire/testing.h"
 

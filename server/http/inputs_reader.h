@@ -9,9 +9,9 @@
 #include <string_view>
 
 #include "server/http/json_column.h"
-#include "server/http/request_memory.h"
-#include "server/http/slice_buffer.h"
 #include "server/http/value_reader.h"
+#include "server/http1/request_memory.h"
+#include "server/http1/slice_buffer.h"
 #include "server/wire/predict_request.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 

@@ -10,7 +10,7 @@
 
 #include "server/base/status.h"
 #include "server/http/json_value.h"
-#include "server/http/slice_buffer.h"
+#include "server/http1/slice_buffer.h"
 #include "server/wire/predict_request.h"
 
 namespace colcast::http {

@@ -9,8 +9,8 @@
 
 #include "server/base/status.h"
 #include "server/http/body_text.h"
-#include "server/http/request_memory.h"
 #include "server/http/value_reader.h"
+#include "server/http1/request_memory.h"
 
 namespace colcast::http {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "server/http/gzip.h"
+#include "server/http1/gzip.h"
 
 namespace colcast::http {
 namespace {

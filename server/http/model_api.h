@@ -8,9 +8,9 @@
 #include <memory>
 
 #include "server/backend.h"
-#include "server/http/message.h"
 #include "server/http/rest_path.h"
-#include "server/http/router.h"
+#include "server/http1/message.h"
+#include "server/http1/router.h"
 #include "server/scheduling/worker_pool.h"
 
 namespace colcast::http {

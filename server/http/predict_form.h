@@ -8,7 +8,7 @@
 
 #include "server/base/status.h"
 #include "server/http/body_text.h"
-#include "server/http/message.h"
+#include "server/http1/message.h"
 #include "server/wire/predict_request.h"
 #include "server/wire/predict_response.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"

@@ -8,8 +8,8 @@
 #include "server/base/status.h"
 #include "server/http/body_text.h"
 #include "server/http/predict_form.h"
-#include "server/http/request_memory.h"
-#include "server/http/slice_buffer.h"
+#include "server/http1/request_memory.h"
+#include "server/http1/slice_buffer.h"
 #include "server/wire/predict_request.h"
 
 namespace colcast::http {

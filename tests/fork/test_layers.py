@@ -40,7 +40,7 @@ def check(tree: Path, file: str, line: str) -> subprocess.CompletedProcess[str]:
         ("server/engine/model.cc", '#include "server/models/loader.h"'),
         ("server/inference/classify.cc", '#include "server/engine/model.h"'),
         ("server/models/loader.cc", '#include "server/scheduling/worker_pool.h"'),
-        ("server/http/router.cc", '#include "server/rpc/messages.h"'),
+        ("server/http1/router.cc", '#include "server/rpc/messages.h"'),
         ("server/rpc/unary_call.cc", '#include "tensorflow/core/framework/tensor.h"'),
         ("serving_patches/phrases.h", '#include "server/wire/bytes.h"'),
         ("tf_patches/repeat_row.cc", '#include "serving_patches/phrases.h"'),
@@ -65,7 +65,7 @@ def test_a_wrong_arrow_is_shown(tree: Path, file: str, line: str) -> None:
 @pytest.mark.parametrize(
     ("file", "line"),
     [
-        ("server/http/router.cc", '#include "server/base/log.h"'),
+        ("server/http1/router.cc", '#include "server/base/log.h"'),
         ("server/models/loader.cc", '#include "server/engine/engine.h"'),
         ("server/engine/wire_column.cc", '#include "tf_patches/repeat_row.h"'),
         ("server/flags/flags.cc", '#include "server/rpc/grpc_server.h"'),

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "server/backend.h"
-#include "server/http/message.h"
+#include "server/http1/message.h"
 
 namespace colcast::http {
 

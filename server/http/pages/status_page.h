@@ -6,7 +6,7 @@
 #include <string>
 
 #include "server/backend.h"
-#include "server/http/router.h"
+#include "server/http1/router.h"
 #include "server/metrics/recent.h"
 
 namespace colcast::http {

@@ -1,6 +1,6 @@
 // Parts of an HTTP message for Boost.Beast. For connection.h only.
-#ifndef COLCAST_SERVER_HTTP_BEAST_MESSAGE_H_
-#define COLCAST_SERVER_HTTP_BEAST_MESSAGE_H_
+#ifndef COLCAST_SERVER_HTTP1_BEAST_MESSAGE_H_
+#define COLCAST_SERVER_HTTP1_BEAST_MESSAGE_H_
 
 #include <time.h>
 
@@ -15,9 +15,9 @@
 
 #include "server/base/out_of_memory.h"
 #include "server/base/status.h"
-#include "server/http/message.h"
-#include "server/http/request_memory.h"
-#include "server/http/slice_buffer.h"
+#include "server/http1/message.h"
+#include "server/http1/request_memory.h"
+#include "server/http1/slice_buffer.h"
 
 namespace colcast::http {
 
@@ -106,4 +106,4 @@ struct Body {
 
 }  // namespace colcast::http
 
-#endif  // COLCAST_SERVER_HTTP_BEAST_MESSAGE_H_
+#endif  // COLCAST_SERVER_HTTP1_BEAST_MESSAGE_H_

@@ -1,4 +1,4 @@
-#include "server/http/slice_buffer.h"
+#include "server/http1/slice_buffer.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
 // Of a connection: what its client sends.
 #include <utility>
 
-#include "server/http/connection.h"
-#include "server/http/framing.h"
-#include "server/http/gzip.h"
+#include "server/http1/connection.h"
+#include "server/http1/framing.h"
+#include "server/http1/gzip.h"
 
 namespace colcast::http {
 namespace {

@@ -1,7 +1,7 @@
 // Bytes that come a few at a time and are read when all have come. They lie in slices, as gRPC's
 // do, so that none is copied to make room and at most half of a small one is spare.
-#ifndef COLCAST_SERVER_HTTP_SLICE_BUFFER_H_
-#define COLCAST_SERVER_HTTP_SLICE_BUFFER_H_
+#ifndef COLCAST_SERVER_HTTP1_SLICE_BUFFER_H_
+#define COLCAST_SERVER_HTTP1_SLICE_BUFFER_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/http/request_memory.h"
+#include "server/http1/request_memory.h"
 #include "server/wire/bytes.h"
 #include "server/wire/span.h"
 
@@ -104,4 +104,4 @@ class SliceBuffer {
 
 }  // namespace colcast::http
 
-#endif  // COLCAST_SERVER_HTTP_SLICE_BUFFER_H_
+#endif  // COLCAST_SERVER_HTTP1_SLICE_BUFFER_H_

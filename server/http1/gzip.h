@@ -1,6 +1,6 @@
 // gzip for bodies: requests may come compressed, large answers go compressed to those who ask.
-#ifndef COLCAST_SERVER_HTTP_GZIP_H_
-#define COLCAST_SERVER_HTTP_GZIP_H_
+#ifndef COLCAST_SERVER_HTTP1_GZIP_H_
+#define COLCAST_SERVER_HTTP1_GZIP_H_
 
 #include <zlib.h>
 
@@ -49,4 +49,4 @@ std::string Gzip(std::string_view text);
 
 }  // namespace colcast::http
 
-#endif  // COLCAST_SERVER_HTTP_GZIP_H_
+#endif  // COLCAST_SERVER_HTTP1_GZIP_H_

@@ -1,4 +1,4 @@
-#include "server/http/gzip.h"
+#include "server/http1/gzip.h"
 
 #include <algorithm>
 #include <new>

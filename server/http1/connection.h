@@ -1,9 +1,9 @@
 // A client's connection: HTTP/1 on a socket. Reads a request, waits for its answer, writes it, and
 // so on. Nothing is read while a request is answered.
 //
-// For http_server.cc only: everything else stays free of Boost.
-#ifndef COLCAST_SERVER_HTTP_CONNECTION_H_
-#define COLCAST_SERVER_HTTP_CONNECTION_H_
+// For server.cc only: everything else stays free of Boost.
+#ifndef COLCAST_SERVER_HTTP1_CONNECTION_H_
+#define COLCAST_SERVER_HTTP1_CONNECTION_H_
 
 #include <atomic>
 #include <chrono>
@@ -14,8 +14,8 @@
 #include <string_view>
 #include <utility>
 
-#include "server/http/beast_message.h"
-#include "server/http/http_server.h"
+#include "server/http1/beast_message.h"
+#include "server/http1/server.h"
 #include "server/net/connection.h"
 #include "server/net/open_connections.h"
 #include "server/net/poller.h"
@@ -126,4 +126,4 @@ class Connection final : public net::Connection, public Exchange {
 
 }  // namespace colcast::http
 
-#endif  // COLCAST_SERVER_HTTP_CONNECTION_H_
+#endif  // COLCAST_SERVER_HTTP1_CONNECTION_H_

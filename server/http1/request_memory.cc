@@ -1,4 +1,4 @@
-#include "server/http/request_memory.h"
+#include "server/http1/request_memory.h"
 
 namespace colcast::http {
 

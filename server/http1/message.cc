@@ -1,4 +1,4 @@
-#include "server/http/message.h"
+#include "server/http1/message.h"
 
 #include <algorithm>
 

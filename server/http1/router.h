@@ -1,6 +1,6 @@
 // Which handler answers which path.
-#ifndef COLCAST_SERVER_HTTP_ROUTER_H_
-#define COLCAST_SERVER_HTTP_ROUTER_H_
+#ifndef COLCAST_SERVER_HTTP1_ROUTER_H_
+#define COLCAST_SERVER_HTTP1_ROUTER_H_
 
 #include <functional>
 #include <map>
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "server/http/message.h"
+#include "server/http1/message.h"
 
 namespace colcast::http {
 
@@ -50,4 +50,4 @@ class Router {
 
 }  // namespace colcast::http
 
-#endif  // COLCAST_SERVER_HTTP_ROUTER_H_
+#endif  // COLCAST_SERVER_HTTP1_ROUTER_H_

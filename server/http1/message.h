@@ -1,6 +1,6 @@
 // HTTP as the handlers see it: one request, one response, and the exchange that joins them.
-#ifndef COLCAST_SERVER_HTTP_MESSAGE_H_
-#define COLCAST_SERVER_HTTP_MESSAGE_H_
+#ifndef COLCAST_SERVER_HTTP1_MESSAGE_H_
+#define COLCAST_SERVER_HTTP1_MESSAGE_H_
 
 #include <cstdint>
 #include <memory>
@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "server/base/status.h"
-#include "server/http/request_memory.h"
-#include "server/http/slice_buffer.h"
+#include "server/http1/request_memory.h"
+#include "server/http1/slice_buffer.h"
 
 namespace colcast::http {
 
@@ -60,4 +60,4 @@ class Exchange {
 
 }  // namespace colcast::http
 
-#endif  // COLCAST_SERVER_HTTP_MESSAGE_H_
+#endif  // COLCAST_SERVER_HTTP1_MESSAGE_H_

@@ -1,6 +1,6 @@
 // What RFC 9112 asks of a server and the HTTP library leaves to its user.
-#ifndef COLCAST_SERVER_HTTP_FRAMING_H_
-#define COLCAST_SERVER_HTTP_FRAMING_H_
+#ifndef COLCAST_SERVER_HTTP1_FRAMING_H_
+#define COLCAST_SERVER_HTTP1_FRAMING_H_
 
 #include <string>
 #include <string_view>
@@ -24,4 +24,4 @@ std::string OriginForm(std::string_view target);
 
 }  // namespace colcast::http
 
-#endif  // COLCAST_SERVER_HTTP_FRAMING_H_
+#endif  // COLCAST_SERVER_HTTP1_FRAMING_H_

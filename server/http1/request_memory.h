@@ -1,7 +1,7 @@
 // Memory that requests over HTTP take, counted: each one's, and that of all together, for which
 // there is a limit.
-#ifndef COLCAST_SERVER_HTTP_REQUEST_MEMORY_H_
-#define COLCAST_SERVER_HTTP_REQUEST_MEMORY_H_
+#ifndef COLCAST_SERVER_HTTP1_REQUEST_MEMORY_H_
+#define COLCAST_SERVER_HTTP1_REQUEST_MEMORY_H_
 
 #include <atomic>
 #include <cstddef>
@@ -56,4 +56,4 @@ class RequestMemory {
 
 }  // namespace colcast::http
 
-#endif  // COLCAST_SERVER_HTTP_REQUEST_MEMORY_H_
+#endif  // COLCAST_SERVER_HTTP1_REQUEST_MEMORY_H_

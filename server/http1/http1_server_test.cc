@@ -1,5 +1,3 @@
-#include "server/http/http_server.h"
-
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -14,7 +12,8 @@
 #include <thread>
 #include <vector>
 
-#include "server/http/gzip.h"
+#include "server/http1/gzip.h"
+#include "server/http1/server.h"
 #include "server/net/standby.h"
 #include "server/net/testing.h"
 

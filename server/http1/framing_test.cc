@@ -1,4 +1,4 @@
-#include "server/http/framing.h"
+#include "server/http1/framing.h"
 
 #include <gtest/gtest.h>
 

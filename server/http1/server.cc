@@ -1,8 +1,8 @@
-#include "server/http/http_server.h"
+#include "server/http1/server.h"
 
 #include <vector>
 
-#include "server/http/connection.h"
+#include "server/http1/connection.h"
 #include "server/net/tls_context.h"
 
 namespace colcast::http {

@@ -1,6 +1,6 @@
 // The HTTP endpoint: connections, limits and timeouts. What is answered is the router's business.
-#ifndef COLCAST_SERVER_HTTP_HTTP_SERVER_H_
-#define COLCAST_SERVER_HTTP_HTTP_SERVER_H_
+#ifndef COLCAST_SERVER_HTTP1_SERVER_H_
+#define COLCAST_SERVER_HTTP1_SERVER_H_
 
 #include <chrono>
 #include <cstddef>
@@ -12,7 +12,7 @@
 #include "server/base/status.h"
 #include "server/base/tls_config.h"
 #include "server/callers/name_source.h"
-#include "server/http/router.h"
+#include "server/http1/router.h"
 #include "server/net/listener.h"
 #include "server/net/poller.h"
 
@@ -74,4 +74,4 @@ class HttpServer {
 
 }  // namespace colcast::http
 
-#endif  // COLCAST_SERVER_HTTP_HTTP_SERVER_H_
+#endif  // COLCAST_SERVER_HTTP1_SERVER_H_

@@ -1,4 +1,4 @@
-#include "server/http/router.h"
+#include "server/http1/router.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "server/http/connection.h"
+#include "server/http1/connection.h"
 
 #include <poll.h>
 
@@ -7,7 +7,7 @@
 #include <functional>
 
 #include "server/base/log.h"
-#include "server/http/gzip.h"
+#include "server/http1/gzip.h"
 #include "server/net/peer.h"
 
 namespace colcast::http {
