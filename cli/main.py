@@ -41,10 +41,12 @@ SUBCOMMANDS = {
     ),
     "bench": Subcommand("colcast.loadtest.bench_cli", "loadtest", "measure the zoo's models"),
     "tune": Subcommand("colcast.loadtest.tune_cli", "loadtest", "find the server's best settings"),
-    "capacity": Subcommand(
-        "colcast.capacity.cli", "loadtest", "say how many replicas carry a load"
-    ),
     "completion": Subcommand("colcast.cli.completion", None, "print a script for your shell"),
+}
+
+REMOVED = {
+    "capacity": "measure one replica with `colcast loadtest --find-max` and divide the rate by it"
+    " (docs/scale.md, How many replicas)",
 }
 
 
@@ -69,6 +71,8 @@ class _Subcommands(click.Group):
         name = args[0]
         if name in SUBCOMMANDS or name.startswith("-") or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
+        if name in REMOVED:
+            raise click.UsageError(f"{name!r} was removed: {REMOVED[name]}", ctx)
         close = get_close_matches(name, SUBCOMMANDS, n=1)
         meant = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(SUBCOMMANDS)}"
         raise click.UsageError(f"no subcommand {name!r}; {meant}", ctx)

@@ -10,7 +10,7 @@ from typing import Self
 
 from colcast.client import Tls
 from colcast.loadtest.connection import Connection, Request
-from colcast.loadtest.process import Meter, UserRows
+from colcast.loadtest.process import Meter
 from colcast.loadtest.recording import Recording, Sample
 
 
@@ -48,7 +48,7 @@ class ClosedLoop:
           keep_every: of so many calls one answer is kept as a sample; 0 keeps none.
         """
         taken = counter()  # next() of a counter is atomic
-        cpu, users = (meter.cpu_seconds(), meter.user_rows()) if meter else (0.0, UserRows())
+        cpu = meter.cpu_seconds() if meter else 0.0
         began = time.perf_counter()
 
         def more(number: int) -> bool:
@@ -66,7 +66,6 @@ class ClosedLoop:
         total.wall_seconds = time.perf_counter() - began
         if meter:
             total.server_cpu_seconds = meter.cpu_seconds() - cpu
-            total.users = meter.user_rows().since(users)
         return total
 
     def __enter__(self) -> Self:

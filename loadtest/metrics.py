@@ -6,8 +6,6 @@ from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
-from colcast.loadtest.process import UserRows
-
 # As Prometheus client libraries name them: seconds of user and system time, bytes.
 _CPU, _MEMORY = "process_cpu_seconds_total", "process_resident_memory_bytes"
 
@@ -32,15 +30,6 @@ class MetricsMeter:
     def memory_bytes(self) -> int:
         """Resident memory now."""
         return int(self._read(_MEMORY))
-
-    def user_rows(self) -> UserRows:
-        """Users so far; none where the server keeps no states of users."""
-        counts = state_counts(self._url)
-        found, *others = (
-            counts.get(("user", f"states_{what}_total"), 0.0)
-            for what in ("found", "computed", "not_looked_for")
-        )
-        return UserRows(found, found + sum(others))
 
     def _read(self, metric: str) -> float:
         for line in _lines(self._url):

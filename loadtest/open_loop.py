@@ -13,7 +13,7 @@ import grpc
 from colcast.client import Tls
 from colcast.loadtest.connection import Answer, Request, open_channel
 from colcast.loadtest.interrupts import run_until_interrupted
-from colcast.loadtest.process import Meter, UserRows
+from colcast.loadtest.process import Meter
 from colcast.loadtest.recording import Recording, Sample, percentile_ms
 from colcast.loadtest.schedule import Schedule
 
@@ -66,11 +66,10 @@ class OpenLoop:
         channels = [open_channel(grpc.aio, self.target, self.tls) for _ in range(self.connections)]
         try:
             await asyncio.gather(*(_connect(channel) for channel in channels))
-            cpu, users = (meter.cpu_seconds(), meter.user_rows()) if meter else (0.0, UserRows())
+            cpu = meter.cpu_seconds() if meter else 0.0
             recording = await self._send(channels, requests, schedule)
             if meter:
                 recording.server_cpu_seconds = meter.cpu_seconds() - cpu
-                recording.users = meter.user_rows().since(users)
             return recording
         finally:
             for channel in channels:

@@ -2,29 +2,9 @@
 
 import time
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import psutil  # type: ignore[import-untyped]
-
-
-class UserRows(NamedTuple):
-    """Users that a server was asked for, and of those how many it found in its state cache."""
-
-    found: float = 0.0
-    asked: float = 0.0
-
-    def since(self, before: "UserRows") -> "UserRows":
-        """Those after an earlier reading."""
-        return UserRows(self.found - before.found, self.asked - before.asked)
-
-    def plus(self, other: "UserRows") -> "UserRows":
-        """Both together."""
-        return UserRows(self.found + other.found, self.asked + other.asked)
-
-    @property
-    def share_found(self) -> float:
-        """NaN where none was asked for, or nobody counts them."""
-        return self.found / self.asked if self.asked else float("nan")
 
 
 class Meter(Protocol):
@@ -35,9 +15,6 @@ class Meter(Protocol):
 
     def memory_bytes(self) -> int:
         """Resident memory now."""
-
-    def user_rows(self) -> UserRows:
-        """Users so far; none where that is not known."""
 
 
 class ProcessMeter:
@@ -72,10 +49,6 @@ class ProcessMeter:
     def memory_bytes(self) -> int:
         """Resident memory now."""
         return self._status("VmRSS")
-
-    def user_rows(self) -> UserRows:
-        """None: a process does not tell."""
-        return UserRows()
 
     def forget_peak(self) -> None:
         """Has the peak count from here."""

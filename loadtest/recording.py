@@ -7,7 +7,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 from colcast.loadtest.connection import Answer, Request
-from colcast.loadtest.process import UserRows
 
 Seconds = npt.NDArray[np.float64]
 
@@ -45,7 +44,6 @@ class Recording:
     first_error: str = ""
     wall_seconds: float = 0.0
     server_cpu_seconds: float = float("nan")
-    users: UserRows = field(default_factory=UserRows)
     others: dict[str, Any] = field(default_factory=dict)
 
     def add(self, request: Request, answer: Answer, began: float, due: float | None = None) -> None:
@@ -84,7 +82,6 @@ class Recording:
         self.samples += other.samples
         self.first_error = self.first_error or other.first_error
         self.wall_seconds = shift + other.wall_seconds
-        self.users = self.users.plus(other.users)
         if np.isnan(self.server_cpu_seconds):
             self.server_cpu_seconds = other.server_cpu_seconds
         else:

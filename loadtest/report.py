@@ -11,8 +11,8 @@ from colcast.loadtest.figures import figures_of
 from colcast.loadtest.formats import FORMATS
 from colcast.loadtest.gate import Thresholds, Verdict, judge
 from colcast.loadtest.headline import headline
-from colcast.loadtest.observation import finite, observed
 from colcast.loadtest.open_loop import kept_up
+from colcast.loadtest.output import finite
 from colcast.loadtest.recording import Recording, percentile_ms
 from colcast.loadtest.result import Result
 from colcast.loadtest.search import Ended, Sla
@@ -166,7 +166,6 @@ def _series(result: Result) -> dict[str, Any]:
         "target": result.series.target.address,
         "sound": result.sound,
         "figures": figures_of(recording).as_json(),
-        "observed": observed(recording),
         "server_memory_bytes": result.memory_bytes,
         "percentiles_ms": [
             [percentile, finite(recording.latency_ms(percentile))] for percentile in PERCENTILES

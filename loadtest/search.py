@@ -1,7 +1,7 @@
 """The highest rate a server sustains within a latency target."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from math import ceil, log2
@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 from colcast.loadtest.budget import UNLIMITED, Budget
-from colcast.loadtest.observation import finite, observed
 from colcast.loadtest.open_loop import kept_up
+from colcast.loadtest.output import finite
 from colcast.loadtest.recording import Recording
 
 _WINDOWS = 3  # a rate holds if most of so many windows do
@@ -57,13 +57,11 @@ class Window:
       rate: in requests per second.
       milliseconds: the SLA's percentile.
       verdict: what that says.
-      observed: what else was measured, see `observation`.
     """
 
     rate: float
     milliseconds: float
     verdict: Verdict
-    observed: Mapping[str, Any] | None = None
 
     def as_json(self) -> dict[str, Any]:
         """In plain values; no milliseconds where too many calls failed."""
@@ -71,7 +69,6 @@ class Window:
             "rate": self.rate,
             "ms": finite(self.milliseconds),
             "verdict": self.verdict.value,
-            "observed": self.observed,
         }
 
 
@@ -221,7 +218,7 @@ def _judged(rate: float, recording: Recording, sla: Sla) -> Window:
         verdict = Verdict.HOLDS
     else:
         verdict = Verdict.MISSES if kept_up(recording) else Verdict.GENERATOR_LATE
-    return Window(rate, reached, verdict, observed(recording))
+    return Window(rate, reached, verdict)
 
 
 class _Search:

@@ -77,7 +77,6 @@ imports export cli
 imports items cli client
 imports server cli
 imports zoo export
-imports capacity cli
 imports loadtest cli client export items server zoo
 imports fork
 forbid 'the client imports no TensorFlow' '^ *(import|from) tensorflow' "$none" 'client/'

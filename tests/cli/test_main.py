@@ -104,6 +104,7 @@ def test_the_formats_named_are_those_there_are(capsys):
     [
         (["exprot"], "colcast: no subcommand 'exprot'; did you mean 'export'?"),
         (["zzz"], "colcast: no subcommand 'zzz'; there are export, inspect, serve, rank"),
+        (["capacity", "--rate", "9"], "colcast: 'capacity' was removed: measure one replica with"),
         (["--verion"], "colcast: No such option '--verion'. Did you mean '--version'?"),
         (["rank", "--itmes", "a"], "colcast rank: No such option '--itmes'. (Did you mean"),
         (["rank", "--model", "m", "--items", "-"], "colcast rank: Missing option '--server'"),
