@@ -24,7 +24,7 @@ setup-jax:
 	@scripts/setup_jax.sh
 
 demo: setup
-	@.venv/bin/python -m colcast.loadtest.demo
+	@.venv/bin/python -m colcast.bench.demo
 
 test: environment setup-estimator
 	@scripts/test.sh

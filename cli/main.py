@@ -37,10 +37,10 @@ SUBCOMMANDS = {
     "rerank": Subcommand("colcast.client.rerank_cli", None, "rank a file's lines for a query"),
     "loadtest": Subcommand("colcast.loadtest.cli", "loadtest", "compare formats under load"),
     "compare": Subcommand(
-        "colcast.loadtest.compare_cli", "loadtest", "compare the answers of two servers or models"
+        "colcast.loadtest.compare.cli", "loadtest", "compare the answers of two servers or models"
     ),
-    "bench": Subcommand("colcast.loadtest.bench_cli", "loadtest", "measure the zoo's models"),
-    "tune": Subcommand("colcast.loadtest.tune_cli", "loadtest", "find the server's best settings"),
+    "bench": Subcommand("colcast.bench.cli", "loadtest", "measure the zoo's models"),
+    "tune": Subcommand("colcast.loadtest.tune.cli", "loadtest", "find the server's best settings"),
     "completion": Subcommand("colcast.cli.completion", None, "print a script for your shell"),
 }
 

@@ -13,7 +13,7 @@ _Option = Callable[..., Any]  # of a section of the help (colcast.cli.options.se
 
 
 def _formats(text: str) -> list[str]:
-    from colcast.loadtest.formats import parse_formats
+    from colcast.loadtest.send.formats import parse_formats
 
     return parse_formats(text)
 
@@ -25,27 +25,20 @@ def _format(text: str) -> str:
     return name
 
 
-def _side(text: str) -> Any:
-    from colcast.loadtest.sides import parse_side
-
-    return parse_side(text)
-
-
 def _sizes(text: str) -> Any:
-    from colcast.loadtest.sizes import parse_sizes
+    from colcast.loadtest.send.sizes import parse_sizes
 
     return parse_sizes(text)
 
 
 def _target(text: str) -> Any:
-    from colcast.loadtest.series import parse_target
+    from colcast.loadtest.measure.series import parse_target
 
     return parse_target(text)
 
 
 FORMAT = Parsed(_format)
 FORMATS = Parsed(_formats)
-SIDE = Parsed(_side)
 SIZES = Parsed(_sizes)
 TARGET = Parsed(_target)
 
@@ -181,7 +174,7 @@ def output_options(
 def failures_told() -> Iterator[None]:
     """Runs interruptibly; what a run raises for its user becomes a message of the command."""
     from colcast.client import ColcastError
-    from colcast.loadtest.interrupts import interruptible
+    from colcast.loadtest.measure.interrupts import interruptible
 
     try:
         with interruptible():

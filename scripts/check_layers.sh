@@ -78,6 +78,21 @@ imports items cli client
 imports server cli
 imports zoo export
 imports loadtest cli client export items server zoo
+imports bench cli client export items loadtest server zoo
 imports fork
+
+# Within a package: a folder, then those beside it that it may import.
+within() {
+  local package=${1%/*} allowed
+  allowed=$(printf '|%s' "${1#*/}" "${@:2}")
+  forbid "$1 imports of its package only: ${*:2}" "^ *(from|import) colcast\.$package\b" \
+    "colcast\.$package\.(${allowed:1})\b" "$1/*.py"
+}
+within loadtest/send
+within loadtest/measure send
+within loadtest/report send measure
+within loadtest/compare send measure report options
+within loadtest/tune send measure report options
+within loadtest/locust send measure
 forbid 'the client imports no TensorFlow' '^ *(import|from) tensorflow' "$none" 'client/'
 exit $failed

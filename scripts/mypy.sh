@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p build/types/colcast
-for part in cli client export items loadtest server zoo; do
+for part in bench cli client export items loadtest server zoo; do
   ln -sfn "../../../$part" "build/types/colcast/$part"
 done
 .venv/bin/mypy -p colcast

@@ -91,7 +91,7 @@ def test_help_says_the_defaults(name):
 
 
 def test_the_formats_named_are_those_there_are(capsys):
-    from colcast.loadtest.formats import FORMATS
+    from colcast.loadtest.send.formats import FORMATS
 
     main(["loadtest", "--help"])
     told = " ".join(capsys.readouterr().out.split())

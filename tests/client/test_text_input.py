@@ -17,8 +17,8 @@ import tensorflow as tf
 from click.testing import CliRunner
 from colcast.client import AsyncRankingClient, RankingClient, SchemaError
 from colcast.client.cli import command
-from colcast.loadtest.formats import encode, signature_for
-from colcast.loadtest.generated import generated
+from colcast.loadtest.send.formats import encode, signature_for
+from colcast.loadtest.send.generated import generated
 from colcast.server import ServerProcess
 from tensorflow.core.protobuf import saved_model_pb2
 from tensorflow_serving.apis import predict_pb2

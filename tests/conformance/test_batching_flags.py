@@ -17,7 +17,7 @@ import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
-from colcast.loadtest.metrics import publishing
+from colcast.loadtest.measure.meters import publishing
 from colcast.server import ServerProcess, find_executable
 from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from colcast.loadtest.metrics import publishing
+from colcast.loadtest.measure.meters import publishing
 
 from ..models.examples import vocabulary_table
 from ..models.saving import save_parser, serialized

@@ -7,7 +7,7 @@ from pathlib import Path
 import grpc
 import pytest
 import tensorflow as tf
-from colcast.loadtest.process import ProcessMeter
+from colcast.loadtest.measure.meters import ProcessMeter
 from colcast.server import ServerProcess
 from tensorflow_serving.apis import predict_pb2
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import grpc
 import pytest
-from colcast.loadtest.process import ProcessMeter
+from colcast.loadtest.measure.meters import ProcessMeter
 from colcast.server import ServerProcess
 from google.protobuf.message import DecodeError
 from tensorflow_serving.apis import classification_pb2, inference_pb2, regression_pb2

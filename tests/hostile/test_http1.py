@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 
 import pytest
-from colcast.loadtest.process import ProcessMeter
+from colcast.loadtest.measure.meters import ProcessMeter
 from colcast.server import ServerProcess
 
 from .test_rest import PREDICT, check_served

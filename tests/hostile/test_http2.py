@@ -8,7 +8,7 @@ from pathlib import Path
 import grpc
 import pytest
 import tensorflow as tf
-from colcast.loadtest.process import ProcessMeter
+from colcast.loadtest.measure.meters import ProcessMeter
 from colcast.server import ServerProcess
 from tensorflow_serving.apis import get_model_status_pb2, predict_pb2
 

@@ -2,7 +2,7 @@
 
 import pytest
 import tensorflow as tf
-from colcast.loadtest.process import ProcessMeter
+from colcast.loadtest.measure.meters import ProcessMeter
 from google.protobuf import text_format
 from tensorflow.core.framework import tensor_pb2
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from colcast.loadtest.metrics import publishing
+from colcast.loadtest.measure.meters import publishing
 from colcast.server import ServerProcess
 
 from .exported import Exported

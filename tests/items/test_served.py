@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from colcast.items import build_delta, build_table
-from colcast.loadtest.metrics import publishing
+from colcast.loadtest.measure.meters import publishing
 from colcast.server import ServerProcess
 
 from ..models import shops

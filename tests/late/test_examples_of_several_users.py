@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from colcast.client import RankingClient
 from colcast.export import export_saved_model
-from colcast.loadtest.metrics import publishing
+from colcast.loadtest.measure.meters import publishing
 from colcast.server import ServerProcess
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,13 +1,13 @@
 """A report of three series as a real run leaves it, from made-up calls."""
 
 import numpy as np
-from colcast.loadtest.connection import Answer, Request
-from colcast.loadtest.correctness import Check
-from colcast.loadtest.recording import Recording
-from colcast.loadtest.report import Report
-from colcast.loadtest.result import Result
-from colcast.loadtest.search import Found, Sla, Verdict, Window
-from colcast.loadtest.series import Series, Target
+from colcast.loadtest.measure.correctness import Check
+from colcast.loadtest.measure.recording import Recording
+from colcast.loadtest.measure.run import Result
+from colcast.loadtest.measure.search import Found, Sla, Verdict, Window
+from colcast.loadtest.measure.series import Series, Target
+from colcast.loadtest.report.report import Report
+from colcast.loadtest.send.connection import Answer, Request
 
 FORMATS = ("example", "repeated", "columnar")
 RATES = {"example": 400.0, "repeated": 600.0, "columnar": 1000.0}

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from colcast.loadtest.agreement import Agreement, OutputAgreement, agreement
-from colcast.loadtest.connection import Answer, Request
-from colcast.loadtest.ranking import correlation, overlap
+from colcast.loadtest.compare.agreement import Agreement, OutputAgreement, agreement
+from colcast.loadtest.compare.ranking import correlation, overlap
+from colcast.loadtest.send.connection import Answer, Request
 
 from .test_correctness import response
 

@@ -4,7 +4,7 @@ import re
 from xml.etree import ElementTree
 
 import pytest
-from colcast.loadtest.charts import Bar, Line, bar_chart, histogram, line_chart, standalone
+from colcast.loadtest.report.charts import Bar, Line, bar_chart, histogram, line_chart, standalone
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -16,8 +16,8 @@ import pytest
 from colcast.cli.main import main
 from colcast.loadtest.cli import command
 from colcast.loadtest.load_test import latency_target
-from colcast.loadtest.recording import Recording
-from colcast.loadtest.series import Series, prepare
+from colcast.loadtest.measure.recording import Recording
+from colcast.loadtest.measure.series import Series, prepare
 from colcast.server import ServerProcess
 from colcast.zoo import wide
 from colcast.zoo.examples import serialize_request
@@ -167,7 +167,7 @@ def known_limit(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         rates.append(rate)
         return searched(rate)
 
-    monkeypatch.setattr("colcast.loadtest.run._open_window", window)
+    monkeypatch.setattr("colcast.loadtest.measure.run._open_window", window)
     return rates
 
 
@@ -202,7 +202,7 @@ def test_an_interrupted_search_writes_what_it_has(
             raise KeyboardInterrupt
         return searched(rate)
 
-    monkeypatch.setattr("colcast.loadtest.run._open_window", window)
+    monkeypatch.setattr("colcast.loadtest.measure.run._open_window", window)
     report = loadtest(tmp_path, served, *SEARCH, code=130)
     example, columnar = report["series"]
     assert example["search"]["ended_by"] == "it was through"

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from colcast.loadtest.climb import Climbed, Knob, Setting, climb
+from colcast.loadtest.tune.climb import Climbed, Knob, Setting, climb
 
 STEPS = (1, 2, 4, 8, 16, 32)
 KNOBS = [Knob("workers", "--num_workers={}", STEPS, 1), Knob("rows", "--max_rows={}", STEPS, 32)]

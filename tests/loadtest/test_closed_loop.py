@@ -2,12 +2,13 @@
 
 import threading
 from collections import Counter
+from functools import partial
 from typing import Any
 
 import grpc
 import pytest
-from colcast.loadtest.closed_loop import ClosedLoop
-from colcast.loadtest.connection import Connection, Request
+from colcast.loadtest.measure.closed_loop import ClosedLoop
+from colcast.loadtest.send.connection import Connection, Request
 
 
 def requests(*payloads: bytes) -> list[Request]:
@@ -25,7 +26,7 @@ def test_every_call_is_sent_once_going_round_the_requests(serve: Any):
         received[request] += 1
         return b""
 
-    with ClosedLoop(serve(count, workers=1), clients=3) as clients:
+    with ClosedLoop(partial(Connection, serve(count, workers=1)), clients=3) as clients:
         recording = clients.run(requests(b"a", b"bb", b"ccc"), calls=10)
     assert received == {b"a": 4, b"bb": 3, b"ccc": 3}
     assert len(recording.calls) == 10
@@ -46,7 +47,7 @@ def test_no_more_clients_are_busy_than_asked_for(serve: Any):
             busy.pop()
         return b""
 
-    with ClosedLoop(serve(watch, workers=8), clients=3) as clients:
+    with ClosedLoop(partial(Connection, serve(watch, workers=8)), clients=3) as clients:
         recording = clients.run(requests(b"a"), calls=9)
     assert recording.codes == {"OK": 9}
     assert max(most) == 3
@@ -60,7 +61,7 @@ def test_each_client_has_a_connection_of_its_own(serve: Any):
         both.wait(timeout=120)
         return b""
 
-    with ClosedLoop(serve(watch), clients=2) as clients:
+    with ClosedLoop(partial(Connection, serve(watch)), clients=2) as clients:
         clients.run(requests(b"a"), calls=2)
     assert len(peers) == 2
 
@@ -77,7 +78,7 @@ def test_failed_calls_are_counted_by_code_and_have_no_latency(serve: Any):
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, "input 'a': 2 rows")
         return b"fine"
 
-    with ClosedLoop(serve(half), clients=2) as clients:
+    with ClosedLoop(partial(Connection, serve(half)), clients=2) as clients:
         recording = clients.run(requests(b"good", b"bad"), calls=10)
     assert recording.codes == {"OK": 5, "INVALID_ARGUMENT": 5}
     assert recording.errors == len(recording.latencies) == 5
@@ -96,14 +97,14 @@ def test_an_answer_that_does_not_come_is_a_deadline_exceeded(serve: Any):
 
 
 def test_a_server_that_is_not_there_is_an_error_not_an_exception():
-    with ClosedLoop("127.0.0.1:1", clients=1) as clients:
+    with ClosedLoop(partial(Connection, "127.0.0.1:1"), clients=1) as clients:
         recording = clients.run(requests(b"a"), calls=2)
     assert recording.codes == {"UNAVAILABLE": 2}
     assert recording.per_second == 0
 
 
 def test_figures_are_per_answered_request(serve: Any):
-    with ClosedLoop(serve(echo), clients=1) as clients:
+    with ClosedLoop(partial(Connection, serve(echo)), clients=1) as clients:
         recording = clients.run(requests(b"four"), calls=8)
     recording.server_cpu_seconds = 0.016
     recording.wall_seconds = 2.0

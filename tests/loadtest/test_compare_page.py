@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from colcast.loadtest.agreement import agreement
-from colcast.loadtest.compare_page import render
-from colcast.loadtest.compare_report import CompareReport, Limits
-from colcast.loadtest.figures import figures_of
+from colcast.loadtest.compare.agreement import agreement
+from colcast.loadtest.compare.page import render
+from colcast.loadtest.compare.report import CompareReport, Limits
+from colcast.loadtest.measure.figures import figures_of
 
 from .reports import recording
 from .test_agreement import REQUEST, answer, refused

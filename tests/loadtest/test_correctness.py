@@ -6,9 +6,9 @@ import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
-from colcast.loadtest.connection import Request
-from colcast.loadtest.correctness import check, outputs_difference, reference_answers
-from colcast.loadtest.recording import Sample
+from colcast.loadtest.measure.correctness import check, outputs_difference, reference_answers
+from colcast.loadtest.measure.recording import Sample
+from colcast.loadtest.send.connection import Request
 from tensorflow_serving.apis import predict_pb2
 
 REQUESTS = [Request(b"", rows=1)] * 2

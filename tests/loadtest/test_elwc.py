@@ -16,9 +16,9 @@ from colcast.client import (
 )
 from colcast.client._dtypes import STRING, dtype_of_array
 from colcast.client._schema import TensorSpec
-from colcast.loadtest.connection import CLASSIFY, REGRESS, Connection
-from colcast.loadtest.elwc import elwc_request, scoring_signature
-from colcast.loadtest.formats import RequestData, encode
+from colcast.loadtest.send.connection import CLASSIFY, REGRESS, Connection
+from colcast.loadtest.send.elwc import elwc_request, scoring_signature
+from colcast.loadtest.send.formats import RequestData, encode
 from colcast.server import ServerProcess
 from colcast.zoo import wide
 from colcast.zoo.examples import serialize_request

@@ -7,9 +7,9 @@ from xml.etree import ElementTree
 
 import pytest
 from colcast.cli.main import main
-from colcast.loadtest.gate import Thresholds, judge, junit
-from colcast.loadtest.page import render
-from colcast.loadtest.search import Sla
+from colcast.loadtest.measure.search import Sla
+from colcast.loadtest.report.gate import Thresholds, judge, junit
+from colcast.loadtest.report.page import render
 from colcast.server import ServerProcess
 
 from .reports import report

@@ -7,7 +7,7 @@ import sys
 import time
 
 import pytest
-from colcast.loadtest.interrupts import interruptible, run_until_interrupted
+from colcast.loadtest.measure.interrupts import interruptible, run_until_interrupted
 
 
 class Destroyed:

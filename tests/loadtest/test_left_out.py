@@ -11,9 +11,9 @@ from typing import Any
 import grpc
 import pytest
 from colcast.cli.main import main
-from colcast.loadtest.connection import Request
-from colcast.loadtest.formats import RequestData
-from colcast.loadtest.series import Series, Target, _advice, _answered
+from colcast.loadtest.measure.series import Series, Target, _advice, _answered
+from colcast.loadtest.send.connection import Request
+from colcast.loadtest.send.formats import RequestData
 from colcast.server import ServerProcess
 from colcast.zoo import wide
 from colcast.zoo.examples import serialize_request

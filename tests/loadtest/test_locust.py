@@ -148,7 +148,7 @@ def test_workers_send_and_the_master_adds_up(served: ServerProcess, tmp_path: Pa
 )
 def test_shapes_give_the_users_they_describe(shape: str, users_at: dict[int, int | None]):
     code = f"""
-from colcast.loadtest.shapes.{shape} import {shape.capitalize()}Shape
+from colcast.loadtest.locust.shapes.{shape} import {shape.capitalize()}Shape
 shape = {shape.capitalize()}Shape()
 for seconds in {list(users_at)}:
     shape.get_run_time = lambda: seconds

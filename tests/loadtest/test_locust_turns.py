@@ -13,9 +13,9 @@ from typing import Any
 import grpc
 import pytest
 from colcast.client import RankingClient
-from colcast.loadtest.metrics import page_of, publishing
-from colcast.loadtest.sizes import parse_sizes
-from colcast.loadtest.traffic import Traffic
+from colcast.loadtest.measure.meters import page_of, publishing
+from colcast.loadtest.send.sizes import parse_sizes
+from colcast.loadtest.send.traffic import Traffic
 from colcast.server import ServerProcess
 from tensorflow.io import TFRecordWriter
 
@@ -192,7 +192,7 @@ def test_workers_take_the_masters_turns(measured: ServerProcess, tmp_path: Path)
 def test_shapes_decide_how_many_users_take_turns(measured: ServerProcess, tmp_path: Path):
     shape = tmp_path / "short.py"
     shape.write_text(
-        "from colcast.loadtest.shapes import step\n"
+        "from colcast.loadtest.locust.shapes import step\n"
         "class Short(step.StepShape):\n"
         "    step_users, step_seconds, total_seconds = 2, 2, 4\n"
     )

@@ -10,8 +10,7 @@ import tensorflow as tf
 from colcast.cli.main import main
 from colcast.client import RankingClient
 from colcast.export import export_saved_model
-from colcast.loadtest.generated import generated
-from colcast.loadtest.one_valued import accepted_by, one_valued
+from colcast.loadtest.send.generated import accepted_by, generated, one_valued
 from colcast.server import ServerProcess
 
 SPEC = {

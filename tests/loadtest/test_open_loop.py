@@ -5,10 +5,10 @@ from typing import Any
 
 import grpc
 import numpy as np
-from colcast.loadtest.connection import Answer, Request
-from colcast.loadtest.open_loop import OpenLoop, kept_up
-from colcast.loadtest.recording import Recording
-from colcast.loadtest.schedule import Schedule, poisson
+from colcast.loadtest.measure.open_loop import OpenLoop, kept_up
+from colcast.loadtest.measure.recording import Recording
+from colcast.loadtest.send.connection import Answer, Request
+from colcast.loadtest.send.schedule import Schedule, poisson
 
 REQUESTS = [Request(bytes([n]), rows=n) for n in range(5)]
 

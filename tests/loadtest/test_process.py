@@ -11,8 +11,11 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from colcast.loadtest.metrics import MetricsMeter, state_counts
-from colcast.loadtest.process import ProcessMeter, listening_process
+from colcast.loadtest.measure.meters import (
+    MetricsMeter,
+    ProcessMeter,
+    listening_process,
+)
 
 
 def test_it_counts_all_the_cpu_time_of_the_process():
@@ -108,21 +111,3 @@ def test_metrics_that_do_not_tell_are_named(metrics_page: Callable[[str], str]):
         MetricsMeter(metrics_page("requests_total 5\n"))
     with pytest.raises(LookupError, match=r"no metrics at http://127\.0\.0\.1:1/"):
         MetricsMeter("http://127.0.0.1:1/")
-
-
-def test_stores_are_added_up_over_models_and_versions(metrics_page: Callable[[str], str]):
-    labels = 'model_name="m",version="{}",signature_name="s",store="{}"'
-    page = [
-        "# TYPE :colcast:states_found_total counter",
-        f":colcast:states_found_total{{{labels.format(1, 'user')}}} 3",
-        f":colcast:states_found_total{{{labels.format(2, 'user')}}} 4",
-        f":colcast:states_found_total{{{labels.format(1, 'item')}}} 100",
-        f":colcast:state_bytes{{{labels.format(1, 'item')}}} 1e+06",
-        ":colcast:queue_length 5",
-    ]
-    counts = state_counts(metrics_page("\n".join(page)))
-    assert counts == {
-        ("user", "states_found_total"): 7,
-        ("item", "states_found_total"): 100,
-        ("item", "state_bytes"): 1e6,
-    }

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from colcast.loadtest.connection import Answer, Request
-from colcast.loadtest.recording import Recording
+from colcast.loadtest.measure.recording import Recording
+from colcast.loadtest.send.connection import Answer, Request
 
 REQUEST = Request(b"12345", rows=3)
 

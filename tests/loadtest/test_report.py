@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from colcast.loadtest.headline import headline
-from colcast.loadtest.page import render
-from colcast.loadtest.recording import Recording
-from colcast.loadtest.search import Found, Verdict, Window
+from colcast.loadtest.measure.recording import Recording
+from colcast.loadtest.measure.search import Found, Verdict, Window
+from colcast.loadtest.report.headline import headline
+from colcast.loadtest.report.page import render
 
 from .reports import FORMATS, report
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from colcast.loadtest.schedule import poisson
-from colcast.loadtest.sizes import draw, parse_sizes
+from colcast.loadtest.send.schedule import poisson
+from colcast.loadtest.send.sizes import draw, parse_sizes
 from scipy import stats
 
 

@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from colcast.loadtest.budget import Budget, about
-from colcast.loadtest.connection import Answer, Request
-from colcast.loadtest.recording import Recording
-from colcast.loadtest.search import (
+from colcast.loadtest.measure.budget import Budget, about
+from colcast.loadtest.measure.recording import Recording
+from colcast.loadtest.measure.search import (
     Ended,
     Found,
     Sla,
@@ -15,6 +14,7 @@ from colcast.loadtest.search import (
     find_max,
     windows_left,
 )
+from colcast.loadtest.send.connection import Answer, Request
 
 REQUEST = Request(b"", rows=1)
 P95 = Sla(95, 25.0)

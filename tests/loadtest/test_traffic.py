@@ -9,9 +9,9 @@ import tensorflow as tf
 from colcast.client import ModelSchema, RankingClient, SchemaError, Signature, TensorSpec
 from colcast.client._dtypes import BY_NAME
 from colcast.client.tfrecord import read_records
-from colcast.loadtest.formats import FORMATS, encode, signature_for
-from colcast.loadtest.generated import generated
-from colcast.loadtest.recorded import recorded_examples, recorded_requests
+from colcast.loadtest.send.formats import FORMATS, encode, signature_for
+from colcast.loadtest.send.generated import generated
+from colcast.loadtest.send.recorded import recorded_examples, recorded_requests
 from colcast.zoo.examples import serialize
 from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
 

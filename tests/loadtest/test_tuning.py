@@ -8,13 +8,13 @@ from xml.etree import ElementTree
 
 import pytest
 from colcast.cli.main import main
-from colcast.loadtest.climb import Climbed, Knob, Setting
-from colcast.loadtest.outlook import ClimbOutlook
-from colcast.loadtest.recording import Recording
-from colcast.loadtest.schedule import Schedule
-from colcast.loadtest.search import Sla, Verdict, Window
-from colcast.loadtest.tune_report import Tuned, plot
-from colcast.loadtest.tuning import knobs
+from colcast.loadtest.measure.outlook import ClimbOutlook
+from colcast.loadtest.measure.recording import Recording
+from colcast.loadtest.measure.search import Sla, Verdict, Window
+from colcast.loadtest.send.schedule import Schedule
+from colcast.loadtest.tune.climb import Climbed, Knob, Setting
+from colcast.loadtest.tune.report import Tuned, plot
+from colcast.loadtest.tune.tuning import knobs
 from colcast.server import ServerProcess
 
 from .test_search import recording
@@ -31,7 +31,7 @@ def tune(exported: Path, folder: Path, *options: str) -> int:
 def two_knobs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few settings, so that a search is short."""
     few = [Knob("workers", "--num_workers={}", (1, 2), 2)], [("workers",)]
-    monkeypatch.setattr("colcast.loadtest.tuning.knobs", lambda *_: few)
+    monkeypatch.setattr("colcast.loadtest.tune.tuning.knobs", lambda *_: few)
 
 
 class UpToSixty:
@@ -47,7 +47,7 @@ class UpToSixty:
 def test_what_it_writes_starts_a_server(
     exported: Path, tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("colcast.loadtest.tuning.OpenLoop", UpToSixty)
+    monkeypatch.setattr("colcast.loadtest.tune.tuning.OpenLoop", UpToSixty)
     assert tune(exported, tmp_path, "--sla-p95", "2s") == 0
     told = capsys.readouterr().out
     assert "start: workers 2" in told
@@ -137,7 +137,7 @@ class Interrupted(UpToSixty):
 def test_an_interrupted_search_writes_what_it_has(
     exported: Path, tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("colcast.loadtest.tuning.OpenLoop", Interrupted)
+    monkeypatch.setattr("colcast.loadtest.tune.tuning.OpenLoop", Interrupted)
     monkeypatch.setattr(Interrupted, "servers", set())
     assert tune(exported, tmp_path, "--sla-p95", "2s") == 130
     told = capsys.readouterr().out
@@ -154,7 +154,7 @@ def test_an_interrupted_search_writes_what_it_has(
 def test_a_search_ends_with_its_budget(
     exported: Path, tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("colcast.loadtest.tuning.OpenLoop", UpToSixty)
+    monkeypatch.setattr("colcast.loadtest.tune.tuning.OpenLoop", UpToSixty)
     assert tune(exported, tmp_path, "--sla-p95", "2s", "--max-minutes", "0.0001") == 0
     told = capsys.readouterr().out
     assert "the search was cut short by --max-minutes" in told

@@ -1,6 +1,6 @@
 """What is compared takes turns."""
 
-from colcast.loadtest.turns import in_turn
+from colcast.loadtest.measure.run import in_turn
 
 
 def test_who_is_first_changes_from_round_to_round():

@@ -8,7 +8,7 @@ from typing import Any
 import grpc
 import pytest
 import tensorflow as tf
-from colcast.loadtest.metrics import publishing
+from colcast.loadtest.measure.meters import publishing
 from colcast.server import ServerProcess
 from tensorflow_serving.apis import (
     get_model_metadata_pb2,

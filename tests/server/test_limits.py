@@ -6,7 +6,7 @@ import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
-from colcast.loadtest.process import ProcessMeter
+from colcast.loadtest.measure.meters import ProcessMeter
 from colcast.server import ServerProcess
 from colcast.zoo.saving import with_defaults
 from tensorflow.core.framework import tensor_pb2

@@ -12,7 +12,7 @@ import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
-from colcast.loadtest.metrics import MetricsMeter
+from colcast.loadtest.measure.meters import MetricsMeter
 from colcast.server import ServerProcess
 
 from ..waiting import wait_until

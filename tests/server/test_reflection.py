@@ -4,7 +4,7 @@ import queue
 
 import grpc
 import pytest
-from colcast.loadtest.process import ProcessMeter
+from colcast.loadtest.measure.meters import ProcessMeter
 from colcast.server import ServerProcess
 from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.descriptor_pb2 import FileDescriptorProto

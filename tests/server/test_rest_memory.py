@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from colcast.loadtest.process import ProcessMeter
+from colcast.loadtest.measure.meters import ProcessMeter
 from colcast.server import ServerProcess
 
 from .. import models

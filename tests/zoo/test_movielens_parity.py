@@ -80,7 +80,7 @@ def test_features_left_out_take_the_models_defaults(client: RankingClient, candi
 @pytest.mark.usefixtures("candidates")
 def test_an_interrupted_demo_stops_its_server():
     demo = subprocess.Popen(
-        [sys.executable, "-u", "-m", "colcast.loadtest.demo"],
+        [sys.executable, "-u", "-m", "colcast.bench.demo"],
         stdout=subprocess.PIPE,
         text=True,
     )

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 from colcast.client import TextClient
-from colcast.loadtest.metrics import page_of, publishing, state_counts
+from colcast.loadtest.measure.meters import publishing
 from colcast.server import ServerProcess
 from colcast.zoo.text import reranker
+
+from ...server.metrics_page import Metrics
 
 TEXTS = [
     "Cocoa prices fell.",
@@ -31,8 +33,9 @@ def server(base_path, flags):
 
 def counted(server, store):
     """Texts or pairs that were found, and that were computed."""
-    counts = state_counts(page_of(server.rest_target))
-    return [counts[store, f"states_{what}_total"] for what in ("found", "computed")]
+    samples = [s for s in Metrics(server).samples if s.labels.get("store") == store]
+    names = [f":colcast:states_{what}_total" for what in ("found", "computed")]
+    return [sum(sample.value for sample in samples if sample.name == name) for name in names]
 
 
 POOLINGS = {"mean": "embeddings", "cls": "embeddings/cls", "max": "embeddings/max"}

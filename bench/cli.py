@@ -1,0 +1,63 @@
+"""The command line of `colcast bench`."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+from colcast.cli.console import report_console
+from colcast.cli.options import Command, Parsed
+from colcast.loadtest.options import failures_told, output_options
+
+_COUNT = click.IntRange(min=1)
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    if not all(size.isdecimal() and int(size) for size in text.split(",")):
+        raise ValueError(f"{text!r}: wanted are whole numbers above 0, like 20,100,500")
+    return tuple(map(int, text.split(",")))
+
+
+@click.command(
+    cls=Command,
+    epilog="""\
+\b
+Examples:
+  colcast bench                              all but papers and text; make bench
+  colcast bench formats/wide states          these rows
+  colcast bench papers --sizes 100           the eight papers' models""",
+)
+@click.argument("rows", nargs=-1, metavar="[ROWS]...")
+@click.option(
+    "--sizes",
+    type=Parsed(_sizes),
+    metavar="A,B",
+    help="Candidates per request, in place of the rows' own.",
+)
+@click.option("--rounds", type=_COUNT, default=10, metavar="N", help="Of each variant, in turn.")
+@click.option("--calls", type=_COUNT, default=20, metavar="N", help="Of each variant in a round.")
+@click.option(
+    "--server-flag",
+    multiple=True,
+    metavar="--FLAG=VALUE",
+    help="A further flag of every server; repeatable.",
+)
+@output_options(click.option, "build/bench", "bench.md, bench.json and a chart per part", "figures")
+def command(**given: Any) -> None:
+    """Measures rows of one table: models, formats, servers, protocols, what encoding costs.
+
+    ROWS are parts or groups: formats, states, keys, transcoding, batches, protocols, encoding,
+    papers, text; or formats/wide and so on. Variants of a group get the same requests in turn.
+    """
+    from colcast.bench.run import run
+    from colcast.bench.serving import Effort
+    from colcast.bench.table import USUAL
+    from colcast.loadtest.measure.figures import finite
+
+    effort = Effort(given["rounds"], given["calls"], given["sizes"] or (), given["server_flag"])
+    console = report_console(stderr=given["json"])
+    with failures_told():
+        lines = run(given["rows"] or USUAL, effort, Path(given["output"]), console)
+    if given["json"]:
+        click.echo(json.dumps(finite([asdict(line) for line in lines]), indent=1))

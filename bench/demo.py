@@ -1,0 +1,195 @@
+"""Real people's candidates ranked end to end, then the same requests in four formats.
+
+python -m colcast.bench.demo
+"""
+
+import argparse
+import json
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+import pyarrow as pa
+from colcast.bench.turns import Line, Timed, head
+from colcast.bench.turns import measure as measure_in_turn
+from colcast.cli.console import report_console
+from colcast.client import RankingClient
+from colcast.export import export_saved_model
+from colcast.export.cli import silence_tensorflow
+from colcast.items import build_table
+from colcast.loadtest.measure.closed_loop import ClosedLoop
+from colcast.loadtest.measure.interrupts import interruptible
+from colcast.loadtest.measure.meters import ProcessMeter
+from colcast.loadtest.measure.recording import Recording
+from colcast.loadtest.measure.series import Series, Target, prepare
+from colcast.loadtest.send.connection import Connection
+from colcast.loadtest.send.formats import FORMATS, FORMATS_ALONE, NO_STATES, RequestData
+from colcast.server import ServerProcess
+from colcast.zoo.columnar import USER_FEATURES
+from colcast.zoo.examples import serialize_request
+from colcast.zoo.movielens import train
+from colcast.zoo.movielens.features import Candidates, RankingRequest
+from rich.table import Table
+
+MODEL = "movielens"
+_KEY = "movie_id"
+_USERS = (405, 6, 214)
+_SIZES = (50, 200, 1000)
+_EXACT = ("example", "repeated", "columnar")  # their scores are equal to the last bit
+_FORMATS = (*_EXACT, "late")
+_CLIENTS, _ROUNDS, _CALLS = 4, 10, 20
+_DISTINCT_REQUESTS = 10  # of every size, each of another user
+
+console = report_console()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the demo; 130 if it was interrupted, 1 if scores differ between formats."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--work-dir", type=Path, default=train.WORK_DIR)
+    args = parser.parse_args(argv)
+    silence_tensorflow()
+    try:
+        with interruptible():
+            return run(args.work_dir)
+    except KeyboardInterrupt:
+        console.print("\ninterrupted; the server is stopped")
+        return 130
+
+
+def run(work_dir: Path) -> int:
+    """Trains (or reuses), exports, serves, ranks and measures; all files go to `work_dir`."""
+    say("Training a ranking model on MovieLens-100K (kept for the next time)")
+    data, trained = train.ensure(work_dir, progress=lambda line: console.print(f"  {line}"))
+    console.print(f"  AUC on {trained.held_out_rows:,} held-out ratings: {trained.auc:.3f}")
+    say("Exporting it: the tf.Example signature stays, columnar ones are added")
+    columnar = work_dir / "columnar"
+    shutil.rmtree(columnar, ignore_errors=True)
+    report = export_saved_model(
+        work_dir / "model" / "1", columnar / "1", user_features=[USER_FEATURES], late=True
+    )
+    report.print(console)
+    say("Starting the native server")
+    candidates = Candidates(data)
+    with ServerProcess(MODEL, columnar, FORMATS_ALONE) as server:
+        console.print(f"  {server.target}, process {server.pid}")
+        with RankingClient(server.target, MODEL) as client:
+            for user in _USERS:
+                console.print(ranking_table(client, candidates.of(user)))
+        lines = measure(server, candidates)
+    by_key = same_by_key(work_dir, candidates)
+    console.print(
+        "user late computes the user's part once: equal up to rounding. Here TensorFlow parses\n"
+        "the tf.Examples and nothing is kept between requests; by default the server reads them\n"
+        "by itself and keeps states (docs/tf_examples.md, docs/states.md)."
+    )
+    figures = work_dir / "demo.json"
+    figures.write_text(json.dumps([asdict(line) for line in lines], indent=2))
+    console.print(f"Figures: {figures}")
+    exact = {FORMATS[name].title for name in _EXACT}
+    different = [line for line in lines if line.title in exact and line.difference != 0]
+    for line in different:
+        console.print(f"[red]{line.title} differs from tf.Example: {line.group}")
+    return 1 if different or not by_key else 0
+
+
+def say(what: str) -> None:
+    """Announces a step."""
+    console.print(f"[bold]{what}")
+
+
+def ranking_table(client: RankingClient, request: RankingRequest) -> Table:
+    """The ten best of everything the user has not rated."""
+    ranking = client.rank(user=request.user_row, items=request.items)
+    user = request.user
+    table = Table(
+        title=f"User {user.id} ({user.age}, {user.gender}, {user.occupation}): "
+        f"the best of {len(request.items)} movies not rated yet",
+        title_justify="left",
+    )
+    table.add_column("score", justify="right")
+    table.add_column("title")
+    table.add_column("year", justify="right")
+    table.add_column("genres")
+    for row, score in ranking.top(10):
+        movie = request.movies[row]
+        table.add_row(f"{score:.4f}", movie.title, str(movie.year), ", ".join(movie.genres))
+    return table
+
+
+def same_by_key(work_dir: Path, candidates: Candidates) -> bool:
+    """Ranks by movie id alone, and says whether the scores are those of the features sent."""
+    say("Building a table of all movies: the server then knows them by id")
+    output = work_dir / "movies"
+    shutil.rmtree(output, ignore_errors=True)
+    movies = pa.Table.from_pylist(candidates.all_items())
+    build_table(work_dir / "columnar", movies, key=_KEY, output=output)
+    flags = (*NO_STATES, f"--item_table={MODEL}:{_KEY}:{output.resolve()}")
+    equal = True
+    with (
+        ServerProcess(MODEL, work_dir / "columnar", flags) as server,
+        RankingClient(server.target, MODEL, target="columnar", timeout_seconds=30) as client,
+    ):
+        for user in _USERS:
+            request = candidates.of(user)
+            keys = {_KEY: [movie.id for movie in request.movies]}
+            ranking = client.rank(request.user_row, item_keys=keys)
+            sent = client.rank(request.user_row, request.items)
+            same = bool((ranking.scores == sent.scores).all())
+            console.print(
+                f"  user {user}: the best of {len(request.items)} movies by id are"
+                f" {ranking.top_keys(3)}; scores {'identical' if same else '[red]differ[/]'},"
+                f" {len(client.encode(request.user_row, item_keys=keys)):,} bytes in place of"
+                f" {len(client.encode(request.user_row, request.items)):,}",
+                highlight=False,
+            )
+            equal = equal and same
+    return equal
+
+
+def measure(server: ServerProcess, candidates: Candidates) -> list[Line]:
+    """Compares the formats, those of one number of candidates in turn."""
+    say(f"Comparing formats, with {_CLIENTS} clients that wait for their answers")
+    for line in head():
+        say_line(line)
+    lines: list[Line] = []
+    target, meter = Target("", server.target), ProcessMeter(server.pid)
+    for size in _SIZES:
+        data = list(islice(_requests(candidates, size), _DISTINCT_REQUESTS))
+        series, left_out = prepare([target], MODEL, _FORMATS, data)
+        if left_out:
+            raise RuntimeError("; ".join(map(str, left_out)))
+        with ClosedLoop(partial(Connection, server.target), _CLIENTS) as loop:
+
+            def turn(_: int, one: Series, loop: ClosedLoop = loop) -> Recording:
+                return loop.run(one.requests, calls=_CALLS, meter=meter)
+
+            timed = [
+                Timed(FORMATS[one.format].title, partial(turn, one=one), one.difference)
+                for one in series
+            ]
+            lines += measure_in_turn(f"{MODEL}, N = {size}", timed, _ROUNDS, say_line)
+    return lines
+
+
+def say_line(line: str) -> None:
+    """A line of the table."""
+    console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def _requests(candidates: Candidates, size: int) -> Iterator[RequestData]:
+    """Of users who have so many movies left, as rows and tf.Examples."""
+    for user in candidates.users:
+        request = candidates.of(user)
+        items = request.items[:size]
+        if len(items) == size:
+            examples = serialize_request(request.user_row, items)
+            yield RequestData(size, request.user_row, items, examples)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,143 @@
+"""What variants send: requests of the zoo's models in every format and protocol."""
+
+import http.client
+import json
+import struct
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from colcast.client import RankingClient, decode_tensor
+from colcast.client.wire import field, fields, integer_field, map_entry, message
+from colcast.loadtest.send.connection import Answer, Outputs, Request
+from colcast.loadtest.send.formats import FORMATS, RequestData, encode
+
+KEY = "bench_key"
+REST_PATH = "/v1/models/{model}:predict"
+_INFER = "/inference.GRPCInferenceService/ModelInfer"
+_DATATYPES = {"int64": "INT64", "float32": "FP32", "object": "BYTES"}
+
+
+def zoo_data(model: str, size: int, count: int) -> list[RequestData]:
+    """So many requests of `size` candidates, all different; other ones at every size."""
+    from colcast.zoo.registry import MODELS
+
+    found = MODELS[model].requests([size] * count, size)
+    return [RequestData(len(items), user, items) for user, items in found]
+
+
+def first_key(size: int) -> int:
+    """The key of the first candidate of the first request of `size` candidates."""
+    return size * 10_000_000
+
+
+def item_table(base_path: Path, by_size: dict[int, list[RequestData]], output: Path) -> None:
+    """Builds an item table of every candidate, numbered from `first_key` on."""
+    import pyarrow as pa
+    from colcast.items import build_table
+
+    rows = [
+        {KEY: first_key(size) + number, **item}
+        for size, data in by_size.items()
+        for number, item in enumerate(item for one in data for item in one.items)
+    ]
+    build_table(base_path, pa.Table.from_pylist(rows), key=KEY, output=output)
+
+
+def zoo_requests(
+    client: RankingClient, send: str, data: Sequence[RequestData], size: int
+) -> list[Request]:
+    """The data as the variant sends it."""
+    if send == "by key":
+        starts = range(first_key(size), first_key(size) + size * len(data), size)
+        return [
+            Request(client.encode(one.user, item_keys={KEY: [*range(at, at + size)]}), size)
+            for one, at in zip(data, starts, strict=True)
+        ]
+    if send in FORMATS:
+        return [encode(client, send, one) for one in data]
+    return [SENDERS[send](encode(client, "late", one)) for one in data]
+
+
+def rest_request(predict: Request) -> Request:
+    """The same over REST: columns, the user once."""
+    signature, columns = _columns(predict)
+    body = {"signature_name": signature, "inputs": {n: _plain(c) for n, c in columns.items()}}
+    return Request(json.dumps(body).encode(), predict.rows, "REST", _no_outputs)
+
+
+def infer_request(predict: Request) -> Request:
+    """The same by the Open Inference Protocol, with raw tensors."""
+    signature, columns = _columns(predict)
+    parameter = field(1, b"signature_name") + field(2, field(3, signature.encode()))
+    payload = field(1, _spec(predict)[1]) + field(4, parameter)
+    for name, column in columns.items():
+        datatype = _DATATYPES[column.dtype.name]
+        shape = b"".join(integer_field(3, size) for size in column.shape)
+        payload += field(5, field(1, name.encode()) + field(2, datatype.encode()) + shape)
+    for column in columns.values():
+        payload += field(7, _raw(column))
+    return Request(payload, predict.rows, _INFER, _no_outputs)
+
+
+SENDERS: dict[str, Callable[[Request], Request]] = {
+    "REST": rest_request,
+    "ModelInfer": infer_request,
+}
+
+
+class RestConnection:
+    """Posts bodies over one connection; stands in for a `loadtest.send.connection.Connection`."""
+
+    def __init__(self, address: str, model: str) -> None:
+        """Connects to HOST:PORT at the first call."""
+        self._connection = http.client.HTTPConnection(address, timeout=60)
+        self._path = REST_PATH.format(model=model)
+
+    def call(self, request: Request) -> Answer:
+        """Sends one request and waits."""
+        sent = time.perf_counter()
+        self._connection.request("POST", self._path, request.payload)
+        response = self._connection.getresponse()
+        body, answered = response.read(), time.perf_counter()
+        code = "OK" if response.status == 200 else str(response.status)
+        return Answer(code, body, body.decode() if code != "OK" else "", sent, answered)
+
+    def close(self) -> None:
+        """Gives the connection up."""
+        self._connection.close()
+
+
+# Implementation details follow.
+
+
+def _spec(predict: Request) -> dict[int, bytes]:
+    """Of a PredictRequest: 1 is the model's name, 3 the signature's."""
+    (spec,) = (message(n, value) for n, _, value in fields(predict.payload) if n == 1)
+    return {n: message(n, value) for n, _, value in fields(spec) if n in (1, 3)}
+
+
+def _columns(predict: Request) -> tuple[str, dict[str, Any]]:
+    """The signature of a PredictRequest, and its inputs."""
+    entries = (map_entry(message(n, v)) for n, _, v in fields(predict.payload) if n == 2)
+    return _spec(predict)[3].decode(), {name: decode_tensor(t, name) for name, t in entries}
+
+
+def _plain(column: Any) -> Any:
+    if column.dtype != object:
+        return column.tolist()
+    return (
+        np.array([text.decode() for text in column.ravel()], object).reshape(column.shape).tolist()
+    )
+
+
+def _raw(column: Any) -> bytes:
+    if column.dtype != object:
+        return bytes(column.tobytes())
+    return b"".join(struct.pack("<I", len(text)) + text for text in column.ravel())
+
+
+def _no_outputs(_: bytes) -> Outputs:
+    return {}

@@ -1,0 +1,46 @@
+"""Measures the rows selected, prints the table and writes it, with its figures and charts."""
+
+import json
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+
+from colcast.bench.chart import chart
+from colcast.bench.serving import Effort, timed_groups
+from colcast.bench.table import groups, selected
+from colcast.bench.turns import Line, head, measure
+from colcast.loadtest.measure.figures import finite
+from colcast.loadtest.report.output import make_folder
+from colcast.loadtest.report.report import machine
+from rich.console import Console
+
+
+def run(names: Sequence[str], effort: Effort, folder: Path, console: Console) -> list[Line]:
+    """Measures group after group; the table grows by a group at a time.
+
+    Raises:
+      ValueError: no such rows, or calls failed.
+      RuntimeError: a server refuses a request, or does not start.
+      OSError: a file that cannot be written.
+    """
+    rows = selected(names)
+    make_folder(folder)
+    document: list[str] = []
+
+    def tell(line: str) -> None:
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+        document.append(line)
+
+    for line in (machine(), "", *head()):
+        tell(line)
+    lines: list[Line] = []
+    for _, variants in groups(rows):
+        with timed_groups(variants, effort) as ready:
+            for name, timed in ready:
+                lines += measure(name, timed, effort.rounds, tell)
+    (folder / "bench.md").write_text("\n".join([*document, ""]))
+    values = finite({"machine": machine(), "lines": lines})
+    (folder / "bench.json").write_text(json.dumps(values, indent=1, allow_nan=False))
+    for part, of_part in groupby(lines, lambda line: line.group.partition("/")[0]):
+        (folder / f"{part}.svg").write_text(chart(list(of_part)))
+    return lines

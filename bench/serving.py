@@ -1,0 +1,175 @@
+"""Starts the servers of a group of variants and makes what its turns send."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from colcast.bench import encoding, text
+from colcast.bench.requests import RestConnection, item_table, zoo_data, zoo_requests
+from colcast.bench.table import Variant
+from colcast.bench.turns import Timed
+from colcast.client import RankingClient
+from colcast.loadtest.measure.closed_loop import ClosedLoop
+from colcast.loadtest.measure.correctness import (
+    outputs_difference,
+    predicts,
+    reference_answers,
+)
+from colcast.loadtest.measure.meters import ProcessMeter
+from colcast.loadtest.measure.recording import Recording
+from colcast.loadtest.send.connection import Connection, Request
+from colcast.loadtest.send.formats import RequestData
+from colcast.server import ServerProcess
+
+_COMPARED, _REPEATED = 2, 10  # requests whose answers are compared; requests that come again
+# A server that hardly finds anything again stops looking after some thousand rows.
+_WARM_UP_ROWS, _WARM_UP_CALLS = 6000, 24
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much to measure: `rounds` of `calls` per variant, in turn.
+
+    Attributes:
+      rounds: that count.
+      calls: of a variant in a round.
+      sizes: candidates per request, in place of the table's; empty: the table's.
+      flags: further ones, of every server.
+    """
+
+    rounds: int = 10
+    calls: int = 20
+    sizes: tuple[int, ...] = ()
+    flags: tuple[str, ...] = ()
+
+    def distinct(self, size: int) -> int:
+        """How many different requests a variant needs that repeats none."""
+        return warm_up_calls(size) + self.rounds * self.calls + _COMPARED
+
+
+def warm_up_calls(size: int) -> int:
+    """How many requests of `size` candidates warm a server up."""
+    return max(_WARM_UP_CALLS, _WARM_UP_ROWS // size)
+
+
+def base_path(model: str) -> Path:
+    """Of a model of the zoo, with columnar signatures; it is made unless it is there already."""
+    from colcast.export.cli import silence_tensorflow
+    from colcast.zoo.columnar import columnar
+    from colcast.zoo.registry import MODELS
+
+    silence_tensorflow()
+    if model not in MODELS:
+        return text.base_path(model)
+    return columnar(MODELS[model].saved_model(), late=True)
+
+
+@contextmanager
+def timed_groups(
+    rows: Sequence[Variant], effort: Effort
+) -> Iterator[Iterator[tuple[str, list[Timed]]]]:
+    """The variants of one group at each size, ready to be measured while the context lasts."""
+    sizes = effort.sizes or rows[0].sizes
+    with TemporaryDirectory() as folder, ExitStack() as stack:
+        if rows[0].part == "text":
+            data = {}
+        else:
+            count = max(map(effort.distinct, sizes)) if any(row.fresh for row in rows) else 0
+            count = max(count, _REPEATED + _COMPARED)
+            data = {size: zoo_data(_model(rows[0]), size, count) for size in sizes}
+        tables = Path(folder)
+        if any("{tables}" in flag for row in rows for flag in row.flags):
+            item_table(base_path(_model(rows[0])), data, tables)
+        servers: dict[tuple[str, tuple[str, ...]], ServerProcess] = {}
+        for row in rows:
+            key = _model(row), row.flags
+            if key not in servers:
+                flags = [flag.replace("{tables}", folder) for flag in row.flags]
+                server = ServerProcess(key[0], base_path(key[0]), [*flags, *effort.flags])
+                servers[key] = stack.enter_context(server)
+        running = [servers[_model(row), row.flags] for row in rows]
+
+        def groups() -> Iterator[tuple[str, list[Timed]]]:
+            for size in sizes:
+                with ExitStack() as connected:
+                    yield (
+                        f"{rows[0].name}, N = {size}",
+                        _timed(rows, running, size, data, effort, connected),
+                    )
+
+        yield groups()
+
+
+# Implementation details follow.
+
+
+def _model(row: Variant) -> str:
+    return row.model or row.group
+
+
+def _timed(
+    rows: Sequence[Variant],
+    running: Sequence[ServerProcess],
+    size: int,
+    data: dict[int, list[RequestData]],
+    effort: Effort,
+    connected: ExitStack,
+) -> list[Timed]:
+    if rows[0].part == "encoding":
+        client = connected.enter_context(RankingClient(running[0].target, _model(rows[0])))
+        return encoding.timed(client, rows, size)
+    sent = [_requests(row, server, size, data) for row, server in zip(rows, running, strict=True)]
+    differences = _differences(running, sent)
+    return [
+        Timed(row.title, _turns(row, server, requests, size, effort, connected), difference)
+        for row, server, requests, difference in zip(rows, running, sent, differences, strict=True)
+    ]
+
+
+def _requests(
+    row: Variant, server: ServerProcess, size: int, data: dict[int, list[RequestData]]
+) -> list[Request]:
+    if row.part == "text":
+        return text.text_requests(_model(row), row.send, size, _REPEATED + _COMPARED)
+    with RankingClient(server.target, _model(row)) as client:
+        return zoo_requests(client, row.send, data[size], size)
+
+
+def _differences(
+    running: Sequence[ServerProcess], sent: Sequence[Sequence[Request]]
+) -> list[float]:
+    """The largest difference of a score from the first variant's; NaN where it is not compared."""
+    answers = [
+        reference_answers(server.target, requests[-_COMPARED:]) if predicts(requests) else []
+        for server, requests in zip(running, sent, strict=True)
+    ]
+    return [
+        max(map(outputs_difference, answers[0], own)) if own else float("nan") for own in answers
+    ]
+
+
+def _turns(
+    row: Variant,
+    server: ServerProcess,
+    requests: Sequence[Request],
+    size: int,
+    effort: Effort,
+    connected: ExitStack,
+) -> Callable[[int], Recording]:
+    connect: Callable[[], Connection | RestConnection] = partial(Connection, server.target)
+    if row.send == "REST":
+        connect = partial(RestConnection, server.rest_target, _model(row))
+    loop = connected.enter_context(ClosedLoop(connect, row.clients))
+    meter, warm_up = ProcessMeter(server.pid), warm_up_calls(size)
+
+    def turn(number: int) -> Recording:
+        start, calls = warm_up + number * effort.calls, effort.calls
+        if number < 0:
+            start, calls = 0, warm_up
+        part = requests[start : start + calls] if row.fresh else requests[:_REPEATED]
+        return loop.run(part, calls=calls, meter=meter)
+
+    return turn

@@ -1,0 +1,122 @@
+"""The table of everything that is measured: a row per variant, the first of a group leads it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from colcast.loadtest.send.formats import FORMATS, FORMATS_ALONE, NO_STATES
+
+SIZES = (20, 100, 500)
+PAPERS = (
+    *("ncf", "wide_deep", "multi_task_wide_deep", "dlrm_rmc1", "dlrm_rmc2", "dlrm_rmc3"),
+    *("din", "dien"),
+)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to ask for scores; variants of a group get the same requests and take turns.
+
+    Attributes:
+      part: what it is about; the first word of a selection.
+      group: of the variants that are compared; the second word.
+      title: for the printed table.
+      send: a format of `colcast loadtest`, or a name in `requests.SENDERS`.
+      flags: of its server; variants with the same model and flags share one. "{tables}" stands
+        for the folder of an item table with every candidate.
+      model: that the server has; the group's name unless given.
+      sizes: candidates per request.
+      clients: that wait for their answers.
+      fresh: every request has a user and items that the server has not seen; otherwise the same
+        ten requests come again.
+    """
+
+    part: str
+    group: str
+    title: str
+    send: str
+    flags: tuple[str, ...] = ()
+    model: str = ""
+    sizes: tuple[int, ...] = SIZES
+    clients: int = 4
+    fresh: bool = False
+
+    @property
+    def name(self) -> str:
+        """Part and group, as they are selected."""
+        return f"{self.part}/{self.group}"
+
+
+def _formats(part: str, model: str) -> tuple[Variant, ...]:
+    return tuple(
+        Variant(part, model, FORMATS[name].title, name, FORMATS_ALONE)
+        for name in ("example", "repeated", "columnar", "late")
+    )
+
+
+def _transcoding(model: str, *, fresh: bool) -> tuple[Variant, ...]:
+    """`fresh`: the model has enough users and items that none comes twice."""
+    off, exact, late = (f"--example_transcoding={mode}" for mode in ("off", "exact", "late"))
+    new = (late,) if fresh else (late, *NO_STATES)
+    return (
+        Variant("transcoding", model, "TensorFlow's parser", "example", (off,), fresh=fresh),
+        Variant("transcoding", model, "exact", "example", (exact,), fresh=fresh),
+        Variant("transcoding", model, "late, nothing cached", "example", new, fresh=fresh),
+        Variant("transcoding", model, "late, all cached", "example", (late,)),
+    )
+
+
+_KEYED = ("--item_table=wide:bench_key:{tables}",)
+_ALONE = ("--nojoin_waiting_requests", *NO_STATES)
+_MANY = 32
+_REST = ("--rest_api_port=-1", *NO_STATES)
+_TEXTS = ("--item_state_bytes=0",)
+
+TABLE = (
+    *_formats("formats", "movielens"),
+    *_formats("formats", "wide"),
+    Variant("states", "wide", "tf.Example", "example", FORMATS_ALONE, fresh=True),
+    Variant("states", "wide", "late, no caches", "late", NO_STATES, fresh=True),
+    Variant("states", "wide", "late, nothing cached", "late", fresh=True),
+    Variant("states", "wide", "late, all cached", "late"),
+    Variant("keys", "wide", "features sent", "late", _KEYED),
+    Variant("keys", "wide", "by key", "by key", _KEYED),
+    *_transcoding("wide", fresh=True),
+    *_transcoding("movielens", fresh=False),
+    Variant("batches", "wide", "alone", "late", _ALONE, sizes=(20,), clients=_MANY),
+    Variant("batches", "wide", "joined", "late", NO_STATES, sizes=(20,), clients=_MANY),
+    Variant("protocols", "wide", "Predict", "late", _REST),
+    Variant("protocols", "wide", "ModelInfer", "ModelInfer", _REST),
+    Variant("protocols", "wide", "REST", "REST", _REST),
+    Variant("encoding", "wide", "tf.Examples, protobuf", "tf.Examples", sizes=(500,)),
+    Variant("encoding", "wide", "tf.make_tensor_proto", "tensor protos", sizes=(500,)),
+    Variant("encoding", "wide", "rows of dicts", "rows", sizes=(500,)),
+    Variant("encoding", "wide", "mixed rows, user found", "mixed rows", sizes=(500,)),
+    Variant("encoding", "wide", "arrays", "arrays", sizes=(500,)),
+    *(variant for model in PAPERS for variant in _formats("papers", model)),
+    Variant("text", "encode", "float32", "encode", _TEXTS, "encoder", (1, 32)),
+    Variant("text", "encode", "bfloat16", "encode", _TEXTS, "encoder_bfloat16", (1, 32)),
+    Variant("text", "rank", "query repeated", "pairs", _TEXTS, "late_interaction", (100,)),
+    Variant("text", "rank", "query once", "query once", _TEXTS, "late_interaction", (100,)),
+)
+
+USUAL = ("formats", "states", "keys", "transcoding", "batches", "protocols", "encoding")
+
+
+def selected(names: Sequence[str]) -> list[Variant]:
+    """The rows of these parts (`states`) and groups (`formats/wide`), in the table's order.
+
+    Raises:
+      ValueError: there is no such part or group.
+    """
+    known = dict.fromkeys(name for row in TABLE for name in (row.part, row.name))
+    for name in names:
+        if name not in known:
+            raise ValueError(f"no rows {name!r}; there are {', '.join(known)}")
+    return [row for row in TABLE if row.part in names or row.name in names]
+
+
+def groups(rows: Sequence[Variant]) -> Iterator[tuple[str, list[Variant]]]:
+    """The rows by name."""
+    for name, of_group in groupby(rows, lambda row: row.name):
+        yield name, list(of_group)

@@ -1,0 +1,121 @@
+"""Variants take turns, round by round, and become lines of one table."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from colcast.loadtest.measure.figures import milliseconds
+from colcast.loadtest.measure.recording import Recording
+from colcast.loadtest.measure.run import in_turn
+from colcast.loadtest.report.progress import progress_bar
+from rich.console import Console
+
+HEADINGS = ("CPU ms", "of the first", "per second", "p50 ms", "bytes", "difference")
+
+
+@dataclass(frozen=True)
+class Timed:
+    """What takes a turn.
+
+    Attributes:
+      title: for the table.
+      turn: measures it, given the round; round -1 warms up and does not count.
+      difference: the largest difference of a score from the first variant's; NaN if not compared.
+    """
+
+    title: str
+    turn: Callable[[int], Recording]
+    difference: float = math.nan
+
+
+@dataclass(frozen=True)
+class Line:
+    """What was measured of a variant: medians over the rounds.
+
+    Attributes:
+      group: of the variants that took turns.
+      title: the variant's.
+      cpu_ms: CPU of the server (of the client, where nothing is served) per request.
+      share: CPU relative to the group's first variant in the same round: median, least, greatest.
+      per_second: answered requests.
+      p50_ms: latency.
+      request_bytes: per request.
+      difference: see Timed.
+    """
+
+    group: str
+    title: str
+    cpu_ms: float
+    share: tuple[float, float, float]
+    per_second: float
+    p50_ms: float
+    request_bytes: float
+    difference: float
+
+    def __str__(self) -> str:
+        """As a row of a Markdown table, padded for a terminal."""
+        ratio = "{:.3g} ({:.3g} to {:.3g})".format(*self.share)
+        compared = "-" if math.isnan(self.difference) else f"{self.difference:.1g}"
+        cells = [f"{self.cpu_ms:.3f}", ratio, f"{self.per_second:,.0f}"]
+        return _row(
+            self.group,
+            self.title,
+            [*cells, milliseconds(self.p50_ms), f"{self.request_bytes:,.0f}", compared],
+        )
+
+
+def measure(
+    group: str, variants: Sequence[Timed], rounds: int, tell: Callable[[str], object]
+) -> list[Line]:
+    """Measures the variants of a group in turn and tells a line for each.
+
+    Raises:
+      ValueError: calls failed; the message has the first error.
+    """
+    steps = len(variants) * (rounds + 1)
+    with progress_bar(Console(stderr=True), group, steps) as advance:
+
+        def turn(one: Timed, number: int) -> Recording:
+            recording = one.turn(number)
+            advance()
+            if recording.errors:
+                raise ValueError(f"{one.title}: calls failed: {recording.first_error}")
+            return recording
+
+        for one in variants:
+            turn(one, -1)
+        found = in_turn(variants, turn, rounds)
+    first = [recording.server_cpu_ms for recording in found[0]]
+    lines = [_line(group, one, own, first) for one, own in zip(variants, found, strict=True)]
+    for line in lines:
+        tell(str(line))
+    return lines
+
+
+def head() -> list[str]:
+    """The first two lines of the table."""
+    ruler = _row("---", "---", ["---:"] * len(HEADINGS))
+    return [_row("", "", HEADINGS), ruler]
+
+
+# Implementation details follow.
+
+
+def _line(group: str, one: Timed, rounds: Sequence[Recording], first: Sequence[float]) -> Line:
+    cpu = [recording.server_cpu_ms for recording in rounds]
+    middle, least, greatest = np.quantile(np.divide(cpu, first), (0.5, 0, 1)).tolist()
+    return Line(
+        group=group,
+        title=one.title,
+        cpu_ms=float(np.median(cpu)),
+        share=(middle, least, greatest),
+        per_second=float(np.median([recording.per_second for recording in rounds])),
+        p50_ms=float(np.median([recording.latency_ms(50) for recording in rounds])),
+        request_bytes=float(np.median([recording.bytes_per_request for recording in rounds])),
+        difference=one.difference,
+    )
+
+
+def _row(group: str, title: str, cells: Sequence[str]) -> str:
+    return f"| {group:<26} | {title:<22} | {' | '.join(f'{cell:>10}' for cell in cells)} |"

@@ -1,0 +1,1 @@
+"""`colcast compare`: how far the answers of two servers or models differ."""

@@ -1,0 +1,281 @@
+"""How far the answers of two servers, A and B, to the same requests are apart."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from colcast.loadtest.compare.ranking import correlation, overlap
+from colcast.loadtest.measure.correctness import differences
+from colcast.loadtest.send.connection import Answer, Outputs, Request
+
+_BINS = 32
+_NUMBERS = "fiu"  # kinds of dtype that rank
+
+
+@dataclass(frozen=True)
+class Largest:
+    """The largest difference of an output, and where it is.
+
+    Attributes:
+      difference: infinite where a number met NaN, or a string another one.
+      request: of those that were sent, from 0 on.
+      candidate: its row; None for an output that is a single value.
+      a: the value in A's answer.
+      b: the value in B's.
+    """
+
+    difference: float
+    request: int
+    candidate: int | None
+    a: Any
+    b: Any
+
+
+@dataclass(frozen=True)
+class PerRequest:
+    """A figure that each request has: its mean, its lowest value and the request that has it."""
+
+    mean: float
+    lowest: float
+    request: int
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """How many finite values lie between two neighbouring edges."""
+
+    edges: Sequence[float]
+    a: Sequence[int]
+    b: Sequence[int]
+
+
+@dataclass(frozen=True)
+class OutputAgreement:
+    """One output, over all requests that both answered in the same form.
+
+    Attributes:
+      name: of the output.
+      values: how many were compared.
+      differing: how many of them are not equal.
+      absolute: the largest difference.
+      relative: the largest share of the larger one of two values.
+      top10: the share of the same candidates among the ten highest scores, of requests with more;
+        None where there is none, or not one number per candidate.
+      top100: the same of a hundred.
+      correlation: Spearman's, of the candidates' ranks.
+      nan: how many values are NaN, in A and in B.
+      infinite: how many are infinite.
+      histogram: of the finite values; None of strings.
+    """
+
+    name: str
+    values: int
+    differing: int
+    absolute: Largest
+    relative: Largest
+    top10: PerRequest | None
+    top100: PerRequest | None
+    correlation: PerRequest | None
+    nan: tuple[int, int]
+    infinite: tuple[int, int]
+    histogram: Histogram | None
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A request that not both answered; a side that did has the code OK and no message."""
+
+    request: int
+    codes: tuple[str, str]
+    messages: tuple[str, str]
+
+
+@dataclass(frozen=True)
+class OtherForm:
+    """An output that has another dtype or shape in B, or is in one of the answers only."""
+
+    name: str
+    requests: int
+    first: int
+    form: str
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """What came of comparing answers.
+
+    Attributes:
+      requests: how many were sent to each.
+      answered: how many both answered.
+      codes: how many answers had which gRPC code, in A and in B.
+      refusals: requests that one answered and the other did not.
+      alike: refusals with the same code by both.
+      other_forms: outputs that could not be compared.
+      outputs: those that could.
+    """
+
+    requests: int
+    answered: int
+    codes: tuple[Counter[str], Counter[str]]
+    refusals: Sequence[Refusal]
+    alike: Sequence[Refusal]
+    other_forms: Sequence[OtherForm]
+    outputs: Sequence[OutputAgreement]
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """An output of both answers to a request."""
+
+    request: int
+    a: Any
+    b: Any
+
+
+def agreement(
+    requests: Sequence[tuple[Request, Request]], answers: Sequence[tuple[Answer, Answer]]
+) -> Agreement:
+    """Compares the answers to each request.
+
+    Args:
+      requests: as A and as B got it.
+      answers: A's and B's.
+
+    Raises:
+      colcast.client.DecodeError: a server answers what is no answer.
+    """
+    found = _Found()
+    for number, (sent, got) in enumerate(zip(requests, answers, strict=True)):
+        if any(answer.code != "OK" for answer in got):
+            codes, messages = (got[0].code, got[1].code), (got[0].message, got[1].message)
+            found.refuse(Refusal(number, codes, messages))
+            continue
+        a, b = (one.decode(it.response) for one, it in zip(sent, got, strict=True))
+        found.answer(number, a, b)
+    return Agreement(
+        requests=len(requests),
+        answered=found.answered,
+        codes=(Counter(a.code for a, _ in answers), Counter(b.code for _, b in answers)),
+        refusals=found.refusals,
+        alike=found.alike,
+        other_forms=found.other_forms(),
+        outputs=[_output(name, pairs) for name, pairs in sorted(found.pairs.items())],
+    )
+
+
+class _Found:
+    """What the requests so far came to."""
+
+    def __init__(self) -> None:
+        self.answered = 0
+        self.refusals: list[Refusal] = []
+        self.alike: list[Refusal] = []
+        self.pairs: dict[str, list[_Pair]] = {}
+        self._forms: dict[str, list[tuple[int, str]]] = {}
+
+    def refuse(self, refusal: Refusal) -> None:
+        one, two = refusal.codes
+        (self.alike if one == two else self.refusals).append(refusal)
+
+    def answer(self, request: int, a: Outputs, b: Outputs) -> None:
+        self.answered += 1
+        for name in sorted({*a, *b}):
+            one, two = (_form(outputs.get(name)) for outputs in (a, b))
+            if one == two:
+                self.pairs.setdefault(name, []).append(_Pair(request, a[name], b[name]))
+            else:
+                self._forms.setdefault(name, []).append((request, f"{one} in A, {two} in B"))
+
+    def other_forms(self) -> list[OtherForm]:
+        return [OtherForm(name, len(of), *of[0]) for name, of in self._forms.items()]
+
+
+def _form(values: Any) -> str:
+    if values is None:
+        return "missing"
+    kind = "string" if values.dtype == object else values.dtype.name
+    return f"{kind} {list(values.shape)}"
+
+
+def _output(name: str, pairs: Sequence[_Pair]) -> OutputAgreement:
+    apart = [differences(pair.a, pair.b) for pair in pairs]
+    ranking = [pair for pair in pairs if _ranks(pair.a)]
+    return OutputAgreement(
+        name=name,
+        values=sum(it.size for it in apart),
+        differing=sum(int(np.count_nonzero(it)) for it in apart),
+        absolute=_largest(pairs, apart),
+        relative=_largest(pairs, list(map(_relative, pairs, apart))),
+        top10=_top(ranking, 10),
+        top100=_top(ranking, 100),
+        correlation=_per_request(ranking, correlation),
+        nan=_counts(pairs, np.isnan),
+        infinite=_counts(pairs, np.isinf),
+        histogram=_histogram(pairs),
+    )
+
+
+def _largest(pairs: Sequence[_Pair], apart: Sequence[Any]) -> Largest:
+    highest = [float(np.max(it, initial=0.0)) for it in apart]
+    number = int(np.argmax(highest))
+    pair, it = pairs[number], apart[number]
+    if not it.size:
+        return Largest(0.0, pair.request, None, None, None)
+    place = np.unravel_index(int(np.argmax(it)), it.shape)
+    candidate = int(place[0]) if place else None
+    return Largest(highest[number], pair.request, candidate, pair.a[place], pair.b[place])
+
+
+def _relative(pair: _Pair, apart: Any) -> Any:
+    if pair.a.dtype == object:
+        return apart
+    larger = np.maximum(*(np.abs(np.asarray(it, np.complex128)) for it in (pair.a, pair.b)))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        shares = np.where(apart == 0, 0.0, apart / larger)
+    return np.nan_to_num(shares, nan=np.inf, posinf=np.inf)
+
+
+def _ranks(values: Any) -> bool:
+    """Whether it has one number per candidate, of two candidates or more."""
+    return values.dtype.kind in _NUMBERS and values.ndim > 0 and values.size == len(values) > 1
+
+
+def _top(pairs: Sequence[_Pair], k: int) -> PerRequest | None:
+    return _per_request([it for it in pairs if it.a.size > k], lambda a, b: overlap(a, b, k))
+
+
+def _per_request(pairs: Sequence[_Pair], figure: Callable[[Any, Any], float]) -> PerRequest | None:
+    if not pairs:
+        return None
+    figures = [figure(pair.a.ravel(), pair.b.ravel()) for pair in pairs]
+    lowest = int(np.argmin(figures))
+    return PerRequest(float(np.mean(figures)), figures[lowest], pairs[lowest].request)
+
+
+def _counts(pairs: Sequence[_Pair], which: Callable[[Any], Any]) -> tuple[int, int]:
+    if pairs[0].a.dtype == object:
+        return 0, 0
+    a = sum(int(np.count_nonzero(which(pair.a))) for pair in pairs)
+    return a, sum(int(np.count_nonzero(which(pair.b))) for pair in pairs)
+
+
+def _histogram(pairs: Sequence[_Pair]) -> Histogram | None:
+    if pairs[0].a.dtype.kind not in _NUMBERS:
+        return None
+    a, b = (
+        np.concatenate([np.asarray(it, np.float64).ravel() for it in of])
+        for of in ([pair.a for pair in pairs], [pair.b for pair in pairs])
+    )
+    a, b = a[np.isfinite(a)], b[np.isfinite(b)]
+    both = np.concatenate([a, b])
+    if not both.size:
+        return None
+    low, high = float(both.min()), float(both.max())
+    if high - low <= 1e-9 * max(abs(low), abs(high)):
+        low, high = low - max(abs(low), 1) / 2, high + max(abs(high), 1) / 2
+    edges = np.linspace(low, high, _BINS + 1)
+    return Histogram(
+        edges.tolist(), *(np.histogram(values, edges)[0].tolist() for values in (a, b))
+    )

@@ -1,0 +1,129 @@
+"""The command line of `colcast compare`."""
+
+import shlex
+from types import SimpleNamespace
+from typing import Any
+
+import click
+from colcast.cli.options import Command, Number, Parsed, section
+from colcast.client.cli import channel_options, tls_options
+from colcast.loadtest.options import (
+    FORMAT,
+    call_timeout,
+    failures_told,
+    output_options,
+    traffic_options,
+)
+
+_EXAMPLES = """\
+\b
+Examples:
+  colcast compare 127.0.0.1:8500@3 127.0.0.1:8500@4 --model movies \\
+      --traffic requests:log.tfrecord --min-top10-overlap 0.9
+  colcast compare stock:8500 colcast:8500 --model movies --traffic examples:log.tfrecord \\
+      --format example --format-b late --max-difference 1e-5
+  colcast compare models/movies/3 models/movies/4 --traffic zoo:movielens"""
+
+_DEFAULT_MODEL = "model"
+
+
+def _side(text: str) -> Any:
+    from colcast.loadtest.compare.sides import parse_side
+
+    return parse_side(text)
+
+
+_SHARE = Number(min=0, max=1)
+
+_compared = section("What is compared")
+_traffic = section("Traffic")
+_limits = section("Thresholds of every output; one that is missed makes the exit code 1")
+_measuring = section("Measuring")
+_report = section("Report")
+
+
+@click.command(cls=Command, epilog=_EXAMPLES)
+@click.argument("a", type=Parsed(_side))
+@click.argument("b", type=Parsed(_side))
+@_compared(
+    "--model",
+    metavar="NAME",
+    help="The served model; needed where A or B is a server that runs.",
+)
+@_compared(
+    "--signature",
+    metavar="NAME",
+    help="The signature that the requests are for, in place of their formats' own.",
+)
+@_compared(
+    "--format",
+    type=FORMAT,
+    metavar="FORMAT",
+    help="How requests are sent, as in colcast loadtest. [default: recorded for requests:FILE,"
+    " otherwise example]",
+)
+@_compared("--format-b", type=FORMAT, metavar="FORMAT", help="How B gets them. [default: as A]")
+@_compared(
+    "--flag-a",
+    multiple=True,
+    metavar="FLAG",
+    help="A flag of the server that is started for A, like --flag-a=--example_transcoding=off.",
+)
+@_compared("--flag-b", multiple=True, metavar="FLAG", help="The same for B.")
+@traffic_options(_traffic)
+@_limits("--max-difference", type=Number(min=0), metavar="X", help="Absolute, of any two values.")
+@_limits(
+    "--max-relative-difference",
+    type=Number(min=0),
+    metavar="X",
+    help="As a share of the larger one of any two values.",
+)
+@_limits(
+    "--min-top10-overlap",
+    type=_SHARE,
+    metavar="X",
+    help="Share of the same candidates among the ten highest scores, mean over requests.",
+)
+@_limits("--min-top100-overlap", type=_SHARE, metavar="X", help="The same of a hundred.")
+@_limits(
+    "--min-correlation",
+    type=Number(min=-1, max=1),
+    metavar="X",
+    help="Spearman's correlation of the candidates' ranks, mean over requests.",
+)
+@_measuring(
+    "--rounds",
+    type=click.IntRange(min=0),
+    default=5,
+    metavar="N",
+    help="How often all requests are sent for latency and CPU, A and B in turn; 0 measures none.",
+)
+@call_timeout(_measuring)
+@output_options(_report, "build/compare", "report.html and report.json", "report.json")
+@tls_options(section("TLS"))
+@click.pass_context
+def command(context: click.Context, /, **given: Any) -> int:
+    """Sends the same requests to A and to B and says how far their answers are apart.
+
+    Each is a server, HOST:PORT or HOST:PORT@VERSION, or a folder, for which a server is started: a
+    SavedModel, or a base path whose latest version is served. Largest differences and where they
+    are, overlap of the top candidates, rank correlation, score histograms, latency, server CPU. The
+    exit code is 1 where only one of them answers, where answers differ in form, or where a
+    threshold was missed.
+    """
+    options = SimpleNamespace(**given)
+    options.sides = (options.a, options.b)
+    options.tls = channel_options(given).tls
+    for name, side, flags in zip(
+        "AB", options.sides, (options.flag_a, options.flag_b), strict=True
+    ):
+        if side.folder is None and options.model is None:
+            raise click.UsageError(f"--model says what to ask {name}, the server {side.text}")
+        if side.folder is None and flags:
+            raise click.UsageError(f"--flag-{name.lower()}: {name} is {side.text}, which runs")
+    options.model = options.model or _DEFAULT_MODEL
+    from colcast.loadtest.compare.run import compare
+
+    typed = shlex.join(["colcast", *(context.obj or ())])
+    with failures_told():
+        return compare(options, typed)

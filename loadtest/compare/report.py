@@ -1,0 +1,252 @@
+"""What a comparison of two servers came to: problems, thresholds, plain values."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from colcast.loadtest.compare.agreement import (
+    Agreement,
+    Largest,
+    OutputAgreement,
+    PerRequest,
+    Refusal,
+)
+from colcast.loadtest.measure.figures import Figures, milliseconds, share
+from colcast.loadtest.report.gate import Verdict
+from colcast.loadtest.report.report import machine
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What every output has to keep; None: not asked.
+
+    Attributes:
+      difference: the largest absolute difference.
+      relative_difference: the largest share of the larger one of two values.
+      top10_overlap: the mean share of the same candidates among the ten highest scores.
+      top100_overlap: the same of a hundred.
+      correlation: the mean rank correlation.
+    """
+
+    difference: float | None = None
+    relative_difference: float | None = None
+    top10_overlap: float | None = None
+    top100_overlap: float | None = None
+    correlation: float | None = None
+
+
+@dataclass
+class CompareReport:
+    """A comparison.
+
+    Attributes:
+      settings: what was asked for, by name, to be printed as it is.
+      sides: how A and B are called, with their formats.
+      agreement: of the answers.
+      figures: A's and B's cost; empty where it was not measured.
+      limits: what the outputs have to keep.
+    """
+
+    settings: Mapping[str, str]
+    sides: tuple[str, str]
+    agreement: Agreement
+    figures: Sequence[Figures] = ()
+    limits: Limits = Limits()
+    machine: str = field(default_factory=lambda: machine())
+
+    @property
+    def problems(self) -> list[str]:
+        """What makes A and B different whatever the thresholds: no, or no comparable, answers."""
+        found, total = self.agreement, self.agreement.requests
+        problems = []
+        for place, (name, other) in enumerate((("A", "B"), ("B", "A"))):
+            refused = [it for it in found.refusals if it.codes[1 - place] == "OK"]
+            if refused:
+                what = f"{len(refused):,} of {total:,} requests that {other} answers"
+                problems.append(f"{name} refuses {what}, first {_told(refused[0], place)}")
+        for other_form in found.other_forms:
+            problems.append(
+                f"{other_form.name}: another form in {other_form.requests:,} of "
+                f"{found.answered:,} answers, first in request {other_form.first}: "
+                f"{other_form.form}"
+            )
+        if not found.answered:
+            problems.append("no request is answered by both")
+        return problems
+
+    @property
+    def notes(self) -> list[str]:
+        """What the figures have to be read with: requests that both refuse, calls that failed."""
+        found = []
+        both = list(self._refused_by_both())
+        if both:
+            what = f"{len(both):,} of {self.agreement.requests:,} requests are refused by both"
+            found.append(f"{what}, first {_told(both[0], 0)} by A, {both[0].codes[1]} by B")
+        for name, figures in zip("AB", self.figures, strict=False):
+            if figures.errors:
+                codes = ", ".join(f"{n:,} {c}" for c, n in figures.codes.items() if c != "OK")
+                found.append(
+                    f"{name}: while it was timed {codes}; the first: {figures.first_error}"
+                )
+        return found
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """Every threshold for every output that it applies to."""
+        return list(_judged(self.agreement.outputs, self.limits))
+
+    @property
+    def passed(self) -> bool:
+        """Whether there is no problem and every threshold is kept."""
+        return not self.problems and all(verdict.passed for verdict in self.verdicts)
+
+    @property
+    def headline(self) -> str:
+        """The output that differs most, and B's cost, in a sentence; empty without an answer."""
+        outputs = self.agreement.outputs
+        if not outputs:
+            return ""
+        most = max(outputs, key=lambda it: it.absolute.difference)
+        if any(it.differing for it in outputs):
+            told = [f"{most.name}: largest difference {largest_text(most.absolute)}"]
+            for name, figure in (
+                ("top-10 overlap", most.top10),
+                ("rank correlation", most.correlation),
+            ):
+                told += [f"{name} {figure.mean:.4g}"] if figure else []
+        else:
+            told = [f"all {sum(it.values for it in outputs):,} values are equal"]
+        if self.figures:
+            a, b = self.figures
+            for name in ("server_cpu_ms", "p95_ms"):
+                before, after = getattr(a, name), getattr(b, name)
+                if (of := share(after, before)) != "-":
+                    what = "server CPU" if name == "server_cpu_ms" else "95th percentile"
+                    values = f"{milliseconds(after)} against {milliseconds(before)} ms"
+                    told.append(f"B takes {of} of A's {what} ({values})")
+        return "; ".join(told)
+
+    def as_json(self) -> dict[str, Any]:
+        """In plain values; null stands for what is infinite or was not measured."""
+        found = self.agreement
+        return {
+            "settings": dict(self.settings),
+            "machine": self.machine,
+            "sides": dict(zip("AB", self.sides, strict=True)),
+            "headline": self.headline,
+            "requests": found.requests,
+            "answered_by_both": found.answered,
+            "codes": dict(zip("AB", map(dict, found.codes), strict=True)),
+            "refusals": [asdict(it) for it in found.refusals],
+            "refused_alike": [asdict(it) for it in found.alike],
+            "other_forms": [asdict(it) for it in found.other_forms],
+            "outputs": [_plain_output(it) for it in found.outputs],
+            "figures": {name: it.as_json() for name, it in zip("AB", self.figures, strict=False)},
+            "passed": self.passed,
+            "thresholds": [verdict.as_json() for verdict in self.verdicts],
+            "notes": self.notes,
+            "problems": self.problems,
+        }
+
+    def _refused_by_both(self) -> Iterable[Refusal]:
+        other_codes = [it for it in self.agreement.refusals if "OK" not in it.codes]
+        return sorted([*self.agreement.alike, *other_codes], key=lambda it: it.request)
+
+
+def largest_text(largest: Largest) -> str:
+    """The difference, where it is, and both values."""
+    if not largest.difference:
+        return "0"
+    of = "" if largest.candidate is None else f", candidate {largest.candidate}"
+    values = f"{_value_text(largest.a)} against {_value_text(largest.b)}"
+    return f"{difference_text(largest)} (request {largest.request}{of}: {values})"
+
+
+def difference_text(largest: Largest) -> str:
+    """The difference alone."""
+    return f"{largest.difference:.3g}" if math.isfinite(largest.difference) else "infinite"
+
+
+def per_request_text(figure: PerRequest | None) -> str:
+    """The mean, and the lowest with its request."""
+    if figure is None:
+        return "-"
+    if figure.lowest == figure.mean:
+        return f"{figure.mean:.4g}"
+    return f"{figure.mean:.4g} (lowest {figure.lowest:.4g}, request {figure.request})"
+
+
+def _told(refusal: Refusal, place: int) -> str:
+    return f"request {refusal.request}: {refusal.codes[place]}: {refusal.messages[place]}"
+
+
+def _judged(outputs: Sequence[OutputAgreement], limits: Limits) -> Iterator[Verdict]:
+    upper = (("difference", limits.difference), ("relative difference", limits.relative_difference))
+    for what, limit in upper:
+        for it in outputs if limit is not None else ():
+            largest = it.absolute if what == "difference" else it.relative
+            kept = limit is not None and largest.difference <= limit
+            yield Verdict(it.name, f"{what} <= {limit:g}", largest_text(largest), kept)
+    lower = (
+        ("top-10 overlap", limits.top10_overlap, [it.top10 for it in outputs]),
+        ("top-100 overlap", limits.top100_overlap, [it.top100 for it in outputs]),
+        ("rank correlation", limits.correlation, [it.correlation for it in outputs]),
+    )
+    for what, limit, figures in lower:
+        if limit is None:
+            continue
+        measured = [
+            (it.name, figure) for it, figure in zip(outputs, figures, strict=True) if figure
+        ]
+        for name, figure in measured:
+            text = per_request_text(figure)
+            yield Verdict(name, f"{what} >= {limit:g}", text, figure.mean >= limit)
+        if not measured:
+            nothing = "no request has enough candidates with one number each"
+            yield Verdict("all outputs", f"{what} >= {limit:g}", nothing, False)
+
+
+def _plain_output(it: OutputAgreement) -> dict[str, Any]:
+    return {
+        "name": it.name,
+        "values": it.values,
+        "differing": it.differing,
+        "largest_difference": _plain_largest(it.absolute),
+        "largest_relative_difference": _plain_largest(it.relative),
+        "top_10_overlap": it.top10 and asdict(it.top10),
+        "top_100_overlap": it.top100 and asdict(it.top100),
+        "rank_correlation": it.correlation and asdict(it.correlation),
+        "nan": dict(zip("AB", it.nan, strict=True)),
+        "infinite": dict(zip("AB", it.infinite, strict=True)),
+        "histogram": it.histogram and asdict(it.histogram),
+    }
+
+
+def _plain_largest(largest: Largest) -> dict[str, Any]:
+    """Values that JSON does not have (NaN, bytes) as text."""
+    finite = math.isfinite(largest.difference)
+    return {
+        "difference": largest.difference if finite else None,
+        "request": largest.request,
+        "candidate": largest.candidate,
+        "a": _plain(largest.a),
+        "b": _plain(largest.b),
+        "text": largest_text(largest),
+    }
+
+
+def _plain(value: Any) -> Any:
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, float) and math.isfinite(plain):
+        return plain
+    return plain if isinstance(plain, int | None) else _value_text(plain)
+
+
+def _value_text(value: Any) -> str:
+    if isinstance(value, bytes):
+        return repr(value.decode(errors="backslashreplace"))
+    if isinstance(value, float | np.floating):
+        return "NaN" if np.isnan(value) else f"{value:.6g}"
+    return str(value)

@@ -1,0 +1,159 @@
+"""A whole comparison: do two servers, versions or models answer alike, and at what cost?"""
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from datetime import datetime
+from types import SimpleNamespace
+
+from colcast.cli.console import report_console, showing_progress
+from colcast.loadtest.compare.agreement import OutputAgreement, agreement
+from colcast.loadtest.compare.page import render
+from colcast.loadtest.compare.report import CompareReport, Limits, difference_text, largest_text
+from colcast.loadtest.compare.sides import Served, series_of, serving
+from colcast.loadtest.measure.correctness import answers_in_peace
+from colcast.loadtest.measure.figures import Figures, figures_of
+from colcast.loadtest.measure.run import Options, with_clients
+from colcast.loadtest.measure.series import Series
+from colcast.loadtest.report.output import make_folder, write
+from colcast.loadtest.report.tables import figures_table, plain_table
+from colcast.loadtest.send.traffic import requested
+from rich.table import Table
+
+_LOOKUP_TIMEOUT_SECONDS = 10.0
+_CLIENTS = 1  # whose latencies are the server's own
+
+
+def compare(args: SimpleNamespace, typed: str) -> int:
+    """Compares A and B, prints what came out and writes the report.
+
+    Args:
+      args: the options of `colcast compare`.
+      typed: the command line, for the report.
+
+    Returns:
+      0; 1 if a request is answered by one only or in another form, or if a threshold was missed.
+
+    Raises:
+      ValueError: options that do not fit each other, the model or the machine.
+      RuntimeError: a side cannot be asked in its format, or a folder's model does not load.
+      OSError: a file that cannot be read or written.
+      colcast.client.ColcastError: a server is not there, or has no such model.
+    """
+    console = report_console(stderr=args.json)
+    make_folder(args.output)
+    with showing_progress("colcast compare") as tell:
+        report = _compared(args, typed, tell)
+    for name, side in zip("AB", report.sides, strict=True):
+        console.print(f"{name}: {side}", highlight=False, markup=False)
+    console.print(agreement_table(report.agreement.outputs))
+    if report.figures:
+        console.print(figures_table(list(zip("AB", report.figures, strict=True))))
+    told = [report.headline, *map(str, report.verdicts), *report.notes]
+    values = report.as_json()
+    for text in [*told, *write(args.output, values, render(values))]:
+        console.print(text, highlight=False, markup=False)
+    if args.json:
+        print(json.dumps(values, indent=1, allow_nan=False))
+    for problem in report.problems:
+        print(problem, file=sys.stderr)
+    return 0 if report.passed else 1
+
+
+def _compared(args: SimpleNamespace, typed: str, tell: Callable[[str], None]) -> CompareReport:
+    formats = _formats(args)
+    with ExitStack() as running:
+        served = []
+        for name, side, flags in zip("AB", args.sides, (args.flag_a, args.flag_b), strict=True):
+            tell(f"{name} starts" if side.folder else f"{name} is {side.address}")
+            served.append(running.enter_context(serving(name, side, args.model, flags, args.tls)))
+        first = served[0].target
+        data = requested(args).load(lambda: first.client(args.model, _LOOKUP_TIMEOUT_SECONDS))
+        tell(f"{len(data)} requests are written")
+        series = [
+            series_of(it.target, args.model, format_name, data, args.signature)
+            for it, format_name in zip(served, formats, strict=True)
+        ]
+        tell("answers are compared")
+        answers = [answers_in_peace(it.target.address, it.requests, it.target.tls) for it in series]
+        found = agreement(
+            list(zip(series[0].requests, series[1].requests, strict=True)),
+            list(zip(*answers, strict=True)),
+        )
+        tell("A and B are timed in turn")
+        figures = _timed(args, series, served)
+    sides = tuple(
+        f"{side.text}, {format_name}" for side, format_name in zip(args.sides, formats, strict=True)
+    )
+    assert len(sides) == 2
+    return CompareReport(_settings(args, typed, len(data)), sides, found, figures, limits(args))
+
+
+def agreement_table(outputs: Sequence[OutputAgreement]) -> Table:
+    """One row per output: differences and where, the ranking, what is not finite."""
+    table = plain_table("")
+    table.add_column("output", no_wrap=True)
+    headers = ["values", "not equal", "largest difference", "relative", "top 10", "top 100"]
+    for header in [*headers, "ranks", "NaN", "inf"]:
+        table.add_column(header, justify="right")
+    for one in outputs:
+        ranking = (one.top10, one.top100, one.correlation)
+        not_finite = [f"{a:,}, {b:,}" for a, b in (one.nan, one.infinite)]
+        table.add_row(
+            one.name,
+            f"{one.values:,}",
+            f"{one.differing:,}",
+            largest_text(one.absolute),
+            difference_text(one.relative),
+            *("-" if figure is None else f"{figure.mean:.4g}" for figure in ranking),
+            *not_finite,
+        )
+    return table
+
+
+def limits(args: SimpleNamespace) -> Limits:
+    """What the outputs have to keep."""
+    return Limits(
+        args.max_difference,
+        args.max_relative_difference,
+        args.min_top10_overlap,
+        args.min_top100_overlap,
+        args.min_correlation,
+    )
+
+
+def _formats(args: SimpleNamespace) -> tuple[str, str]:
+    usual = "recorded" if args.traffic.startswith("requests:") else "example"
+    first = args.format or usual
+    return first, args.format_b or first
+
+
+def _timed(
+    args: SimpleNamespace, series: Sequence[Series], served: Sequence[Served]
+) -> list[Figures]:
+    """Every request `rounds` times, A and B in turn."""
+    if not args.rounds:
+        return []
+    options = Options(
+        windows=args.rounds,
+        window_calls=len(series[0].requests),
+        timeout_seconds=args.timeout,
+        keep_every=0,
+    )
+    meters = {it.target.address: it.meter for it in served if it.meter}
+    return [figures_of(it.recording) for it in with_clients(series, _CLIENTS, meters, options)]
+
+
+def _settings(args: SimpleNamespace, typed: str, requests: int) -> dict[str, str]:
+    settings = {
+        "command": typed,
+        "model": args.model,
+        "traffic": f"{args.traffic}, {requests} different requests, seed {args.seed}",
+        "figures": f"every request {args.rounds} times with one client, A and B in turn"
+        if args.rounds
+        else "not measured",
+        "finished": datetime.now().astimezone().isoformat(timespec="seconds"),
+    }
+    flags = {"flags of A": args.flag_a, "flags of B": args.flag_b}
+    return settings | {name: " ".join(given) for name, given in flags.items() if given}

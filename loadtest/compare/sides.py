@@ -1,0 +1,139 @@
+"""A and B of a comparison: servers that run, versions of a model, folders to be served."""
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from colcast.client import Tls
+from colcast.client.wire import field, fields, integer_field, message
+from colcast.loadtest.measure.meters import Meter, ProcessMeter, listening_process
+from colcast.loadtest.measure.series import Series, Target, encoded, label
+from colcast.loadtest.send.connection import Request
+from colcast.loadtest.send.formats import RequestData
+from colcast.server import ServerProcess
+
+_MODEL_SPEC = 1  # of a PredictRequest
+_NAME, _VERSION, _SIGNATURE = 1, 2, 3  # of a ModelSpec
+_MODEL_FILE = "saved_model.pb"
+_WANTED = "wanted is HOST:PORT, HOST:PORT@VERSION or a folder with a SavedModel or with versions"
+
+
+@dataclass(frozen=True)
+class Side:
+    """What is compared.
+
+    Attributes:
+      text: as it was given.
+      address: HOST:PORT of a server; empty for a folder.
+      version: of the model; None is the server's choice.
+      folder: a SavedModel, or a base path with a folder per version; None for a server.
+    """
+
+    text: str
+    address: str = ""
+    version: int | None = None
+    folder: Path | None = None
+
+
+@dataclass(frozen=True)
+class Served:
+    """A side that answers, and what tells its CPU time, if it runs here."""
+
+    target: Target
+    meter: Meter | None
+
+
+def parse_side(text: str) -> Side:
+    """Reads HOST:PORT, HOST:PORT@VERSION or the path of a folder.
+
+    Raises:
+      ValueError: it is none of them, or a folder without a model.
+    """
+    folder = Path(text)
+    if folder.is_dir():
+        if not (_is_model(folder) or any(map(_is_model, folder.glob("[0-9]*")))):
+            raise ValueError(f"{text!r} has neither {_MODEL_FILE} nor a version that has it")
+        return Side(text, folder=folder.resolve())
+    found = re.fullmatch(r"([^@/]+:\d+)(?:@(\d+))?", text)
+    if not found:
+        raise ValueError(f"{text!r}: {_WANTED}")
+    return Side(text, found[1], int(found[2]) if found[2] else None)
+
+
+@contextmanager
+def serving(
+    name: str, side: Side, model: str, flags: Sequence[str], tls: Tls | None
+) -> Iterator[Served]:
+    """The side as a target; a folder is served, with these flags, until the block is left.
+
+    Raises:
+      colcast.server.ServerFailedError: the folder's model does not load.
+    """
+    if side.folder is None:
+        pid = listening_process(side.address)
+        meter = ProcessMeter(pid, side.address) if pid else None
+        yield Served(Target(name, side.address, tls, side.version), meter)
+        return
+    with (
+        _base_path(side.folder) as base_path,
+        ServerProcess(model, base_path, flags) as server,
+    ):
+        yield Served(Target(name, server.target), ProcessMeter(server.pid, server.target))
+
+
+def series_of(
+    target: Target, model: str, format_name: str, data: Sequence[RequestData], signature: str | None
+) -> Series:
+    """The data for a target in a format; recorded requests as recorded, but sent to this model.
+
+    Raises:
+      RuntimeError: the model cannot be asked in this format.
+      colcast.client.ServerError: the server is not there, or has no such model.
+    """
+    written, left_out = encoded(target, model, [format_name], data, signature)
+    if left_out:
+        raise RuntimeError(f"{label(target, format_name)}: {left_out[0].reason}")
+    (series,) = written
+    if format_name != "recorded":
+        return series
+    requests = [_addressed(it, model, target.version, signature) for it in series.requests]
+    return replace(series, requests=requests)
+
+
+def _is_model(folder: Path) -> bool:
+    return (folder / _MODEL_FILE).is_file()
+
+
+@contextmanager
+def _base_path(folder: Path) -> Iterator[Path]:
+    """The folder, or one in which it is the only version."""
+    if not _is_model(folder):
+        yield folder
+        return
+    with TemporaryDirectory() as made:
+        base_path = Path(made)
+        (base_path / "1").symlink_to(folder)
+        yield base_path
+
+
+def _addressed(request: Request, model: str, version: int | None, signature: str | None) -> Request:
+    """A PredictRequest for another model; the signature is the recorded one if none is given."""
+    spec, kept = b"", b""
+    for number, _, value in fields(request.payload):
+        if number == _MODEL_SPEC:
+            spec = message(number, value)
+        else:
+            kept += field(number, message(number, value))
+    called = signature.encode() if signature else _field_of(spec, _SIGNATURE)
+    spec = field(_NAME, model.encode()) + field(_SIGNATURE, called)
+    if version is not None:
+        # An Int64Value.
+        spec += field(_VERSION, integer_field(1, version))
+    return replace(request, payload=field(_MODEL_SPEC, spec) + kept)
+
+
+def _field_of(data: bytes, wanted: int) -> bytes:
+    return next((message(n, value) for n, _, value in fields(data) if n == wanted), b"")

@@ -1,0 +1,114 @@
+"""What Locust's users measured, format by format, against tf.Example: console, CSV, web page."""
+
+import csv
+from collections.abc import Sequence
+from io import StringIO
+from typing import Any
+
+from colcast.cli.console import report_console
+from colcast.loadtest.locust.turns import ALL, Turns
+from colcast.loadtest.measure.figures import milliseconds, share
+from colcast.loadtest.send.formats import FORMATS
+from rich.box import SIMPLE
+from rich.table import Table
+
+_CSV = ("format", "answered", "failed", "p50_ms", "p95_ms", "request_bytes", "server_cpu_ms")
+_SHARES = ("p50_ms", "p95_ms", "request_bytes", "server_cpu_ms")  # beside each its share
+_HEADS = ("answered", "failed", "p50 ms", "", "p95 ms", "", "bytes", "", "CPU ms", "")
+_NAN = float("nan")
+
+
+class Comparison:
+    """A run's comparison, as far as the run has come."""
+
+    def __init__(self, turns: Turns) -> None:
+        """Of what was sent and used in these turns."""
+        self._turns = turns
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row per format, in the formats' order; tf.Example or, without it, the first one leads.
+
+        Latencies and server CPU in milliseconds; CPU is NaN where it is not known by format.
+        """
+        formats, used = self._turns.total().formats, self._turns.used
+        rows = []
+        for name in (name for name in FORMATS if name in formats):
+            calls = formats[name]
+            rows.append(
+                {
+                    "format": FORMATS[name].title,
+                    "answered": calls.answered,
+                    "failed": calls.failed,
+                    "p50_ms": calls.percentile_ms(50),
+                    "p95_ms": calls.percentile_ms(95),
+                    "request_bytes": calls.bytes_per_request,
+                    "server_cpu_ms": used[name].cpu_ms if name in used else _NAN,
+                }
+            )
+        return rows
+
+    def notes(self) -> list[str]:
+        """What is said of the server's CPU."""
+        if self._turns.not_measured:
+            return [f"server CPU is not measured: {self._turns.not_measured}"]
+        if not self._turns.used:
+            return ["server CPU is told when a turn, or a run without turns, has ended"]
+        mixed = self._turns.used.get(ALL)
+        if not mixed:
+            return ["CPU ms: the server's user and system time per answered request"]
+        each = "" if len(self._turns.total().formats) < 2 else " of all formats; --turns tells each"
+        return [f"server CPU: {milliseconds(mixed.cpu_ms)} ms per answered request{each}"]
+
+    def print(self) -> None:
+        """A table on the console; nothing where nothing was sent."""
+        rows = self.rows()
+        if not rows:
+            return
+        console = report_console()
+        console.print(_table(rows))
+        for note in self.notes():
+            console.print(note, highlight=False, markup=False)
+
+    def csv(self) -> str:
+        """A line per format, with shares of the first one's figures; what is not known is empty."""
+        text = StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        shares = [f"{name}_share" for name in _SHARES]
+        writer.writerow([*_CSV, *shares])
+        rows = self.rows()
+        for row in rows:
+            values = [row[name] for name in _CSV]
+            values += [row[name] / rows[0][name] for name in _SHARES]
+            writer.writerow(
+                [
+                    ("" if one != one else f"{one:.4g}") if isinstance(one, float) else one
+                    for one in values
+                ]
+            )
+        return text.getvalue()
+
+
+def texts(row: dict[str, Any], first: dict[str, Any]) -> list[str]:
+    """A row's figures as people read them, in the order of the table's columns."""
+
+    def with_share(name: str, text: str) -> list[str]:
+        return [text, share(row[name], first[name])]
+
+    return [
+        f"{row['answered']:,}",
+        f"{row['failed']:,}",
+        *with_share("p50_ms", milliseconds(row["p50_ms"])),
+        *with_share("p95_ms", milliseconds(row["p95_ms"])),
+        *with_share("request_bytes", f"{row['request_bytes']:,.0f}"),
+        *with_share("server_cpu_ms", milliseconds(row["server_cpu_ms"])),
+    ]
+
+
+def _table(rows: Sequence[dict[str, Any]]) -> Table:
+    table = Table(box=SIMPLE, pad_edge=False, collapse_padding=True)
+    table.add_column("", no_wrap=True)
+    for head in _HEADS:
+        table.add_column(head, justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(row["format"], *texts(row, rows[0]))
+    return table

@@ -1,0 +1,196 @@
+"""Locust users that rank: one class per format, each waiting for its answers.
+
+  locust -f loadtest/locust/locustfile.py --host 127.0.0.1:8500 --model movies --turns 5
+  locust -f loadtest/locust/locustfile.py,loadtest/locust/shapes/step.py --mix example=1,late=3 ...
+
+Everything Locust offers works: its web page, --headless, --csv, --master and --worker. A run ends
+with a comparison of the formats. Users that wait hide an overload: `colcast loadtest --rate` does
+not wait.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import grpc.experimental.gevent  # type: ignore[import-not-found]
+from colcast.client import RankingClient
+from colcast.loadtest.locust.comparison import Comparison
+from colcast.loadtest.locust.turns import Gate, Turns
+from colcast.loadtest.locust.users import (  # noqa: F401  Locust looks for them here
+    USERS,
+    ColumnarUser,
+    ElwcUser,
+    ExampleUser,
+    LateUser,
+    RecordedUser,
+    RepeatedUser,
+    StockUser,
+    TurnsUser,
+    mixed,
+)
+from colcast.loadtest.measure.meters import Meter, meter_of
+from colcast.loadtest.send.connection import Connection
+from colcast.loadtest.send.formats import encode, parse_formats, signature_for
+from colcast.loadtest.send.generated import IDS
+from colcast.loadtest.send.sizes import parse_sizes
+from colcast.loadtest.send.traffic import Traffic
+from gevent.lock import BoundedSemaphore
+from locust import between, events
+from locust.runners import MasterRunner, WorkerRunner
+
+grpc.experimental.gevent.init_gevent()  # or a call would stop every other user of the process
+
+_TIMEOUT_SECONDS = 60.0
+
+
+@events.init_command_line_parser.add_listener  # type: ignore[untyped-decorator]
+def _options(parser: Any) -> None:
+    group = parser.add_argument_group("ranking requests")
+    group.add_argument("--model", default="", help="the served model's name")
+    group.add_argument(
+        "--formats", default="", metavar="A,B", help=f"of {', '.join(USERS)}; all alike"
+    )
+    group.add_argument("--mix", default="", metavar="A=1,B=3", help="formats by weight")
+    group.add_argument(
+        "--turns",
+        type=float,
+        default=0.0,
+        metavar="S",
+        help="every format has the server for itself for S seconds, in turn; 0: mixed",
+    )
+    group.add_argument("--metrics", default="", help="as for colcast loadtest")
+    group.add_argument("--signature", help="as for colcast loadtest")
+    group.add_argument("--ids", type=int, default=IDS, help="as for colcast loadtest")
+    group.add_argument("--traffic", default="generated", help="as for colcast loadtest")
+    group.add_argument("--sizes", default="200", help="as for colcast loadtest")
+    group.add_argument("--distinct", type=int, default=50, help="as for colcast loadtest")
+    group.add_argument("--traffic-seed", type=int, default=0, help="same seed, same requests")
+    group.add_argument("--request-id", default="request_id", help="as for colcast loadtest")
+    group.add_argument("--user-features", nargs="+", default=[], help="as for colcast loadtest")
+    group.add_argument(
+        "--think-time", default="0", metavar="S", help="seconds between calls, or FROM-TO"
+    )
+
+
+@events.init.add_listener  # type: ignore[untyped-decorator]
+def _set_up(environment: Any, **_: Any) -> None:
+    options = environment.parsed_options
+    if not options.model:
+        raise SystemExit("the served model's name is missing: --model NAME")
+    formats = _chosen(environment, options)
+    low, _, high = options.think_time.partition("-")
+    for user in (*USERS.values(), TurnsUser):
+        user.wait_time = between(float(low), float(high or low))
+    environment.prepared, environment.preparing = {}, BoundedSemaphore()
+    environment.gate = None
+    if not isinstance(environment.runner, MasterRunner):
+        environment.gate = Gate(environment, in_turns=options.turns > 0)
+        environment.gate.listen()
+    if not isinstance(environment.runner, WorkerRunner):
+        _compare(
+            environment, Turns(environment, formats, options.turns, lambda: _meter(environment))
+        )
+    environment.formats = formats
+    if environment.host:
+        _prepare(environment)
+
+
+def _chosen(environment: Any, options: Any) -> Sequence[str]:
+    """The formats that are sent; gives the environment their users."""
+    if not options.turns >= 0:
+        raise SystemExit(f"--turns {options.turns}: wanted are seconds, or 0 for formats mixed")
+    if options.mix and (options.formats or options.turns):
+        raise SystemExit("--mix has weights, which --formats and --turns have not: leave it out")
+    classes = environment.user_classes
+    if options.mix:
+        classes[:] = mixed(options.mix)
+    elif options.formats:
+        classes[:] = mixed(",".join(f"{name}=1" for name in _formats(options.formats)))
+    formats = [user.format for user in USERS.values() if user in classes and user.weight]
+    if options.turns:
+        TurnsUser.weight = 1
+        classes[:] = [TurnsUser]
+    return formats
+
+
+def _formats(text: str) -> Sequence[str]:
+    try:
+        return parse_formats(text)
+    except ValueError as error:
+        raise SystemExit(f"--formats {text!r}: {error}") from None
+
+
+def _meter(environment: Any) -> Meter:
+    """Of the server under test.
+
+    Raises:
+      LookupError: nothing measures it.
+    """
+    meter = meter_of(environment.host, environment.parsed_options.metrics)
+    if meter is None:
+        raise LookupError(
+            f"{environment.host} is on another machine: give its Prometheus page, "
+            "--metrics http://HOST:PORT/monitoring/prometheus/metrics"
+        )
+    return meter
+
+
+def _compare(environment: Any, turns: Turns) -> None:
+    """Has a run end with its comparison."""
+    turns.listen()
+    comparison = Comparison(turns)
+
+    def tell(**_: Any) -> None:
+        turns.end()
+        comparison.print()
+        if prefix := environment.parsed_options.csv_prefix:
+            Path(f"{prefix}_comparison.csv").write_text(comparison.csv(), encoding="utf-8")
+
+    environment.events.quitting.add_listener(tell)
+    if environment.web_ui:
+        from colcast.loadtest.locust.page import add_tab
+
+        add_tab(environment.web_ui, comparison)
+
+
+@events.test_start.add_listener  # type: ignore[untyped-decorator]
+def _prepare(environment: Any, **_: Any) -> None:
+    """Encodes before the first user starts: encoding would hold up users that already send."""
+    if isinstance(environment.runner, MasterRunner):
+        return
+    with environment.preparing:  # a master may start a run while a worker still prepares
+        _prepare_missing(environment)
+
+
+def _prepare_missing(environment: Any) -> None:
+    options, host = environment.parsed_options, environment.host
+    missing = [name for name in environment.formats if (host, name) not in environment.prepared]
+    if not missing:
+        return
+    traffic = Traffic(
+        options.traffic,
+        parse_sizes(options.sizes),
+        options.distinct,
+        options.traffic_seed,
+        options.request_id,
+        options.user_features,
+        options.signature,
+        options.ids,
+    )
+
+    def connect(signature: str | None = None) -> RankingClient:
+        return RankingClient(
+            host, options.model, timeout_seconds=_TIMEOUT_SECONDS, signature=signature
+        )
+
+    data = traffic.load(connect)
+    with connect() as client:
+        schema = client.schema() if options.signature else None
+    for name in missing:
+        called = signature_for(schema, name, options.signature) if schema else None
+        with connect(called) as client:
+            requests = [encode(client, name, one) for one in data]
+        with Connection(host) as connection:
+            for request in requests:  # or the first turn would pay for what a first request costs
+                connection.call(request)
+        environment.prepared[host, name] = requests

@@ -1,0 +1,210 @@
+"""Locust users hold back their calls at a gate; formats take turns, and each turn's CPU is known.
+
+The process that decides, the only one or the master, has the gates of all that send opened and
+closed by Locust's messages. A gate is closed when its last call has been answered: what the server
+used until then was used for the format whose turn it was.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import gevent
+from colcast.loadtest.locust.tally import Tally
+from colcast.loadtest.measure.meters import Meter
+from gevent.event import Event
+from locust.runners import STATE_MISSING, LocalRunner
+
+ALL = ""
+"""In place of a format: all of them, mixed."""
+
+_TURN, _COUNTED = "colcast_turn", "colcast_counted"  # messages to those that send, and back
+_LAST_ANSWER_SECONDS = 90.0  # longer than any call
+
+
+class Gate:
+    """In a process that sends: when its users may, and what they sent."""
+
+    def __init__(self, environment: Any, *, in_turns: bool) -> None:
+        """Of the users of this Locust environment; open from a run's start on unless `in_turns`."""
+        self._environment = environment
+        self._in_turns = in_turns
+        self._format = ALL
+        self._open, self._idle = Event(), Event()
+        self._idle.set()
+        self._under_way = 0
+        self.tally = Tally()
+
+    def listen(self) -> None:
+        """Hooks into Locust's events and messages."""
+        events = self._environment.events
+        events.test_start.add_listener(self._start)
+        events.request.add_listener(self._count)
+        events.report_to_master.add_listener(self._report)
+        self._environment.runner.register_message(_TURN, self._turn, concurrent=True)
+
+    @contextmanager
+    def call(self) -> Iterator[str]:
+        """Waits until calls may be sent; gives the format that may, `ALL` if each one may."""
+        self._open.wait()
+        self._under_way += 1
+        self._idle.clear()
+        try:
+            yield self._format
+        finally:
+            self._under_way -= 1
+            if not self._under_way:
+                self._idle.set()
+
+    def _start(self, **_: Any) -> None:
+        self.tally.take()
+        if not self._in_turns:
+            self._open.set()
+
+    def _turn(self, msg: Any, **_: Any) -> None:
+        if msg.data is not None:
+            self._format = msg.data
+            self._open.set()
+            return
+        self._open.clear()
+        self._idle.wait()
+        self._environment.runner.send_message(_COUNTED, self.tally.take())
+
+    def _report(self, client_id: str, data: dict[str, Any]) -> None:
+        data[_COUNTED] = self.tally.take()
+
+    def _count(
+        self, response_time: float, exception: Any, context: dict[str, Any], **_: Any
+    ) -> None:
+        if "format" in context:  # else it is another locustfile's
+            calls = self.tally.of(context["format"])
+            calls.add(response_time, context["request_bytes"], ok=exception is None)
+
+
+@dataclass
+class Used:
+    """CPU seconds of the server, and the answered calls they were used for."""
+
+    cpu_seconds: float = 0.0
+    answered: int = 0
+
+    @property
+    def cpu_ms(self) -> float:
+        """Milliseconds per answered call; NaN where they are not known."""
+        return 1000 * self.cpu_seconds / (self.answered or float("nan"))
+
+
+class Turns:
+    """In the process that decides: whose turn it is, and what all have sent and used."""
+
+    def __init__(
+        self,
+        environment: Any,
+        formats: Sequence[str],
+        seconds: float | None,
+        meter: Callable[[], Meter],
+    ) -> None:
+        """Decides for a Locust environment.
+
+        Args:
+          environment: of Locust.
+          formats: that take turns.
+          seconds: how long a turn takes; None: all formats are sent at once.
+          meter: gives what measures the server, at the start of each run; LookupError, with the
+            reason, if nothing does.
+        """
+        self._environment = environment
+        self._formats = formats if seconds else [ALL]
+        self._seconds = seconds
+        self._find_meter = meter
+        self._meter: Meter | None = None
+        self._now: str | None = None  # whose turn it is
+        self._began, self._answered_before = 0.0, 0
+        self._waits_for: set[str] = set()
+        self._all_counted = Event()
+        self._course = gevent.Greenlet()
+        self._total = Tally()
+        self.used: dict[str, Used] = {}
+        self.not_measured = ""
+
+    def listen(self) -> None:
+        """Hooks into Locust's events and messages."""
+        events = self._environment.events
+        events.test_start.add_listener(self._start)
+        events.worker_report.add_listener(lambda data, **_: self._take(data))
+        events.test_stopping.add_listener(lambda **_: self.end())
+        self._environment.runner.register_message(_COUNTED, self._counted)
+
+    def total(self) -> Tally:
+        """Everything that was sent in this run, as far as it is known here."""
+        gate = self._environment.gate
+        if gate:
+            self._total.merge(gate.tally.take())
+        return self._total
+
+    def end(self) -> None:
+        """The last turn is over: nothing is sent any more, and everything is counted."""
+        self._course.kill()
+        if self._now is not None:
+            self._close()
+
+    def _start(self, **_: Any) -> None:
+        self._total, self.used, self.not_measured = Tally(), {}, ""
+        self._meter = None
+        try:
+            self._meter = self._find_meter()
+        except (LookupError, ProcessLookupError) as error:
+            self.not_measured = str(error)
+        self._open(self._formats[0])
+        self._course = gevent.spawn(self._go_round)
+
+    def _go_round(self) -> None:
+        """Who is first changes from round to round."""
+        for number in count(1) if self._seconds else ():
+            gevent.sleep(self._seconds)
+            self._close()
+            turn, place = divmod(number, len(self._formats))
+            self._open(self._formats[(turn + place) % len(self._formats)])
+
+    def _open(self, format_name: str) -> None:
+        self._answered_before = self.total().answered
+        self._began = self._cpu_seconds()
+        self._now = format_name
+        self._environment.runner.send_message(_TURN, format_name)
+
+    def _close(self) -> None:
+        """Waits for the last answers."""
+        assert self._now is not None
+        self._waits_for = self._senders()
+        self._all_counted.clear()
+        self._environment.runner.send_message(_TURN, None)
+        if self._waits_for:
+            self._all_counted.wait(_LAST_ANSWER_SECONDS)
+        used = self.used.setdefault(self._now, Used())
+        used.cpu_seconds += self._cpu_seconds() - self._began
+        used.answered += self.total().answered - self._answered_before
+        self._now = None
+
+    def _senders(self) -> set[str]:
+        runner = self._environment.runner
+        if isinstance(runner, LocalRunner):
+            return {"local"}
+        return {worker.id for worker in runner.clients.all if worker.state != STATE_MISSING}
+
+    def _counted(self, msg: Any, **_: Any) -> None:
+        self._total.merge(msg.data)
+        self._waits_for.discard(msg.node_id)
+        if not self._waits_for:
+            self._all_counted.set()
+
+    def _take(self, data: dict[str, Any]) -> None:
+        self._total.merge(data.get(_COUNTED, {}))
+
+    def _cpu_seconds(self) -> float:
+        try:
+            return self._meter.cpu_seconds() if self._meter else float("nan")
+        except (LookupError, ProcessLookupError) as error:
+            self.not_measured = str(error)
+            return float("nan")

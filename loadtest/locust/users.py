@@ -1,0 +1,123 @@
+"""The users of locustfile.py: one class per format, each waiting for its answers."""
+
+from colcast.loadtest.send.connection import Connection
+from colcast.loadtest.send.formats import FORMATS
+from locust import User, constant, task
+
+
+class CallFailed(Exception):
+    """A call that did not come back OK; Locust counts failures by this text: the gRPC code."""
+
+
+class RankingUser(User):  # type: ignore[misc]
+    """Sends one prepared request after the other on a connection of its own."""
+
+    abstract = True
+    format = ""
+    wait_time = constant(0)
+
+    def on_start(self) -> None:
+        """Connects."""
+        self.connection = Connection(self.host)
+        self.next = id(self)  # users do not all start with the same request
+
+    def on_stop(self) -> None:
+        """Disconnects."""
+        self.connection.close()
+
+    @task  # type: ignore[untyped-decorator]
+    def rank(self) -> None:
+        """One request, reported to Locust."""
+        with self.environment.gate.call() as turn:
+            self._send(turn or self.format)
+
+    def _send(self, format_name: str) -> None:
+        requests = self.environment.prepared[self.host, format_name]
+        request = requests[self.next % len(requests)]
+        self.next += 1
+        answer = self.connection.call(request)
+        self.environment.events.request.fire(
+            request_type=request.method.rpartition("/")[2],
+            name=FORMATS[format_name].title,
+            response_time=1000 * answer.seconds,
+            response_length=len(answer.response),
+            exception=None if answer.code == "OK" else CallFailed(answer.code),
+            context={
+                "format": format_name,
+                "request_bytes": len(request.payload),
+                "message": answer.message,
+            },
+        )
+
+
+class ExampleUser(RankingUser):
+    """Today's way: a tf.Example per candidate."""
+
+    format = "example"
+
+
+class ElwcUser(RankingUser):
+    """The user as the context of an ExampleListWithContext; for models that Regress or Classify."""
+
+    format = "elwc"
+    weight = 0  # until --mix asks for it
+
+
+class RepeatedUser(RankingUser):
+    """Columns, the user on every row."""
+
+    format = "repeated"
+
+
+class ColumnarUser(RankingUser):
+    """Columns, the user as one row that the server repeats."""
+
+    format = "columnar"
+
+
+class LateUser(RankingUser):
+    """Columns, the user as one row that the model repeats; for models exported with --late."""
+
+    format = "late"
+    weight = 0
+
+
+class StockUser(RankingUser):
+    """Columns for servers that do not repeat rows."""
+
+    format = "stock"
+    weight = 0
+
+
+class RecordedUser(RankingUser):
+    """The requests of --traffic requests:FILE, as they were caught."""
+
+    format = "recorded"
+    weight = 0
+
+
+class TurnsUser(RankingUser):
+    """Every format in its turn, with --turns."""
+
+    weight = 0
+
+
+_ALL = (ExampleUser, ElwcUser, RepeatedUser, ColumnarUser, LateUser, StockUser, RecordedUser)
+USERS = {user.format: user for user in _ALL}
+"""The classes by format."""
+
+
+def mixed(text: str) -> list[type[RankingUser]]:
+    """Reads `example=1,late=3` and gives these classes these weights.
+
+    Raises:
+      SystemExit: a format that has no users, or a weight that is not a positive whole number.
+    """
+    chosen = []
+    for part in text.split(","):
+        name, _, weight = part.partition("=")
+        if name not in USERS or not weight.isdigit() or weight == "0":
+            raise SystemExit(f"--mix {part!r}: wanted is {'|'.join(USERS)}=WEIGHT")
+        USERS[name].weight = int(weight)
+        chosen.append(USERS[name])
+    return chosen

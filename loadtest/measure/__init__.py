@@ -1,0 +1,1 @@
+"""What happens then: loops that send, meters of servers, recordings, checks, searches."""

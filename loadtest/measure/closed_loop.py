@@ -1,0 +1,102 @@
+"""K clients that each send the next request when the last one is answered."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from itertools import count as counter
+from typing import Protocol, Self
+
+from colcast.loadtest.measure.meters import Meter
+from colcast.loadtest.measure.recording import Recording, Sample
+from colcast.loadtest.send.connection import Answer, Request
+
+
+class Connects(Protocol):
+    """A connection of one client."""
+
+    def call(self, request: Request) -> Answer:
+        """Sends one request and waits; failures are answers, too."""
+
+    def close(self) -> None:
+        """Gives the connection up."""
+
+
+class ClosedLoop:
+    """Connected clients, reused from run to run."""
+
+    def __init__(self, connect: Callable[[], Connects], clients: int) -> None:
+        """Prepares `clients` connections."""
+        self._resources = ExitStack()
+        self._connections = [
+            self._resources.enter_context(closing(connect())) for _ in range(clients)
+        ]
+        self._pool = self._resources.enter_context(ThreadPoolExecutor(clients))
+        self._stopped = threading.Event()
+
+    def run(
+        self,
+        requests: Sequence[Request],
+        *,
+        calls: int | None = None,
+        seconds: float | None = None,
+        meter: Meter | None = None,
+        keep_every: int = 0,
+    ) -> Recording:
+        """Sends requests, going round `requests`, all clients together, until an end is reached.
+
+        Args:
+          requests: at least one.
+          calls: how many to send at most.
+          seconds: when to send no more.
+          meter: what the server has used, where that is known.
+          keep_every: of so many calls one answer is kept as a sample; 0 keeps none.
+        """
+        taken = counter()  # next() of a counter is atomic
+        cpu = meter.cpu_seconds() if meter else 0.0
+        began = time.perf_counter()
+
+        def more(number: int) -> bool:
+            if self._stopped.is_set() or (calls is not None and number >= calls):
+                return False
+            return seconds is None or time.perf_counter() - began < seconds
+
+        total = Recording()
+        clients = [
+            self._pool.submit(_client, connection, requests, taken, more, began, keep_every)
+            for connection in self._connections
+        ]
+        for client in clients:
+            total.extend(client.result(), after=False)
+        total.wall_seconds = time.perf_counter() - began
+        if meter:
+            total.server_cpu_seconds = meter.cpu_seconds() - cpu
+        return total
+
+    def __enter__(self) -> Self:
+        """The clients, ready to run."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stops clients that still run, after their call, and disconnects."""
+        self._stopped.set()
+        self._resources.close()
+
+
+def _client(
+    connection: Connects,
+    requests: Sequence[Request],
+    taken: "counter[int]",
+    more: Callable[[int], bool],
+    began: float,
+    keep_every: int,
+) -> Recording:
+    recording = Recording()
+    while more(number := next(taken)):
+        which = number % len(requests)
+        answer = connection.call(requests[which])
+        recording.add(requests[which], answer, began)
+        if keep_every and number % keep_every == 0 and answer.code == "OK":
+            recording.samples.append(Sample(which, answer.response))
+    return recording

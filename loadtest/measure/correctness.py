@@ -1,0 +1,126 @@
+"""Answers under load are compared with answers given in peace, before the load began."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from colcast.client import DecodeError, Tls
+from colcast.loadtest.measure.recording import Sample
+from colcast.loadtest.send.connection import PREDICT, Answer, Connection, Outputs, Request
+
+_TIMEOUT_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Check:
+    """What came of comparing a run's samples.
+
+    Attributes:
+      checked: how many answers were compared.
+      wrong: how many of them differ by more than the tolerance.
+      largest: the largest difference of any value; infinite where the answers' form differs.
+    """
+
+    checked: int
+    wrong: int
+    largest: float
+
+
+class Refused(RuntimeError):
+    """A server does not answer a request that is sent alone."""
+
+
+def answers_in_peace(
+    address: str, requests: Sequence[Request], tls: Tls | None = None
+) -> list[Answer]:
+    """What comes back for every request, one after the other; refusals are answers too."""
+    with Connection(address, timeout_seconds=_TIMEOUT_SECONDS, tls=tls) as connection:
+        return [connection.call(request) for request in requests]
+
+
+def reference_answers(
+    address: str, requests: Sequence[Request], tls: Tls | None = None
+) -> list[Outputs]:
+    """Every request's answer, one after the other.
+
+    Raises:
+      Refused: the server refuses one.
+    """
+    answers = answers_in_peace(address, requests, tls)
+    for number, answer in enumerate(answers):
+        if answer.code != "OK":
+            raise Refused(f"request {number} is refused, {answer.code}: {answer.message}")
+    return [
+        request.decode(answer.response) for request, answer in zip(requests, answers, strict=True)
+    ]
+
+
+def predicts(requests: Sequence[Request]) -> bool:
+    """Whether they are calls of Predict; all requests of a series call the same method."""
+    return requests[0].method == PREDICT
+
+
+def expected_answers(
+    requests: Sequence[Request], own: list[Outputs], first: list[Outputs]
+) -> list[Outputs]:
+    """What a format's answers have to be: those of the first format.
+
+    Regress and Classify run another signature than Predict: where that has outputs of other
+    names, the format's own answers in peace have to do.
+    """
+    if not predicts(requests) and own[0].keys() != first[0].keys():
+        return own
+    return first
+
+
+def check(
+    samples: Sequence[Sample],
+    requests: Sequence[Request],
+    expected: Sequence[Outputs],
+    tolerance: float,
+) -> Check:
+    """Compares kept answers with the expected ones of their requests."""
+    differences = [
+        _sample_difference(requests[sample.request], sample.response, expected[sample.request])
+        for sample in samples
+    ]
+    wrong = sum(difference > tolerance for difference in differences)
+    return Check(len(samples), wrong, max(differences, default=0.0))
+
+
+def outputs_difference(expected: Outputs, got: Outputs) -> float:
+    """The largest absolute difference of any value in two answers.
+
+    NaN equals NaN; another shape or dtype, a missing output, another string or a number against
+    NaN is infinite.
+    """
+    if expected.keys() != got.keys():
+        return float("inf")
+    return max(_difference(values, got[name]) for name, values in expected.items())
+
+
+def differences(expected: Any, got: Any) -> Any:
+    """The absolute differences, value by value, of two outputs of the same shape and dtype.
+
+    NaN equals NaN; another string or a number against NaN is infinite.
+    """
+    if expected.dtype == object:
+        return np.where(expected == got, 0.0, np.inf)
+    with np.errstate(invalid="ignore"):  # an infinity minus itself
+        wide = np.abs(np.asarray(expected, np.complex128) - np.asarray(got, np.complex128))
+    same = (np.isnan(expected) & np.isnan(got)) | (expected == got)
+    return np.where(same, 0.0, np.nan_to_num(wide, nan=np.inf, posinf=np.inf))
+
+
+def _sample_difference(request: Request, response: bytes, expected: Outputs) -> float:
+    try:
+        return outputs_difference(expected, request.decode(response))
+    except DecodeError:
+        return float("inf")
+
+
+def _difference(expected: Any, got: Any) -> float:
+    if expected.shape != got.shape or expected.dtype != got.dtype:
+        return float("inf")
+    return float(np.max(differences(expected, got), initial=0.0))

@@ -1,0 +1,161 @@
+"""What a process on this machine has used so far."""
+
+import time
+from pathlib import Path
+from typing import Protocol
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import psutil  # type: ignore[import-untyped]
+
+
+class Meter(Protocol):
+    """Tells what a server has used so far."""
+
+    def cpu_seconds(self) -> float:
+        """User and system time of all its threads, the finished ones too."""
+
+    def memory_bytes(self) -> int:
+        """Resident memory now."""
+
+
+class ProcessMeter:
+    """Reads the CPU time and the memory of another process of this machine."""
+
+    def __init__(self, pid: int, address: str = "") -> None:
+        """Measures the process `pid`.
+
+        Args:
+          pid: of the process.
+          address: HOST:PORT of the server it is, for the message when it ends while measured.
+
+        Raises:
+          ProcessLookupError: there is no such process.
+        """
+        self._pid = pid
+        self._gone = f"no process {pid} to measure"
+        # Linux's clock id of another process's CPU time, as clock_getcpuclockid(3) makes it. It
+        # counts nanoseconds where /proc/PID/stat counts hundredths of a second.
+        self._clock = (~pid << 3) | 2
+        self.cpu_seconds()
+        if address:
+            self._gone = f"the server at {address} (process {pid}) ended during the test"
+
+    def cpu_seconds(self) -> float:
+        """User and system time of all its threads, the finished ones too."""
+        try:
+            return time.clock_gettime(self._clock)
+        except OSError as error:
+            raise ProcessLookupError(self._gone) from error
+
+    def memory_bytes(self) -> int:
+        """Resident memory now."""
+        return self._status("VmRSS")
+
+    def forget_peak(self) -> None:
+        """Has the peak count from here."""
+        Path(f"/proc/{self._pid}/clear_refs").write_text("5")
+
+    def peak_memory_bytes(self) -> int:
+        """The most resident memory it has had."""
+        return self._status("VmHWM")
+
+    def _status(self, key: str) -> int:
+        try:
+            lines = Path(f"/proc/{self._pid}/status").read_text().splitlines()
+        except (FileNotFoundError, ProcessLookupError) as error:
+            raise ProcessLookupError(self._gone) from error
+        for line in lines:
+            if line.startswith(key + ":"):
+                return int(line.split()[1]) * 1024
+        raise ProcessLookupError(self._gone)  # it ended, and its parent has not noticed yet
+
+
+def listening_process(address: str) -> int | None:
+    """The process of this machine that listens on the port of HOST:PORT, None if there is none."""
+    host, _, port = address.rpartition(":")
+    if host.strip("[]") not in ("127.0.0.1", "localhost", "::1", "0.0.0.0"):
+        return None
+    for socket in psutil.net_connections(kind="tcp"):
+        if socket.status == psutil.CONN_LISTEN and socket.laddr.port == int(port):
+            return int(socket.pid) if socket.pid else None
+    return None
+
+
+# As Prometheus client libraries name them: seconds of user and system time, bytes.
+_CPU, _MEMORY = "process_cpu_seconds_total", "process_resident_memory_bytes"
+
+
+class MetricsMeter:
+    """Reads the CPU time and the memory of a process from its metrics page."""
+
+    def __init__(self, url: str) -> None:
+        """Measures the process that publishes `url`.
+
+        Raises:
+          LookupError: the page is not there or does not tell.
+        """
+        self._url = url
+        self.cpu_seconds()
+        self.memory_bytes()
+
+    def cpu_seconds(self) -> float:
+        """User and system time of all its threads."""
+        return self._read(_CPU)
+
+    def memory_bytes(self) -> int:
+        """Resident memory now."""
+        return int(self._read(_MEMORY))
+
+    def _read(self, metric: str) -> float:
+        for line in _lines(self._url):
+            name, _, value = line.partition(" ")
+            if name == metric:
+                return float(value)
+        raise LookupError(f"{self._url} does not publish {metric}")
+
+
+def publishing(folder: Path) -> list[str]:
+    """Flags with which a server publishes its page at `page_of`; writes the file that they name."""
+    file = folder / "monitoring.config"
+    file.write_text("prometheus_config { enable: true }")
+    return ["--rest_api_port=-1", f"--monitoring_config_file={file}"]
+
+
+def page_of(rest_target: str) -> str:
+    """The URL of the page of a server whose HTTP is at HOST:PORT."""
+    return f"http://{rest_target}/monitoring/prometheus/metrics"
+
+
+def _lines(url: str) -> list[str]:
+    try:
+        with urlopen(url, timeout=5) as page:
+            text: str = page.read().decode()
+    except (URLError, ValueError, OSError) as error:
+        raise LookupError(
+            f"no metrics at {url}: {error}; the server publishes them with --rest_api_port and "
+            "--monitoring_config_file"
+        ) from error
+    return text.splitlines()
+
+
+def meter_of(address: str, metrics: str | None = None, pid: int | None = None) -> Meter | None:
+    """Measures the server at HOST:PORT.
+
+    Args:
+      address: of its gRPC service.
+      metrics: the URL of its Prometheus page.
+      pid: its process; None: the one that listens on the port, if the host is this machine.
+
+    Returns:
+      None where neither is known.
+
+    Raises:
+      LookupError: the page is not there.
+      ProcessLookupError: the process is not.
+    """
+    if metrics:
+        return MetricsMeter(metrics)
+    if pid is None:
+        pid = listening_process(address)
+    return None if pid is None else ProcessMeter(pid, address)

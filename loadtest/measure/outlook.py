@@ -1,0 +1,72 @@
+"""How long a search will take, from what it has taken so far."""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from colcast.loadtest.measure.budget import Budget, about
+from colcast.loadtest.measure.run import Options
+from colcast.loadtest.measure.search import Sla, Window, windows_left
+
+_FIRST_WINDOWS = 20  # of the first setting, about; most others are given up after two
+_LATER_WINDOWS = 2
+_START_SECONDS = 3.0  # of a server, and its warm-up
+
+
+class SearchOutlook:
+    """Of the searches of several series, one after the other."""
+
+    def __init__(self, labels: Sequence[str], sla: Sla, options: Options, budget: Budget) -> None:
+        """Of searches that have not begun.
+
+        Args:
+          labels: of the series, in order.
+          sla: what is searched for.
+          options: how windows are measured.
+          budget: of all of them together.
+        """
+        self._labels, self._sla, self._options, self._budget = labels, sla, options, budget
+        self._windows: dict[str, list[Window]] = {}
+
+    def note(self, label: str, window: Window) -> None:
+        """A window was measured."""
+        self._windows.setdefault(label, []).append(window)
+
+    def __str__(self) -> str:
+        """About how long it will still take, like "4 min"."""
+        last = max(len(self._windows) - 1, 0)
+        left = [
+            windows_left(self._windows.get(label, ()), self._sla) + self._options.windows
+            for label in self._labels[last:]
+        ]
+        return about(min(sum(left) * self._options.window_seconds, self._budget.left))
+
+
+class ClimbOutlook:
+    """Of a climb from setting to setting."""
+
+    def __init__(self, window_seconds: float) -> None:
+        """Of one that has not begun, with windows of so many seconds."""
+        self._settings = 0
+        self._first = _START_SECONDS + _FIRST_WINDOWS * window_seconds
+        self._later = _START_SECONDS + _LATER_WINDOWS * window_seconds
+        self._took: list[float] = []  # each setting, the first one too
+
+    def settings(self, count: int) -> None:
+        """So many settings are left, that which begins included."""
+        self._settings = count
+
+    @property
+    def seconds(self) -> float:
+        """The first setting is measured to its end; the others are as long as those so far."""
+        later = self._took[1:]
+        each = sum(later) / len(later) if later else self._later
+        first = 0 if self._took else self._first - each
+        return first + self._settings * each
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """A setting is measured meanwhile."""
+        began = time.monotonic()
+        yield
+        self._took.append(time.monotonic() - began)

@@ -1,0 +1,268 @@
+"""The measuring engine: series in turn, window by window, at a rate, with clients, or searching."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeVar
+
+import numpy as np
+from colcast.loadtest.measure.budget import UNLIMITED, Budget
+from colcast.loadtest.measure.closed_loop import ClosedLoop
+from colcast.loadtest.measure.correctness import Check, check
+from colcast.loadtest.measure.meters import Meter
+from colcast.loadtest.measure.open_loop import OpenLoop
+from colcast.loadtest.measure.recording import Recording
+from colcast.loadtest.measure.search import Ended, Found, Sla, Window, confirm, find_max
+from colcast.loadtest.measure.series import Series
+from colcast.loadtest.send.connection import Connection
+from colcast.loadtest.send.schedule import poisson
+
+Thing = TypeVar("Thing")
+Measured = TypeVar("Measured")
+Meters = Mapping[str, Meter]  # address -> what its server has used
+Progress = Callable[[Series, Recording], None]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to run.
+
+    Attributes:
+      seed: decides schedules; the same seed sends the same requests in the same order.
+      windows: every series is measured so many times, in turn with the others.
+      window_seconds: how long one window sends.
+      window_calls: how many calls one window of waiting clients sends, in place of a time.
+      timeout_seconds: of a call.
+      keep_every: one answer of so many is checked; 0 for none.
+      tolerance: the largest difference of a checked answer that is not wrong.
+    """
+
+    seed: int = 0
+    windows: int = 3
+    window_seconds: float = 5.0
+    window_calls: int | None = None
+    timeout_seconds: float = 10.0
+    keep_every: int = 10
+    tolerance: float = 1e-5
+
+
+# What a server says of a request itself, not of its load.
+_REFUSALS = ("INVALID_ARGUMENT", "FAILED_PRECONDITION", "UNIMPLEMENTED", "NOT_FOUND")
+
+
+@dataclass
+class Result:
+    """What was measured of one series.
+
+    Attributes:
+      series: what was sent where.
+      recording: every call.
+      check: its answers under load against those in peace.
+      memory_bytes: the server's at the end; None if it is not known.
+      found: what a search for the highest rate found, if there was one.
+    """
+
+    series: Series
+    recording: Recording
+    check: Check
+    memory_bytes: int | None = None
+    found: Found | None = None
+
+    @property
+    def refused(self) -> int:
+        """Calls refused under load although each request was answered when it was sent alone."""
+        return sum(self.recording.codes[code] for code in _REFUSALS)
+
+    @property
+    def sound(self) -> bool:
+        """Whether its figures may be compared: answers came, none refused, none wrong."""
+        return bool(self.recording.answered) and not self.refused and not self.check.wrong
+
+
+def at_rate(
+    series: Sequence[Series],
+    rate: float,
+    meters: Meters,
+    options: Options,
+    progress: Progress = lambda *_: None,
+) -> list[Result]:
+    """Sends every series `rate` requests per second on the same schedule of exponential gaps.
+
+    Args:
+      series: encoded requests.
+      rate: requests per second.
+      meters: of the servers that can be measured.
+      options: how to run.
+      progress: called after every window with what it measured.
+    """
+
+    def window(one: Series, number: int) -> Recording:
+        return _open_window(one, rate, number, meters, options)
+
+    return _windows_in_turn(series, window, meters, options, progress)
+
+
+def with_clients(
+    series: Sequence[Series],
+    clients: int,
+    meters: Meters,
+    options: Options,
+    progress: Progress = lambda *_: None,
+) -> list[Result]:
+    """Sends with clients that wait for their answers, as fast as these come.
+
+    Args:
+      series: encoded requests.
+      clients: how many.
+      meters: of the servers that can be measured.
+      options: how to run.
+      progress: called after every window with what it measured.
+    """
+    with ExitStack() as connected:
+        loops = {
+            target.address: connected.enter_context(
+                ClosedLoop(
+                    partial(Connection, target.address, options.timeout_seconds, target.tls),
+                    clients,
+                )
+            )
+            for target in {one.target for one in series}
+        }
+        for one in series:  # connects, and warms up
+            loops[one.target.address].run(one.requests, calls=2 * clients)
+
+        def window(one: Series, number: int) -> Recording:
+            calls = options.window_calls
+            return loops[one.target.address].run(
+                one.requests,
+                calls=calls,
+                seconds=None if calls else options.window_seconds,
+                meter=meters.get(one.target.address),
+                keep_every=options.keep_every,
+            )
+
+        return _windows_in_turn(series, window, meters, options, progress)
+
+
+def searching(
+    series: Sequence[Series],
+    sla: Sla,
+    meters: Meters,
+    options: Options,
+    progress: Callable[[Series, Window], None] = lambda *_: None,
+    budget: Budget = UNLIMITED,
+) -> list[Result]:
+    """Finds every series' highest rate within `sla`, then measures it again at that rate.
+
+    An interrupt ends it with what it has: the results of the series so far.
+    """
+    results = []
+    again_seconds = options.windows * options.window_seconds
+    for place, one in enumerate(series):
+
+        def window(rate: float, number: int, one: Series = one) -> Recording:
+            return _open_window(one, rate, number, meters, options)
+
+        def again(rate: float, one: Series = one) -> Recording:
+            return _joined([window(rate, number, one) for number in range(options.windows)])
+
+        def tell(found: Window, one: Series = one) -> None:
+            progress(one, found)
+
+        own = budget.share(len(series) - place, keep=again_seconds)
+        found, recording = find_max(window, sla, progress=tell, budget=own), Recording()
+        if found.ended is not Ended.INTERRUPT:
+            try:
+                found, recording = confirm(found, again, sla, own)
+            except KeyboardInterrupt:
+                found = replace(found, ended=Ended.INTERRUPT)
+        results.append(_result(one, recording, meters, options, found))
+        if found.ended is Ended.INTERRUPT:
+            break
+    return results
+
+
+def _windows_in_turn(
+    series: Sequence[Series],
+    window: Callable[[Series, int], Recording],
+    meters: Meters,
+    options: Options,
+    progress: Progress,
+) -> list[Result]:
+    def measured(one: Series, number: int) -> Recording:
+        recording = window(one, number)
+        progress(one, recording)
+        return recording
+
+    return [
+        _result(one, _joined(recordings), meters, options)
+        for one, recordings in zip(series, in_turn(series, measured, options.windows), strict=True)
+    ]
+
+
+def _joined(recordings: Sequence[Recording]) -> Recording:
+    total = Recording()
+    for recording in recordings:
+        total.extend(recording)
+    return total
+
+
+def _open_window(
+    one: Series,
+    rate: float,
+    number: int,
+    meters: Meters,
+    options: Options,
+) -> Recording:
+    seed = int(np.random.SeedSequence([options.seed, number]).generate_state(1)[0])
+    schedule = poisson(rate, options.window_seconds, len(one.requests), seed)
+    loop = OpenLoop(
+        one.target.address,
+        timeout_seconds=options.timeout_seconds,
+        keep_every=options.keep_every,
+        tls=one.target.tls,
+    )
+    return loop.run(
+        one.requests,
+        schedule,
+        meter=meters.get(one.target.address),
+    )
+
+
+def _result(
+    one: Series,
+    recording: Recording,
+    meters: Meters,
+    options: Options,
+    found: Found | None = None,
+) -> Result:
+    meter = meters.get(one.target.address)
+    return Result(
+        series=one,
+        recording=recording,
+        check=check(recording.samples, one.requests, one.expected, options.tolerance),
+        memory_bytes=meter.memory_bytes() if meter else None,
+        found=found,
+    )
+
+
+def in_turn(
+    things: Sequence[Thing], measure: Callable[[Thing, int], Measured], rounds: int
+) -> list[list[Measured]]:
+    """Measures everything once per round; who is first changes from round to round.
+
+    Args:
+      things: what is compared.
+      measure: (thing, number of the round) -> what was measured.
+      rounds: how often.
+
+    Returns:
+      A list per thing, in the order of `things`, with an entry per round.
+    """
+    measured: list[list[Measured]] = [[] for _ in things]
+    for number in range(rounds):
+        for position in range(len(things)):
+            place = (number + position) % len(things)
+            measured[place].append(measure(things[place], number))
+    return measured

@@ -1,0 +1,248 @@
+"""The highest rate a server sustains within a latency target."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from math import ceil, log2
+from typing import Any
+
+import numpy as np
+from colcast.loadtest.measure.budget import UNLIMITED, Budget
+from colcast.loadtest.measure.figures import finite
+from colcast.loadtest.measure.open_loop import kept_up
+from colcast.loadtest.measure.recording import Recording
+
+_WINDOWS = 3  # a rate holds if most of so many windows do
+_CONFIRMATIONS, _STEP_DOWN = 3, 0.9  # rates measured again, each so much below the one before
+_DOUBLINGS = 4  # expected of a rate that has not missed yet
+
+
+@dataclass(frozen=True)
+class Sla:
+    """`percentile` of calls have to be answered within `milliseconds`."""
+
+    percentile: float
+    milliseconds: float
+
+    def __str__(self) -> str:
+        return f"p{self.percentile:g} <= {self.milliseconds:g} ms"
+
+    def reached(self, recording: Recording) -> float:
+        """The percentile in milliseconds; a call that failed never came back.
+
+        Infinite where too many failed, or nothing was sent.
+        """
+        times = [
+            call.answered - call.due if call.code == "OK" else np.inf for call in recording.calls
+        ]
+        if not times:
+            return float("inf")
+        return 1000 * float(np.percentile(times, self.percentile, method="higher"))
+
+
+class Verdict(Enum):
+    """What a window says about its rate."""
+
+    HOLDS = "holds"
+    MISSES = "misses"
+    GENERATOR_LATE = "the load generator was late"
+
+
+@dataclass(frozen=True)
+class Window:
+    """One window at one rate.
+
+    Attributes:
+      rate: in requests per second.
+      milliseconds: the SLA's percentile.
+      verdict: what that says.
+    """
+
+    rate: float
+    milliseconds: float
+    verdict: Verdict
+
+    def as_json(self) -> dict[str, Any]:
+        """In plain values; no milliseconds where too many calls failed."""
+        return {
+            "rate": self.rate,
+            "ms": finite(self.milliseconds),
+            "verdict": self.verdict.value,
+        }
+
+
+class Ended(Enum):
+    """What ended a search."""
+
+    BY_ITSELF = "it was through"
+    BUDGET = "--max-minutes"
+    INTERRUPT = "an interrupt"
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search found.
+
+    Attributes:
+      rate: the highest rate that held, 0 if none did.
+      windows: everything tried, in order.
+      generator_limited: whether the search stopped because the generator could send no faster:
+        then the server may be able to do more.
+      again: the rates measured once more after the search, in order.
+      confirmed: whether the last of those met the target; `rate` is that one then.
+      ended: what ended the search; if it was cut short, the server may be able to do more.
+    """
+
+    rate: float
+    windows: tuple[Window, ...]
+    generator_limited: bool
+    again: tuple[Window, ...] = ()
+    confirmed: bool = False
+    ended: Ended = Ended.BY_ITSELF
+
+    @property
+    def settled(self) -> bool:
+        """Whether `rate` is the server's: confirmed, and neither generator nor time was short."""
+        return self.confirmed and not self.generator_limited and self.ended is Ended.BY_ITSELF
+
+
+def find_max(
+    run: Callable[[float, int], Recording],
+    sla: Sla,
+    *,
+    start: float = 50.0,
+    precision: float = 0.05,
+    lowest: float = 1.0,
+    highest: float = 100_000.0,
+    known: Sequence[Window] = (),
+    progress: Callable[[Window], None] = lambda _: None,
+    budget: Budget = UNLIMITED,
+) -> Found:
+    """Doubles the rate until it misses, then bisects; an interrupt ends it with what it has.
+
+    Args:
+      run: (rate, number of the window) -> what was measured at that rate.
+      sla: what has to be met.
+      start: the first rate, in requests per second.
+      precision: stops when the rates known to hold and to miss are this close, relatively.
+      lowest: no lower rate is tried.
+      highest: no higher rate is tried.
+      known: windows of the same server, measured for another target of the same percentile: the
+        search begins where they leave open what it can do.
+      progress: called after every window.
+      budget: no other rate is tried once it is spent, but one always is.
+    """
+    search = _Search(run, sla, progress)
+    above = 2 * highest
+    (holds, misses), late = _bracket(known, sla, above), False
+    rate = start if (holds, misses) == (0.0, above) else _next(holds, misses, highest)
+    ended = Ended.BY_ITSELF
+    while rate >= lowest and misses - holds > precision * misses and rate <= highest:
+        if budget.spent and search.windows:
+            ended = Ended.BUDGET
+            break
+        try:
+            verdict = search.verdict(rate)
+        except KeyboardInterrupt:
+            ended = Ended.INTERRUPT
+            break
+        if verdict is Verdict.HOLDS:
+            holds = rate
+        else:
+            misses, late = rate, verdict is Verdict.GENERATOR_LATE
+        rate = _next(holds, misses, highest)
+    return Found(holds, tuple(search.windows), late, ended=ended)
+
+
+def windows_left(
+    windows: Sequence[Window], sla: Sla, *, precision: float = 0.05, highest: float = 100_000.0
+) -> int:
+    """About how many windows a search still takes that has measured these."""
+    holds, misses = _bracket(windows, sla, 2 * highest)
+    if misses > highest:
+        rates = _DOUBLINGS + ceil(log2(0.5 / precision))
+    else:
+        rates = ceil(log2(max(1.0, (misses - holds) / (precision * misses))))
+    return rates * (_WINDOWS // 2 + 1)
+
+
+def _next(holds: float, misses: float, highest: float) -> float:
+    return 2 * holds if misses > highest else (holds + misses) / 2
+
+
+def _bracket(known: Sequence[Window], sla: Sla, above: float) -> tuple[float, float]:
+    """The highest rate that holds and the next that misses; 0 and `above` if there is none.
+
+    A lower one that misses may have been unlucky: its windows have the fewest calls. Where as many
+    windows hold as miss, the rate is not known.
+    """
+    votes: Counter[float] = Counter()
+    for window in known:
+        votes[window.rate] += 1 if window.milliseconds <= sla.milliseconds else -1
+    holds = max((rate for rate, vote in votes.items() if vote > 0), default=0.0)
+    misses = min((rate for rate, vote in votes.items() if vote < 0 and rate > holds), default=above)
+    return holds, misses
+
+
+def confirm(
+    found: Found, run: Callable[[float], Recording], sla: Sla, budget: Budget = UNLIMITED
+) -> tuple[Found, Recording]:
+    """Measures the found rate again, then lower ones, until one meets the target.
+
+    Args:
+      found: by `find_max`.
+      run: what was measured at a rate; longer than a window of the search.
+      sla: what has to be met.
+      budget: no lower rate is tried once it is spent.
+
+    Returns:
+      The search with the confirmed rate, or unconfirmed, and what was measured last.
+    """
+    again: list[Window] = []
+    rate = found.rate or 1.0
+    for _ in range(_CONFIRMATIONS if found.rate else 1):
+        recording = run(rate)
+        again.append(_judged(rate, recording, sla))
+        if found.rate and again[-1].verdict is Verdict.HOLDS:
+            return replace(found, rate=rate, again=tuple(again), confirmed=True), recording
+        if budget.spent:
+            break
+        rate *= _STEP_DOWN
+    return replace(found, again=tuple(again)), recording
+
+
+def _judged(rate: float, recording: Recording, sla: Sla) -> Window:
+    reached = sla.reached(recording)
+    if reached <= sla.milliseconds:
+        verdict = Verdict.HOLDS
+    else:
+        verdict = Verdict.MISSES if kept_up(recording) else Verdict.GENERATOR_LATE
+    return Window(rate, reached, verdict)
+
+
+class _Search:
+    """Judges rates by several windows each."""
+
+    def __init__(
+        self, run: Callable[[float, int], Recording], sla: Sla, progress: Callable[[Window], None]
+    ) -> None:
+        self.windows: list[Window] = []
+        self._run = run
+        self._sla = sla
+        self._progress = progress
+
+    def verdict(self, rate: float) -> Verdict:
+        """What most windows say; a miss if they do not agree."""
+        verdicts: list[Verdict] = []
+        for _ in range(_WINDOWS):
+            verdicts.append(self._window(rate).verdict)
+            if verdicts.count(verdicts[-1]) > _WINDOWS // 2:
+                return verdicts[-1]
+        return Verdict.MISSES
+
+    def _window(self, rate: float) -> Window:
+        recording = self._run(rate, len(self.windows))
+        self.windows.append(_judged(rate, recording, self._sla))
+        self._progress(self.windows[-1])
+        return self.windows[-1]

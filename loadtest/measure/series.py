@@ -1,0 +1,200 @@
+"""What is compared: each server under test in each format, on the same data."""
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from colcast.client import ChannelOptions, InputError, RankingClient, SchemaError, Tls
+from colcast.loadtest.measure.correctness import (
+    Refused,
+    expected_answers,
+    outputs_difference,
+    predicts,
+    reference_answers,
+)
+from colcast.loadtest.send.connection import Outputs, Request
+from colcast.loadtest.send.formats import RequestData, encode, signature_for
+
+_ENCODE_TIMEOUT_SECONDS = 60.0
+_REASON_CHARACTERS = 120
+_OTHER_TRAFFIC = "generated values may not suit it, try --traffic requests:FILE or examples:FILE"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A server under test.
+
+    Attributes:
+      name: how reports call it; empty where it is the only one.
+      address: HOST:PORT of its gRPC service.
+      tls: None is plain text.
+      version: of the model; None is the server's choice.
+    """
+
+    name: str
+    address: str
+    tls: Tls | None = None
+    version: int | None = None
+
+    def client(
+        self, model: str, timeout_seconds: float, signature: str | None = None
+    ) -> RankingClient:
+        """A client of a model that it serves, for its usual signatures or for one of them."""
+        return RankingClient(
+            self.address,
+            model,
+            timeout_seconds=timeout_seconds,
+            channel=ChannelOptions(tls=self.tls),
+            signature=signature,
+            version=self.version,
+        )
+
+
+@dataclass(frozen=True)
+class Series:
+    """One line in every report: a target in a format.
+
+    Attributes:
+      target: where the requests go.
+      format: a name in `FORMATS`.
+      requests: encoded; request i ranks the same candidates in every series.
+      expected: what each request's answer has to be: the first format's of the same server.
+      difference: the largest difference of any value from those, before the load.
+    """
+
+    target: Target
+    format: str
+    requests: Sequence[Request]
+    expected: Sequence[Outputs] = ()
+    difference: float = 0.0
+
+    @property
+    def label(self) -> str:
+        """How reports call it."""
+        return label(self.target, self.format)
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A format that a server cannot answer.
+
+    Attributes:
+      target: the server.
+      format: a name in `FORMATS`.
+      reason: why, in full.
+      advice: what to do about it; empty if nothing is known.
+    """
+
+    target: Target
+    format: str
+    reason: str
+    advice: str = ""
+
+    def __str__(self) -> str:
+        """In one line of a terminal or two: TensorFlow's reasons may name every node of a graph."""
+        short = textwrap.shorten(self.reason, _REASON_CHARACTERS, placeholder=" ...")
+        advice = f": {self.advice}" if self.advice else ""
+        return f"{label(self.target, self.format)} is left out: {short}{advice}"
+
+
+def label(target: Target, format_name: str) -> str:
+    """Target and format in a few characters."""
+    return f"{target.name}: {format_name}" if target.name else format_name
+
+
+def parse_target(text: str) -> Target:
+    """Reads `HOST:PORT` or `NAME=HOST:PORT`.
+
+    Raises:
+      ValueError: there is no port, or nothing in front of it.
+    """
+    name, equals, address = text.rpartition("=")
+    host, colon, port = address.rpartition(":")
+    if not (host and colon and port.isdigit() and (name or not equals)):
+        raise ValueError(f"target {text!r}: wanted is HOST:PORT or NAME=HOST:PORT")
+    return Target(name, address)
+
+
+def prepare(
+    targets: Sequence[Target],
+    model: str,
+    formats: Sequence[str],
+    data: Sequence[RequestData],
+    signature: str | None = None,
+) -> tuple[list[Series], list[LeftOut]]:
+    """Encodes the data for every target in every format and has each request answered once.
+
+    Every server is warm then. What it refuses, or has no signature for, is left out. `signature` is
+    the one that the load is for, in place of the formats' usual ones.
+
+    Raises:
+      ValueError: two targets of the same name.
+      RuntimeError: nothing is left; the message has the reasons.
+      colcast.client.ServerError: a server is not there.
+    """
+    names = [target.name for target in targets]
+    if len(set(names)) < len(names):
+        raise ValueError("targets need different names: --target a=HOST:PORT --target b=HOST:PORT")
+    series, left_out = [], []
+    for target in targets:
+        written, refused = encoded(target, model, formats, data, signature)
+        answered, unanswered = _answered(written, _advice(data))
+        series += answered
+        left_out += refused + unanswered
+    if not series:
+        raise RuntimeError("; ".join(map(str, left_out)))
+    return series, left_out
+
+
+def encoded(
+    target: Target,
+    model: str,
+    formats: Sequence[str],
+    data: Sequence[RequestData],
+    signature: str | None,
+) -> tuple[list[Series], list[LeftOut]]:
+    """The data for one target in every format, and the formats that it or its model cannot have."""
+    series, left_out = [], []
+    with target.client(model, _ENCODE_TIMEOUT_SECONDS) as client:
+        schema = client.schema()
+    for name in formats:
+        try:
+            called = signature_for(schema, name, signature)
+            with target.client(model, _ENCODE_TIMEOUT_SECONDS, called) as client:
+                requests = [encode(client, name, one) for one in data]
+        except (SchemaError, InputError, ValueError) as error:
+            left_out.append(LeftOut(target, name, _one_line(error)))
+        else:
+            series.append(Series(target, name, requests))
+    return series, left_out
+
+
+def _advice(data: Sequence[RequestData]) -> str:
+    """What to try where a server refuses it."""
+    generated = not any(one.examples or one.recorded for one in data)
+    return _OTHER_TRAFFIC if generated else ""
+
+
+def _answered(written: Sequence[Series], advice: str) -> tuple[list[Series], list[LeftOut]]:
+    """One server's series with the answers that are expected of them; `advice` where it refuses."""
+    answers, left_out = {}, []
+    for one in written:
+        target = one.target
+        try:
+            answers[one.format] = reference_answers(target.address, one.requests, target.tls)
+        except Refused as error:
+            left_out.append(LeftOut(one.target, one.format, _one_line(error), advice))
+    kept = [one for one in written if one.format in answers]
+    first = next(iter(sorted(kept, key=lambda one: not predicts(one.requests))), None)
+    series = []
+    for one in kept:
+        assert first
+        own = answers[one.format]
+        expected = expected_answers(one.requests, own, answers[first.format])
+        difference = max(map(outputs_difference, expected, own))
+        series.append(replace(one, expected=expected, difference=difference))
+    return series, left_out
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())

@@ -1,0 +1,1 @@
+"""How results are shown: tables, charts, a page, verdicts; progress while they are measured."""

@@ -1,0 +1,233 @@
+"""What a load test came to, in plain values: the JSON file, and what the page is made from."""
+
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from colcast.loadtest.measure.figures import figures_of, finite
+from colcast.loadtest.measure.open_loop import kept_up
+from colcast.loadtest.measure.recording import Recording, percentile_ms
+from colcast.loadtest.measure.run import Result
+from colcast.loadtest.measure.search import Ended, Sla
+from colcast.loadtest.measure.series import LeftOut
+from colcast.loadtest.report.gate import Thresholds, Verdict, judge
+from colcast.loadtest.report.headline import headline
+from colcast.loadtest.send.formats import FORMATS
+
+PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9)
+_TIMELINE_BINS = 60
+_INSTRUCTION_SETS = ("avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "amx_tile")
+
+
+@dataclass
+class Report:
+    """A load test.
+
+    Attributes:
+      settings: what was asked for, by name, to be printed as it is.
+      results: one per series; the first is what the others are compared with.
+      sizes: N of every request that was sent in turn.
+      sla: the latency target, if there is one.
+      left_out: what was asked for and a server cannot answer.
+      thresholds: what every series has to keep.
+      load: `rate` or `clients`, whichever was given.
+    """
+
+    settings: Mapping[str, str]
+    results: list[Result]
+    sizes: Sequence[int] = ()
+    sla: Sla | None = None
+    left_out: Sequence[LeftOut] = ()
+    thresholds: Thresholds = Thresholds()  # noqa: RUF009  frozen
+    load: Mapping[str, float] = field(default_factory=dict)
+    machine: str = field(default_factory=lambda: machine())
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """Every threshold for every series."""
+        return judge(self.results, self.thresholds)
+
+    @property
+    def passed(self) -> bool:
+        """Whether there is no problem and every threshold is kept."""
+        return not self.problems and all(verdict.passed for verdict in self.verdicts)
+
+    @property
+    def problems(self) -> list[str]:
+        """What makes the run a failure: wrong, refused or no answers, no rate confirmed."""
+        found = []
+        for result in self.results:
+            label, checked, recording = result.series.label, result.check, result.recording
+            if checked.wrong:
+                found.append(
+                    f"{label}: {checked.wrong} of {checked.checked} checked answers differ from "
+                    f"those before the load, by up to {checked.largest:.3g}"
+                )
+            if result.refused:
+                found.append(
+                    f"{label}: {result.refused:,} of {len(recording.calls):,} calls refused under "
+                    f"load, {recording.first_error}. Sent alone, each request was answered: a "
+                    "server that joins requests of several users (batching) cannot serve this "
+                    "format"
+                )
+            elif not recording.answered and not _interrupted(result):
+                found.append(f"{label}: no call was answered, {recording.first_error}")
+            found += self._unconfirmed(result)
+        return found
+
+    @property
+    def notes(self) -> list[str]:
+        """What the figures have to be read with: errors, late sends, searches cut short."""
+        found = [str(one) for one in self.left_out]
+        for result in self.results:
+            recording, label = result.recording, result.series.label
+            if recording.errors:
+                codes = ", ".join(f"{n:,} {c}" for c, n in recording.codes.items() if c != "OK")
+                found.append(f"{label}: {codes}; the first: {recording.first_error}")
+            if not kept_up(recording):
+                late = percentile_ms(recording.lateness, 99)
+                found.append(
+                    f"{label}: the load generator could not keep up, 1 % of its sends were more "
+                    f"than {late:.0f} ms late; latencies count from when a call was due"
+                )
+            if result.found and result.found.generator_limited:
+                found.append(
+                    f"{label}: the search ended where the load generator, not the server, was "
+                    "late; run it on another machine to find the server's limit"
+                )
+            if result.found and result.found.ended is Ended.BUDGET:
+                found.append(f"{label}: --max-minutes cut the search short: higher rates may hold")
+        return found
+
+    def _unconfirmed(self, result: Result) -> list[str]:
+        """A problem if a search found no rate, or one that missed the target afterwards."""
+        if self.sla is None or not result.found or result.found.confirmed:
+            return []
+        label, found = result.series.label, result.found
+        if _interrupted(result):
+            held = f"{found.rate:,.0f}" if found.rate else "no rate"
+            return [
+                f"{label}: interrupted; {held} per second held so far, which was not measured again"
+            ]
+        if not found.rate:
+            lowest = min((window.rate for window in found.windows), default=0.0)
+            return [f"{label}: no rate meets {self.sla}, not even {lowest:,.3g} per second"]
+        measured = ", ".join(
+            f"{window.milliseconds:.1f} ms at {window.rate:,.0f}"
+            if np.isfinite(window.milliseconds)
+            else f"a call that failed at {window.rate:,.0f}"
+            for window in found.again
+        )
+        return [
+            f"{label}: no rate is confirmed. {found.rate:,.0f} per second held in the search, but "
+            f"measured again p{self.sla.percentile:g} was {measured} per second, over the target "
+            f"of {self.sla.milliseconds:g} ms. Longer windows (--seconds), a load generator on "
+            "another machine, or a machine with less other work give a steadier search"
+        ]
+
+    def as_json(self) -> dict[str, Any]:
+        """In plain values; null stands for what was not measured."""
+        return {
+            "settings": dict(self.settings),
+            "machine": self.machine,
+            "load": dict(self.load),
+            "sla": None
+            if self.sla is None
+            else {"percentile": self.sla.percentile, "milliseconds": self.sla.milliseconds},
+            "candidates": list(map(int, self.sizes)),
+            "series": [_series(result) for result in self.results],
+            "left_out": [
+                {
+                    "target": one.target.name,
+                    "format": one.format,
+                    "reason": one.reason,
+                    "advice": one.advice,
+                }
+                for one in self.left_out
+            ],
+            "headline": told.as_json() if (told := headline(self.results)) else None,
+            "passed": self.passed,
+            "thresholds": [verdict.as_json() for verdict in self.verdicts],
+            "notes": self.notes,
+            "problems": self.problems,
+        }
+
+
+def _series(result: Result) -> dict[str, Any]:
+    recording, found = result.recording, result.found
+    return {
+        "label": result.series.label,
+        "server": result.series.target.name,
+        "format": FORMATS[result.series.format].title,
+        "target": result.series.target.address,
+        "sound": result.sound,
+        "figures": figures_of(recording).as_json(),
+        "server_memory_bytes": result.memory_bytes,
+        "percentiles_ms": [
+            [percentile, finite(recording.latency_ms(percentile))] for percentile in PERCENTILES
+        ],
+        "timeline": timeline(recording),
+        "checked": {
+            "answers": result.check.checked,
+            "wrong": result.check.wrong,
+            "largest_difference": finite(result.check.largest),
+        },
+        "search": None
+        if found is None
+        else {
+            "highest_rate": found.rate if found.confirmed else None,
+            "generator_limited": found.generator_limited,
+            "ended_by": found.ended.value,
+            "windows": [window.as_json() for window in found.windows],
+            "measured_again": [window.as_json() for window in found.again],
+        },
+    }
+
+
+def _interrupted(result: Result) -> bool:
+    return result.found is not None and result.found.ended is Ended.INTERRUPT
+
+
+def timeline(recording: Recording) -> list[dict[str, Any]]:
+    """The run cut into at most 60 equal stretches of when calls were due."""
+    if not recording.calls:
+        return []
+    end = max(call.due for call in recording.calls) * (1 + 1e-9) or 1.0
+    bins: list[list[float]] = [[] for _ in range(_TIMELINE_BINS)]
+    failed = [0] * _TIMELINE_BINS
+    for call in recording.calls:
+        place = int(call.due / end * _TIMELINE_BINS)
+        if call.code == "OK":
+            bins[place].append(call.answered - call.due)
+        else:
+            failed[place] += 1
+    return [
+        {
+            "seconds": (place + 0.5) * end / _TIMELINE_BINS,
+            "p50_ms": finite(percentile_ms(np.array(values), 50)),
+            "p95_ms": finite(percentile_ms(np.array(values), 95)),
+            "answered": len(values),
+            "failed": failed[place],
+        }
+        for place, values in enumerate(bins)
+    ]
+
+
+def machine() -> str:
+    """This machine in a few words: processor, cores, instruction sets, memory."""
+    info = Path("/proc/cpuinfo").read_text().splitlines()
+    flags = next((line.split() for line in info if line.startswith("flags")), [])
+    models = [line.partition(":")[2].strip() for line in info if line.startswith("model name")]
+    memory = next(
+        int(line.split()[1])
+        for line in Path("/proc/meminfo").read_text().splitlines()
+        if line.startswith("MemTotal")
+    )
+    return (
+        f"{models[0] if models else platform.machine()}, {len(models)} cores, "
+        f"{' '.join(flag for flag in _INSTRUCTION_SETS if flag in flags) or 'no AVX2'}, "
+        f"{memory / 1024**2:.0f} GiB, Linux {platform.release().split('-')[0]}"
+    )

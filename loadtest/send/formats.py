@@ -1,0 +1,133 @@
+"""The ways to write a ranking request that are compared, by the names used in every report."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from colcast.client import ModelSchema, RankingClient, decode_tensor
+from colcast.client.wire import fields, map_entry, message
+from colcast.loadtest.send.connection import Request
+from colcast.loadtest.send.elwc import elwc_request
+
+# Flags of a server on which formats are compared: TensorFlow parses tf.Examples, and no request
+# gains from the one before.
+NO_STATES = ("--user_state_bytes=0", "--item_state_bytes=0")
+FORMATS_ALONE = ("--example_transcoding=off", *NO_STATES)
+
+
+@dataclass(frozen=True)
+class Format:
+    """One way to write a request.
+
+    Attributes:
+      title: how tables name it.
+      target: what the client calls it, see `colcast.client.Target`; None: the client has no part
+        in it.
+    """
+
+    title: str
+    target: Any
+
+
+FORMATS: Mapping[str, Format] = {
+    "example": Format("tf.Example", "example"),
+    "elwc": Format("ExampleListWithContext", None),
+    "repeated": Format("user repeated", "repeated"),
+    "columnar": Format("user once", "columnar"),
+    "late": Format("user late", "late"),
+    "stock": Format("for stock servers", "stock"),
+    "recorded": Format("as recorded", None),
+}
+
+
+@dataclass(frozen=True)
+class RequestData:
+    """One user and N candidates, in one or several of the forms a request is made from.
+
+    Attributes:
+      rows: N.
+      user: feature -> value.
+      items: N rows, or feature -> N values.
+      examples: N serialized tf.Examples with all features; where there are none, the client
+        makes them of the rows.
+      recorded: a PredictRequest as it was caught.
+      only_recorded: why it can be sent in no other form; empty if it can.
+    """
+
+    rows: int
+    user: Mapping[str, Any] | None = None
+    items: Any = ()
+    examples: Sequence[bytes] = ()
+    recorded: bytes = b""
+    only_recorded: str = ""
+
+
+def signature_for(schema: ModelSchema, format_name: str, signature: str | None) -> str | None:
+    """Which signature a format calls where the load is for `signature`; None: the format's usual.
+
+    Formats of columns call the signature itself, or the exporter's where it takes tf.Examples and
+    not text; late calls the late signature made of it.
+
+    Raises:
+      colcast.client.SchemaError: the model has no such signature.
+    """
+    if signature is None or FORMATS[format_name].target is None:
+        return None
+    called = schema.signature(signature)
+    if format_name == "example":
+        return signature
+    if format_name == "late" and not any(f.one_row for f in called.features.values()):
+        names = (f"{signature}_late", f"columnar_{signature}_late")
+        return next((name for name in names if name in schema.signatures), None)
+    if called.takes_examples:
+        own = f"columnar_{signature}"
+        if own in schema.signatures:
+            return own
+        return signature if schema.takes_text(called) else None
+    return signature
+
+
+def encode(client: RankingClient, format_name: str, data: RequestData) -> Request:
+    """The request for this data in a format.
+
+    Raises:
+      ValueError: the format needs a form the data does not have.
+      colcast.client.SchemaError: the served model has no signature for this format.
+      colcast.client.InputError: the data does not fit the model.
+    """
+    if data.only_recorded and format_name != "recorded":
+        raise ValueError(f"{data.only_recorded}; it can be sent as recorded only")
+    if format_name == "elwc":
+        return elwc_request(client.schema(), data.examples or _examples(client, data))
+    if format_name == "recorded":
+        if not data.recorded:
+            raise ValueError("it is for recorded PredictRequests, --traffic requests:FILE")
+        return Request(data.recorded, data.rows)
+    target = FORMATS[format_name].target
+    if data.examples and (target == "example" or not data.items):
+        payload = client.encode(examples=data.examples, target=target)
+    else:
+        payload = client.encode(data.user, data.items, target=target)
+    return Request(payload, data.rows)
+
+
+def _examples(client: RankingClient, data: RequestData) -> Sequence[bytes]:
+    """The rows as tf.Examples: those that a Predict of them would hold."""
+    predict = client.encode(data.user, data.items, target="example")
+    (entry,) = (message(number, value) for number, _, value in fields(predict) if number == 2)
+    name, tensor = map_entry(entry)
+    examples: list[bytes] = decode_tensor(tensor, name).tolist()
+    return examples
+
+
+def parse_formats(text: str) -> list[str]:
+    """Reads `example,columnar,late`.
+
+    Raises:
+      ValueError: one of them is not known.
+    """
+    names = [name.strip() for name in text.split(",")]
+    for name in names:
+        if name not in FORMATS:
+            raise ValueError(f"no format {name!r}; there are {', '.join(FORMATS)}")
+    return names

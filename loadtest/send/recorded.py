@@ -1,0 +1,126 @@
+"""Traffic that was caught earlier: TFRecord files of tf.Examples, PredictRequests or their logs."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby, islice
+from pathlib import Path
+from typing import Any
+
+from colcast.client import DecodeError, decode_tensor
+from colcast.client.tfrecord import read_records
+from colcast.client.wire import fields, map_entry, message
+from colcast.loadtest.send.formats import RequestData
+
+_ROW_TO_USER = "row_to_user"  # whose candidate each row is, in a request of several users
+_LENGTH = "/length"  # behind a feature's name: the column that counts the values of each row
+
+
+def recorded_examples(path: Path, request_id: str, limit: int) -> list[RequestData]:
+    """Requests out of single tf.Examples: neighbours with the same request id are one request.
+
+    Args:
+      path: a TFRecord file of tf.Examples.
+      request_id: the feature that tells requests apart; it is sent along, as it was recorded.
+      limit: how many requests to take at most.
+
+    Raises:
+      ValueError: no TFRecord file, a record that is no tf.Example or has no such feature.
+    """
+    records = enumerate(read_records(path))
+    grouped = groupby(records, key=lambda record: _request_id(path, record, request_id))
+    requests = ([example for _, example in group] for _, group in islice(grouped, limit))
+    found = [RequestData(rows=len(examples), examples=examples) for examples in requests]
+    return _some(path, found)
+
+
+def recorded_requests(path: Path, limit: int) -> list[RequestData]:
+    """Requests as they were caught: `recorded` sends them as they are, other formats again.
+
+    Args:
+      path: a TFRecord file of tensorflow.serving.PredictRequests, or of PredictionLogs of them,
+        as a server writes that logs requests.
+      limit: how many to take at most.
+
+    Raises:
+      ValueError: no TFRecord file, or a record that holds no PredictRequest.
+    """
+    found = []
+    for number, record in enumerate(islice(read_records(path), limit)):
+        try:
+            found.append(_request(_logged(record) or record))
+        except DecodeError as error:
+            raise ValueError(f"{path}, record {number}: no PredictRequest: {error}") from None
+    return _some(path, found)
+
+
+def _some(path: Path, found: list[RequestData]) -> list[RequestData]:
+    if not found:
+        raise ValueError(f"{path} holds no request")
+    return found
+
+
+def _request_id(path: Path, numbered: tuple[int, bytes], name: str) -> bytes:
+    number, record = numbered
+    try:
+        for entry in _inner(1, _inner(1, [record])):
+            key, value = map_entry(entry)
+            if key == name:
+                return value
+    except DecodeError as error:
+        raise ValueError(f"{path}, record {number}: no tf.Example: {error}") from None
+    raise ValueError(f"{path}, record {number}: no feature {name!r} to tell requests apart")
+
+
+def _inner(wanted: int, messages: Iterable[bytes]) -> Iterator[bytes]:
+    """The messages in field `wanted` of these messages."""
+    for outer in messages:
+        for number, _, value in fields(outer):
+            if number == wanted:
+                yield message(number, value)
+
+
+def _logged(record: bytes) -> bytes:
+    """The request of a PredictionLog's predict_log, its field 6; empty if it is something else."""
+    numbers = {number: value for number, _, value in fields(record)}
+    if 6 not in numbers or 2 in numbers:  # which a PredictRequest has, one per input
+        return b""
+    return b"".join(_inner(1, [message(6, numbers[6])]))
+
+
+def _up_to(lengths: Any, column: Any) -> Any:
+    """The rows of a column without what fills them up, where a column of lengths tells."""
+    if lengths is None:
+        return column
+    return [row[:length] for row, length in zip(column, lengths, strict=True)]
+
+
+def _only_recorded(columns: Mapping[str, Any]) -> str:
+    if _ROW_TO_USER in columns:
+        return f"a recorded request has several users ({_ROW_TO_USER})"
+    empty = next((name for name, column in columns.items() if column.shape[:1] == (0,)), None)
+    return f"a recorded request has no candidates ({empty!r} has 0 rows)" if empty else ""
+
+
+def _request(record: bytes) -> RequestData:
+    inputs = dict(
+        map_entry(message(number, value)) for number, _, value in fields(record) if number == 2
+    )
+    columns = {name: decode_tensor(tensor, name) for name, tensor in inputs.items()}
+    if not columns:
+        raise DecodeError("it has no inputs")
+    if reason := _only_recorded(columns):
+        rows = len(columns[_ROW_TO_USER]) if _ROW_TO_USER in columns else 0
+        return RequestData(rows=rows, recorded=record, only_recorded=reason)
+    rows = max(len(column) if column.ndim else 1 for column in columns.values())
+    (first, *others) = columns.values()
+    if first.dtype == object and first.ndim == 1 and not others:
+        return RequestData(rows=rows, examples=first.tolist(), recorded=record)
+    user, items = {}, {}
+    for name, column in columns.items():
+        if name.endswith(_LENGTH) and name.removesuffix(_LENGTH) in columns:
+            continue
+        values = _up_to(columns.get(name + _LENGTH), column)
+        if column.ndim and len(column) == rows:
+            items[name] = values
+        else:
+            user[name] = values[0] if column.ndim else column
+    return RequestData(rows=rows, user=user, items=items, recorded=record)

@@ -1,0 +1,106 @@
+"""Where requests come from, by the names the command line knows them by."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+
+from colcast.client import RankingClient
+from colcast.loadtest.send.formats import RequestData, signature_for
+from colcast.loadtest.send.generated import IDS, accepted_by, generated
+from colcast.loadtest.send.recorded import recorded_examples, recorded_requests
+from colcast.loadtest.send.sizes import Sizes, draw
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What to send.
+
+    Attributes:
+      source: `generated`, `zoo:NAME`, `examples:FILE` or `requests:FILE`.
+      sizes: candidates per request; recordings have their own.
+      distinct: how many different requests, recordings may hold fewer.
+      seed: decides sizes and made-up values.
+      request_id: the feature that tells the requests of `examples:FILE` apart.
+      user_features: patterns of the user's features, for `generated`.
+      signature: whose inputs `generated` makes up; None: the columnar one's.
+      ids: what its integers are below.
+    """
+
+    source: str
+    sizes: Sizes
+    distinct: int
+    seed: int
+    request_id: str = "request_id"
+    user_features: Sequence[str] = ()
+    signature: str | None = None
+    ids: int = IDS
+
+    def load(self, connect: Callable[[], RankingClient]) -> list[RequestData]:
+        """The requests, the same for the same settings.
+
+        Args:
+          connect: makes a client of the served model, for sources that need one.
+
+        Raises:
+          ValueError: no such source, or one that does not hold what it should.
+          OSError: a file that cannot be read.
+          colcast.client.SchemaError: `generated` for a model without columns.
+        """
+        if self.distinct < 1:
+            raise ValueError(f"{self.distinct} distinct requests are none")
+        kind, _, name = self.source.partition(":")
+        if kind == "examples" and name:
+            return recorded_examples(Path(name), self.request_id, self.distinct)
+        if kind == "requests" and name:
+            return recorded_requests(Path(name), self.distinct)
+        sizes = draw(self.sizes, self.distinct, self.seed).tolist()
+        if kind == "zoo" and name:
+            return zoo_requests(name, sizes, self.seed)
+        if self.source == "generated":
+            return self._generated(connect, sizes)
+        raise ValueError(
+            f"traffic {self.source!r}: wanted is generated, zoo:NAME, examples:FILE or "
+            "requests:FILE"
+        )
+
+    def _generated(
+        self, connect: Callable[[], RankingClient], sizes: Sequence[int]
+    ) -> list[RequestData]:
+        with connect() as client:
+            schema = client.schema()
+            accepts = accepted_by(client, signature_for(schema, "repeated", self.signature))
+            return generated(
+                schema, sizes, self.seed, self.user_features, self.signature, self.ids, accepts
+            )
+
+
+def requested(args: SimpleNamespace) -> Traffic:
+    """What `options.traffic_options` and --signature ask for."""
+    return Traffic(
+        args.traffic,
+        args.sizes,
+        args.distinct,
+        args.seed,
+        args.request_id,
+        args.user_features,
+        args.signature,
+        args.ids,
+    )
+
+
+def zoo_requests(name: str, sizes: Sequence[int], seed: int) -> list[RequestData]:
+    """Requests for a model of the zoo, with the tf.Examples that TensorFlow itself writes.
+
+    Raises:
+      ValueError: there is no such model.
+    """
+    from colcast.zoo.examples import serialize_request  # TensorFlow, which nothing else here needs
+    from colcast.zoo.registry import MODELS
+
+    if name not in MODELS:
+        raise ValueError(f"the zoo has no {name!r}; there are {', '.join(MODELS)}")
+    return [
+        RequestData(len(items), user, items, serialize_request(user, items))
+        for user, items in MODELS[name].requests(sizes, seed)
+    ]

@@ -1,0 +1,1 @@
+"""`colcast tune`: climbs to the server settings with the highest rate within a latency target."""

@@ -1,0 +1,111 @@
+"""The command line of `colcast tune`."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import click
+from colcast.cli.options import Command, Number, section
+from colcast.loadtest.options import (
+    FORMATS,
+    SIZES,
+    failures_told,
+    latency_targets,
+    max_minutes,
+    output_options,
+    user_features,
+)
+
+_EXAMPLES = """\
+\b
+Examples:
+  colcast tune --model movies --model-base-path build/movies --sla-p95 25ms
+  colcast tune --model movies --model-base-path build/movies --sla-p95 25ms \\
+      --sizes lognormal:100:1 --offload-target accelerator:8500
+  colcast serve --model_name=movies --model_base_path=... --flagfile=build/tune/server.flags"""
+
+_served = section("What is served")
+_traffic = section("Traffic")
+_search = section("Search")
+_report = section("Report")
+
+
+@click.command(cls=Command, epilog=_EXAMPLES)
+@_served("--model", required=True, metavar="NAME", help="The model's name.")
+@_served(
+    "--model-base-path",
+    required=True,
+    type=click.Path(path_type=Path, exists=True, file_okay=False, resolve_path=True),
+    metavar="DIR",
+    help="The directory with a directory per version.",
+)
+@_served(
+    "--flag",
+    "flags",
+    multiple=True,
+    metavar="FLAG",
+    help="A further flag of the server, like --flag=--example_transcoding=late.",
+)
+@_served(
+    "--offload-target",
+    metavar="HOST:PORT",
+    help="A server with an accelerator; from how many rows on requests go there is tuned, too.",
+)
+@_traffic(
+    "--format",
+    "formats",
+    type=FORMATS,
+    default="late",
+    metavar="FORMAT",
+    help="How requests are sent, as in colcast loadtest.",
+)
+@_traffic(
+    "--traffic",
+    default="generated",
+    metavar="SOURCE",
+    help="generated (from the signature), zoo:NAME, examples:FILE or requests:FILE.",
+)
+@_traffic(
+    "--sizes",
+    type=SIZES,
+    default="lognormal:100:1",
+    metavar="SIZES",
+    help="Candidates per request: 500, 20,100,500, lognormal:MEDIAN:SIGMA,"
+    " pareto:SMALLEST:ALPHA:LARGEST, mlperf or file:PATH.",
+)
+@_traffic(
+    "--distinct",
+    type=click.IntRange(min=1),
+    default=50,
+    metavar="N",
+    help="Different requests to prepare.",
+)
+@user_features(_traffic)
+@_traffic("--seed", type=int, default=0, metavar="N", help="Same seed, same requests and times.")
+@latency_targets(_search)
+@max_minutes(_search)
+@_search(
+    "--seconds",
+    type=Number(min=0, min_open=True),
+    default=3.0,
+    metavar="S",
+    help="How long a window sends.",
+)
+@output_options(_report, "build/tune", "server.flags, tune.json and tune.svg", "tune.json")
+def command(**given: Any) -> int:
+    """Finds the server's settings that bear the highest load within a latency target.
+
+    Starts the server with one setting after the other, each under open-loop load, and climbs:
+    workers and threads per op, then how requests share the workers, then from how many rows on one
+    goes to --offload-target. Writes the best setting as a file that the server reads; when it is
+    interrupted, too, the best so far.
+    """
+    options = SimpleNamespace(**given)
+    if (options.sla_p95 is None) == (options.sla_p99 is None):
+        raise click.UsageError("give one target: --sla-p95 25ms or --sla-p99 60ms")
+    if len(options.formats) != 1:
+        raise click.UsageError("--format: one format is tuned for at a time")
+    from colcast.loadtest.tune.tuning import run
+
+    with failures_told():
+        return run(options)

@@ -1,0 +1,111 @@
+"""What `colcast tune` writes and tells of a search."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from colcast.loadtest.measure.search import Ended, Sla, Window
+from colcast.loadtest.report.charts import Line, line_chart, standalone
+from colcast.loadtest.tune.climb import Climbed, Setting
+from rich.console import Console
+
+FILES = ("server.flags", "tune.json", "tune.svg")
+_LINES = 6  # in the plot: the start, the best, and those that came nearest
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The search and what came of it.
+
+    Attributes:
+      climbed: from setting to setting.
+      windows: those of each setting, in order; the last setting may have been cut short.
+      sla: the target.
+      ended: what ended it.
+    """
+
+    climbed: Climbed
+    windows: Mapping[tuple[float, ...], Sequence[Window]]
+    sla: Sla
+    ended: Ended = Ended.BY_ITSELF
+
+
+def flagfile(model: str, tuned: Tuned) -> str:
+    """The best setting as the server's --flagfile reads it."""
+    head = [
+        f"# {tuned.climbed.figure:,.0f} requests per second with {tuned.sla}: {model}",
+        f"# started with {Setting.start(tuned.climbed.best.knobs)}",
+    ]
+    if tuned.ended is not Ended.BY_ITSELF:
+        head.append(f"# the search was cut short by {tuned.ended.value}")
+    return "\n".join([*head, *tuned.climbed.best.flags]) + "\n"
+
+
+def plot(tuned: Tuned) -> str:
+    """Rate against the target's percentile, a line per setting: an SVG document."""
+    climbed = tuned.climbed
+    start = Setting.start(climbed.best.knobs).values
+    others = sorted(climbed.tried, key=lambda values: -climbed.tried[values])
+    shown = list(dict.fromkeys([climbed.best.values, start, *others]))[:_LINES]
+    lines = [
+        Line(
+            str(Setting(climbed.best.knobs, values)),
+            place,
+            sorted((window.rate, window.milliseconds) for window in tuned.windows.get(values, ())),
+        )
+        for place, values in enumerate(shown)
+    ]
+    chart = line_chart(
+        lines,
+        x_title="requests per second",
+        y_title=f"p{tuned.sla.percentile:g} in ms",
+        limit=(tuned.sla.milliseconds, str(tuned.sla)),
+    )
+    return standalone(chart)
+
+
+def write(tuned: Tuned, model: str, folder: Path) -> None:
+    """Writes `FILES`; a setting that was cut short is under `unfinished` in tune.json."""
+    best = tuned.climbed.best
+
+    def setting(values: tuple[float, ...]) -> dict[str, object]:
+        return {
+            "flags": Setting(best.knobs, values).flags,
+            "windows": [window.as_json() for window in tuned.windows[values]],
+        }
+
+    tried = tuned.climbed.tried
+    found = {
+        "target": str(tuned.sla),
+        "ended_by": tuned.ended.value,
+        "best": best.flags,
+        "rate": tuned.climbed.figure,
+        "tried": [setting(values) | {"rate": rate} for values, rate in tried.items()],
+        "unfinished": [setting(values) for values in tuned.windows if values not in tried],
+    }
+    contents = (flagfile(model, tuned), json.dumps(found, indent=1, allow_nan=False), plot(tuned))
+    for name, content in zip(FILES, contents, strict=True):
+        (folder / name).write_text(content, encoding="utf-8")
+
+
+def tell(tuned: Tuned, console: Console) -> None:
+    """The start, the best, and whether the search was cut short."""
+    climbed = tuned.climbed
+    start = Setting.start(climbed.best.knobs)
+    began = climbed.tried.get(start.values, 0.0)
+    if tuned.ended is not Ended.BY_ITSELF:
+        console.print(f"the search was cut short by {tuned.ended.value}", highlight=False)
+    if not climbed.tried:
+        console.print("no setting was measured to its end", highlight=False)
+        return
+    if not climbed.figure:
+        console.print(f"no setting meets {tuned.sla}", highlight=False)
+        return
+    times = f", {climbed.figure / began:.2f} times as many" if began else ""
+    console.print(
+        f"start: {start}: {began:,.0f} requests per second with {tuned.sla}\n"
+        f"best: {climbed.best}: {climbed.figure:,.0f}{times}; "
+        f"{len(climbed.tried)} settings tried",
+        highlight=False,
+    )

@@ -1,0 +1,280 @@
+"""Finds the settings of a server that bear the highest load within a latency target.
+
+The server is started with one setting after the other, and each takes the load of an open loop: the
+model's own requests, of the sizes that are expected.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from colcast.cli.console import report_console
+from colcast.loadtest.measure.budget import UNLIMITED, Budget, about
+from colcast.loadtest.measure.interrupts import INTERRUPTED
+from colcast.loadtest.measure.meters import ProcessMeter
+from colcast.loadtest.measure.open_loop import OpenLoop
+from colcast.loadtest.measure.outlook import ClimbOutlook
+from colcast.loadtest.measure.recording import Recording
+from colcast.loadtest.measure.search import Ended, Found, Sla, Window, find_max
+from colcast.loadtest.measure.series import Target, prepare
+from colcast.loadtest.send.connection import Request
+from colcast.loadtest.send.formats import RequestData
+from colcast.loadtest.send.schedule import poisson
+from colcast.loadtest.send.traffic import Traffic
+from colcast.loadtest.tune.climb import Knob, Setting, climb
+from colcast.loadtest.tune.report import FILES, Tuned, tell, write
+from colcast.server import ServerProcess
+
+_TIMEOUT_SECONDS = 10.0
+_WARM_UP_RATE = 100.0  # per second
+_WARM_UP_ROUNDS = 2  # of as many calls as there are different requests
+_OFFLOAD_STEPS = 8
+_SLICE_MILLISECONDS = (0.5, 1, 2, 4, 8, 16, 1000)  # the last: no request is split
+
+
+@dataclass(frozen=True)
+class Model:
+    """What is served while it is tuned.
+
+    Attributes:
+      name: the model's name.
+      base_path: the directory with a directory per version.
+      flags: of the server, beside those that are tuned.
+    """
+
+    name: str
+    base_path: Path
+    flags: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Load:
+    """What it is tuned for.
+
+    Attributes:
+      requests: encoded for the model.
+      slas: the targets, of one percentile.
+      seconds: how long a window sends.
+      start: the first rate that is tried, in requests per second.
+      seed: decides when which request is sent.
+    """
+
+    requests: Sequence[Request]
+    slas: Sequence[Sla]
+    seconds: float = 3.0
+    start: float = 50.0
+    seed: int = 0
+
+
+def knobs(
+    cores: int, offloaded_sizes: Sequence[int] = ()
+) -> tuple[list[Knob], list[tuple[str, ...]]]:
+    """What is turned on a machine with so many cores, and which of it together.
+
+    Args:
+      cores: that the server may use.
+      offloaded_sizes: rows of the requests that may go to another server. All go there first, and
+        fewer and fewer while that is better, as DeepRecSys has it; every step is as large a share
+        of them as the others.
+    """
+    upto = sorted({1, 2, *(2**power for power in range(2, 10) if 2**power <= 2 * cores), cores})
+    threads = [count for count in upto if count <= cores]
+    found = [
+        Knob("workers", "--num_workers={}", tuple(upto), cores),
+        Knob("threads per op", "--tensorflow_intra_op_parallelism={}", tuple(threads), 1),
+        Knob("ms per slice", "--max_piece_milliseconds={}", _SLICE_MILLISECONDS, 2),
+        Knob("join", "--join_waiting_requests={}", (0, 1), 1),
+    ]
+    pairs: list[tuple[str, ...]] = [("workers", "threads per op"), ("ms per slice", "join")]
+    if offloaded_sizes:
+        steps = np.quantile(offloaded_sizes, np.linspace(0, 1, _OFFLOAD_STEPS), method="lower")
+        rows = sorted({1, *map(int, steps), max(offloaded_sizes) + 1})
+        found.append(Knob("rows to offload", "--offload_rows={}", tuple(rows), 1))
+        pairs.append(("rows to offload",))
+    return found, pairs
+
+
+def tune(
+    model: Model,
+    load: Load,
+    turned: Sequence[Knob],
+    pairs: Sequence[Sequence[str]],
+    progress: Callable[[Setting, Window], None] = lambda *_: None,
+    begins: Callable[[Setting, float], None] = lambda *_: None,
+    budget: Budget = UNLIMITED,
+) -> Tuned:
+    """Climbs from setting to setting; an interrupt ends it with what it has.
+
+    Args:
+      model: what is served.
+      load: what it is tuned for, with one target.
+      turned: the knobs.
+      pairs: which of them are turned together.
+      progress: called after every window.
+      begins: called before every setting, with the seconds that the search will take from there on
+        if nothing better is found.
+      budget: no other rate is tried once it is spent.
+
+    Raises:
+      colcast.server.ServerFailedError: the server does not start with a setting.
+    """
+    (sla,) = load.slas
+    windows: dict[tuple[float, ...], list[Window]] = {}
+    ended = Ended.BY_ITSELF
+    left = ClimbOutlook(load.seconds)
+
+    def measure(setting: Setting, floor: float) -> float | None:
+        nonlocal ended
+        if windows and budget.spent:
+            ended = Ended.BUDGET
+            return None
+        begins(setting, min(left.seconds, budget.left))
+        tried = windows.setdefault(setting.values, [])
+
+        def note(window: Window) -> None:
+            tried.append(window)
+            progress(setting, window)
+
+        with left.one():
+            try:
+                (found,) = searches(model, load, setting.flags, floor, note, budget)
+            except KeyboardInterrupt:
+                ended = Ended.INTERRUPT
+                return None
+        ended = found.ended
+        cut_short = ended is Ended.INTERRUPT or (ended is Ended.BUDGET and not found.rate)
+        return None if cut_short else found.rate
+
+    climbed = climb(turned, pairs, measure, left=left.settings)
+    return Tuned(climbed, windows, sla, ended)
+
+
+def highest_rates(model: Model, load: Load, flags: Sequence[str]) -> list[float]:
+    """The highest rate within each target of a server with these flags."""
+    found = searches(model, load, flags)
+    if any(search.ended is Ended.INTERRUPT for search in found):
+        raise KeyboardInterrupt
+    return [search.rate for search in found]
+
+
+def searches(
+    model: Model,
+    load: Load,
+    flags: Sequence[str],
+    floor: float = 0.0,
+    progress: Callable[[Window], None] = lambda _: None,
+    budget: Budget = UNLIMITED,
+) -> list[Found]:
+    """The search for each target on a server with these flags; a rate of 0 is not above `floor`."""
+    with ServerProcess(model.name, model.base_path, [*model.flags, *flags]) as server:
+        loop, meter = OpenLoop(server.target), ProcessMeter(server.pid, server.target)
+
+        def window(rate: float, number: int) -> Recording:
+            schedule = poisson(rate, load.seconds, len(load.requests), load.seed + number)
+            return loop.run(load.requests, schedule, meter=meter)
+
+        # Of all sizes: TensorFlow prepares for each that it meets.
+        count = len(load.requests)
+        warm_up = poisson(_WARM_UP_RATE, _WARM_UP_ROUNDS * count / _WARM_UP_RATE, count, load.seed)
+        loop.run(load.requests, warm_up)
+        known: list[Window] = []
+        done = []
+        for sla in load.slas:
+            found = find_max(
+                window,
+                sla,
+                start=max(load.start, floor),
+                lowest=max(1.0, floor),
+                known=known,
+                progress=progress,
+                budget=budget,
+            )
+            known += found.windows
+            done.append(found)
+        return done
+
+
+def run(options: SimpleNamespace) -> int:
+    """Tunes a model, prints the search and writes what it found.
+
+    Args:
+      options: those of `colcast tune`.
+
+    Returns:
+      0; 1 if no setting meets the target; 130 if it was interrupted.
+
+    Raises:
+      ValueError: options that do not fit the model.
+      RuntimeError: the model has no such format, or the server does not start.
+      OSError: a file that cannot be read or written.
+      colcast.client.ColcastError: the server refuses.
+    """
+    console = report_console(stderr=options.json)
+    options.output.mkdir(parents=True, exist_ok=True)
+    model = Model(options.model, options.model_base_path, options.flags)
+    sla = Sla(95, options.sla_p95) if options.sla_p95 else Sla(99, options.sla_p99)
+    requests = prepared(model, options.formats, _traffic(options).load)
+    load = Load(requests, [sla], options.seconds, seed=options.seed)
+    if options.offload_target:
+        offload = f"--offload_target={options.offload_target}"
+        model = replace(model, flags=[*model.flags, offload])
+    sizes = [request.rows for request in load.requests] if options.offload_target else ()
+    turned, pairs = knobs(len(os.sched_getaffinity(0)), sizes)
+
+    def begins(setting: Setting, seconds: float) -> None:
+        console.print(f"{setting}: about {about(seconds)} left", highlight=False)
+
+    def measured(_: Setting, window: Window) -> None:
+        console.print(
+            f"  {window.rate:,.0f} per second, p{sla.percentile:g} "
+            f"{window.milliseconds:.1f} ms: {window.verdict.value}",
+            highlight=False,
+        )
+
+    budget = Budget(60 * options.max_minutes) if options.max_minutes else UNLIMITED
+    tuned = tune(model, load, turned, pairs, measured, begins, budget)
+    write(tuned, model.name, options.output)
+    tell(tuned, console)
+    for name in FILES:
+        console.print(str(options.output / name), highlight=False)
+    if options.json:
+        print((options.output / "tune.json").read_text())
+    if tuned.ended is Ended.INTERRUPT:
+        return INTERRUPTED
+    return 0 if tuned.climbed.figure else 1
+
+
+def prepared(
+    model: Model, formats: Sequence[str], data: Sequence[RequestData] | Callable[..., Any]
+) -> Sequence[Request]:
+    """The requests in a format, after the model has answered each once.
+
+    Args:
+      model: is served for it.
+      formats: one.
+      data: the requests, or what makes them from a function that makes a client of the model.
+
+    Raises:
+      RuntimeError: the model cannot be asked in that format.
+    """
+    with ServerProcess(model.name, model.base_path, model.flags) as server:
+        target = Target("", server.target)
+        rows = data(lambda: target.client(model.name, _TIMEOUT_SECONDS)) if callable(data) else data
+        series, left_out = prepare([target], model.name, formats, rows)
+    if left_out:
+        raise RuntimeError(str(left_out[0]))
+    return series[0].requests
+
+
+def _traffic(options: SimpleNamespace) -> Traffic:
+    return Traffic(
+        options.traffic,
+        options.sizes,
+        options.distinct,
+        options.seed,
+        user_features=options.user_features,
+    )

@@ -1,0 +1,117 @@
+"""`colcast bench`: the rows of its table, how they are measured, what is printed and written."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from colcast.bench import table
+from colcast.bench.table import TABLE, groups, selected
+from colcast.bench.turns import Timed, measure
+from colcast.cli.main import main
+from colcast.loadtest.measure.recording import Call, Recording
+from colcast.zoo import wide
+from colcast.zoo.registry import MODELS, ZooModel
+
+SMALL = wide.Wide(name="small", user_features=7, item_features=5, hidden=(8,))
+
+
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`wide` has few features."""
+
+    def requests(sizes: Sequence[int], seed: int) -> list[Any]:
+        return [next(wide.requests(SMALL, n, 10_000 * seed + i)) for i, n in enumerate(sizes)]
+
+    model = ZooModel("small", lambda: wide.ensure(SMALL, tmp_path / "zoo"), requests)
+    monkeypatch.setitem(MODELS, "wide", model)
+
+
+def recording(milliseconds: float, *, error: str = "") -> Recording:
+    code = "UNAVAILABLE" if error else "OK"
+    call = Call(0.0, 0.0, 0.25, code, 20, 100, 10)
+    return Recording([call], [], error, 0.5, milliseconds / 1000)
+
+
+def timed(title: str, figures: Sequence[float], order: list[str]) -> Timed:
+    def turn(number: int) -> Recording:
+        order.append(f"{title} {number}")
+        return recording(figures[number] if number >= 0 else 1e9)
+
+    return Timed(title, turn)
+
+
+def test_variants_take_turns_and_the_warm_up_does_not_count():
+    order: list[str] = []
+    told: list[str] = []
+    variants = [timed("a", [2, 4, 100], order), timed("b", [1, 4, 25], order)]
+    first, second = measure("formats/x, N = 20", variants, 3, told.append)
+    assert order == ["a -1", "b -1", "a 0", "b 0", "b 1", "a 1", "a 2", "b 2"]
+    assert (first.cpu_ms, second.cpu_ms) == (4, 4)
+    assert second.share == (0.5, 0.25, 1)
+    assert (second.per_second, second.p50_ms, second.request_bytes) == (2, 250, 100)
+    cells = [cell.strip() for cell in told[1].strip("|").split("|")]
+    assert cells[:3] == ["formats/x, N = 20", "b", "4.000"]
+    assert cells[3:] == ["0.5 (0.25 to 1)", "2", "250.0", "100", "-"]
+
+
+def test_failed_calls_end_it():
+    broken = Timed("late", lambda _: recording(1, error="UNAVAILABLE: gone"))
+    with pytest.raises(ValueError, match="late: calls failed: UNAVAILABLE: gone"):
+        measure("formats/x", [broken], 1, lambda _: None)
+
+
+def test_a_part_or_a_group_is_selected_in_the_tables_order():
+    assert [row.send for row in selected(["formats/wide"])] == [
+        *("example", "repeated", "columnar", "late"),
+    ]
+    names = [name for name, _ in groups(selected(["states", "formats"]))]
+    assert names == ["formats/movielens", "formats/wide", "states/wide"]
+
+
+def test_every_row_names_its_group_once_and_a_model_there_is():
+    assert len({(row.name, row.title) for row in TABLE}) == len(TABLE)
+    assert set(table.PAPERS) <= set(MODELS)
+    assert set(table.USUAL) == {row.part for row in TABLE} - {"papers", "text"}
+    for name, of_group in groups(TABLE):
+        assert len({row.sizes for row in of_group}) == 1, name
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--rounds", "0"], "Invalid value for '--rounds': 0 is not in the range x>=1"),
+        (["--calls", "0"], "Invalid value for '--calls': 0 is not in the range x>=1"),
+        (["--sizes", "abc"], "Invalid value for '--sizes': 'abc': wanted are whole numbers"),
+        (["none"], "no rows 'none'; there are formats, formats/movielens, formats/wide, states"),
+    ],
+)
+def test_a_wrong_command_line_is_refused(
+    options: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    assert main(["bench", *options, "--output", str(tmp_path / "out")]) == 2
+    assert capsys.readouterr().err.startswith(f"colcast bench: {message}")
+    assert not (tmp_path / "out").exists()
+
+
+def test_every_kind_of_row_is_measured_and_written(
+    small: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    """Servers with and without states, an item table, three protocols, encoding in this process."""
+    parts = ["states", "keys", "protocols", "encoding"]
+    effort = ["--sizes", "5", "--rounds", "1", "--calls", "4"]
+    assert main(["bench", *parts, *effort, "--json", "--output", str(tmp_path)]) == 0
+    lines = {(line["group"], line["title"]): line for line in json.loads(capsys.readouterr().out)}
+    rows = selected(parts)
+    assert [*lines] == [(f"{row.name}, N = 5", row.title) for row in rows]
+    assert all(line["cpu_ms"] > 0 and line["request_bytes"] > 0 for line in lines.values())
+    states = [line for (group, _), line in lines.items() if group.startswith(("states", "keys"))]
+    assert all(line["difference"] < 1e-5 for line in states)
+    sent, keyed = (line["request_bytes"] for line in states[-2:])
+    assert keyed < sent
+    document = (tmp_path / "bench.md").read_text()
+    assert document.count("\n|") == 2 + len(rows)
+    written = json.loads((tmp_path / "bench.json").read_text())
+    assert len(written["lines"]) == len(rows)
+    assert all((tmp_path / f"{part}.svg").read_text().startswith("<svg") for part in parts)
