@@ -1,15 +1,13 @@
 # make demo  real MovieLens candidates, ranked end to end
 # make test  linters, C++ tests, Python tests, end-to-end tests
-# make bench end to end on 210 features: tf.Example against columns; bench-zoo: eight papers' models
-#            bench-text: the sentence encoder; with --peers after make setup-text (docs/text.md)
-#            bench-states: users and items cached; bench-transcoding: tf.Examples read by the server
+# make bench formats, states, protocols and so on, measured; ROWS="papers text" for other rows
 # make fuzz  the wire format against protobuf and TensorFlow, HTTP/2, REST, configuration: FUZZ_SECONDS (60) each
 # make bazel the packages that the fork gets, built and tested by Bazel (docs/fork.md)
 # make docs  the documentation as a site, in build/site
 # make wheels  colcast and colcast-server as wheels, in build/wheels
 # make release  wheels, image, bill of materials, notes, sums, in build/release (docs/release.md)
 # make fork  TF Serving's own tree with our patches laid in, to build with Bazel (docs/fork.md)
-.PHONY: setup environment setup-estimator setup-jax demo test lint bench bench-zoo bench-states bench-text setup-text bench-transcoding fuzz docs bazel wheels release fork fork-check clean
+.PHONY: setup environment setup-estimator setup-jax demo test lint bench fuzz docs bazel wheels release fork fork-check clean
 
 setup:
 	@scripts/setup.sh
@@ -32,33 +30,12 @@ test: environment setup-estimator
 lint: environment
 	@scripts/lint.sh
 
-# The graph alone is measured by engine_benchmark, without a server around it.
-MEASURED = colcast_model_server colcast_engine engine_benchmark
+# ROWS selects rows of its table: make bench ROWS="papers text"
 bench:
-	@scripts/setup.sh $(MEASURED) wire_benchmark expansion_rule_benchmark
+	@scripts/setup.sh colcast_model_server colcast_engine wire_benchmark expansion_rule_benchmark
 	@build/server/serving_patches/expansion_rule_benchmark
 	@build/server/bin/wire_benchmark
-	@.venv/bin/python -m tests.client.bench_encoding
-	@.venv/bin/python -m tests.server.bench_protocols
-	@.venv/bin/colcast bench
-	@.venv/bin/colcast bench --states
-	@.venv/bin/colcast bench --transcoding
-
-bench-zoo:
-	@scripts/setup.sh $(MEASURED)
-	@.venv/bin/colcast bench --papers
-
-bench-states: setup
-	@.venv/bin/colcast bench --states
-
-bench-text: setup
-	@.venv/bin/python -m tests.zoo.text.bench
-
-setup-text:
-	@scripts/setup_text.sh
-
-bench-transcoding: setup
-	@.venv/bin/colcast bench --transcoding
+	@.venv/bin/colcast bench $(ROWS)
 
 fuzz: setup
 	@server/engine/fuzz/run.sh
@@ -85,4 +62,4 @@ fork-check:
 	@$(FORK) --check
 
 clean:
-	rm -rf build .venv .venv-estimator .venv-jax .venv-text
+	rm -rf build .venv .venv-estimator .venv-jax

@@ -24,7 +24,7 @@ def _sizes(text: str) -> tuple[int, ...]:
     epilog="""\
 \b
 Examples:
-  colcast bench                              all but papers and text; make bench
+  colcast bench                              all but graphs, papers and text; make bench
   colcast bench formats/wide states          these rows
   colcast bench papers --sizes 100           the eight papers' models""",
 )
@@ -48,7 +48,7 @@ def command(**given: Any) -> None:
     """Measures rows of one table: models, formats, servers, protocols, what encoding costs.
 
     ROWS are parts or groups: formats, states, keys, transcoding, batches, protocols, encoding,
-    papers, text; or formats/wide and so on. Variants of a group get the same requests in turn.
+    graphs, papers, text; or formats/wide and so on. Variants of a group get the same requests in turn.
     """
     from colcast.bench.run import run
     from colcast.bench.serving import Effort

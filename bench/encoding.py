@@ -7,7 +7,7 @@ from typing import Any
 from colcast.bench.requests import zoo_data
 from colcast.bench.table import Variant
 from colcast.bench.turns import Timed
-from colcast.client import RankingClient, encode_predict_request
+from colcast.client import RankingClient
 from colcast.loadtest.measure.recording import Call, Recording
 
 
@@ -61,5 +61,4 @@ def _ways(client: RankingClient, size: int) -> dict[str, Callable[[], int]]:
         "rows": late(user, items),
         "mixed rows": late(None, mixed),
         "arrays": late(user, own),
-        "unchecked arrays": lambda: len(encode_predict_request(client.model, "columnar", arrays)),
     }

@@ -66,6 +66,13 @@ def _transcoding(model: str, *, fresh: bool) -> tuple[Variant, ...]:
     )
 
 
+def _graphs(model: str) -> tuple[Variant, ...]:
+    return tuple(
+        Variant("graphs", model, mode, "late", (f"--graph_optimization={mode}", *NO_STATES))
+        for mode in ("off", "exact", "fast")
+    )
+
+
 _KEYED = ("--item_table=wide:bench_key:{tables}",)
 _ALONE = ("--nojoin_waiting_requests", *NO_STATES)
 _MANY = 32
@@ -93,7 +100,8 @@ TABLE = (
     Variant("encoding", "wide", "rows of dicts", "rows", sizes=(500,)),
     Variant("encoding", "wide", "mixed rows, user found", "mixed rows", sizes=(500,)),
     Variant("encoding", "wide", "arrays", "arrays", sizes=(500,)),
-    *(variant for model in PAPERS for variant in _formats("papers", model)),
+    *(row for model in ("wide", "movielens", "dlrm_rmc1") for row in _graphs(model)),
+    *(row for model in PAPERS for row in _formats("papers", model)),
     Variant("text", "encode", "float32", "encode", _TEXTS, "encoder", (1, 32)),
     Variant("text", "encode", "bfloat16", "encode", _TEXTS, "encoder_bfloat16", (1, 32)),
     Variant("text", "rank", "query repeated", "pairs", _TEXTS, "late_interaction", (100,)),

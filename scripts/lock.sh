@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Renews requirements/NAME.lock from requirements/NAME.in, in a throw-away environment:
-# scripts/lock.sh [NAME], dev, estimator, text or build. What build.in leaves open takes dev.lock's
+# scripts/lock.sh [NAME], dev, estimator, jax or build. What build.in leaves open takes dev.lock's
 # version.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -73,7 +73,7 @@ def test_a_part_or_a_group_is_selected_in_the_tables_order():
 def test_every_row_names_its_group_once_and_a_model_there_is():
     assert len({(row.name, row.title) for row in TABLE}) == len(TABLE)
     assert set(table.PAPERS) <= set(MODELS)
-    assert set(table.USUAL) == {row.part for row in TABLE} - {"papers", "text"}
+    assert set(table.USUAL) == {row.part for row in TABLE} - {"graphs", "papers", "text"}
     for name, of_group in groups(TABLE):
         assert len({row.sizes for row in of_group}) == 1, name
 
