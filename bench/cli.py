@@ -48,7 +48,8 @@ def command(**given: Any) -> None:
     """Measures rows of one table: models, formats, servers, protocols, what encoding costs.
 
     ROWS are parts or groups: formats, states, keys, transcoding, batches, protocols, encoding,
-    graphs, papers, text; or formats/wide and so on. Variants of a group get the same requests in turn.
+    graphs, papers, text; or formats/wide and so on. Variants of a group get the same requests, in
+    turn.
     """
     from colcast.bench.run import run
     from colcast.bench.serving import Effort
