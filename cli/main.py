@@ -15,14 +15,20 @@ class Subcommand(NamedTuple):
     """Where a subcommand is found.
 
     Attributes:
-        module: has a click.Command called `command`.
+        place: a module with a click.Command called `command`, or MODULE:NAME.
         extra: the extra of the distribution that brings its dependencies; None needs no extra.
         summary: its line in `colcast --help`.
     """
 
-    module: str
+    place: str
     extra: str | None
     summary: str
+
+    def load(self) -> click.Command:
+        """The command, imported only now."""
+        module, _, name = self.place.partition(":")
+        command: click.Command = getattr(importlib.import_module(module), name or "command")
+        return command
 
 
 SUBCOMMANDS = {
@@ -33,8 +39,8 @@ SUBCOMMANDS = {
     "serve": Subcommand("colcast.server.cli", None, "start the native server"),
     "rank": Subcommand("colcast.client.cli", None, "rank items from a file for one user"),
     "items": Subcommand("colcast.items.cli", "items", "build and inspect tables of items by key"),
-    "encode": Subcommand("colcast.client.encode_cli", None, "write the vectors of a file's lines"),
-    "rerank": Subcommand("colcast.client.rerank_cli", None, "rank a file's lines for a query"),
+    "encode": Subcommand("colcast.client.text_cli:encode", None, "write vectors of a file's lines"),
+    "rerank": Subcommand("colcast.client.text_cli:rerank", None, "rank a file's lines for a query"),
     "loadtest": Subcommand("colcast.loadtest.cli", "loadtest", "compare formats under load"),
     "compare": Subcommand(
         "colcast.loadtest.compare.cli", "loadtest", "compare the answers of two servers or models"
@@ -60,12 +66,11 @@ class _Subcommands(click.Group):
         if cmd_name not in SUBCOMMANDS:
             return None
         try:
-            command: click.Command = importlib.import_module(SUBCOMMANDS[cmd_name].module).command
+            return SUBCOMMANDS[cmd_name].load()
         except ModuleNotFoundError:
             if ctx.resilient_parsing:  # completing: nothing to offer, and nowhere to say why
                 return None
             raise
-        return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         name = args[0]

@@ -1,23 +1,19 @@
 """What a ranking service imports: rows in, scores out, the user sent once. No TensorFlow.
 
-The data's path: `_inputs*` (any form -> table) -> `_columns`, `_batch` (checked columns) ->
-`_targets` (who repeats the user) -> `_encode` (bytes) -> `_transport` -> `_decode` -> `_outputs`.
-`_settings` has every setting, `_schema` what the server wants, `_metadata` how it says so,
-`_request` one request as a whole, `_many_users` one for several users; `_flow` puts the steps in
-order, once for the blocking and the asyncio client. `_affinity` says whose a request is,
-`_servers` and `_choice` which server gets it. `_text` sends texts, which need no table;
-`_text_batches` makes requests of them. `data_set` is for what is built before requests come,
-`tfrecord` reads TFRecord files, `wire` protobuf messages.
+columns    any form of data -> checked columns -> bytes; answers -> arrays
+request    columns -> one request, or one for several users; the ranking that comes back
+transport  servers and calls: which server, deadlines, retries
+
+`_asking` is one question with its refusals, `_flow` the steps of each method, as generators that
+yield calls: `_client` and `_client_async` only wait. `_text` sends texts, which need no schema.
+`_settings` has every setting. `data_set` is for what is built before requests come, `tfrecord`
+reads TFRecord files, `wire` protobuf messages. Imports go from columns to request to the clients.
 """
 
 from typing import Any
 
 from colcast.client._client import RankingClient
 from colcast.client._client_async import AsyncRankingClient
-from colcast.client._decode import decode_predict_response, decode_tensor
-from colcast.client._dtypes import BY_NAME as DTYPES
-from colcast.client._dtypes import DType
-from colcast.client._encode import Tensor, encode_predict_request
 from colcast.client._errors import (
     ColcastError,
     DecodeError,
@@ -25,12 +21,16 @@ from colcast.client._errors import (
     SchemaError,
     ServerError,
 )
-from colcast.client._inputs_examples import split_shared
-from colcast.client._outputs import Ranked, Ranking
-from colcast.client._request import PreparedItems
-from colcast.client._schema import Feature, Kind, ModelSchema, Signature, TensorSpec
 from colcast.client._settings import ChannelOptions, ClientSettings, Policies, Target, Tls
 from colcast.client._text import AsyncTextClient, TextClient, TextSettings
+from colcast.client.columns._decode import decode_predict_response, decode_tensor
+from colcast.client.columns._dtypes import BY_NAME as DTYPES
+from colcast.client.columns._dtypes import DType
+from colcast.client.columns._encode import Tensor, encode_predict_request
+from colcast.client.columns._inputs_examples import split_shared
+from colcast.client.columns._schema import Feature, Kind, ModelSchema, Signature, TensorSpec
+from colcast.client.request._outputs import Ranked, Ranking
+from colcast.client.request._request import PreparedItems
 
 __all__ = [
     "DTYPES",

@@ -4,17 +4,18 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
-from colcast.client._affinity import AffinityKey
-from colcast.client._deadline import Deadline
+from colcast.client._asking import Result, Steps
 from colcast.client._errors import ServerError
-from colcast.client._flow import Flow, Result, Steps
-from colcast.client._many_users import MANY_IN_FLIGHT, Group, in_order
-from colcast.client._outputs import Ranking
-from colcast.client._request import PreparedItems
-from colcast.client._schema import ModelSchema
+from colcast.client._flow import Flow
 from colcast.client._settings import ClientSettings, Target
-from colcast.client._telemetry import call_span
-from colcast.client._transport import AsyncTransport, Call, Metadata
+from colcast.client.columns._schema import ModelSchema
+from colcast.client.request._affinity import AffinityKey
+from colcast.client.request._many_users import MANY_IN_FLIGHT, Group, in_order
+from colcast.client.request._outputs import Ranking
+from colcast.client.request._request import PreparedItems
+from colcast.client.transport._deadline import Deadline
+from colcast.client.transport._telemetry import call_span
+from colcast.client.transport._transport import AsyncTransport, Call, Metadata
 
 
 class AsyncRankingClient(ClientSettings):

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from colcast.client._dtypes import BOOL, STRING, DType
 from colcast.client._errors import InputError
-from colcast.client._schema import Feature, Kind
+from colcast.client.columns._dtypes import BOOL, STRING, DType
+from colcast.client.columns._schema import Feature, Kind
 
 STANDARD_INPUT = Path("-")
 ITEM_FILES = (".jsonl", ".json", ".csv", ".parquet")

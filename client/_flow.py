@@ -5,92 +5,33 @@ version, ask in another way where the server refuses one) are one generator that
 is given their replies. The blocking and the asyncio client differ only in how they wait.
 """
 
-import logging
-import re
-import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
-from colcast.client._affinity import hash_of_key
-from colcast.client._decode import decode_predict_response
-from colcast.client._errors import InputError, SchemaError, ServerError
-from colcast.client._inputs import Rows
-from colcast.client._inputs_examples import Examples, examples_of_any
-from colcast.client._item_keys import ItemsByKey, by_key
-from colcast.client._many_users import Group, build_joined, grouped, read_pairs
-from colcast.client._metadata import decode_metadata_response, encode_metadata_request
-from colcast.client._outputs import Ranking
-from colcast.client._permission import Permission
-from colcast.client._request import (
-    Built,
+from colcast.client._asking import REFUSED_CODES, Asking, Steps, predict
+from colcast.client._errors import InputError, ServerError
+from colcast.client._settings import Target, known_target
+from colcast.client.columns._decode import decode_predict_response
+from colcast.client.columns._inputs import Rows
+from colcast.client.columns._inputs_examples import Examples, examples_of_any
+from colcast.client.columns._schema import COLUMNAR_LATE, USER
+from colcast.client.request._affinity import hash_of_key
+from colcast.client.request._item_keys import ItemsByKey, by_key
+from colcast.client.request._many_users import Group, build_joined, grouped, read_pairs
+from colcast.client.request._outputs import Ranking
+from colcast.client.request._request import (
     PreparedItems,
     RequestOptions,
     build_prefetch,
-    build_request,
     prepare_items,
 )
-from colcast.client._schema import COLUMNAR_LATE, USER, ModelSchema
-from colcast.client._settings import ClientSettings, Target, known_target
-from colcast.client._targets import Plan
-from colcast.client._transport import GET_MODEL_METADATA, PREDICT, Call, Reply
-
-Result = TypeVar("Result")
-Steps = Generator[Call, Reply, Result]
-
-# What a server says to a request made for another version of the model.
-_STALE_CODES = ("INVALID_ARGUMENT", "FAILED_PRECONDITION")
-# What a server says to a kind of request that it does not know.
-_REFUSED_CODES = (*_STALE_CODES, "UNIMPLEMENTED", "OUT_OF_RANGE")
-# Data that does not fit may fit a version we have not heard of; ask at most this often.
-_RECHECK_SECONDS = 1.0
-_KEPT_VERSIONS = 4
-
-# A server that joins requests (--enable_batching) gives a late model several users at once, which
-# the model refuses; or it will not join inputs of 1 and of N rows at all.
-_JOINED = re.compile(
-    r"Shape of tensor \S*columnar_late/inputs/\S+ \[(?!1[,\]])\d+[,\]]\S*"
-    r" is not compatible with expected shape \[1[,\]]"
-    r"|must have equal 0th-dimension size"
-)
-_JOINS = (
-    "columnar_late is refused: the server joins the rows of requests (--enable_batching), or fills"
-    " up even a lone row (allowed_batch_sizes without 1). Send target='columnar', or 'auto', which"
-    " does so by itself for 10 minutes"
-)
-
-_log = logging.getLogger("colcast.client")
+from colcast.client.request._targets import Plan
+from colcast.client.transport._transport import PREDICT, Call, Reply
 
 
-class Flow:
-    """The steps of one client's calls, and what they have learned about the server."""
-
-    def __init__(self, settings: ClientSettings) -> None:
-        self._settings = settings
-        self._known: dict[int | None, ModelSchema] = {}
-        self._current: ModelSchema | None = None
-        self._fetched_at = 0.0
-        self._answering: int | None = None  # the version that answered last
-        self._expansion = Permission()  # that the server repeats rows
-        self._late = Permission()
-        self._indices = Permission()  # of any domain's rows
-        self._several = Permission()  # users in one request
-        self._prefetch = Permission()
-
-    def schema(self) -> Steps[ModelSchema]:
-        """The schema of the version that answers; asks the server only if it is not known."""
-        current = self._current
-        if current is None:
-            return (yield from self._fetch(self._settings.version))
-        if self._answering in (None, current.version):
-            return current
-        if self._answering in self._known:
-            self._current = self._known[self._answering]
-            return self._current
-        try:
-            return (yield from self._fetch(self._answering))
-        except ServerError:  # another server answers, or the version went away again
-            return current
+class Flow(Asking):
+    """The steps of one client's calls."""
 
     def rank(
         self,
@@ -162,7 +103,7 @@ class Flow:
             try:
                 reply = yield from self._joined(group, group.plan)
             except ServerError as error:
-                if error.code not in _REFUSED_CODES:
+                if error.code not in REFUSED_CODES:
                     raise
             else:
                 self._several.granted()
@@ -184,12 +125,12 @@ class Flow:
         """The reply to all users of a group; each candidate apart if only that is answered."""
         built = build_joined(plan, group)
         try:
-            reply = yield _predict(built)
+            reply = yield predict(built)
         except ServerError as error:
-            if error.code not in _REFUSED_CODES or built.distinct.keys() == {USER}:
+            if error.code not in REFUSED_CODES or built.distinct.keys() == {USER}:
                 raise
             plan = replace(plan, domains={})
-            reply = yield _predict(build_joined(plan, group))
+            reply = yield predict(build_joined(plan, group))
             self._indices.refused()
         else:
             self._learn_indices(built)
@@ -202,9 +143,9 @@ class Flow:
             return False
         built = build_prefetch(schema, user, self._options("late", (), affinity_key))
         try:
-            yield _predict(built)
+            yield predict(built)
         except ServerError as error:
-            if error.code not in _REFUSED_CODES:
+            if error.code not in REFUSED_CODES:
                 raise
             self._prefetch.refused()
             return False
@@ -234,126 +175,10 @@ class Flow:
             affinity=self._affinity(affinity_key),
         )
 
-    def _build(self, inputs: Rows | Examples, options: RequestOptions) -> Steps[Built]:
-        """Builds one request; once more if the model changed since its schema was read."""
-        schema = yield from self.schema()
-        try:
-            return build_request(schema, inputs, options)
-        except (InputError, SchemaError):
-            if time.monotonic() - self._fetched_at < _RECHECK_SECONDS:
-                raise
-            if not (yield from self._changed_since(schema)):
-                raise
-        return build_request((yield from self.schema()), inputs, options)
-
     def _ask(self, inputs: Rows | Examples, options: RequestOptions) -> Steps[Ranking]:
         """Asks and decodes the reply."""
         ranking = self._answered((yield from self._reply(inputs, options)))
         return _with_keys(ranking, inputs.items) if isinstance(inputs, Rows) else ranking
-
-    def _reply(self, inputs: Rows | Examples, options: RequestOptions) -> Steps[Reply]:
-        """Builds and sends one request; another one if the server refuses this way."""
-        schema = yield from self.schema()
-        built = yield from self._build(inputs, options)
-        try:
-            reply = yield _predict(built)
-        except ServerError as error:
-            if error.code not in _STALE_CODES:
-                raise
-            return (yield from self._another_way(inputs, options, schema, built, error))
-        self._learn_indices(built)
-        if built.needs_expansion:
-            self._expansion.granted()
-        if built.target == "late":
-            self._late.granted()
-        return reply
-
-    def _another_way(
-        self,
-        inputs: Rows | Examples,
-        options: RequestOptions,
-        schema: ModelSchema,
-        built: Built,
-        error: ServerError,
-    ) -> Steps[Reply]:
-        """The reply to the same question, asked as the server may take it; else its error."""
-        if (yield from self._changed_since(schema)):
-            return (yield _predict((yield from self._build(inputs, options))))
-        if built.distinct:
-            reply = yield from self._reply(inputs, replace(options, indexed=False))
-            self._indices.refused()
-            return reply
-        joins = built.target == "late" and _JOINED.search(error.details)
-        if joins:
-            self._late.log_once(_log, _JOINS)
-        if options.target != "auto":
-            raise error
-        if joins:
-            return (yield from self._instead_of_late(inputs, options, error))
-        if self._may_be_unexpanded(built, error):
-            return (yield from self._in_full(inputs, options, error))
-        raise error
-
-    def _instead_of_late(
-        self, inputs: Rows | Examples, options: RequestOptions, error: ServerError
-    ) -> Steps[Reply]:
-        """The reply to repeated columns, for a server that does not take the late signature."""
-        options = replace(options, late=False)
-        built = yield from self._build(inputs, options)
-        if built.target == "late":
-            raise error
-        try:
-            reply = yield from self._repeated(inputs, options, built, error)
-        except ServerError as again:
-            if again is not error:  # the server told why, whatever is amiss now
-                self._late.refused()
-            raise
-        self._late.refused()
-        return reply
-
-    def _repeated(
-        self, inputs: Rows | Examples, options: RequestOptions, built: Built, error: ServerError
-    ) -> Steps[Reply]:
-        """The reply to what was built, else to rows in full; if refused too, the first error."""
-        try:
-            return (yield _predict(built))
-        except ServerError as again:
-            if again.code not in _REFUSED_CODES:
-                raise
-            if not self._may_be_unexpanded(built, again):
-                raise error from None
-        return (yield from self._in_full(inputs, options, error))
-
-    def _may_be_unexpanded(self, built: Built, error: ServerError) -> bool:
-        """Whether a server that does not repeat rows would have refused the request so."""
-        never_seen = built.needs_expansion and not self._expansion.was_granted
-        return never_seen and error.code == "INVALID_ARGUMENT"
-
-    def _in_full(
-        self, inputs: Rows | Examples, options: RequestOptions, error: ServerError
-    ) -> Steps[Reply]:
-        """The reply to rows in full; if they are refused too, the first error."""
-        built = yield from self._build(inputs, replace(options, server_expands=False))
-        try:
-            reply = yield _predict(built)
-        except ServerError as again:
-            if again.code not in _REFUSED_CODES:
-                raise
-            raise error from None
-        self._expansion.refused()
-        return reply
-
-    def _learn_indices(self, built: Built) -> None:
-        """From a request that was answered."""
-        if built.distinct.keys() - {USER}:
-            self._indices.granted()
-
-    def _changed_since(self, schema: ModelSchema) -> Steps[bool]:
-        try:
-            fresh = yield from self._fetch(self._settings.version)
-        except ServerError:
-            return False
-        return fresh.version != schema.version
 
     def _answered(self, reply: Reply) -> Ranking:
         decoded = decode_predict_response(reply.response)
@@ -362,30 +187,6 @@ class Flow:
             self._answering = version
         return Ranking(decoded.outputs, version, reply.metadata, self._settings.score_output)
 
-    def _fetch(self, version: int | None) -> Steps[ModelSchema]:
-        label = self._settings.version_label if version is None else None
-        request = encode_metadata_request(self._settings.model, version, label)
-        reply = yield Call(GET_MODEL_METADATA, request)
-        schema = decode_metadata_response(reply.response)
-        self._known[schema.version] = self._current = schema
-        for old in list(self._known)[:-_KEPT_VERSIONS]:
-            del self._known[old]
-        self._fetched_at = time.monotonic()
-        self._answering = None
-        return schema
-
 
 def _with_keys(ranking: Ranking, items: Any) -> Ranking:
     return replace(ranking, keys=items.keys) if isinstance(items, ItemsByKey) else ranking
-
-
-def _predict(built: Built) -> Call:
-    facts = {
-        "target": built.target,
-        "signature": built.signature,
-        "candidates": built.rows,
-        "columns_not_sent": built.unused,
-        "request_bytes": len(built.message),
-    }
-    facts |= {f"rows_of.{domain}": rows for domain, rows in built.distinct.items()}
-    return Call(PREDICT, built.message, facts, built.affinity)

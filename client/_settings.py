@@ -7,6 +7,9 @@ from typing import Literal, get_args
 
 from colcast.client._errors import InputError
 
+USER_HEADER = "x-colcast-user"
+"""The header by which a user's requests find the server that knows the user."""
+
 NonePolicy = Literal["default", "error"]
 NanPolicy = Literal["send", "default", "error"]
 UnusedPolicy = Literal["suggest", "drop", "error"]

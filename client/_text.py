@@ -7,15 +7,15 @@ from dataclasses import KW_ONLY, dataclass, field
 from itertools import islice
 from typing import Any, Literal, Self
 
-from colcast.client._deadline import Deadline
-from colcast.client._decode import decode_predict_response
-from colcast.client._dtypes import Array
-from colcast.client._encode import encode_predict_request
 from colcast.client._errors import InputError
-from colcast.client._outputs import Ranking
 from colcast.client._settings import ChannelOptions, check_timeout
 from colcast.client._text_batches import POOLINGS, Batches, TextCall, all_bytes, strings, text_bytes
-from colcast.client._transport import PREDICT, AsyncTransport, Call, Transport
+from colcast.client.columns._decode import decode_predict_response
+from colcast.client.columns._dtypes import Array
+from colcast.client.columns._encode import encode_predict_request
+from colcast.client.request._outputs import Ranking
+from colcast.client.transport._deadline import Deadline
+from colcast.client.transport._transport import PREDICT, AsyncTransport, Call, Transport
 
 Pooling = Literal["mean", "cls", "max"]
 Progress = Callable[[int, int], object]

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from colcast.client._decode import decode_predict_response
-from colcast.client._dtypes import STRING, Array
-from colcast.client._encode import Tensor, encode_predict_request
 from colcast.client._errors import DecodeError, InputError
-from colcast.client._transport import PREDICT, Call
+from colcast.client.columns._decode import decode_predict_response
+from colcast.client.columns._dtypes import STRING, Array
+from colcast.client.columns._encode import Tensor, encode_predict_request
+from colcast.client.transport._transport import PREDICT, Call
 
 _BYTES_PER_TOKEN = 4  # of English; what an estimate may be wrong by does not matter
 _MARKS = 2  # tokens that every text has besides its own

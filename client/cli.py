@@ -11,9 +11,9 @@ import click
 from colcast.client._client import RankingClient
 from colcast.client._errors import ColcastError, InputError
 from colcast.client._files import ITEM_FILES, STANDARD_INPUT, read_items, read_user
-from colcast.client._outputs import Ranking
-from colcast.client._schema import Feature, ModelSchema
 from colcast.client._settings import ChannelOptions, Target, Tls
+from colcast.client.columns._schema import Feature, ModelSchema
+from colcast.client.request._outputs import Ranking
 
 _Decorated = TypeVar("_Decorated", bound=Callable[..., Any])
 _SHOWN_COLUMNS = 4

@@ -8,12 +8,12 @@ stands for that.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from colcast.client._batch import check_absent, item_batch, misspelled
-from colcast.client._columns import Column, default_column
-from colcast.client._inputs import table_of_items
-from colcast.client._inputs_examples import tables_of_examples
-from colcast.client._schema import LENGTH_SUFFIX, Feature, Kind
 from colcast.client._settings import Policies
+from colcast.client.columns._batch import check_absent, item_batch, misspelled
+from colcast.client.columns._columns import Column, default_column
+from colcast.client.columns._inputs import table_of_items
+from colcast.client.columns._inputs_examples import tables_of_examples
+from colcast.client.columns._schema import LENGTH_SUFFIX, Feature, Kind
 
 __all__ = [
     "Column",

@@ -6,8 +6,8 @@ https://protobuf.dev/programming-guides/encoding/
 from collections.abc import Iterator
 
 import numpy as np
-from colcast.client._dtypes import Array
 from colcast.client._errors import DecodeError
+from colcast.client.columns._dtypes import Array
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 

@@ -88,6 +88,9 @@ within() {
   forbid "$1 imports of its package only: ${*:2}" "^ *(from|import) colcast\.$package\b" \
     "colcast\.$package\.(${allowed:1})\b" "$1/*.py"
 }
+within client/columns _errors _settings wire
+within client/request _errors _settings wire columns
+within client/transport _errors _settings
 within loadtest/send
 within loadtest/measure send
 within loadtest/report send measure

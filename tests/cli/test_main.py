@@ -1,7 +1,6 @@
 """The colcast command: what it lists, explains and completes, and how it refuses and ends."""
 
 import contextlib
-import importlib
 import re
 import signal
 import socket
@@ -21,8 +20,7 @@ OWN_OPTIONS = [name for name in SUBCOMMANDS if name != "serve"]  # serve hands i
 
 
 def declared(name: str) -> click.Command:
-    command: click.Command = importlib.import_module(SUBCOMMANDS[name].module).command
-    return command
+    return SUBCOMMANDS[name].load()
 
 
 def options_of(name: str) -> list[click.Option]:

@@ -9,8 +9,8 @@ import grpc
 import numpy as np
 import pytest
 from colcast.client import ClientSettings, ModelSchema, Signature, Target, TensorSpec
-from colcast.client._dtypes import BY_NAME
-from colcast.client._request import RequestOptions
+from colcast.client.columns._dtypes import BY_NAME
+from colcast.client.request._request import RequestOptions
 from grpc_health.v1 import health_pb2_grpc
 
 

@@ -14,8 +14,8 @@ from colcast.client import (
     RankingClient,
     Target,
 )
-from colcast.client._inputs import Rows
-from colcast.client._request import build_prefetch, build_request
+from colcast.client.columns._inputs import Rows
+from colcast.client.request._request import build_prefetch, build_request
 
 from .conftest import ITEMS, USER, request_options
 from .test_many_users import OTHER

@@ -8,7 +8,7 @@ from typing import Any
 import grpc
 import pytest
 from colcast.client import AsyncRankingClient, ColcastError, InputError, ModelSchema, ServerError
-from colcast.client._request import build_request
+from colcast.client.request._request import build_request
 
 from .conftest import ITEMS, USER
 from .test_transport import metadata, scores, unavailable_until
@@ -86,7 +86,7 @@ async def test_time_in_which_other_tasks_encode_is_not_the_servers(
         time.sleep(0.3)
         return build_request(*args)
 
-    monkeypatch.setattr("colcast.client._flow.build_request", slow)
+    monkeypatch.setattr("colcast.client._asking.build_request", slow)
     async with AsyncRankingClient(server.address, "movies", timeout_seconds=2) as client:
         await client.schema()
         await asyncio.gather(*[client.rank(USER, items) for _ in range(tasks)])
@@ -105,7 +105,7 @@ async def test_many_candidates_are_encoded_beside_the_loop(
         assert goes_on.wait(60)
         return build_request(*args)
 
-    monkeypatch.setattr("colcast.client._flow.build_request", waits_for_the_loop)
+    monkeypatch.setattr("colcast.client._asking.build_request", waits_for_the_loop)
     async with AsyncRankingClient(server.address, "movies", timeout_seconds=120) as client:
         call = asyncio.ensure_future(client.rank(USER, ITEMS * 400))
         while not server.count("GetModelMetadata"):

@@ -8,8 +8,8 @@ from typing import Any
 import grpc
 import pytest
 from colcast.client import ChannelOptions, InputError, ModelSchema, RankingClient, ServerError, Tls
-from colcast.client._channel import channel_arguments, servers_at
-from colcast.client._lookup import Lookup
+from colcast.client.transport._channel import channel_arguments, servers_at
+from colcast.client.transport._lookup import Lookup
 
 from .test_transport import metadata
 

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 import pytest
-from colcast.client._choice import choose, home
+from colcast.client.transport._choice import choose, home
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.client import DecodeError
-from colcast.client._decode import decode_predict_response
+from colcast.client.columns._decode import decode_predict_response
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp

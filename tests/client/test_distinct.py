@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 import tensorflow as tf
 from colcast.client import InputError, ModelSchema, RankingClient, _distinct
-from colcast.client._columns import Column
-from colcast.client._distinct import distinct_rows
-from colcast.client._dtypes import BY_NAME
-from colcast.client._inputs import Rows
-from colcast.client._request import PreparedItems, build_request
+from colcast.client.columns._columns import Column
+from colcast.client.columns._dtypes import BY_NAME
+from colcast.client.columns._inputs import Rows
+from colcast.client.request._distinct import distinct_rows
+from colcast.client.request._request import PreparedItems, build_request
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tensorflow_serving.apis import predict_pb2

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 from colcast.client import Tensor, encode_predict_request
-from colcast.client._decode import decode_predict_response
-from colcast.client._dtypes import INT64
+from colcast.client.columns._decode import decode_predict_response
+from colcast.client.columns._dtypes import INT64
 from colcast.server import ServerProcess
 from tensorflow_serving.apis import predict_pb2
 

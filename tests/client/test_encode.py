@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.client import InputError, Tensor, encode_predict_request
-from colcast.client._dtypes import BFLOAT16, BY_NAME, STRING, bfloat16_bits
+from colcast.client.columns._dtypes import BFLOAT16, BY_NAME, STRING, bfloat16_bits
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 import tensorflow as tf
 from colcast.client import InputError, Kind, ModelSchema, Policies, Signature, TensorSpec
-from colcast.client._inputs import Rows
-from colcast.client._inputs_examples import Examples
-from colcast.client._request import build_request
+from colcast.client.columns._inputs import Rows
+from colcast.client.columns._inputs_examples import Examples
+from colcast.client.request._request import build_request
 from tensorflow_serving.apis import predict_pb2
 
 from .conftest import request_options, signature, spec

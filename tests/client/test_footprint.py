@@ -36,7 +36,7 @@ def test_import_brings_numpy_and_grpc_and_nothing_heavier() -> None:
 
 USE = """
 from colcast.client import RankingClient, encode_predict_request
-from colcast.client._examples import messages
+from colcast.client.columns._examples import messages
 import numpy as np
 messages()
 assert encode_predict_request("m", "s", {"x": np.arange(3)})

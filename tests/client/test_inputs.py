@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 import tensorflow as tf
 from colcast.client import InputError, ModelSchema, Policies
-from colcast.client._inputs import Rows
-from colcast.client._inputs_examples import Examples
-from colcast.client._request import build_request
+from colcast.client.columns._inputs import Rows
+from colcast.client.columns._inputs_examples import Examples
+from colcast.client.request._request import build_request
 from hypothesis import given
 from hypothesis import strategies as st
 from tensorflow_serving.apis import input_pb2, predict_pb2
@@ -79,13 +79,13 @@ def test_examples_and_lists_with_context_make_the_same_request(schema: ModelSche
         for key, value in proto.features.feature.items():
             if key in items:
                 example.features.feature[key].CopyFrom(value)
-    from colcast.client._inputs_examples import examples_of_any
+    from colcast.client.columns._inputs_examples import examples_of_any
 
     assert request(schema, examples_of_any(with_context)) == expected
 
 
 def test_an_example_wins_over_its_context(schema: ModelSchema) -> None:
-    from colcast.client._inputs_examples import examples_of_any
+    from colcast.client.columns._inputs_examples import examples_of_any
 
     with_context = input_pb2.ExampleListWithContext()
     protos = examples(schema, user=USER, items=ITEMS)

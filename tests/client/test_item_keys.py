@@ -10,9 +10,9 @@ import pytest
 import tensorflow as tf
 from colcast.cli.main import main
 from colcast.client import AsyncRankingClient, InputError, ModelSchema, RankingClient
-from colcast.client._inputs import Rows
-from colcast.client._item_keys import by_key
-from colcast.client._request import build_request
+from colcast.client.columns._inputs import Rows
+from colcast.client.request._item_keys import by_key
+from colcast.client.request._request import build_request
 from tensorflow_serving.apis import predict_pb2
 
 from .conftest import ITEMS, USER, request_options, signature, spec

@@ -18,7 +18,7 @@ from colcast.client import (
     encode_predict_request,
 )
 from colcast.client._errors import UnknownDtypeError
-from colcast.client._inputs import Rows
+from colcast.client.columns._inputs import Rows
 
 from .conftest import signature, spec
 from .test_features import sent

@@ -8,8 +8,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from colcast.client import InputError, ModelSchema, Ranking
-from colcast.client._inputs import Rows
-from colcast.client._request import build_request
+from colcast.client.columns._inputs import Rows
+from colcast.client.request._request import build_request
 
 from .conftest import ITEMS, USER, request_options
 

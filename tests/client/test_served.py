@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 import tensorflow as tf
 from colcast.client import AsyncRankingClient, RankingClient, ServerError
-from colcast.client._transport import PREDICT
+from colcast.client.transport._transport import PREDICT
 from colcast.server import ServerProcess
 from tensorflow_serving.apis import input_pb2, predict_pb2
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.client import InputError, ModelSchema, SchemaError, Signature, Target
-from colcast.client._inputs import Rows
-from colcast.client._inputs_examples import Examples
-from colcast.client._request import build_request
+from colcast.client.columns._inputs import Rows
+from colcast.client.columns._inputs_examples import Examples
+from colcast.client.request._request import build_request
 from tensorflow_serving.apis import predict_pb2
 
 from .conftest import ITEMS, USER, request_options, signature, spec

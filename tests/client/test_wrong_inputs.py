@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 import tensorflow as tf
 from colcast.client import InputError, ModelSchema, Policies
-from colcast.client._inputs import Rows
-from colcast.client._inputs_examples import examples_of_any
-from colcast.client._request import build_request
+from colcast.client.columns._inputs import Rows
+from colcast.client.columns._inputs_examples import examples_of_any
+from colcast.client.request._request import build_request
 
 from .conftest import ITEMS, USER, request_options, signature, spec
 

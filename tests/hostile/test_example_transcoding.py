@@ -6,6 +6,8 @@ what one answers the others must, to the last bit and to the last word of an err
 
 import os
 
+from colcast.client.wire import field, varint
+
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 from collections.abc import Iterator
@@ -101,24 +103,12 @@ def stubs(base: Path) -> Iterator[dict[str, Stub]]:
         yield {"off": Stub(off.target), "exact": Stub(exact.target), "late": Stub(late.target)}
 
 
-def varint(value: int) -> bytes:
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*out, value])
-
-
-def record(number: int, body: bytes) -> bytes:
-    return varint(number << 3 | 2) + varint(len(body)) + body
-
-
 @st.composite
 def lists(draw: Any, kind: int, count: int | None) -> bytes:
     """The values of a Feature, packed or not."""
     sizes = {"min_size": count or 0, "max_size": 4 if count is None else count}
     if kind == 1:
-        return b"".join(record(1, v) for v in draw(st.lists(st.binary(max_size=3), **sizes)))
+        return b"".join(field(1, v) for v in draw(st.lists(st.binary(max_size=3), **sizes)))
     packed = draw(st.booleans())
     if kind == 2:
         floats = draw(st.lists(st.floats(width=32), **sizes))
@@ -128,7 +118,7 @@ def lists(draw: Any, kind: int, count: int | None) -> bytes:
         integers = draw(st.lists(st.integers(-(2**63), 2**63 - 1), **sizes))
         values = [varint(value % 2**64) for value in integers]
         tag = b"\x08"
-    return record(1, b"".join(values)) if packed else b"".join(tag + value for value in values)
+    return field(1, b"".join(values)) if packed else b"".join(tag + value for value in values)
 
 
 @st.composite
@@ -139,11 +129,11 @@ def entries(draw: Any, name: str, hostile: bool) -> bytes:
         count = draw(st.sampled_from([0, 2, 4]))
     if hostile and draw(st.integers(0, 5)) == 0:
         kind, count = draw(st.integers(0, 4)), None
-    feature = record(kind, draw(lists(kind if kind in (1, 2, 3) else 1, count)))
+    feature = field(kind, draw(lists(kind if kind in (1, 2, 3) else 1, count)))
     if hostile and draw(st.integers(0, 5)) == 0:
         feature = draw(st.sampled_from([b"", feature + feature, feature[:-1], feature + b"\0"]))
-    key, value = record(1, name.encode()), record(2, feature)
-    return record(1, value + key if hostile and draw(st.integers(0, 9)) == 0 else key + value)
+    key, value = field(1, name.encode()), field(2, feature)
+    return field(1, value + key if hostile and draw(st.integers(0, 9)) == 0 else key + value)
 
 
 @st.composite
@@ -162,15 +152,15 @@ def requests(draw: Any, hostile: bool) -> list[bytes]:
             del items[name]
         features = [*user.values(), *items.values()]
         if draw(st.booleans()):
-            features.append(record(1, record(1, b"unknown") + record(2, b"?")))
+            features.append(field(1, field(1, b"unknown") + field(2, b"?")))
         if draw(st.integers(0, 3)) == 0:
             features = list(draw(st.permutations(features)))
         if hostile and draw(st.integers(0, 5)) == 0:
             features.append(draw(entries(draw(st.sampled_from(names)), hostile)))
         cut = draw(st.integers(0, len(features))) if draw(st.integers(0, 3)) == 0 else 0
-        example = record(1, b"".join(features[cut:]))
+        example = field(1, b"".join(features[cut:]))
         if cut:
-            example = record(1, b"".join(features[:cut])) + example
+            example = field(1, b"".join(features[:cut])) + example
         if hostile and draw(st.integers(0, 9)) == 0:
             example = draw(st.sampled_from([b"", example[:-1], example + b"\x10\1", b"\xff"]))
         examples.append(example)
@@ -217,8 +207,8 @@ def test_examples_of_several_users_are_answered_as_tensorflow_parses_them(stubs,
         [],
         [b""],
         [b"", b""],
-        [record(1, b"")] * 3,
-        [record(1, record(1, record(1, b"user_age") + record(2, b"")))],
+        [field(1, b"")] * 3,
+        [field(1, field(1, field(1, b"user_age") + field(2, b"")))],
         [b"\xff\xff\xff"],
     ],
 )

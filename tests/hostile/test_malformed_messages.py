@@ -4,25 +4,11 @@ import tarfile
 from pathlib import Path
 
 import pytest
+from colcast.client.wire import field, varint
 from google.protobuf.message import DecodeError
 from tensorflow_serving.apis import predict_pb2
 
 CORPUS = Path(__file__).parent / "corpus" / "wire.tar.gz"
-
-
-def varint(value: int) -> bytes:
-    """A base-128 varint."""
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-def field(number: int, body: bytes) -> bytes:
-    """A length-delimited field."""
-    return varint(number << 3 | 2) + varint(len(body)) + body
 
 
 def one_input(name: bytes, tensor: bytes) -> bytes:

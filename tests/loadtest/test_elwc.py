@@ -14,8 +14,8 @@ from colcast.client import (
     SchemaError,
     Signature,
 )
-from colcast.client._dtypes import STRING, dtype_of_array
-from colcast.client._schema import TensorSpec
+from colcast.client.columns._dtypes import STRING, dtype_of_array
+from colcast.client.columns._schema import TensorSpec
 from colcast.loadtest.send.connection import CLASSIFY, REGRESS, Connection
 from colcast.loadtest.send.elwc import elwc_request, scoring_signature
 from colcast.loadtest.send.formats import RequestData, encode

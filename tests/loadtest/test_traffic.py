@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.client import ModelSchema, RankingClient, SchemaError, Signature, TensorSpec
-from colcast.client._dtypes import BY_NAME
+from colcast.client.columns._dtypes import BY_NAME
 from colcast.client.tfrecord import read_records
 from colcast.loadtest.send.formats import FORMATS, encode, signature_for
 from colcast.loadtest.send.generated import generated

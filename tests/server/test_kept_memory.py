@@ -3,20 +3,13 @@
 import grpc
 import numpy as np
 import pytest
+from colcast.client.wire import varint
 from colcast.server import ServerProcess
 
 from .. import models
 from .metrics_page import Metrics
 
 MB = 1 << 20
-
-
-def varint(number: int) -> bytes:
-    text = b""
-    while number > 127:
-        text += bytes([number & 127 | 128])
-        number >>= 7
-    return text + bytes([number])
 
 
 def test_requests_that_wait_keep_nothing_of_the_large_ones_before(tmp_path, connect, monitoring):

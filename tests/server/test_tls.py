@@ -12,7 +12,7 @@ import grpc
 import numpy as np
 import pytest
 from colcast.client import AsyncRankingClient, ChannelOptions, RankingClient, ServerError, Tls
-from colcast.client._tls_hint import speaks_tls
+from colcast.client.transport._channel import speaks_tls
 from colcast.server import ServerProcess, find_executable
 from tensorflow_serving.apis import prediction_service_pb2_grpc
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from colcast.client._errors import ServerError
-from colcast.client._transport import Call, Metadata, Reply
+from colcast.client.transport._transport import Call, Metadata, Reply
 
 
 class CallSpan:

@@ -6,8 +6,8 @@ from enum import Enum
 from functools import cached_property
 
 import numpy as np
-from colcast.client._dtypes import INT64, STRING, Array, DType
 from colcast.client._errors import SchemaError
+from colcast.client.columns._dtypes import INT64, STRING, Array, DType
 
 Shape = tuple[int | None, ...]
 

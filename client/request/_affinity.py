@@ -8,12 +8,11 @@ from hashlib import blake2b
 from numbers import Integral
 from typing import Any
 
-from colcast.client._batch import Batch
 from colcast.client._errors import InputError
-from colcast.client._schema import USER, ModelSchema
 from colcast.client._settings import ClientSettings
+from colcast.client.columns._batch import Batch
+from colcast.client.columns._schema import USER, ModelSchema
 
-HEADER = "x-colcast-user"
 AffinityKey = str | bytes | int
 
 

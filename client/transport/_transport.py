@@ -10,13 +10,11 @@ from typing import Any
 
 import grpc
 import grpc.aio
-from colcast.client._affinity import HEADER
-from colcast.client._channel import channel_arguments, servers_at
-from colcast.client._deadline import Deadline
 from colcast.client._errors import ColcastError, ServerError
-from colcast.client._servers import Servers
-from colcast.client._settings import ChannelOptions
-from colcast.client._tls_hint import HINT, speaks_tls
+from colcast.client._settings import USER_HEADER, ChannelOptions
+from colcast.client.transport._channel import TLS_HINT, channel_arguments, servers_at, speaks_tls
+from colcast.client.transport._deadline import Deadline
+from colcast.client.transport._servers import Servers
 
 Metadata = Sequence[tuple[str, str | bytes]]
 
@@ -112,7 +110,7 @@ class Connection:
 
     def metadata(self, call: Call, metadata: Metadata) -> Metadata:
         """A call's metadata, with whose it is."""
-        return (*metadata, (HEADER, call.affinity)) if call.affinity else tuple(metadata)
+        return (*metadata, (USER_HEADER, call.affinity)) if call.affinity else tuple(metadata)
 
     def pause_after(
         self, error: grpc.RpcError, deadline: Deadline, tried: Sequence[str], servers: Servers
@@ -136,7 +134,7 @@ class Connection:
             and self._certificates is None
             and speaks_tls(self.address)
         ):
-            details = f"{details}; {HINT}"
+            details = f"{details}; {TLS_HINT}"
         return ServerError(error.code().name, details, address=self.address, attempts=attempts)
 
     def unreached(self, servers: Servers, attempts: int) -> ServerError:

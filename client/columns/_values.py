@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from colcast.client._dtypes import BFLOAT16, STRING, Array, DType, bfloat16_bits
 from colcast.client._errors import InputError
 from colcast.client._settings import Policies
+from colcast.client.columns._dtypes import BFLOAT16, STRING, Array, DType, bfloat16_bits
 
 NOT_GIVEN: Any = type("NotGiven", (), {"__repr__": lambda self: "nothing"})()
 

@@ -4,7 +4,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from colcast.client._dtypes import (
+from colcast.client._errors import DecodeError
+from colcast.client.columns._dtypes import (
     BFLOAT16,
     HALF_FIELD,
     STRING,
@@ -13,7 +14,6 @@ from colcast.client._dtypes import (
     bfloat16_values,
     dtype_of_number,
 )
-from colcast.client._errors import DecodeError
 from colcast.client.wire import (
     BYTES,
     VARINT,

@@ -9,9 +9,16 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from colcast.client._dtypes import HALF_FIELD, STRING, Array, DType, bfloat16_bits, dtype_of_array
 from colcast.client._errors import InputError
-from colcast.client._values import has_masked
+from colcast.client.columns._dtypes import (
+    HALF_FIELD,
+    STRING,
+    Array,
+    DType,
+    bfloat16_bits,
+    dtype_of_array,
+)
+from colcast.client.columns._values import has_masked
 from colcast.client.wire import field, integer_field, varint, varints
 
 Parts = list[bytes]

@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from colcast.client._batch import Batch
-from colcast.client._columns import Column
-from colcast.client._dtypes import Array
-from colcast.client._targets import Plan
+from colcast.client.columns._batch import Batch
+from colcast.client.columns._columns import Column
+from colcast.client.columns._dtypes import Array
+from colcast.client.request._targets import Plan
 
 
 class Distinct(NamedTuple):

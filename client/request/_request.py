@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from colcast.client._affinity import hash_of_user
-from colcast.client._batch import (
+from colcast.client._errors import InputError
+from colcast.client._settings import ClientSettings, Target
+from colcast.client.columns._batch import (
     Batch,
     batch_of,
     item_batch,
@@ -14,18 +15,18 @@ from colcast.client._batch import (
     with_all_rows_in_one,
     with_user,
 )
-from colcast.client._columns import no_rows
-from colcast.client._distinct import send_distinct_rows
-from colcast.client._dtypes import STRING
-from colcast.client._encode import Tensor, encode_inputs, encode_predict_request
-from colcast.client._errors import InputError
-from colcast.client._examples import as_lists, infer_features
-from colcast.client._inputs import Rows, table_of_items, table_of_user
-from colcast.client._inputs_examples import Examples, tables_of_examples
-from colcast.client._item_keys import ItemsByKey, batch_by_key
-from colcast.client._schema import Kind, ModelSchema
-from colcast.client._settings import ClientSettings, Target
-from colcast.client._targets import (
+from colcast.client.columns._columns import no_rows
+from colcast.client.columns._dtypes import STRING
+from colcast.client.columns._encode import Tensor, encode_inputs, encode_predict_request
+from colcast.client.columns._examples import as_lists, infer_features
+from colcast.client.columns._inputs import Rows, table_of_items, table_of_user
+from colcast.client.columns._inputs_examples import Examples, tables_of_examples
+from colcast.client.columns._schema import Kind, ModelSchema
+from colcast.client.columns._values import object_array
+from colcast.client.request._affinity import hash_of_user
+from colcast.client.request._distinct import send_distinct_rows
+from colcast.client.request._item_keys import ItemsByKey, batch_by_key
+from colcast.client.request._targets import (
     Plan,
     column_tensors,
     index_tensors,
@@ -33,7 +34,6 @@ from colcast.client._targets import (
     plan_of_columns,
     tensors_of,
 )
-from colcast.client._values import object_array
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import grpc
-from colcast.client._choice import choose, home
-from colcast.client._lookup import Lookup
+from colcast.client.transport._choice import choose, home
+from colcast.client.transport._lookup import Lookup
 
 _State = grpc.ChannelConnectivity
 Watch = Callable[[Any], Callable[[], _State]]

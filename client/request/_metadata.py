@@ -1,13 +1,13 @@
 """GetModelMetadata: the request's bytes, and the schema in the answer."""
 
-from colcast.client._decode import (
+from colcast.client._errors import SchemaError, UnknownDtypeError
+from colcast.client.columns._decode import (
     ModelSpec,
     decode_model_spec,
     decode_tensor,
 )
-from colcast.client._dtypes import Array, DType, dtype_of_number
-from colcast.client._errors import SchemaError, UnknownDtypeError
-from colcast.client._schema import ModelSchema, Shape, Signature, TensorSpec
+from colcast.client.columns._dtypes import Array, DType, dtype_of_number
+from colcast.client.columns._schema import ModelSchema, Shape, Signature, TensorSpec
 from colcast.client.wire import (
     field,
     fields,

@@ -9,7 +9,9 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from colcast.client._columns import (
+from colcast.client._errors import InputError
+from colcast.client._settings import Policies
+from colcast.client.columns._columns import (
     Column,
     Source,
     clean_column,
@@ -17,13 +19,11 @@ from colcast.client._columns import (
     fixed_column,
     whole_array,
 )
-from colcast.client._dtypes import Array
-from colcast.client._encode import Tensor
-from colcast.client._errors import InputError
-from colcast.client._inputs import Dictionary, Table
-from colcast.client._lists import given_lengths, list_column
-from colcast.client._schema import LENGTH_SUFFIX, Feature, Kind
-from colcast.client._settings import Policies
+from colcast.client.columns._dtypes import Array
+from colcast.client.columns._encode import Tensor
+from colcast.client.columns._inputs import Dictionary, Table
+from colcast.client.columns._lists import given_lengths, list_column
+from colcast.client.columns._schema import LENGTH_SUFFIX, Feature, Kind
 
 _log = logging.getLogger("colcast.client")
 

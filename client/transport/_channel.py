@@ -1,12 +1,18 @@
 """Addresses and options -> the servers, and the arguments of their gRPC channels."""
 
 import json
+import socket
+import ssl
 from collections.abc import Sequence
 from typing import Any
 
 from colcast.client._errors import InputError
-from colcast.client._lookup import Lookup
 from colcast.client._settings import ChannelOptions
+from colcast.client.transport._lookup import Lookup
+
+TLS_HINT = (
+    "the port speaks TLS: give channel=ChannelOptions(tls=Tls(...)), or --tls on a command line"
+)
 
 
 def servers_at(address: str | Sequence[str]) -> Sequence[str] | Lookup:
@@ -71,6 +77,24 @@ def channel_arguments(
     return arguments
 
 
+def speaks_tls(address: str) -> bool:
+    """Offers TLS to HOST:PORT, the first of several; takes half a second at most for each step."""
+    host, _, port = address.partition(",")[0].strip().rpartition(":")
+    if not host or not port.isdigit():
+        return False  # a socket's path or another scheme of gRPC's
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # nothing is sent
+    context.set_alpn_protocols(["h2"])
+    try:
+        with (
+            socket.create_connection((host.strip("[]"), int(port)), _TLS_SECONDS) as connected,
+            context.wrap_socket(connected),
+        ):
+            return True
+    except OSError as error:
+        return "ALERT" in str(getattr(error, "reason", ""))  # a refusal in the words of TLS
+
+
 # Implementation details follow.
 
 # Each server is watched (grpc.health.v1, the server as a whole), and gets calls only while it says
@@ -83,3 +107,5 @@ _SERVICE_CONFIG = {
 
 _DNS = "dns:///"
 _SCHEMES = ("ipv4:", "ipv6:", "unix:", "dns:", "unix-abstract:", "xds:")
+
+_TLS_SECONDS = 0.5

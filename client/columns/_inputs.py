@@ -14,9 +14,9 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from colcast.client._dtypes import Array
 from colcast.client._errors import InputError
-from colcast.client._values import NOT_GIVEN, shown, unmasked_entries
+from colcast.client.columns._dtypes import Array
+from colcast.client.columns._values import NOT_GIVEN, shown, unmasked_entries
 
 Wanted = Set[str] | None
 """Names of the signature's inputs; None: whatever comes."""

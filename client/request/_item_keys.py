@@ -4,15 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from colcast.client._batch import Batch, item_batch
-from colcast.client._columns import Source, fixed_column
-from colcast.client._dtypes import INT64, STRING
-from colcast.client._encode import Tensor
 from colcast.client._errors import InputError
-from colcast.client._inputs import table_of_columns, table_of_items
-from colcast.client._schema import Feature, Kind
 from colcast.client._settings import ClientSettings, Policies
-from colcast.client._targets import Plan
+from colcast.client.columns._batch import Batch, item_batch
+from colcast.client.columns._columns import Source, fixed_column
+from colcast.client.columns._dtypes import INT64, STRING
+from colcast.client.columns._encode import Tensor
+from colcast.client.columns._inputs import table_of_columns, table_of_items
+from colcast.client.columns._schema import Feature, Kind
+from colcast.client.request._targets import Plan
 
 
 @dataclass(frozen=True, slots=True)

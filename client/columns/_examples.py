@@ -7,12 +7,12 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
-from colcast.client._columns import Column, is_nested
-from colcast.client._dtypes import BFLOAT16, FLOAT, INT64, STRING, DType, bfloat16_values
 from colcast.client._errors import InputError
-from colcast.client._inputs import Table
-from colcast.client._schema import LENGTH_SUFFIX, Feature, Kind
-from colcast.client._values import is_missing, is_nan, unmasked_entries
+from colcast.client.columns._columns import Column, is_nested
+from colcast.client.columns._dtypes import BFLOAT16, FLOAT, INT64, STRING, DType, bfloat16_values
+from colcast.client.columns._inputs import Table
+from colcast.client.columns._schema import LENGTH_SUFFIX, Feature, Kind
+from colcast.client.columns._values import is_missing, is_nan, unmasked_entries
 from colcast.client.wire import field, varint
 
 

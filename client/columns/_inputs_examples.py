@@ -6,11 +6,11 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from colcast.client._dtypes import Array
 from colcast.client._errors import DecodeError, InputError
-from colcast.client._inputs import Table
-from colcast.client._schema import Feature, Kind
-from colcast.client._values import NOT_GIVEN, object_array
+from colcast.client.columns._dtypes import Array
+from colcast.client.columns._inputs import Table
+from colcast.client.columns._schema import Feature, Kind
+from colcast.client.columns._values import NOT_GIVEN, object_array
 from colcast.client.wire import field, fields, message, read_varints
 
 
@@ -140,7 +140,7 @@ def _serialized(row: int | None, example: Any) -> bytes:
 
 
 def _messages() -> Any:
-    from colcast.client._examples import messages  # protobuf: only who needs it pays
+    from colcast.client.columns._examples import messages  # protobuf: only who needs it pays
 
     return messages()
 

@@ -5,7 +5,7 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from colcast.client._columns import (
+from colcast.client.columns._columns import (
     Column,
     Source,
     empty_lists,
@@ -14,9 +14,9 @@ from colcast.client._columns import (
     list_shape,
     stored,
 )
-from colcast.client._dtypes import INT64, STRING, Array
-from colcast.client._schema import LENGTH_SUFFIX, Feature, Kind
-from colcast.client._values import (
+from colcast.client.columns._dtypes import INT64, STRING, Array
+from colcast.client.columns._schema import LENGTH_SUFFIX, Feature, Kind
+from colcast.client.columns._values import (
     entries_of,
     flat_array,
     is_missing,

@@ -4,13 +4,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
-from colcast.client._batch import Batch, repeat_to
-from colcast.client._columns import Column, default_column, stacked
-from colcast.client._dtypes import FLOAT, INT64, STRING, Array, DType
-from colcast.client._encode import Tensor
 from colcast.client._errors import InputError, SchemaError
-from colcast.client._examples import examples_of
-from colcast.client._schema import (
+from colcast.client._settings import Target, known_target
+from colcast.client.columns._batch import Batch, repeat_to
+from colcast.client.columns._columns import Column, default_column, stacked
+from colcast.client.columns._dtypes import FLOAT, INT64, STRING, Array, DType
+from colcast.client.columns._encode import Tensor
+from colcast.client.columns._examples import examples_of
+from colcast.client.columns._schema import (
     COLUMNAR,
     COLUMNAR_LATE,
     LENGTH_SUFFIX,
@@ -20,8 +21,7 @@ from colcast.client._schema import (
     ModelSchema,
     Signature,
 )
-from colcast.client._settings import Target, known_target
-from colcast.client._values import object_array
+from colcast.client.columns._values import object_array
 
 
 @dataclass(frozen=True)

@@ -5,15 +5,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from colcast.client._affinity import hash_of_user
-from colcast.client._batch import Batch, repeat_to, with_user
-from colcast.client._columns import default_column, stacked
-from colcast.client._distinct import send_distinct_rows
-from colcast.client._encode import Tensor
 from colcast.client._errors import InputError
-from colcast.client._inputs import table_of_user
-from colcast.client._item_keys import by_key
-from colcast.client._request import (
+from colcast.client._settings import ClientSettings
+from colcast.client.columns._batch import Batch, repeat_to, with_user
+from colcast.client.columns._columns import default_column, stacked
+from colcast.client.columns._encode import Tensor
+from colcast.client.columns._inputs import table_of_user
+from colcast.client.columns._schema import COLUMNAR_LATE, COLUMNAR_PAIR, USER, Kind, ModelSchema
+from colcast.client.request._affinity import hash_of_user
+from colcast.client.request._distinct import send_distinct_rows
+from colcast.client.request._item_keys import by_key
+from colcast.client.request._request import (
     Built,
     RequestOptions,
     built_of,
@@ -21,9 +23,7 @@ from colcast.client._request import (
     plan_of,
     user_varies,
 )
-from colcast.client._schema import COLUMNAR_LATE, COLUMNAR_PAIR, USER, Kind, ModelSchema
-from colcast.client._settings import ClientSettings
-from colcast.client._targets import Plan, only_row, tensors_of
+from colcast.client.request._targets import Plan, only_row, tensors_of
 
 MANY_IN_FLIGHT = 8
 """How many requests for several users are under way at a time: enough to keep a server busy."""

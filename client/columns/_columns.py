@@ -8,11 +8,11 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
-from colcast.client._dtypes import BFLOAT16, FLOAT, INT64, STRING, Array, bfloat16_bits
 from colcast.client._errors import InputError
-from colcast.client._schema import Feature, Kind
 from colcast.client._settings import Policies
-from colcast.client._values import (
+from colcast.client.columns._dtypes import BFLOAT16, FLOAT, INT64, STRING, Array, bfloat16_bits
+from colcast.client.columns._schema import Feature, Kind
+from colcast.client.columns._values import (
     Place,
     entries_of,
     flat_array,

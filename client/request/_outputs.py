@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from colcast.client._dtypes import Array
 from colcast.client._errors import InputError
+from colcast.client.columns._dtypes import Array
 
 _SHOWN = 10  # candidates in a notebook's table
 _USUAL_NAMES = ("scores", "score", "predictions", "logistic", "probabilities", "output_0")

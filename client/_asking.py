@@ -1,0 +1,266 @@
+"""One question to a model: built, sent, and asked in another way where the server refuses one."""
+
+import logging
+import re
+import time
+from collections.abc import Generator
+from dataclasses import replace
+from typing import TypeVar
+
+from colcast.client._errors import InputError, SchemaError, ServerError
+from colcast.client._settings import ClientSettings
+from colcast.client.columns._inputs import Rows
+from colcast.client.columns._inputs_examples import Examples
+from colcast.client.columns._schema import USER, ModelSchema
+from colcast.client.request._metadata import decode_metadata_response, encode_metadata_request
+from colcast.client.request._request import (
+    Built,
+    RequestOptions,
+    build_request,
+)
+from colcast.client.transport._transport import GET_MODEL_METADATA, PREDICT, Call, Reply
+
+Result = TypeVar("Result")
+Steps = Generator[Call, Reply, Result]
+
+# What a server says to a request made for another version of the model.
+_STALE_CODES = ("INVALID_ARGUMENT", "FAILED_PRECONDITION")
+# What a server says to a kind of request that it does not know.
+REFUSED_CODES = (*_STALE_CODES, "UNIMPLEMENTED", "OUT_OF_RANGE")
+# Data that does not fit may fit a version we have not heard of; ask at most this often.
+_RECHECK_SECONDS = 1.0
+_KEPT_VERSIONS = 4
+
+# A server that joins requests (--enable_batching) gives a late model several users at once, which
+# the model refuses; or it will not join inputs of 1 and of N rows at all.
+_JOINED = re.compile(
+    r"Shape of tensor \S*columnar_late/inputs/\S+ \[(?!1[,\]])\d+[,\]]\S*"
+    r" is not compatible with expected shape \[1[,\]]"
+    r"|must have equal 0th-dimension size"
+)
+_JOINS = (
+    "columnar_late is refused: the server joins the rows of requests (--enable_batching), or fills"
+    " up even a lone row (allowed_batch_sizes without 1). Send target='columnar', or 'auto', which"
+    " does so by itself for 10 minutes"
+)
+
+_log = logging.getLogger("colcast.client")
+# What a server refused may have been one odd request's fortune, or its settings since changed.
+_ASK_AGAIN_SECONDS = 600.0
+# How long others wait for what the call that asks again learns: it may fail without learning.
+_LEARNING_SECONDS = 10.0
+
+
+class Permission:
+    """Whether to ask a server for something that it may have refused before.
+
+    After a refusal nobody asks for 10 minutes; then one call tries, and what it learns holds. Where
+    it learns nothing, another one tries 10 seconds later.
+
+    Attributes:
+        was_granted: whether the server has done it, and has not refused it since.
+    """
+
+    was_granted = False
+
+    def __init__(self) -> None:
+        self._refused_until = 0.0
+        self._logged = False
+
+    def ask(self) -> bool:
+        """Whether the call that begins now may ask."""
+        if not self._refused_until:
+            return True
+        now = time.monotonic()
+        if now < self._refused_until:
+            return False
+        self._refused_until = now + _LEARNING_SECONDS
+        return True
+
+    def refused(self) -> None:
+        """The server refused, and not for what was asked."""
+        self._refused_until = time.monotonic() + _ASK_AGAIN_SECONDS
+        self.was_granted = False
+
+    def granted(self) -> None:
+        """The server answered."""
+        self._refused_until = 0.0
+        self.was_granted = True
+
+    def log_once(self, log: logging.Logger, message: str) -> None:
+        """Logs why it is refused, the first time only."""
+        if not self._logged:
+            self._logged = True
+            log.warning(message)
+
+
+class Asking:
+    """What one client has learned about its server, and the steps of one question."""
+
+    def __init__(self, settings: ClientSettings) -> None:
+        self._settings = settings
+        self._known: dict[int | None, ModelSchema] = {}
+        self._current: ModelSchema | None = None
+        self._fetched_at = 0.0
+        self._answering: int | None = None  # the version that answered last
+        self._expansion = Permission()  # that the server repeats rows
+        self._late = Permission()
+        self._indices = Permission()  # of any domain's rows
+        self._several = Permission()  # users in one request
+        self._prefetch = Permission()
+
+    def schema(self) -> Steps[ModelSchema]:
+        """The schema of the version that answers; asks the server only if it is not known."""
+        current = self._current
+        if current is None:
+            return (yield from self._fetch(self._settings.version))
+        if self._answering in (None, current.version):
+            return current
+        if self._answering in self._known:
+            self._current = self._known[self._answering]
+            return self._current
+        try:
+            return (yield from self._fetch(self._answering))
+        except ServerError:  # another server answers, or the version went away again
+            return current
+
+    def _build(self, inputs: Rows | Examples, options: RequestOptions) -> Steps[Built]:
+        """Builds one request; once more if the model changed since its schema was read."""
+        schema = yield from self.schema()
+        try:
+            return build_request(schema, inputs, options)
+        except (InputError, SchemaError):
+            if time.monotonic() - self._fetched_at < _RECHECK_SECONDS:
+                raise
+            if not (yield from self._changed_since(schema)):
+                raise
+        return build_request((yield from self.schema()), inputs, options)
+
+    def _reply(self, inputs: Rows | Examples, options: RequestOptions) -> Steps[Reply]:
+        """Builds and sends one request; another one if the server refuses this way."""
+        schema = yield from self.schema()
+        built = yield from self._build(inputs, options)
+        try:
+            reply = yield predict(built)
+        except ServerError as error:
+            if error.code not in _STALE_CODES:
+                raise
+            return (yield from self._another_way(inputs, options, schema, built, error))
+        self._learn_indices(built)
+        if built.needs_expansion:
+            self._expansion.granted()
+        if built.target == "late":
+            self._late.granted()
+        return reply
+
+    def _another_way(
+        self,
+        inputs: Rows | Examples,
+        options: RequestOptions,
+        schema: ModelSchema,
+        built: Built,
+        error: ServerError,
+    ) -> Steps[Reply]:
+        """The reply to the same question, asked as the server may take it; else its error."""
+        if (yield from self._changed_since(schema)):
+            return (yield predict((yield from self._build(inputs, options))))
+        if built.distinct:
+            reply = yield from self._reply(inputs, replace(options, indexed=False))
+            self._indices.refused()
+            return reply
+        joins = built.target == "late" and _JOINED.search(error.details)
+        if joins:
+            self._late.log_once(_log, _JOINS)
+        if options.target != "auto":
+            raise error
+        if joins:
+            return (yield from self._instead_of_late(inputs, options, error))
+        if self._may_be_unexpanded(built, error):
+            return (yield from self._in_full(inputs, options, error))
+        raise error
+
+    def _instead_of_late(
+        self, inputs: Rows | Examples, options: RequestOptions, error: ServerError
+    ) -> Steps[Reply]:
+        """The reply to repeated columns, for a server that does not take the late signature."""
+        options = replace(options, late=False)
+        built = yield from self._build(inputs, options)
+        if built.target == "late":
+            raise error
+        try:
+            reply = yield from self._repeated(inputs, options, built, error)
+        except ServerError as again:
+            if again is not error:  # the server told why, whatever is amiss now
+                self._late.refused()
+            raise
+        self._late.refused()
+        return reply
+
+    def _repeated(
+        self, inputs: Rows | Examples, options: RequestOptions, built: Built, error: ServerError
+    ) -> Steps[Reply]:
+        """The reply to what was built, else to rows in full; if refused too, the first error."""
+        try:
+            return (yield predict(built))
+        except ServerError as again:
+            if again.code not in REFUSED_CODES:
+                raise
+            if not self._may_be_unexpanded(built, again):
+                raise error from None
+        return (yield from self._in_full(inputs, options, error))
+
+    def _may_be_unexpanded(self, built: Built, error: ServerError) -> bool:
+        """Whether a server that does not repeat rows would have refused the request so."""
+        never_seen = built.needs_expansion and not self._expansion.was_granted
+        return never_seen and error.code == "INVALID_ARGUMENT"
+
+    def _in_full(
+        self, inputs: Rows | Examples, options: RequestOptions, error: ServerError
+    ) -> Steps[Reply]:
+        """The reply to rows in full; if they are refused too, the first error."""
+        built = yield from self._build(inputs, replace(options, server_expands=False))
+        try:
+            reply = yield predict(built)
+        except ServerError as again:
+            if again.code not in REFUSED_CODES:
+                raise
+            raise error from None
+        self._expansion.refused()
+        return reply
+
+    def _learn_indices(self, built: Built) -> None:
+        """From a request that was answered."""
+        if built.distinct.keys() - {USER}:
+            self._indices.granted()
+
+    def _changed_since(self, schema: ModelSchema) -> Steps[bool]:
+        try:
+            fresh = yield from self._fetch(self._settings.version)
+        except ServerError:
+            return False
+        return fresh.version != schema.version
+
+    def _fetch(self, version: int | None) -> Steps[ModelSchema]:
+        label = self._settings.version_label if version is None else None
+        request = encode_metadata_request(self._settings.model, version, label)
+        reply = yield Call(GET_MODEL_METADATA, request)
+        schema = decode_metadata_response(reply.response)
+        self._known[schema.version] = self._current = schema
+        for old in list(self._known)[:-_KEPT_VERSIONS]:
+            del self._known[old]
+        self._fetched_at = time.monotonic()
+        self._answering = None
+        return schema
+
+
+def predict(built: Built) -> Call:
+    """The call of a request that was built."""
+    facts = {
+        "target": built.target,
+        "signature": built.signature,
+        "candidates": built.rows,
+        "columns_not_sent": built.unused,
+        "request_bytes": len(built.message),
+    }
+    facts |= {f"rows_of.{domain}": rows for domain, rows in built.distinct.items()}
+    return Call(PREDICT, built.message, facts, built.affinity)

@@ -1,0 +1,6 @@
+"""Any form of data -> checked columns -> bytes, and back.
+
+`_inputs`, `_inputs_examples` (any form -> table) -> `_columns`, `_lists`, `_values` (checked) ->
+`_batch` (one user, N candidates) -> `_encode`. `_decode` reads answers, `_schema` says what the
+server wants, `_examples` writes tf.Examples.
+"""

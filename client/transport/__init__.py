@@ -1,0 +1,1 @@
+"""Servers and calls: addresses, which server gets a call, deadlines, retries, TLS, spans."""
