@@ -8,10 +8,11 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import tensorflow as tf
-from colcast.client import InputError, ModelSchema, RankingClient, _distinct
+from colcast.client import InputError, ModelSchema, RankingClient
 from colcast.client.columns._columns import Column
 from colcast.client.columns._dtypes import BY_NAME
 from colcast.client.columns._inputs import Rows
+from colcast.client.request import _distinct
 from colcast.client.request._distinct import distinct_rows
 from colcast.client.request._request import PreparedItems, build_request
 from hypothesis import given, settings

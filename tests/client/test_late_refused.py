@@ -4,7 +4,7 @@ from typing import Any
 
 import grpc
 import pytest
-from colcast.client import ModelSchema, RankingClient, ServerError, _permission
+from colcast.client import ModelSchema, RankingClient, ServerError, _asking
 from tensorflow_serving.apis import predict_pb2
 
 from .conftest import ITEMS, USER
@@ -58,7 +58,7 @@ def test_late_is_tried_again_after_ten_minutes(
     scripted: Any, schema: ModelSchema, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     passes, now = [False], [1000.0]
-    monkeypatch.setattr(_permission.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(_asking.time, "monotonic", lambda: now[0])
     predict = joins(BY_GRAPH, lambda: passes[0])
     server = scripted(GetModelMetadata=lambda *_: metadata(schema), Predict=predict)
     with RankingClient(server.address, "movies", timeout_seconds=120) as client:

@@ -6,7 +6,7 @@ from typing import Any
 
 import grpc
 import pytest
-from colcast.client import ModelSchema, RankingClient, ServerError, _permission
+from colcast.client import ModelSchema, RankingClient, ServerError, _asking
 from tensorflow_serving.apis import predict_pb2
 
 from .conftest import ITEMS, USER
@@ -129,7 +129,7 @@ def test_expansion_is_tried_again_after_ten_minutes(
     scripted: Any, schema: ModelSchema, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [1000.0]
-    monkeypatch.setattr(_permission.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(_asking.time, "monotonic", lambda: now[0])
     predict = answers(once=[*EXPANDS_NOTHING, None])
     without = without_late(schema)
     server = scripted(GetModelMetadata=lambda *_: metadata(without), Predict=predict)
@@ -146,7 +146,7 @@ def test_late_is_tried_again_soon_where_its_second_chance_came_to_nothing(
     scripted: Any, schema: ModelSchema, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [1000.0]
-    monkeypatch.setattr(_permission.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(_asking.time, "monotonic", lambda: now[0])
     exhausted = (grpc.StatusCode.RESOURCE_EXHAUSTED, "not now")
     predict = answers(late=[*REFUSES_LATE, exhausted, None])
     server = scripted(GetModelMetadata=lambda *_: metadata(schema), Predict=predict)
