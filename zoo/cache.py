@@ -1,15 +1,16 @@
 """Models that are made once: again only when the code that makes them changed."""
 
+import fcntl
 import hashlib
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import tensorflow as tf
-from colcast.zoo.one_at_a_time import one_at_a_time
 
 VERSION = "1"
 
@@ -37,6 +38,15 @@ def cached(
     fingerprint = _fingerprint(made_by, settings)
     with one_at_a_time(base_path.with_suffix(".lock")):
         return _made_or_remembered(base_path, fingerprint, make)
+
+
+@contextmanager
+def one_at_a_time(lock: Path) -> Iterator[None]:
+    """Holds `lock`, a file that stays, when no other program does; none outlives its program."""
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _made_or_remembered(

@@ -19,16 +19,12 @@ class ZooModel:
     """A model of the zoo.
 
     Attributes:
-      title: for tables.
       saved_model: makes it unless it is there; the base path of its versions.
       requests: (N of each request, seed) -> as many requests.
-      p95_target_ms: what its paper asks for, if there is one.
     """
 
-    title: str
     saved_model: Callable[[], Path]
     requests: Callable[[Sequence[int], int], list[Request]]
-    p95_target_ms: float | None = None
 
 
 def _movielens_path() -> Path:
@@ -51,14 +47,14 @@ def _enough(candidates: features.Candidates, users: Iterator[int], size: int) ->
     raise ValueError(f"MovieLens-100K has no user with {size} movies left to rank, 1,662 at most")
 
 
-def _wide(sizes_of_model: wide.Wide, title: str) -> ZooModel:
+def _wide(sizes_of_model: wide.Wide) -> ZooModel:
     def requests(sizes: Sequence[int], seed: int) -> list[Request]:
         return [
             next(wide.requests(sizes_of_model, size, seed * 1_000_003 + number))
             for number, size in enumerate(sizes)
         ]
 
-    return ZooModel(title, lambda: wide.ensure(sizes_of_model), requests)
+    return ZooModel(lambda: wide.ensure(sizes_of_model), requests)
 
 
 def _paper(paper: PaperModel) -> ZooModel:
@@ -68,12 +64,12 @@ def _paper(paper: PaperModel) -> ZooModel:
             for number, size in enumerate(sizes)
         ]
 
-    return ZooModel(paper.title, lambda: ensure(paper), requests, paper.p95_target_ms)
+    return ZooModel(lambda: ensure(paper), requests)
 
 
 MODELS: dict[str, ZooModel] = {
-    "movielens": ZooModel("MovieLens-100K", _movielens_path, _movielens_requests),
-    "wide": _wide(wide.WIDE, "wide: 150 user and 60 item features"),
-    "user_heavy": _wide(wide.USER_HEAVY, "user_heavy: 300 user and 20 item features"),
+    "movielens": ZooModel(_movielens_path, _movielens_requests),
+    "wide": _wide(wide.WIDE),
+    "user_heavy": _wide(wide.USER_HEAVY),
     **{name: _paper(paper) for name, paper in PAPERS.items()},
 }

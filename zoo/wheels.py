@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from colcast.zoo.one_at_a_time import one_at_a_time
+from colcast.zoo.cache import one_at_a_time
 
 
 def wheel(requirement: str, folder: Path) -> Path:

@@ -24,7 +24,7 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def requests(sizes: Sequence[int], seed: int) -> list[Any]:
         return [next(wide.requests(SMALL, n, 10_000 * seed + i)) for i, n in enumerate(sizes)]
 
-    model = ZooModel("small", lambda: wide.ensure(SMALL, tmp_path / "zoo"), requests)
+    model = ZooModel(lambda: wide.ensure(SMALL, tmp_path / "zoo"), requests)
     monkeypatch.setitem(MODELS, "wide", model)
 
 

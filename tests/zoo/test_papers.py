@@ -45,14 +45,6 @@ def test_networks_have_their_published_sizes(name: str, kernels: set[tuple[int, 
     assert kernels <= weight_shapes(name)
 
 
-def test_targets_are_the_published_ones():
-    targets = {name: paper.p95_target_ms for name, paper in PAPERS.items()}
-    assert targets == {
-        "ncf": 5, "wide_deep": 25, "multi_task_wide_deep": 25, "dlrm_rmc1": 100,
-        "dlrm_rmc2": 400, "dlrm_rmc3": 100, "din": 100, "dien": 35,
-    }  # fmt: skip
-
-
 def test_the_scale_shrinks_tables_only():
     assert Feature("user_x", ids=4_000_000).table_rows(0.01) == 40_000
     assert Feature("user_x", ids=4_000_000, values=80).shape == (80,)

@@ -1,6 +1,6 @@
 """The eight models that papers about recommendation inference are judged on, at any scale.
 
-Sizes and latency targets follow DeepRecSys (ISCA 2020, github.com/harvard-acc/DeepRecSys). Tables
+Sizes follow DeepRecSys (ISCA 2020, github.com/harvard-acc/DeepRecSys). Tables
 are shrunk by one factor, nothing else; weights are random but fixed; ids and values are generated.
 
 model.py  what a paper model is: features, network, target      ncf.py, wide_deep.py, dlrm.py,

@@ -60,8 +60,6 @@ def _network(features: Sequence[Feature], columns: Columns, scale: float) -> Col
 
 DIEN = PaperModel(
     name="dien",
-    title="DIEN",
-    p95_target_ms=35,
     features=(
         Feature("user_id", ids=5_000_000),
         Feature("user_behaviours", ids=500_000, values=_BEHAVIOURS),

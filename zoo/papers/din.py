@@ -47,8 +47,6 @@ def _network(features: Sequence[Feature], columns: Columns, scale: float) -> Col
 
 DIN = PaperModel(
     name="din",
-    title="DIN",
-    p95_target_ms=100,
     features=(
         Feature("user_ids", ids=1_000_000, values=3),
         Feature("user_behaviours", ids=100_000, values=250, history=True),

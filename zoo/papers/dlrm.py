@@ -26,7 +26,6 @@ def _network(
 
 def _dlrm(
     name: str,
-    p95_target_ms: float,
     tables: int,
     ids: int,
     lookups: int,
@@ -37,8 +36,6 @@ def _dlrm(
     sides = ["user" if n < tables // 2 else "item" for n in range(tables)]
     return PaperModel(
         name=name,
-        title=f"DLRM {name.removeprefix('dlrm_').upper()}",
-        p95_target_ms=p95_target_ms,
         features=(
             Feature("user_numbers", values=bottom[0]),
             *(Feature(f"{side}_{n:02}", ids, lookups) for n, side in enumerate(sides)),
@@ -47,6 +44,6 @@ def _dlrm(
     )
 
 
-RMC1 = _dlrm("dlrm_rmc1", 100, 8, 4_000_000, 80, [128, 64, 32], [256, 64, 1])
-RMC2 = _dlrm("dlrm_rmc2", 400, 32, 500_000, 120, [256, 128, 64], [128, 64, 1])
-RMC3 = _dlrm("dlrm_rmc3", 100, 10, 2_000_000, 20, [2560, 1024, 256, 32], [512, 256, 1])
+RMC1 = _dlrm("dlrm_rmc1", 8, 4_000_000, 80, [128, 64, 32], [256, 64, 1])
+RMC2 = _dlrm("dlrm_rmc2", 32, 500_000, 120, [256, 128, 64], [128, 64, 1])
+RMC3 = _dlrm("dlrm_rmc3", 10, 2_000_000, 20, [2560, 1024, 256, 32], [512, 256, 1])

@@ -57,15 +57,11 @@ class PaperModel:
 
     Attributes:
       name: short, also its folder.
-      title: as its paper calls it.
-      p95_target_ms: 95 % of requests have to be answered within.
       features: of user and item.
       network: (features, columns, scale) -> output name -> tensor [rows].
     """
 
     name: str
-    title: str
-    p95_target_ms: float
     features: tuple[Feature, ...]
     network: Callable[[Sequence[Feature], Columns, float], Columns]
 

@@ -26,8 +26,6 @@ def _network(features: Sequence[Feature], columns: Columns, scale: float) -> Col
 
 NCF = PaperModel(
     name="ncf",
-    title="NCF",
-    p95_target_ms=5,
     features=(Feature("user_id", ids=140_000), Feature("item_id", ids=28_000)),
     network=_network,
 )

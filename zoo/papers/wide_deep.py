@@ -47,16 +47,12 @@ def _multi_task(features: Sequence[Feature], columns: Columns, scale: float) -> 
 
 WIDE_DEEP = PaperModel(
     name="wide_deep",
-    title="Wide & Deep",
-    p95_target_ms=25,
     features=_features([1_000_000] * 27),
     network=_wide_deep,
 )
 
 MULTI_TASK_WIDE_DEEP = PaperModel(
     name="multi_task_wide_deep",
-    title="Multi-task Wide & Deep",
-    p95_target_ms=25,
     features=_features([5_000_000, *[500_000] * 41, 5_000_000]),
     network=_multi_task,
 )
