@@ -1,6 +1,5 @@
 """Locust with our users: on one process, distributed, with shapes, and what it cannot see."""
 
-import importlib
 import json
 import re
 import socket
@@ -16,7 +15,7 @@ import pytest
 import tensorflow as tf
 from colcast.server import ServerProcess
 
-PACKAGE = Path(importlib.import_module("colcast.loadtest").__file__ or "").parent
+PACKAGE = Path(__file__).parents[2] / "loadtest" / "locust"
 LOCUSTFILE = PACKAGE / "locustfile.py"
 LOCUST = [sys.executable, "-m", "locust", "-f", str(LOCUSTFILE)]
 HEADLESS = [*LOCUST, "--headless", "--only-summary"]
