@@ -34,6 +34,7 @@ from colcast.export._traffic import Traffic, read_traffic
 from colcast.export._variables import fill_variables
 from colcast.export._vocabulary import known_values
 from colcast.export.cut import LateReport, StagesReport
+from colcast.export.graph._impure import find_impure
 from colcast.export.warmup import EVERY_SERVER, NATIVE_SERVER, write_warmup
 
 COLUMNAR = "columnar"
@@ -57,6 +58,7 @@ def export_saved_model(
     tags: Sequence[str] = ("serve",),
     most_parity_bytes: int = 512 << 20,
     seed: int = 0,
+    unserved_signatures: Sequence[str] = (),
     measure_seconds: float = 0.0,
     progress: Progress = lambda _: None,
 ) -> ExportReport:
@@ -93,6 +95,8 @@ def export_saved_model(
       most_parity_bytes: scores are compared where the variables, which have to be loaded for it,
         take no more than this; what is parsed is compared always.
       seed: of the generated rows.
+      unserved_signatures: those that no server of the model serves (--unserved_signatures there):
+        a variable that only they write is as good as a constant.
       measure_seconds: of CPU, for measuring what requests cost; 0 measures nothing.
       progress: told each step as it begins.
 
@@ -119,6 +123,8 @@ def export_saved_model(
         _check_use(conversions, late=late, warmup=bool(warmup))
         traffic = _read_traffic(Path(examples), conversions[0]) if examples else None
         conversions = mark_domains(conversions, patterns, traffic)
+        impure = find_impure(meta_graph, unserved_signatures)
+        conversions = [dataclasses.replace(c, impurity=impure.get(c.name)) for c in conversions]
         _check_user(conversions, late=late)
         reports, logs, logs_once = [], [], []
         requests: dict[str, Requests] = {}

@@ -131,6 +131,8 @@ class LoadedModel:
 
     def add_stages(self, late: str, observed: Observed) -> StagesReport:
         """Adds stages, beside a late signature, to the MetaGraphDef, or says why it does not."""
+        if self._conversion.impurity:
+            return StagesReport(written=False, reason=self._conversion.impurity.why)
         of: dict[str, list[str]] = {side: [] for side in Side}
         for feature in self._conversion.features:
             of.setdefault(feature.side, []).append(feature.name)
@@ -152,6 +154,8 @@ class LoadedModel:
         return {name: self._independence_of(name, tolerance) for name in signatures}
 
     def _independence_of(self, name: str, tolerance: float) -> Independence:
+        if self._conversion.impurity:
+            return Independence(False, self._conversion.impurity.why)
         columnar = self._conversion.name
         try:
             signature = (

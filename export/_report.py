@@ -14,6 +14,7 @@ from colcast.export._signature import Conversion
 from colcast.export._traffic import unused_text
 from colcast.export._verdict import verdict
 from colcast.export.cut import LateReport, StagesReport
+from colcast.export.graph._impure import Impurity
 from colcast.export.rows import Independence
 from rich import box
 from rich.console import Console
@@ -49,6 +50,7 @@ class SignatureReport:
       user_share: the share of the columnar signature's op time that a late one would run once; None
         if there is a late one, or it was not measured.
       compiled: what compiling it anew for each number of candidates costs; None if it is not.
+      impurity: why it answers by more than its request and the model's files; None if it does not.
     """
 
     name: str
@@ -66,6 +68,7 @@ class SignatureReport:
     costs: tuple[Cost, ...] = ()
     user_share: float | None = None
     compiled: Compiled | None = None
+    impurity: Impurity | None = None
 
     @property
     def user_features(self) -> list[str]:
@@ -108,6 +111,7 @@ class SignatureReport:
             not_transcoded=_not_transcoded(conversion, parity),
             stages=stages,
             independence={**independence, **(stages.independence if stages else {})},
+            impurity=conversion.impurity,
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -118,6 +122,7 @@ class SignatureReport:
             "example_transcoding": self.not_transcoded or True,
             "features": {feature.name: _feature_json(feature) for feature in self.features},
             "nodes": {"before": self.nodes_before, "after": self.nodes_after},
+            "impure": self.impurity.why if self.impurity else None,
             "parity": _parity_json(self.parity),
             "late": self.late.to_json() if self.late else None,
             "exact": self.exact.to_json() if isinstance(self.exact, LateReport) else self.exact,
@@ -238,6 +243,8 @@ def _not_transcoded(conversion: Conversion, parity: Parity) -> str | None:
         return "it takes tensors, no tf.Examples"
     if conversion.context is not None:
         return "it takes ExampleListWithContexts"
+    if conversion.impurity and conversion.impurity.writes:
+        return f"{conversion.impurity.why}, which must not run twice"
     if conversion.refusing:
         return f"{conversion.refusing} in front of the parse may refuse a batch of tf.Examples"
     if parity.rows and not parity.identical:

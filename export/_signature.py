@@ -15,6 +15,7 @@ from colcast.export._parse_cut import ParseCut, find_cut, parses_examples
 from colcast.export._plain_inputs import find_inputs
 from colcast.export._rows import Rows
 from colcast.export.graph._add_nodes import add_nodes
+from colcast.export.graph._impure import Impurity
 from tensorflow.core.protobuf import meta_graph_pb2
 
 _PREDICT = "tensorflow/serving/predict"
@@ -33,6 +34,7 @@ class Conversion:
       nodes_after: flat nodes behind the columnar signature.
       cut: what was replaced, to be compared; None if nothing is parsed.
       context: features of an ExampleListWithContext's context; None if the source takes none.
+      impurity: why it answers by more than its request and the model's files; None if it does not.
       refusing: the node, if any, in front of the parse that may refuse a batch of tf.Examples.
     """
 
@@ -45,6 +47,7 @@ class Conversion:
     cut: "CutGraph | None"
     refusing: str | None = None
     context: tuple[str, ...] | None = None
+    impurity: Impurity | None = None
 
     def serialized(self, rows: Rows) -> Any:
         """Rows as the source takes them: tf.Examples, or one list with the first row's context."""

@@ -74,6 +74,12 @@ def limit_and_step(report: "SignatureReport") -> tuple[str, str]:
     examples = f"--examples FILE with recorded requests ({_HOW_TO_RECORD})"
     if not parity.rows:
         return f"scores were not compared: {parity.note}", examples
+    if report.impurity:
+        return (
+            f"its requests run alone and whole, and nothing is kept: {report.impurity.why}",
+            "--unserved-signatures NAME for a signature that writes and that no server serves; or"
+            " send what changes as a feature",
+        )
     if report.compiled:
         return report.compiled.told(report.name), _instead_of_compiling(report.compiled)
     if not report.user_features:

@@ -148,6 +148,13 @@ def _by_domain(values: Sequence[str]) -> dict[str, list[str]]:
     help="Make a new signature serving_default (without NEW: columnar); the present one is kept as"
     " serving_examples.",
 )
+@_model(
+    "--unserved-signatures",
+    several=True,
+    metavar="NAME...",
+    help="Signatures that no server of the model serves (--unserved_signatures there): what only"
+    " they write counts as constant.",
+)
 @_written(
     "--warmup",
     type=click.IntRange(min=1),

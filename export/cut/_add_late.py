@@ -11,7 +11,7 @@ from colcast.export.cut._late_proof import prove
 from colcast.export.cut._late_report import LateReport
 from colcast.export.cut._observed import Observed
 from colcast.export.cut._summary import Summary
-from colcast.export.cut._write_late import MOST_CONSTANT_BYTES, write_late
+from colcast.export.cut._write_late import MOST_GATHERED_BYTES, write_late
 from colcast.export.graph._add_nodes import add_nodes, import_nodes
 from colcast.export.graph._colours import PAIR, USER
 from colcast.export.graph._findings import Probe
@@ -26,7 +26,7 @@ def add_late_signature(
     *,
     late_signature: str = "columnar_late",
     least_gain: float = -math.inf,
-    most_constant_bytes: int = MOST_CONSTANT_BYTES,
+    most_gathered_bytes: int = MOST_GATHERED_BYTES,
 ) -> LateReport:
     """Adds a signature that computes the user's part of a model once per request.
 
@@ -41,8 +41,8 @@ def add_late_signature(
             no difference.
         late_signature: the signature to add.
         least_gain: a signature that saves a smaller share of the op time is not added.
-        most_constant_bytes: how much of the weights may be written anew as constants, where user
-            and item rows of a kernel interleave.
+        most_gathered_bytes: how much of the weights may be gathered, where user and item rows of
+            a kernel interleave.
 
     Returns:
         What was moved, what was not and why, and the proof's differences.
@@ -54,7 +54,7 @@ def add_late_signature(
     """
     session, signature = observed.session, observed.signature
     _check_free(meta_graph, session.graph, late_signature)
-    late, products = write_late(observed, late_signature, most_constant_bytes=most_constant_bytes)
+    late, products = write_late(observed, late_signature, most_gathered_bytes=most_gathered_bytes)
     new, added = late.finish(signature), late.added()
     import_nodes(session.graph, added)
     summary = Summary(observed.graph, observed.colours, late, added)

@@ -23,6 +23,7 @@ from colcast.export.graph._flat_graph import (
     data_inputs,
     producer,
 )
+from colcast.export.graph._ops import computed_from_weights
 from colcast.export.graph._requests import Array
 from colcast.export.graph._signature import Signature
 
@@ -51,6 +52,7 @@ class LateGraph(Copy):
         self._findings = observed.findings
         self._inputs = {producer(tensor) for tensor in signature.inputs.values()}
         self._item_inputs = set(signature.items.values())
+        self._from_weights = computed_from_weights(observed.graph)
         self._again = self._nodes_computed_again(observed.graph, list(signature.outputs.values()))
         self._replaced: dict[str, str] = {}
         self._expanded: dict[str, str] = {}
@@ -86,7 +88,7 @@ class LateGraph(Copy):
     def axis(self, concat: NodeDef, axis: str) -> int | None:
         """A Concat's axis, from 0 up; None if not known."""
         rank = self.rank(f"{concat.name}:0")
-        if not rank or not self.is_fixed(axis):
+        if not rank or not self.is_constant(axis):
             return None
         return int(self.value(axis)) % rank
 
@@ -94,11 +96,12 @@ class LateGraph(Copy):
         """Whether the tensor has the same value in every request: constants and variables."""
         return self.side(tensor) == FREE and producer(tensor) not in self._colours.pinned
 
+    def is_constant(self, tensor: str) -> bool:
+        """Whether it is fixed, and the same with all weights."""
+        return self.is_fixed(tensor) and producer(tensor) not in self._from_weights
+
     def value(self, tensor: str) -> Array:
-        """The value of a fixed tensor."""
-        node = self._session.graph.get_operation_by_name(producer(tensor)).node_def
-        if node.op == "Const":
-            return np.asarray(tf.make_ndarray(node.attr["value"].tensor))
+        """The value of a constant tensor."""
         return np.asarray(self._session.run(tensor))
 
     def tensors_of(self, node: str) -> list[str]:
@@ -108,7 +111,7 @@ class LateGraph(Copy):
     def static_shape(self, tensor: str) -> tuple[int, ...]:
         """The shape of a fixed tensor."""
         shape = self._session.graph.get_tensor_by_name(tensor).shape
-        return tuple(shape) if shape.is_fully_defined() else self.value(tensor).shape
+        return tuple(shape if shape.is_fully_defined() else self._session.run(tensor).shape)
 
     def is_user_row(self, tensor: str, rank: int | None = None) -> bool:
         """Whether it is of the user's side and has one row (and that rank)."""

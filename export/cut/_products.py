@@ -13,7 +13,7 @@ import tensorflow as tf
 from colcast.export.cut._late_graph import LateGraph
 from colcast.export.cut._split import Split, Splits, name_of
 from colcast.export.graph._colours import PAIR, USER
-from colcast.export.graph._emitter import lie_together
+from colcast.export.graph._emitter import lies_together
 from colcast.export.graph._flat_graph import NodeDef, attribute, data_inputs
 from colcast.export.graph._requests import Array
 
@@ -57,15 +57,15 @@ class Products:
         self,
         late: LateGraph,
         splits: Splits,
-        most_constant_bytes: int,
+        most_gathered_bytes: int,
         kernel_rows: Mapping[_Rows, str],
     ) -> None:
-        """Takes the split tensors, how many bytes of kernels may be laid out anew, and its rows
-        that are written already.
+        """Takes the split tensors, how many bytes of kernels may be gathered, and the rows that
+        are written already.
         """
         self._late = late
         self._splits = splits
-        self._bytes_left = most_constant_bytes
+        self._bytes_left = most_gathered_bytes
         self._found: dict[str, Product] = {}
         self.names: list[str] = []
         self.refused: dict[str, str] = {}
@@ -142,11 +142,7 @@ class Products:
             shape = emit.constant(np.array([-1, len(split.columns(group))], np.int32))
             kinds = {"T": self._late.dtype(f"{node.name}:0"), "Tshape": tf.int32}
             columns = emit.add("Reshape", f"{name}/rows", [columns, shape], **kinds)
-        added = emit.apply(node, name, [columns, kernel])
-        for key in ("transpose_b", "adj_y"):
-            if key in added.attr:
-                added.attr[key].b = False
-        return f"{added.name}:0"
+        return f"{emit.apply(node, name, [columns, kernel]).name}:0"
 
     def _kernels(
         self, node: NodeDef, kernel: str, split: Split, groups: list[Group], transposed: bool
@@ -157,37 +153,35 @@ class Products:
         missing = {
             key: own for key, own in zip(keys, columns, strict=True) if key not in self.kernel_rows
         }
-        if missing and not self._lay_out(node, kernel, missing, transposed):
+        if missing and not self._take_rows(node, kernel, missing, transposed):
             return None
         return [self.kernel_rows[key] for key in keys]
 
-    def _lay_out(
+    def _take_rows(
         self, node: NodeDef, kernel: str, missing: Mapping[_Rows, Array], transposed: bool
     ) -> bool:
-        """Writes rows of a kernel; False if no more may be laid out anew."""
-        late, columns = self._late, list(missing.values())
+        """Writes rows of a kernel; False if no more may be gathered."""
+        late = self._late
         dtype, units = late.dtype(kernel), late.static_shape(kernel)[0 if transposed else 1]
-        together = not transposed and lie_together(columns)
-        size = sum(map(len, columns)) * units * dtype.size
-        if not together and size > self._bytes_left:
+        gathered = [own for own in missing.values() if transposed or not lies_together(own)]
+        size = sum(map(len, gathered)) * units * dtype.size
+        if size > self._bytes_left:
             self.refused[node.name] = (
                 f"its kernel's user and item rows interleave, and {size} bytes are more than the"
-                f" {self._bytes_left} left for kernels laid out anew"
+                f" {self._bytes_left} left for rows that are gathered"
             )
             return False
-        self._bytes_left -= 0 if together else size
-
-        def value() -> Array:
-            return late.value(kernel).T if transposed else late.value(kernel)
-
+        self._bytes_left -= size
         name = late.emit.name("split", f"kernel/{node.name}")
-        rows = late.emit.kernel_rows(name, kernel, columns, dtype, None if together else value)
-        self.kernel_rows |= zip(missing, rows, strict=True)
+        for key, rows in missing.items():
+            self.kernel_rows[key] = late.emit.kernel_rows(
+                name, kernel, rows, dtype, transposed=transposed
+            )
         return True
 
     def _added_up(self, node: NodeDef, inputs: list[str]) -> Product | None:
         split, late = self._splits.get(inputs[0]), self._late
-        if not split or split.flattened or not late.is_fixed(inputs[1]):
+        if not split or split.flattened or not late.is_constant(inputs[1]):
             return None
         axes = late.value(inputs[1]).reshape(-1) % split.rank
         if axes.tolist() != [split.rank - 1]:

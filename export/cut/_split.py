@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 from colcast.export.cut._late_graph import LateGraph
 from colcast.export.graph._colours import PAIR, USER
-from colcast.export.graph._flat_graph import NodeDef, data_inputs
+from colcast.export.graph._flat_graph import NodeDef, data_inputs, producer
 from colcast.export.graph._ops import FOR_EACH_ELEMENT, OF_TWO_ELEMENTS
 from colcast.export.graph._requests import Array
 
@@ -169,13 +169,22 @@ class Splits:
 
     def _of_columns(self, tensor: str, columns: Array, split: Split) -> str:
         """The elements of a fixed vector for some columns; a scalar is for all."""
-        value = self._late.value(tensor)
-        if value.size == 1 < split.width:
+        late = self._late
+        shape = late.static_shape(tensor)
+        if np.prod(shape) == 1 < split.width:
             return tensor
-        return self._late.emit.constant(value.reshape(-1)[columns])
+        if late.is_constant(tensor):
+            return late.emit.constant(late.value(tensor).reshape(-1)[columns])
+        dtype, name = late.dtype(tensor), late.emit.name("split/of_columns", producer(tensor))
+        if len(shape) > 1:
+            flat = late.emit.constant(np.array([-1], np.int32))
+            kinds = {"T": dtype, "Tshape": tf.int32}
+            tensor = late.emit.add("Reshape", f"{name}/flat", [tensor, flat], **kinds)
+        index = late.emit.constant(columns.astype(np.int32))
+        return late.emit.gather(name, tensor, index, dtype, tf.int32)
 
     def _changes_nothing(self, node: NodeDef, inputs: list[str]) -> bool:
-        if node.op != "Transpose" or not self._late.is_fixed(inputs[1]):
+        if node.op != "Transpose" or not self._late.is_constant(inputs[1]):
             return bool(node.op == "EnsureShape")
         order = self._late.value(inputs[1])
         return bool(np.array_equal(order, np.arange(order.size)))

@@ -11,7 +11,7 @@ from colcast.export.cut._split import Splits
 from colcast.export.graph._colours import PAIR, USER, Colours
 from colcast.export.graph._flat_graph import NodeDef
 
-MOST_CONSTANT_BYTES = 256 << 20
+MOST_GATHERED_BYTES = 256 << 20
 
 Rule = Callable[[NodeDef], bool]  # writes a node of the item side, or leaves it alone: False
 
@@ -24,7 +24,7 @@ def write_late(
     prefix: str,
     *,
     domains: Colours | None = None,
-    most_constant_bytes: int = MOST_CONSTANT_BYTES,
+    most_gathered_bytes: int = MOST_GATHERED_BYTES,
 ) -> tuple[LateGraph, Products]:
     """Writes the nodes.
 
@@ -33,12 +33,12 @@ def write_late(
         prefix: the first part of every new node's name.
         domains: of its nodes, if stages are cut from the graph: products are split for each, and
             there may be any number of users. Else for the user and the rest, and one user.
-        most_constant_bytes: how much of the weights may be written anew as constants, where the
-            rows of a kernel interleave.
+        most_gathered_bytes: how much of the weights may be gathered, where the rows of a kernel
+            interleave.
     """
     late = LateGraph(observed, prefix, domains)
     late.place_inputs(observed.signature)
-    products = Products(late, Splits(late), most_constant_bytes, observed.kernel_rows)
+    products = Products(late, Splits(late), most_gathered_bytes, observed.kernel_rows)
     rules: list[Rule] = [] if observed.exact else [products.write]
     rules += [partial(rule, late) for rule in (_EXACT_RULES if observed.exact else _RULES)]
     for name, node in observed.graph.nodes.items():

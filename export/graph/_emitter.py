@@ -1,6 +1,6 @@
 """New nodes for a graph, all under one prefix; what is there already is only referred to."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -106,31 +106,24 @@ class Emitter:
         kinds = {"T": dtype, "Index": tf.int32}
         return self.add("StridedSlice", name, [vector, *bounds], **kinds, **masks)
 
-    def gather(self, name: str, params: str, index: str, dtype: tf.DType, of: tf.DType) -> str:
-        """params[index], by an index of dtype `of`."""
+    def gather(
+        self, name: str, params: str, index: str, dtype: tf.DType, of: tf.DType, axis: int = 0
+    ) -> str:
+        """params[index] along an axis, by an index of dtype `of`."""
         kinds = {"Tparams": dtype, "Tindices": of, "Taxis": tf.int32}
-        inputs = [params, index, self.constant(np.array(0, np.int32))]
+        inputs = [params, index, self.constant(np.array(axis, np.int32))]
         return self.add("GatherV2", name, inputs, batch_dims=0, **kinds)
 
     def kernel_rows(
-        self,
-        name: str,
-        kernel: str,
-        rows: Sequence[Array],
-        dtype: tf.DType,
-        value: Callable[[], Array] | None,
-    ) -> list[str]:
-        """Several sets of a kernel's rows: slices, or constants made of its value."""
-        if value is not None:
-            whole = value()
-            return [self.constant(np.ascontiguousarray(whole[own])) for own in rows]
-        found = []
-        for own in rows:
-            bounds = ([own[0], 0], [len(own), -1])
-            begin, size = (self.constant(np.array(bound, np.int32)) for bound in bounds)
-            kinds = {"T": dtype, "Index": tf.int32}
-            found.append(self.add("Slice", name, [kernel, begin, size], **kinds))
-        return found
+        self, name: str, kernel: str, rows: Array, dtype: tf.DType, *, transposed: bool
+    ) -> str:
+        """Some rows of a kernel, or columns of a transposed one; rows without a gap are a slice."""
+        if transposed or not lies_together(rows):
+            index = self.constant(rows.astype(np.int32))
+            return self.gather(name, kernel, index, dtype, tf.int32, int(transposed))
+        bounds = ([rows[0], 0], [len(rows), -1])
+        begin, size = (self.constant(np.array(bound, np.int32)) for bound in bounds)
+        return self.add("Slice", name, [kernel, begin, size], T=dtype, Index=tf.int32)
 
     def needed_for(self, tensors: Sequence[str]) -> GraphDef:
         """The nodes that those tensors are computed from."""
@@ -165,6 +158,6 @@ def _set_attribute(node: NodeDef, key: str, value: Any) -> None:
         attribute.tensor.CopyFrom(value)
 
 
-def lie_together(columns: Sequence[Array]) -> bool:
-    """Whether each set of ascending numbers has no gap."""
-    return all(own[-1] - own[0] == len(own) - 1 for own in columns)
+def lies_together(numbers: Array) -> bool:
+    """Whether ascending numbers have no gap."""
+    return bool(numbers[-1] - numbers[0] == len(numbers) - 1)

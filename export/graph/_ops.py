@@ -8,7 +8,7 @@ be.
 
 from collections.abc import Iterator
 
-from colcast.export.graph._flat_graph import FlatGraph, NodeDef
+from colcast.export.graph._flat_graph import FlatGraph, NodeDef, producer
 
 # Held back: control flow, effects, random numbers.
 
@@ -26,6 +26,12 @@ _ONLY_READS = {
     "MutableDenseHashTable", "MutableDenseHashTableV2", "MutableHashTable", "MutableHashTableV2",
     "ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VarHandleOp", "VarIsInitializedOp",
     "Variable", "VariableShape", "VariableV2",
+}  # fmt: skip
+
+_FROM_CHECKPOINTS = {
+    "MutableDenseHashTable", "MutableDenseHashTableV2", "MutableHashTable", "MutableHashTableV2",
+    "MutableHashTableOfTensors", "MutableHashTableOfTensorsV2", "VarHandleOp", "Variable",
+    "VariableV2",
 }  # fmt: skip
 
 # Distrusted: numbers of rows, and what they may be used for.
@@ -125,6 +131,17 @@ def why_pinned(node: NodeDef, graph: FlatGraph) -> str | None:
         if _changes_something(inner, graph):
             return f"stateful op ({inner.op})"
     return None
+
+
+def computed_from_weights(graph: FlatGraph) -> set[str]:
+    """The nodes that read what a checkpoint fills: other weights may give them other values."""
+    found = set[str]()
+    for name, node in graph.nodes.items():
+        if not found.isdisjoint(map(producer, node.input)) or any(
+            inner.op in _FROM_CHECKPOINTS for inner in _with_functions(node, graph, set())
+        ):
+            found.add(name)
+    return found
 
 
 def why_inexact(node: NodeDef) -> str | None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 from colcast.export.graph._flat_graph import FlatGraph, GraphDef, NodeDef, data_inputs
+from colcast.export.graph._ops import computed_from_weights
 from colcast.export.rows import (  # noqa: F401
     _control,
     _diagonals,
@@ -91,7 +92,10 @@ class Walk:
         self._copies = copies
         self._session_graph = session_graph
         self._evaluate = evaluate
-        self._free: set[str] = set()  # tensors that depend on no input at all
+        # Tensors that depend on no input and no weights: what follows from them holds for a
+        # retrained model, too.
+        self._free: set[str] = set()
+        from_weights = computed_from_weights(graph)
         self._ways = Ways()
         for name, node in graph.nodes.items():
             if f"{name}:0" in given:
@@ -99,7 +103,8 @@ class Walk:
             operation = session_graph.get_operation_by_name(name)
             sources = data_inputs(node)
             conditions = self._ways.conditions(node)
-            if node.op != "Placeholder" and self._free.issuperset({*sources, *conditions}):
+            known = node.op != "Placeholder" and name not in from_weights
+            if known and self._free.issuperset({*sources, *conditions}):
                 self._free.update(tensor.name for tensor in operation.outputs)
             self._visit(node, sources, operation)
             if conditions:

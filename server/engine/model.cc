@@ -21,6 +21,7 @@ namespace colcast::engine {
 namespace {
 
 constexpr std::string_view kDefaultSignature = "serving_default";
+constexpr char kRunsAlone[] = ": its requests run alone and whole, and nothing is kept: ";
 
 // One input, and nothing among the outputs that would make the others unfetchable.
 bool CanBeJoined(const tensorflow::SignatureDef& signature) {
@@ -82,6 +83,7 @@ absl::Status TensorFlowModel::Load(const std::string& directory,
   const SignatureMap& declared = bundle_->GetSignatures();
   const std::vector<RecordedSignatures> records = ReadRowRecordsOf(directory);
   std::map<std::string, RowRecord> by_name = RecordsByName(records, declared);
+  RunApart(&by_name);
   std::map<std::string, std::string> late_of = LateOfStages(records, declared);
   if (chooser) chooser->SetStages(late_of);
   tensorflow::MetaGraphDef signatures;
@@ -112,8 +114,18 @@ absl::Status TensorFlowModel::Load(const std::string& directory,
         const auto found = programs_.find(name);
         return found == programs_.end() ? nullptr : found->second.get();
       },
-      options.example_transcoding);
+      impure_, options.example_transcoding);
   return absl::OkStatus();
+}
+
+void TensorFlowModel::RunApart(std::map<std::string, RowRecord>* by_name) {
+  for (const auto& [name, impurity] : impure_) {
+    RowRecord& rows = (*by_name)[name];
+    rows.recorded = true;
+    rows.independent = false;
+    rows.why_not = impurity.why;
+    notes_.push_back(absl::StrCat("signature \"", name, "\"", kRunsAlone, impurity.why));
+  }
 }
 
 absl::Status TensorFlowModel::AddSignature(const std::string& name,
@@ -141,11 +153,8 @@ absl::Status TensorFlowModel::AddSignature(const std::string& name,
 void TensorFlowModel::AddNotes(const std::vector<RecordedSignatures>& records) {
   for (const RecordedSignatures& recorded : records) {
     for (const auto& [name, rows] : recorded.rows) {
-      if (rows.independent) continue;
-      notes_.push_back(absl::StrCat("signature \"", name,
-                                    "\": its requests run alone and whole, for its rows depend on "
-                                    "each other: ",
-                                    rows.why_not));
+      if (rows.independent || impure_.count(name) > 0) continue;
+      notes_.push_back(absl::StrCat("signature \"", name, "\"", kRunsAlone, rows.why_not));
     }
     if (recorded.rows.count(recorded.columnar) > 0) continue;
     notes_.push_back(absl::StrCat("signature \"", recorded.columnar,

@@ -20,6 +20,7 @@
 #include "server/engine/program/staged_program.h"
 #include "server/engine/record/row_record.h"
 #include "server/engine/rewrites/float32_tables.h"
+#include "server/engine/rewrites/impure_signatures.h"
 #include "server/engine/rewrites/rewritten_signatures.h"
 #include "server/engine/rewrites/signature_chooser.h"
 #include "server/engine/signature.h"
@@ -66,8 +67,8 @@ class TensorFlowModel final : public Model {
 
   absl::Status Load(const std::string& directory, const std::vector<std::string>& tags,
                     const Options& options, Executor executor);
-  // Loads the SavedModel and the forms that the chooser wants into one session. Where that cannot
-  // be made, the model is loaded as it is, and a note says why; so it is without a chooser.
+  // Loads the SavedModel and the forms that the chooser, if any, wants into one session. Where that
+  // cannot be made, the model is loaded as it is, and a note says why.
   absl::Status LoadBundle(const std::string& directory, const std::vector<std::string>& tags,
                           const Options& options, Executor executor, SignatureChooser* chooser);
   RewrittenSignatures Rewritten(const Options& options, const SignatureChooser& chooser,
@@ -86,6 +87,8 @@ class TensorFlowModel final : public Model {
   void RunTogetherAs(const Programs& programs, const BatchRules& rules,
                      std::vector<BatchMember*>* members) const;
   void JoinSignatures(const Options& options);
+  // Nothing is kept of impure signatures, and none of their requests joined or split.
+  void RunApart(std::map<std::string, RowRecord>* by_name);
   void AddNotes(const std::vector<RecordedSignatures>& records);
 
   std::shared_ptr<const StateCaches> memories_;
@@ -96,6 +99,7 @@ class TensorFlowModel final : public Model {
   // By signature: that of all that share its only input, itself among them.
   std::map<std::string, std::shared_ptr<Signature>, std::less<>> joined_;
   std::map<std::string, absl::Status, std::less<>> unusable_;  // signatures Predict refuses
+  Impurities impure_;
   TablesInUse tables_;
   std::vector<GraphChoice> graphs_;
   std::vector<std::string> notes_;

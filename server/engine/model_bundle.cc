@@ -39,17 +39,13 @@ absl::Status TensorFlowModel::LoadBundle(const std::string& directory,
                                          SignatureChooser* chooser) {
   const SessionOptions session_options = MakeSessionOptions(options, executor);
   const std::unordered_set<std::string> tag_set(tags.begin(), tags.end());
-  if (chooser == nullptr) {
-    auto bundle = std::make_unique<SavedModelBundleLite>();
-    absl::Status status = LoadSavedModel(session_options, {}, directory, tag_set, bundle.get());
-    bundle_ = std::move(bundle);
-    return status;
-  }
   tensorflow::MetaGraphDef model;
   absl::Status status = tensorflow::ReadMetaGraphDefFromSavedModel(directory, tag_set, &model);
   if (!status.ok()) return status;
+  impure_ = FindImpure(model, options.unserved_signatures);
   const int saved_nodes = model.graph_def().node_size();
-  RewrittenSignatures rewritten = Rewritten(options, *chooser, &model);
+  RewrittenSignatures rewritten;
+  if (chooser != nullptr) rewritten = Rewritten(options, *chooser, &model);
   std::unique_ptr<Session> session;
   status = LoadMetagraphIntoSession(session_options, model, &session);
   if (!status.ok() && !rewritten.empty()) {
@@ -63,7 +59,7 @@ absl::Status TensorFlowModel::LoadBundle(const std::string& directory,
   if (!status.ok()) return status;
   model.clear_graph_def();
   status = RestoreSession({}, model, directory, &session);
-  chooser->Use(std::move(rewritten), session.get());
+  if (chooser != nullptr) chooser->Use(std::move(rewritten), session.get());
   bundle_ = std::make_unique<SavedModelBundleLite>(std::move(session),
                                                    std::move(*model.mutable_signature_def()));
   return status;
@@ -82,8 +78,11 @@ RewrittenSignatures TensorFlowModel::Rewritten(const Options& options,
       }
     }
   }
-  return AddRewrittenSignatures(
-      rewrites, [&](const std::string& name) { return chooser.Wants(name); }, model);
+  // A rewritten graph may read a copy of a variable, and trials run it with made-up values.
+  const auto want = [&](const std::string& name) {
+    return impure_.count(name) > 0 ? WantedForms{false, ""} : chooser.Wants(name);
+  };
+  return AddRewrittenSignatures(rewrites, want, model);
 }
 
 }  // namespace colcast::engine

@@ -1,6 +1,8 @@
 """A model of the registry, exported, and the original to compare with."""
 
+import copy
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -60,6 +62,20 @@ class Exported:
                 columns |= _columns_of(name, feature, [row.get(name) for row in rows])
         return columns
 
+    def retrained(self, folder: Path) -> "Exported":
+        """The same graphs with the variables of a retrained model, which is the original then.
+
+        Version 1 is the one that is there; the other waits at `folder` / "2".
+        """
+        other = copy.copy(self)
+        other.base_path, other._original = folder / self.model.name, folder / "model"
+        shutil.copytree(self._original, other._original)
+        retrain(other._original / "variables")
+        shutil.copytree(self.base_path / "1", other.base_path / "1")
+        shutil.copytree(self.base_path / "1", folder / "2")
+        shutil.copytree(other._original / "variables", folder / "2/variables", dirs_exist_ok=True)
+        return other
+
     def original(self) -> "Original":
         """The model as it was, loaded."""
         return Original(self, self._original)
@@ -109,6 +125,25 @@ class Original:
             {info.name: columns[name] for name, info in self._signature.inputs.items()},
         )
         return outputs
+
+
+def retrain(variables: Path) -> None:
+    """Gives every float of a checkpoint another value; variances stay positive."""
+    random = np.random.default_rng(1)
+    checkpoint = tf.train.load_checkpoint(str(variables / "variables"))
+    tensors = {name: checkpoint.get_tensor(name) for name in checkpoint.get_variable_to_shape_map()}
+    for name, value in tensors.items():
+        if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+            moved = value * random.uniform(0.5, 1.5, value.shape)
+            tensors[name] = (moved + 0.1 * random.random(value.shape)).astype(value.dtype)
+    for file in variables.iterdir():
+        file.unlink()
+    tf.raw_ops.SaveV2(
+        prefix=str(variables / "variables"),
+        tensor_names=list(tensors),
+        shape_and_slices=[""] * len(tensors),
+        tensors=[tf.constant(value) for value in tensors.values()],
+    )
 
 
 def _mend(path: Path) -> None:

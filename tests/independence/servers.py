@@ -36,7 +36,7 @@ VARIANTS = {
 """Name -> flags, or a --batching_parameters_file's text."""
 
 
-def serve(models: Sequence[Exported], variant: str, folder: Path) -> ServerProcess:
+def serve(models: Sequence[Exported], variant: str, folder: Path, *more: str) -> ServerProcess:
     """A server of the models, not yet started; `folder` takes its configuration."""
     folder.mkdir(parents=True, exist_ok=True)
     entries = (
@@ -45,7 +45,7 @@ def serve(models: Sequence[Exported], variant: str, folder: Path) -> ServerProce
         for model in models
     )
     (folder / "models.config").write_text(f"model_config_list {{ {' '.join(entries)} }}")
-    flags = [f"--model_config_file={folder}/models.config", *publishing(folder)]
+    flags = [f"--model_config_file={folder}/models.config", *publishing(folder), *more]
     for flag in VARIANTS[variant]:
         if not flag.startswith("--"):
             (folder / "batching.config").write_text(flag)

@@ -41,7 +41,7 @@ bool TakesStrings(const tensorflow::SignatureDef& signature) {
 
 void Transcoding::Load(const std::string& directory, const SignatureDefs& signatures,
                        absl::FunctionRef<const Programs*(const std::string&)> find,
-                       ExampleTranscoding mode) {
+                       const Impurities& impure, ExampleTranscoding mode) {
   if (mode == ExampleTranscoding::kOff) return;
   late_ = mode == ExampleTranscoding::kLate;
   std::map<std::string, std::string> why_not;
@@ -50,7 +50,10 @@ void Transcoding::Load(const std::string& directory, const SignatureDefs& signat
   for (const ConvertedSignature& signature :
        converted.ok() ? *converted : std::vector<ConvertedSignature>()) {
     auto transcoder = ExampleTranscoder::Create(signature, signatures);
-    if (!transcoder.ok()) {
+    const auto found = impure.find(signature.source);
+    if (found != impure.end() && found->second.writes) {
+      why_not[signature.source] = absl::StrCat(found->second.why, ", which must not run twice");
+    } else if (!transcoder.ok()) {
       why_not[signature.source] = std::string(transcoder.status().message());
     } else if (find((*transcoder)->columnar()) != nullptr) {
       const std::string& late_name = (*transcoder)->late();

@@ -14,6 +14,7 @@
 #include "server/engine/engine.h"
 #include "server/engine/examples/example_transcoder.h"
 #include "server/engine/program/programs.h"
+#include "server/engine/rewrites/impure_signatures.h"
 
 namespace colcast::engine {
 
@@ -29,7 +30,8 @@ class Transcoding {
   // Finds the signatures of the model in `directory` that can be transcoded; an error there is a
   // note, not a failure. `find(name)` gives what answers for a signature, null if it cannot be run.
   void Load(const std::string& directory, const SignatureDefs& signatures,
-            absl::FunctionRef<const Programs*(const std::string&)> find, ExampleTranscoding mode);
+            absl::FunctionRef<const Programs*(const std::string&)> find, const Impurities& impure,
+            ExampleTranscoding mode);
 
   // What an operator should know: a sentence for each signature of strings.
   const std::vector<std::string>& notes() const { return notes_; }

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/rewrites/int8_product.h"
+#include "server/engine/rewrites/kernel_rows_op.h"
 #include "server/engine/rewrites/packed_product_op.h"
 #include "server/engine/rewrites/shaped_graph.h"
 #include "tensorflow/core/framework/node_def_util.h"
@@ -85,9 +86,11 @@ class Finder {
     product->weights = source;
   }
 
-  // Whether they are a variable's or a constant.
+  // Whether they are a variable's, some rows of one that were gathered once, or a constant.
   bool AreFixed(Output weights) const {
-    while (Is(*weights.node, "Identity")) weights = ShapedGraph::InputOf(*weights.node, 0);
+    while (Is(*weights.node, "Identity") || Is(*weights.node, KernelRowsOpName())) {
+      weights = ShapedGraph::InputOf(*weights.node, 0);
+    }
     return Is(*weights.node, "Const") ||
            (Is(*weights.node, "ReadVariableOp") &&
             Is(*ShapedGraph::InputOf(*weights.node, 0).node, "VarHandleOp"));

@@ -2,13 +2,16 @@
 
 #include "server/engine/rewrites/grouped_lookups.h"
 #include "server/engine/rewrites/int8_lookups.h"
+#include "server/engine/rewrites/kernel_rows.h"
 #include "server/engine/rewrites/packed_products.h"
 #include "server/engine/rewrites/vocabulary_lookups.h"
 
 namespace colcast::engine {
 
 std::vector<Rewrite> ExactRewrites() {
-  return {{"vocabulary lookups", " vocabularies looked up as a list", true, 1,
+  return {{"kernel rows", " kernels' rows gathered once", true, 1, GatherKernelRowsOnce,
+           /*always=*/true},
+          {"vocabulary lookups", " vocabularies looked up as a list", true, 1,
            ReplaceVocabularyLookups},
           {"grouped lookups", " lookups run as one op", true, 1, GroupLookups}};
 }

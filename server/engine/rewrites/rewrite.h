@@ -29,6 +29,9 @@ struct Rewrite {
   std::function<absl::StatusOr<int>(const std::set<std::string>& feeds,
                                     tensorflow::GraphDef* graph)>
       apply;
+
+  // Pays wherever it finds something: no form goes without.
+  bool always = false;
 };
 
 // In the order in which they are applied.

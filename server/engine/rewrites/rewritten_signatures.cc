@@ -68,8 +68,13 @@ class Rewriter {
     if (!HasDenseOutputs(declared) || !TakeNeeded(inputs, declared, &needed)) return {};
     SignatureForms made;
     unsigned exact = 0, found = 0;  // sets of exact rewrites: all, and those that find something
-    for (size_t i = 0; i < rewrites.size(); ++i) exact |= unsigned{rewrites[i].exact} << i;
+    unsigned always = 0;
+    for (size_t i = 0; i < rewrites.size(); ++i) {
+      exact |= unsigned{rewrites[i].exact} << i;
+      always |= unsigned{rewrites[i].always} << i;
+    }
     for (unsigned set = 1; set < 1u << rewrites.size(); ++set) {
+      if (only.empty() && (found & always & ~set) != 0) continue;
       const bool is_wanted = only.empty() ? (set & ~exact) == 0 || (set & exact) == found
                                           : NameOf(rewrites, set) == only;
       if (!is_wanted) continue;

@@ -1,0 +1,297 @@
+#include "server/engine/rewrites/impure_signatures.h"
+
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "server/engine/rewrites/node_name.h"
+#include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/framework/op.h"
+
+namespace colcast::engine {
+namespace {
+
+using tensorflow::FunctionDef;
+using tensorflow::NodeDef;
+using tensorflow::OpDef;
+using tensorflow::TensorInfo;
+
+// export/graph/_impure.py has the same lists.
+constexpr std::string_view kHandles[] = {"HashTable",
+                                         "HashTableV2",
+                                         "MutableDenseHashTable",
+                                         "MutableHashTable",
+                                         "MutableHashTableV2",
+                                         "MutableDenseHashTableV2",
+                                         "VarHandleOp",
+                                         "Variable",
+                                         "MutableHashTableOfTensors",
+                                         "VariableV2",
+                                         "MutableHashTableOfTensorsV2"};
+
+// Stateful by their registration, or readers of a state; but running them changes nothing, and what
+// they give follows from what they read. States of TensorArrays and stacks live for one run.
+constexpr std::string_view kHarmless[] = {"Assert",
+                                          "BoostedTreesEnsembleResourceHandleOp",
+                                          "BoostedTreesPredict",
+                                          "Case",
+                                          "CheckNumerics",
+                                          "CheckNumericsV2",
+                                          "DeepCopy",
+                                          "Empty",
+                                          "GuaranteeConst",
+                                          "If",
+                                          "IsVariableInitialized",
+                                          "LookupTableExport",
+                                          "LookupTableExportV2",
+                                          "LookupTableFind",
+                                          "LookupTableFindV2",
+                                          "LookupTableSize",
+                                          "LookupTableSizeV2",
+                                          "Print",
+                                          "PrintV2",
+                                          "ReadVariableOp",
+                                          "RefEnter",
+                                          "RefExit",
+                                          "RefIdentity",
+                                          "RefMerge",
+                                          "RefNextIteration",
+                                          "RefSelect",
+                                          "RefSwitch",
+                                          "ResourceGather",
+                                          "ResourceGatherNd",
+                                          "StatefulPartitionedCall",
+                                          "StatelessRandomGetAlg",
+                                          "VarIsInitializedOp",
+                                          "VariableShape",
+                                          "While",
+                                          "XlaCallModule"};
+constexpr std::string_view kHarmlessPrefixes[] = {"Sentencepiece", "SimpleML", "Stack",
+                                                  "TensorArray"};
+constexpr std::string_view kReadFiles[] = {"MatchingFiles", "ReadFile"};  // stateless to TensorFlow
+
+constexpr std::string_view kPassOn[] = {
+    "Enter",    "Exit",        "Identity",  "Merge",  "RefEnter",      "RefExit",
+    "RefMerge", "RefIdentity", "RefSwitch", "Switch", "NextIteration", "RefNextIteration"};
+constexpr std::string_view kAnyResource = "*";
+
+bool IsAmong(std::string_view op, absl::Span<const std::string_view> ops) {
+  return absl::c_linear_search(ops, op);
+}
+
+bool IsHarmless(std::string_view op) {
+  return IsAmong(op, kHarmless) || absl::c_any_of(kHarmlessPrefixes, [&](auto prefix) {
+           return absl::StartsWith(op, prefix);
+         });
+}
+
+bool TakesHandle(const OpDef& op) {
+  return absl::c_any_of(op.input_arg(), [](const OpDef::ArgDef& input) {
+    return input.is_ref() || input.type() == tensorflow::DT_RESOURCE;
+  });
+}
+
+std::string ResourceOf(const NodeDef& handle) {
+  std::string container, name;
+  TryGetNodeAttr(handle, "container", &container);
+  TryGetNodeAttr(handle, "shared_name", &name);
+  if (name.empty()) name = handle.name();
+  return container.empty() ? name : absl::StrCat(container, "/", name);
+}
+
+// The main graph, or the body of a function.
+struct Scope {
+  absl::flat_hash_map<std::string_view, const NodeDef*> nodes;
+  std::map<std::string, std::string> arguments;  // a function's: the resource, "" for values
+};
+
+struct Graph {
+  explicit Graph(const tensorflow::GraphDef& graph) {
+    for (const NodeDef& node : graph.node()) main.nodes[node.name()] = &node;
+    for (const FunctionDef& function : graph.library().function()) {
+      library[function.signature().name()] = &function;
+    }
+  }
+
+  std::vector<const FunctionDef*> CalledBy(const NodeDef& node) const {
+    std::vector<const FunctionDef*> called;
+    const auto add = [&](const std::string& name) {
+      if (const auto found = library.find(name); found != library.end()) {
+        called.push_back(found->second);
+      }
+    };
+    add(node.op());
+    for (const auto& [key, value] : node.attr()) {
+      if (value.has_func()) add(value.func().name());
+      for (const auto& function : value.list().func()) add(function.name());
+    }
+    return called;
+  }
+
+  Scope main;
+  absl::flat_hash_map<std::string_view, const FunctionDef*> library;
+};
+
+// What running a signature reaches.
+class Reached {
+ public:
+  explicit Reached(const Graph& graph) : graph_(graph) {}
+
+  void Visit(const tensorflow::SignatureDef& signature) {
+    for (const auto& [alias, info] : signature.outputs()) AddOutput(info);
+    absl::flat_hash_set<const NodeDef*> seen;
+    while (!open_.empty()) {
+      const std::string name = std::move(open_.back());
+      open_.pop_back();
+      const auto found = graph_.main.nodes.find(name);
+      if (found == graph_.main.nodes.end() || !seen.insert(found->second).second) continue;
+      VisitNode(graph_.main, *found->second);
+      for (const std::string& input : found->second->input()) open_.push_back(NodeOf(input));
+    }
+  }
+
+  std::set<std::string> read;                  // resources
+  std::map<std::string, std::string> written;  // resource -> op
+  std::string effect;                          // an op that makes runs differ, and its node
+
+ private:
+  void AddOutput(const TensorInfo& info) {
+    open_.push_back(NodeOf(info.name()));
+    const auto& sparse = info.coo_sparse();
+    for (const std::string& name : {sparse.values_tensor_name(), sparse.indices_tensor_name(),
+                                    sparse.dense_shape_tensor_name()}) {
+      open_.push_back(NodeOf(name));
+    }
+    for (const auto& part : info.composite_tensor().components()) AddOutput(part);
+  }
+
+  void VisitNode(const Scope& scope, const NodeDef& node) {
+    if (IsAmong(node.op(), kHandles)) {
+      read.insert(ResourceOf(node));
+      return;
+    }
+    bool calls = false;
+    for (const FunctionDef* const function : graph_.CalledBy(node)) {
+      calls |= function->signature().name() == node.op();
+      VisitBody(scope, node, *function);
+    }
+    const OpDef* op = nullptr;
+    if (calls || IsHarmless(node.op())) return;
+    const bool known = tensorflow::OpRegistry::Global()->LookUpOpDef(node.op(), &op).ok();
+    if (known && !op->is_stateful() && !TakesHandle(*op) && !IsAmong(node.op(), kReadFiles)) return;
+    if (effect.empty()) effect = absl::StrCat(node.name(), " (", node.op(), ")");
+    NoteWritten(scope, node, !known || TakesHandle(*op));
+  }
+
+  void NoteWritten(const Scope& scope, const NodeDef& node, bool takes_handle) {
+    bool found = false;
+    for (const std::string& input : node.input()) {
+      const std::string resource = ResourceAt(scope, input);
+      if (resource.empty()) continue;
+      written.emplace(resource, node.op());
+      found = true;
+    }
+    if (takes_handle && !found) written.emplace(kAnyResource, node.op());
+  }
+
+  // The resource whose handle an input is; "" if none is known.
+  static std::string ResourceAt(const Scope& scope, std::string input) {
+    for (size_t steps = 0; steps <= scope.nodes.size() && !absl::StartsWith(input, "^"); ++steps) {
+      const std::string name = NodeOf(input);
+      if (const auto found = scope.arguments.find(name); found != scope.arguments.end()) {
+        return found->second;
+      }
+      const auto found = scope.nodes.find(name);
+      if (found == scope.nodes.end()) return "";
+      if (IsAmong(found->second->op(), kHandles)) return ResourceOf(*found->second);
+      if (!IsAmong(found->second->op(), kPassOn) || found->second->input().empty()) return "";
+      input = found->second->input(0);
+    }
+    return "";
+  }
+
+  void VisitBody(const Scope& caller, const NodeDef& call, const FunctionDef& function) {
+    Scope body;
+    std::string key = function.signature().name();
+    const std::vector<std::string> resources = Arguments(caller, call, function);
+    for (int i = 0; i < function.signature().input_arg_size(); ++i) {
+      body.arguments[function.signature().input_arg(i).name()] = resources[i];
+      absl::StrAppend(&key, "\n", resources[i]);
+    }
+    if (!bodies_.insert(std::move(key)).second) return;
+    for (const NodeDef& node : function.node_def()) body.nodes[node.name()] = &node;
+    for (const NodeDef& node : function.node_def()) VisitNode(body, node);
+  }
+
+  // The resource of each of a function's arguments: any where it is not known how the op hands its
+  // inputs on.
+  static std::vector<std::string> Arguments(const Scope& caller, const NodeDef& call,
+                                            const FunctionDef& function) {
+    constexpr std::string_view kByCondition[] = {"Case", "If", "StatelessCase", "StatelessIf"};
+    constexpr std::string_view kByPosition[] = {"PartitionedCall", "StatefulPartitionedCall",
+                                                "StatelessWhile", "While"};
+    const int count = function.signature().input_arg_size();
+    const int first = IsAmong(call.op(), kByCondition) ? 1 : 0;
+    const bool by_position =
+        first == 1 || IsAmong(call.op(), kByPosition) || call.op() == function.signature().name();
+    if (!by_position || call.input_size() < first + count) {
+      return std::vector<std::string>(count, std::string(kAnyResource));
+    }
+    std::vector<std::string> resources;
+    for (int i = 0; i < count; ++i) resources.push_back(ResourceAt(caller, call.input(first + i)));
+    return resources;
+  }
+
+  const Graph& graph_;
+  std::vector<std::string> open_;
+  std::set<std::string> bodies_;  // functions with their arguments' resources
+};
+
+// Of those that `reader` reads, one that `writer` writes.
+std::optional<std::string> WrittenBy(const Reached& writer, const Reached& reader) {
+  const bool any = writer.written.count(std::string(kAnyResource)) > 0;
+  for (const std::string& resource : reader.read) {
+    if (any || writer.written.count(resource) > 0) return resource;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Impurities FindImpure(const tensorflow::MetaGraphDef& model,
+                      const std::vector<std::string>& unserved) {
+  const Graph graph(model.graph_def());
+  std::map<std::string, Reached> served;
+  for (const auto& [name, signature] : model.signature_def()) {
+    if (absl::StartsWith(name, "__") || absl::c_linear_search(unserved, name)) continue;
+    served.emplace(name, graph).first->second.Visit(signature);
+  }
+  Impurities impure;
+  for (const auto& [name, reached] : served) {
+    if (!reached.written.empty()) {
+      const auto& [resource, op] = *reached.written.begin();
+      impure[name] = {absl::StrCat("it writes \"", resource, "\" (", op, ")"), true};
+    } else if (!reached.effect.empty()) {
+      impure[name] = {absl::StrCat(reached.effect, " gives something else in each run"), false};
+    }
+    if (impure.count(name) > 0) continue;
+    for (const auto& [writer, other] : served) {
+      const std::optional<std::string> resource = WrittenBy(other, reached);
+      if (!resource.has_value()) continue;
+      impure[name] = {
+          absl::StrCat("it reads \"", *resource, "\", which signature \"", writer, "\" writes"),
+          false};
+      break;
+    }
+  }
+  return impure;
+}
+
+}  // namespace colcast::engine

@@ -1,0 +1,22 @@
+// The rewrite: rows of a variable at positions that never change are gathered once.
+//
+// Late expansion splits a product by the rows of its kernel. Where the user's and the items' rows
+// interleave, the exported graph gathers them from the variable, in each run: nothing of a model's
+// weights is in its graph.
+#ifndef COLCAST_SERVER_ENGINE_REWRITES_KERNEL_ROWS_H_
+#define COLCAST_SERVER_ENGINE_REWRITES_KERNEL_ROWS_H_
+
+#include <set>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "tensorflow/core/framework/graph.pb.h"
+
+namespace colcast::engine {
+
+absl::StatusOr<int> GatherKernelRowsOnce(const std::set<std::string>& feeds,
+                                         tensorflow::GraphDef* graph);
+
+}  // namespace colcast::engine
+
+#endif  // COLCAST_SERVER_ENGINE_REWRITES_KERNEL_ROWS_H_

@@ -1,0 +1,143 @@
+"""Answers while another signature writes what they read: each has the value of its moment."""
+
+import itertools
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import grpc
+import numpy as np
+import pytest
+from colcast.client import decode_predict_response, encode_predict_request
+from colcast.export import export_saved_model
+from colcast.loadtest.measure.meters import publishing
+from colcast.server import ServerProcess
+
+from ..models import impure
+from ..server.metrics_page import Metrics
+from .conftest import ANSWERS
+from .hammer import METHOD, THREADS
+
+EACH = max(40, ANSWERS // (THREADS * 8))  # requests of a thread
+FLAGS = [["--num_workers=4"], ["--num_workers=4", "--max_piece_milliseconds=0.02"]]
+Predict = Callable[[str, dict[str, Any]], dict[str, Any]]
+
+
+@pytest.fixture(name="serve")
+def _serve(tmp_path: Path) -> Callable[..., ServerProcess]:
+    def start(kind: str, flags: list[str], **options: Any) -> ServerProcess:
+        impure.save(tmp_path / "model", kind)
+        user = ["user_*"]
+        export_saved_model(tmp_path / "model", tmp_path / "ranker/1", user_features=user, **options)
+        return ServerProcess("ranker", tmp_path / "ranker", [*publishing(tmp_path), *flags])
+
+    return start
+
+
+def connected(server: ServerProcess) -> Predict:
+    """A connection of its own."""
+    channel = grpc.insecure_channel(server.target, [("grpc.use_local_subchannel_pool", 1)])
+    predict = channel.unary_unary(METHOD)
+
+    def ask(signature: str, inputs: dict[str, Any]) -> dict[str, Any]:
+        message = encode_predict_request("ranker", signature, inputs)
+        return decode_predict_response(predict(message, timeout=60)).outputs  # type: ignore[no-any-return]
+
+    return ask
+
+
+def by_signature(rows: int, seed: int) -> dict[str, dict[str, Any]]:
+    """One request in every format."""
+    once = impure.request(rows, seed)
+    repeated = {**once, "user_vector": once["user_vector"].repeat(rows, 0)}
+    return {"columnar_late": once, "columnar": once, "serving_default": repeated}
+
+
+def ran_apart(server: ServerProcess) -> bool:
+    """Whether no request was joined or split, and no state found."""
+    metrics = ("joined_requests", "divided_requests", "states_found")
+    names = {f":colcast:{metric}_total" for metric in metrics}
+    return not sum(s.value for s in Metrics(server).samples if s.name in names)
+
+
+@pytest.mark.parametrize("flags", FLAGS)
+@pytest.mark.parametrize("unserved", [[], ["set"]])
+@pytest.mark.parametrize("kind", ["written_variable", "mutable_table"])
+def test_no_answer_is_of_an_earlier_value(
+    serve: Callable[..., ServerProcess], kind: str, unserved: list[str], flags: list[str]
+) -> None:
+    """`unserved`: the export was told so, wrongly: its record says that rows are independent."""
+    written, begun, ended = itertools.count(1), [0], [0]
+    with serve(kind, flags, late=True, unserved_signatures=unserved) as server:
+        requests = [by_signature(rows, seed) for seed, rows in enumerate((1, 3, 20, 150))]
+        ask = connected(server)
+        expected = [ask("serving_default", each["serving_default"])["score"] for each in requests]
+        done = threading.Event()
+
+        def write() -> None:
+            ask = connected(server)
+            while not done.is_set():
+                begun[0] = next(written)
+                ask("set", {"value": np.float32(begun[0])})
+                ended[0] = begun[0]
+
+        def read(thread: int) -> list[str]:
+            ask, random, wrong = connected(server), np.random.default_rng(thread), []
+            for _ in range(EACH):
+                number = random.integers(len(requests))
+                signature, inputs = [*requests[number].items()][random.integers(3)]
+                least = ended[0]
+                value = ask(signature, inputs)["score"] - expected[number]
+                if not (value > least - 0.5).all() or not (value < begun[0] + 0.5).all():
+                    wrong.append(f"{signature}: {value[:3]} of {least} to {begun[0]}")
+            return wrong
+
+        with ThreadPoolExecutor(THREADS + 1) as pool:
+            writing = pool.submit(write)
+            found = [each for some in pool.map(read, range(THREADS)) for each in some]
+            done.set()
+            writing.result()
+        assert found == []
+        assert ran_apart(server)
+
+
+@pytest.mark.parametrize("flags", FLAGS)
+def test_a_counter_counts_each_request_once(
+    serve: Callable[..., ServerProcess], flags: list[str]
+) -> None:
+    with serve("counter", flags, warmup=[1]) as server:
+        requests = by_signature(5, 1)
+        del requests["columnar_late"]
+        base = connected(server)("columnar", requests["columnar"])["score"] - 1
+
+        def read(thread: int) -> list[float]:
+            ask, signatures = connected(server), [*requests.items()]
+            return [float((ask(*signatures[n % 2])["score"] - base)[0]) for n in range(EACH)]
+
+        with ThreadPoolExecutor(THREADS) as pool:
+            counted = sorted(each for some in pool.map(read, range(THREADS)) for each in some)
+        np.testing.assert_allclose(counted, np.arange(2, 2 + THREADS * EACH), atol=0.3)
+        assert ran_apart(server)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"), [("clock", {"late": True}), ("random", {"warmup": [1]})]
+)
+def test_what_reads_a_clock_or_random_numbers_runs_apart(
+    serve: Callable[..., ServerProcess], kind: str, options: dict[str, Any]
+) -> None:
+    with serve(kind, FLAGS[1], **options) as server:
+        requests = by_signature(150, 1)
+        if "late" not in options:
+            del requests["columnar_late"]
+
+        def read(thread: int) -> None:
+            ask = connected(server)
+            for signature, inputs in [*requests.items()] * (EACH // 3):
+                assert ask(signature, inputs)["score"].shape == (150,)
+
+        with ThreadPoolExecutor(THREADS) as pool:
+            list(pool.map(read, range(THREADS)))
+        assert ran_apart(server)
