@@ -55,7 +55,7 @@ class Line:
 
     def __str__(self) -> str:
         """As a row of a Markdown table, padded for a terminal."""
-        ratio = "{:.3g} ({:.3g} to {:.3g})".format(*self.share)
+        ratio = "{:.2f} ({:.2f} to {:.2f})".format(*self.share)
         compared = "-" if math.isnan(self.difference) else f"{self.difference:.1g}"
         cells = [f"{self.cpu_ms:.3f}", ratio, f"{self.per_second:,.0f}"]
         return _row(
@@ -118,4 +118,4 @@ def _line(group: str, one: Timed, rounds: Sequence[Recording], first: Sequence[f
 
 
 def _row(group: str, title: str, cells: Sequence[str]) -> str:
-    return f"| {group:<26} | {title:<22} | {' | '.join(f'{cell:>10}' for cell in cells)} |"
+    return f"| {group:<20} | {title:<20} | {' | '.join(f'{cell:>8}' for cell in cells)} |"

@@ -49,7 +49,7 @@ def load_test(args: SimpleNamespace, typed: str) -> int:
       OSError: a file that cannot be read or written.
       colcast.client.ColcastError: a server is not there, or refused.
     """
-    # What is printed for a program is not mixed with what is printed for people.
+    # Output for programs goes to standard output alone.
     console = report_console(stderr=args.json or args.junit == STANDARD_OUTPUT)
     targets = args.targets
     meters = _meters(args, targets)
@@ -100,7 +100,7 @@ def _tell(report: Report, console: Console) -> None:
 
 
 def _write(report: Report, args: SimpleNamespace, console: Console) -> None:
-    """The page and its figures, where they are asked for, and what they have to be read with."""
+    """Writes page and figures, and prints the caveats."""
     values = report.as_json()
     for path in write(args.output, values, render(values)):
         console.print(path, highlight=False)
@@ -121,7 +121,7 @@ def latency_target(args: SimpleNamespace) -> Sla | None:
 
 
 def thresholds(args: SimpleNamespace) -> Thresholds:
-    """What the run has to keep; a search has a target in place of latency thresholds."""
+    """The thresholds of the run; a search has a target in place of latency thresholds."""
     return Thresholds(() if args.find_max else _slas(args), args.max_errors)
 
 
@@ -194,7 +194,7 @@ def _meters(args: SimpleNamespace, targets: Sequence[Target]) -> dict[str, Meter
 
 
 def _settings(args: SimpleNamespace, typed: str, requests: int) -> dict[str, str]:
-    """After the run: it says when that ended."""
+    """Called after the run, whose end it records."""
     if args.find_max:
         load = f"search of the highest rate with {latency_target(args)}, open loop"
     elif args.clients is not None:

@@ -1,4 +1,4 @@
-"""Values that options of several subcommands take; what reads them is imported when it is used."""
+"""Options that several subcommands share; heavy modules are imported when a value is read."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -55,7 +55,7 @@ def user_features(option: _Option) -> Callable[[_Command], _Command]:
 
 
 def traffic_options(option: _Option) -> Callable[[_Command], _Command]:
-    """What is sent: --traffic, its sizes, its seed; `traffic.requested` reads them."""
+    """--traffic, its sizes and seed; `traffic.requested` reads them."""
     declared = (
         option(
             "--traffic",
@@ -153,7 +153,7 @@ def latency_targets(option: _Option) -> Callable[[_Command], _Command]:
 def output_options(
     option: _Option, folder: str, files: str, printed: str
 ) -> Callable[[_Command], _Command]:
-    """--output and --json: where `files` are written, and that what is `printed` is."""
+    """--output, for the folder of `files`, and --json, to print what `printed` names."""
 
     def declared(command: _Command) -> _Command:
         text = f"Print {printed}, and all else on standard error."
@@ -172,7 +172,7 @@ def output_options(
 
 @contextmanager
 def failures_told() -> Iterator[None]:
-    """Runs interruptibly; what a run raises for its user becomes a message of the command."""
+    """Runs interruptibly; expected errors become messages of the command."""
     from colcast.client import ColcastError
     from colcast.loadtest.measure.interrupts import interruptible
 

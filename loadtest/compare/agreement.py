@@ -1,4 +1,4 @@
-"""How far the answers of two servers, A and B, to the same requests are apart."""
+"""How far the answers of two servers, A and B, to the same requests differ."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -19,8 +19,8 @@ class Largest:
     """The largest difference of an output, and where it is.
 
     Attributes:
-      difference: infinite where a number met NaN, or a string another one.
-      request: of those that were sent, from 0 on.
+      difference: infinite for a number against NaN, or two different strings.
+      request: its number among those sent, from 0.
       candidate: its row; None for an output that is a single value.
       a: the value in A's answer.
       b: the value in B's.
@@ -63,11 +63,11 @@ class OutputAgreement:
       relative: the largest share of the larger one of two values.
       top10: the share of the same candidates among the ten highest scores, of requests with more;
         None where there is none, or not one number per candidate.
-      top100: the same of a hundred.
+      top100: the same for a hundred.
       correlation: Spearman's, of the candidates' ranks.
       nan: how many values are NaN, in A and in B.
       infinite: how many are infinite.
-      histogram: of the finite values; None of strings.
+      histogram: of the finite values; None for strings.
     """
 
     name: str
@@ -85,7 +85,7 @@ class OutputAgreement:
 
 @dataclass(frozen=True)
 class Refusal:
-    """A request that not both answered; a side that did has the code OK and no message."""
+    """A request that at least one side refused; a side that answered has code OK and no message."""
 
     request: int
     codes: tuple[str, str]
@@ -94,7 +94,7 @@ class Refusal:
 
 @dataclass(frozen=True)
 class OtherForm:
-    """An output that has another dtype or shape in B, or is in one of the answers only."""
+    """An output whose dtype or shape differs between A and B, or that only one answer has."""
 
     name: str
     requests: int
@@ -104,7 +104,7 @@ class OtherForm:
 
 @dataclass(frozen=True)
 class Agreement:
-    """What came of comparing answers.
+    """The result of comparing answers.
 
     Attributes:
       requests: how many were sent to each.
@@ -144,7 +144,7 @@ def agreement(
       answers: A's and B's.
 
     Raises:
-      colcast.client.DecodeError: a server answers what is no answer.
+      colcast.client.DecodeError: a response cannot be decoded.
     """
     found = _Found()
     for number, (sent, got) in enumerate(zip(requests, answers, strict=True)):
@@ -166,7 +166,7 @@ def agreement(
 
 
 class _Found:
-    """What the requests so far came to."""
+    """The result of the requests so far."""
 
     def __init__(self) -> None:
         self.answered = 0

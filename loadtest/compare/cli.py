@@ -103,7 +103,7 @@ _report = section("Report")
 @tls_options(section("TLS"))
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> int:
-    """Sends the same requests to A and to B and says how far their answers are apart.
+    """Sends the same requests to A and to B and shows how far their answers differ.
 
     Each is a server, HOST:PORT or HOST:PORT@VERSION, or a folder, for which a server is started: a
     SavedModel, or a base path whose latest version is served. Largest differences and where they

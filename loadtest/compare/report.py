@@ -1,4 +1,4 @@
-"""What a comparison of two servers came to: problems, thresholds, plain values."""
+"""The result of comparing two servers: problems, thresholds, plain values."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,13 +20,13 @@ from colcast.loadtest.report.report import machine
 
 @dataclass(frozen=True)
 class Limits:
-    """What every output has to keep; None: not asked.
+    """Limits for every output; None: not checked.
 
     Attributes:
       difference: the largest absolute difference.
       relative_difference: the largest share of the larger one of two values.
       top10_overlap: the mean share of the same candidates among the ten highest scores.
-      top100_overlap: the same of a hundred.
+      top100_overlap: the same for a hundred.
       correlation: the mean rank correlation.
     """
 
@@ -43,10 +43,10 @@ class CompareReport:
 
     Attributes:
       settings: what was asked for, by name, to be printed as it is.
-      sides: how A and B are called, with their formats.
+      sides: descriptions of A and B, with their formats.
       agreement: of the answers.
       figures: A's and B's cost; empty where it was not measured.
-      limits: what the outputs have to keep.
+      limits: for the outputs.
     """
 
     settings: Mapping[str, str]
@@ -58,7 +58,7 @@ class CompareReport:
 
     @property
     def problems(self) -> list[str]:
-        """What makes A and B different whatever the thresholds: no, or no comparable, answers."""
+        """Failures regardless of thresholds: missing or incomparable answers."""
         found, total = self.agreement, self.agreement.requests
         problems = []
         for place, (name, other) in enumerate((("A", "B"), ("B", "A"))):
@@ -78,7 +78,7 @@ class CompareReport:
 
     @property
     def notes(self) -> list[str]:
-        """What the figures have to be read with: requests that both refuse, calls that failed."""
+        """Caveats about the figures: requests that both refuse, calls that failed."""
         found = []
         both = list(self._refused_by_both())
         if both:
@@ -129,7 +129,7 @@ class CompareReport:
         return "; ".join(told)
 
     def as_json(self) -> dict[str, Any]:
-        """In plain values; null stands for what is infinite or was not measured."""
+        """As plain values; null is infinite or not measured."""
         found = self.agreement
         return {
             "settings": dict(self.settings),

@@ -22,7 +22,7 @@ from colcast.loadtest.send.traffic import requested
 from rich.table import Table
 
 _LOOKUP_TIMEOUT_SECONDS = 10.0
-_CLIENTS = 1  # whose latencies are the server's own
+_CLIENTS = 1  # so that latencies are the server's own
 
 
 def compare(args: SimpleNamespace, typed: str) -> int:
@@ -33,7 +33,7 @@ def compare(args: SimpleNamespace, typed: str) -> int:
       typed: the command line, for the report.
 
     Returns:
-      0; 1 if a request is answered by one only or in another form, or if a threshold was missed.
+      0; 1 if only one side answers a request, forms differ, or a threshold was missed.
 
     Raises:
       ValueError: options that do not fit each other, the model or the machine.
@@ -91,7 +91,7 @@ def _compared(args: SimpleNamespace, typed: str, tell: Callable[[str], None]) ->
 
 
 def agreement_table(outputs: Sequence[OutputAgreement]) -> Table:
-    """One row per output: differences and where, the ranking, what is not finite."""
+    """One row per output: differences and where, the ranking, values that are not finite."""
     table = plain_table("")
     table.add_column("output", no_wrap=True)
     headers = ["values", "not equal", "largest difference", "relative", "top 10", "top 100"]
@@ -113,7 +113,7 @@ def agreement_table(outputs: Sequence[OutputAgreement]) -> Table:
 
 
 def limits(args: SimpleNamespace) -> Limits:
-    """What the outputs have to keep."""
+    """The limits for outputs."""
     return Limits(
         args.max_difference,
         args.max_relative_difference,

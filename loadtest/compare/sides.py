@@ -1,4 +1,4 @@
-"""A and B of a comparison: servers that run, versions of a model, folders to be served."""
+"""The sides of a comparison: running servers, versions of a model, or folders to serve."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -40,7 +40,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Served:
-    """A side that answers, and what tells its CPU time, if it runs here."""
+    """A side that answers, with a meter if it runs on this machine."""
 
     target: Target
     meter: Meter | None
@@ -67,7 +67,7 @@ def parse_side(text: str) -> Side:
 def serving(
     name: str, side: Side, model: str, flags: Sequence[str], tls: Tls | None
 ) -> Iterator[Served]:
-    """The side as a target; a folder is served, with these flags, until the block is left.
+    """The side as a target; a folder is served with these flags while the context lasts.
 
     Raises:
       colcast.server.ServerFailedError: the folder's model does not load.
@@ -109,7 +109,7 @@ def _is_model(folder: Path) -> bool:
 
 @contextmanager
 def _base_path(folder: Path) -> Iterator[Path]:
-    """The folder, or one in which it is the only version."""
+    """The folder, or a new one that has it as its only version."""
     if not _is_model(folder):
         yield folder
         return

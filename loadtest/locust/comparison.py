@@ -19,10 +19,10 @@ _NAN = float("nan")
 
 
 class Comparison:
-    """A run's comparison, as far as the run has come."""
+    """The comparison of a run so far."""
 
     def __init__(self, turns: Turns) -> None:
-        """Of what was sent and used in these turns."""
+        """Compares what these turns sent and used."""
         self._turns = turns
 
     def rows(self) -> list[dict[str, Any]]:
@@ -48,7 +48,7 @@ class Comparison:
         return rows
 
     def notes(self) -> list[str]:
-        """What is said of the server's CPU."""
+        """Remarks about the server's CPU."""
         if self._turns.not_measured:
             return [f"server CPU is not measured: {self._turns.not_measured}"]
         if not self._turns.used:
@@ -60,7 +60,7 @@ class Comparison:
         return [f"server CPU: {milliseconds(mixed.cpu_ms)} ms per answered request{each}"]
 
     def print(self) -> None:
-        """A table on the console; nothing where nothing was sent."""
+        """Prints a table; nothing if nothing was sent."""
         rows = self.rows()
         if not rows:
             return
@@ -70,7 +70,7 @@ class Comparison:
             console.print(note, highlight=False, markup=False)
 
     def csv(self) -> str:
-        """A line per format, with shares of the first one's figures; what is not known is empty."""
+        """A line per format, with shares of the first one's figures; unknown figures are empty."""
         text = StringIO()
         writer = csv.writer(text, lineterminator="\n")
         shares = [f"{name}_share" for name in _SHARES]

@@ -38,7 +38,7 @@ from gevent.lock import BoundedSemaphore
 from locust import between, events
 from locust.runners import MasterRunner, WorkerRunner
 
-grpc.experimental.gevent.init_gevent()  # or a call would stop every other user of the process
+grpc.experimental.gevent.init_gevent()  # or a call blocks all users of the process
 
 _TIMEOUT_SECONDS = 60.0
 
@@ -96,7 +96,7 @@ def _set_up(environment: Any, **_: Any) -> None:
 
 
 def _chosen(environment: Any, options: Any) -> Sequence[str]:
-    """The formats that are sent; gives the environment their users."""
+    """The formats to send; sets the environment's user classes."""
     if not options.turns >= 0:
         raise SystemExit(f"--turns {options.turns}: wanted are seconds, or 0 for formats mixed")
     if options.mix and (options.formats or options.turns):
@@ -136,7 +136,7 @@ def _meter(environment: Any) -> Meter:
 
 
 def _compare(environment: Any, turns: Turns) -> None:
-    """Has a run end with its comparison."""
+    """Prints the comparison at the end of a run."""
     turns.listen()
     comparison = Comparison(turns)
 
@@ -155,7 +155,7 @@ def _compare(environment: Any, turns: Turns) -> None:
 
 @events.test_start.add_listener  # type: ignore[untyped-decorator]
 def _prepare(environment: Any, **_: Any) -> None:
-    """Encodes before the first user starts: encoding would hold up users that already send."""
+    """Encodes before the first user starts, so that encoding delays nobody."""
     if isinstance(environment.runner, MasterRunner):
         return
     with environment.preparing:  # a master may start a run while a worker still prepares
@@ -191,6 +191,6 @@ def _prepare_missing(environment: Any) -> None:
         with connect(called) as client:
             requests = [encode(client, name, one) for one in data]
         with Connection(host) as connection:
-            for request in requests:  # or the first turn would pay for what a first request costs
+            for request in requests:  # warm up, so that the first turn does not pay for it
                 connection.call(request)
         environment.prepared[host, name] = requests

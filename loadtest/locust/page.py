@@ -47,7 +47,7 @@ def add_tab(web_ui: Any, comparison: Comparison) -> None:
 
 
 def _rows(comparison: Comparison) -> list[dict[str, str]]:
-    """As the tab shows them: a share stands in brackets behind its figure."""
+    """Rows for the tab, each share in brackets behind its figure."""
     rows = comparison.rows()
     shown = []
     for row in rows:

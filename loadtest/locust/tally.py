@@ -15,7 +15,7 @@ class Calls:
     Attributes:
       answered: how many came back OK.
       failed: how many did not.
-      request_bytes: of all of them together.
+      request_bytes: in all.
       latencies: of those answered: the logarithm of milliseconds, in steps -> how many.
     """
 
@@ -52,7 +52,7 @@ class Tally:
     """Calls by format."""
 
     def __init__(self) -> None:
-        """Of nothing yet."""
+        """Counts nothing yet."""
         self.formats: dict[str, Calls] = {}
 
     def of(self, format_name: str) -> Calls:
@@ -65,7 +65,7 @@ class Tally:
         return sum(calls.answered for calls in self.formats.values())
 
     def take(self) -> dict[str, Any]:
-        """Everything counted so far, in plain values; from now on it counts from zero."""
+        """Returns everything counted so far as plain values, and starts again from zero."""
         taken = {
             name: {**vars(calls), "latencies": dict(calls.latencies)}
             for name, calls in self.formats.items()
@@ -74,7 +74,7 @@ class Tally:
         return taken
 
     def merge(self, taken: dict[str, Any]) -> None:
-        """Adds what another one gave."""
+        """Adds what another tally's `take` returned."""
         for name, values in taken.items():
             calls = self.of(name)
             calls.answered += values["answered"]

@@ -1,8 +1,8 @@
 """Locust users hold back their calls at a gate; formats take turns, and each turn's CPU is known.
 
-The process that decides, the only one or the master, has the gates of all that send opened and
-closed by Locust's messages. A gate is closed when its last call has been answered: what the server
-used until then was used for the format whose turn it was.
+The deciding process (the only one, or the master) opens and closes the gates of all sending
+processes by Locust's messages. A gate counts as closed once its last call is answered, so all CPU
+until then belongs to the format whose turn it was.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -20,15 +20,15 @@ from locust.runners import STATE_MISSING, LocalRunner
 ALL = ""
 """In place of a format: all of them, mixed."""
 
-_TURN, _COUNTED = "colcast_turn", "colcast_counted"  # messages to those that send, and back
+_TURN, _COUNTED = "colcast_turn", "colcast_counted"  # messages to sending processes, and back
 _LAST_ANSWER_SECONDS = 90.0  # longer than any call
 
 
 class Gate:
-    """In a process that sends: when its users may, and what they sent."""
+    """In a sending process: lets its users send, and counts what they sent."""
 
     def __init__(self, environment: Any, *, in_turns: bool) -> None:
-        """Of the users of this Locust environment; open from a run's start on unless `in_turns`."""
+        """For this Locust environment's users; open from the start of a run unless `in_turns`."""
         self._environment = environment
         self._in_turns = in_turns
         self._format = ALL
@@ -47,7 +47,7 @@ class Gate:
 
     @contextmanager
     def call(self) -> Iterator[str]:
-        """Waits until calls may be sent; gives the format that may, `ALL` if each one may."""
+        """Waits until calls may be sent; yields the format to send, or `ALL`."""
         self._open.wait()
         self._under_way += 1
         self._idle.clear()
@@ -97,7 +97,7 @@ class Used:
 
 
 class Turns:
-    """In the process that decides: whose turn it is, and what all have sent and used."""
+    """In the deciding process: whose turn it is, and what all have sent and used."""
 
     def __init__(
         self,
@@ -112,8 +112,8 @@ class Turns:
           environment: of Locust.
           formats: that take turns.
           seconds: how long a turn takes; None: all formats are sent at once.
-          meter: gives what measures the server, at the start of each run; LookupError, with the
-            reason, if nothing does.
+          meter: returns the server's meter at the start of each run; raises LookupError if there is
+            none.
         """
         self._environment = environment
         self._formats = formats if seconds else [ALL]
@@ -138,14 +138,14 @@ class Turns:
         self._environment.runner.register_message(_COUNTED, self._counted)
 
     def total(self) -> Tally:
-        """Everything that was sent in this run, as far as it is known here."""
+        """Everything sent in this run so far, as known here."""
         gate = self._environment.gate
         if gate:
             self._total.merge(gate.tally.take())
         return self._total
 
     def end(self) -> None:
-        """The last turn is over: nothing is sent any more, and everything is counted."""
+        """Ends the last turn: nothing more is sent, and everything is counted."""
         self._course.kill()
         if self._now is not None:
             self._close()

@@ -1,1 +1,1 @@
-"""What happens then: loops that send, meters of servers, recordings, checks, searches."""
+"""Sends and measures: loops, meters of servers, recordings, checks of answers, searches."""

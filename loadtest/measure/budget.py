@@ -1,4 +1,4 @@
-"""How long a search may take, and times as people read them."""
+"""How long a search may take; durations as text."""
 
 import time
 from collections.abc import Callable
@@ -8,10 +8,10 @@ from math import inf
 
 @dataclass(frozen=True)
 class Budget:
-    """Seconds from now on.
+    """A time budget that starts now.
 
     Attributes:
-      seconds: of it.
+      seconds: how long it lasts.
       now: a clock.
     """
 
@@ -29,11 +29,11 @@ class Budget:
 
     @property
     def spent(self) -> bool:
-        """Whether nothing is left."""
+        """Whether it is used up."""
         return self.left <= 0
 
     def share(self, of: int, *, keep: float = 0.0) -> "Budget":
-        """An equal part of what is left for one of so many, less `keep` seconds."""
+        """An equal share of the remaining time among `of`, less `keep` seconds."""
         return Budget(self.left / of - keep, self.now)
 
 

@@ -17,7 +17,7 @@ class Connects(Protocol):
     """A connection of one client."""
 
     def call(self, request: Request) -> Answer:
-        """Sends one request and waits; failures are answers, too."""
+        """Sends one request and waits; a failure is an answer, too."""
 
     def close(self) -> None:
         """Gives the connection up."""
@@ -50,8 +50,8 @@ class ClosedLoop:
           requests: at least one.
           calls: how many to send at most.
           seconds: when to send no more.
-          meter: what the server has used, where that is known.
-          keep_every: of so many calls one answer is kept as a sample; 0 keeps none.
+          meter: of the server, if it can be measured.
+          keep_every: every how many calls one answer is kept as a sample; 0 keeps none.
         """
         taken = counter()  # next() of a counter is atomic
         cpu = meter.cpu_seconds() if meter else 0.0

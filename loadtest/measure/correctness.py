@@ -1,4 +1,4 @@
-"""Answers under load are compared with answers given in peace, before the load began."""
+"""Compares answers under load with answers given before the load began."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _TIMEOUT_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Check:
-    """What came of comparing a run's samples.
+    """The result of comparing a run's samples.
 
     Attributes:
       checked: how many answers were compared.
@@ -28,13 +28,13 @@ class Check:
 
 
 class Refused(RuntimeError):
-    """A server does not answer a request that is sent alone."""
+    """A server refuses a request that is sent alone."""
 
 
 def answers_in_peace(
     address: str, requests: Sequence[Request], tls: Tls | None = None
 ) -> list[Answer]:
-    """What comes back for every request, one after the other; refusals are answers too."""
+    """The answers to all requests, sent one after the other; refusals included."""
     with Connection(address, timeout_seconds=_TIMEOUT_SECONDS, tls=tls) as connection:
         return [connection.call(request) for request in requests]
 
@@ -64,10 +64,10 @@ def predicts(requests: Sequence[Request]) -> bool:
 def expected_answers(
     requests: Sequence[Request], own: list[Outputs], first: list[Outputs]
 ) -> list[Outputs]:
-    """What a format's answers have to be: those of the first format.
+    """The expected answers of a format: those of the first format.
 
-    Regress and Classify run another signature than Predict: where that has outputs of other
-    names, the format's own answers in peace have to do.
+    Regress and Classify run another signature than Predict; if its outputs have other names, the
+    format's own answers before the load are expected.
     """
     if not predicts(requests) and own[0].keys() != first[0].keys():
         return own

@@ -35,7 +35,7 @@ class Figures:
 
 
 def figures_of(recording: Recording) -> Figures:
-    """What a recording comes to."""
+    """The figures of a recording."""
     latencies = recording.latencies
     return Figures(
         calls=len(recording.calls),

@@ -1,7 +1,7 @@
 """Interrupts that are not lost.
 
-Python drops an exception that is raised in a destructor, a KeyboardInterrupt too: whoever pressed
-Ctrl-C at such a moment would see the program go on.
+Python drops an exception that is raised in a destructor, a KeyboardInterrupt too: after Ctrl-C at
+such a moment the program would go on.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ _AGAIN_SECONDS = 0.01
 def interruptible() -> Iterator[None]:
     """SIGINT and SIGTERM raise KeyboardInterrupt in the block, again where Python dropped it.
 
-    For the main thread; the handlers of before are back after the block.
+    For the main thread; the previous handlers are restored afterwards.
     """
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
     handlers = {number: signal.signal(number, _interrupt) for number in numbers}
@@ -44,8 +44,7 @@ def interruptible() -> Iterator[None]:
 def run_until_interrupted(work: Coroutine[Any, Any, _Result]) -> _Result:
     """Runs a coroutine that calls over gRPC; SIGINT and SIGTERM cancel it.
 
-    A handler that raises would do so in the middle of gRPC's own code, whose memory does not
-    survive that.
+    A handler that raises would do so inside gRPC's own code and corrupt its memory.
 
     Raises:
       KeyboardInterrupt: it was cancelled, and has ended.
@@ -77,6 +76,6 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 def _once_more(dropped: "UnraisableHookArgs") -> None:
     if dropped.exc_type is KeyboardInterrupt:
-        signal.setitimer(signal.ITIMER_REAL, _AGAIN_SECONDS)  # by then the destructor is left
+        signal.setitimer(signal.ITIMER_REAL, _AGAIN_SECONDS)  # by then the destructor has returned
     else:
         sys.__unraisablehook__(dropped)

@@ -1,4 +1,4 @@
-"""What a process on this machine has used so far."""
+"""CPU time and memory of a server: by its process, or by its metrics page."""
 
 import time
 from pathlib import Path
@@ -10,10 +10,10 @@ import psutil  # type: ignore[import-untyped]
 
 
 class Meter(Protocol):
-    """Tells what a server has used so far."""
+    """Measures what a server has used so far."""
 
     def cpu_seconds(self) -> float:
-        """User and system time of all its threads, the finished ones too."""
+        """User and system time of all its threads, including finished ones."""
 
     def memory_bytes(self) -> int:
         """Resident memory now."""
@@ -42,7 +42,7 @@ class ProcessMeter:
             self._gone = f"the server at {address} (process {pid}) ended during the test"
 
     def cpu_seconds(self) -> float:
-        """User and system time of all its threads, the finished ones too."""
+        """User and system time of all its threads, including finished ones."""
         try:
             return time.clock_gettime(self._clock)
         except OSError as error:
@@ -53,11 +53,11 @@ class ProcessMeter:
         return self._status("VmRSS")
 
     def forget_peak(self) -> None:
-        """Has the peak count from here."""
+        """Resets the peak of resident memory."""
         Path(f"/proc/{self._pid}/clear_refs").write_text("5")
 
     def peak_memory_bytes(self) -> int:
-        """The most resident memory it has had."""
+        """The peak of resident memory."""
         return self._status("VmHWM")
 
     def _status(self, key: str) -> int:
@@ -93,7 +93,7 @@ class MetricsMeter:
         """Measures the process that publishes `url`.
 
         Raises:
-          LookupError: the page is not there or does not tell.
+          LookupError: the page is missing or lacks these metrics.
         """
         self._url = url
         self.cpu_seconds()

@@ -1,4 +1,4 @@
-"""Sends on a schedule that does not wait for answers, as users do who know nothing of each other.
+"""Sends on a schedule that does not wait for answers, as independent users do.
 
 Clients that wait for their answer send less the slower a server gets, and so hide its overload.
 """
@@ -28,7 +28,7 @@ class OpenLoop:
       target: HOST:PORT.
       connections: calls take them in turn.
       timeout_seconds: of a call, from the time it is sent.
-      keep_every: of so many answered calls one answer is kept as a sample; 0 keeps none.
+      keep_every: every how many calls one answer is kept as a sample; 0 keeps none.
       tls: None is plain text.
     """
 
@@ -50,7 +50,7 @@ class OpenLoop:
         Args:
           requests: what the schedule chooses from.
           schedule: when to send which.
-          meter: what the server has used, where that is known.
+          meter: of the server, if it can be measured.
 
         Raises:
           KeyboardInterrupt: SIGINT or SIGTERM came meanwhile.
@@ -101,7 +101,7 @@ class OpenLoop:
                 zip(schedule.due.tolist(), schedule.request.tolist(), strict=True)
             ):
                 wait = began + due - time.perf_counter()
-                if wait > 0 or number % 16 == 0:  # when behind, still let answers in
+                if wait > 0 or number % 16 == 0:  # when behind, still receive answers
                     await asyncio.sleep(max(wait, 0))
                 under_way.create_task(call(number, due, which))
         recording.wall_seconds = time.perf_counter() - began
@@ -109,7 +109,7 @@ class OpenLoop:
 
 
 def kept_up(recording: Recording) -> bool:
-    """Whether the generator sent when it should have; if not, its figures are of itself."""
+    """Whether the generator sent on time; otherwise the figures measure the generator."""
     return not percentile_ms(recording.lateness, 99) > LATE_MS
 
 
@@ -117,7 +117,7 @@ async def _connect(channel: Any) -> None:
     try:
         await asyncio.wait_for(channel.channel_ready(), timeout=5)
     except TimeoutError:
-        return  # the calls will say that nobody answers
+        return  # the calls will report it
 
 
 async def _call(method: Any, request: Request, timeout: float) -> Answer:

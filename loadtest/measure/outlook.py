@@ -14,10 +14,10 @@ _START_SECONDS = 3.0  # of a server, and its warm-up
 
 
 class SearchOutlook:
-    """Of the searches of several series, one after the other."""
+    """Estimates searches of several series, one after the other."""
 
     def __init__(self, labels: Sequence[str], sla: Sla, options: Options, budget: Budget) -> None:
-        """Of searches that have not begun.
+        """Before any search has begun.
 
         Args:
           labels: of the series, in order.
@@ -43,17 +43,17 @@ class SearchOutlook:
 
 
 class ClimbOutlook:
-    """Of a climb from setting to setting."""
+    """Estimates a climb from setting to setting."""
 
     def __init__(self, window_seconds: float) -> None:
-        """Of one that has not begun, with windows of so many seconds."""
+        """Before the climb has begun, with windows of so many seconds."""
         self._settings = 0
         self._first = _START_SECONDS + _FIRST_WINDOWS * window_seconds
         self._later = _START_SECONDS + _LATER_WINDOWS * window_seconds
         self._took: list[float] = []  # each setting, the first one too
 
     def settings(self, count: int) -> None:
-        """So many settings are left, that which begins included."""
+        """Sets how many settings are left, including the one that begins."""
         self._settings = count
 
     @property
@@ -66,7 +66,7 @@ class ClimbOutlook:
 
     @contextmanager
     def one(self) -> Iterator[None]:
-        """A setting is measured meanwhile."""
+        """Times the setting that is measured in the block."""
         began = time.monotonic()
         yield
         self._took.append(time.monotonic() - began)

@@ -71,7 +71,7 @@ class Recording:
             self.first_error = f"{answer.code}: {answer.message}"
 
     def extend(self, other: Self, *, after: bool = True) -> None:
-        """Takes in another run's calls, as made after these or at the same time."""
+        """Adds another run's calls, made after these or at the same time."""
         shift = self.wall_seconds if after else 0.0
         self.calls += [
             call._replace(

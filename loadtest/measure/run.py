@@ -30,12 +30,12 @@ class Options:
 
     Attributes:
       seed: decides schedules; the same seed sends the same requests in the same order.
-      windows: every series is measured so many times, in turn with the others.
+      windows: how often every series is measured, in turn with the others.
       window_seconds: how long one window sends.
       window_calls: how many calls one window of waiting clients sends, in place of a time.
       timeout_seconds: of a call.
-      keep_every: one answer of so many is checked; 0 for none.
-      tolerance: the largest difference of a checked answer that is not wrong.
+      keep_every: every how many answers one is checked; 0 for none.
+      tolerance: the largest difference of a right answer.
     """
 
     seed: int = 0
@@ -47,7 +47,7 @@ class Options:
     tolerance: float = 1e-5
 
 
-# What a server says of a request itself, not of its load.
+# Codes that blame the request, not the load.
 _REFUSALS = ("INVALID_ARGUMENT", "FAILED_PRECONDITION", "UNIMPLEMENTED", "NOT_FOUND")
 
 
@@ -58,7 +58,7 @@ class Result:
     Attributes:
       series: what was sent where.
       recording: every call.
-      check: its answers under load against those in peace.
+      check: its answers under load against those before.
       memory_bytes: the server's at the end; None if it is not known.
       found: what a search for the highest rate found, if there was one.
     """
@@ -92,7 +92,7 @@ def at_rate(
     Args:
       series: encoded requests.
       rate: requests per second.
-      meters: of the servers that can be measured.
+      meters: of servers that can be measured.
       options: how to run.
       progress: called after every window with what it measured.
     """
@@ -115,7 +115,7 @@ def with_clients(
     Args:
       series: encoded requests.
       clients: how many.
-      meters: of the servers that can be measured.
+      meters: of servers that can be measured.
       options: how to run.
       progress: called after every window with what it measured.
     """

@@ -13,7 +13,7 @@ from colcast.loadtest.measure.figures import finite
 from colcast.loadtest.measure.open_loop import kept_up
 from colcast.loadtest.measure.recording import Recording
 
-_WINDOWS = 3  # a rate holds if most of so many windows do
+_WINDOWS = 3  # a rate holds if most of these windows hold
 _CONFIRMATIONS, _STEP_DOWN = 3, 0.9  # rates measured again, each so much below the one before
 _DOUBLINGS = 4  # expected of a rate that has not missed yet
 
@@ -42,7 +42,7 @@ class Sla:
 
 
 class Verdict(Enum):
-    """What a window says about its rate."""
+    """The verdict of a window about its rate."""
 
     HOLDS = "holds"
     MISSES = "misses"
@@ -128,10 +128,10 @@ def find_max(
       precision: stops when the rates known to hold and to miss are this close, relatively.
       lowest: no lower rate is tried.
       highest: no higher rate is tried.
-      known: windows of the same server, measured for another target of the same percentile: the
-        search begins where they leave open what it can do.
+      known: windows of the same server, measured for another target of the same percentile, from
+        which the search starts.
       progress: called after every window.
-      budget: no other rate is tried once it is spent, but one always is.
+      budget: after it is spent no further rate is tried; one always is.
     """
     search = _Search(run, sla, progress)
     above = 2 * highest
@@ -174,8 +174,8 @@ def _next(holds: float, misses: float, highest: float) -> float:
 def _bracket(known: Sequence[Window], sla: Sla, above: float) -> tuple[float, float]:
     """The highest rate that holds and the next that misses; 0 and `above` if there is none.
 
-    A lower one that misses may have been unlucky: its windows have the fewest calls. Where as many
-    windows hold as miss, the rate is not known.
+    A lower rate that misses may have been unlucky, since its windows have the fewest calls. A rate
+    with as many holding as missing windows is undecided.
     """
     votes: Counter[float] = Counter()
     for window in known:
@@ -188,7 +188,7 @@ def _bracket(known: Sequence[Window], sla: Sla, above: float) -> tuple[float, fl
 def confirm(
     found: Found, run: Callable[[float], Recording], sla: Sla, budget: Budget = UNLIMITED
 ) -> tuple[Found, Recording]:
-    """Measures the found rate again, then lower ones, until one meets the target.
+    """Measures the found rate again, then lower rates, until one meets the target.
 
     Args:
       found: by `find_max`.
@@ -233,7 +233,7 @@ class _Search:
         self._progress = progress
 
     def verdict(self, rate: float) -> Verdict:
-        """What most windows say; a miss if they do not agree."""
+        """The verdict of most windows; a miss if they disagree."""
         verdicts: list[Verdict] = []
         for _ in range(_WINDOWS):
             verdicts.append(self._window(rate).verdict)

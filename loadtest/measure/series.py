@@ -1,4 +1,4 @@
-"""What is compared: each server under test in each format, on the same data."""
+"""The series to compare: each server in each format, on the same data."""
 
 import textwrap
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ class Target:
     def client(
         self, model: str, timeout_seconds: float, signature: str | None = None
     ) -> RankingClient:
-        """A client of a model that it serves, for its usual signatures or for one of them."""
+        """A client of a served model, for its usual signatures or for one of them."""
         return RankingClient(
             self.address,
             model,
@@ -58,7 +58,7 @@ class Series:
       target: where the requests go.
       format: a name in `FORMATS`.
       requests: encoded; request i ranks the same candidates in every series.
-      expected: what each request's answer has to be: the first format's of the same server.
+      expected: each request's expected answer, that of the server's first format.
       difference: the largest difference of any value from those, before the load.
     """
 
@@ -124,8 +124,8 @@ def prepare(
 ) -> tuple[list[Series], list[LeftOut]]:
     """Encodes the data for every target in every format and has each request answered once.
 
-    Every server is warm then. What it refuses, or has no signature for, is left out. `signature` is
-    the one that the load is for, in place of the formats' usual ones.
+    This warms every server up. Formats that it refuses or has no signature for are left out.
+    `signature` takes the place of the formats' usual ones.
 
     Raises:
       ValueError: two targets of the same name.
@@ -170,13 +170,13 @@ def encoded(
 
 
 def _advice(data: Sequence[RequestData]) -> str:
-    """What to try where a server refuses it."""
+    """Advice for requests that a server refuses."""
     generated = not any(one.examples or one.recorded for one in data)
     return _OTHER_TRAFFIC if generated else ""
 
 
 def _answered(written: Sequence[Series], advice: str) -> tuple[list[Series], list[LeftOut]]:
-    """One server's series with the answers that are expected of them; `advice` where it refuses."""
+    """One server's series with their expected answers, and the refused ones with `advice`."""
     answers, left_out = {}, []
     for one in written:
         target = one.target

@@ -1,4 +1,4 @@
-"""Charts as SVG text, drawn by matplotlib: nothing to load, sharp at any size, readable on paper.
+"""Charts as SVG text, drawn by matplotlib: self-contained and scalable.
 
 Colours are CSS variables of the page around a chart (page.css), so that one drawing serves light
 and dark pages; `standalone` gives a chart for documents its own.
@@ -151,7 +151,7 @@ def outlines(
     with mpl.rc_context(_STYLE):
         figure, axes = _axes(x_title, y_title)
         for place, (label, heights) in enumerate(counts):
-            dashed = "--" if place else "-"  # where it lies on the first, both are seen
+            dashed = "--" if place else "-"  # visible even on top of the first
             colour = _SERIES[place]
             axes.stairs(heights, edges, color=colour, linewidth=1.8, linestyle=dashed, gid=label)
             axes.stairs(heights, edges, color=colour, alpha=0.15, fill=True)
@@ -173,13 +173,13 @@ def grouped_bars(panels: Sequence[Panel], series: Sequence[str], title: str) -> 
 
 
 def standalone(svg: str) -> str:
-    """A chart as a file by itself, with the colours of the report's page, light and dark."""
+    """A chart as a file, with the colours of the report's page, light and dark."""
     start = svg.index(">", svg.index("<svg")) + 1
     return f"{svg[:start]}<style>{_palette()}</style>{svg[start:]}"
 
 
 def number(value: float) -> str:
-    """Short: 1,500 and 0.25 rather than 1500.0 and 0.250."""
+    """A short form: 1,500 and 0.25 rather than 1500.0 and 0.250."""
     return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"
 
 

@@ -1,4 +1,4 @@
-"""A load test as a gate: thresholds that every series has to keep, and the result for CI."""
+"""A load test as a gate: thresholds for every series, and the result for CI."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ from colcast.loadtest.measure.search import Sla
 
 @dataclass(frozen=True)
 class Thresholds:
-    """What every series has to keep.
+    """Thresholds for every series.
 
     Attributes:
-      slas: percentiles of latency; a call that failed counts as one that never came back.
-      max_errors: how many calls may fail; None: not asked.
+      slas: latency percentiles; a failed call counts as never answered.
+      max_errors: how many calls may fail; None: not checked.
     """
 
     slas: tuple[Sla, ...] = ()
@@ -30,8 +30,8 @@ class Verdict:
 
     Attributes:
       label: of the series.
-      threshold: what was asked, like `p95 <= 25 ms`.
-      measured: what came, like `31.2 ms`.
+      threshold: like `p95 <= 25 ms`.
+      measured: like `31.2 ms`.
       passed: whether it was kept.
     """
 
@@ -73,7 +73,7 @@ def junit(verdicts: Sequence[Verdict], problems: Sequence[str]) -> str:
 
     Args:
       verdicts: by `judge`.
-      problems: what else makes the run a failure, see Report.problems.
+      problems: other failures, see Report.problems.
     """
     cases = [(it.label, it.threshold, "" if it.passed else it.measured) for it in verdicts]
     cases.append(("answers", "right, and none refused", "; ".join(problems)))

@@ -1,4 +1,4 @@
-"""What a report says first: the best format against the first one."""
+"""The headline of a report: the best format against the first one."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -40,14 +40,14 @@ class Headline:
 
 
 def headline(results: Sequence[Result]) -> Headline | None:
-    """Says what the best of the others gains over the first.
+    """What the best of the others gains over the first.
 
     Best is the highest rate that a search has confirmed; without a search the least server CPU, and
     the lowest 95th percentile where CPU is not known.
 
     Returns:
-      None where there is nothing to claim: no two series with right answers, or a search that did
-      not confirm what it found.
+      None if there is nothing to claim: fewer than two series with right answers, or a search that
+      did not confirm its rate.
     """
     sound = [result for result in results if result.sound]
     if len(sound) < 2 or sound[0] is not results[0]:
@@ -91,6 +91,6 @@ def _gains(first: Result, best: Result) -> list[Gain]:
         gain("server_cpu_ms", "of the server CPU", "ms per request", milliseconds),
         gain("request_bytes", "of the bytes", "bytes per request", "{:,.0f}".format),
     ]
-    if kept_up(first.recording) and kept_up(best.recording):  # else they are the generator's own
+    if kept_up(first.recording) and kept_up(best.recording):  # otherwise they measure the generator
         gains.append(gain("p95_ms", "of the 95th percentile", "ms", milliseconds))
     return gains

@@ -8,10 +8,10 @@ from typing import Any
 
 
 def make_folder(folder: Path) -> None:
-    """Before anything is sent: a report that cannot be written would be lost.
+    """Makes the folder before anything is sent, so that no report is lost.
 
     Raises:
-      ValueError: there can be no such folder, or nothing can be written there.
+      ValueError: the folder cannot be made or written to.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The report as one HTML file: everything in it, nothing fetched, readable when printed."""
+"""The report as one self-contained HTML file, also for print."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -86,7 +86,7 @@ def _figures(report: Mapping[str, Any]) -> list[str]:
 
 
 def _headline(told: Mapping[str, Any] | None) -> str:
-    """The best format against the first, in a sentence; nothing where nothing can be claimed."""
+    """The headline in a sentence; empty if there is none."""
     if told is None:
         return ""
     gains = ", ".join(
@@ -189,7 +189,7 @@ def _over_time(series: Sequence[Series]) -> str:
 
 
 def _against_rate(series: Sequence[Series], sla: Mapping[str, float]) -> str:
-    """A point is the median of a rate's windows; those far above the target are left out."""
+    """Points are medians of a rate's windows, without those far above the target."""
     lines = []
     for n, one in enumerate(series):
         by_rate: dict[float, list[float]] = {}

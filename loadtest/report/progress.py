@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 @contextmanager
 def progress_bar(console: Console, what: str, steps: int) -> Iterator[Callable[[], None]]:
-    """Shows a bar on a terminal; what it gives is called after each of the `steps`."""
+    """Shows a bar on a terminal; yields a function to call after each of the `steps`."""
     if not console.is_terminal:
         yield lambda: None
         return
@@ -25,10 +25,10 @@ def progress_bar(console: Console, what: str, steps: int) -> Iterator[Callable[[
 def windows_shown(
     console: Console, command: str, windows: int, seconds: float
 ) -> Iterator[Callable[[RenderableType], None]]:
-    """Shows which window of a run is measured; nothing changes while one is.
+    """Shows which window of a run is measured, without updates during a window.
 
-    A terminal has a bar above what it is given after each window. Elsewhere each window that begins
-    when the command has run for ten seconds is a line on standard error.
+    A terminal shows a bar above the renderable given after each window. Elsewhere, each window that
+    begins after the first ten seconds is a line on standard error.
 
     Args:
       console: for a terminal.
@@ -38,7 +38,7 @@ def windows_shown(
     """
     bar = _bar(console, "window")
     task = bar.add_task("", total=windows)
-    # A refresh of its own would delay sends.
+    # Automatic refreshes would delay sends.
     with (
         Live(bar, console=console, auto_refresh=False, transient=True) as live,
         showing_progress(command, lines_only=True) as tell,

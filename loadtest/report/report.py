@@ -1,4 +1,4 @@
-"""What a load test came to, in plain values: the JSON file, and what the page is made from."""
+"""The result of a load test as plain values: the JSON file, from which the page is made."""
 
 import platform
 from collections.abc import Mapping, Sequence
@@ -29,10 +29,10 @@ class Report:
     Attributes:
       settings: what was asked for, by name, to be printed as it is.
       results: one per series; the first is what the others are compared with.
-      sizes: N of every request that was sent in turn.
+      sizes: N of every request, in order.
       sla: the latency target, if there is one.
-      left_out: what was asked for and a server cannot answer.
-      thresholds: what every series has to keep.
+      left_out: formats that a server cannot answer.
+      thresholds: for every series.
       load: `rate` or `clients`, whichever was given.
     """
 
@@ -57,7 +57,7 @@ class Report:
 
     @property
     def problems(self) -> list[str]:
-        """What makes the run a failure: wrong, refused or no answers, no rate confirmed."""
+        """Reasons for failure: wrong, refused or missing answers, no rate confirmed."""
         found = []
         for result in self.results:
             label, checked, recording = result.series.label, result.check, result.recording
@@ -80,7 +80,7 @@ class Report:
 
     @property
     def notes(self) -> list[str]:
-        """What the figures have to be read with: errors, late sends, searches cut short."""
+        """Caveats about the figures: errors, late sends, searches cut short."""
         found = [str(one) for one in self.left_out]
         for result in self.results:
             recording, label = result.recording, result.series.label
@@ -129,7 +129,7 @@ class Report:
         ]
 
     def as_json(self) -> dict[str, Any]:
-        """In plain values; null stands for what was not measured."""
+        """As plain values; null is not measured."""
         return {
             "settings": dict(self.settings),
             "machine": self.machine,
@@ -192,7 +192,7 @@ def _interrupted(result: Result) -> bool:
 
 
 def timeline(recording: Recording) -> list[dict[str, Any]]:
-    """The run cut into at most 60 equal stretches of when calls were due."""
+    """Figures of 60 equal windows of the run, by when calls were due."""
     if not recording.calls:
         return []
     end = max(call.due for call in recording.calls) * (1 + 1e-9) or 1.0

@@ -1,4 +1,4 @@
-"""Calls on a prediction server with bytes that were encoded before the clock starts."""
+"""Calls a prediction server with requests that were encoded beforehand."""
 
 import time
 from collections.abc import Callable
@@ -14,7 +14,10 @@ PREDICT, CLASSIFY, REGRESS = (_SERVICE + name for name in ("Predict", "Classify"
 CHANNEL_OPTIONS = [
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
-    ("grpc.use_local_subchannel_pool", 1),  # or all channels of a process share one connection
+    (
+        "grpc.use_local_subchannel_pool",
+        1,
+    ),  # or all channels share one connection
 ]
 
 
@@ -49,7 +52,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back: the gRPC code's name, the response (empty unless OK) or why not."""
+    """The gRPC code's name, and the response or, unless it is OK, the reason."""
 
     code: str
     response: bytes
@@ -82,7 +85,7 @@ class Connection:
         self._methods: dict[str, Any] = {}
 
     def call(self, request: Request) -> Answer:
-        """Sends one request and waits. A failed call is an answer too: nothing is raised."""
+        """Sends one request and waits; a failed call returns an answer, too."""
         method = self._methods.get(request.method)
         if method is None:
             method = self._methods[request.method] = self._channel.unary_unary(
@@ -97,7 +100,7 @@ class Connection:
             return Answer(error.code().name, b"", error.details() or "", sent_at, answered_at)
 
     def close(self) -> None:
-        """Gives the connection up; calls under way end as CANCELLED."""
+        """Closes the connection; calls in flight end as CANCELLED."""
         self._channel.close()
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""The ways to write a ranking request that are compared, by the names used in every report."""
+"""The formats of a ranking request, by the names used in every report."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ from colcast.client.wire import fields, map_entry, message
 from colcast.loadtest.send.connection import Request
 from colcast.loadtest.send.elwc import elwc_request
 
-# Flags of a server on which formats are compared: TensorFlow parses tf.Examples, and no request
-# gains from the one before.
+# Flags of a server on which formats are compared: TensorFlow parses tf.Examples, and nothing is
+# cached between requests.
 NO_STATES = ("--user_state_bytes=0", "--item_state_bytes=0")
 FORMATS_ALONE = ("--example_transcoding=off", *NO_STATES)
 
@@ -21,8 +21,7 @@ class Format:
 
     Attributes:
       title: how tables name it.
-      target: what the client calls it, see `colcast.client.Target`; None: the client has no part
-        in it.
+      target: the client's name for it, see `colcast.client.Target`; None: not made by the client.
     """
 
     title: str
@@ -50,7 +49,7 @@ class RequestData:
       items: N rows, or feature -> N values.
       examples: N serialized tf.Examples with all features; where there are none, the client
         makes them of the rows.
-      recorded: a PredictRequest as it was caught.
+      recorded: a recorded PredictRequest.
       only_recorded: why it can be sent in no other form; empty if it can.
     """
 
@@ -63,7 +62,7 @@ class RequestData:
 
 
 def signature_for(schema: ModelSchema, format_name: str, signature: str | None) -> str | None:
-    """Which signature a format calls where the load is for `signature`; None: the format's usual.
+    """Which signature a format calls in a load test of `signature`; None: the format's usual one.
 
     Formats of columns call the signature itself, or the exporter's where it takes tf.Examples and
     not text; late calls the late signature made of it.
@@ -112,7 +111,7 @@ def encode(client: RankingClient, format_name: str, data: RequestData) -> Reques
 
 
 def _examples(client: RankingClient, data: RequestData) -> Sequence[bytes]:
-    """The rows as tf.Examples: those that a Predict of them would hold."""
+    """The rows as tf.Examples, as the client would send them."""
     predict = client.encode(data.user, data.items, target="example")
     (entry,) = (message(number, value) for number, _, value in fields(predict) if number == 2)
     name, tensor = map_entry(entry)

@@ -1,4 +1,4 @@
-"""Traffic made up from what the served model's signature declares, where no data is at hand."""
+"""Traffic generated from the served model's signature."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
@@ -29,7 +29,7 @@ def generated(
     """One request of random values for every size.
 
     Integers are ids below `ids`, floats are normal, strings are "v" and an id; multi-valued
-    features hold five values on average, or one where the model takes no other number.
+    features have five values on average, or one if the model takes no other number.
 
     Args:
       schema: the served model's; its columnar signature says what the features are.
@@ -38,7 +38,7 @@ def generated(
       user_patterns: which features are the user's, like `user_*`; where there are none, those
         that the late signature takes as one row.
       signature: whose inputs they are; None: the columnar one's.
-      ids: a model may refuse others.
+      ids: integers are below this.
       accepts: whether the model takes a request.
 
     Raises:
@@ -84,7 +84,7 @@ def _request(
 ) -> RequestData:
     given_once: dict[str, Any] = {}
     items: dict[str, Any] = {}
-    for name, feature in sorted(features.items()):  # a server lists them in any order
+    for name, feature in sorted(features.items()):  # servers list them in any order
         if feature.kind is Kind.WHOLE:
             given_once[name] = _draw(
                 feature, [size or 0 for size in feature.shape or ()], ids, random
@@ -149,7 +149,7 @@ def accepted_by(client: RankingClient, signature: str | None) -> Accepts:
 
 
 def one_valued(lists: Collection[str], tried: Callable[[Collection[str]], bool]) -> set[str]:
-    """The fewest of the lists that must have one value each; none if that does not help.
+    """The fewest lists that must have one value each; empty if that does not help.
 
     Args:
       lists: names of multi-valued features.

@@ -1,4 +1,4 @@
-"""Traffic that was caught earlier: TFRecord files of tf.Examples, PredictRequests or their logs."""
+"""Recorded traffic: TFRecord files of tf.Examples, PredictRequests or PredictionLogs."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby, islice
@@ -11,11 +11,11 @@ from colcast.client.wire import fields, map_entry, message
 from colcast.loadtest.send.formats import RequestData
 
 _ROW_TO_USER = "row_to_user"  # whose candidate each row is, in a request of several users
-_LENGTH = "/length"  # behind a feature's name: the column that counts the values of each row
+_LENGTH = "/length"  # suffix of the column that has each row's number of values
 
 
 def recorded_examples(path: Path, request_id: str, limit: int) -> list[RequestData]:
-    """Requests out of single tf.Examples: neighbours with the same request id are one request.
+    """Requests from single tf.Examples: consecutive ones with the same request id are one request.
 
     Args:
       path: a TFRecord file of tf.Examples.
@@ -33,11 +33,11 @@ def recorded_examples(path: Path, request_id: str, limit: int) -> list[RequestDa
 
 
 def recorded_requests(path: Path, limit: int) -> list[RequestData]:
-    """Requests as they were caught: `recorded` sends them as they are, other formats again.
+    """Recorded requests: the format `recorded` sends them unchanged, others encode them again.
 
     Args:
-      path: a TFRecord file of tensorflow.serving.PredictRequests, or of PredictionLogs of them,
-        as a server writes that logs requests.
+      path: a TFRecord file of tensorflow.serving.PredictRequests, or of PredictionLogs, such as a
+        server's request log.
       limit: how many to take at most.
 
     Raises:
@@ -87,7 +87,7 @@ def _logged(record: bytes) -> bytes:
 
 
 def _up_to(lengths: Any, column: Any) -> Any:
-    """The rows of a column without what fills them up, where a column of lengths tells."""
+    """The rows of a column without padding, if there is a column of lengths."""
     if lengths is None:
         return column
     return [row[:length] for row, length in zip(column, lengths, strict=True)]

@@ -10,9 +10,9 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-LARGEST = 1 << 20  # what a server takes in a request unless --max_request_rows says more
+LARGEST = 1 << 20  # the server's default of --max_request_rows
 
-# Twenty equally likely sizes: what MLPerf inference took for recommendation in the data centre.
+# Twenty equally likely sizes, from MLPerf inference's recommendation task.
 _MLPERF = (100, 100, *[200] * 12, 300, 300, 400, 500, 600, 700)
 
 

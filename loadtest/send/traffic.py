@@ -1,4 +1,4 @@
-"""Where requests come from, by the names the command line knows them by."""
+"""Sources of requests, by their names on the command line."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,12 +19,12 @@ class Traffic:
     Attributes:
       source: `generated`, `zoo:NAME`, `examples:FILE` or `requests:FILE`.
       sizes: candidates per request; recordings have their own.
-      distinct: how many different requests, recordings may hold fewer.
-      seed: decides sizes and made-up values.
+      distinct: how many different requests; recordings may have fewer.
+      seed: decides sizes and generated values.
       request_id: the feature that tells the requests of `examples:FILE` apart.
       user_features: patterns of the user's features, for `generated`.
-      signature: whose inputs `generated` makes up; None: the columnar one's.
-      ids: what its integers are below.
+      signature: whose inputs `generated` fills; None: the columnar one's.
+      ids: an upper bound of its integers.
     """
 
     source: str
@@ -43,7 +43,7 @@ class Traffic:
           connect: makes a client of the served model, for sources that need one.
 
         Raises:
-          ValueError: no such source, or one that does not hold what it should.
+          ValueError: no such source, or malformed content.
           OSError: a file that cannot be read.
           colcast.client.SchemaError: `generated` for a model without columns.
         """
@@ -76,7 +76,7 @@ class Traffic:
 
 
 def requested(args: SimpleNamespace) -> Traffic:
-    """What `options.traffic_options` and --signature ask for."""
+    """The traffic that `options.traffic_options` and --signature describe."""
     return Traffic(
         args.traffic,
         args.sizes,

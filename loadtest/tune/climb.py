@@ -77,7 +77,7 @@ class Setting:
         return [Setting(self.knobs, values) for values in beside if values != self.values]
 
     def beyond(self, places: Sequence[int]) -> "list[Setting]":
-        """All settings two steps away in one of the knobs at `places`."""
+        """All settings two steps away in one knob at `places`."""
         return [
             Setting(self.knobs, (*self.values[:place], value, *self.values[place + 1 :]))
             for place in places
@@ -92,8 +92,7 @@ class Climbed:
     Attributes:
       best: the setting with the highest figure.
       figure: its figure.
-      tried: every setting that was measured, in order, and what it reached; 0 where it did not
-        reach what was to be beaten.
+      tried: every setting measured, in order, with its figure; 0 if below the floor.
     """
 
     best: Setting
@@ -110,7 +109,7 @@ def climb(
     gain: float = 0.05,
     rounds: int = 2,
 ) -> Climbed:
-    """Goes from neighbour to neighbour as long as one is better, or what lies behind one.
+    """Moves from neighbour to neighbour while one of them, or one step beyond, is better.
 
     Args:
       knobs: all of them; those in no pair stay as they start.
@@ -118,10 +117,9 @@ def climb(
       measure: (setting, floor) -> its figure, higher is better; 0 if it is not above `floor`, which
         is cheaper to find out than a figure. None, if it was not measured to its end, ends the
         climb.
-      left: called before each setting with how many there are still, it included, if none is
-        better.
-      gain: a neighbour is better if it is so much better, relatively: less is noise.
-      rounds: how often all pairs have their turn, at most; ends when a round changes nothing.
+      left: called before each setting with how many remain, it included, if none is better.
+      gain: how much better a neighbour must be, relatively; less is noise.
+      rounds: at most; ends when a round changes nothing.
     """
     now = Setting.start(knobs)
     found = Climbed(now, 0.0)
@@ -150,12 +148,12 @@ class _EndedError(Exception):
 
 
 def _rests(pairs: Sequence[Places]) -> list[Sequence[Places]]:
-    """For each pair those whose turn comes after it."""
+    """For each pair the pairs after it."""
     return [pairs[place + 1 :] for place in range(len(pairs))]
 
 
 def _next(found: Climbed, places: Places) -> list[Setting]:
-    """What may be better than where the climb stands, and has not been tried."""
+    """Settings near the best one that have not been tried."""
     beside = [*found.best.around(places), *found.best.beyond(places)]
     return [setting for setting in beside if setting.values not in found.tried]
 
@@ -170,9 +168,8 @@ def _step(
 ) -> bool:
     """Moves to the first neighbour that is better than where the climb stands.
 
-    If none is, what lies behind one may be better: a plateau, or a figure that was unlucky, is no
-    top. A single knob also goes on where nothing has been reached yet: what is better may lie
-    behind.
+    If none is, one step beyond a neighbour may be better: a plateau or an unlucky figure is no
+    maximum. A single knob also moves on while nothing has been reached yet.
     """
     beside = _next(found, places)
     later = sum(len(_next(found, each)) for each in others)

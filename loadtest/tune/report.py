@@ -1,4 +1,4 @@
-"""What `colcast tune` writes and tells of a search."""
+"""What `colcast tune` writes and prints about a search."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -11,12 +11,12 @@ from colcast.loadtest.tune.climb import Climbed, Setting
 from rich.console import Console
 
 FILES = ("server.flags", "tune.json", "tune.svg")
-_LINES = 6  # in the plot: the start, the best, and those that came nearest
+_LINES = 6  # in the plot: the start, the best, and the next best
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """The search and what came of it.
+    """A search and its result.
 
     Attributes:
       climbed: from setting to setting.

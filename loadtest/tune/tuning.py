@@ -1,7 +1,7 @@
-"""Finds the settings of a server that bear the highest load within a latency target.
+"""Finds the server settings with the highest rate within a latency target.
 
-The server is started with one setting after the other, and each takes the load of an open loop: the
-model's own requests, of the sizes that are expected.
+The server is started with one setting after the other, each under an open-loop load of the model's
+own requests.
 """
 
 import os
@@ -38,7 +38,7 @@ _SLICE_MILLISECONDS = (0.5, 1, 2, 4, 8, 16, 1000)  # the last: no request is spl
 
 @dataclass(frozen=True)
 class Model:
-    """What is served while it is tuned.
+    """The model to serve.
 
     Attributes:
       name: the model's name.
@@ -53,7 +53,7 @@ class Model:
 
 @dataclass(frozen=True)
 class Load:
-    """What it is tuned for.
+    """The load to tune for.
 
     Attributes:
       requests: encoded for the model.
@@ -73,13 +73,12 @@ class Load:
 def knobs(
     cores: int, offloaded_sizes: Sequence[int] = ()
 ) -> tuple[list[Knob], list[tuple[str, ...]]]:
-    """What is turned on a machine with so many cores, and which of it together.
+    """The knobs for a machine with so many cores, and which are turned together.
 
     Args:
       cores: that the server may use.
-      offloaded_sizes: rows of the requests that may go to another server. All go there first, and
-        fewer and fewer while that is better, as DeepRecSys has it; every step is as large a share
-        of them as the others.
+      offloaded_sizes: rows of the requests that may go to another server. As in DeepRecSys, all go
+        there first, then fewer while that is better; every step is an equal share of them.
     """
     upto = sorted({1, 2, *(2**power for power in range(2, 10) if 2**power <= 2 * cores), cores})
     threads = [count for count in upto if count <= cores]
@@ -177,7 +176,7 @@ def searches(
             schedule = poisson(rate, load.seconds, len(load.requests), load.seed + number)
             return loop.run(load.requests, schedule, meter=meter)
 
-        # Of all sizes: TensorFlow prepares for each that it meets.
+        # Of all sizes, because TensorFlow prepares for each new size.
         count = len(load.requests)
         warm_up = poisson(_WARM_UP_RATE, _WARM_UP_ROUNDS * count / _WARM_UP_RATE, count, load.seed)
         loop.run(load.requests, warm_up)
@@ -254,9 +253,9 @@ def prepared(
     """The requests in a format, after the model has answered each once.
 
     Args:
-      model: is served for it.
+      model: to serve.
       formats: one.
-      data: the requests, or what makes them from a function that makes a client of the model.
+      data: the requests, or a function that makes them, given one that makes a client.
 
     Raises:
       RuntimeError: the model cannot be asked in that format.

@@ -53,7 +53,7 @@ def test_variants_take_turns_and_the_warm_up_does_not_count():
     assert (second.per_second, second.p50_ms, second.request_bytes) == (2, 250, 100)
     cells = [cell.strip() for cell in told[1].strip("|").split("|")]
     assert cells[:3] == ["formats/x, N = 20", "b", "4.000"]
-    assert cells[3:] == ["0.5 (0.25 to 1)", "2", "250.0", "100", "-"]
+    assert cells[3:] == ["0.50 (0.25 to 1.00)", "2", "250.0", "100", "-"]
 
 
 def test_failed_calls_end_it():

@@ -9,7 +9,7 @@ from locust import LoadTestShape
 
 
 class DiurnalShape(LoadTestShape):  # type: ignore[misc]
-    """A cosine between `night_users` and `evening_users`, the least of it at the start."""
+    """A cosine between `night_users` and `evening_users`, lowest at the start."""
 
     night_users = 5
     evening_users = 60
