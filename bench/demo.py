@@ -1,4 +1,4 @@
-"""Real people's candidates ranked end to end, then the same requests in four formats.
+"""Ranks real MovieLens candidates end to end, then sends the same requests in four formats.
 
 python -m colcast.bench.demo
 """
@@ -182,7 +182,7 @@ def say_line(line: str) -> None:
 
 
 def _requests(candidates: Candidates, size: int) -> Iterator[RequestData]:
-    """Of users who have so many movies left, as rows and tf.Examples."""
+    """Requests of users with enough unrated movies, as rows and tf.Examples."""
     for user in candidates.users:
         request = candidates.of(user)
         items = request.items[:size]

@@ -1,4 +1,4 @@
-"""The table of everything that is measured: a row per variant, the first of a group leads it."""
+"""The table of everything measured: a row per variant, the first of a group is the baseline."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

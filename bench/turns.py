@@ -68,7 +68,7 @@ class Line:
 def measure(
     group: str, variants: Sequence[Timed], rounds: int, tell: Callable[[str], object]
 ) -> list[Line]:
-    """Measures the variants of a group in turn and tells a line for each.
+    """Measures the variants of a group in turn and prints a line for each.
 
     Raises:
       ValueError: calls failed; the message has the first error.

@@ -1,4 +1,4 @@
-"""Where subcommands print their tables, and what they are doing meanwhile."""
+"""The console for tables, and progress of long commands."""
 
 import os
 import time
@@ -15,11 +15,10 @@ _QUIET_SECONDS = 10.0
 
 
 def report_console(*, stderr: bool = False) -> "Console":
-    """Where tables go: standard output, or standard error where JSON goes to that.
+    """A console for tables: standard output, or standard error if JSON goes there.
 
-    As wide as the terminal, and as wide as the text where there is none.
-    What is piped into a file or another program is searched and compared by line: a name that is
-    cut at column 80 would not be found. COLUMNS sets another width.
+    As wide as the terminal; without one, as wide as the text, so that names in piped output are
+    never cut. COLUMNS sets another width.
     """
     from rich.console import Console
 
@@ -31,11 +30,10 @@ def report_console(*, stderr: bool = False) -> "Console":
 
 @contextmanager
 def showing_progress(command: str, *, lines_only: bool = False) -> Iterator[Callable[[str], None]]:
-    """Gives a function that says on standard error what a long command begins to do.
+    """Yields a function that shows the current step of a long command on standard error.
 
-    A terminal has one line, with the seconds so far, that is gone in the end. Elsewhere each step
-    that begins when the command has run for 10 seconds is a line. With `lines_only` a terminal has
-    nothing: what runs shows something of its own there.
+    A terminal shows one temporary line with the seconds so far. Elsewhere each step that begins
+    after 10 seconds is a line. With `lines_only` a terminal shows nothing.
     """
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn

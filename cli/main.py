@@ -25,7 +25,7 @@ class Subcommand(NamedTuple):
     summary: str
 
     def load(self) -> click.Command:
-        """The command, imported only now."""
+        """Imports the command."""
         module, _, name = self.place.partition(":")
         command: click.Command = getattr(importlib.import_module(module), name or "command")
         return command
@@ -68,7 +68,7 @@ class _Subcommands(click.Group):
         try:
             return SUBCOMMANDS[cmd_name].load()
         except ModuleNotFoundError:
-            if ctx.resilient_parsing:  # completing: nothing to offer, and nowhere to say why
+            if ctx.resilient_parsing:  # completing: nothing to offer
                 return None
             raise
 

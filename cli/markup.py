@@ -1,4 +1,4 @@
-"""What the pages of reports are made of: everything in one file, nothing fetched."""
+"""The parts of report pages: self-contained HTML."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
@@ -54,7 +54,7 @@ def paragraphs(kind: str, texts: Iterable[str]) -> str:
 
 
 def verdicts(found: Sequence[Mapping[str, Any]]) -> str:
-    """A line per threshold and series, those that were missed in red."""
+    """A line per threshold and series, missed ones in red."""
     lines = [
         f'<li class="{"" if one["passed"] else "problem"}">{escape(one["series"])}: '
         f"{escape(one['threshold'])}: {'passed' if one['passed'] else 'failed'}, "

@@ -1,4 +1,4 @@
-"""What Click lacks and several subcommands need: options in sections, several values per option."""
+"""Additions to Click: options in sections, several values per option."""
 
 import re
 from collections.abc import Callable
@@ -10,7 +10,7 @@ _Decorated = TypeVar("_Decorated", bound=Callable[..., Any])
 
 
 class Option(click.Option):
-    """An option that stands in a section of the help.
+    """An option in a section of the help.
 
     Attributes:
         section: the section's title.
@@ -29,7 +29,7 @@ class Command(click.Command):
     """A command of such options."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As Click does, each further value of an option with several made an option of its own."""
+        """Parses like Click, after repeating an option's name before each further value."""
         return super().parse_args(ctx, self._repeated(args))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -65,7 +65,7 @@ class Command(click.Command):
 
 
 def section(title: str) -> Callable[..., Callable[[_Decorated], _Decorated]]:
-    """`click.option`, for options that stand in this section."""
+    """`click.option` for this section."""
 
     def option(*names: str, **more: Any) -> Callable[[_Decorated], _Decorated]:
         return click.option(*names, cls=Option, section=title, **more)
@@ -74,7 +74,7 @@ def section(title: str) -> Callable[..., Callable[[_Decorated], _Decorated]]:
 
 
 class Parsed(click.ParamType):  # type: ignore[type-arg]  # generic from Click 8.5 on
-    """A value that a function reads; what its ValueError says is the usage error."""
+    """A value read by a function, whose ValueError becomes the usage error."""
 
     name = "text"
 

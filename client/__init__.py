@@ -1,4 +1,4 @@
-"""What a ranking service imports: rows in, scores out, the user sent once. No TensorFlow.
+"""The client of a ranking service: rows in, scores out, the user sent once. No TensorFlow.
 
 columns    any form of data -> checked columns -> bytes; answers -> arrays
 request    columns -> one request, or one for several users; the ranking that comes back

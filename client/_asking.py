@@ -23,16 +23,16 @@ from colcast.client.transport._transport import GET_MODEL_METADATA, PREDICT, Cal
 Result = TypeVar("Result")
 Steps = Generator[Call, Reply, Result]
 
-# What a server says to a request made for another version of the model.
+# Codes of a request made for another version of the model.
 _STALE_CODES = ("INVALID_ARGUMENT", "FAILED_PRECONDITION")
-# What a server says to a kind of request that it does not know.
+# Codes of a kind of request that the server does not know.
 REFUSED_CODES = (*_STALE_CODES, "UNIMPLEMENTED", "OUT_OF_RANGE")
-# Data that does not fit may fit a version we have not heard of; ask at most this often.
+# Data that does not fit may fit a newer version; ask for its metadata at most this often.
 _RECHECK_SECONDS = 1.0
 _KEPT_VERSIONS = 4
 
-# A server that joins requests (--enable_batching) gives a late model several users at once, which
-# the model refuses; or it will not join inputs of 1 and of N rows at all.
+# A server that joins requests (--enable_batching) feeds a late model several users at once, which
+# the model refuses; or the server refuses to join inputs of 1 and of N rows.
 _JOINED = re.compile(
     r"Shape of tensor \S*columnar_late/inputs/\S+ \[(?!1[,\]])\d+[,\]]\S*"
     r" is not compatible with expected shape \[1[,\]]"
@@ -45,17 +45,17 @@ _JOINS = (
 )
 
 _log = logging.getLogger("colcast.client")
-# What a server refused may have been one odd request's fortune, or its settings since changed.
+# One odd request may have been the reason, or the server's settings may have changed since.
 _ASK_AGAIN_SECONDS = 600.0
-# How long others wait for what the call that asks again learns: it may fail without learning.
+# How long others wait for the call that asks again; it may fail without learning anything.
 _LEARNING_SECONDS = 10.0
 
 
 class Permission:
     """Whether to ask a server for something that it may have refused before.
 
-    After a refusal nobody asks for 10 minutes; then one call tries, and what it learns holds. Where
-    it learns nothing, another one tries 10 seconds later.
+    After a refusal nobody asks for 10 minutes. Then one call tries, and its result holds; if it
+    learns nothing, another call tries 10 seconds later.
 
     Attributes:
         was_granted: whether the server has done it, and has not refused it since.
@@ -78,12 +78,12 @@ class Permission:
         return True
 
     def refused(self) -> None:
-        """The server refused, and not for what was asked."""
+        """Records that the server refused this kind of request."""
         self._refused_until = time.monotonic() + _ASK_AGAIN_SECONDS
         self.was_granted = False
 
     def granted(self) -> None:
-        """The server answered."""
+        """Records that the server answered."""
         self._refused_until = 0.0
         self.was_granted = True
 
@@ -95,7 +95,7 @@ class Permission:
 
 
 class Asking:
-    """What one client has learned about its server, and the steps of one question."""
+    """The steps of one question, and what the client has learned about its server."""
 
     def __init__(self, settings: ClientSettings) -> None:
         self._settings = settings
@@ -137,7 +137,7 @@ class Asking:
         return build_request((yield from self.schema()), inputs, options)
 
     def _reply(self, inputs: Rows | Examples, options: RequestOptions) -> Steps[Reply]:
-        """Builds and sends one request; another one if the server refuses this way."""
+        """Builds and sends one request, and another one if the server refuses the first."""
         schema = yield from self.schema()
         built = yield from self._build(inputs, options)
         try:
@@ -161,7 +161,7 @@ class Asking:
         built: Built,
         error: ServerError,
     ) -> Steps[Reply]:
-        """The reply to the same question, asked as the server may take it; else its error."""
+        """The reply to the same question asked in another way; otherwise raises the error."""
         if (yield from self._changed_since(schema)):
             return (yield predict((yield from self._build(inputs, options))))
         if built.distinct:
@@ -182,7 +182,7 @@ class Asking:
     def _instead_of_late(
         self, inputs: Rows | Examples, options: RequestOptions, error: ServerError
     ) -> Steps[Reply]:
-        """The reply to repeated columns, for a server that does not take the late signature."""
+        """The reply to repeated columns, for a server that refuses the late signature."""
         options = replace(options, late=False)
         built = yield from self._build(inputs, options)
         if built.target == "late":
@@ -190,7 +190,7 @@ class Asking:
         try:
             reply = yield from self._repeated(inputs, options, built, error)
         except ServerError as again:
-            if again is not error:  # the server told why, whatever is amiss now
+            if again is not error:  # the refusal stands, whatever this error is
                 self._late.refused()
             raise
         self._late.refused()
@@ -199,7 +199,7 @@ class Asking:
     def _repeated(
         self, inputs: Rows | Examples, options: RequestOptions, built: Built, error: ServerError
     ) -> Steps[Reply]:
-        """The reply to what was built, else to rows in full; if refused too, the first error."""
+        """The reply to the request, else to rows in full; raises the first error if both fail."""
         try:
             return (yield predict(built))
         except ServerError as again:
@@ -210,14 +210,14 @@ class Asking:
         return (yield from self._in_full(inputs, options, error))
 
     def _may_be_unexpanded(self, built: Built, error: ServerError) -> bool:
-        """Whether a server that does not repeat rows would have refused the request so."""
+        """Whether this is how a server that does not repeat rows refuses the request."""
         never_seen = built.needs_expansion and not self._expansion.was_granted
         return never_seen and error.code == "INVALID_ARGUMENT"
 
     def _in_full(
         self, inputs: Rows | Examples, options: RequestOptions, error: ServerError
     ) -> Steps[Reply]:
-        """The reply to rows in full; if they are refused too, the first error."""
+        """The reply to rows in full; raises the first error if they are refused, too."""
         built = yield from self._build(inputs, replace(options, server_expands=False))
         try:
             reply = yield predict(built)
@@ -229,7 +229,7 @@ class Asking:
         return reply
 
     def _learn_indices(self, built: Built) -> None:
-        """From a request that was answered."""
+        """Learns from a request that was answered."""
         if built.distinct.keys() - {USER}:
             self._indices.granted()
 

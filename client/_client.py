@@ -56,13 +56,13 @@ class RankingClient(ClientSettings):
                 those equal on all rows are found and sent once.
             items: a list of N dicts, a dict of N-row lists or arrays, a pandas or Polars
                 DataFrame, or a pyarrow Table.
-            item_keys: N keys, integers or strings, of candidates whose features a table in the
-                server has; `items` then has only what takes the place of the table's, if
-                anything. A list, for the client's `item_key`, or {name of the key: list}.
+            item_keys: N keys, integers or strings, of candidates in a table of the server; `items`
+                then has only features that override the table's. A list, for the client's
+                `item_key`, or {name of the key: list}.
             target: in place of the client's.
             outputs: the outputs wanted; empty is all.
-            affinity_key: what names the user, text, bytes or an integer: calls with the same key
-                go to the same server. None: the user's columns tell.
+            affinity_key: names the user (text, bytes or an integer): calls with the same key go to
+                the same server. None: a hash of the user's columns.
             timeout_seconds: in place of the client's.
             metadata: request metadata, pairs of lower-case key and value.
 
@@ -82,12 +82,12 @@ class RankingClient(ClientSettings):
             target: in place of the client's; a call with another target encodes them again.
 
         Returns:
-            What `rank` and `rank_many` take in place of the items.
+            A value that `rank` and `rank_many` take in place of the items.
 
         Raises:
             InputError: the items do not fit the model.
             SchemaError: the model has no signature for the target.
-            ServerError: the server did not say what the model wants.
+            ServerError: the server did not send the model's signatures.
         """
         return self._run("prepare", self._flow.prepare(items, target))
 
@@ -111,8 +111,8 @@ class RankingClient(ClientSettings):
             pairs: (user, items) or (user, items, item_keys) for each, as for `rank`.
             target: in place of the client's.
             outputs: the outputs wanted; empty is all.
-            affinity_keys: a key for each pair, as for `rank`. Users share a request only if the
-                same of the client's servers knows them.
+            affinity_keys: a key for each pair, as for `rank`. Users share a request only if
+                they belong to the same server.
             timeout_seconds: deadline of each request, in place of the client's.
             metadata: request metadata.
 
@@ -147,15 +147,15 @@ class RankingClient(ClientSettings):
         timeout_seconds: float | None = None,
         metadata: Metadata = (),
     ) -> bool:
-        """Lets the server compute and keep a user's state before the candidates are known.
+        """Asks the server to compute and keep a user's state before the candidates are known.
 
         Call it while retrieval still runs: `rank` with the same user features then finds the
         state. It is only a hint: a server that keeps no states gains nothing from it.
 
         Args:
             user: the user's features, as for `rank`.
-            affinity_key: what names the user, text, bytes or an integer: calls with the same key
-                go to the same server. None: the user's columns tell.
+            affinity_key: names the user (text, bytes or an integer): calls with the same key go to
+                the same server. None: a hash of the user's columns.
             timeout_seconds: in place of the client's.
             metadata: request metadata.
 
@@ -191,8 +191,8 @@ class RankingClient(ClientSettings):
                 ExampleListWithContext proto.
             target: in place of the client's.
             outputs: the outputs wanted; empty is all.
-            affinity_key: what names the user, text, bytes or an integer: calls with the same key
-                go to the same server. None: the user's columns tell.
+            affinity_key: names the user (text, bytes or an integer): calls with the same key go to
+                the same server. None: a hash of the user's columns.
             timeout_seconds: in place of the client's.
             metadata: request metadata.
 
@@ -230,7 +230,7 @@ class RankingClient(ClientSettings):
         return self._run("send", self._flow.send(request, affinity_key), timeout_seconds, metadata)
 
     def schema(self) -> ModelSchema:
-        """What the served model wants, asked once per model version."""
+        """The signatures of the served model, asked for once per version."""
         return self._run("schema", self._flow.schema())
 
     def close(self) -> None:

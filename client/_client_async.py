@@ -93,7 +93,7 @@ class AsyncRankingClient(ClientSettings):
         timeout_seconds: float | None = None,
         metadata: Metadata = (),
     ) -> bool:
-        """Lets the server keep a user's state; see `RankingClient.prefetch`."""
+        """Asks the server to keep a user's state; see `RankingClient.prefetch`."""
         return await self._run(
             "prefetch", self._flow.prefetch(user, affinity_key), timeout_seconds, metadata
         )
@@ -141,7 +141,7 @@ class AsyncRankingClient(ClientSettings):
         )
 
     async def schema(self) -> ModelSchema:
-        """What the served model wants, asked once per model version."""
+        """The signatures of the served model, asked for once per version."""
         return await self._run("schema", self._flow.schema())
 
     async def close(self) -> None:
@@ -206,7 +206,7 @@ async def _made(in_thread: bool, step: Callable[[Any], Call], argument: Any) -> 
 
 
 def _is_large(items: Any) -> bool:
-    """Whether there are so many candidates that encoding them would hold up other tasks."""
+    """Whether there are enough candidates for encoding to delay other tasks."""
     if isinstance(items, PreparedItems):
         return False
     if isinstance(items, Mapping):

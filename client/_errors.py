@@ -1,4 +1,4 @@
-"""The errors a caller can meet, and what each carries."""
+"""The errors of this package and their attributes."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ class InputError(ColcastError, ValueError):
         self.row = row
 
     def below(self, rows: int) -> "InputError":
-        """The same error, in data that has so many rows above those that were looked at."""
+        """The same error with its row counted from `rows` rows further up."""
         if self.row is None:
             return self
         return InputError(

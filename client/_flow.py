@@ -1,4 +1,4 @@
-"""What a call to a ranking model consists of, without the waiting.
+"""The steps of a call to a ranking model, without I/O.
 
 The steps (get the schema if there is none, build the request, send it, notice a new model
 version, ask in another way where the server refuses one) are one generator that yields calls and
@@ -66,12 +66,12 @@ class Flow(Asking):
         rows = Rows(by_key(items, item_keys, self._settings), user)
         inputs = rows if examples is None else examples_of_any(examples)
         options = self._options(target, outputs)
-        # Whoever sends it cannot ask in another way.
+        # The sender of these bytes cannot ask in another way.
         options = replace(options, indexed=options.indexed and self._indices.was_granted)
         return (yield from self._build(inputs, options)).message
 
     def prepare(self, items: Any, target: Target | None) -> Steps[PreparedItems]:
-        """Encodes items for later calls, in the form that a call would send now."""
+        """Encodes items for later calls, as a call would send them now."""
         options = self._options(target, ())
         prepared = PreparedItems(items)
         prepare_items((yield from self.schema()), prepared, options)
@@ -92,7 +92,7 @@ class Flow(Asking):
         asked = self._options(target, outputs)
         affinities = [self._affinity(key) for key in keys]
         schema = yield from self.schema()
-        together = self._several.ask()  # what takes no index of users takes none
+        together = self._several.ask()  # a server that takes no index of users takes no index
         asked = replace(asked, indexed=asked.indexed and together)
         options = [replace(asked, affinity=affinity) for affinity in affinities]
         return grouped(schema, read_pairs(pairs, self._settings), options, together, home)
@@ -122,7 +122,7 @@ class Flow(Asking):
         return rankings
 
     def _joined(self, group: Group, plan: Plan) -> Steps[Reply]:
-        """The reply to all users of a group; each candidate apart if only that is answered."""
+        """The reply to all users of a group; without distinct rows if the server refuses these."""
         built = build_joined(plan, group)
         try:
             reply = yield predict(built)
@@ -137,7 +137,7 @@ class Flow(Asking):
         return reply
 
     def prefetch(self, user: Any, affinity_key: Any) -> Steps[bool]:
-        """Lets the server compute and keep a user's state; False where it refused."""
+        """Asks the server to compute and keep a user's state; False if it refused."""
         schema = yield from self.schema()
         if COLUMNAR_LATE not in schema.signatures or not self._prefetch.ask():
             return False

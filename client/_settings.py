@@ -1,4 +1,4 @@
-"""Every setting of a client, listed once, with its default and its meaning."""
+"""All settings of the clients."""
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
@@ -122,7 +122,7 @@ class ChannelOptions:
 
 @dataclass(eq=False)
 class ClientSettings:
-    """What `RankingClient` and `AsyncRankingClient` are made with.
+    """The settings of `RankingClient` and `AsyncRankingClient`.
 
     Attributes:
         address: "HOST:PORT", several of them, or "dns:///NAME:PORT", a DNS name with several
@@ -135,13 +135,13 @@ class ClientSettings:
         version_label: the label of the version, in place of its number.
         score_output: the output that ranks; None finds it (see `Ranking.scores`).
         item_key: the name of the key where `item_keys` is a plain list.
-        timeout_seconds: deadline of a call, with its retries and what it has to look up.
+        timeout_seconds: deadline of a call, including retries and requests for signatures.
         dedupe: "auto" sends columns that are equal on every row once, and each distinct row of a
-            domain where that is much smaller; "off" does not look.
+            domain if that is much smaller; "off" does neither.
         affinity: "auto" sends with each request of one user a hash of the user's columns, as
             `x-colcast-user`, by which the same server gets all of them; "off" only where a call is
             given a key.
-        affinity_secret: what that hash is keyed with, at most 64 bytes; the same for all clients
+        affinity_secret: the key of that hash, at most 64 bytes; the same for all clients
             of the servers.
         policies: what to do about missing values and unused columns.
         channel: TLS, message size, keepalive, compression.

@@ -24,7 +24,7 @@ _LONGEST = 512
 
 @dataclass(eq=False)
 class TextSettings:
-    """What `TextClient` and `AsyncTextClient` are made with.
+    """The settings of `TextClient` and `AsyncTextClient`.
 
     Attributes:
         address: "HOST:PORT", several of them, or a DNS name with several servers behind it.
@@ -32,8 +32,8 @@ class TextSettings:
         version: the model version; None is the server's choice.
         version_label: the label of the version, in place of its number.
         timeout_seconds: deadline of each request.
-        batch_tokens: about how many tokens a request has. More make the products of the model a
-            little faster, fewer leave room between them for other clients.
+        batch_tokens: about how many tokens a request has. More make the model a little faster,
+            fewer let other clients in between.
         in_flight: how many requests of one call are under way at a time.
         channel: TLS, message size, keepalive, compression.
 
@@ -79,9 +79,9 @@ class TextSettings:
 
 
 class TextClient(TextSettings):
-    """Vectors and rankings of texts from a model that takes them, such as `zoo/text`'s.
+    """Vectors and rankings of texts from a model such as `zoo/text`'s.
 
-    Made with what `TextSettings` lists. Thread-safe.
+    `TextSettings` lists its arguments. Thread-safe.
 
     Example:
         >>> with TextClient("127.0.0.1:8500", "encoder") as client:
@@ -108,11 +108,11 @@ class TextClient(TextSettings):
         requests of about `batch_tokens`, of which `in_flight` are under way at a time.
 
         Args:
-            texts: str, or bytes in UTF-8. An empty text has a vector too; of bytes that are no
-                UTF-8 the model leaves out what is not.
-            pooling: what of a text's token vectors: the mean, that of [CLS], the greatest values.
+            texts: str, or bytes in UTF-8. An empty text has a vector, too; the model skips
+                bytes that are not UTF-8.
+            pooling: of a text's token vectors: the mean, that of [CLS], or the greatest values.
             max_seq_len: tokens to which a longer text is cut; None is the model's own.
-            progress: called with the requests that were answered, and all of them.
+            progress: called with the numbers of answered and of all requests.
 
         Returns:
             float32 [texts, width], in the order of the texts.
@@ -192,7 +192,7 @@ class AsyncTextClient(TextSettings):
 
         async def ask() -> None:
             nonlocal answered
-            for at, batch in waiting:  # shared: each batch goes to whoever is free
+            for at, batch in waiting:  # shared iterator: each batch goes to the next free task
                 reply = await self._transport.call(said.of(batch), Deadline(self.timeout_seconds))
                 answers[at] = said.answer(reply.response, len(batch))[0]
                 answered += 1

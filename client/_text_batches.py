@@ -10,13 +10,13 @@ from colcast.client.columns._dtypes import STRING, Array
 from colcast.client.columns._encode import Tensor, encode_predict_request
 from colcast.client.transport._transport import PREDICT, Call
 
-_BYTES_PER_TOKEN = 4  # of English; what an estimate may be wrong by does not matter
+_BYTES_PER_TOKEN = 4  # of English, roughly
 _MARKS = 2  # tokens that every text has besides its own
 POOLINGS = {"mean": "embeddings", "cls": "embeddings/cls", "max": "embeddings/max"}
 
 
 class TextCall(NamedTuple):
-    """What every request of one `encode` says besides its texts."""
+    """What the requests of one `encode` have in common."""
 
     model: str
     signature: str

@@ -21,7 +21,7 @@ _WIDEST_CELL = 40
 
 
 def tls_options(option: Callable[..., Any] = click.option) -> Callable[[_Decorated], _Decorated]:
-    """The options of a command that calls a server which may want TLS, see `channel_options`.
+    """The TLS options of a command that calls a server, read by `channel_options`.
 
     Args:
         option: declares one, with the arguments of `click.option`.
@@ -47,7 +47,7 @@ def tls_options(option: Callable[..., Any] = click.option) -> Callable[[_Decorat
 
 
 def channel_options(given: Mapping[str, Any]) -> ChannelOptions:
-    """What `tls_options` say: TLS if any of them is given."""
+    """The channel options of `tls_options`: TLS if any of them is given."""
     names = ("root_certificates", "private_key", "certificate_chain", "server_name")
     settings = {name: given[f"tls_{name}"] for name in names}
     return ChannelOptions(tls=Tls(**settings) if given["tls"] or any(settings.values()) else None)
@@ -240,7 +240,7 @@ def _check_items(options: SimpleNamespace, items: Sequence[Any]) -> None:
 
 def _cell(value: Any) -> str:
     text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-    # What does not print, ends of lines among it, is shown as Python writes it.
+    # Characters that do not print, such as line ends, are escaped.
     text = "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
     return text if len(text) <= _WIDEST_CELL else text[: _WIDEST_CELL - 3] + "..."
 

@@ -1,4 +1,4 @@
-"""Rows of a data set, converted by the rules of `rank`; for what is built before requests come.
+"""Rows of a data set, converted by the rules of `rank`, for tables that are built in advance.
 
 `columns_of` converts rows in any form that `rank` takes, `entries_of_examples` makes tf.Examples
 such rows, `check_absent` and `misspelled` say what a data set lacks, and `default_column` what

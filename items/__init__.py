@@ -3,9 +3,9 @@
 The data's path: `_sources` (a file or a frame -> batches of columns; `_csv`, `_records` and
 `_frames` are its kinds) -> `_values` (a batch's column as the file has it) -> `_spill` (columns
 that grow on disk) -> `_index` (rows by hash of their key) -> `_container` (the file) ->
-`_publish` (it appears whole, or not at all). `_features` says what the model wants, `_schema` what
-a table has; `_convert` takes a batch to values, `_rows` all of them to tensors; `_build` and
-`_delta` are the way as a whole. `_table` reads, with a `_part` for each file.
+`_publish` (it appears whole, or not at all). `_features` are the model's, `_schema` the
+table's; `_convert` turns a batch into values, `_rows` all of them into tensors; `_build` and
+`_delta` do all of it. `_table` reads, with a `_part` for each file.
 """
 
 import importlib
@@ -24,7 +24,7 @@ _NEED_PYARROW = {"build_table": "_build", "build_delta": "_delta", "ItemTable": 
 
 
 def __getattr__(name: str) -> Any:
-    """Imports pyarrow and NumPy only with what needs them."""
+    """Imports pyarrow and NumPy on first use."""
     if name not in _NEED_PYARROW:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{_NEED_PYARROW[name]}"), name)

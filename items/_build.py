@@ -31,8 +31,8 @@ def build_table(
 ) -> Path:
     """Builds a table of a model's items and publishes it as a new version.
 
-    The folder of the version appears when all of it is on the disk; a builder that is killed
-    leaves nothing that a server reads.
+    The version's folder appears once it is complete on disk; a killed builder leaves nothing that a
+    server reads.
 
     Args:
         model: a SavedModel that `colcast export` wrote, or its base path.
@@ -44,7 +44,7 @@ def build_table(
         domain: whose features they are.
         version: None is one more than the newest.
         list_separator: between the values of lists and vectors in a CSV cell.
-        progress: is told how many rows have been read.
+        progress: called with how many rows have been read.
 
     Returns:
         The folder of the version.
@@ -52,7 +52,7 @@ def build_table(
     Raises:
         InputError: the source lacks a feature that has no default, has a value that does not fit,
             or a key twice; it names the feature and the row, counted from 0.
-        ItemTableError: the model or the output is not what it should be.
+        ItemTableError: the model or the output folder is malformed.
     """
     features = features_of_model(Path(model), domain)
     by_name = {feature.name: feature for feature in features}

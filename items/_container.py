@@ -51,7 +51,7 @@ class Tensor:
         name: within the file.
         dtype: safetensors' name of it.
         shape: of the whole tensor.
-        data: its bytes, or the file that has nothing but them.
+        data: its bytes, or a file of them.
     """
 
     name: str
@@ -92,7 +92,7 @@ class Container:
     Attributes:
         path: the file.
         metadata: text by name.
-        tensors: arrays that read the file when they are looked at; bfloat16 as its 16 bits.
+        tensors: arrays mapped from the file; bfloat16 as its 16 bits.
     """
 
     def __init__(self, path: Path) -> None:
@@ -112,7 +112,7 @@ class Container:
         self.tensors = {name: self._tensor(name, told) for name, told in header.items()}
 
     def checksum(self) -> str:
-        """Of all that follows the header, read anew."""
+        """The checksum of everything after the header, read again."""
         digest = xxhash.xxh3_64()
         for chunk in _chunks(self._bytes[self._data_at :].data):
             digest.update(chunk)

@@ -21,7 +21,7 @@ Columns = Mapping[str, Any]
 
 
 def convert(features: Sequence[ItemFeature], batch: Columns, rows: int) -> Iterator[Values]:
-    """Every feature's values; where the batch has no such column, the model's default.
+    """Every feature's values; the model's default if the batch lacks its column.
 
     Raises:
         InputError: a value that does not fit, with its feature and row.
@@ -31,7 +31,7 @@ def convert(features: Sequence[ItemFeature], batch: Columns, rows: int) -> Itera
 
 
 def check_columns(features: Sequence[ItemFeature], batch: Columns, key: str) -> None:
-    """Checks that what a batch has no column for may be absent.
+    """Checks that features without a column may be absent.
 
     Raises:
         InputError: the key is no column, a feature is missing that has no default, or a column
@@ -67,5 +67,5 @@ def _given(feature: ItemFeature, batch: Columns) -> Values | None:
 
 def _absent(feature: ItemFeature, rows: int) -> Values:
     default = default_column(feature.feature)
-    assert default is not None, feature.name  # `check_columns` has seen to that
+    assert default is not None, feature.name  # checked by `check_columns`
     return values_of_column(feature, default.take(np.zeros(rows, np.intp)))

@@ -26,15 +26,15 @@ def build_delta(
 ) -> Path:
     """Publishes rows that are new or changed, and keys that are gone, over the newest version.
 
-    A row takes the place of all that the key had before: the source has every column that the
-    table was built with.
+    A row replaces the key's whole row, so the source needs every column that the table was built
+    with.
 
     Args:
         table: the table's folder.
         source: the rows, as for `build_table`.
         delete: the keys of rows that are gone; one that has no row may be among them.
         list_separator: between the values of lists and vectors in a CSV cell.
-        progress: is told how many rows have been read.
+        progress: called with how many rows have been read.
 
     Returns:
         The delta's file.
@@ -42,8 +42,7 @@ def build_delta(
     Raises:
         InputError: as `build_table`; a key that is in the source and in `delete`, or nothing in
             either.
-        ItemTableError: the table is not what it should be, or another delta was published
-            meanwhile.
+        ItemTableError: the table is malformed, or another delta was published meanwhile.
     """
     now = ItemTable(table)
     schema = now.schema
@@ -76,7 +75,7 @@ def _keys(schema: Schema, delete: Sequence[int | str | bytes]) -> Keys:
 
 
 def _check(table: ItemTable, rows: Rows, gone: Keys) -> None:
-    """Raises InputError if it is no delta that anybody means."""
+    """Raises InputError for a delta that is empty, incomplete or contradictory."""
     if not rows.keys.rows and not gone.rows:
         raise InputError("no rows and no keys to delete: the delta would change nothing")
     missing = sorted(set(rows.absent) - set(table.absent)) if rows.keys.rows else []

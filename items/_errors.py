@@ -2,7 +2,7 @@
 
 
 class ItemTableError(Exception):
-    """Not what it should be; the message names the file.
+    """A table, model or source is malformed; the message names the file.
 
     A value that does not fit is a `colcast.client.InputError`, with its feature and row.
     """

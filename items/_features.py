@@ -41,9 +41,9 @@ class ItemFeature:
 
     @cached_property
     def feature(self) -> Feature:
-        """The same as the client converts its values.
+        """The feature by which the client converts values.
 
-        A sequence is a list like the others: what pads it is the server's business.
+        A sequence is a list like the others; the server pads it.
         """
         dtype = DTYPES[self.declared["dtype"]]
         if self.is_list:
@@ -67,7 +67,7 @@ def key_feature(name: str, dtype: str) -> ItemFeature:
 
 
 def features_of_model(model: Path, domain: str) -> tuple[ItemFeature, ...]:
-    """What any signature of an exported model reads of a domain by rows, by name.
+    """The features of a domain that any signature of an exported model reads by rows, by name.
 
     Args:
         model: the SavedModel's folder, or its base path, of which the highest version counts.

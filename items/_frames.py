@@ -44,7 +44,7 @@ def batches_of_frames(source: Any) -> Iterator[Columns]:
 
 
 def _series(series: Any) -> Any:
-    """A pandas column: text as Arrow's; NaN, with which pandas marks what is missing, as null."""
+    """A pandas column: text as Arrow's; NaN, pandas' mark for missing values, as null."""
     if str(series.dtype) in ("str", "string") or getattr(series.dtype, "kind", "") == "f":
         return pa.array(series, from_pandas=True)
     return series

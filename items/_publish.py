@@ -30,9 +30,9 @@ def newest(folder: Path) -> Path:
 
 @contextmanager
 def work_folder(parent: Path) -> Iterator[Path]:
-    """A folder in `parent` that no reader looks at, and that is gone in the end.
+    """A temporary folder in `parent` that readers ignore.
 
-    What a killed builder left behind is removed by the next; one that lives has it locked.
+    A living builder holds its lock; folders of killed builders are removed by the next one.
     """
     parent.mkdir(parents=True, exist_ok=True)
     with _locked(parent):
@@ -47,7 +47,7 @@ def work_folder(parent: Path) -> Iterator[Path]:
 
 
 def publish(finished: Path, target: Path) -> None:
-    """Gives a file, or a folder of files, its name; the files are on the disk already.
+    """Renames a finished file or folder, whose files are synced, to its final name.
 
     Raises:
         ItemTableError: there is one of this name.
@@ -97,7 +97,7 @@ def _remove_abandoned(parent: Path) -> None:
 
 
 def _sync(folder: Path) -> None:
-    """Has the folder's names on the disk."""
+    """Syncs the folder's entries to disk."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

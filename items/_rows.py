@@ -22,7 +22,7 @@ _MOST_ROWS = 1 << 32  # row numbers are uint32
 
 @dataclass(frozen=True)
 class Rows:
-    """What a table's file has of its rows.
+    """The rows of a table's file.
 
     Attributes:
         keys: of every row.
@@ -40,13 +40,13 @@ class Rows:
 def take_rows(schema: Schema, batches: Iterable[Columns], folder: Path, progress: Progress) -> Rows:
     """Converts all rows and finds their places in the index.
 
-    A batch is in memory, and of all rows the hashes of their keys, 8 bytes each; three times that
-    when the index is made.
+    Memory holds one batch, and 8 bytes per row for the hash of its key; three times that while the
+    index is made.
 
     Args:
         schema: of the table.
         batches: the source's, each of at least one row.
-        folder: to be made; has the tensors until they are written.
+        folder: to make, for the tensors until they are written.
         progress: called after each batch.
 
     Raises:

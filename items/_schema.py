@@ -1,4 +1,4 @@
-"""What a table has: the columns of its rows, and how its file says so."""
+"""The columns of a table, and how its file declares them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

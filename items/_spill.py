@@ -15,7 +15,7 @@ class Spill:
     """Tensors, each in a file of its own in a folder."""
 
     def __init__(self, folder: Path) -> None:
-        """Of no tensors; the folder is made."""
+        """Makes the folder; has no tensors yet."""
         folder.mkdir()
         self._folder = folder
         self._tensors: dict[str, Tensor] = {}
@@ -68,7 +68,7 @@ class Spill:
         return list(self._tensors.values())
 
     def mapped(self, name: str) -> Array:
-        """A tensor of 64-bit integers or bytes, read from its file when it is looked at."""
+        """A tensor of 64-bit integers or bytes, mapped from its file."""
         tensor = self._tensors[name]
         dtype = np.dtype(np.uint8 if tensor.dtype == "U8" else np.int64)
         if not tensor.size:

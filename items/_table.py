@@ -27,7 +27,7 @@ class ItemTable:
         """Opens a version of the table in a folder; None is the newest.
 
         Raises:
-            ItemTableError: there is none, or a file of it is not what it should be.
+            ItemTableError: there is none, or one of its files is malformed.
         """
         self.folder = newest(Path(folder)) if version is None else Path(folder, str(version))
         self.table = Part(self.folder / TABLE_FILE)
@@ -41,7 +41,7 @@ class ItemTable:
 
     @property
     def checksum(self) -> str:
-        """Of the table's file, as that says."""
+        """The checksum that the table's file declares."""
         return self.table.container.metadata["checksum"]
 
     @property
@@ -69,7 +69,7 @@ class ItemTable:
         return self.table.rows - known + sum(self.get(key) is not None for key in changed)
 
     def verify(self) -> None:
-        """Reads all of the files; ItemTableError if one is not as it was written."""
+        """Reads all files; ItemTableError if one does not match its checksum."""
         for part in (self.table, *self.deltas):
             told, found = part.container.metadata.get("checksum"), part.container.checksum()
             if told != found:

@@ -32,7 +32,7 @@ class Values(NamedTuple):
     """The values of some rows.
 
     Attributes:
-        content: [values, *shape], in the dtype's storage; of strings all that they are made of.
+        content: [values, *shape], in the dtype's storage, or the strings.
         lengths: int64 [rows], how many values each row has; None where each has one.
     """
 
@@ -41,7 +41,7 @@ class Values(NamedTuple):
 
 
 def values_of_column(feature: ItemFeature, column: Column) -> Values:
-    """What the client converted, without what pads it."""
+    """Values converted by the client, without padding."""
     content, lengths = column.values, column.lengths
     if lengths is not None:
         content = content[np.arange(content.shape[1]) < lengths[:, np.newaxis]]
@@ -118,7 +118,7 @@ def _strings(values: list[bytes]) -> Strings:
 
 
 def _default(feature: ItemFeature, kind: Any) -> Any:
-    """What stands for a missing row, as an Arrow scalar; None if no scalar is just that."""
+    """The default of a missing row as an Arrow scalar; None if no scalar equals it."""
     default = feature.feature.default
     if default is None and not feature.is_list:
         return None
@@ -134,7 +134,7 @@ def _default(feature: ItemFeature, kind: Any) -> Any:
 
 
 def _content(dtype: DType, array: Any) -> Array | Strings | None:
-    """Values without gaps in the very type, or text; else None."""
+    """Values of exactly the dtype without gaps, or text; else None."""
     types = pa.types
     if array.null_count:
         return None

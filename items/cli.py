@@ -105,7 +105,7 @@ def delta(table: Path, source: Path | None, deleted: Path | None, list_separator
 def inspect(folder: Path, key: str | None, as_json: bool) -> None:
     """Shows what a table holds, or the row of KEY as it is now, deltas applied.
 
-    All of the files is read, and compared with their checksums, unless a KEY is given.
+    Unless a KEY is given, all files are read and compared with their checksums.
     """
     from colcast.items import ItemTable
     from colcast.items._inspect import facts, print_facts, print_row, row_of
@@ -131,7 +131,7 @@ def inspect(folder: Path, key: str | None, as_json: bool) -> None:
 
 @contextmanager
 def _errors() -> Iterator[None]:
-    """What the user can mend, in one line."""
+    """Turns errors that the user can fix into one line."""
     from colcast.client import InputError
     from colcast.items import ItemTableError
 
@@ -143,7 +143,7 @@ def _errors() -> Iterator[None]:
 
 @contextmanager
 def _telling(name: str) -> Iterator[Callable[[int], None]]:
-    """Gives a function that shows how many rows there are so far."""
+    """Yields a function that shows the number of rows so far."""
     with _errors(), showing_progress(f"colcast items {name}") as show:
         yield lambda rows: show(f"{rows:,} rows")
 

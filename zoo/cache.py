@@ -23,7 +23,7 @@ def cached(
 ) -> dict[str, Any]:
     """Makes version 1 of the model in `base_path`, unless it is there from the same code.
 
-    Another program that makes it is waited for.
+    Waits for another program that makes it.
 
     Args:
       base_path: what a server is given as --model_base_path; its note is BASE_PATH.json.
@@ -42,7 +42,7 @@ def cached(
 
 @contextmanager
 def one_at_a_time(lock: Path) -> Iterator[None]:
-    """Holds `lock`, a file that stays, when no other program does; none outlives its program."""
+    """Holds the lock file; the lock ends with its program, the file stays."""
     lock.parent.mkdir(parents=True, exist_ok=True)
     with lock.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

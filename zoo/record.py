@@ -1,4 +1,4 @@
-"""What a server is to know of a model's signatures, as an export records it (docs/stages.md)."""
+"""The record of a model's signatures, as an export writes it (docs/stages.md)."""
 
 import json
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def independent(*names: str) -> dict[str, Any]:
-    """What `independence` says of signatures each row of which depends on itself alone."""
+    """The entries of `independence` for signatures with independent rows."""
     return {name: {"rows": True, "why_not": "", "own_length": []} for name in names}
 
 

@@ -1,4 +1,4 @@
-"""Every model of the zoo under its name: where it is kept, what requests it is sent."""
+"""The models of the zoo by name, with their folders and requests."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

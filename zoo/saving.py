@@ -14,7 +14,7 @@ Outputs = dict[str, Any]  # output name -> tensor, rows first
 def save(folder: Path, serve: Callable[[Any], Outputs], layers: Iterable[Any]) -> None:
     """Writes `serve` as the signature `serving_default`: serialized tf.Examples in, scores out.
 
-    Keras's own archive does it: of a plain tf.saved_model.save, TensorFlow Serving does not find
+    Uses Keras's ExportArchive: after a plain tf.saved_model.save, TensorFlow Serving does not find
     all variables of a Keras 3 model.
 
     Args:
@@ -31,7 +31,7 @@ def save(folder: Path, serve: Callable[[Any], Outputs], layers: Iterable[Any]) -
 
 
 def with_defaults(folder: Path, signature: str, defaults: Mapping[str, Any]) -> None:
-    """Writes what a signature's inputs are where a request leaves them out.
+    """Writes defaults of a signature's inputs.
 
     Args:
       folder: of the SavedModel, which is changed.

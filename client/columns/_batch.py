@@ -37,12 +37,12 @@ class Batch:
         columns: feature -> its column, of N rows or of 1 where the user (or every row) has
             the same value. Absent features that the model has a default for are not in it.
         whole: the features that do not come by rows, as the arrays they are.
-        unused: names that came and that the signature does not use.
-        encoded: feature -> its column as it travels, where that was done before.
+        unused: given names that the signature does not use.
+        encoded: feature -> its encoded column, if that was done before.
         indices: domain -> int64 [N], for each candidate its row of that domain, whose columns
             then have R rows in place of N.
-        keys: inputs by which the server finds the items' features, [N, ...]; the features that
-            are absent are then its business.
+        keys: inputs by which the server finds the items' features, [N, ...], and fills in those
+            that are absent.
     """
 
     rows: int
@@ -121,7 +121,7 @@ def send_equal_rows_once(batch: Batch) -> Batch:
 
 
 def with_all_rows_in_one(batch: Batch, features: Mapping[str, Feature]) -> Batch:
-    """The same request with at least one column of N rows, as nothing else says what N is."""
+    """The same request with at least one column of N rows, which tells the server N."""
     columns = batch.columns
     if batch.rows == 1 or batch.keys or any(column.rows > 1 for column in columns.values()):
         return batch

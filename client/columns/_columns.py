@@ -26,12 +26,12 @@ from colcast.client.columns._values import (
 
 
 class Column(NamedTuple):
-    """A feature's values as they travel.
+    """A feature's values as they are sent.
 
     Attributes:
         values: [rows, *shape] (MULTI and SEQUENCE: [rows, longest, ...], padded), in the
             dtype's storage; strings as an object array of bytes.
-        lengths: int64 [rows], how many of each row's values are meant; only for MULTI.
+        lengths: int64 [rows], how many of each row's values count; only for MULTI.
     """
 
     values: Array
@@ -113,7 +113,7 @@ class Source:
 
 
 def clean_column(feature: Feature, values: Any, policies: Policies) -> Column | None:
-    """A fast path for values of which only the type has to be checked.
+    """A fast path for values whose type alone has to be checked.
 
     An array of the very dtype and shape, or a list of one Python type that always fits.
     None: the values need the slow path.
@@ -172,7 +172,7 @@ def whole_array(source: Source, value: Any) -> Array:
 
 
 def default_column(feature: Feature) -> Column | None:
-    """What the model takes for an absent feature, as a 1-row column; None if it must be given.
+    """The default of an absent feature, as a 1-row column; None if it must be given.
 
     A multi-valued feature without a default is empty, as in a tf.Example that lacks it.
     """
@@ -265,7 +265,7 @@ def _clean(feature: Feature, values: Any) -> Array | None:
 
 
 def _default_row(feature: Feature) -> Array | None:
-    """What a row without a feature of fixed shape has, decoded; None if it must be given."""
+    """The default row of a feature of fixed shape, decoded; None if it must be given."""
     if feature.default is None:
         return None
     sizes = _sizes(feature)

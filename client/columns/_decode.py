@@ -165,13 +165,13 @@ def _piece(wire_type: int, value: int | bytes, dtype: DType) -> Array:
     return raw.astype(np.int64).astype(dtype.storage)
 
 
-_LARGEST_FILL = 1 << 28  # values; a server that claims more with fewer is not believed
+_LARGEST_FILL = 1 << 28  # values; larger claims with fewer values are refused
 
 
 def _fill(
     values: Array, shape: tuple[int, ...], dtype: DType, name: str, *, may_repeat: bool
 ) -> Array:
-    """Gives the values their shape; fewer than it needs: the last one is repeated."""
+    """Reshapes the values; if there are too few, the last one is repeated."""
     if dtype.kind == "c" and values.dtype.kind == "f":
         values = values.view(dtype.storage)
     needed = math.prod(shape)

@@ -1,4 +1,4 @@
-"""TensorFlow's dtypes as they travel: number, name, NumPy storage, typed field."""
+"""TensorFlow's dtypes on the wire: number, name, NumPy storage, typed field."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -90,7 +90,7 @@ def dtype_of_number(number: int) -> DType:
 
 
 def dtype_of_array(values: Array) -> DType:
-    """The dtype under which an array travels when no signature says otherwise.
+    """The dtype under which an array is sent if no signature says otherwise.
 
     Raises:
         InputError: no TensorFlow dtype holds these values (dates, structures).

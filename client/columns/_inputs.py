@@ -1,11 +1,11 @@
 """Every accepted form of data -> one table: feature name -> one entry per row.
 
-tf.Examples have a file of their own (`_inputs_examples.py`). A table holds the values as the
-caller had them, unconverted, so that the rules for types and gaps stand once, in `_columns.py`.
+tf.Examples have a file of their own (`_inputs_examples.py`). A table holds the
+caller's values unconverted; the rules for types and gaps are in `_columns.py` alone.
 
-pandas, Polars and pyarrow are not imported here: a caller who has a frame has its library. A
-numeric column without gaps stays the array it is; everything else becomes a list, with None, or
-the library's own mark, where a value is missing.
+pandas, Polars and pyarrow are not imported here: a caller with a frame has its library. A numeric
+column without gaps stays an array; everything else becomes a list, with None or the library's own
+mark for missing values.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set

@@ -30,7 +30,7 @@ def list_column(source: Source, values: Any) -> Column:
     """Converts a multi-valued feature or a sequence.
 
     A multi-valued column is at least 1 wide: a server that pads the lists of several requests to
-    one width cannot do so from none. (What pads a sequence the model sees, so none is added.)
+    one width cannot do so from none. (The model sees the padding of a sequence, so none is added.)
 
     Args:
         source: the feature, of kind MULTI or SEQUENCE, and the rules.
@@ -137,7 +137,7 @@ def _equal_lists(source: Source, values: Array) -> Column:
 
 
 def _padding(feature: Feature) -> Any:
-    """What fills the end of shorter lists: the feature's default, else zero or empty."""
+    """The padding of shorter lists: the feature's default, else zero or empty."""
     if feature.kind is Kind.SEQUENCE and feature.default is not None and feature.default.size:
         return stored(feature, feature.default).reshape(-1)[0]
     return b"" if feature.dtype is STRING else 0

@@ -1,4 +1,4 @@
-"""What the served model wants: its signatures and their features."""
+"""The signatures of the served model and their features."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ class Feature:
         shape: the declared shape behind the row dimension, None if any will do; for WHOLE the
             whole declared shape.
         one_row: declared with exactly one row: a user feature of a late model.
-        default: what the model takes when it is absent, [1, *shape]; None: it must be given.
+        default: its value when absent, [1, *shape]; None: it must be given.
     """
 
     name: str

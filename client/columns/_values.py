@@ -58,7 +58,7 @@ def has_masked(value: Any) -> bool:
 
 
 def unmasked(value: Any) -> Any:
-    """One row's entry; a masked array as a list with None where masked, or None if all is."""
+    """One row's entry; a masked array as a list with None where masked, None if all of it is."""
     if not isinstance(value, _masked_arrays()):
         return value
     if not has_masked(value):
@@ -104,7 +104,7 @@ def flat_array(
     Args:
         values: a list, or an array of any NumPy dtype.
         dtype: the dtype the model declares.
-        default: what takes the place of a missing value; None: a missing value is an error.
+        default: for missing values; None: a missing value is an error.
         place: where the values stand.
         policies: what counts as missing.
 

@@ -32,7 +32,7 @@ def hash_of_key(key: Any, settings: ClientSettings) -> str:
 
 
 def hash_of_user(schema: ModelSchema, batch: Batch, settings: ClientSettings) -> str:
-    """16 hex digits for the user's columns of a request, whichever way it is written.
+    """16 hex digits for the user's columns of a request, however it is written.
 
     Empty where the setting is off, the request has several users, or the model has no
     `columnar_late`, which tells the user's features: no state of a user is then kept.

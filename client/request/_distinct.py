@@ -19,8 +19,8 @@ class Distinct(NamedTuple):
 
     Attributes:
         columns: of R rows, in the order in which they first occurred.
-        rows: int64 [N], for each row that came the number of its own among them.
-        saved: how many bytes less they are than what came, the index included.
+        rows: int64 [N], for each given row its number among them.
+        saved: by how many bytes they are smaller than the given columns, index included.
     """
 
     columns: list[Column]
@@ -29,7 +29,7 @@ class Distinct(NamedTuple):
 
 
 def send_distinct_rows(plan: Plan, batch: Batch) -> Batch:
-    """The same request with the distinct rows of each of the plan's domains, where that pays.
+    """The same request with the distinct rows of each of the plan's domains, if that pays.
 
     What all candidates share stays one row, and so does a late signature's user. A server neither
     joins requests with an index nor splits them, so the first index must save 128 KiB.
@@ -59,7 +59,7 @@ def send_distinct_rows(plan: Plan, batch: Batch) -> Batch:
 
 
 def distinct_rows(columns: Sequence[Column]) -> Distinct | None:
-    """The distinct rows of columns that have the same number of them; None where that is no gain.
+    """The distinct rows of equally long columns; None if that gains nothing.
 
     It is one if they take at most three quarters of the columns' bytes, the index included. The
     search ends with the first column if that tells more than three quarters of the rows apart, as
@@ -95,7 +95,7 @@ def _arrays(columns: Sequence[Column]) -> list[Array]:
 
 
 def _keys(arrays: Sequence[Array]) -> list[Hashable]:
-    """For each row what is equal for those rows alone that hold the same bits."""
+    """A key per row, equal for rows with the same bits only."""
     by_row = [array.reshape(len(array), -1) for array in arrays]
     strings = [values for cells in by_row if cells.dtype == object for values in cells.T.tolist()]
     bits = [_bits(cells) for cells in by_row if cells.dtype != object]

@@ -20,8 +20,8 @@ class ItemsByKey:
     """N candidates in place of their features.
 
     Attributes:
-        keys: the name of the key -> [N] keys; another for each domain that is told by key.
-        items: N rows of what is sent all the same, and wins; empty where nothing is.
+        keys: the name of a domain's key -> [N] keys.
+        items: N rows of features that override the table's; may be empty.
     """
 
     keys: Mapping[str, Any]
@@ -29,7 +29,7 @@ class ItemsByKey:
 
 
 def by_key(items: Any, item_keys: Any, settings: ClientSettings) -> Any:
-    """What `rank` was given as one: items by key, or the items as they are.
+    """Items and keys as one value: items by key, or the items unchanged.
 
     Raises:
         InputError: `item_keys` is neither a list nor a dict of one.

@@ -1,4 +1,4 @@
-"""What comes back: outputs by name, and the candidates in order."""
+"""The answer: outputs by name, and the candidates in order."""
 
 import html
 from collections.abc import Mapping, Sequence

@@ -71,7 +71,7 @@ class Built:
         unused: how many columns were left out because the signature does not use them.
         needs_expansion: only a server that repeats rows can answer it.
         distinct: domain -> how many rows of it are sent, where an index says whose they are.
-        affinity: whose request it is, as a hash; empty if that is not told.
+        affinity: whose request it is, as a hash; empty if unknown.
     """
 
     message: bytes
@@ -85,7 +85,7 @@ class Built:
 
 
 class PreparedItems:
-    """What `RankingClient.prepare` returns: give it to `rank` in place of the items.
+    """The result of `RankingClient.prepare`, for `rank` in place of the items.
 
     The items must not be changed afterwards: they are read again when another version of the
     model, or another target, needs them in another form. May be shared by threads and clients.
@@ -206,7 +206,7 @@ def batch_for(plan: Plan, inputs: Rows | Examples, options: RequestOptions) -> t
     if isinstance(inputs, Examples):
         user, items = tables_of_examples(inputs.examples, plan.features)
         policies = options.settings.policies
-        if policies.unused == "suggest":  # the parse op would not look at them either
+        if policies.unused == "suggest":  # the parse op would ignore them, too
             policies = replace(policies, unused="drop")
         return plan, batch_of(plan.features, user, items, policies)
     wanted = None if inferred else plan.inputs

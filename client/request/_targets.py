@@ -120,7 +120,7 @@ def tensors_of(plan: Plan, batch: Batch) -> dict[str, Tensor]:
 
 
 def plan_of_columns(plan: Plan, batch: Batch) -> Plan:
-    """How a batch's columns are written: beside an index as for a server that repeats rows."""
+    """The target for a batch's columns: beside an index, that of a server that repeats rows."""
     return replace(plan, target="columnar") if batch.indices else plan
 
 
@@ -193,9 +193,9 @@ def _auto(
 
 
 def _stand_in(plan: Plan, feature: Feature) -> Column | None:
-    """What to send for an absent feature; None if the server fills in the default itself.
+    """The column to send for an absent feature; None if the server fills in the default itself.
 
-    Only an expanding server may: another one takes the default's single row as it is.
+    Only an expanding server does; others would use the default's single row.
     """
     expanded = plan.target == "columnar" or feature.one_row
     if feature.kind is Kind.WHOLE or (expanded and feature.name in plan.signature.defaults):

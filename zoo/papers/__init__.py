@@ -3,7 +3,7 @@
 Sizes follow DeepRecSys (ISCA 2020, github.com/harvard-acc/DeepRecSys). Tables
 are shrunk by one factor, nothing else; weights are random but fixed; ids and values are generated.
 
-model.py  what a paper model is: features, network, target      ncf.py, wide_deep.py, dlrm.py,
+model.py  what a paper model is: features, network              ncf.py, wide_deep.py, dlrm.py,
 saved.py  SavedModels of them, made once                        din.py, dien.py: the networks
 """
 

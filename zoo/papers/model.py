@@ -1,4 +1,4 @@
-"""What a model is here: its features, its network, and the latency it has to keep."""
+"""A paper's model: its features and its network."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

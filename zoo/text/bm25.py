@@ -1,4 +1,4 @@
-"""BM25, the ranking by shared words that every search engine has: what models are compared with."""
+"""BM25, ranking by shared words: the baseline for models."""
 
 import math
 import re
