@@ -1,15 +1,17 @@
 """The command line of `colcast bench`."""
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 from colcast.cli.console import report_console
 from colcast.cli.options import Command, Parsed
 from colcast.loadtest.options import failures_told, output_options
 
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 _COUNT = click.IntRange(min=1)
 
 
@@ -17,6 +19,16 @@ def _sizes(text: str) -> tuple[int, ...]:
     if not all(size.isdecimal() and int(size) for size in text.split(",")):
         raise ValueError(f"{text!r}: wanted are whole numbers above 0, like 20,100,500")
     return tuple(map(int, text.split(",")))
+
+
+def _removed(name: str, rows: str, **more: Any) -> Callable[[_Command], _Command]:
+    """An option of earlier versions, refused with what to give instead."""
+
+    def refuse(context: click.Context, _: click.Parameter, value: Any) -> None:
+        if value:
+            raise click.UsageError(f"{name} was removed: colcast bench {rows}", context)
+
+    return click.option(name, hidden=True, expose_value=False, callback=refuse, **more)
 
 
 @click.command(
@@ -43,6 +55,11 @@ Examples:
     metavar="--FLAG=VALUE",
     help="A further flag of every server; repeatable.",
 )
+@_removed("--models", "formats/NAME")
+@_removed("--papers", "papers", is_flag=True)
+@_removed("--states", "states", is_flag=True)
+@_removed("--transcoding", "transcoding", is_flag=True)
+@_removed("--batching", "batches", is_flag=True)
 @output_options(click.option, "build/bench", "bench.md, bench.json and a chart per part", "figures")
 def command(**given: Any) -> None:
     """Measures rows of one table: models, formats, servers, protocols, what encoding costs.

@@ -115,7 +115,6 @@ def find_max(
     precision: float = 0.05,
     lowest: float = 1.0,
     highest: float = 100_000.0,
-    known: Sequence[Window] = (),
     progress: Callable[[Window], None] = lambda _: None,
     budget: Budget = UNLIMITED,
 ) -> Found:
@@ -128,15 +127,11 @@ def find_max(
       precision: stops when the rates known to hold and to miss are this close, relatively.
       lowest: no lower rate is tried.
       highest: no higher rate is tried.
-      known: windows of the same server, measured for another target of the same percentile, from
-        which the search starts.
       progress: called after every window.
       budget: after it is spent no further rate is tried; one always is.
     """
     search = _Search(run, sla, progress)
-    above = 2 * highest
-    (holds, misses), late = _bracket(known, sla, above), False
-    rate = start if (holds, misses) == (0.0, above) else _next(holds, misses, highest)
+    holds, misses, late, rate = 0.0, 2 * highest, False, start
     ended = Ended.BY_ITSELF
     while rate >= lowest and misses - holds > precision * misses and rate <= highest:
         if budget.spent and search.windows:
@@ -171,14 +166,14 @@ def _next(holds: float, misses: float, highest: float) -> float:
     return 2 * holds if misses > highest else (holds + misses) / 2
 
 
-def _bracket(known: Sequence[Window], sla: Sla, above: float) -> tuple[float, float]:
+def _bracket(windows: Sequence[Window], sla: Sla, above: float) -> tuple[float, float]:
     """The highest rate that holds and the next that misses; 0 and `above` if there is none.
 
     A lower rate that misses may have been unlucky, since its windows have the fewest calls. A rate
     with as many holding as missing windows is undecided.
     """
     votes: Counter[float] = Counter()
-    for window in known:
+    for window in windows:
         votes[window.rate] += 1 if window.milliseconds <= sla.milliseconds else -1
     holds = max((rate for rate, vote in votes.items() if vote > 0), default=0.0)
     misses = min((rate for rate, vote in votes.items() if vote < 0 and rate > holds), default=above)

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 from colcast.cli.console import report_console
@@ -57,14 +56,14 @@ class Load:
 
     Attributes:
       requests: encoded for the model.
-      slas: the targets, of one percentile.
+      sla: the target.
       seconds: how long a window sends.
       start: the first rate that is tried, in requests per second.
       seed: decides when which request is sent.
     """
 
     requests: Sequence[Request]
-    slas: Sequence[Sla]
+    sla: Sla
     seconds: float = 3.0
     start: float = 50.0
     seed: int = 0
@@ -110,7 +109,7 @@ def tune(
 
     Args:
       model: what is served.
-      load: what it is tuned for, with one target.
+      load: what it is tuned for.
       turned: the knobs.
       pairs: which of them are turned together.
       progress: called after every window.
@@ -121,7 +120,6 @@ def tune(
     Raises:
       colcast.server.ServerFailedError: the server does not start with a setting.
     """
-    (sla,) = load.slas
     windows: dict[tuple[float, ...], list[Window]] = {}
     ended = Ended.BY_ITSELF
     left = ClimbOutlook(load.seconds)
@@ -140,7 +138,7 @@ def tune(
 
         with left.one():
             try:
-                (found,) = searches(model, load, setting.flags, floor, note, budget)
+                found = search(model, load, setting.flags, floor, note, budget)
             except KeyboardInterrupt:
                 ended = Ended.INTERRUPT
                 return None
@@ -149,26 +147,18 @@ def tune(
         return None if cut_short else found.rate
 
     climbed = climb(turned, pairs, measure, left=left.settings)
-    return Tuned(climbed, windows, sla, ended)
+    return Tuned(climbed, windows, load.sla, ended)
 
 
-def highest_rates(model: Model, load: Load, flags: Sequence[str]) -> list[float]:
-    """The highest rate within each target of a server with these flags."""
-    found = searches(model, load, flags)
-    if any(search.ended is Ended.INTERRUPT for search in found):
-        raise KeyboardInterrupt
-    return [search.rate for search in found]
-
-
-def searches(
+def search(
     model: Model,
     load: Load,
     flags: Sequence[str],
     floor: float = 0.0,
     progress: Callable[[Window], None] = lambda _: None,
     budget: Budget = UNLIMITED,
-) -> list[Found]:
-    """The search for each target on a server with these flags; a rate of 0 is not above `floor`."""
+) -> Found:
+    """The search on a server with these flags; a rate of 0 is not above `floor`."""
     with ServerProcess(model.name, model.base_path, [*model.flags, *flags]) as server:
         loop, meter = OpenLoop(server.target), ProcessMeter(server.pid, server.target)
 
@@ -180,21 +170,14 @@ def searches(
         count = len(load.requests)
         warm_up = poisson(_WARM_UP_RATE, _WARM_UP_ROUNDS * count / _WARM_UP_RATE, count, load.seed)
         loop.run(load.requests, warm_up)
-        known: list[Window] = []
-        done = []
-        for sla in load.slas:
-            found = find_max(
-                window,
-                sla,
-                start=max(load.start, floor),
-                lowest=max(1.0, floor),
-                known=known,
-                progress=progress,
-                budget=budget,
-            )
-            known += found.windows
-            done.append(found)
-        return done
+        return find_max(
+            window,
+            load.sla,
+            start=max(load.start, floor),
+            lowest=max(1.0, floor),
+            progress=progress,
+            budget=budget,
+        )
 
 
 def run(options: SimpleNamespace) -> int:
@@ -217,7 +200,7 @@ def run(options: SimpleNamespace) -> int:
     model = Model(options.model, options.model_base_path, options.flags)
     sla = Sla(95, options.sla_p95) if options.sla_p95 else Sla(99, options.sla_p99)
     requests = prepared(model, options.formats, _traffic(options).load)
-    load = Load(requests, [sla], options.seconds, seed=options.seed)
+    load = Load(requests, sla, options.seconds, seed=options.seed)
     if options.offload_target:
         offload = f"--offload_target={options.offload_target}"
         model = replace(model, flags=[*model.flags, offload])
@@ -248,21 +231,21 @@ def run(options: SimpleNamespace) -> int:
 
 
 def prepared(
-    model: Model, formats: Sequence[str], data: Sequence[RequestData] | Callable[..., Any]
+    model: Model, formats: Sequence[str], data: Callable[..., Sequence[RequestData]]
 ) -> Sequence[Request]:
     """The requests in a format, after the model has answered each once.
 
     Args:
       model: to serve.
       formats: one.
-      data: the requests, or a function that makes them, given one that makes a client.
+      data: makes the requests, given a function that makes a client.
 
     Raises:
       RuntimeError: the model cannot be asked in that format.
     """
     with ServerProcess(model.name, model.base_path, model.flags) as server:
         target = Target("", server.target)
-        rows = data(lambda: target.client(model.name, _TIMEOUT_SECONDS)) if callable(data) else data
+        rows = data(lambda: target.client(model.name, _TIMEOUT_SECONDS))
         series, left_out = prepare([target], model.name, formats, rows)
     if left_out:
         raise RuntimeError(str(left_out[0]))

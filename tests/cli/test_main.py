@@ -24,7 +24,7 @@ def declared(name: str) -> click.Command:
 
 
 def options_of(name: str) -> list[click.Option]:
-    return [it for it in declared(name).params if isinstance(it, click.Option)]
+    return [it for it in declared(name).params if isinstance(it, click.Option) and not it.hidden]
 
 
 def modules_after(*args: str) -> set[str]:

@@ -45,31 +45,14 @@ def test_few_windows_are_needed():
     assert len(found.windows) < 2 * 12
 
 
-@pytest.mark.parametrize("limit", [70.0, 800.0])
-def test_what_is_known_of_one_target_is_not_measured_again_for_another(limit: float):
-    """Ten times the limit takes ten times as long."""
-
-    def run(rate: float, window: int) -> Recording:
-        return recording(*[25.0 * rate / limit] * 20)
-
-    known = find_max(run, P95, start=50).windows
-    for target in (12.5, 25.0, 50.0):
-        found = find_max(run, Sla(95, target), start=50, known=known)
-        assert found.rate == pytest.approx(limit * target / 25, rel=0.06)
-        assert not {window.rate for window in found.windows} & {window.rate for window in known}
-    assert not find_max(run, P95, start=50, known=known).windows
-
-
-def test_a_low_rate_that_missed_in_few_calls_says_nothing_of_higher_ones():
-    known = [Window(rate, ms, Verdict.MISSES) for rate, ms in ((1, 40.0), (100, 20.0), (200, 90.0))]
-    found = find_max(server(150), P95, known=known)
-    assert found.rate == pytest.approx(150, rel=0.06)
-
-
-def test_a_rate_whose_windows_disagree_is_measured_again():
-    known = [Window(400, ms, Verdict.MISSES) for ms in (20.0, 30.0)]
-    found = find_max(server(500), P95, start=50, known=known)
-    assert found.rate == pytest.approx(500, rel=0.06)
+def test_the_outlook_counts_no_low_rate_that_missed_and_no_undecided_one():
+    """What is left is the bisection between the last rate that held and the first that missed."""
+    windows = [
+        Window(rate, ms, Verdict.MISSES) for rate, ms in ((1, 40.0), (100, 20.0), (200, 90.0))
+    ]
+    undecided = [Window(400, ms, Verdict.MISSES) for ms in (20.0, 30.0)]
+    assert windows_left(windows, P95) == windows_left([*windows, *undecided], P95)
+    assert windows_left(windows, P95) < windows_left(undecided, P95)
 
 
 def test_one_bad_window_of_three_does_not_decide():
