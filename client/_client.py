@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Self
+from typing import Any
 
 from colcast.client._asking import Result, Steps
+from colcast.client._closing import Closing
 from colcast.client._errors import ServerError
 from colcast.client._flow import Flow
 from colcast.client._settings import ClientSettings, Target
@@ -18,7 +19,7 @@ from colcast.client.transport._telemetry import call_span
 from colcast.client.transport._transport import Metadata, Transport
 
 
-class RankingClient(ClientSettings):
+class RankingClient(ClientSettings, Closing):
     """Ranks candidates with a model behind colcast's server or any TensorFlow Serving.
 
     `ClientSettings` lists its arguments. Thread-safe. Nothing is sent before the first call, which
@@ -232,16 +233,6 @@ class RankingClient(ClientSettings):
     def schema(self) -> ModelSchema:
         """The signatures of the served model, asked for once per version."""
         return self._run("schema", self._flow.schema())
-
-    def close(self) -> None:
-        """Closes the connections. A closed client stays closed."""
-        self._transport.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _run(
         self,

@@ -2,9 +2,10 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self
+from typing import Any
 
 from colcast.client._asking import Result, Steps
+from colcast.client._closing import AsyncClosing
 from colcast.client._errors import ServerError
 from colcast.client._flow import Flow
 from colcast.client._settings import ClientSettings, Target
@@ -18,7 +19,7 @@ from colcast.client.transport._telemetry import call_span
 from colcast.client.transport._transport import AsyncTransport, Call, Metadata
 
 
-class AsyncRankingClient(ClientSettings):
+class AsyncRankingClient(ClientSettings, AsyncClosing):
     """`RankingClient` for asyncio: same settings, methods and errors, awaited.
 
     Requests are encoded on the event loop; at 500 candidates and 200 features that takes
@@ -143,16 +144,6 @@ class AsyncRankingClient(ClientSettings):
     async def schema(self) -> ModelSchema:
         """The signatures of the served model, asked for once per version."""
         return await self._run("schema", self._flow.schema())
-
-    async def close(self) -> None:
-        """Closes the connections. A closed client stays closed."""
-        await self._transport.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
 
     async def _run(
         self,

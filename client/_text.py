@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import islice
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
+from colcast.client._closing import AsyncClosing, Closing
 from colcast.client._errors import InputError
 from colcast.client._settings import ChannelOptions, check_timeout
 from colcast.client._text_batches import POOLINGS, Batches, TextCall, all_bytes, strings, text_bytes
@@ -78,7 +79,7 @@ class TextSettings:
         return Call(PREDICT, message)
 
 
-class TextClient(TextSettings):
+class TextClient(TextSettings, Closing):
     """Vectors and rankings of texts from a model such as `zoo/text`'s.
 
     `TextSettings` lists its arguments. Thread-safe.
@@ -159,18 +160,8 @@ class TextClient(TextSettings):
         call = self._rank_call(query, titles)
         return _ranking(self._transport.call(call, Deadline(self.timeout_seconds)))
 
-    def close(self) -> None:
-        """Closes the connections. A closed client stays closed."""
-        self._transport.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-class AsyncTextClient(TextSettings):
+class AsyncTextClient(TextSettings, AsyncClosing):
     """`TextClient` for asyncio: same settings, methods and errors, awaited."""
 
     def __post_init__(self) -> None:
@@ -211,16 +202,6 @@ class AsyncTextClient(TextSettings):
         """Scores titles for a query; see `TextClient.rank`."""
         call = self._rank_call(query, titles)
         return _ranking(await self._transport.call(call, Deadline(self.timeout_seconds)))
-
-    async def close(self) -> None:
-        """Closes the connections. A closed client stays closed."""
-        await self._transport.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
 
 
 def _ranking(reply: Any) -> Ranking:

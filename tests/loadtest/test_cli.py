@@ -43,6 +43,16 @@ def loadtest(folder: Path, served: ServerProcess, *options: str, code: int = 0) 
     return report
 
 
+def three_requests(folder: Path) -> Path:
+    """Recorded tf.Examples of three requests with four candidates each."""
+    log = folder / "log.tfrecord"
+    with TFRecordWriter(str(log)) as writer:
+        for request, (user, items) in zip(range(3), wide.requests(SMALL, 4, 1), strict=False):
+            for example in serialize_request({**user, "request_id": request}, items):
+                writer.write(example)
+    return log
+
+
 def by_label(report: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {one["label"]: one for one in report["series"]}
 
@@ -126,11 +136,7 @@ def test_a_server_with_tls(exported: Path, tmp_path: Path):
 def test_recorded_examples_are_replayed_in_every_format(
     served: ServerProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    log = tmp_path / "log.tfrecord"
-    with TFRecordWriter(str(log)) as writer:
-        for request, (user, items) in zip(range(3), wide.requests(SMALL, 4, 1), strict=False):
-            for example in serialize_request({**user, "request_id": request}, items):
-                writer.write(example)
+    log = three_requests(tmp_path)
     for source in (str(log), "-"):
         with log.open() as standard_input, monkeypatch.context() as patched:
             patched.setattr("sys.stdin", standard_input)
@@ -256,11 +262,7 @@ def test_counts_and_times_are_the_runs(
     served: ServerProcess, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     """A recording has fewer requests than asked for, and one format of three is left out."""
-    log = tmp_path / "log.tfrecord"
-    with TFRecordWriter(str(log)) as writer:
-        for request, (user, items) in zip(range(3), wide.requests(SMALL, 4, 1), strict=False):
-            for example in serialize_request({**user, "request_id": request}, items):
-                writer.write(example)
+    log = three_requests(tmp_path)
     options = ["--traffic", f"examples:{log}", "--clients", "1"]
     began = datetime.now().astimezone().replace(microsecond=0)
     report = loadtest(tmp_path, served, *options, "--formats", "example,columnar,recorded")

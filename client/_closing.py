@@ -1,0 +1,37 @@
+"""Clients that end with a `with` block, or with `close`."""
+
+from typing import Self
+
+from colcast.client.transport._transport import AsyncTransport, Transport
+
+
+class Closing:
+    """A blocking client of this transport."""
+
+    _transport: Transport
+
+    def close(self) -> None:
+        """Closes the connections. A closed client stays closed."""
+        self._transport.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class AsyncClosing:
+    """A client for asyncio of this transport."""
+
+    _transport: AsyncTransport
+
+    async def close(self) -> None:
+        """Closes the connections. A closed client stays closed."""
+        await self._transport.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
