@@ -6,6 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 from colcast.export.cut._frontier import find_frontier
+from colcast.export.cut._fused import Fused, find_fused
 from colcast.export.graph._colours import PAIR, USER, Colours, colour
 from colcast.export.graph._findings import REPEATS, Findings, Probe
 from colcast.export.graph._flat_graph import FlatGraph, producer
@@ -13,6 +14,7 @@ from colcast.export.graph._requests import DrawRows, Requests, without_a_value
 from colcast.export.graph._signature import Signature, read_signature
 
 _USERS = 8  # users that tensors are classified with
+_BATCHES, _ROWS = 8, 64  # rows that products are watched on, each of a user of its own
 _NO_VALUE = "0 or empty in all generated rows, so nothing shows what it does"
 
 
@@ -28,6 +30,7 @@ class Observed:
         held: the user's placeholders that stay at N rows, with the reason.
         colours: of its nodes: the user's, those of the rest, and free ones.
         findings: of its tensors.
+        fused: products that have to be finite, or whole.
         requests: draws requests that it takes.
         run: runs its outputs.
         exact: only what gives the same bits is the user's.
@@ -43,6 +46,7 @@ class Observed:
     held: dict[str, str]
     colours: Colours
     findings: Findings
+    fused: Fused
     requests: Requests
     run: Probe
     exact: bool
@@ -85,9 +89,10 @@ def observe(
     requests = Requests(rows, signature.user, signature.items, run)
     graph = FlatGraph(meta_graph, signature.outputs.values())
     users = [requests.draw(max(REPEATS)) for _ in range(_USERS)]
+    sources = [requests]
     if bold_rows is not None:
-        bold = Requests(bold_rows, signature.user, signature.items, run)
-        users += [bold.draw(max(REPEATS)) for _ in range(_USERS)]
+        sources.append(Requests(bold_rows, signature.user, signature.items, run))
+        users += [sources[1].draw(max(REPEATS)) for _ in range(_USERS)]
     held = {producer(signature.user[name]): _NO_VALUE for name in without_a_value(users)}
     colours = colour(
         graph,
@@ -98,6 +103,7 @@ def observe(
     )
     tolerance = 0.0 if exact else tolerance
     findings = find_frontier(session, graph, signature, colours, users, requests, tolerance)
+    batches = (source.columns(_ROWS) for source in sources for _ in range(_BATCHES))
     return Observed(
         columnar_signature,
         session,
@@ -106,6 +112,7 @@ def observe(
         held,
         colours,
         findings,
+        find_fused(graph, session, signature.inputs, batches),
         requests,
         run,
         exact,

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import tensorflow as tf
+from colcast.export.cut._fused import Fused
 from colcast.export.cut._late_graph import LateGraph
 from colcast.export.cut._split import Split, Splits, name_of
 from colcast.export.graph._colours import PAIR, USER
@@ -19,6 +20,7 @@ from colcast.export.graph._requests import Array
 
 Group = tuple[str, ...]  # domains whose columns are multiplied together; the user's alone
 _USER: Group = (USER,)
+_NOT_FINITE = "NaN or infinite values reach a product with a Relu, which the model makes 0"
 _Rows = tuple[str, bool, bytes]  # a kernel, whether it is transposed, and which of its rows
 
 
@@ -57,14 +59,16 @@ class Products:
         self,
         late: LateGraph,
         splits: Splits,
+        fused: Fused,
         most_gathered_bytes: int,
         kernel_rows: Mapping[_Rows, str],
     ) -> None:
-        """Takes the split tensors, how many bytes of kernels may be gathered, and the rows that
-        are written already.
+        """Takes the split tensors, the products that have to be finite, how many bytes of kernels
+        may be gathered, and the rows that are written already.
         """
         self._late = late
         self._splits = splits
+        self._fused = fused
         self._bytes_left = most_gathered_bytes
         self._found: dict[str, Product] = {}
         self.names: list[str] = []
@@ -117,6 +121,9 @@ class Products:
             return None
         if attribute(node, "adj_x").b:
             return None
+        if why := self._why_whole(node, split):
+            self.refused[node.name] = why
+            return None
         transposed = attribute(node, "transpose_b").b or attribute(node, "adj_y").b
         shape = self._late.static_shape(inputs[1])
         if len(shape) != 2 or shape[1 if transposed else 0] != split.width:
@@ -134,6 +141,15 @@ class Products:
         self.names.append(node.name)
         parts = {group: self._splits.part(split, group) for group in groups}
         return Product(terms, split.rank, units, parts if split.flattened else {})
+
+    def _why_whole(self, node: NodeDef, split: Split) -> str:
+        """Why a product that TensorFlow fuses with a Relu is not split; "" if it may be."""
+        if node.name not in self._fused.read:
+            return ""
+        if split.flattened:
+            return "its Relu would be fused no more, and would not make NaN 0"
+        stays = not self._late.one_user and node.name in self._fused.not_finite
+        return f"{_NOT_FINITE}: an empty list's mean, a negative number's logarithm" * stays
 
     def _term(self, node: NodeDef, split: Split, group: Group, kernel: str) -> str:
         emit, columns = self._late.emit, self._splits.part(split, group)
@@ -208,10 +224,34 @@ class Products:
             return None
         if shape[-1:] not in ((), (1,), (product.units,)):
             return None
+        if node.name in self._fused.biases and not self._late.one_user:
+            product = self._checked(node, product)
         name = self._late.emit.name("split/user", f"{node.name}/bias")
         user = product.terms[_USER]
         added = self._late.emit.apply(node, name, [user, bias] if first else [bias, user])
         return product.with_user(f"{added.name}:0")
+
+    def _checked(self, node: NodeDef, product: Product) -> Product:
+        """The terms, or an error: a NaN in a row is one in its first unit, too."""
+        emit, dtype = self._late.emit, self._late.dtype(f"{node.name}:0")
+        start, size, axes = ([0, 0], [-1, 1], [0, 1])
+        terms = {}
+        for group, term in product.terms.items():
+            name = emit.name(f"split/{name_of(group)}", f"{node.name}/finite")
+            bounds = [emit.constant(np.array(bound, np.int32)) for bound in (start, size)]
+            first = emit.add("Slice", name, [term, *bounds], T=dtype, Index=tf.int32)
+            finite = emit.add("IsFinite", name, [first], T=dtype)
+            over = emit.constant(np.array(axes, np.int32))
+            finite = emit.add("All", name, [finite, over], Tidx=tf.int32, keep_dims=False)
+            said = emit.constant(np.array(_NOT_FINITE.encode()))
+            check = emit.add("Assert", name, [finite, said], summarize=1)
+            emit.nodes[check.removesuffix(":0")].attr["T"].list.type.append(
+                tf.string.as_datatype_enum
+            )
+            terms[group] = emit.add(
+                "Identity", name, [term, f"^{check}".removesuffix(":0")], T=dtype
+            )
+        return replace(product, terms=terms)
 
     def _unfolded(self, node: NodeDef, product: Product) -> Product | None:
         late, emit, output = self._late, self._late.emit, f"{node.name}:0"
@@ -239,7 +279,8 @@ class Products:
             first = late.emit.add("AddV2", f"{name}/domains", [first, term], T=dtype)
         if user is None:
             return first
-        if product.rank == 2 and product.units > 1 and late.one_user:
+        fuses = product.units > 1 or node.name in self._fused.biases
+        if product.rank == 2 and fuses and late.one_user and node.name not in self._fused.bare:
             # As a bias, because TensorFlow fuses MatMul, BiasAdd and activation into one op.
             flat = late.emit.constant(np.array([-1], np.int32))
             kinds = {"T": dtype, "Tshape": tf.int32}

@@ -38,7 +38,9 @@ def write_late(
     """
     late = LateGraph(observed, prefix, domains)
     late.place_inputs(observed.signature)
-    products = Products(late, Splits(late), most_gathered_bytes, observed.kernel_rows)
+    products = Products(
+        late, Splits(late), observed.fused, most_gathered_bytes, observed.kernel_rows
+    )
     rules: list[Rule] = [] if observed.exact else [products.write]
     rules += [partial(rule, late) for rule in (_EXACT_RULES if observed.exact else _RULES)]
     for name, node in observed.graph.nodes.items():

@@ -28,7 +28,7 @@ def chosen(name: str, made: Sequence[Fact], conditions: Sequence[Fact]) -> list[
     """What a Merge gives where conditions decide which way it was."""
     meets = [fact for fact in conditions if fact.kind is Kind.MIXED]
     if meets:
-        return [meets[0]] * len(made)
+        return [mixed(meets[0].why)] * len(made)
     try:
         lengths = frozenset[str]().union(*map(check_condition, conditions))
     except Mixes as error:
@@ -53,9 +53,7 @@ def reserve(op: Op) -> Fact:
 @rule("TensorListFromTensor")
 def list_of(op: Op) -> Fact:
     """The entries of a tensor's first dimension."""
-    if has_rows(op.axes(0)[:1]):
-        raise Mixes("rows are taken one after the other")
-    return op.inputs[0]
+    return as_value(op.inputs[0]) if has_rows(op.axes(0)[:1]) else op.inputs[0]
 
 
 @rule("TensorListStack")
@@ -70,6 +68,8 @@ def get_item(op: Op) -> Fact:
     fact = op.inputs[0]
     if op.inputs[1].kind is not Kind.FIXED:
         raise Mixes("an entry is taken by a row's position")
+    if fact.kind is Kind.ROWS and has_rows(op.axes(0)[:1]):
+        raise Mixes("rows are taken one after the other")
     return fact.changed(axes=op.axes(0)[1:])
 
 
@@ -79,6 +79,8 @@ def set_item(op: Op) -> Fact:
     fact, item = op.inputs[0], as_value(op.inputs[2])
     if op.inputs[1].kind is not Kind.FIXED:
         raise Mixes("an entry is set by a row's position")
+    if has_rows((fact.axes or ())[:1]):
+        raise Mixes("rows are set one after the other")
     if item.axes is None:
         raise Mixes("the rank of an entry is not known")
     steps: Axes = ((f"size:{op.name}",),) if fact.axes is None else fact.axes[:1]

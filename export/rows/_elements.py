@@ -20,8 +20,9 @@ from colcast.export.rows._sizes import of_sizes
 
 _UNARY = {
     "Abs", "Acos", "Acosh", "AsString", "Asin", "Asinh", "Atan", "Atanh", "BesselI0e", "BesselI1e",
-    "Bucketize", "Ceil", "CheckNumerics", "Cos", "Cosh", "DecodeBase64", "Digamma",
-    "Elu", "EncodeBase64", "Erf", "Erfc", "Erfinv", "Exp", "Expm1", "Floor", "Inv", "Invert",
+    "Bucketize", "Ceil", "CheckNumerics", "CheckNumericsV2", "Cos", "Cosh", "DecodeBase64",
+    "Digamma", "Elu", "EncodeBase64", "Erf", "Erfc", "Erfinv", "Exp", "Expm1",
+    "FakeQuantWithMinMaxArgs", "Floor", "Inv", "Invert",
     "IsFinite", "IsInf", "IsNan", "LeakyRelu", "Lgamma", "Log", "Log1p", "LogicalNot", "Ndtri",
     "Neg", "PreventGradient", "Reciprocal", "RegexFullMatch", "RegexReplace", "Relu", "Relu6",
     "Rint", "Round", "Rsqrt", "Selu", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign",
@@ -31,7 +32,8 @@ _UNARY = {
 }  # fmt: skip
 _NARY = {
     "Add", "AddN", "AddV2", "ApproximateEqual", "Atan2", "BitwiseAnd", "BitwiseOr", "BitwiseXor",
-    "ClipByValue", "Div", "DivNoNan", "Equal", "FloorDiv", "FloorMod", "Greater", "GreaterEqual",
+    "ClipByValue", "Div", "DivNoNan", "Equal", "FakeQuantWithMinMaxVars",
+    "FakeQuantWithMinMaxVarsPerChannel", "FloorDiv", "FloorMod", "Greater", "GreaterEqual",
     "LeftShift", "Less", "LessEqual", "LogicalAnd", "LogicalOr", "Maximum", "Minimum",
     "Mod", "Mul", "MulNoNan", "NotEqual", "Pow", "RealDiv", "RightShift", "SelectV2",
     "SquaredDifference", "StringJoin", "Sub", "Substr", "TruncateDiv", "TruncateMod", "Xdivy",

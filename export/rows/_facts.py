@@ -54,6 +54,8 @@ class Fact:
             "ends" | "starts" | "splits", lists).
         why: of MIXED: the node and what it does.
         least: no entry is less; None: not known.
+        most: of MIXED: a size that no entry is greater than; None: not known.
+        below: whether all entries are even less than that.
         may_break: whether entries may be NaN or infinite where no column's value is.
         value: of FIXED and a few numbers: these.
     """
@@ -69,6 +71,8 @@ class Fact:
     mark: tuple[str, str] | None = None
     why: str = ""
     least: float | None = None
+    most: Axis | None = None
+    below: bool = False
     may_break: bool = False
     value: Any = field(default=None, compare=False)
 
@@ -238,7 +242,7 @@ def join(one: Fact, other: Fact) -> Fact:
     """What is known of a tensor that is one or the other."""
     for fact in (one, other):
         if fact.kind is Kind.MIXED:
-            return fact
+            return mixed(fact.why)
     if one.axes is None or other.axes is None:  # a list nobody has written to yet
         return other if one.axes is None else one
     if one.axes != other.axes:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -104,7 +105,7 @@ def facts_of(
     graph: FlatGraph, session: tf.compat.v1.Session, given: Mapping[str, Fact]
 ) -> Mapping[str, Fact]:
     """What is known of every tensor of a graph, from what is known of its inputs."""
-    return Walk(graph, given, {}, session.graph, lambda tensor: _evaluate(session, tensor)).facts
+    return Walk(graph, given, {}, session.graph, partial(_evaluate, session)).facts
 
 
 def find_independence(
@@ -128,7 +129,7 @@ def find_independence(
     Returns:
         What is found, and the op types that no rule is known of.
     """
-    walk = Walk(graph, given, copies, session.graph, lambda tensor: _evaluate(session, tensor))
+    walk = Walk(graph, given, copies, session.graph, partial(_evaluate, session))
     lengths: set[str] = set()
     for key, tensor in outputs.items():
         fact = walk.facts[tensor]
@@ -165,8 +166,8 @@ def _shown(fact: Fact) -> str:
     return f": its shape is [{', '.join(sizes)}]"
 
 
-def _evaluate(session: tf.compat.v1.Session, tensor: str) -> Any:
+def _evaluate(session: tf.compat.v1.Session, tensor: str, feeds: Mapping[str, Any]) -> Any:
     try:
-        return session.run(tensor)
-    except (tf.errors.OpError, ValueError, TypeError):
+        return session.run(tensor, feeds)
+    except (tf.errors.OpError, KeyError, ValueError, TypeError):
         return None

@@ -2,12 +2,14 @@
 
 from dataclasses import replace
 
+import numpy as np
 from colcast.export.rows._facts import (
     Axes,
     Axis,
     Fact,
     Kind,
     are_aligned,
+    axis,
     has_rows,
     longest,
     mixed,
@@ -28,7 +30,8 @@ def gather(op: Op) -> Fact:
         return _of_sizes(op, params, indices)
     axes, number = op.axes(0), op.axis_of(0, number)
     if batched:
-        return _of_each(op, params, indices, number, batched % len(op.axes(1)))
+        rank = len(op.axes(1))
+        return _of_each(op, params, indices, number, batched % rank if batched < 0 else batched)
     into = axes[number]
     if indices.refers is not None:
         if not are_aligned(indices.refers, into):
@@ -152,12 +155,16 @@ def where(op: Op) -> Fact:
         unknown = "" if fact.kind is Kind.FIXED else "?"
         lists = f"{unknown}{op.sources[0]}@{_domain(axes[0])}"
     lengths = fact.lengths
+    entries = op.of_one_row(0)
+    elements: Axis = (f"elements:{lists}",)
+    if entries is not None and np.any(entries):
+        elements = axis(axes[0][0], int(np.count_nonzero(entries)))
     for number, each in enumerate(axes):
         if longest([each]) and fact.fill(number) != 0.0 and not _in_merged(fact, number):
             lengths |= longest([each])
     places: tuple[Axis | None, ...] = tuple(each if has_rows([each]) else None for each in axes)
     width = (len(axes),) if len(axes) > 1 else ()
-    return Fact(Kind.ROWS, ((f"elements:{lists}",), width), lengths, places=places)
+    return Fact(Kind.ROWS, (elements, width), lengths, places=places)
 
 
 def _in_merged(fact: Fact, number: int) -> bool:

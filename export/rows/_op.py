@@ -44,6 +44,8 @@ class Op:
         compute: gives what the op makes of one entry of each input; None where it cannot be tried.
         shape_of: gives what the graph says of the shape of output i, a list with None for unknown
             sizes; None for an unknown rank.
+        of_one_row: gives the entries of each row of input i, [...], where they are the same in all
+            rows of all runs; None where that is not known.
     """
 
     name: str
@@ -55,6 +57,7 @@ class Op:
     value_of: Callable[[int], Any]
     compute: Callable[[Sequence[Any]], Any]
     shape_of: Callable[[int], Sequence[int | None] | None]
+    of_one_row: Callable[[int], Any]
 
     def attribute(self, name: str) -> Any:
         """An attribute's AttrValue."""

@@ -13,7 +13,7 @@ def of_sizes(op: Op) -> Fact | None:
         return None
     if any(fact.kind not in (Kind.SIZES, Kind.FIXED) for fact in op.inputs):
         return None
-    if op.type not in ("Mul", "Maximum", "Sub", "FloorDiv"):
+    if op.type not in ("Mul", "Maximum", "Minimum", "Sub", "FloorDiv"):
         return None
     scalar = all(fact.rank == 0 for fact in op.inputs)
     entries = []
@@ -39,6 +39,8 @@ def _size(type_: str, one: Any, other: Any) -> Any:
     if type_ == "Mul":
         both = [axis(each) if isinstance(each, int) else each for each in (one, other)]
         return None if None in both else axis(*both[0], *both[1])
+    if type_ == "Minimum":
+        return one if one == other else None
     if isinstance(one, int) and type_ == "Maximum":
         one, other = other, one
     if one is None or isinstance(one, int):

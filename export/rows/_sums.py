@@ -7,6 +7,7 @@ from colcast.export.rows._facts import (
     Axis,
     Fact,
     Kind,
+    are_aligned,
     broadcast,
     has_rows,
     is_counted,
@@ -176,16 +177,36 @@ def of_all(op: Op) -> Fact:
 
 @rule("Bincount", "DenseBincount")
 def count_values(op: Op) -> Fact:
-    """How often each number is in a row."""
-    fact, axes = as_value(op.inputs[0]), op.axes(0)
-    weights = as_value(op.inputs[2])
+    """How often each number is in a row, or how many entries each row has."""
+    fact, axes, sizes_ = op.inputs[0], op.axes(0), op.entries(1)
+    if fact.refers is not None and len(axes) == 1 and sizes_ == [fact.refers]:
+        return _counted_by_row(op, fact.refers)
+    fact, weights = as_value(fact), as_value(op.inputs[2])
     if op.type == "Bincount" or len(axes) != 2 or has_rows([axes[1]]):
         raise Mixes("the values of all rows are counted together")
-    (width,) = op.entries(1)
+    (width,) = sizes_
     if width is None or any(isinstance(factor, str) for factor in width):
         raise Mixes("the number of bins is a size of the run")
     lengths = fact.lengths | weights.lengths | longest([axes[1]])
     return Fact(Kind.ROWS, (axes[0], width), lengths)
+
+
+def _counted_by_row(op: Op, rows: Axis) -> Fact:
+    """Each row's entries, by the rows that they are of: the lengths of lists."""
+    (along,), weights = op.axes(0), as_value(op.inputs[2])
+    lengths = op.inputs[0].lengths | weights.lengths
+    if weights.axes != ((0,),):
+        if weights.axes is None or not are_aligned(weights.axes[0], along):
+            raise Mixes("weights of other entries")
+        return Fact(Kind.ROWS, (rows,), lengths)
+    label = str(along[0]) if len(along) == 1 else ""
+    of_lists = label.startswith("elements:") and not _is_binary(op)
+    mark = ("length", label.removeprefix("elements:")) if of_lists else None
+    return Fact(Kind.ROWS, (rows,), lengths, mark=mark)
+
+
+def _is_binary(op: Op) -> bool:
+    return op.type == "DenseBincount" and bool(op.attribute("binary_output").b)
 
 
 def _spread_over(type_: str, fact: Fact, axes: Axes, gone: set[int]) -> frozenset[str]:

@@ -4,9 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
-from colcast.export.graph._flat_graph import FlatGraph, GraphDef, NodeDef, data_inputs
+from colcast.export.graph._flat_graph import FlatGraph, NodeDef, data_inputs
 from colcast.export.graph._ops import computed_from_weights
 from colcast.export.rows import (  # noqa: F401
     _control,
@@ -20,8 +19,10 @@ from colcast.export.rows import (  # noqa: F401
     _slices,
     _stacks,
     _sums,
+    _systems,
 )
 from colcast.export.rows._bodies import declared, in_order, output_counts
+from colcast.export.rows._bounds import bounded
 from colcast.export.rows._facts import (
     Fact,
     Kind,
@@ -31,15 +32,16 @@ from colcast.export.rows._facts import (
     mixed,
 )
 from colcast.export.rows._free import free_fact, is_of_no_run, known_sizes
+from colcast.export.rows._maps import find_loop_over_rows
 from colcast.export.rows._numbers import with_numbers
-from colcast.export.rows._op import RULES, TABLE, Mixes, Op, checked
+from colcast.export.rows._op import RULES, Mixes, Op, checked
+from colcast.export.rows._trials import OF_SHAPES, Evaluate, Trials
 from colcast.export.rows._ways import MERGES, Ways
 
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 _BRANCHES = ("If", "StatelessIf", "Case", "StatelessCase")
 _LOOPS = ("While", "StatelessWhile")
 _RANDOM = ("Random", "Multinomial", "TruncatedNormal", "Shuffle", "Dropout", "UniformCandidate")
-_OF_SHAPES = ("OnesLike", "Rank", "Shape", "ShapeN", "Size", "ZerosLike")  # they read no values
 _ROUNDS = 12  # a loop's variables settle in two or three
 
 _GIVE_NOTHING = {"Assert", "NoOp"}
@@ -57,8 +59,6 @@ WALKED = {
 have no results."""
 
 Facts = dict[str, Fact]
-Evaluate = Callable[[str], Any]
-"""Gives a tensor that depends on no input as numbers; None where it cannot be computed."""
 
 
 class Walk:
@@ -84,7 +84,7 @@ class Walk:
             given: what is known of its inputs, by tensor.
             copies: what is known of tensors if they have a row for each row, being copies.
             session_graph: the tf.Graph that has the nodes.
-            evaluate: computes tensors that depend on no input.
+            evaluate: computes tensors from values of others; None where that fails.
         """
         self.facts: Facts = dict(given)
         self.unknown: set[str] = set()
@@ -96,6 +96,7 @@ class Walk:
         # retrained model, too.
         self._free: set[str] = set()
         from_weights = computed_from_weights(graph)
+        self._trials = Trials(graph, session_graph, given, evaluate)
         self._ways = Ways()
         for name, node in graph.nodes.items():
             if f"{name}:0" in given:
@@ -130,7 +131,7 @@ class Walk:
                 return known_sizes(fact)
             if fact.value is not None or sources[index] not in self._free:
                 return fact.value
-            return self._evaluate(sources[index])
+            return self._evaluate(sources[index], {})
 
         if any(fact.kind is Kind.ROWS for fact in inputs):
             inputs = [
@@ -138,35 +139,16 @@ class Walk:
                 for index, fact in enumerate(inputs)
             ]
         shapes = [_sizes(tensor.shape) for tensor in operation.outputs]
-        made = self.result(node, inputs, value_of, shapes)
+        made = self.result(
+            node, inputs, value_of, shapes, lambda n: self._trials.of_one_row(sources[n], inputs[n])
+        )
+        if operation.outputs[0].name in self._free:
+            outputs = [tensor.name for tensor in operation.outputs]
+            made = list(map(self._trials.measured, outputs, made))
         for tensor, fact in zip(operation.outputs, made, strict=True):
             copy = self._copies.get(tensor.name, fact)
             of_rows = fact.axes and copy.axes and fact.axes[0] == copy.axes[0]
             self.facts[tensor.name] = copy if of_rows else fact
-
-    def _compute(self, node: NodeDef, values: Sequence[Any]) -> Any:
-        """What an op makes of one entry of each of its inputs; None where it cannot be tried."""
-        trial = NodeDef()
-        trial.CopyFrom(node)
-        trial.name = "trial"
-        for name in [name for name in trial.attr if name.startswith("_")]:
-            del trial.attr[name]
-        sources = data_inputs(node)
-        trial.input[:] = [f"given_{number}" for number in range(len(sources))]
-        try:
-            tensors = [self._session_graph.get_tensor_by_name(source) for source in sources]
-            with self._session_graph.as_default():
-                given = {
-                    name: tensor if value is TABLE else tf.constant(value, tensor.dtype)
-                    for name, tensor, value in zip(trial.input, tensors, values, strict=True)
-                }
-                (made,) = tf.import_graph_def(
-                    GraphDef(node=[trial]), input_map=given, return_elements=["trial:0"]
-                )
-        except (KeyError, TypeError, ValueError):  # inside a function, or entries of other types
-            return None
-        value = self._evaluate(made.name)
-        return None if value is None or np.size(value) != 1 else np.reshape(value, [-1])[0]
 
     def _is_one(self, tensor: str, fact: Fact) -> bool:
         """Whether a tensor is one entry that can be computed before a run."""
@@ -181,13 +163,14 @@ class Walk:
         inputs: Sequence[Fact],
         value_of: Callable[[int], Any],
         shapes: Sequence[Sequence[int | None] | None],
+        of_one_row: Callable[[int], Any] = lambda _: None,
     ) -> list[Fact]:
         """What is known of a node's outputs, from what is known of its inputs."""
         if node.op in _GIVE_NOTHING:
             return []
         meets = [fact for fact in inputs if fact.kind is Kind.MIXED]
         if meets:
-            return [meets[0]] * len(shapes)
+            return [bounded(node.op, inputs, value_of, meets[0])] * len(shapes)
         own = {name: value for name, value in node.attr.items() if value.WhichOneof("value")}
         attributes = {**self._defaults(node.op), **own}
         op = Op(
@@ -198,14 +181,16 @@ class Walk:
             len(shapes),
             data_inputs(node),
             value_of,
-            lambda values: self._compute(node, values),
+            lambda values: self._trials.compute(node, values),
             shapes.__getitem__,
+            of_one_row,
         )
         try:
             made = self._made(op, node, inputs, shapes)
         except Mixes as error:
-            return [mixed(f"{node.op} ({node.name}): {error}")] * len(shapes)
-        if node.op not in _OF_SHAPES:
+            refused = mixed(f"{node.op} ({node.name}): {error}")
+            return [bounded(node.op, inputs, value_of, refused)] * len(shapes)
+        if node.op not in OF_SHAPES:
             lengths = frozenset[str]().union(*(fact.lengths for fact in inputs))
             made = [replace(fact, lengths=fact.lengths | lengths) for fact in made]
         return [checked(node.name, node.op, fact) for fact in made]
@@ -270,6 +255,10 @@ class Walk:
 
     def _loop(self, node: NodeDef, variables: list[Fact]) -> list[Fact]:
         condition, body = (node.attr[name].func.name for name in ("cond", "body"))
+        functions = (self._graph.library[condition], self._graph.library[body])
+        by_row = find_loop_over_rows(*functions, variables)
+        if by_row is not None and not self._has_random(functions[1]):
+            return by_row.results(variables, self._call(body, by_row.of_one_row(variables)))
         variables = [fact.changed() if fact.kind is Kind.FIXED else fact for fact in variables]
         for _ in range(_ROUNDS):
             (again,) = self._call(condition, variables)
@@ -284,6 +273,18 @@ class Walk:
                 return settled
             variables = settled
         raise Mixes("a loop whose variables do not settle")
+
+    def _has_random(self, function: Any) -> bool:
+        """Whether a function, or one that it calls, draws numbers."""
+        return any(
+            _is_random(node.op)
+            or any(
+                self._has_random(self._graph.library[called.func.name])
+                for called in node.attr.values()
+                if called.func.name in self._graph.library
+            )
+            for node in function.node_def
+        )
 
     def _call(self, name: str, inputs: Sequence[Fact]) -> list[Fact]:
         """What a function gives."""

@@ -89,6 +89,14 @@ ELEMENTS: dict[str, Build] = {
     "Bitcast": lambda c: tf.bitcast(c["x"], tf.int32),
     "Bucketize": lambda c: raw.Bucketize(input=c["x"], boundaries=[-1.0, 0.0, 1.0]),
     "Cast": lambda c: tf.cast(c["x"], tf.int32),
+    "CheckNumericsV2": lambda c: raw.CheckNumericsV2(tensor=c["x"], message="wrong"),
+    "FakeQuantWithMinMaxArgs": lambda c: tf.quantization.fake_quant_with_min_max_args(c["x"]),
+    "FakeQuantWithMinMaxVars": lambda c: tf.quantization.fake_quant_with_min_max_vars(
+        c["x"], -1.0, 1.0
+    ),
+    "FakeQuantWithMinMaxVarsPerChannel": lambda c: raw.FakeQuantWithMinMaxVarsPerChannel(
+        inputs=c["x"], min=[-1.0] * 4, max=[1.0, 2.0, 3.0, 4.0]
+    ),
     "CheckNumerics": lambda c: tf.debugging.check_numerics(c["x"], "wrong"),
     "ClipByValue": lambda c: raw.ClipByValue(t=c["x"], clip_value_min=-1.0, clip_value_max=1.0),
     "DecodeBase64": lambda c: tf.io.decode_base64(tf.io.encode_base64(c["s"])),
@@ -176,10 +184,27 @@ SUMS: dict[str, Build] = {
     "AvgPool": lambda c: tf.nn.avg_pool2d(c["image"], 2, 1, "VALID"),
     "BatchMatMulV2": lambda c: tf.matmul(c["x"][:, None], c["y"][:, :, None]),
     "Conv2D": lambda c: tf.nn.conv2d(c["image"], table(2, 2, 2, 3), 1, "SAME"),
+    "Bincount of rows": lambda c: tf.math.bincount(
+        tf.cast(sparse(c, "ids").indices[:, 0], tf.int32), minlength=rows(c)
+    ),
+    "Bincount of rows, weighted": lambda c: tf.math.bincount(
+        tf.cast(sparse(c, "weights").indices[:, 0], tf.int32),
+        weights=sparse(c, "weights").values,
+        minlength=rows(c),
+        maxlength=rows(c),
+    ),
+    "Cholesky": lambda c: tf.linalg.cholesky(_square(c)),
     "Cumprod": lambda c: tf.math.cumprod(c["x"], 1),
     "Cumsum": lambda c: tf.cumsum(c["x"], 1, reverse=True),
     "DenseBincount": lambda c: raw.DenseBincount(
         input=tf.stack([c["i"], c["i"]], 1), size=tf.constant(5, tf.int64), weights=table(0)
+    ),
+    "DenseBincount of a size": lambda c: tf.math.bincount(
+        tf.cast(tf.stack([c["i"], c["i"]], 1), tf.int32),
+        minlength=5,
+        maxlength=5,
+        axis=-1,
+        binary_output=True,
     ),
     "DepthwiseConv2dNative": lambda c: tf.nn.depthwise_conv2d(
         c["image"], table(2, 2, 2, 1), [1, 1, 1, 1], "VALID"
@@ -193,6 +218,14 @@ SUMS: dict[str, Build] = {
     "MatrixDiagPart": lambda c: raw.MatrixDiagPart(input=c["image"][..., 0]),
     "MatrixDiagPartV3": lambda c: tf.linalg.diag_part(c["image"][..., 0]),
     "MatrixDiagV3": lambda c: tf.linalg.diag(c["x"]),
+    "MatrixInverse": lambda c: tf.linalg.inv(_square(c)),
+    "MatrixSolve": lambda c: tf.linalg.solve(_square(c), c["image"][..., 0]),
+    "MatrixTriangularSolve": lambda c: tf.linalg.triangular_solve(
+        tf.linalg.band_part(_square(c), -1, 0), c["image"][..., 0]
+    ),
+    "MatrixTriangularSolve of columns": lambda c: tf.transpose(
+        tf.linalg.triangular_solve(table(4, 4) + 9 * tf.eye(4), tf.transpose(c["x"]))
+    ),
     "Max": lambda c: tf.reduce_max(c["x"], 1, keepdims=True),
     "MaxPool": lambda c: tf.nn.max_pool2d(c["image"], 2, 2, "SAME"),
     "Mean": lambda c: tf.reduce_mean(c["image"], [1, -2]),
@@ -204,7 +237,22 @@ SUMS: dict[str, Build] = {
     "TopKV2": lambda c: tf.math.top_k(c["x"], 2).values,
 }
 
+
+def _square(c: C) -> Any:
+    """A positive matrix of each row."""
+    matrix = c["image"][..., 0]
+    return tf.matmul(matrix, matrix, transpose_b=True) + 5 * tf.eye(5)
+
+
 LOOKUPS: dict[str, Build] = {
+    "boolean_mask of a triangle": lambda c: tf.reshape(
+        tf.boolean_mask(_square(c), tf.linalg.band_part(tf.ones_like(_square(c)), -1, 0) > 0),
+        [rows(c), 15],
+    ),
+    "boolean_mask of a constant": lambda c: tf.reshape(
+        tf.boolean_mask(_square(c), np.tri(5, k=-1) > 0, axis=1), [rows(c), 10]
+    ),
+    "GatherV2 of one entry of each row": lambda c: tf.gather(c["x"], c["i"], batch_dims=1),
     "Gather": lambda c: raw.Gather(params=table(6, 3), indices=c["i"]),
     "GatherV2": lambda c: tf.gather(table(6, 3), c["i"]),
     "GatherV2 along columns": lambda c: tf.gather(c["x"], [2, 0], axis=1),
@@ -318,6 +366,15 @@ def _checked(x: Any) -> Any:
 
 
 CONTROL: dict[str, Build] = {
+    "map_fn": lambda c: tf.map_fn(lambda row: tf.reduce_sum(row * row), c["x"]),
+    "map_fn with a branch on the row": lambda c: tf.map_fn(
+        lambda row: tf.cond(row[1] > 0, lambda: row[0] * 2, lambda: row[0]),
+        (c["x"], c["f"]),
+        fn_output_signature=tf.float32,
+    ),
+    "map_fn with weights": lambda c: tf.map_fn(
+        lambda row: tf.linalg.matvec(table(3, 4), row), c["x"]
+    ),
     "While": lambda c: tf.while_loop(
         lambda step, _: step < 3, lambda step, x: (step + 1, x * 2 + c["y"]), [0, c["x"]]
     )[1],
@@ -453,6 +510,10 @@ LENGTHS: dict[str, Build] = {
     **BEHIND,
     "mean over padding": lambda c: tf.reduce_mean(embedded(c), 1),
     "softmax over padding": lambda c: tf.nn.softmax(tf.reduce_sum(embedded(c), 2)),
+    "map_fn over lists": lambda c: tf.map_fn(
+        lambda row: tf.reduce_mean(tf.cast(row, tf.float32)),
+        dense(c), fn_output_signature=tf.float32,
+    ),
     "maximum over padding": lambda c: tf.reduce_max(tf.cast(dense(c), tf.float32), 1),
     "last column": lambda c: tf.pad(dense(c, 3), [[0, 0], [0, 1]], constant_values=4)[:, -1],
     "backwards": lambda c: tf.reverse(dense(c, 3), [1]),
@@ -507,7 +568,52 @@ def _switched(x: Any, condition: Any) -> Any:
     return raw.Merge(inputs=[other, this * 2]).output
 
 
+def _loop(c: C, index: Any, start: int = 0) -> Any:
+    """Writes entry `index(i)` of a column in round i."""
+    column = tf.TensorArray(tf.float32, rows(c)).unstack(c["f"])
+    out = tf.TensorArray(tf.float32, rows(c))
+    return tf.while_loop(
+        lambda i, _: i < rows(c),
+        lambda i, made: (i + 1, made.write(i, column.read(index(i, rows(c))))),
+        [tf.constant(start), out],
+    )[1].stack()
+
+
 MIXING: dict[str, Build] = {
+    "map_fn of row numbers": lambda c: tf.map_fn(
+        lambda row: row[0] * tf.cast(row[1], tf.float32),
+        (c["f"], tf.range(rows(c))), fn_output_signature=tf.float32,
+    ),
+    "map_fn beside all rows": lambda c: tf.map_fn(lambda row: row - c["f"][0], c["f"]),
+    "map_fn with their number": lambda c: tf.map_fn(
+        lambda row: row / tf.cast(rows(c), tf.float32), c["f"]
+    ),
+    "map_fn with random numbers": lambda c: tf.map_fn(
+        lambda row: row + tf.random.uniform([]), c["f"]
+    ),
+    "loop from the end": lambda c: _loop(c, lambda i, n: n - 1 - i),
+    "loop over neighbours": lambda c: _loop(c, lambda i, n: tf.maximum(i - 1, 0)),
+    "loop from the second row on": lambda c: _loop(c, lambda i, n: i, 1),
+    "sum in a loop": lambda c: tf.foldl(lambda a, b: a + b, c["f"]) + c["f"],
+    "entries of a mask of values": lambda c: tf.reshape(
+        tf.boolean_mask(c["x"], c["x"] > 0), [rows(c), -1]
+    ),
+    "counts of more than there are": lambda c: tf.math.bincount(
+        tf.cast(c["i"], tf.int32), minlength=rows(c)
+    ),
+    "counts of the next row": lambda c: tf.math.bincount(
+        tf.cast(sparse(c, "ids").indices[:, 0], tf.int32) + 1, minlength=rows(c)
+    ),
+    "as many bins as the largest value": lambda c: tf.math.bincount(
+        tf.cast(tf.stack([c["i"], c["i"]], 1), tf.int32), minlength=2, maxlength=5, axis=-1
+    ),
+    "negated bound": lambda c: c["f"] * tf.ones([tf.maximum(
+        rows(c), 2 - tf.cast(tf.reduce_max(tf.range(rows(c))), tf.int32)
+    )]),
+    "matrix of the rows": lambda c: tf.linalg.triangular_solve(c["x"][:4], c["x"][:4]),
+    "solutions of each other's": lambda c: tf.linalg.inv(
+        tf.matmul(c["x"], c["x"], transpose_b=True) + tf.eye(rows(c))
+    ),
     "softmax": lambda c: tf.nn.softmax(c["f"]),
     "softmax, turned": lambda c: tf.transpose(tf.nn.softmax(tf.transpose(c["x"]))),
     "sum": lambda c: c["f"] / tf.reduce_sum(c["f"]),

@@ -1,0 +1,81 @@
+"""Products that TensorFlow fuses with their bias and the Relu behind it: these make NaN 0.
+
+A Relu by itself leaves a NaN one, so a split product, whose sum the Relu reads, passes it on where
+the model does not. The rows of such a product therefore have to be finite, or it stays whole.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import tensorflow as tf
+from colcast.export._errors import ExportError
+from colcast.export.graph._findings import Probe
+from colcast.export.graph._flat_graph import FlatGraph, NodeDef, data_inputs, producer
+from colcast.export.graph._requests import Columns
+
+_RELUS = ("Relu", "Relu6")
+_BIASES = ("Add", "AddV2", "BiasAdd")
+_REMOVED = ("Identity", "PreventGradient", "Snapshot", "StopGradient")  # before TensorFlow fuses
+
+
+@dataclass(frozen=True)
+class Fused:
+    """Products with a Relu behind them.
+
+    Attributes:
+        read: by MatMul of those with a bias, the tensor that it multiplies.
+        biases: the nodes that add the bias.
+        bare: MatMuls without a bias: these are not fused.
+        not_finite: the MatMuls of `read` with a NaN or an infinity in a row that was tried.
+    """
+
+    read: Mapping[str, str] = field(default_factory=dict)
+    biases: frozenset[str] = frozenset()
+    bare: frozenset[str] = frozenset()
+    not_finite: frozenset[str] = frozenset()
+
+
+def find_fused(
+    graph: FlatGraph,
+    session: tf.compat.v1.Session,
+    inputs: Mapping[str, str],
+    batches: Iterable[Columns],
+) -> Fused:
+    """Finds them, and runs a columnar signature to see which of them read what is not finite."""
+    read, biases, bare = {}, set[str](), set[str]()
+    for relu in graph.nodes.values():
+        if relu.op not in _RELUS:
+            continue
+        node = _behind(graph, data_inputs(relu)[0])
+        if node.op == "MatMul":
+            bare.add(node.name)
+        for source in data_inputs(node) if node.op in _BIASES else ():
+            product = _behind(graph, source)
+            if product.op == "MatMul":
+                read[product.name] = data_inputs(product)[0]
+                biases.add(node.name)
+    find = session.graph.get_tensor_by_name
+    tensors = {t for t in read.values() if session.graph.is_fetchable(find(t))}
+    probe = Probe(session, inputs, {tensor: tensor for tensor in sorted(tensors)}, inner=True)
+    seen = _not_finite(probe, batches) if tensors else set[str]()
+    not_finite = frozenset(name for name, tensor in read.items() if tensor in seen)
+    return Fused(read, frozenset(biases), frozenset(bare), not_finite)
+
+
+def _behind(graph: FlatGraph, tensor: str) -> NodeDef:
+    node = graph.nodes[producer(tensor)]
+    while node.op in _REMOVED:
+        node = graph.nodes[producer(data_inputs(node)[0])]
+    return node
+
+
+def _not_finite(probe: Probe, batches: Iterable[Columns]) -> set[str]:
+    found = set[str]()
+    for columns in batches:
+        try:
+            values = probe(columns)
+        except ExportError:  # rows that the model refuses together
+            continue
+        found |= {tensor for tensor, value in values.items() if not np.isfinite(value).all()}
+    return found

@@ -1,0 +1,185 @@
+"""Loops that go over the rows one by one, as `tf.map_fn` does."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+from colcast.export.rows._facts import Axis, Fact, Kind, fixed, has_rows, mixed
+from colcast.export.rows._op import Mixes
+
+_SAME = ("Identity", "StopGradient")
+
+
+@dataclass(frozen=True)
+class LoopOverRows:
+    """A loop whose round i reads row i of lists and writes row i of others.
+
+    Attributes:
+        rows: the dimension of the rows.
+        counters: positions of the variables that count rounds.
+        read: those of the lists that are read.
+        written: those of the lists that are written.
+    """
+
+    rows: Axis
+    counters: frozenset[int]
+    read: frozenset[int]
+    written: frozenset[int]
+
+    def of_one_row(self, variables: Sequence[Fact]) -> list[Fact]:
+        """What a round has: one row, whose number is no value, and nothing of others."""
+        made = [fact.changed() for fact in variables]
+        for number in self.counters:
+            made[number] = Fact(Kind.FIXED, (), refers=self.rows)
+        for number in self.read:
+            made[number] = fixed(variables[number].axes)
+        for number in self.written:
+            made[number] = fixed(None)
+        return made
+
+    def results(self, variables: Sequence[Fact], after: Sequence[Fact]) -> list[Fact]:
+        """What is known of the variables when all rows are done."""
+        lengths = frozenset[str]().union(*(fact.lengths for fact in variables))
+        made = list(variables)
+        for number in self.counters:
+            made[number] = mixed("the number of rows, which a loop has counted")
+        for number in self.written:
+            made[number] = self._rows_of(after[number], lengths)
+        return made
+
+    def _rows_of(self, fact: Fact, lengths: frozenset[str]) -> Fact:
+        if fact.kind is Kind.MIXED:
+            return fact
+        if fact.kind is not Kind.FIXED or fact.axes is None or has_rows(fact.axes[1:]):
+            raise Mixes("a loop over rows that writes something else")
+        return Fact(Kind.ROWS, (self.rows, *fact.axes[1:]), lengths | fact.lengths)
+
+
+def find_loop_over_rows(
+    condition: Any, body: Any, variables: Sequence[Fact]
+) -> LoopOverRows | None:
+    """The loop, or None if this is another one.
+
+    Args:
+        condition: the FunctionDef that says whether there is another round.
+        body: that of a round.
+        variables: what is known of them before the first.
+    """
+    here, end = _Function(condition), _Function(body)
+    counters = {n for n in range(len(variables)) if end.is_counter(n)}
+    counters = {n for n in counters if variables[n].uniform == 0}
+    same = {n for n in range(len(variables)) if end.returned(n) == end.argument(n)}
+    limits = here.limits(counters)
+    rows = {(variables[n].sizes or (None,))[0] for n in limits & same}
+    if not limits or limits - same or len(rows) != 1 or not has_rows(rows):
+        return None
+    (of_all,) = rows
+    lists = {n for n in range(len(variables)) if end.is_list(n)}
+    read = {n for n in lists & same if end.is_read_by(n, counters)}
+    written = {n for n in lists - same if end.is_written_by(n, counters)}
+    rest = set(range(len(variables))) - counters - read - written
+    if rest - same or any(variables[n].axes is not None for n in written):
+        return None
+    if any((variables[n].axes or ((),))[0] != of_all for n in read):
+        return None
+    if not all(_is_fixed(variables[n]) for n in rest - limits):
+        return None
+    assert of_all is not None
+    return LoopOverRows(of_all, frozenset(counters), frozenset(read), frozenset(written))
+
+
+def _is_fixed(fact: Fact) -> bool:
+    if fact.kind is Kind.SIZES:
+        return True  # as a value it is none, or mixes
+    return fact.kind is Kind.FIXED and not has_rows(fact.axes or ())
+
+
+class _Function:
+    """Where a function's results come from."""
+
+    def __init__(self, function: Any) -> None:
+        self._arguments = [argument.name for argument in function.signature.input_arg]
+        self._types = [argument.type for argument in function.signature.input_arg]
+        self._nodes = {node.name: node for node in function.node_def}
+        outputs = (argument.name for argument in function.signature.output_arg)
+        self._returned = [self._origin(function.ret[name]) for name in outputs]
+
+    def argument(self, number: int) -> str:
+        return self._arguments[number]
+
+    def returned(self, number: int) -> str:
+        return self._returned[number]
+
+    def is_list(self, number: int) -> bool:
+        return bool(self._types[number] == tf.variant.as_datatype_enum)
+
+    def is_counter(self, number: int) -> bool:
+        """Whether a round adds 1 to it."""
+        node = self._node(self._returned[number])
+        if node is None or node.op not in ("Add", "AddV2"):
+            return False
+        sources = [self._origin(source) for source in node.input if source[0] != "^"]
+        return sources[0] == self.argument(number) and self._constant(sources[1]) == 1
+
+    def limits(self, counters: set[int]) -> set[int]:
+        """The variables that counters are less than as long as there is another round."""
+        found, waiting = set[int](), [self._returned[0]]
+        while waiting:
+            node = self._node(waiting.pop())
+            sources = [self._origin(s) for s in node.input if s[0] != "^"] if node else []
+            if node is not None and node.op == "LogicalAnd":
+                waiting += sources
+                continue
+            is_limit = node is not None and node.op == "Less" and self._are(sources[:1], counters)
+            if not is_limit or sources[1] not in self._arguments:
+                return set()
+            found.add(self._arguments.index(sources[1]))
+        return found
+
+    def is_read_by(self, number: int, counters: set[int]) -> bool:
+        """Whether all that a round does with a list is to take the entry of its own number."""
+        readers = self._readers(number)
+        return all(
+            node.op == "TensorListGetItem" and self._are([self._origin(node.input[1])], counters)
+            for node in readers
+        )
+
+    def is_written_by(self, number: int, counters: set[int]) -> bool:
+        """Whether all that a round does with a list is to set the entry of its own number."""
+        (node, *others) = self._readers(number) or [None]
+        return (
+            node is not None
+            and not others
+            and node.op == "TensorListSetItem"
+            and self._origin(node.input[0]) == self.argument(number)
+            and self._returned[number] == f"{node.name}:output_handle:0"
+            and self._are([self._origin(node.input[1])], counters)
+        )
+
+    def _readers(self, number: int) -> list[Any]:
+        name = self.argument(number)
+        return [
+            node
+            for node in self._nodes.values()
+            if node.op not in _SAME
+            and name in [self._origin(source) for source in node.input if source[0] != "^"]
+        ]
+
+    def _are(self, tensors: Sequence[str], counters: set[int]) -> bool:
+        return all(tensor in {self.argument(n) for n in counters} for tensor in tensors)
+
+    def _constant(self, tensor: str) -> Any:
+        node = self._node(tensor)
+        return tf.make_ndarray(node.attr["value"].tensor) if node and node.op == "Const" else None
+
+    def _node(self, tensor: str) -> Any:
+        return self._nodes.get(tensor.partition(":")[0]) if tensor not in self._arguments else None
+
+    def _origin(self, tensor: str) -> str:
+        """The tensor itself, where it was only passed on."""
+        node = self._node(tensor)
+        while node is not None and node.op in _SAME:
+            tensor = node.input[0]
+            node = self._node(tensor)
+        return tensor

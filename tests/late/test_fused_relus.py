@@ -1,0 +1,93 @@
+"""NaN inside a graph: TensorFlow makes it 0 where it fuses a product, its bias and a Relu."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from colcast.export.cut import add_stages
+
+from .conftest import Columns, variable
+
+COLUMNS = {"age": (tf.float32, [6]), "word": (tf.int64, []), "price": (tf.float32, [6])}
+UNITS = 8
+
+
+def _folded(x: Any) -> Any:
+    product = tf.matmul(tf.reshape(tf.stack([x, x], 1), [-1, x.shape[-1]]), _weights(x))
+    return tf.reshape(tf.nn.relu(tf.nn.bias_add(product, _bias())), [-1, 2 * UNITS])
+
+
+def _weights(x: Any, units: int = UNITS) -> Any:
+    return variable("w", x.shape[-1], units)
+
+
+def _bias(units: int = UNITS) -> Any:
+    return variable("b", units)
+
+
+LAYERS: dict[str, Callable[[Any], Any]] = {
+    "bias": lambda x: tf.nn.relu(tf.nn.bias_add(tf.matmul(x, _weights(x)), _bias())),
+    "addition": lambda x: tf.nn.relu6(tf.matmul(x, _weights(x)) + _bias()),
+    "no bias": lambda x: tf.nn.relu(tf.matmul(x, _weights(x))),
+    "one unit": lambda x: tf.nn.relu(tf.nn.bias_add(tf.matmul(x, _weights(x, 1)), _bias(1))),
+    "folded": _folded,
+    "tanh": lambda x: tf.tanh(tf.nn.bias_add(tf.matmul(x, _weights(x)), _bias())),
+}
+
+
+def _model(model: Any, layer: str, of_price: Callable[[Any], Any]) -> Any:
+    def build(c: Columns) -> Columns:
+        word = tf.gather(variable("words", 20, 6), tf.math.floormod(c["word"], 20))
+        hidden = LAYERS[layer](tf.concat([c["age"], word, of_price(c["price"])], 1))
+        return {"score": tf.matmul(hidden, variable("last", hidden.shape[-1], 1))}
+
+    return model(build, COLUMNS, ["age"])
+
+
+def _columns(built: Any, rows: int, users: int) -> Columns:
+    drawn = built.rows(rows)
+    return {n: np.repeat(c[:1], users, 0) if n == "age" else c for n, c in drawn.items()}
+
+
+def _by_stages(built: Any, columns: Columns) -> Any:
+    user = built.run("columnar_user", {"age": columns["age"]})
+    items = built.run("columnar_item", {name: columns[name] for name in ("word", "price")})
+    rows = {"row_to_user": np.zeros(len(columns["word"]), int), "user_state/row": np.zeros(1, int)}
+    return built.run("columnar_pair", {**user, **items, **rows})["score"]
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_late_makes_of_nan_what_the_model_makes_of_it(model: Any, layer: str) -> None:
+    built = _model(model, layer, lambda price: price)
+    columns = _columns(built, 9, 1)
+    columns["price"][4] = np.nan
+    repeated = {**columns, "age": np.repeat(columns["age"], 9, 0)}
+    expected = built.run("columnar", repeated)["score"]
+    np.testing.assert_allclose(built.run("columnar_late", columns)["score"], expected, 1e-5, 1e-6)
+
+
+@pytest.mark.parametrize("of_price", [tf.math.log1p, tf.sqrt, lambda x: (x - x) / (x - x[:, ::-1])])
+@pytest.mark.parametrize("layer", LAYERS)
+def test_stages_score_what_gives_nan_inside_as_the_model_does(
+    model: Any, layer: str, of_price: Callable[[Any], Any]
+) -> None:
+    built = _model(model, layer, of_price)
+    assert add_stages(built.meta_graph, built.observed, rows=built.rows).written
+    columns = _columns(built, 40, 1)
+    expected = built.run("columnar", {**columns, "age": np.repeat(columns["age"], 40, 0)})["score"]
+    assert layer in ("no bias", "tanh") or np.isfinite(expected).all()
+    np.testing.assert_allclose(_by_stages(built, columns), expected, 1e-5, 1e-6)
+
+
+@pytest.mark.parametrize("layer", ["bias", "addition", "one unit"])
+def test_nan_in_a_column_is_no_score_of_stages(model: Any, layer: str) -> None:
+    built = _model(model, layer, lambda price: price)
+    add_stages(built.meta_graph, built.observed, rows=built.rows)
+    columns = _columns(built, 9, 1)
+    assert np.isfinite(_by_stages(built, columns)).all()
+    for name in ("age", "price"):
+        spoiled = {**columns, name: np.full_like(columns[name], np.nan)}
+        with pytest.raises(tf.errors.InvalidArgumentError, match="NaN or infinite values reach"):
+            _by_stages(built, spoiled)
