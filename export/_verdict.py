@@ -180,4 +180,4 @@ def _list(values: Iterable[float]) -> str:
 
 def _without_ops(text: str, report: "SignatureReport") -> str:
     """Names of nodes say little without the graph beside them; the page has them."""
-    return re.sub(rf"\b{re.escape(report.name)}\w*/[^\s,;]*[^\s,;:.]", "an op", text)
+    return re.sub(rf"\b{re.escape(report.name)}\w*/[^\s,;()\[\]'\"]*[\w/]", "an op", text)

@@ -26,13 +26,13 @@ class Fused:
     Attributes:
         read: by MatMul of those with a bias, the tensor that it multiplies.
         biases: the nodes that add the bias.
-        bare: MatMuls without a bias: these are not fused.
+        alone: MatMuls without a bias, and sums that the Relu reads: they are not fused.
         not_finite: the MatMuls of `read` with a NaN or an infinity in a row that was tried.
     """
 
     read: Mapping[str, str] = field(default_factory=dict)
     biases: frozenset[str] = frozenset()
-    bare: frozenset[str] = frozenset()
+    alone: frozenset[str] = frozenset()
     not_finite: frozenset[str] = frozenset()
 
 
@@ -43,13 +43,13 @@ def find_fused(
     batches: Iterable[Columns],
 ) -> Fused:
     """Finds them, and runs a columnar signature to see which of them read what is not finite."""
-    read, biases, bare = {}, set[str](), set[str]()
+    read, biases, alone = {}, set[str](), set[str]()
     for relu in graph.nodes.values():
         if relu.op not in _RELUS:
             continue
         node = _behind(graph, data_inputs(relu)[0])
-        if node.op == "MatMul":
-            bare.add(node.name)
+        if node.op in ("MatMul", "AddN", *_BIASES):
+            alone.add(node.name)
         for source in data_inputs(node) if node.op in _BIASES else ():
             product = _behind(graph, source)
             if product.op == "MatMul":
@@ -60,7 +60,7 @@ def find_fused(
     probe = Probe(session, inputs, {tensor: tensor for tensor in sorted(tensors)}, inner=True)
     seen = _not_finite(probe, batches) if tensors else set[str]()
     not_finite = frozenset(name for name, tensor in read.items() if tensor in seen)
-    return Fused(read, frozenset(biases), frozenset(bare), not_finite)
+    return Fused(read, frozenset(biases), frozenset(alone - biases), not_finite)
 
 
 def _behind(graph: FlatGraph, tensor: str) -> NodeDef:

@@ -50,6 +50,7 @@ class LateGraph(Copy):
         self.one_user = domains is None
         self._domains = domains
         self._findings = observed.findings
+        self._fused = observed.fused
         self._inputs = {producer(tensor) for tensor in signature.inputs.values()}
         self._item_inputs = set(signature.items.values())
         self._from_weights = computed_from_weights(observed.graph)
@@ -152,6 +153,16 @@ class LateGraph(Copy):
             rank, dtype = len(finding.shape or ()), self.dtype(tensor)
             self._expanded[tensor] = self.expand(self.once(tensor), rank, dtype, finding.axis)
         return self._expanded[tensor]
+
+    def addend(self, node: NodeDef, once: str, dtype: tf.DType) -> str:
+        """A row that a node adds to each, with a static shape that makes it no bias to TensorFlow.
+
+        It fuses a bias with a Relu behind it, which the model's addend with N rows is not.
+        """
+        if not self.one_user or node.name not in self._fused.alone:
+            return once
+        name = self.emit.name("expand", f"{node.name}/addend")
+        return self.emit.section(name, once, 0, self.rows, dtype)
 
     def replace(self, tensor: str, new: str) -> None:
         """Makes `new` the tensor at N rows."""

@@ -280,7 +280,7 @@ class Products:
         if user is None:
             return first
         fuses = product.units > 1 or node.name in self._fused.biases
-        if product.rank == 2 and fuses and late.one_user and node.name not in self._fused.bare:
+        if product.rank == 2 and fuses and late.one_user and node.name not in self._fused.alone:
             # As a bias, because TensorFlow fuses MatMul, BiasAdd and activation into one op.
             flat = late.emit.constant(np.array([-1], np.int32))
             kinds = {"T": dtype, "Tshape": tf.int32}
@@ -288,4 +288,5 @@ class Products:
             return late.emit.add("BiasAdd", name, [first, vector], T=dtype)
         if product.unfolded:
             user = late.expand(user, 2, dtype)
-        return late.emit.add("AddV2", name, [first, user], T=dtype)
+        addends = [first, late.addend(node, user, dtype)]
+        return late.emit.add("AddV2", name, addends, T=dtype)

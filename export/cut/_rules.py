@@ -23,7 +23,11 @@ def broadcast(late: LateGraph, node: NodeDef) -> bool:
     once = {tensor for tensor in inputs if late.is_user_row(tensor) and late.rank(tensor) in ranks}
     if not once:
         return False
-    late.write_item(node, [late.once(t) if t in once else late.many(t) for t in inputs])
+    dtype = late.dtype(f"{node.name}:0")
+    addends = [
+        late.addend(node, late.once(t), dtype) if t in once else late.many(t) for t in inputs
+    ]
+    late.write_item(node, addends)
     return True
 
 
@@ -95,7 +99,7 @@ def add_n(late: LateGraph, node: NodeDef) -> bool:
     sums = []
     for side, addends in (
         ("item", [late.many(tensor) for tensor in tensors if tensor not in user]),
-        ("user", [late.once(tensor) for tensor in user]),
+        ("user", [late.addend(node, late.once(tensor), dtype) for tensor in user]),
     ):
         name = late.emit.name(f"split/{side}", node.name)
         more = len(addends) > 1

@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 from colcast.export import ExportError, export_saved_model
 from colcast.export._parity import _check
+from colcast.export._probe import _reason
 from colcast.export.graph._comparison import Trial, compare_trials
 
 from ..models.saving import save_parser
@@ -31,6 +32,19 @@ def test_a_proof_that_fails_on_finite_values_does_not() -> None:
     with pytest.raises(ExportError) as failed:
         compare_trials([trial], 1e-5)
     assert "--examples" not in str(failed.value)
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ("2 root errors\n  (0) no such id\n\n\t [[{{node x}}]]", "(0) no such id"),
+        ("no such id\n\n\n\t [[{{node x}}]]", "no such id"),
+        ("\n\t [[{{node x}}]]", "[[{{node x}}]]"),
+        ("", "InvalidArgumentError"),
+    ],
+)
+def test_a_refusal_always_has_a_reason(said: str, reason: str) -> None:
+    assert _reason(tf.errors.InvalidArgumentError(None, None, said)) == reason
 
 
 def test_a_model_that_takes_the_log_of_a_price_keeps_its_stages(tmp_path: Path) -> None:

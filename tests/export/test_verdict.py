@@ -11,7 +11,7 @@ from colcast.export._features import Feature, Kind
 from colcast.export._recorded import read_report
 from colcast.export._report import FILE, PAGE
 from colcast.export._rows import Rows
-from colcast.export._verdict import limit_and_step, verdict
+from colcast.export._verdict import _without_ops, limit_and_step, verdict
 
 HEADINGS = ["written", "proved", "expected", "held back", "to try"]
 
@@ -49,6 +49,14 @@ def test_a_domain_without_a_stage_is_named_with_the_reason(embedded, tmp_path, c
         "stages for user, item; none for film: its states take 16 bytes per row" in told["written"]
     )
     assert "columnar_pair/" not in printed
+
+
+def test_names_of_ops_go_and_what_is_around_them_stays(embedded, tmp_path):
+    report = export_saved_model(embedded, tmp_path / "out").signatures[0]
+    said = (
+        "rows meet: Softmax (columnar_pair/late/item/Softmax): it goes over the rows, columnar/x."
+    )
+    assert _without_ops(said, report) == "rows meet: Softmax (an op): it goes over the rows, an op."
 
 
 def test_without_late_it_tells_what_late_would_add(embedded, tmp_path, capsys):
