@@ -15,6 +15,7 @@ def is_of_no_run(fact: Fact) -> bool:
         return not has_rows(fact.sizes) and not longest(fact.sizes)
     return (
         fact.kind is Kind.FIXED
+        and fact.plain
         and fact.axes is not None
         and not fact.lengths
         and not has_rows(fact.axes)

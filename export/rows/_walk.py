@@ -317,8 +317,8 @@ class Walk:
 
 
 _FOLLOWED = {
-    "EmptyTensorList", "Shape", "ShapeN", "Size", "TensorListReserve", "TensorListSetItem",
-    "TensorListStack",
+    "EmptyTensorList", "Identity", "Shape", "ShapeN", "Size", "TensorListReserve",
+    "TensorListSetItem", "TensorListStack",
 }  # fmt: skip
 """Ops of which their rule knows more than that no row has a say."""
 

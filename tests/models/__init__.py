@@ -3,8 +3,9 @@
 `REGISTRY` has all of them. `RANKING` are ranking models of all kinds, and what is known of each:
 whether its rows depend on each other. `_interacting` are list-wise models, `_lengths` those whose
 result depends on how far lists are padded, `_towers`, `_histories` and `_preprocessing` those that
-score a candidate by itself; `_elsewhere` has those of the exporter's tests and of the zoo. `SERVED`
-are small models that several tests serve. What only one test needs may stay beside it.
+score a candidate by itself, as do those of `_papers` and, with NaN inside, of `_not_finite`;
+`_elsewhere` has those of the exporter's tests and of the zoo. `SERVED` are small models that
+several tests serve. What only one test needs may stay beside it.
 """
 
 from pathlib import Path
@@ -15,6 +16,8 @@ from ._histories import MODELS as _HISTORIES
 from ._interacting import MODELS as _INTERACTING
 from ._lengths import MODELS as _LENGTHS
 from ._model import Expected, Model, RankingModel, ServedModel
+from ._not_finite import MODELS as _NOT_FINITE
+from ._papers import MODELS as _PAPERS
 from ._preprocessing import MODELS as _PREPROCESSING
 from ._served import MODELS as _SERVED
 from ._towers import MODELS as _TOWERS
@@ -23,7 +26,10 @@ __all__ = ["RANKING", "REGISTRY", "SERVED", "Expected", "RankingModel", "ServedM
 
 RANKING: dict[str, RankingModel] = {
     model.name: model
-    for models in (_INTERACTING, _LENGTHS, _TOWERS, _HISTORIES, _PREPROCESSING, _ELSEWHERE)
+    for models in (
+        *(_INTERACTING, _LENGTHS, _TOWERS, _HISTORIES, _PREPROCESSING),
+        *(_NOT_FINITE, _PAPERS, _ELSEWHERE),
+    )
     for model in models
 }
 SERVED: dict[str, ServedModel] = {model.name: model for model in _SERVED}

@@ -372,6 +372,7 @@ CONTROL: dict[str, Build] = {
         (c["x"], c["f"]),
         fn_output_signature=tf.float32,
     ),
+    "loop over the rows": lambda c: _loop(c, lambda i, _, x: x.read(i) * 2),
     "map_fn with weights": lambda c: tf.map_fn(
         lambda row: tf.linalg.matvec(table(3, 4), row), c["x"]
     ),
@@ -568,14 +569,14 @@ def _switched(x: Any, condition: Any) -> Any:
     return raw.Merge(inputs=[other, this * 2]).output
 
 
-def _loop(c: C, index: Any, start: int = 0) -> Any:
-    """Writes entry `index(i)` of a column in round i."""
-    column = tf.TensorArray(tf.float32, rows(c)).unstack(c["f"])
-    out = tf.TensorArray(tf.float32, rows(c))
+def _loop(c: C, entry: Any, start: int = 0) -> Any:
+    """Writes an entry in round i, made of i, the number of rows and a column."""
+    count = rows(c)
+    column = tf.TensorArray(tf.float32, count, clear_after_read=False).unstack(c["f"])
     return tf.while_loop(
-        lambda i, _: i < rows(c),
-        lambda i, made: (i + 1, made.write(i, column.read(index(i, rows(c))))),
-        [tf.constant(start), out],
+        lambda i, _: i < count,
+        lambda i, made: (i + 1, made.write(i, entry(i, count, column))),
+        [tf.constant(start), tf.TensorArray(tf.float32, count)],
     )[1].stack()
 
 
@@ -591,9 +592,10 @@ MIXING: dict[str, Build] = {
     "map_fn with random numbers": lambda c: tf.map_fn(
         lambda row: row + tf.random.uniform([]), c["f"]
     ),
-    "loop from the end": lambda c: _loop(c, lambda i, n: n - 1 - i),
-    "loop over neighbours": lambda c: _loop(c, lambda i, n: tf.maximum(i - 1, 0)),
-    "loop from the second row on": lambda c: _loop(c, lambda i, n: i, 1),
+    "loop from the end": lambda c: _loop(c, lambda i, n, x: x.read(n - 1 - i)),
+    "loop over neighbours": lambda c: _loop(c, lambda i, _, x: x.read(tf.maximum(i - 1, 0))),
+    "loop from the second row on": lambda c: _loop(c, lambda i, _, x: x.read(i), 1),
+    "loop that counts": lambda c: _loop(c, lambda i, _, x: x.read(i) * tf.cast(i, tf.float32)),
     "sum in a loop": lambda c: tf.foldl(lambda a, b: a + b, c["f"]) + c["f"],
     "entries of a mask of values": lambda c: tf.reshape(
         tf.boolean_mask(c["x"], c["x"] > 0), [rows(c), -1]

@@ -1,0 +1,76 @@
+"""Models written in a few lines: what they are made of."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from ._model import Expected, RankingModel
+from .saving import save_parser
+
+Features = Mapping[str, Any]
+
+
+class Weights(tf.Module):
+    """Variables that a model asks for in the same order each time that it is traced."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.made: list[Any] = []
+        self._asked = 0
+
+    def again(self) -> "Weights":
+        """From the first one on."""
+        self._asked = 0
+        return self
+
+    def __call__(self, *shape: int) -> Any:
+        """The next variable."""
+        if self._asked == len(self.made):
+            with tf.init_scope():
+                self.made.append(tf.Variable(tf.random.normal(shape, stddev=0.4)))
+        self._asked += 1
+        return self.made[self._asked - 1]
+
+    def table(self, ids: Any, width: int = 8) -> Any:
+        """A row for each id or word."""
+        if ids.dtype == tf.string:
+            ids = tf.strings.to_hash_bucket_fast(ids, 64)
+        return tf.gather(self(64, width), ids % 64)
+
+    def dense(self, x: Any, units: int = 16, activation: Any = tf.nn.relu) -> Any:
+        """A layer with a bias."""
+        product = tf.matmul(x, self(x.shape[-1], units))
+        return activation(tf.nn.bias_add(product, self(units)))
+
+    def score(self, *columns: Any) -> Any:
+        """Two layers behind columns side by side."""
+        return self.dense(self.dense(tf.concat(columns, 1)), 1, tf.identity)[:, 0]
+
+
+Score = Callable[[Features, Weights], Any]
+
+SPEC = {
+    "user_id": tf.io.FixedLenFeature([], tf.int64),
+    "user_age": tf.io.FixedLenFeature([2], tf.float32, [30.0, 1.0]),
+    "item_id": tf.io.FixedLenFeature([], tf.int64),
+    "item_price": tf.io.FixedLenFeature([2], tf.float32, [1.0, 2.0]),
+}
+HISTORY = {
+    "user_history": tf.io.VarLenFeature(tf.int64),
+    "item_id": tf.io.FixedLenFeature([], tf.int64),
+    "item_price": tf.io.FixedLenFeature([2], tf.float32, [1.0, 2.0]),
+}
+
+
+def _save(spec: Any, score: Score, folder: Path) -> None:
+    tf.keras.utils.set_random_seed(3)
+    weights = Weights()
+    save_parser(folder, weights, spec, lambda f: {"score": score(f, weights.again())})
+
+
+def written_model(name: str, score: Score, spec: Any, why: str, **more: Any) -> RankingModel:
+    expected = more.pop("expected", Expected.INDEPENDENT)
+    return RankingModel(name, partial(_save, spec, score), spec, expected, why, **more)
