@@ -130,7 +130,7 @@ def strided_slice(op: Op) -> Fact:
             lengths |= _single(each, spec.begin)
             if places is not None:
                 picked = replace(fact, places=None, refers=places[spec.begin or 0])
-        elif spec.taken == "all":
+        elif spec.taken == "all" or (spec.taken == "rows" and not each):
             made.append(each)
             fills.append(fact.fill(number))
         else:
@@ -156,7 +156,8 @@ class _Spec:
     """What is taken of one dimension.
 
     Attributes:
-        taken: "one" entry, "some", "all"; "new" for a dimension that there was not.
+        taken: "one" entry, "some", "all"; as many as there are "rows", of one; "new" for a
+            dimension that there was not.
         begin: the first; None: there is no beginning.
         end: behind the last; None: not known, or open.
         step: from one to the next; None: not known.
@@ -199,9 +200,17 @@ def _specs(op: Op) -> list[_Spec]:
             found.append(_Spec("one", begin))
         elif from_the_front and masks["end"] & bit and step == 1:
             found.append(_Spec("all"))
+        elif from_the_front and step == 1 and ends is None and _is_each_row(op, place):
+            found.append(_Spec("rows"))
         else:
             found.append(_Spec("some", begin, end, step, bool(masks["end"] & bit)))
     return found + [_Spec("all")] * behind
+
+
+def _is_each_row(op: Op, place: int) -> bool:
+    """Whether a slice ends at the number of rows, of which there is one at least."""
+    entry = (op.inputs[2].sizes or [None] * (place + 1))[place]
+    return bool(entry) and all(str(factor).startswith("rows:") for factor in entry or ())
 
 
 def _masks(op: Op) -> dict[str, int]:

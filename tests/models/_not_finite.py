@@ -79,7 +79,7 @@ def _with(spec: Any, name: str, rare: Any, random: Any) -> Row:
 
 
 def _save_switched(folder: Path) -> None:
-    """A model of TensorFlow 1 whose dropout a placeholder of unknown rank turns on."""
+    """A model of TensorFlow 1 in which a placeholder of unknown rank turns training on."""
     with tf.Graph().as_default(), v1.Session() as session:
         v1.set_random_seed(3)
         examples = v1.placeholder(tf.string, [None], "examples")
@@ -89,7 +89,7 @@ def _save_switched(folder: Path) -> None:
         ids = (tf.gather(table, parsed[name] % 64) for name in ("user_id", "item_id"))
         x = tf.concat([*ids, parsed["item_price"]], 1)
         hidden = tf.nn.relu(tf.matmul(x, v1.get_variable("first", [18, 16])))
-        hidden = v1.cond(training, lambda: v1.nn.dropout(hidden, rate=0.5), lambda: hidden)
+        hidden = v1.cond(training, lambda: 0.5 * hidden, lambda: hidden)
         scores = {"score": tf.matmul(hidden, v1.get_variable("last", [16, 1]))}
         session.run(v1.global_variables_initializer())
         signature = v1.saved_model.predict_signature_def({"examples": examples}, scores)

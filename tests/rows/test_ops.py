@@ -171,6 +171,7 @@ SHAPES: dict[str, Build] = {
     "SplitV": lambda c: tf.split(c["x"], [1, 3], axis=1)[1],
     "Squeeze": lambda c: tf.squeeze(c["x"][:, None], 1),
     "StridedSlice": lambda c: c["x"][:, 1:3] * c["x"][:, 0, tf.newaxis] + c["x"][..., -2:],
+    "StridedSlice to the number of rows": lambda c: c["x"] + table(1, 4)[: rows(c)],
     "Tile": lambda c: tf.tile(c["x"][:, None], [1, 3, 2]),
     "Transpose": lambda c: tf.transpose(tf.transpose(c["image"], [1, 0, 2, 3]), [1, 2, 3, 0]),
     "Unpack": lambda c: tf.unstack(c["x"], axis=1)[2],
@@ -670,6 +671,8 @@ MIXING: dict[str, Build] = {
         c["f"] * tf.cast(tf.size(sparse(c, "ids").values), tf.float32)
     ),
     "maximum of a value": lambda c: c["i"] + tf.reduce_max(c["i"]),
+    "columns up to that number": lambda c: tf.reduce_sum(c["x"][:, : rows(c)], 1),
+    "one up to another number": lambda c: c["f"] + tf.reduce_sum(table(1)[: rows(c) - 5]),
     "columns from that number on": lambda c: tf.reduce_sum(c["x"][:, rows(c):], 1),
     "value of a hit": lambda c: tf.one_hot(c["i"], 5, on_value=rows(c)),
     "value of no hit": lambda c: tf.one_hot(c["i"], 5, off_value=rows(c)),
