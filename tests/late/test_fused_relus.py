@@ -48,13 +48,13 @@ LAYERS: dict[str, Callable[[Any], Any]] = {
 NOT_FUSED = ("no bias", "sum", "sum of three", "tanh")  # a NaN stays one
 
 
-def _model(model: Any, layer: str, of_price: Callable[[Any], Any]) -> Any:
+def _model(model: Any, layer: str, of_price: Callable[[Any], Any], **options: Any) -> Any:
     def build(c: Columns) -> Columns:
         word = tf.gather(variable("words", 20, 6), tf.math.floormod(c["word"], 20))
         hidden = LAYERS[layer](tf.concat([c["age"], word, of_price(c["price"])], 1))
         return {"score": tf.matmul(hidden, variable("last", hidden.shape[-1], 1))}
 
-    return model(build, COLUMNS, ["age"])
+    return model(build, COLUMNS, ["age"], **options)
 
 
 def _columns(built: Any, rows: int, users: int) -> Columns:
@@ -89,6 +89,14 @@ def test_stages_score_what_gives_nan_inside_as_the_model_does(
     columns = _columns(built, 40, 1)
     expected = built.run("columnar", {**columns, "age": np.repeat(columns["age"], 40, 0)})["score"]
     assert layer in NOT_FUSED or np.isfinite(expected).all()
+    np.testing.assert_allclose(_by_stages(built, columns), expected, 1e-5, 1e-6)
+
+
+def test_a_wide_tolerance_lets_no_other_score_through(model: Any) -> None:
+    built = _model(model, "bias", tf.math.log1p, tolerance=0.05)
+    assert add_stages(built.meta_graph, built.observed, rows=built.rows).written
+    columns = _columns(built, 40, 1)
+    expected = built.run("columnar", {**columns, "age": np.repeat(columns["age"], 40, 0)})["score"]
     np.testing.assert_allclose(_by_stages(built, columns), expected, 1e-5, 1e-6)
 
 

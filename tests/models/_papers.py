@@ -121,7 +121,7 @@ def _auto_interaction(f: Features, w: Weights) -> Any:
 
 
 def _low_rank_cross(f: Features, w: Weights) -> Any:
-    first = x = tf.concat([tf.reshape(_fields(f, w), [-1, 32]), f["item_price"]], 1)
+    first = x = 0.1 * tf.concat([tf.reshape(_fields(f, w), [-1, 32]), f["item_price"]], 1)
     for _ in range(2):
         x = first * (tf.matmul(tf.matmul(x, w(34, 4)), w(4, 34)) + w(34)) + x
     return w.score(x)
