@@ -44,23 +44,31 @@ def find_fused(
 ) -> Fused:
     """Finds them, and runs a columnar signature to see which of them read what is not finite."""
     read, biases, alone = {}, set[str](), set[str]()
+    find = session.graph.get_tensor_by_name
     for relu in graph.nodes.values():
         if relu.op not in _RELUS:
             continue
         node = _behind(graph, data_inputs(relu)[0])
         if node.op in ("MatMul", "AddN", *_BIASES):
             alone.add(node.name)
-        for source in data_inputs(node) if node.op in _BIASES else ():
+        sources = data_inputs(node) if node.op in _BIASES else []
+        for source, other in zip(sources, sources[::-1], strict=True):
             product = _behind(graph, source)
-            if product.op == "MatMul":
+            if product.op == "MatMul" and _is_bias(find(other).shape, find(source).shape):
                 read[product.name] = data_inputs(product)[0]
                 biases.add(node.name)
-    find = session.graph.get_tensor_by_name
     tensors = {t for t in read.values() if session.graph.is_fetchable(find(t))}
     probe = Probe(session, inputs, {tensor: tensor for tensor in sorted(tensors)}, inner=True)
     seen = _not_finite(probe, batches) if tensors else set[str]()
     not_finite = frozenset(name for name, tensor in read.items() if tensor in seen)
     return Fused(read, frozenset(biases), frozenset(alone - biases), not_finite)
+
+
+def _is_bias(shape: tf.TensorShape, of: tf.TensorShape) -> bool:
+    """Whether a tensor has an entry for each unit and no rows, as far as shapes say."""
+    if not shape.rank or any(size != 1 for size in shape[:-1]):
+        return False
+    return bool(shape[-1:].is_compatible_with(of[-1:]))
 
 
 def _behind(graph: FlatGraph, tensor: str) -> NodeDef:

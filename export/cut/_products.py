@@ -139,6 +139,8 @@ class Products:
             for group, kernel in zip(groups, kernels, strict=True)
         }
         self.names.append(node.name)
+        if node.name in self._fused.read and not self._late.one_user:
+            terms = self._checked(node, terms)
         parts = {group: self._splits.part(split, group) for group in groups}
         return Product(terms, split.rank, units, parts if split.flattened else {})
 
@@ -224,19 +226,17 @@ class Products:
             return None
         if shape[-1:] not in ((), (1,), (product.units,)):
             return None
-        if node.name in self._fused.biases and not self._late.one_user:
-            product = self._checked(node, product)
         name = self._late.emit.name("split/user", f"{node.name}/bias")
         user = product.terms[_USER]
         added = self._late.emit.apply(node, name, [user, bias] if first else [bias, user])
         return product.with_user(f"{added.name}:0")
 
-    def _checked(self, node: NodeDef, product: Product) -> Product:
+    def _checked(self, node: NodeDef, terms: Mapping[Group, str]) -> dict[Group, str]:
         """The terms, or an error: a NaN in a row is one in its first unit, too."""
         emit, dtype = self._late.emit, self._late.dtype(f"{node.name}:0")
         start, size, axes = ([0, 0], [-1, 1], [0, 1])
-        terms = {}
-        for group, term in product.terms.items():
+        checked = {}
+        for group, term in terms.items():
             name = emit.name(f"split/{name_of(group)}", f"{node.name}/finite")
             bounds = [emit.constant(np.array(bound, np.int32)) for bound in (start, size)]
             first = emit.add("Slice", name, [term, *bounds], T=dtype, Index=tf.int32)
@@ -248,10 +248,10 @@ class Products:
             emit.nodes[check.removesuffix(":0")].attr["T"].list.type.append(
                 tf.string.as_datatype_enum
             )
-            terms[group] = emit.add(
+            checked[group] = emit.add(
                 "Identity", name, [term, f"^{check}".removesuffix(":0")], T=dtype
             )
-        return replace(product, terms=terms)
+        return checked
 
     def _unfolded(self, node: NodeDef, product: Product) -> Product | None:
         late, emit, output = self._late, self._late.emit, f"{node.name}:0"

@@ -10,7 +10,12 @@ from colcast.export.cut import add_stages
 
 from .conftest import Columns, variable
 
-COLUMNS = {"age": (tf.float32, [6]), "word": (tf.int64, []), "price": (tf.float32, [6])}
+COLUMNS = {
+    "age": (tf.float32, [6]),
+    "word": (tf.int64, []),
+    "price": (tf.float32, [6]),
+    "far": (tf.float32, [2]),
+}
 UNITS = 8
 
 
@@ -37,6 +42,10 @@ def _bias(units: int = UNITS) -> Any:
 LAYERS: dict[str, Callable[[Any], Any]] = {
     "bias": lambda x: tf.nn.relu(tf.nn.bias_add(tf.matmul(x, _weights(x)), _bias())),
     "addition": lambda x: tf.nn.relu6(tf.matmul(x, _weights(x)) + _bias()),
+    "bias of a row": lambda x: tf.nn.relu(
+        tf.matmul(x, _weights(x)) + tf.reshape(_bias(), [1, UNITS])
+    ),
+    "scalar bias": lambda x: tf.nn.relu(tf.matmul(x, _weights(x)) + 0.5),
     "no bias": lambda x: tf.nn.relu(tf.matmul(x, _weights(x))),
     "one unit": lambda x: tf.nn.relu(tf.nn.bias_add(tf.matmul(x, _weights(x, 1)), _bias(1))),
     "folded": _folded,
@@ -45,13 +54,13 @@ LAYERS: dict[str, Callable[[Any], Any]] = {
     "tanh": lambda x: tf.tanh(tf.nn.bias_add(tf.matmul(x, _weights(x)), _bias())),
 }
 
-NOT_FUSED = ("no bias", "sum", "sum of three", "tanh")  # a NaN stays one
+NOT_FUSED = ("scalar bias", "no bias", "sum", "sum of three", "tanh")  # a NaN stays one
 
 
 def _model(model: Any, layer: str, of_price: Callable[[Any], Any], **options: Any) -> Any:
     def build(c: Columns) -> Columns:
         word = tf.gather(variable("words", 20, 6), tf.math.floormod(c["word"], 20))
-        hidden = LAYERS[layer](tf.concat([c["age"], word, of_price(c["price"])], 1))
+        hidden = LAYERS[layer](tf.concat([c["age"], word, of_price(c["price"]), c["far"]], 1))
         return {"score": tf.matmul(hidden, variable("last", hidden.shape[-1], 1))}
 
     return model(build, COLUMNS, ["age"], **options)
@@ -62,11 +71,16 @@ def _columns(built: Any, rows: int, users: int) -> Columns:
     return {n: np.repeat(c[:1], users, 0) if n == "age" else c for n, c in drawn.items()}
 
 
+def _add_stages(built: Any) -> bool:
+    options = {"rows": built.rows, "context_features": ["far"]}
+    return add_stages(built.meta_graph, built.observed, **options).written
+
+
 def _by_stages(built: Any, columns: Columns) -> Any:
     user = built.run("columnar_user", {"age": columns["age"]})
     items = built.run("columnar_item", {name: columns[name] for name in ("word", "price")})
     rows = {"row_to_user": np.zeros(len(columns["word"]), int), "user_state/row": np.zeros(1, int)}
-    return built.run("columnar_pair", {**user, **items, **rows})["score"]
+    return built.run("columnar_pair", {**user, **items, **rows, "far": columns["far"]})["score"]
 
 
 @pytest.mark.parametrize("layer", LAYERS)
@@ -85,7 +99,7 @@ def test_stages_score_what_gives_nan_inside_as_the_model_does(
     model: Any, layer: str, of_price: Callable[[Any], Any]
 ) -> None:
     built = _model(model, layer, of_price)
-    assert add_stages(built.meta_graph, built.observed, rows=built.rows).written
+    assert _add_stages(built)
     columns = _columns(built, 40, 1)
     expected = built.run("columnar", {**columns, "age": np.repeat(columns["age"], 40, 0)})["score"]
     assert layer in NOT_FUSED or np.isfinite(expected).all()
@@ -94,7 +108,7 @@ def test_stages_score_what_gives_nan_inside_as_the_model_does(
 
 def test_a_wide_tolerance_lets_no_other_score_through(model: Any) -> None:
     built = _model(model, "bias", tf.math.log1p, tolerance=0.05)
-    assert add_stages(built.meta_graph, built.observed, rows=built.rows).written
+    assert _add_stages(built)
     columns = _columns(built, 40, 1)
     expected = built.run("columnar", {**columns, "age": np.repeat(columns["age"], 40, 0)})["score"]
     np.testing.assert_allclose(_by_stages(built, columns), expected, 1e-5, 1e-6)
@@ -103,10 +117,10 @@ def test_a_wide_tolerance_lets_no_other_score_through(model: Any) -> None:
 @pytest.mark.parametrize("layer", ["bias", "addition", "one unit"])
 def test_nan_in_a_column_is_no_score_of_stages(model: Any, layer: str) -> None:
     built = _model(model, layer, lambda price: price)
-    add_stages(built.meta_graph, built.observed, rows=built.rows)
+    _add_stages(built)
     columns = _columns(built, 9, 1)
     assert np.isfinite(_by_stages(built, columns)).all()
-    for name in ("age", "price"):
+    for name in ("age", "price", "far"):
         spoiled = {**columns, name: np.full_like(columns[name], np.nan)}
         with pytest.raises(tf.errors.InvalidArgumentError, match="NaN or infinite values reach"):
             _by_stages(built, spoiled)
