@@ -56,9 +56,9 @@ class Trials:
         return None if value is None or np.size(value) != 1 else np.reshape(value, [-1])[0]
 
     def measured(self, tensor: str, fact: Fact) -> Fact:
-        """The fact of a tensor that depends on no input, with sizes that the graph does not say."""
+        """What is known of a tensor without inputs, with sizes that the graph does not say."""
         open_ = fact.axes is None or labels(fact.axes)
-        if fact.kind is not Kind.FIXED or not open_ or not self._is_of_constants(tensor):
+        if fact.kind is not Kind.FIXED or not open_:
             return fact
         value = self._evaluate(tensor, {})
         if not isinstance(value, np.ndarray):
