@@ -30,7 +30,7 @@ from colcast.client.columns._encode import Tensor, encode_predict_request
 from colcast.client.columns._inputs_examples import split_shared
 from colcast.client.columns._schema import Feature, Kind, ModelSchema, Signature, TensorSpec
 from colcast.client.request._outputs import Ranked, Ranking
-from colcast.client.request._request import PreparedItems
+from colcast.client.request._prepared import PreparedItems
 
 __all__ = [
     "DTYPES",

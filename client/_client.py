@@ -13,7 +13,7 @@ from colcast.client.columns._schema import ModelSchema
 from colcast.client.request._affinity import AffinityKey
 from colcast.client.request._many_users import MANY_IN_FLIGHT, Group, in_order
 from colcast.client.request._outputs import Ranking
-from colcast.client.request._request import PreparedItems
+from colcast.client.request._prepared import PreparedItems
 from colcast.client.transport._deadline import Deadline
 from colcast.client.transport._telemetry import call_span
 from colcast.client.transport._transport import Metadata, Transport

@@ -20,12 +20,8 @@ from colcast.client.request._affinity import hash_of_key
 from colcast.client.request._item_keys import ItemsByKey, by_key
 from colcast.client.request._many_users import Group, build_joined, grouped, read_pairs
 from colcast.client.request._outputs import Ranking
-from colcast.client.request._request import (
-    PreparedItems,
-    RequestOptions,
-    build_prefetch,
-    prepare_items,
-)
+from colcast.client.request._prepared import PreparedItems
+from colcast.client.request._request import RequestOptions, build_prefetch, prepare_items
 from colcast.client.request._targets import Plan
 from colcast.client.transport._transport import PREDICT, Call, Reply
 

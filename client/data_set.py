@@ -10,7 +10,8 @@ from typing import Any
 
 from colcast.client._settings import Policies
 from colcast.client.columns._batch import check_absent, item_batch, misspelled
-from colcast.client.columns._columns import Column, default_column
+from colcast.client.columns._column import Column
+from colcast.client.columns._columns import default_column
 from colcast.client.columns._inputs import table_of_items
 from colcast.client.columns._inputs_examples import tables_of_examples
 from colcast.client.columns._schema import LENGTH_SUFFIX, Feature, Kind

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from colcast.client._errors import InputError
 from colcast.client._settings import Policies
+from colcast.client.columns._column import Column
 from colcast.client.columns._columns import (
-    Column,
     Source,
     clean_column,
     default_column,

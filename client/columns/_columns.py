@@ -5,12 +5,14 @@ from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from colcast.client._errors import InputError
 from colcast.client._settings import Policies
+from colcast.client.columns._column import Column, empty_lists
 from colcast.client.columns._dtypes import BFLOAT16, FLOAT, INT64, STRING, Array, bfloat16_bits
+from colcast.client.columns._masked import unmasked, unmasked_entries
 from colcast.client.columns._schema import Feature, Kind
 from colcast.client.columns._values import (
     Place,
@@ -20,64 +22,7 @@ from colcast.client.columns._values import (
     is_nan,
     no_value,
     object_array,
-    unmasked,
-    unmasked_entries,
 )
-
-
-class Column(NamedTuple):
-    """A feature's values as they are sent.
-
-    Attributes:
-        values: [rows, *shape] (MULTI and SEQUENCE: [rows, longest, ...], padded), in the
-            dtype's storage; strings as an object array of bytes.
-        lengths: int64 [rows], how many of each row's values count; only for MULTI.
-    """
-
-    values: Array
-    lengths: Array | None = None
-
-    @property
-    def rows(self) -> int:
-        """How many rows it has."""
-        return len(self.values)
-
-    @property
-    def longest(self) -> int:
-        """How many values, or steps, its longest list has."""
-        return self.values.shape[1] if self.lengths is None else int(self.lengths.max(initial=0))
-
-    def take(self, rows: Sequence[int] | slice | Array) -> "Column":
-        """The column of these rows only."""
-        lengths = None if self.lengths is None else self.lengths[rows]
-        return Column(self.values[rows], lengths)
-
-    def same_on_every_row(self) -> bool:
-        """Whether all rows hold exactly the same bits (so NaN equals NaN, 0.0 is not -0.0)."""
-        if self.rows <= 1:
-            return True
-        if self.values.ndim == 1 and not _alike(self.values[0], self.values[-1]):
-            return False
-        if self.lengths is not None and (self.lengths != self.lengths[0]).any():
-            return False
-        values = self.values.reshape(self.rows, -1)
-        if values.dtype != object:
-            values = np.ascontiguousarray(values).view(np.uint8)
-        elif values.shape[1] == 1:
-            flat = values.ravel().tolist()
-            return flat.count(flat[0]) == len(flat)
-        return bool((values == values[0]).all())
-
-
-def stacked(columns: Sequence[Column]) -> Column:
-    """Columns of one feature, one under the other; lists are padded to the longest of all."""
-    if len({column.values.shape[1:] for column in columns}) > 1:
-        columns = [_padded(column, columns) for column in columns]
-    lengths = [column.lengths for column in columns if column.lengths is not None]
-    return Column(
-        np.concatenate([column.values for column in columns]),
-        np.concatenate(lengths) if lengths else None,
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,12 +141,6 @@ def no_rows(feature: Feature) -> Column:
     return Column(np.empty((0, *_sizes(feature)), feature.dtype.storage))
 
 
-def empty_lists(storage: np.dtype[Any], rows: int) -> Column:
-    """A multi-valued column in which every list is empty, padded to width 1."""
-    padding = b"" if storage.kind == "O" else 0
-    return Column(np.full((rows, 1), padding, storage), np.zeros(rows, np.int64))
-
-
 def stored(feature: Feature, values: Array) -> Array:
     """A decoded default in the dtype's storage (bfloat16 is decoded to float32)."""
     return bfloat16_bits(values) if feature.dtype is BFLOAT16 else values
@@ -223,15 +162,6 @@ def list_shape(value: Any) -> tuple[int, ...] | None:
 
 
 # Implementation details follow.
-
-
-def _padded(column: Column, columns: Sequence[Column]) -> Column:
-    """A column of lists as wide as the widest."""
-    values = column.values
-    more = max(other.values.shape[1] for other in columns) - values.shape[1]
-    padding = b"" if values.dtype.kind == "O" else 0
-    rest = np.full((column.rows, more, *values.shape[2:]), padding, values.dtype)
-    return Column(np.concatenate((values, rest), axis=1), column.lengths)
 
 
 _NESTED = {list, tuple, np.ndarray}
@@ -276,11 +206,6 @@ def _default_row(feature: Feature) -> Array | None:
 def _sizes(feature: Feature) -> tuple[int, ...]:
     """The declared shape of a row; 0 where the request decides the size."""
     return tuple(int(size or 0) for size in feature.shape or ())
-
-
-def _alike(one: Any, two: Any) -> bool:
-    """Whether two values may be the same: cheap, and only False is certain."""
-    return bool(one == two or one != one)
 
 
 def _inner_shape(feature: Feature, values: Any) -> tuple[int, ...]:

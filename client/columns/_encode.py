@@ -18,7 +18,7 @@ from colcast.client.columns._dtypes import (
     bfloat16_bits,
     dtype_of_array,
 )
-from colcast.client.columns._values import has_masked
+from colcast.client.columns._masked import has_masked
 from colcast.client.wire import field, integer_field, varint, varints
 
 Parts = list[bytes]

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from colcast.client._errors import InputError
 from colcast.client.columns._dtypes import Array
-from colcast.client.columns._values import NOT_GIVEN, shown, unmasked_entries
+from colcast.client.columns._masked import unmasked_entries
+from colcast.client.columns._values import NOT_GIVEN, shown
 
 Wanted = Set[str] | None
 """Names of the signature's inputs; None: whatever comes."""

@@ -6,7 +6,6 @@ one bulk conversion; only a list with a mistake is walked to find its place.
 
 import contextlib
 import math
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -50,33 +49,6 @@ def object_array(values: Sequence[Any] | Array) -> Array:
     result = np.empty(len(values), object)
     result[:] = values
     return result
-
-
-def has_masked(value: Any) -> bool:
-    """Whether this is a masked array in which something is masked."""
-    return isinstance(value, _masked_arrays()) and bool(value.mask.any())
-
-
-def unmasked(value: Any) -> Any:
-    """One row's entry; a masked array as a list with None where masked, None if all of it is."""
-    if not isinstance(value, _masked_arrays()):
-        return value
-    if not has_masked(value):
-        return np.asarray(value.data)
-    return None if value.mask.all() else value.tolist()
-
-
-def unmasked_entries(values: Any) -> Any:
-    """The same for each entry of a column; one without masked arrays stays as it is."""
-    masked = _masked_arrays()
-    if isinstance(values, masked) and not has_masked(values):
-        return np.asarray(values.data)
-    plain = isinstance(values, np.ndarray) and values.dtype.kind != "O"
-    if not isinstance(values, masked) and (
-        plain or not any(issubclass(kind, masked) for kind in set(map(type, values)))
-    ):
-        return values
-    return [unmasked(value) for value in values]
 
 
 def is_missing(value: Any) -> bool:
@@ -133,12 +105,6 @@ def flat_array(
 
 
 # Implementation details follow.
-
-
-def _masked_arrays() -> tuple[Any, ...]:
-    """The type of masked arrays; none is imported here that the caller has not imported."""
-    module = sys.modules.get("numpy.ma")
-    return () if module is None else (module.MaskedArray,)
 
 
 def _missing(

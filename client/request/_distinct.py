@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 from colcast.client.columns._batch import Batch
-from colcast.client.columns._columns import Column
+from colcast.client.columns._column import Column
 from colcast.client.columns._dtypes import Array
 from colcast.client.request._targets import Plan
 

@@ -8,7 +8,8 @@ import numpy as np
 from colcast.client._errors import InputError
 from colcast.client._settings import ClientSettings
 from colcast.client.columns._batch import Batch, repeat_to, with_user
-from colcast.client.columns._columns import default_column, stacked
+from colcast.client.columns._column import stacked
+from colcast.client.columns._columns import default_column
 from colcast.client.columns._encode import Tensor
 from colcast.client.columns._inputs import table_of_user
 from colcast.client.columns._schema import COLUMNAR_LATE, COLUMNAR_PAIR, USER, Kind, ModelSchema

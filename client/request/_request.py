@@ -1,6 +1,5 @@
 """Inputs + schema -> one request, without any call to a server."""
 
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,7 +16,7 @@ from colcast.client.columns._batch import (
 )
 from colcast.client.columns._columns import no_rows
 from colcast.client.columns._dtypes import STRING
-from colcast.client.columns._encode import Tensor, encode_inputs, encode_predict_request
+from colcast.client.columns._encode import Tensor, encode_predict_request
 from colcast.client.columns._examples import as_lists, infer_features
 from colcast.client.columns._inputs import Rows, table_of_items, table_of_user
 from colcast.client.columns._inputs_examples import Examples, tables_of_examples
@@ -26,12 +25,10 @@ from colcast.client.columns._values import object_array
 from colcast.client.request._affinity import hash_of_user
 from colcast.client.request._distinct import send_distinct_rows
 from colcast.client.request._item_keys import ItemsByKey, batch_by_key
+from colcast.client.request._prepared import PreparedItems
 from colcast.client.request._targets import (
     Plan,
-    column_tensors,
-    index_tensors,
     plan_for,
-    plan_of_columns,
     tensors_of,
 )
 
@@ -82,50 +79,6 @@ class Built:
     needs_expansion: bool = False
     distinct: Mapping[str, int] = field(default_factory=dict)
     affinity: str = ""
-
-
-class PreparedItems:
-    """The result of `RankingClient.prepare`, for `rank` in place of the items.
-
-    The items must not be changed afterwards: they are read again when another version of the
-    model, or another target, needs them in another form. May be shared by threads and clients.
-    """
-
-    def __init__(self, items: Any) -> None:
-        self.items = items
-        self._lock = threading.Lock()
-        self._batches: dict[Any, tuple[Plan, Batch]] = {}
-
-    def batch(self, plan: Plan, settings: ClientSettings) -> Batch:
-        """The items' columns, checked and encoded for a plan.
-
-        Raises:
-            InputError: a value that does not fit, or a late model's user feature that differs
-                between rows.
-        """
-        key = (id(plan), settings.policies, settings.dedupe)
-        with self._lock:
-            if key not in self._batches:
-                while len(self._batches) >= _KEPT_PLANS:
-                    del self._batches[next(iter(self._batches))]
-                self._batches[key] = plan, self._encoded(plan, settings)
-            return self._batches[key][1]
-
-    def _encoded(self, plan: Plan, settings: ClientSettings) -> Batch:
-        table = table_of_items(self.items, plan.inputs)
-        batch = item_batch(plan.features, table, settings.policies)
-        if settings.dedupe == "auto":
-            batch = send_equal_rows_once(batch)
-        batch = send_distinct_rows(plan, batch)
-        plan = plan_of_columns(plan, batch)
-        ours = {n: c for n, c in batch.columns.items() if not plan.features[n].one_row}
-        encoded = {
-            name: encode_inputs(column_tensors(plan, plan.features[name], column, batch.rows))
-            for name, column in ours.items()
-        }
-        for name, tensor in index_tensors(batch).items():
-            encoded[name] = encode_inputs({name: tensor})
-        return replace(batch, encoded=encoded)
 
 
 def build_request(schema: ModelSchema, inputs: Rows | Examples, options: RequestOptions) -> Built:
@@ -289,8 +242,6 @@ def built_of(
 
 
 # Implementation details follow.
-
-_KEPT_PLANS = 4  # of prepared items
 
 
 def _plan(schema: ModelSchema, inputs: Rows | Examples, options: RequestOptions) -> Plan:

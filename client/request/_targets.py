@@ -7,7 +7,8 @@ import numpy as np
 from colcast.client._errors import InputError, SchemaError
 from colcast.client._settings import Target, known_target
 from colcast.client.columns._batch import Batch, repeat_to
-from colcast.client.columns._columns import Column, default_column, stacked
+from colcast.client.columns._column import Column, stacked
+from colcast.client.columns._columns import default_column
 from colcast.client.columns._dtypes import FLOAT, INT64, STRING, Array, DType
 from colcast.client.columns._encode import Tensor
 from colcast.client.columns._examples import examples_of

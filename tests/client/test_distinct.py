@@ -9,12 +9,13 @@ import pyarrow as pa
 import pytest
 import tensorflow as tf
 from colcast.client import InputError, ModelSchema, RankingClient
-from colcast.client.columns._columns import Column
+from colcast.client.columns._column import Column
 from colcast.client.columns._dtypes import BY_NAME
 from colcast.client.columns._inputs import Rows
 from colcast.client.request import _distinct
 from colcast.client.request._distinct import distinct_rows
-from colcast.client.request._request import PreparedItems, build_request
+from colcast.client.request._prepared import PreparedItems
+from colcast.client.request._request import build_request
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tensorflow_serving.apis import predict_pb2

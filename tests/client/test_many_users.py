@@ -10,7 +10,8 @@ import tensorflow as tf
 from colcast.client import AsyncRankingClient, InputError, ModelSchema, RankingClient, Target
 from colcast.client.columns._inputs import Rows
 from colcast.client.request._many_users import grouped
-from colcast.client.request._request import PreparedItems, build_request
+from colcast.client.request._prepared import PreparedItems
+from colcast.client.request._request import build_request
 from tensorflow_serving.apis import predict_pb2
 
 from .conftest import ITEMS, USER, request_options, signature, spec
