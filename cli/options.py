@@ -92,7 +92,7 @@ class Parsed(click.ParamType):  # type: ignore[type-arg]  # generic from Click 8
 
 
 class Number(click.FloatRange):
-    """A range of numbers that lets no NaN through."""
+    """A range of numbers that refuses NaN."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The number."""
