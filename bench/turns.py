@@ -118,4 +118,4 @@ def _line(group: str, one: Timed, rounds: Sequence[Recording], first: Sequence[f
 
 
 def _row(group: str, title: str, cells: Sequence[str]) -> str:
-    return f"| {group:<20} | {title:<20} | {' | '.join(f'{cell:>8}' for cell in cells)} |"
+    return f"| {group:<26} | {title:<20} | {' | '.join(f'{cell:>8}' for cell in cells)} |"
