@@ -12,7 +12,8 @@ import tensorflow as tf
 from colcast.export._errors import ExportError
 from colcast.export.graph._findings import Probe
 from colcast.export.graph._flat_graph import FlatGraph, NodeDef, data_inputs, producer
-from colcast.export.graph._requests import Columns
+from colcast.export.graph._requests import Array, Columns
+from colcast.export.graph._signature import Signature
 
 _RELUS = ("Relu", "Relu6")
 _BIASES = ("Add", "AddV2", "BiasAdd")
@@ -27,7 +28,8 @@ class Fused:
         read: by MatMul of those with a bias, the tensor that it multiplies.
         biases: the nodes that add the bias.
         alone: MatMuls without a bias, and sums that the Relu reads: they are not fused.
-        not_finite: the MatMuls of `read` with a NaN or an infinity in a row that was tried.
+        not_finite: the MatMuls of `read` that had a NaN or an infinity in a row that was tried, and
+            that the model scored finitely all the same: requests may have such rows.
     """
 
     read: Mapping[str, str] = field(default_factory=dict)
@@ -39,7 +41,7 @@ class Fused:
 def find_fused(
     graph: FlatGraph,
     session: tf.compat.v1.Session,
-    inputs: Mapping[str, str],
+    signature: Signature,
     batches: Iterable[Columns],
 ) -> Fused:
     """Finds them, and runs a columnar signature to see which of them read what is not finite."""
@@ -58,8 +60,7 @@ def find_fused(
                 read[product.name] = data_inputs(product)[0]
                 biases.add(node.name)
     tensors = {t for t in read.values() if session.graph.is_fetchable(find(t))}
-    probe = Probe(session, inputs, {tensor: tensor for tensor in sorted(tensors)}, inner=True)
-    seen = _not_finite(probe, batches) if tensors else set[str]()
+    seen = _not_finite(session, signature, tensors, batches) if tensors else set[str]()
     not_finite = frozenset(name for name, tensor in read.items() if tensor in seen)
     return Fused(read, frozenset(biases), frozenset(alone - biases), not_finite)
 
@@ -78,12 +79,32 @@ def _behind(graph: FlatGraph, tensor: str) -> NodeDef:
     return node
 
 
-def _not_finite(probe: Probe, batches: Iterable[Columns]) -> set[str]:
+def _not_finite(
+    session: tf.compat.v1.Session,
+    signature: Signature,
+    tensors: Iterable[str],
+    batches: Iterable[Columns],
+) -> set[str]:
     found = set[str]()
+    outputs = sorted(signature.outputs.values())
+    fetched = {tensor: tensor for tensor in [*sorted(tensors), *outputs]}
+    probe = Probe(session, signature.inputs, fetched, inner=True)
     for columns in batches:
         try:
             values = probe(columns)
         except ExportError:  # rows that the model refuses together
             continue
-        found |= {tensor for tensor, value in values.items() if not np.isfinite(value).all()}
+        rows = len(next(iter(columns.values())))
+        scored = np.all([_finite_rows(values[output], rows) for output in outputs], axis=0)
+        found |= {t for t in tensors if np.any(scored & ~_finite_rows(values[t], rows))}
     return found
+
+
+def _finite_rows(value: Array, rows: int) -> Array:
+    """Of which rows all entries are finite; of all or of none where it has others."""
+    if value.dtype.kind not in "fc":
+        return np.ones(rows, bool)
+    finite = np.isfinite(value)
+    if value.ndim and len(value) and len(value) % rows == 0:
+        return np.asarray(finite.reshape(rows, -1).all(1))
+    return np.full(rows, finite.all())

@@ -112,7 +112,7 @@ def observe(
         held,
         colours,
         findings,
-        find_fused(graph, session, signature.inputs, batches),
+        find_fused(graph, session, signature, batches),
         requests,
         run,
         exact,
