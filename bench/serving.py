@@ -25,7 +25,7 @@ from colcast.loadtest.send.formats import RequestData
 from colcast.server import ServerProcess
 
 _COMPARED, _REPEATED = 2, 10  # requests whose answers are compared; requests that come again
-# A server that hardly finds anything again stops looking after some thousand rows.
+# A server without hits stops looking them up after some thousand rows.
 _WARM_UP_ROWS, _WARM_UP_CALLS = 6000, 24
 
 
@@ -47,12 +47,12 @@ class Effort:
 
     def distinct(self, size: int) -> int:
         """How many different requests a variant needs that repeats none."""
-        return warm_up_calls(size) + self.rounds * self.calls + _COMPARED
+        return warm_up_calls(size, fresh=True) + self.rounds * self.calls + _COMPARED
 
 
-def warm_up_calls(size: int) -> int:
+def warm_up_calls(size: int, *, fresh: bool) -> int:
     """How many requests of `size` candidates warm a server up."""
-    return max(_WARM_UP_CALLS, _WARM_UP_ROWS // size)
+    return max(_WARM_UP_CALLS, _WARM_UP_ROWS // size if fresh else 0)
 
 
 def base_path(model: str) -> Path:
@@ -163,7 +163,7 @@ def _turns(
     if row.send == "REST":
         connect = partial(RestConnection, server.rest_target, _model(row))
     loop = connected.enter_context(ClosedLoop(connect, row.clients))
-    meter, warm_up = ProcessMeter(server.pid), warm_up_calls(size)
+    meter, warm_up = ProcessMeter(server.pid), warm_up_calls(size, fresh=row.fresh)
 
     def turn(number: int) -> Recording:
         start, calls = warm_up + number * effort.calls, effort.calls
