@@ -69,6 +69,7 @@ def _signature(name: str, recorded: Mapping[str, Any]) -> SignatureReport:
         costs=tuple(Cost(**cost) for cost in recorded.get("costs", ())),
         user_share=recorded.get("user_share"),
         compiled=_compiled(recorded.get("compiled")),
+        impure=recorded.get("impure"),
     )
 
 

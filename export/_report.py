@@ -14,7 +14,6 @@ from colcast.export._signature import Conversion
 from colcast.export._traffic import unused_text
 from colcast.export._verdict import verdict
 from colcast.export.cut import LateReport, StagesReport
-from colcast.export.graph._impure import Impurity
 from colcast.export.rows import Independence
 from rich import box
 from rich.console import Console
@@ -50,7 +49,7 @@ class SignatureReport:
       user_share: the share of the columnar signature's op time that a late one would run once; None
         if there is a late one, or it was not measured.
       compiled: what compiling it anew for each number of candidates costs; None if it is not.
-      impurity: why it answers by more than its request and the model's files; None if it does not.
+      impure: why it answers by more than its request and the model's files; None if it does not.
     """
 
     name: str
@@ -68,7 +67,7 @@ class SignatureReport:
     costs: tuple[Cost, ...] = ()
     user_share: float | None = None
     compiled: Compiled | None = None
-    impurity: Impurity | None = None
+    impure: str | None = None
 
     @property
     def user_features(self) -> list[str]:
@@ -111,7 +110,7 @@ class SignatureReport:
             not_transcoded=_not_transcoded(conversion, parity),
             stages=stages,
             independence={**independence, **(stages.independence if stages else {})},
-            impurity=conversion.impurity,
+            impure=conversion.impurity.why if conversion.impurity else None,
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -122,7 +121,7 @@ class SignatureReport:
             "example_transcoding": self.not_transcoded or True,
             "features": {feature.name: _feature_json(feature) for feature in self.features},
             "nodes": {"before": self.nodes_before, "after": self.nodes_after},
-            "impure": self.impurity.why if self.impurity else None,
+            "impure": self.impure,
             "parity": _parity_json(self.parity),
             "late": self.late.to_json() if self.late else None,
             "exact": self.exact.to_json() if isinstance(self.exact, LateReport) else self.exact,

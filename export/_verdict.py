@@ -74,9 +74,9 @@ def limit_and_step(report: "SignatureReport") -> tuple[str, str]:
     examples = f"--examples FILE with recorded requests ({_HOW_TO_RECORD})"
     if not parity.rows:
         return f"scores were not compared: {parity.note}", examples
-    if report.impurity:
+    if report.impure:
         return (
-            f"its requests run alone and whole, and nothing is kept: {report.impurity.why}",
+            f"its requests run alone and whole, and nothing is kept: {report.impure}",
             "--unserved-signatures NAME for a signature that writes and that no server serves; or"
             " send what changes as a feature",
         )

@@ -22,10 +22,11 @@ _RANDOM = ("Random", "Multinomial", "TruncatedNormal", "Shuffle", "UniformCandid
 # Stateful by their registration, but running them once or N times, now or later, is the same.
 _ONLY_READS = {
     "Assert", "BoostedTreesEnsembleResourceHandleOp", "BoostedTreesPredict", "HashTable",
-    "HashTableV2", "LookupTableFind", "LookupTableFindV2", "LookupTableSize", "LookupTableSizeV2",
-    "MutableDenseHashTable", "MutableDenseHashTableV2", "MutableHashTable", "MutableHashTableV2",
-    "ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VarHandleOp", "VarIsInitializedOp",
-    "Variable", "VariableShape", "VariableV2",
+    "HashTableV2", "IsVariableInitialized", "LookupTableFind", "LookupTableFindV2",
+    "LookupTableSize", "LookupTableSizeV2", "MutableDenseHashTable", "MutableDenseHashTableV2",
+    "MutableHashTable", "MutableHashTableV2", "ReadVariableOp", "RefIdentity", "RefSelect",
+    "ResourceGather", "ResourceGatherNd", "VarHandleOp", "VarIsInitializedOp", "Variable",
+    "VariableShape", "VariableV2",
 }  # fmt: skip
 
 _FROM_CHECKPOINTS = {
@@ -163,9 +164,10 @@ def may_fail(node: NodeDef, graph: FlatGraph) -> bool:
 
 
 def _changes_something(node: NodeDef, graph: FlatGraph) -> bool:
-    if node.op in _ONLY_READS or _functions(node):
+    if node.op in _ONLY_READS or node.op in TF1_CONTROL_FLOW or _functions(node):
         return False
-    return bool(graph.op_defs.get(node.op).is_stateful)
+    op = graph.op_defs.get(node.op)
+    return bool(op.is_stateful) or any(argument.is_ref for argument in op.input_arg)
 
 
 def _is_random(node: NodeDef) -> bool:

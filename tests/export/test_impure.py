@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import tensorflow as tf
 from colcast.export import ExportReport, export_saved_model
+from colcast.export._recorded import read_report
 from colcast.export._verdict import verdict
 from colcast.export.graph._impure import find_impure
 from tensorflow.core.protobuf import saved_model_pb2
@@ -45,6 +46,7 @@ def test_nothing_is_joined_kept_or_staged_and_the_reason_is_recorded(
         assert not report.stages.written
         assert report.stages.reason == signature["impure"]
     assert WHY[kind] in dict(verdict(report))["held back"]
+    assert read_report(tmp_path / "out").signatures[0].impure == report.impure
 
 
 @pytest.mark.parametrize("kind", ["written_variable", "mutable_table"])
@@ -52,7 +54,7 @@ def test_what_only_an_unserved_signature_writes_is_as_good_as_constant(
     kind: str, tmp_path: Path
 ) -> None:
     (report,) = export(tmp_path, kind, late=True, unserved_signatures=["set"]).signatures
-    assert report.impurity is None
+    assert report.impure is None
     assert report.stages.written, report.stages.reason
     assert all(found.rows for found in report.independence.values())
 

@@ -17,7 +17,7 @@ from .hammer import difference, hammer
 from .servers import serve
 
 # Their products are split, of some at rows that interleave or behind a normalisation.
-SPLIT = ("plain_functional", "pointwise", "masked_attention", "sparse_lookups", "ragged_layers")
+SPLIT = ("interleaved", "plain_functional", "pointwise", "masked_attention", "sparse_lookups")
 REQUESTS = 96
 
 

@@ -27,10 +27,13 @@ Predict = Callable[[str, dict[str, Any]], dict[str, Any]]
 
 @pytest.fixture(name="serve")
 def _serve(tmp_path: Path) -> Callable[..., ServerProcess]:
-    def start(kind: str, flags: list[str], **options: Any) -> ServerProcess:
-        impure.save(tmp_path / "model", kind)
-        user = ["user_*"]
-        export_saved_model(tmp_path / "model", tmp_path / "ranker/1", user_features=user, **options)
+    def start(
+        kind: str, flags: list[str], *, exported: bool = True, **options: Any
+    ) -> ServerProcess:
+        folder = tmp_path / "ranker/1"
+        impure.save(tmp_path / "model" if exported else folder, kind)
+        if exported:
+            export_saved_model(tmp_path / "model", folder, user_features=["user_*"], **options)
         return ServerProcess("ranker", tmp_path / "ranker", [*publishing(tmp_path), *flags])
 
     return start
@@ -104,17 +107,22 @@ def test_no_answer_is_of_an_earlier_value(
 
 
 @pytest.mark.parametrize("flags", FLAGS)
+@pytest.mark.parametrize("exported", [True, False])
 def test_a_counter_counts_each_request_once(
-    serve: Callable[..., ServerProcess], flags: list[str]
+    serve: Callable[..., ServerProcess], exported: bool, flags: list[str]
 ) -> None:
-    with serve("counter", flags, warmup=[1]) as server:
+    """Without an export, too, and where all signatures may be joined."""
+    more = [] if exported else ["--enable_batching"]
+    with serve("counter", [*flags, *more], exported=exported, warmup=[1]) as server:
         requests = by_signature(5, 1)
         del requests["columnar_late"]
-        base = connected(server)("columnar", requests["columnar"])["score"] - 1
+        if not exported:
+            del requests["columnar"]
+        base = connected(server)("serving_default", requests["serving_default"])["score"] - 1
 
         def read(thread: int) -> list[float]:
-            ask, signatures = connected(server), [*requests.items()]
-            return [float((ask(*signatures[n % 2])["score"] - base)[0]) for n in range(EACH)]
+            ask, asked = connected(server), [*requests.items()]
+            return [float((ask(*asked[n % len(asked)])["score"] - base)[0]) for n in range(EACH)]
 
         with ThreadPoolExecutor(THREADS) as pool:
             counted = sorted(each for some in pool.map(read, range(THREADS)) for each in some)

@@ -220,15 +220,18 @@ def test_random_op_that_does_not_show_stays_at_n_rows(model: Any) -> None:
     assert "RandomUniform" in built.ops("item")
 
 
-def test_side_effect_happens_on_every_row(model: Any) -> None:
+@pytest.mark.parametrize(("resource", "op"), [(True, "AssignAddVariableOp"), (False, "AssignAdd")])
+def test_side_effect_happens_on_every_row(model: Any, resource: bool, op: str) -> None:
     def build(c: dict[str, Any]) -> dict[str, Any]:
-        rows = v1.get_variable("rows", shape=[], initializer=v1.zeros_initializer())
+        zeros = v1.zeros_initializer()
+        rows = v1.get_variable("rows", shape=[], initializer=zeros, use_resource=resource)
         with tf.control_dependencies([rows.assign_add(_count(c))]):
             return _score(tf.identity(c["u"]), c)
 
     built = model(build, COLUMNS, USER)
     built.check()
-    assert "AssignAddVariableOp" not in built.ops("user")
+    assert op not in built.ops("user")
+    assert op in built.ops("item")
 
 
 def test_assertion_about_both_sides_still_holds_the_output_back(model: Any) -> None:

@@ -51,6 +51,21 @@ def pointwise() -> Score:
     return score
 
 
+def interleaved() -> Score:
+    """Columns of the user and of items in turn, in front of a product."""
+    user, country, item = (layers.Embedding(64, 8, "normal") for _ in range(3))
+    norm = layers.BatchNormalization(moving_variance_initializer="uniform")
+    first, last = layers.Dense(32, "relu"), layers.Dense(1)
+
+    def score(f: Features) -> Any:
+        hashed = tf.strings.to_hash_bucket_fast(f["user_country"], 64)
+        of_user = [user(f["user_id"]), country(hashed)]
+        both = tf.concat([of_user[0], f["item_price"], of_user[1], item(f["item_id"])], 1)
+        return last(first(norm(both)))[:, 0]
+
+    return score
+
+
 def factorization_machine() -> Score:
     fields, linear = _tables(), layers.Dense(1)
 
@@ -104,6 +119,7 @@ def experts() -> Score:
 MODELS = [
     keras_model(two_towers, SPEC, "normalised within a row"),
     keras_model(pointwise, SPEC, "batch normalisation by moving statistics; one score per row"),
+    keras_model(interleaved, SPEC, "a split product, rows of its kernel in turn"),
     keras_model(factorization_machine, SPEC, "sums over fields"),
     keras_model(cross_network, SPEC, "products of a row with itself"),
     keras_model(product_network, SPEC, "a product of matrices per row"),
