@@ -54,7 +54,7 @@ def pointwise() -> Score:
 def interleaved() -> Score:
     """Columns of the user and of items in turn, in front of a product."""
     user, country, item = (layers.Embedding(64, 8, "normal") for _ in range(3))
-    norm = layers.BatchNormalization(moving_variance_initializer="uniform")
+    norm = layers.BatchNormalization()
     first, last = layers.Dense(32, "relu"), layers.Dense(1)
 
     def score(f: Features) -> Any:
