@@ -39,7 +39,7 @@ def fetch(source: str, tree: Path, commit: str) -> None:
     """Makes `tree` from `source`, which stays as it is.
 
     Args:
-        source: A git URL, a local clone, or a directory without a history.
+        source: A git URL, a local clone, bare or not, or a directory without a history.
         tree: Where to. Must not exist.
         commit: What to check out; a directory has to be that already.
 
@@ -47,15 +47,18 @@ def fetch(source: str, tree: Path, commit: str) -> None:
         ForkError: There is no such source, or the commit is not in it.
     """
     local = Path(source)
-    if local.is_dir() and not (local / ".git").exists():
+    bare = (local / "HEAD").is_file() and (local / "objects").is_dir()
+    if local.is_dir() and not bare and not (local / ".git").exists():
         shutil.copytree(local, tree, symlinks=True)
         return
     if local.is_dir():
-        found = head(local)
+        found = git("rev-parse", "HEAD", where=local)
         try:
             git("cat-file", "-e", f"{commit}^{{commit}}", where=local)
-        except ForkError:
-            raise ForkError(f"{source}: wanted commit {commit}, found {found} without it") from None
+        except ForkError as error:
+            raise ForkError(
+                f"{source}: wanted commit {commit}, found {found} without it: {error}"
+            ) from None
     elif "://" not in source and "@" not in source:
         raise ForkError(f"{source}: no such directory")
     tree.mkdir(parents=True)

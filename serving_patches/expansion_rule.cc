@@ -75,7 +75,7 @@ bool FitsPlainly(const DeclaredInput& declared, const ReceivedShape& received) {
   return true;
 }
 
-// A scalar sent to an input of unknown rank is batched by declaration, but has no rows.
+// A scalar sent to an only input of unknown rank is batched by declaration, but has no rows.
 bool HasRows(const DeclaredInput& declared, const Effective& input) {
   return declared.batched() && !input.dims.empty();
 }
@@ -104,7 +104,7 @@ absl::Status MisfitError(absl::Span<const DeclaredInput> declared,
       phrases.Add(absl::StrCat("input \"", declared[i].alias,
                                "\" is missing and has no default (declared ",
                                DeclaredText(declared[i]), ")"));
-    } else if (!Fits(declared[i], input, declared.size() == 1)) {
+    } else if (!Fits(declared[i], input, declared[i].alone)) {
       phrases.Add(absl::StrCat(received[i].absent ? "the default of " : "", "input \"",
                                declared[i].alias, "\" is ", Text(input.dtype, input.dims),
                                IsTensorShape(input.dims) ? "" : ", a shape that no tensor has",
@@ -144,7 +144,8 @@ absl::string_view IndexedDomain(const DeclaredInput& input) {
 
 }  // namespace
 
-void FindOtherDomains(absl::Span<DeclaredInput> declared) {
+void FindRows(absl::Span<DeclaredInput> declared) {
+  if (declared.size() == 1) declared[0].alone = true;
   for (const DeclaredInput& index : declared) {
     const absl::string_view domain = IndexedDomain(index);
     if (domain.empty()) continue;
@@ -162,7 +163,7 @@ absl::Status PlanExpansion(absl::Span<const DeclaredInput> declared,
     const Effective input = EffectiveOf(declared[i], received[i]);
     const bool fits =
         FitsPlainly(declared[i], received[i]) ||
-        (!IsMissing(declared[i], received[i]) && Fits(declared[i], input, declared.size() == 1));
+        (!IsMissing(declared[i], received[i]) && Fits(declared[i], input, declared[i].alone));
     if (!fits) return MisfitError(declared, received);
     if (HasRows(declared[i], input)) rows = std::max(rows, input.dims[0]);
   }

@@ -93,14 +93,15 @@ std::vector<DeclaredInput> Pair() {
       Input("user_state/1", DT_FLOAT, {-1, -1, 4}),
       WithDefault(Input("user_state/row", DT_INT64, {-1}), DT_INT64, {1}),
   };
-  FindOtherDomains(absl::MakeSpan(declared));
+  FindRows(absl::MakeSpan(declared));
   return declared;
 }
 
 class LegalTest : public ::testing::TestWithParam<Legal> {};
 
 TEST_P(LegalTest, IsPlanned) {
-  const Legal& row = GetParam();
+  Legal row = GetParam();
+  FindRows(absl::MakeSpan(row.declared));
   ExpansionPlan plan;
   const absl::Status status = PlanExpansion(row.declared, Received(row.sent), &plan);
   ASSERT_TRUE(status.ok()) << status;
@@ -127,9 +128,18 @@ INSTANTIATE_TEST_SUITE_P(
          1,
          {kPass, kPass, kPass}},
         {"LateUserStaysOneRow", {late, item}, {Float({1}), Float({9})}, 9, {kPass, kPass}},
-        {"UnknownRankIsBatched", {any, item}, {Float({1, 8}), Float({5})}, 5, {kExpand, kPass}},
-        {"UnknownRankCounts", {any, user}, {Float({5, 2}), Float({1})}, 5, {kPass, kExpand}},
+        {"UnknownRankPassesAsItCame", {any, item}, {Float({1, 8}), Float({5})}, 5, {kPass, kPass}},
+        {"UnknownRankDoesNotCount", {any, user}, {Float({5, 2}), Float({1})}, 1, {kPass, kPass}},
         {"UnknownRankSentAScalar", {any, item}, {Float({}), Float({5})}, 5, {kPass, kPass}},
+        {"UnknownRankWithoutRows", {any, item}, {Float({0}), Float({5})}, 5, {kPass, kPass}},
+        {"UnknownRankAlone", {any}, {Float({5, 2})}, 5, {kPass}},
+        {"UnknownRankAloneSentAScalar", {any}, {Float({})}, 1, {kPass}},
+        {"UnknownRankOnly", {any, any}, {Float({2}), Float({3})}, 1, {kPass, kPass}},
+        {"DefaultOfUnknownRankPasses",
+         {WithDefault(any, DT_FLOAT, {1}), item},
+         {kAbsent, Float({5})},
+         5,
+         {kDefault, kPass}},
         {"UndeclaredDtype", {any_dtype, item}, {Int64({1}), Float({2})}, 2, {kExpand, kPass}},
         {"NoRows", {user, item}, {Float({0}), Float({0})}, 0, {kPass, kPass}},
         {"NoBatchedInput", {scalar, fixed}, {Float({}), Float({2})}, 1, {kPass, kPass}},
@@ -184,7 +194,8 @@ std::ostream& operator<<(std::ostream& out, const Illegal& row) { return out << 
 class IllegalTest : public ::testing::TestWithParam<Illegal> {};
 
 TEST_P(IllegalTest, IsRefusedNamingTheCulprits) {
-  const Illegal& row = GetParam();
+  Illegal row = GetParam();
+  FindRows(absl::MakeSpan(row.declared));
   ExpansionPlan plan;
   const absl::Status status = PlanExpansion(row.declared, Received(row.sent), &plan);
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
@@ -305,11 +316,11 @@ INSTANTIATE_TEST_SUITE_P(
 
 bool IsBatchedBeside(const std::string& alias, DeclaredInput index) {
   std::vector<DeclaredInput> declared = {Input(alias, DT_FLOAT, {-1}), std::move(index)};
-  FindOtherDomains(absl::MakeSpan(declared));
+  FindRows(absl::MakeSpan(declared));
   return declared[0].batched();
 }
 
-TEST(FindOtherDomainsTest, StatesHaveTheRowsThatAnIndexPointsTo) {
+TEST(FindRowsTest, StatesHaveTheRowsThatAnIndexPointsTo) {
   const DeclaredInput row_to_user = Input("row_to_user", DT_INT64, {-1});
   const DeclaredInput row_to_shop = Input("row_to_shop", DT_INT64, {-1});
   EXPECT_FALSE(IsBatchedBeside("user_state/0", row_to_user));
@@ -321,7 +332,7 @@ TEST(FindOtherDomainsTest, StatesHaveTheRowsThatAnIndexPointsTo) {
   EXPECT_TRUE(IsBatchedBeside("user_age", row_to_user));
 }
 
-TEST(FindOtherDomainsTest, AnIndexIsAnInt64ForEachRow) {
+TEST(FindRowsTest, AnIndexIsAnInt64ForEachRow) {
   EXPECT_TRUE(IsBatchedBeside("user_state/0", Input("row_to_user", DT_FLOAT, {-1})));
   EXPECT_TRUE(IsBatchedBeside("user_state/0", Input("row_to_user", DT_INT64, {-1, 1})));
   EXPECT_TRUE(IsBatchedBeside("user_state/0", Input("row_to_user", DT_INT64, {1})));

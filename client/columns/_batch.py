@@ -126,7 +126,8 @@ def with_all_rows_in_one(batch: Batch, features: Mapping[str, Feature]) -> Batch
     if batch.rows == 1 or batch.keys or any(column.rows > 1 for column in columns.values()):
         return batch
     if not columns:
-        absent = ((name, default_column(feature)) for name, feature in features.items())
+        by_rows = {name: one for name, one in features.items() if one.kind is not Kind.WHOLE}
+        absent = ((name, default_column(feature)) for name, feature in by_rows.items())
         columns = {name: column for name, column in absent if column is not None}
     smallest = min(columns, key=lambda name: columns[name].values.nbytes, default=None)
     if smallest is None:
@@ -187,9 +188,13 @@ def _add_column(batch: Batch, source: Source, table: Table, values: Any) -> None
     feature = source.feature
     length = feature.name + LENGTH_SUFFIX
     if feature.kind is Kind.WHOLE:
-        if not source.of_user:
+        if source.of_user:
+            batch.whole[feature.name] = whole_array(source, values[0])
+        elif feature.shape is None:
+            rows = replace(source, feature=replace(feature, kind=Kind.SINGLE))
+            batch.whole[feature.name] = _column(rows, values).values
+        else:
             raise source.error(None, "does not come by rows: give it in user")
-        batch.whole[feature.name] = whole_array(source, values[0])
     elif feature.kind is Kind.MULTI and length in table.columns:
         batch.columns[feature.name] = given_lengths(source, values, table.columns[length])
     else:

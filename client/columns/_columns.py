@@ -108,8 +108,12 @@ def whole_array(source: Source, value: Any) -> Array:
     """The value of a feature that does not come by rows, in its declared shape."""
     feature = source.feature
     value = unmasked(value)
-    declared, got = feature.shape or (), np.shape(value)
-    if len(got) != len(declared):
+    declared, got = feature.shape, list_shape(value)
+    if declared is None:
+        if got is None:
+            raise source.error(None, "lists of unequal length")
+        declared = got
+    if got is None or len(got) != len(declared):
         got = tuple(size or 0 for size in declared)
     shape = tuple(got[i] if size is None else size for i, size in enumerate(declared))
     row = Feature(feature.name, feature.dtype, Kind.SINGLE, shape)

@@ -32,7 +32,8 @@ class Kind(Enum):
     SINGLE: the same number of values on every row: [rows, *shape].
     MULTI: a list of any length: [rows, longest], padded, with `feature/length` int64 [rows].
     SEQUENCE: a list whose padding the model sees: [rows, longest, *rest], no lengths.
-    WHOLE: not by rows (a scalar, or a fixed first dimension): passed as it is.
+    WHOLE: not by rows (a scalar, a fixed first dimension, any rank beside other inputs): passed as
+        it is.
     """
 
     SINGLE = "single"
@@ -49,8 +50,8 @@ class Feature:
         name: the input's name.
         dtype: the dtype of its values.
         kind: how values are laid out.
-        shape: the declared shape behind the row dimension, None if any will do; for WHOLE the
-            whole declared shape.
+        shape: the declared shape behind the row dimension, for WHOLE the whole declared shape;
+            None if any will do.
         one_row: declared with exactly one row: a user feature of a late model.
         default: its value when absent, [1, *shape]; None: it must be given.
     """
@@ -123,7 +124,8 @@ class Signature:
     def _feature(self, spec: TensorSpec) -> Feature:
         default = self.defaults.get(spec.name)
         if spec.shape is None:
-            return Feature(spec.name, spec.dtype, Kind.SINGLE, None, default=default)
+            kind = Kind.SINGLE if len(self.inputs) == 1 else Kind.WHOLE
+            return Feature(spec.name, spec.dtype, kind, None, default=default)
         if not spec.shape or spec.shape[0] not in (None, 1):
             return Feature(spec.name, spec.dtype, Kind.WHOLE, spec.shape, default=default)
         inner, one_row = spec.shape[1:], spec.shape[0] == 1

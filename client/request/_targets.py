@@ -159,10 +159,10 @@ def only_row(feature: Feature, column: Column) -> Column:
         for row in range(1, column.rows)
         if not stacked([first, column.take(slice(row, row + 1))]).same_on_every_row()
     )
+    here, there = column.values[[0, other]].tolist()
     raise InputError(
         "a user feature of the late signature, so it must be the same on every row, "
-        f"but it is {column.values[0].tolist()!r} on row 0 and "
-        f"{column.values[other].tolist()!r} here",
+        f"but it is {here!r} on row 0 and {there!r} here",
         feature=feature.name,
         row=other,
     )

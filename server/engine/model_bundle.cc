@@ -3,7 +3,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/engine/checkpoint.h"
 #include "server/engine/model.h"
+#include "server/engine/scalar_conditions.h"
 #include "tensorflow/cc/saved_model/reader.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 
@@ -41,8 +43,10 @@ absl::Status TensorFlowModel::LoadBundle(const std::string& directory,
   const std::unordered_set<std::string> tag_set(tags.begin(), tags.end());
   tensorflow::MetaGraphDef model;
   absl::Status status = tensorflow::ReadMetaGraphDefFromSavedModel(directory, tag_set, &model);
+  if (status.ok()) status = CheckCheckpoint(directory, model);
   if (!status.ok()) return status;
   impure_ = FindImpure(model, options.unserved_signatures);
+  if (executor == Executor::kSingleThreaded) RequireScalarConditions(model.mutable_graph_def());
   const int saved_nodes = model.graph_def().node_size();
   RewrittenSignatures rewritten;
   if (chooser != nullptr) rewritten = Rewritten(options, *chooser, &model);

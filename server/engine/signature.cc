@@ -34,8 +34,9 @@ Signature::Takes TakesOf(absl::Span<const DeclaredInput> inputs) {
   const auto all = [inputs](auto&& is) { return std::all_of(inputs.begin(), inputs.end(), is); };
   Signature::Takes takes;
   takes.rows = all([](const DeclaredInput& input) { return input.batched(); });
-  takes.rows_or_settings =
-      all([](const DeclaredInput& input) { return input.batched() || input.dims.empty(); });
+  takes.rows_or_settings = all([](const DeclaredInput& input) {
+    return input.batched() || (!input.unknown_rank && input.dims.empty());
+  });
   takes.rows_or_one_row = all([](const DeclaredInput& input) {
     return input.batched() || (!input.dims.empty() && input.dims[0] == 1);
   });

@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "server/base/status.h"
-
 namespace colcast::models {
 
 struct VersionDirectory {
@@ -26,11 +24,6 @@ struct BasePathListing {
 // that hold a saved_model.pb or .pbtxt. One that holds neither is still being copied and left out.
 // Of two names for one number ("7", "007") the last in byte order counts. Links are followed.
 BasePathListing ListVersions(const std::string& base_path);
-
-// FAILED_PRECONDITION for a graph with variables in a directory without variables/variables.index:
-// it is still being copied. TensorFlow would load it without complaint, and every request would
-// fail.
-Status CheckComplete(const std::string& directory);
 
 }  // namespace colcast::models
 

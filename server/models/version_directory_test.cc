@@ -86,26 +86,5 @@ TEST_F(VersionDirectoryTest, AMissingBasePathHasNoVersions) {
   EXPECT_TRUE(ListVersions(base_).readable);
 }
 
-TEST_F(VersionDirectoryTest, AGraphWithVariablesIsCompleteOnceTheirIndexIsThere) {
-  for (const char* file : {"saved_model.pb", "saved_model.pbtxt"}) {
-    for (const char* operation : {"VarHandleOp", "VariableV2"}) {
-      MakeVersion("1", file);
-      std::ofstream(base_ / "1" / file) << "..." << operation << "...";
-      const Status status = CheckComplete(base_ / "1");
-      EXPECT_EQ(status.code, StatusCode::kFailedPrecondition) << file << ' ' << operation;
-      EXPECT_THAT(status.message, HasSubstr("/1/variables/variables.index"));
-      fs::create_directories(base_ / "1" / "variables");
-      std::ofstream(base_ / "1" / "variables" / "variables.index") << "index";
-      EXPECT_TRUE(CheckComplete(base_ / "1").ok()) << file << ' ' << operation;
-      fs::remove_all(base_ / "1");
-    }
-  }
-}
-
-TEST_F(VersionDirectoryTest, AGraphWithoutVariablesIsComplete) {
-  MakeVersion("1");
-  EXPECT_TRUE(CheckComplete(base_ / "1").ok());
-}
-
 }  // namespace
 }  // namespace colcast::models

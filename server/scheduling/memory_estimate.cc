@@ -1,13 +1,15 @@
 #include "server/scheduling/memory_estimate.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "server/scheduling/bits_of.h"
 
 namespace colcast::scheduling {
 namespace {
 
-constexpr double kFading = 0.99;  // of a point, with each observation that is below it
+constexpr double kFading = 0.99;          // of a run, with each observation that is below it
+constexpr double kResolution = 64 << 10;  // of what is observed (AllocationPeak)
 constexpr double kMost = 1e18;
 
 }  // namespace
@@ -18,27 +20,36 @@ void MemoryEstimate::Observe(int64_t input_bytes, int64_t bytes) {
   auto taken = static_cast<double>(bytes);
   const std::lock_guard<std::mutex> lock(mutex_);
   if (smallest_.bytes > 0) taken = std::min(taken, kMostTimes * At(input));
-  Point& point = points_[BitsOf(input_bytes)];
-  if (taken >= kFading * point.bytes) {
-    point = {input, taken};
+  auto& [largest, second] = runs_[BitsOf(input_bytes)];
+  if (taken >= kFading * largest.bytes) {
+    second = std::exchange(largest, {input, taken});
   } else {
-    point.bytes *= kFading;
+    largest.bytes *= kFading;
+    if (taken >= kFading * second.bytes) {
+      second = {input, taken};
+    } else {
+      second.bytes *= kFading;
+    }
   }
   Fit();
 }
 
 void MemoryEstimate::Fit() {
-  const auto known = [](const Point& point) { return point.bytes > 0; };
-  smallest_ = *std::find_if(points_.begin(), points_.end(), known);
-  bool has_larger = false;
+  smallest_ = Point();
+  Point largest;
   slope_ = 0;
-  for (const Point& point : points_) {
+  for (const auto& [ignored, point] : runs_) {
+    if (point.bytes == 0) continue;
+    if (smallest_.bytes == 0) smallest_ = point;
+    largest = point;
     // Two of about the same size say nothing about a slope.
-    if (!known(point) || point.input < 2 * smallest_.input) continue;
-    has_larger = true;
+    if (point.input < 2 * smallest_.input) continue;
     slope_ = std::max(slope_, (point.bytes - smallest_.bytes) / (point.input - smallest_.input));
   }
-  if (!has_larger) slope_ = smallest_.bytes / smallest_.input;
+  if (smallest_.bytes == 0) return;
+  const double by_the_byte =
+      std::max(kFirstBytesPerByte, (largest.bytes - kResolution) / largest.input);
+  slope_ = largest.input < 2 * smallest_.input ? by_the_byte : std::min(slope_, by_the_byte);
 }
 
 double MemoryEstimate::At(double input_bytes) const {

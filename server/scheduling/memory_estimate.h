@@ -11,10 +11,11 @@
 namespace colcast::scheduling {
 
 // A bound rather than a mean: what the smallest runs take, and for each byte more the most that
-// larger ones took; by the byte while there are none. Runs of about the same size (between two
-// powers of two) count as one, the largest of the last hundred or so. A single one counts as at
-// most kMostTimes what was expected, so that one request says little about others. Before the
-// first, kFirstBytesPerByte holds.
+// larger ones took, though no more than the largest take per byte; by the byte while there are
+// none. Runs of about the same size (between two powers of two) count as one, the second largest of
+// the last hundred or so: one alone may have taken what no other will (it made a callable, compiled
+// a kernel), and it changes nothing. What two took counts as at most kMostTimes what was expected.
+// Before two of about the same size, kFirstBytesPerByte holds.
 //
 // `input_bytes` are those of the tensors that go in, with one-row columns repeated: for one
 // signature the sizes of all others are about in proportion to them.
@@ -36,12 +37,16 @@ class MemoryEstimate {
     double input = 0;
     double bytes = 0;  // 0: there is none
   };
+  struct Runs {
+    Point largest;
+    Point second;
+  };
 
   void Fit() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   double At(double input_bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable std::mutex mutex_;
-  std::array<Point, 64> points_ ABSL_GUARDED_BY(mutex_);
+  std::array<Runs, 64> runs_ ABSL_GUARDED_BY(mutex_);
   // Of the line: at the smallest input, and for each byte more.
   Point smallest_ ABSL_GUARDED_BY(mutex_);
   double slope_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import tensorflow as tf
-from colcast.client import InputError, Kind, ModelSchema, Policies, Signature, TensorSpec
+from colcast.client import InputError, Kind, ModelSchema, Policies, Signature, Target, TensorSpec
 from colcast.client.columns._inputs import Rows
 from colcast.client.columns._inputs_examples import Examples
 from colcast.client.request._request import build_request
@@ -234,10 +234,24 @@ def test_inputs_that_do_not_come_by_rows_go_as_they_are() -> None:
         sent(schema, Rows(ITEMS, {**user, "w": [1, 2]}))
 
 
-def test_an_input_of_any_rank_takes_the_shape_it_is_given() -> None:
+@pytest.mark.parametrize("target", ["auto", "columnar", "stock", "repeated"])
+def test_an_input_of_any_rank_takes_the_shape_it_is_given(target: Target) -> None:
     schema = model(TensorSpec("x", ITEM.dtype, None))
-    assert sent(schema, Rows(ITEMS, {"x": [1, 2, 3]}))["x"] == [[1, 2, 3]]
-    assert sent(schema, Rows(ITEMS, {"x": 1}))["x"] == [1]
+    for x in (1, [1], [1, 2, 3], [[1, 2]]):
+        assert sent(schema, Rows(ITEMS, {"x": x}), target)["x"] == x
+    with pytest.raises(InputError, match="'x': lists of unequal length"):
+        sent(schema, Rows(ITEMS, {"x": [[1], [1, 2]]}))
+    by_rows = [{**item, "x": 7} for item in ITEMS]
+    assert sent(schema, Rows(by_rows), target)["x"] == [7] * len(ITEMS)
+
+
+def test_the_only_input_has_rows_whatever_its_rank() -> None:
+    alone = Signature("serving_default", {"x": TensorSpec("x", ITEM.dtype, None)}, {}, {})
+    schema = ModelSchema("m", 1, {"serving_default": alone})
+    rows = [{"x": [1, 2]}, {"x": [3, 4]}]
+    assert sent(schema, Rows(rows), "columnar")["x"] == [[1, 2], [3, 4]]
+    with pytest.raises(InputError, match="nothing to rank"):
+        sent(schema, Rows([], {"x": [1, 2]}))
 
 
 def test_a_length_alone_is_a_feature_like_any_other() -> None:

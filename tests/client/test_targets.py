@@ -1,5 +1,6 @@
 """One user and three candidates, written in each of the five ways."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -95,6 +96,24 @@ def test_mixed_rows_send_what_is_equal_once(schema: ModelSchema) -> None:
     full = arrays(message(schema, Rows(rows), "columnar", dedupe="off"))
     assert len(full["age"]) == 3
     assert message(schema, Rows(rows), dedupe="off") == message(schema, Rows(ITEMS, USER))
+
+
+@pytest.mark.parametrize(
+    ("feature", "values", "shown"),
+    [
+        ("city", ["Oslo", "Oslo", "Rome"], "b'Oslo' on row 0 and b'Rome' here"),
+        ("age", [31, 31, 32], "31 on row 0 and 32 here"),
+        ("history", [[1], [1], [1, 2]], "[1, 0] on row 0 and [1, 2] here"),
+    ],
+)
+def test_a_user_feature_that_differs_by_row_is_named_with_its_values(
+    schema: ModelSchema, feature: str, values: list[Any], shown: str
+) -> None:
+    user = {name: value for name, value in USER.items() if name != feature}
+    rows = [{**item, feature: value} for item, value in zip(ITEMS, values, strict=True)]
+    with pytest.raises(InputError, match=re.escape(shown)) as raised:
+        message(schema, Rows(rows, user), "late")
+    assert (raised.value.feature, raised.value.row) == (feature, 2)
 
 
 def test_rows_that_are_all_equal_still_say_how_many(schema: ModelSchema) -> None:

@@ -131,6 +131,22 @@ def test_a_clone_is_taken_at_the_commit_whatever_is_checked_out(
     assert upstream.git(tree, "rev-parse", "HEAD") == commit
 
 
+def bare_clone(source: Path, upstream: ModuleType) -> Path:
+    bare: Path = source.with_name("upstream.git")
+    upstream.git(source, "clone", "--quiet", "--bare", str(source), str(bare))
+    return bare
+
+
+def test_a_bare_clone_is_a_source_like_any_other(
+    fork: Tool, source: Path, tree: Path, upstream: ModuleType
+) -> None:
+    commit = upstream.commit(source)
+    bare = bare_clone(source, upstream)
+    done = fork("--serving", bare, "--commit", commit)
+    assert done.returncode == 0, done.stderr
+    assert upstream.git(tree, "rev-parse", "HEAD") == commit
+
+
 def test_check_does_everything_and_leaves_nothing(fork: Tool, source: Path, tree: Path) -> None:
     done = fork("--serving", source, "--check")
     assert done.returncode == 0, done.stderr
@@ -149,7 +165,16 @@ def test_a_clone_without_the_commit_is_refused(
     fork: Tool, source: Path, tree: Path, upstream: ModuleType
 ) -> None:
     found = upstream.commit(source)
-    refused(fork("--serving", source), "bc7e9d2b9a419294c4526e293c2df8727b0d3116", found)
+    wanted = "bc7e9d2b9a419294c4526e293c2df8727b0d3116"
+    for clone in (source, bare_clone(source, upstream)):
+        refused(fork("--serving", clone), wanted, f"found {found} without it", "fatal: ")
+        assert not tree.exists()
+
+
+def test_what_git_says_of_a_source_is_passed_on(fork: Tool, tmp_path: Path, tree: Path) -> None:
+    (tmp_path / "broken.git" / "objects").mkdir(parents=True)
+    (tmp_path / "broken.git" / "HEAD").write_text("ref: refs/heads/main")
+    refused(fork("--serving", tmp_path / "broken.git"), "fatal: not a git repository")
     assert not tree.exists()
 
 

@@ -2,8 +2,10 @@
 
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/engine/record/export_record.h"
+#include "tensorflow/cc/saved_model/signature_constants.h"
 
 namespace colcast::engine {
 namespace {
@@ -30,11 +32,15 @@ class BorrowedScratch {
   }
 };
 
-// Whether its only input may be tf.Examples.
-bool TakesStrings(const tensorflow::SignatureDef& signature) {
+// Whether its method or the name of its only input says that it takes tf.Examples, and not a column
+// of strings. The client tells them apart in the same way.
+bool DeclaresExamples(const tensorflow::SignatureDef& signature) {
   if (signature.inputs().size() != 1) return false;
-  const tensorflow::TensorInfo& info = signature.inputs().begin()->second;
-  return info.dtype() == tensorflow::DT_STRING && info.tensor_shape().dim_size() == 1;
+  const auto& [alias, info] = *signature.inputs().begin();
+  return info.dtype() == tensorflow::DT_STRING && info.tensor_shape().dim_size() < 2 &&
+         (signature.method_name() == tensorflow::kClassifyMethodName ||
+          signature.method_name() == tensorflow::kRegressMethodName ||
+          absl::StrContainsIgnoreCase(alias, "example"));
 }
 
 }  // namespace
@@ -63,15 +69,14 @@ void Transcoding::Load(const std::string& directory, const SignatureDefs& signat
     }
   }
   for (const auto& [name, signature] : signatures) {
-    if (!TakesStrings(signature)) continue;
     const ExampleTranscoder* const found = Find(name);
+    const auto reason = why_not.find(name);
     if (found != nullptr) {
       const bool late = late_ && !found->late().empty() && find(found->late()) != nullptr;
       notes_.push_back(absl::StrCat("signature \"", name, "\": tf.Examples are read as columns",
                                     " and run by \"", late ? found->late() : found->columnar(),
                                     "\""));
-    } else {
-      const auto reason = why_not.find(name);
+    } else if (reason != why_not.end() || DeclaresExamples(signature)) {
       notes_.push_back(absl::StrCat(
           "signature \"", name, "\": tf.Examples are parsed by TensorFlow: ",
           reason == why_not.end() ? "no export converted it (assets.extra/colcast.json)"

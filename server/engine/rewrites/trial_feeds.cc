@@ -158,7 +158,7 @@ class Generator {
       const int64_t unknown = i > 0 ? kUnknownSize : input.other_domain ? domain_rows : rows;
       shape.AddDim(input.dims[i] < 0 ? unknown : input.dims[i]);
     }
-    if (input.unknown_rank) shape.AddDim(rows);
+    if (input.unknown_rank && input.batched()) shape.AddDim(rows);
     Tensor tensor(input.dtype, shape);
     if (HasRowNumbers(input)) {
       std::iota(tensor.flat<int64_t>().data(), tensor.flat<int64_t>().data() + tensor.NumElements(),
