@@ -19,32 +19,41 @@ using tensorflow::DataType;
 using tensorflow::FunctionDef;
 using tensorflow::NodeDef;
 using tensorflow::OpKernelContext;
+using tensorflow::Tensor;
 using Nodes = google::protobuf::RepeatedPtrField<NodeDef>;
 
-constexpr char kOp[] = "RequireScalarCondition";
-
-REGISTER_OP(kOp)
+// The branch of a Case is a scalar; of other conditions a list of one value does, too.
+REGISTER_OP("ScalarCondition")
     .Input("condition: T")
-    .Output("same: T")
+    .Output("scalar: T")
     .Attr("T: type")
-    .SetShapeFn(tensorflow::shape_inference::UnchangedShape);
+    .Attr("or_list_of_one: bool")
+    .SetShapeFn(tensorflow::shape_inference::ScalarShape);
 
-class RequireScalarConditionOp final : public tensorflow::OpKernel {
+class ScalarConditionOp final : public tensorflow::OpKernel {
  public:
-  using OpKernel::OpKernel;
+  explicit ScalarConditionOp(tensorflow::OpKernelConstruction* construction)
+      : OpKernel(construction) {
+    OP_REQUIRES_OK(construction, construction->GetAttr("or_list_of_one", &or_list_of_one_));
+  }
 
   void Compute(OpKernelContext* context) override {
-    const tensorflow::Tensor& condition = context->input(0);
-    OP_REQUIRES(context, condition.dims() == 0,
+    const Tensor& condition = context->input(0);
+    OP_REQUIRES(context, condition.dims() == 0 || (or_list_of_one_ && condition.NumElements() == 1),
                 absl::InvalidArgumentError(
                     absl::StrCat("The second input must be a scalar, but it has shape ",
                                  condition.shape().DebugString())));
-    context->set_output(0, condition);
+    Tensor scalar;
+    CHECK(scalar.CopyFrom(condition, tensorflow::TensorShape()));
+    context->set_output(0, scalar);
   }
   bool IsExpensive() override { return false; }
+
+ private:
+  bool or_list_of_one_ = false;
 };
 
-REGISTER_KERNEL_BUILDER(Name(kOp).Device(tensorflow::DEVICE_CPU), RequireScalarConditionOp);
+REGISTER_KERNEL_BUILDER(Name("ScalarCondition").Device(tensorflow::DEVICE_CPU), ScalarConditionOp);
 
 bool IsLowered(const NodeDef& node) {
   const auto found = node.attr().find("_lower_using_switch_merge");
@@ -56,12 +65,14 @@ bool IsOneOf(const NodeDef& node, const std::string_view (&ops)[count]) {
   return std::find(std::begin(ops), std::end(ops), node.op()) != std::end(ops);
 }
 
-NodeDef Guard(const std::string& name, DataType type, const std::string& condition) {
+NodeDef Guard(const std::string& name, DataType type, bool or_list_of_one,
+              const std::string& condition) {
   NodeDef guard;
   guard.set_name(absl::StrCat(name, "/scalar_condition"));
-  guard.set_op(kOp);
+  guard.set_op("ScalarCondition");
   guard.add_input(condition);
   (*guard.mutable_attr())["T"].set_type(type);
+  (*guard.mutable_attr())["or_list_of_one"].set_b(or_list_of_one);
   return guard;
 }
 
@@ -72,8 +83,8 @@ void GuardBranches(std::string_view output, Nodes* nodes) {
   for (NodeDef& node : *nodes) {
     if (!IsOneOf(node, kBranches) || !IsLowered(node)) continue;
     const auto type = node.attr().find("Tcond");
-    guards.push_back(Guard(node.name(),
-                           type == node.attr().end() ? tensorflow::DT_INT32 : type->second.type(),
+    const bool is_if = type != node.attr().end();
+    guards.push_back(Guard(node.name(), is_if ? type->second.type() : tensorflow::DT_INT32, is_if,
                            node.input(0)));
     node.set_input(0, absl::StrCat(guards.back().name(), output));
   }
@@ -91,8 +102,8 @@ void FindLoopConditions(const Nodes& nodes, std::set<std::string>* functions) {
 void GuardResult(FunctionDef* function) {
   const auto& result = function->signature().output_arg(0);
   std::string& returned = (*function->mutable_ret())[result.name()];
-  NodeDef guard = Guard("result", result.type(), returned);
-  returned = absl::StrCat(guard.name(), ":same:0");
+  NodeDef guard = Guard("result", result.type(), /*or_list_of_one=*/true, returned);
+  returned = absl::StrCat(guard.name(), ":scalar:0");
   *function->add_node_def() = std::move(guard);
 }
 
@@ -103,7 +114,7 @@ void RequireScalarConditions(tensorflow::GraphDef* graph) {
   GuardBranches("", graph->mutable_node());
   FindLoopConditions(graph->node(), &conditions);
   for (FunctionDef& function : *graph->mutable_library()->mutable_function()) {
-    GuardBranches(":same:0", function.mutable_node_def());
+    GuardBranches(":scalar:0", function.mutable_node_def());
     FindLoopConditions(function.node_def(), &conditions);
   }
   for (FunctionDef& function : *graph->mutable_library()->mutable_function()) {

@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from . import dependent_model, gated, movies, shops, stages_model
+from . import dependent_model, gated, movies, shops, stages_model, tf1
 from ._model import ServedModel
 from .saving import save_version
 
@@ -142,6 +142,18 @@ MODELS = [
         ("age", "id", "path"),
         "stages by hand; the item stage waits at the gate that its first row names",
         {"user": ("age",)},
+    ),
+    ServedModel(
+        "parameters",
+        tf1.save_parameters,
+        tf1.PARAMETERS,
+        "parameters of unknown rank as TensorFlow 1 has them, in conditions and in products",
+    ),
+    ServedModel(
+        "unsaved",
+        tf1.save_unsaved,
+        ("x",),
+        "score = 3 * x; its variable is in no checkpoint, or not in the one there is",
     ),
     ServedModel(
         "stages",
