@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "server/base/log.h"
+#include "server/stop_signals.h"
 
 namespace colcast {
 namespace {
@@ -56,13 +57,14 @@ pid_t Spawn(std::vector<std::string> arguments) {
   return error == 0 ? process : 0;
 }
 
-// False if it had not ended after `timeout`, and was ended. `how` is waitpid's.
+// False if it had not ended after `timeout`, or when the server was asked to stop, and was ended.
+// `how` is waitpid's.
 bool WaitFor(pid_t process, std::chrono::seconds timeout, int* how) {
   constexpr std::chrono::milliseconds kLongestSleep(50);
   const auto give_up = std::chrono::steady_clock::now() + timeout;
   std::chrono::milliseconds sleep(1);
   while (waitpid(process, how, WNOHANG) == 0) {
-    if (std::chrono::steady_clock::now() >= give_up) {
+    if (StopWasAsked() || std::chrono::steady_clock::now() >= give_up) {
       kill(process, SIGKILL);
       waitpid(process, how, 0);
       return false;
@@ -86,6 +88,7 @@ Status TryInOwnProcess(const std::string& flag, const std::string& what,
   }
   int how = 0;
   if (!WaitFor(process, timeout, &how)) {
+    if (StopWasAsked()) return {StatusCode::kCancelled, "the server stops"};
     return DeadlineExceeded("a process that loaded it had not ended after ", timeout.count(), " s");
   }
   if (!WIFSIGNALED(how)) return OkStatus();
@@ -101,7 +104,7 @@ Status CheckLoadInOwnProcess(const std::string& directory, std::chrono::seconds 
   if (status.code == StatusCode::kInternal) {
     status.message = "TensorFlow does not survive it: " + status.message +
                      "; its files are damaged, or memory is short";
-  } else if (!status.ok()) {
+  } else if (status.code == StatusCode::kDeadlineExceeded) {
     status.message += " (--load_check_timeout_seconds)";
   }
   return status;
@@ -111,7 +114,7 @@ Status CheckOpLibraryInOwnProcess(const std::string& path, std::chrono::seconds 
   constexpr std::chrono::seconds kLongestLoad(60);
   const Status status =
       TryInOwnProcess("--op_library_check=" + path, path, std::min(timeout, kLongestLoad));
-  if (status.ok()) return status;
+  if (status.ok() || status.code == StatusCode::kCancelled) return status;
   return InvalidArgument("the op library ", path, " cannot be loaded: ", status.message);
 }
 

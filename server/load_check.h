@@ -14,7 +14,8 @@ namespace colcast {
 
 // Has this executable, with this process's flags, load and warm up the version in `directory`, and
 // waits for its end. INTERNAL if a signal ended it, DEADLINE_EXCEEDED if it had to be ended after
-// `timeout`; OK otherwise, for errors are reported by whoever loads the version next.
+// `timeout`, CANCELLED if the server was asked to stop meanwhile; OK otherwise, for errors are
+// reported by whoever loads the version next.
 Status CheckLoadInOwnProcess(const std::string& directory, std::chrono::seconds timeout);
 
 // The same for a library of ops, which gets a minute at most. INVALID_ARGUMENT, naming it.

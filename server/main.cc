@@ -16,6 +16,7 @@
 
 #include "server/base/log.h"
 #include "server/base/status.h"
+#include "server/base/thread_limit.h"
 #include "server/callers/callers.h"
 #include "server/engine_library.h"
 #include "server/flags/flags.h"
@@ -111,6 +112,14 @@ Status AddLoadChecks(ServerOptions* options) {
   return OkStatus();
 }
 
+// By workers, by TensorFlow, and by what else has a thread.
+int ThreadsNeeded(const ServerOptions& options) {
+  constexpr int kOthers = 16;
+  const int per_worker = options.workers.long_request_nice > 0 ? 2 : 1;
+  return per_worker * options.workers.num_workers + options.engine.intra_op_parallelism +
+         options.engine.inter_op_parallelism + kOthers;
+}
+
 Status Serve(ServerOptions options, const sigset_t& stop_signals) {
   const LoadCheckOptions& check = options.load_check;
   if (!check.directory.empty() || !check.op_library.empty()) return Check(options);
@@ -119,6 +128,7 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
   }
   std::unique_ptr<engine::Engine> engine;
   if (Status status = OpenEngineWithOps(options, &engine); !status.ok()) return status;
+  if (Status status = CheckThreadLimit(ThreadsNeeded(options)); !status.ok()) return status;
   metrics::Metrics metrics;
   options.models.loader.on_load = RecordLoads(&metrics);
   request_log::RequestLogs request_logs(options.request_logs);
@@ -181,8 +191,7 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
       kill(getpid(), SIGTERM);
     }
   });
-  int signal = 0;
-  sigwait(&stop_signals, &signal);
+  WaitForStop(stop_signals);
   EndAtNext(stop_signals);
   models.Stop();
   loader.join();
@@ -198,7 +207,7 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
   EndShortlyAfter(deadline);
   server->Shutdown(deadline);
   if (http) http->Shutdown(deadline);
-  return loaded.code == StatusCode::kCancelled ? OkStatus() : loaded;
+  return loaded;
 }
 
 }  // namespace
@@ -213,7 +222,7 @@ int main(int argc, char** argv) {
   colcast::SetLogFormat(options.log_format);
   for (const std::string& warning : options.warnings) colcast::LogWarning(warning);
   if (status.ok()) status = colcast::Serve(options, stop_signals);
-  if (status.ok()) return 0;
+  if (status.ok() || status.code == colcast::StatusCode::kCancelled) return 0;
   if (options.log_format == colcast::LogFormat::kJson) {
     colcast::LogError(status.message);
   } else {

@@ -2,12 +2,18 @@
 
 #include <pthread.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <thread>
 
 #include "server/base/log.h"
 
 namespace colcast {
+namespace {
+
+std::atomic<bool> stop_was_asked{false};
+
+}  // namespace
 
 sigset_t BlockStopSignals() {
   sigset_t signals;
@@ -16,6 +22,20 @@ sigset_t BlockStopSignals() {
   sigaddset(&signals, SIGINT);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   return signals;
+}
+
+void WaitForStop(const sigset_t& signals) {
+  int signal = 0;
+  sigwait(&signals, &signal);
+  stop_was_asked = true;
+}
+
+bool StopWasAsked() {
+  if (stop_was_asked) return true;
+  sigset_t pending;
+  sigemptyset(&pending);
+  sigpending(&pending);
+  return sigismember(&pending, SIGTERM) == 1 || sigismember(&pending, SIGINT) == 1;
 }
 
 void EndAtNext(const sigset_t& signals) {

@@ -12,6 +12,12 @@ namespace colcast {
 // them. Returns the two.
 sigset_t BlockStopSignals();
 
+// Waits for one of them.
+void WaitForStop(const sigset_t& signals);
+
+// Whether one of them has come, even if nobody has waited for it yet. From any thread.
+bool StopWasAsked();
+
 // From now on another of `signals` ends the process at once, without answering what is in flight.
 void EndAtNext(const sigset_t& signals);
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "server/base/text_proto.h"
+#include "server/base/thread_limit.h"
 #include "server/flags/parts.h"
 #include "server/flags/range.h"
 #include "server/wire/describe.h"
@@ -98,9 +99,9 @@ Status ReadGraphOptimization(engine::Options* options) {
 }  // namespace
 
 Status ReadEngineFlags(engine::Options* options) {
-  Status status = CheckRanges({{FLAGS_tensorflow_session_parallelism, 0},
-                               {FLAGS_tensorflow_intra_op_parallelism, 0},
-                               {FLAGS_tensorflow_inter_op_parallelism, 0},
+  Status status = CheckRanges({{FLAGS_tensorflow_session_parallelism, 0, kMostThreads},
+                               {FLAGS_tensorflow_intra_op_parallelism, 0, kMostThreads},
+                               {FLAGS_tensorflow_inter_op_parallelism, 0, kMostThreads},
                                {FLAGS_max_request_columns, 1},
                                {FLAGS_max_request_rows, 1},
                                {FLAGS_max_expanded_bytes, 0, 1 << 30},

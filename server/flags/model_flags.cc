@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/base/thread_limit.h"
 #include "server/flags/parts.h"
 #include "server/flags/range.h"
 #include "server/models/model_config.h"
@@ -101,8 +102,8 @@ Status ReadModelFlags(const std::string& log_directory, models::ModelManager::Op
   Status status = CheckRanges({{FLAGS_file_system_poll_wait_seconds, 0},
                                {FLAGS_model_config_file_poll_wait_seconds, 0},
                                {FLAGS_max_num_load_retries, 0},
-                               {FLAGS_num_load_threads, 0},
-                               {FLAGS_num_unload_threads, 0},
+                               {FLAGS_num_load_threads, 0, kMostThreads},
+                               {FLAGS_num_unload_threads, 0, kMostThreads},
                                {FLAGS_num_request_iterations_for_warmup, 0},
                                {FLAGS_load_memory_margin_fraction, -1}});
   if (!status.ok()) return status;

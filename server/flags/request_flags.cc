@@ -2,6 +2,7 @@
 
 #include "server/base/available_cores.h"
 #include "server/base/available_memory.h"
+#include "server/base/thread_limit.h"
 #include "server/flags/parts.h"
 #include "server/flags/range.h"
 
@@ -34,8 +35,9 @@ Status ReadRequestFlags(scheduling::WorkerPool::Options* workers, bool* num_work
   const int64_t max_run_bytes = absl::GetFlag(FLAGS_max_run_bytes);
   workers->memory.max_bytes = max_run_bytes > 0 ? max_run_bytes : TotalMemory() / 2;
   workers->memory.available = [] { return AvailableMemory(); };
-  return CheckRanges(
-      {{FLAGS_num_workers, 0}, {FLAGS_max_queued_requests, 1}, {FLAGS_max_run_bytes, 0}});
+  return CheckRanges({{FLAGS_num_workers, 0, kMostThreads},
+                      {FLAGS_max_queued_requests, 1},
+                      {FLAGS_max_run_bytes, 0}});
 }
 
 }  // namespace colcast::flags

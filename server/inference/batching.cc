@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "server/base/text_proto.h"
+#include "server/base/thread_limit.h"
 #include "server/protos/session_bundle_config.pb.h"
 
 namespace colcast::inference {
@@ -19,12 +20,14 @@ constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
 // A field, or TensorFlow Serving's default.
 struct Number {
-  Number(const char* name, bool given, const Int64Value& field, int64_t otherwise, int64_t least)
-      : name(name), value(given ? field.value() : otherwise), least(least) {}
+  Number(const char* name, bool given, const Int64Value& field, int64_t otherwise, int64_t least,
+         int64_t most = kMax)
+      : name(name), value(given ? field.value() : otherwise), least(least), most(most) {}
 
   const char* const name;
   const int64_t value;
   const int64_t least;
+  const int64_t most;
 };
 
 Status CheckAllowedSizes(const std::string& path, const Proto& proto, int64_t last) {
@@ -55,7 +58,7 @@ Status FromProto(const std::string& path, const Proto& proto, BatchingParameters
   const Number max_enqueued("max_enqueued_batches", proto.has_max_enqueued_batches(),
                             proto.max_enqueued_batches(), 10, 0);
   const Number threads("num_batch_threads", proto.has_num_batch_threads(),
-                       proto.num_batch_threads(), 1, 1);
+                       proto.num_batch_threads(), 1, 1, kMostThreads);
   const bool split = proto.enable_large_batch_splitting().value();
   const Number max_run("max_execution_batch_size", proto.has_max_execution_batch_size(),
                        proto.max_execution_batch_size(), max_size.value, 1);
@@ -63,6 +66,10 @@ Status FromProto(const std::string& path, const Proto& proto, BatchingParameters
     if (number.value < number.least) {
       return InvalidArgument(path, ": ", number.name, ": got ", number.value,
                              ", expected at least ", number.least);
+    }
+    if (number.value > number.most) {
+      return InvalidArgument(path, ": ", number.name, ": got ", number.value, ", expected at most ",
+                             number.most);
     }
   }
   if (split && max_run.value > max_size.value) {
@@ -87,7 +94,7 @@ Status FromProto(const std::string& path, const Proto& proto, BatchingParameters
   rules.allowed_batch_sizes.assign(proto.allowed_batch_sizes().begin(),
                                    proto.allowed_batch_sizes().end());
   if (proto.has_num_batch_threads()) {
-    parameters->num_threads = static_cast<int>(std::min<int64_t>(threads.value, 1 << 16));
+    parameters->num_threads = static_cast<int>(threads.value);
   }
   parameters->thread_pool_name = proto.thread_pool_name().value();
   return OkStatus();

@@ -81,6 +81,8 @@ TEST_F(BatchingTest, WhatIsWrongIsNamedWithTheFile) {
       {"max_batch_size { value: 0 }", "max_batch_size: got 0, expected at least 1"},
       {"batch_timeout_micros { value: -1 }", "batch_timeout_micros: got -1, expected at least 0"},
       {"num_batch_threads { value: 0 }", "num_batch_threads: got 0, expected at least 1"},
+      {"num_batch_threads { value: 1000000000 }",
+       "num_batch_threads: got 1000000000, expected at most 4096"},
       {"allowed_batch_sizes: 4 allowed_batch_sizes: 4", "must be in increasing order"},
       {"allowed_batch_sizes: 0 allowed_batch_sizes: 1000", "allowed_batch_sizes: got 0"},
       {"max_batch_size { value: 4 } allowed_batch_sizes: 3", "last one was 3; expected 4"},

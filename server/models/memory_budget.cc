@@ -12,15 +12,18 @@ namespace fs = std::filesystem;
 
 }  // namespace
 
-int64_t SizeOnDisk(const std::string& directory) {
-  int64_t size = 0;
+ModelSize SizeOnDisk(const std::string& directory) {
+  ModelSize size;
   std::error_code error;
   fs::recursive_directory_iterator entry(directory, error);
   while (!error && entry != fs::recursive_directory_iterator()) {
     std::error_code gone;  // a file may go while we look
     if (entry->is_regular_file(gone)) {
       const auto bytes = entry->file_size(gone);
-      if (!gone) size += static_cast<int64_t>(bytes);
+      if (!gone) {
+        size.bytes += static_cast<int64_t>(bytes);
+        if (entry->path().stem() == "saved_model") size.graph_bytes += static_cast<int64_t>(bytes);
+      }
     }
     entry.increment(error);
   }
@@ -36,18 +39,18 @@ MemoryBudget::Reservation::~Reservation() {
   budget_->reserved_ -= bytes_;
 }
 
-Status MemoryBudget::Reserve(int64_t size_on_disk, Reservation* reservation) {
+Status MemoryBudget::Reserve(const ModelSize& size, Reservation* reservation) {
   if (margin_fraction_ < 0) return OkStatus();
-  const auto needed =
-      static_cast<int64_t>(static_cast<double>(size_on_disk) * (1 + margin_fraction_));
+  const int64_t bytes = size.bytes + kGraphCopies * size.graph_bytes;
+  const auto needed = static_cast<int64_t>(static_cast<double>(bytes) * (1 + margin_fraction_));
   std::lock_guard<std::mutex> lock(mutex_);
   const int64_t available = available_();
   if (needed > available - reserved_) {
     constexpr int64_t kMiB = 1 << 20;
-    return ResourceExhausted("it would not fit in memory: ", size_on_disk / kMiB,
-                             " MiB on disk take ", needed / kMiB, " MiB with a margin of ",
-                             margin_fraction_, " of that (--load_memory_margin_fraction), ",
-                             available / kMiB,
+    return ResourceExhausted("it would not fit in memory: ", size.bytes / kMiB, " MiB on disk, ",
+                             size.graph_bytes / kMiB, " MiB of them the graph, take ",
+                             needed / kMiB, " MiB with a margin of ", margin_fraction_,
+                             " of that (--load_memory_margin_fraction), ", available / kMiB,
                              " MiB are available and other loads in progress "
                              "take ",
                              reserved_ / kMiB, " MiB of them");

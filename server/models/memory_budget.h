@@ -14,13 +14,19 @@
 
 namespace colcast::models {
 
-// The sizes of all files under `directory`, links followed; 0 if there is none.
-int64_t SizeOnDisk(const std::string& directory);
+// The sizes of all files under `directory`, links followed, and of those the graph's; 0 if there is
+// none.
+struct ModelSize {
+  int64_t bytes = 0;
+  int64_t graph_bytes = 0;
+};
+ModelSize SizeOnDisk(const std::string& directory);
 
 class MemoryBudget {
  public:
-  // A model needs its size on disk and `margin_fraction` of that; with a negative one everything
-  // fits.
+  // A model needs its size on disk, its graph kGraphCopies times more, for TensorFlow holds the
+  // constants in it so often while it loads, and `margin_fraction` of that; with a negative one
+  // everything fits.
   explicit MemoryBudget(
       double margin_fraction,
       std::function<int64_t()> available = [] { return AvailableMemory(); });
@@ -39,9 +45,11 @@ class MemoryBudget {
     int64_t bytes_ = 0;
   };
 
-  // RESOURCE_EXHAUSTED, with the sizes, if `size_on_disk` bytes of model do not fit beside the
-  // other loads in progress.
-  Status Reserve(int64_t size_on_disk, Reservation* reservation);
+  static constexpr int64_t kGraphCopies = 10;
+
+  // RESOURCE_EXHAUSTED, with the sizes, if a model of that size does not fit beside the other loads
+  // in progress.
+  Status Reserve(const ModelSize& size, Reservation* reservation);
 
  private:
   const double margin_fraction_;

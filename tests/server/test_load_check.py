@@ -2,10 +2,12 @@
 
 import os
 import shutil
+import signal
+import subprocess
 
 import grpc
 import pytest
-from colcast.server import ServerProcess
+from colcast.server import ServerProcess, find_executable
 from tensorflow.core.protobuf import saved_model_pb2
 
 FAST = ["--file_system_poll_wait_seconds=0.05", "--max_num_load_retries=0"]
@@ -99,3 +101,22 @@ def test_an_error_is_reported_by_the_load_itself(tmp_path, ranker_base_path, con
         wait_until(lambda: stubs.states().get(9, ("",))[0] == "END")
         assert "cannot be loaded from" in stubs.states()[9][2]
         assert "signal" not in stubs.states()[9][2]
+
+
+def test_a_stop_ends_the_check_first(tmp_path, ranker_base_path):
+    """The checking process waits for a pipe that nobody writes to."""
+    shutil.copytree(ranker_base_path, tmp_path / "ranker")
+    pipe = tmp_path / "ranker" / "3" / "assets.extra" / "tf_serving_warmup_requests"
+    pipe.parent.mkdir()
+    os.mkfifo(pipe)
+    models = {"ranker": tmp_path / "ranker", "other": ranker_base_path}
+    config = "\n".join(ENTRY.format(name, path) for name, path in models.items())
+    (tmp_path / "models.config").write_text(f"model_config_list {{ {config} }}")
+    command = [find_executable(), f"--model_config_file={tmp_path / 'models.config'}", "--port=0"]
+    with subprocess.Popen([*command, "--host=127.0.0.1"], stderr=subprocess.PIPE, text=True) as it:
+        checker = os.open(pipe, os.O_WRONLY)  # once the process reads it
+        it.send_signal(signal.SIGTERM)
+        _, said = it.communicate(timeout=120)
+        os.close(checker)
+    assert it.returncode == 0, said
+    assert "a model still runs" not in said

@@ -145,4 +145,4 @@ def test_the_client_sends_a_parameter_as_the_user_gives_it(
         items = [{"x": [1.0] * 4}, {"x": [2.0] * 4}]
         asked = {"keep": 0.5, "training": False}
         ranking = client.rank(user=asked, items=items, target=target)
-        assert ranking.scores.tolist() == [[0.5] * 4, [1.0] * 4]
+        assert ranking.outputs["y"].tolist() == [[0.5] * 4, [1.0] * 4]

@@ -5,7 +5,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/engine/record/export_record.h"
-#include "tensorflow/cc/saved_model/signature_constants.h"
 
 namespace colcast::engine {
 namespace {
@@ -38,8 +37,8 @@ bool DeclaresExamples(const tensorflow::SignatureDef& signature) {
   if (signature.inputs().size() != 1) return false;
   const auto& [alias, info] = *signature.inputs().begin();
   return info.dtype() == tensorflow::DT_STRING && info.tensor_shape().dim_size() < 2 &&
-         (signature.method_name() == tensorflow::kClassifyMethodName ||
-          signature.method_name() == tensorflow::kRegressMethodName ||
+         (signature.method_name() == "tensorflow/serving/classify" ||
+          signature.method_name() == "tensorflow/serving/regress" ||
           absl::StrContainsIgnoreCase(alias, "example"));
 }
 
