@@ -1,9 +1,11 @@
 """Versions that end the process that loads them, as single flipped bits did: the server stays."""
 
+import contextlib
 import os
 import shutil
 import signal
 import subprocess
+from pathlib import Path
 
 import grpc
 import pytest
@@ -103,20 +105,30 @@ def test_an_error_is_reported_by_the_load_itself(tmp_path, ranker_base_path, con
         assert "signal" not in stubs.states()[9][2]
 
 
-def test_a_stop_ends_the_check_first(tmp_path, ranker_base_path):
+def test_a_stop_ends_the_check_first(tmp_path, ranker_base_path, wait_until):
     """The checking process waits for a pipe that nobody writes to."""
-    shutil.copytree(ranker_base_path, tmp_path / "ranker")
-    pipe = tmp_path / "ranker" / "3" / "assets.extra" / "tf_serving_warmup_requests"
-    pipe.parent.mkdir()
+    directory = tmp_path / "ranker" / "3"
+    shutil.copytree(ranker_base_path / "3", directory)
+    pipe = directory / "variables" / "variables.index"
+    pipe.unlink()
     os.mkfifo(pipe)
     models = {"ranker": tmp_path / "ranker", "other": ranker_base_path}
     config = "\n".join(ENTRY.format(name, path) for name, path in models.items())
     (tmp_path / "models.config").write_text(f"model_config_list {{ {config} }}")
-    command = [find_executable(), f"--model_config_file={tmp_path / 'models.config'}", "--port=0"]
-    with subprocess.Popen([*command, "--host=127.0.0.1"], stderr=subprocess.PIPE, text=True) as it:
-        checker = os.open(pipe, os.O_WRONLY)  # once the process reads it
-        it.send_signal(signal.SIGTERM)
-        _, said = it.communicate(timeout=120)
-        os.close(checker)
-    assert it.returncode == 0, said
+    flags = [f"--model_config_file={tmp_path / 'models.config'}", "--port=0", "--host=127.0.0.1"]
+    command = [find_executable(), *flags, "--drain_timeout_seconds=5"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+        check = f"--load_check_directory={directory}"
+        wait_until(lambda: any(check in line for line in command_lines()))
+        server.send_signal(signal.SIGTERM)
+        _, said = server.communicate(timeout=120)
+    assert server.returncode == 0, said
     assert "a model still runs" not in said
+    assert not any(check in line for line in command_lines())
+
+
+def command_lines():
+    """Of all processes."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            yield (process / "cmdline").read_text(errors="replace")
