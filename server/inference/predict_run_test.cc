@@ -186,6 +186,12 @@ class PredictRunTest : public testing::Test {
     ASSERT_TRUE(Servable::Create("m", 1, std::move(model), &servable_, batching).ok());
   }
 
+  void LearnMemory(int64_t input_bytes, int64_t bytes) {
+    for (int i = 0; i < 2; ++i) {
+      servable_->request_class("late")->memory().Observe(input_bytes, bytes);
+    }
+  }
+
   void Learn(std::chrono::microseconds per_row) {
     servable_->request_class("late")->NoteRun();
     for (const int64_t rows : {10, 1000}) {
@@ -491,14 +497,14 @@ TEST_F(PredictRunTest, WhatARequestTakesIsLearnedFromSmallOnes) {
   FakeRequest first(servable_, 1 << 20), then(servable_, 1 << 20);
   RunPredict(&first, milliseconds(0), {}, &workers);
   EXPECT_EQ(first.WaitUntilFinished().status.code, StatusCode::kResourceExhausted);
-  servable_->request_class("late")->memory().Observe(16 * 20, 2 * 16 * 20);
+  LearnMemory(16 * 20, 2 * 16 * 20);
   RunPredict(&then, milliseconds(0), {}, &workers);
   EXPECT_TRUE(then.WaitUntilFinished().status.ok());
 }
 
 TEST_F(PredictRunTest, WhereRowsAreIndependentSlicesFitTheMemoryThatThereIs) {
   Learn(std::chrono::microseconds(0));
-  servable_->request_class("late")->memory().Observe(16 * 20, 16 * 20);
+  LearnMemory(16 * 20, 16 * 20);
   scheduling::WorkerPool workers(WithMemory(1 << 20));
   FakeRequest request(servable_, 1 << 20);
   workers.Submit(new CallingJob([&] { RunPredict(&request, milliseconds(0), {}, &workers); }));
@@ -512,7 +518,7 @@ TEST_F(PredictRunTest, ARequestWhoseSlicesDoNotMakeItUpRunsWholeWithinTheMemoryT
     Batching batching;
     batching.limits.max_slice_rows = 1000;
     Serve(batching);
-    servable_->request_class("late")->memory().Observe(16 * 20, 16 * 20);
+    LearnMemory(16 * 20, 16 * 20);
     model_->joins = false;
     scheduling::WorkerPool workers(WithMemory(is_enough ? 1 << 20 : 1 << 16));
     FakeRequest request(servable_, 10'000);
@@ -526,7 +532,7 @@ TEST_F(PredictRunTest, ARequestWhoseSlicesDoNotMakeItUpRunsWholeWithinTheMemoryT
 
 TEST_F(PredictRunTest, RequestsInFlightShareTheMemoryAndThoseThatNeedNoneGoOn) {
   model_->can_be_split = false;
-  servable_->request_class("late")->memory().Observe(16 * 20, 16 * 20);
+  LearnMemory(16 * 20, 16 * 20);
   scheduling::WorkerPool workers(WithMemory(1 << 20));
   std::promise<void> started, release;
   model_->on_run = [&] {

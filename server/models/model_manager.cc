@@ -193,6 +193,7 @@ void ModelManager::PollConfigFile() {
 
 void ModelManager::PollBasePaths() {
   std::vector<ModelConfig> configs;
+  std::set<std::string> serving;  // paths
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (Clock::now() < next_poll_) return;
@@ -200,11 +201,18 @@ void ModelManager::PollBasePaths() {
                                                  : Clock::now() + options_.poll_wait;
     for (const auto& [name, model] : models_) {
       if (!model.leaving()) configs.push_back(model.config());
+      for (const Version& version : model.versions()) {
+        if (version.servable != nullptr) serving.insert(version.directory.path);
+      }
     }
   }
   for (const ModelConfig& config : configs) {
     const BasePathListing listing = ListVersions(config.base_path);
     warnings_.Log(Name(config.name), VersionWarnings(config, listing));
+    std::vector<VersionDirectory> selected = SelectVersions(config.policy, listing.versions);
+    for (VersionDirectory& directory : selected) {
+      if (serving.count(directory.path) == 0) directory.files = FilesOf(directory.path);
+    }
     std::lock_guard<std::mutex> lock(mutex_);
     const auto model = models_.find(config.name);
     const bool outdated =
@@ -212,7 +220,7 @@ void ModelManager::PollBasePaths() {
     if (outdated) continue;
     // A base path that is gone may be a file system that is not mounted just now.
     if (listing.readable) {
-      model->second.SetAspiredVersions(SelectVersions(config.policy, listing.versions));
+      model->second.SetAspiredVersions(selected);
     } else {
       model->second.KeepAspiredVersions();
     }

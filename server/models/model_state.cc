@@ -41,6 +41,14 @@ void Restart(Version* version) {
   version->error = OkStatus();
 }
 
+void LookAgain(const VersionDirectory& directory, Version* version) {
+  version->aspired = true;
+  if (directory.files == 0) return;
+  version->still = std::exchange(version->directory.files, directory.files) == directory.files;
+  const bool is_other = version->still && version->tried_files != directory.files;
+  if (version->phase == Phase::kFailed && is_other) Restart(version);
+}
+
 }  // namespace
 
 void ModelState::SetConfig(ModelConfig config) {
@@ -55,11 +63,11 @@ void ModelState::Leave() {
 }
 
 void ModelState::SetAspiredVersions(const std::vector<VersionDirectory>& directories) {
-  listed_ = true;
+  const bool is_first = !std::exchange(listed_, true);
   for (Version& version : versions_) {
     const bool was_aspired = std::exchange(version.aspired, false);
     for (const VersionDirectory& directory : directories) {
-      if (directory.path == version.directory.path) version.aspired = true;
+      if (directory.path == version.directory.path) LookAgain(directory, &version);
     }
     if (version.aspired && !was_aspired && HasEnded(version)) Restart(&version);
     if (!version.aspired && (version.phase == Phase::kNew || version.phase == Phase::kRetrying)) {
@@ -70,7 +78,10 @@ void ModelState::SetAspiredVersions(const std::vector<VersionDirectory>& directo
     const bool known = std::any_of(versions_.begin(), versions_.end(), [&](const Version& version) {
       return version.directory.path == directory.path;
     });
-    if (!known) versions_.emplace_back().directory = directory;
+    if (known) continue;
+    Version& added = versions_.emplace_back();
+    added.directory = directory;
+    added.still = is_first || directory.files == 0;
   }
   std::sort(versions_.begin(), versions_.end(), [](const Version& a, const Version& b) {
     return std::tie(a.directory.version, a.directory.path) <
@@ -95,7 +106,8 @@ std::vector<const Version*> ModelState::ToLoad(Clock::time_point now) const {
   std::vector<const Version*> due;
   for (auto version = versions_.rbegin(); version != versions_.rend(); ++version) {
     const bool retry = version->phase == Phase::kRetrying && version->retry_at <= now;
-    if (version->aspired && (version->phase == Phase::kNew || retry)) due.push_back(&*version);
+    const bool first = version->phase == Phase::kNew && version->still;
+    if (version->aspired && (first || retry)) due.push_back(&*version);
   }
   return due;
 }
@@ -112,6 +124,7 @@ std::optional<Clock::time_point> ModelState::NextRetry() const {
 void ModelState::StartLoading(const std::string& path) {
   Version& version = At(path);
   version.phase = Phase::kLoading;
+  version.tried_files = version.directory.files;
   ++version.attempts;
 }
 

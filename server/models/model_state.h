@@ -30,9 +30,11 @@ enum class Phase { kNew, kLoading, kRetrying, kReady, kUnloading, kGone, kFailed
 struct Version {
   VersionDirectory directory;
   bool aspired = true;  // the policy asks for it
+  bool still = true;    // its files were the same when they were last looked at
   Phase phase = Phase::kNew;
   Status error;
   int attempts = 0;
+  uint64_t tried_files = 0;  // what its files were at the last attempt
   Clock::time_point retry_at;
   std::shared_ptr<const Servable> servable;  // while kReady
 };
@@ -48,7 +50,9 @@ class ModelState {
   bool leaving() const { return leaving_; }
 
   // The versions the policy asks for ("aspired", as in TensorFlow Serving). Known ones keep their
-  // state: a version is known by its path.
+  // state: a version is known by its path. Those that come after the first call are loaded once
+  // their files stand still from one call to the next: they may still be copied. One that was given
+  // up on is tried again once it has other files.
   void SetAspiredVersions(const std::vector<VersionDirectory>& directories);
   // The base path cannot be read, for now: what is aspired stays as it is.
   void KeepAspiredVersions() { listed_ = true; }

@@ -124,6 +124,45 @@ TEST_F(ModelStateTest, AFailedVersionThatWentAndCameBackIsTriedAgain) {
   EXPECT_THAT(ToLoad(), ElementsAre(1));
 }
 
+std::vector<VersionDirectory> WithFiles(int64_t version, uint64_t files) {
+  std::vector<VersionDirectory> directories = OnDisk({version});
+  directories[0].files = files;
+  return directories;
+}
+
+TEST_F(ModelStateTest, AVersionThatComesLaterIsLoadedOnceItsFilesStandStill) {
+  state_.SetAspiredVersions(WithFiles(1, 10));
+  EXPECT_THAT(ToLoad(), ElementsAre(1));
+  Load(1);
+  for (const uint64_t files : {20, 21, 22}) {
+    state_.SetAspiredVersions(WithFiles(2, files));
+    EXPECT_THAT(ToLoad(), IsEmpty());
+  }
+  state_.SetAspiredVersions(WithFiles(2, 22));
+  EXPECT_THAT(ToLoad(), ElementsAre(2));
+  EXPECT_THAT(ToUnload(), IsEmpty());
+}
+
+TEST_F(ModelStateTest, AVersionThatWasGivenUpOnIsTriedAgainWithOtherFiles) {
+  state_.SetAspiredVersions(WithFiles(1, 10));
+  EXPECT_FALSE(Fail(1, kNoRetries));
+  state_.SetAspiredVersions(WithFiles(1, 10));
+  EXPECT_THAT(ToLoad(), IsEmpty());
+  state_.SetAspiredVersions(WithFiles(1, 11));
+  EXPECT_THAT(ToLoad(), IsEmpty());
+  state_.SetAspiredVersions(WithFiles(1, 11));
+  EXPECT_THAT(ToLoad(), ElementsAre(1));
+}
+
+TEST_F(ModelStateTest, AVersionThatIsReplacedWhileItLoadsInVainIsTriedAgain) {
+  state_.SetAspiredVersions(WithFiles(1, 10));
+  state_.StartLoading("/m/1");
+  state_.SetAspiredVersions(WithFiles(1, 11));
+  EXPECT_FALSE(state_.LoadFailed("/m/1", Internal("broken"), kNoRetries, kNow));
+  state_.SetAspiredVersions(WithFiles(1, 11));
+  EXPECT_THAT(ToLoad(), ElementsAre(1));
+}
+
 TEST_F(ModelStateTest, AVersionWantedAgainWhileItUnloadsIsLoadedAfterwards) {
   state_.SetAspiredVersions(OnDisk({1}));
   Load(1);

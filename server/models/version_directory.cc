@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <functional>
 #include <string_view>
 #include <system_error>
 #include <tuple>
@@ -64,6 +65,21 @@ void DropDoubles(BasePathListing* listing) {
 }
 
 }  // namespace
+
+uint64_t FilesOf(const std::string& directory) {
+  uint64_t files = 1;
+  std::error_code error;
+  fs::recursive_directory_iterator entry(directory, error);
+  while (!error && entry != fs::recursive_directory_iterator()) {
+    std::error_code gone;  // a file may go while we look
+    const uintmax_t bytes = entry->is_regular_file(gone) ? entry->file_size(gone) : 0;
+    const auto changed = entry->last_write_time(gone).time_since_epoch().count();
+    const std::string sizes = ' ' + std::to_string(bytes) + ' ' + std::to_string(changed);
+    files += std::hash<std::string>{}(entry->path().native() + sizes);  // in any order
+    entry.increment(error);
+  }
+  return files;
+}
 
 BasePathListing ListVersions(const std::string& base_path) {
   BasePathListing listing;

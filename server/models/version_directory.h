@@ -11,7 +11,12 @@ namespace colcast::models {
 struct VersionDirectory {
   int64_t version = 0;
   std::string path;
+  // Of the names, sizes and times of its files; 0: not looked at.
+  uint64_t files = 0;
 };
+
+// What `files` is for a directory: another value once a file comes, grows or is replaced.
+uint64_t FilesOf(const std::string& directory);
 
 struct BasePathListing {
   bool readable = false;                   // false: missing, or for now not there

@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <vector>
 
 namespace colcast::models {
 namespace {
@@ -84,6 +87,24 @@ TEST_F(VersionDirectoryTest, AMissingBasePathHasNoVersions) {
   EXPECT_THAT(ListVersions(base_ / "missing").versions, IsEmpty());
   EXPECT_FALSE(ListVersions(base_ / "missing").readable);
   EXPECT_TRUE(ListVersions(base_).readable);
+}
+
+TEST_F(VersionDirectoryTest, FilesAreOthersOnceOneComesOrGrowsOrIsReplaced) {
+  MakeVersion("1");
+  std::vector<uint64_t> seen = {FilesOf(base_ / "1")};
+  EXPECT_EQ(FilesOf(base_ / "1"), seen.back());
+  const auto expect_others = [&] {
+    seen.push_back(FilesOf(base_ / "1"));
+    EXPECT_EQ(std::count(seen.begin(), seen.end(), seen.back()), 1);
+  };
+  fs::create_directories(base_ / "1" / "variables");
+  std::ofstream(base_ / "1" / "variables" / "data") << "1";
+  expect_others();
+  std::ofstream(base_ / "1" / "variables" / "data", std::ios::app) << "2";
+  expect_others();
+  const auto before = fs::last_write_time(base_ / "1" / "variables" / "data");
+  fs::last_write_time(base_ / "1" / "variables" / "data", before + std::chrono::seconds(1));
+  expect_others();
 }
 
 }  // namespace

@@ -47,8 +47,8 @@ void MemoryEstimate::Fit() {
     slope_ = std::max(slope_, (point.bytes - smallest_.bytes) / (point.input - smallest_.input));
   }
   if (smallest_.bytes == 0) return;
-  const double by_the_byte =
-      std::max(kFirstBytesPerByte, (largest.bytes - kResolution) / largest.input);
+  double by_the_byte = largest.bytes / largest.input;
+  if (largest.bytes <= 2 * kResolution) by_the_byte = std::min(by_the_byte, kFirstBytesPerByte);
   slope_ = largest.input < 2 * smallest_.input ? by_the_byte : std::min(slope_, by_the_byte);
 }
 

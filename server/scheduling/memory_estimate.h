@@ -15,7 +15,8 @@ namespace colcast::scheduling {
 // none. Runs of about the same size (between two powers of two) count as one, the second largest of
 // the last hundred or so: one alone may have taken what no other will (it made a callable, compiled
 // a kernel), and it changes nothing. What two took counts as at most kMostTimes what was expected.
-// Before two of about the same size, kFirstBytesPerByte holds.
+// Before two of about the same size, kFirstBytesPerByte holds, and by the byte no more than that
+// where runs are too small to be measured.
 //
 // `input_bytes` are those of the tensors that go in, with one-row columns repeated: for one
 // signature the sizes of all others are about in proportion to them.

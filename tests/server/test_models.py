@@ -205,6 +205,26 @@ def test_a_broken_version_is_retried_while_the_one_before_serves(
         assert stubs.predict(ranker_inputs)["score"][0] == 201
 
 
+def test_a_version_given_up_on_is_tried_again_when_it_is_replaced(
+    serve, tmp_path, rankers, copy, connect, ranker_inputs, wait_until
+):
+    base_path = tmp_path / "ranker"
+    copy(1, base_path / "1")
+    with serve(config(("ranker", base_path, "")), "--max_num_load_retries=0") as server:
+        stubs = connect(server.target)
+        copy(2, base_path / "2")
+        wait_until(lambda: available(stubs) == {2})
+        copy(3, tmp_path / "later")
+        graph = (tmp_path / "later" / "saved_model.pb").read_bytes()
+        (tmp_path / "later" / "saved_model.pb").write_bytes(graph[: len(graph) // 2])
+        (tmp_path / "later").rename(base_path / "3")
+        wait_until(lambda: stubs.states().get(3, ("",))[0] == "END")
+        assert "given up" in server.log()
+        (base_path / "3" / "saved_model.pb").write_bytes(graph)
+        wait_until(lambda: available(stubs) == {3})
+        assert stubs.predict(ranker_inputs)["score"][0] == 601
+
+
 @pytest.mark.parametrize("late", ["variables.index", "variables.data-00000-of-00001"])
 def test_variables_that_come_after_the_graph_are_waited_for(
     serve, tmp_path, rankers, copy, connect, wait_until, late
