@@ -104,7 +104,7 @@ absl::Status MisfitError(absl::Span<const DeclaredInput> declared,
       phrases.Add(absl::StrCat("input \"", declared[i].alias,
                                "\" is missing and has no default (declared ",
                                DeclaredText(declared[i]), ")"));
-    } else if (!Fits(declared[i], input, declared[i].alone)) {
+    } else if (!Fits(declared[i], input, declared.size() == 1)) {
       phrases.Add(absl::StrCat(received[i].absent ? "the default of " : "", "input \"",
                                declared[i].alias, "\" is ", Text(input.dtype, input.dims),
                                IsTensorShape(input.dims) ? "" : ", a shape that no tensor has",
@@ -144,8 +144,10 @@ absl::string_view IndexedDomain(const DeclaredInput& input) {
 
 }  // namespace
 
-void FindRows(absl::Span<DeclaredInput> declared) {
-  if (declared.size() == 1) declared[0].alone = true;
+void FindOtherDomains(absl::Span<DeclaredInput> declared) {
+  for (DeclaredInput& input : declared) {
+    if (input.unknown_rank && declared.size() > 1) input.other_domain = true;
+  }
   for (const DeclaredInput& index : declared) {
     const absl::string_view domain = IndexedDomain(index);
     if (domain.empty()) continue;
@@ -163,7 +165,7 @@ absl::Status PlanExpansion(absl::Span<const DeclaredInput> declared,
     const Effective input = EffectiveOf(declared[i], received[i]);
     const bool fits =
         FitsPlainly(declared[i], received[i]) ||
-        (!IsMissing(declared[i], received[i]) && Fits(declared[i], input, declared[i].alone));
+        (!IsMissing(declared[i], received[i]) && Fits(declared[i], input, declared.size() == 1));
     if (!fits) return MisfitError(declared, received);
     if (HasRows(declared[i], input)) rows = std::max(rows, input.dims[0]);
   }

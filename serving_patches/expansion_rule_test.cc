@@ -93,7 +93,7 @@ std::vector<DeclaredInput> Pair() {
       Input("user_state/1", DT_FLOAT, {-1, -1, 4}),
       WithDefault(Input("user_state/row", DT_INT64, {-1}), DT_INT64, {1}),
   };
-  FindRows(absl::MakeSpan(declared));
+  FindOtherDomains(absl::MakeSpan(declared));
   return declared;
 }
 
@@ -101,7 +101,7 @@ class LegalTest : public ::testing::TestWithParam<Legal> {};
 
 TEST_P(LegalTest, IsPlanned) {
   Legal row = GetParam();
-  FindRows(absl::MakeSpan(row.declared));
+  FindOtherDomains(absl::MakeSpan(row.declared));
   ExpansionPlan plan;
   const absl::Status status = PlanExpansion(row.declared, Received(row.sent), &plan);
   ASSERT_TRUE(status.ok()) << status;
@@ -195,7 +195,7 @@ class IllegalTest : public ::testing::TestWithParam<Illegal> {};
 
 TEST_P(IllegalTest, IsRefusedNamingTheCulprits) {
   Illegal row = GetParam();
-  FindRows(absl::MakeSpan(row.declared));
+  FindOtherDomains(absl::MakeSpan(row.declared));
   ExpansionPlan plan;
   const absl::Status status = PlanExpansion(row.declared, Received(row.sent), &plan);
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
@@ -316,11 +316,11 @@ INSTANTIATE_TEST_SUITE_P(
 
 bool IsBatchedBeside(const std::string& alias, DeclaredInput index) {
   std::vector<DeclaredInput> declared = {Input(alias, DT_FLOAT, {-1}), std::move(index)};
-  FindRows(absl::MakeSpan(declared));
+  FindOtherDomains(absl::MakeSpan(declared));
   return declared[0].batched();
 }
 
-TEST(FindRowsTest, StatesHaveTheRowsThatAnIndexPointsTo) {
+TEST(FindOtherDomainsTest, StatesHaveTheRowsThatAnIndexPointsTo) {
   const DeclaredInput row_to_user = Input("row_to_user", DT_INT64, {-1});
   const DeclaredInput row_to_shop = Input("row_to_shop", DT_INT64, {-1});
   EXPECT_FALSE(IsBatchedBeside("user_state/0", row_to_user));
@@ -332,7 +332,7 @@ TEST(FindRowsTest, StatesHaveTheRowsThatAnIndexPointsTo) {
   EXPECT_TRUE(IsBatchedBeside("user_age", row_to_user));
 }
 
-TEST(FindRowsTest, AnIndexIsAnInt64ForEachRow) {
+TEST(FindOtherDomainsTest, AnIndexIsAnInt64ForEachRow) {
   EXPECT_TRUE(IsBatchedBeside("user_state/0", Input("row_to_user", DT_FLOAT, {-1})));
   EXPECT_TRUE(IsBatchedBeside("user_state/0", Input("row_to_user", DT_INT64, {-1, 1})));
   EXPECT_TRUE(IsBatchedBeside("user_state/0", Input("row_to_user", DT_INT64, {1})));

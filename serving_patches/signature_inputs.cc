@@ -88,7 +88,7 @@ absl::StatusOr<SignatureInputs> SignatureInputs::Create(const tensorflow::Signat
     if (found == signature.defaults().end()) continue;
     if (absl::Status status = result.SetDefault(i, found->second); !status.ok()) return status;
   }
-  FindRows(absl::MakeSpan(result.inputs_));
+  FindOtherDomains(absl::MakeSpan(result.inputs_));
   return result;
 }
 

@@ -147,7 +147,7 @@ std::vector<DeclaredInput> StateInputs() {
                                        Input("shop_state/row", tensorflow::DT_INT64, {-1}),
                                        Input("user_state/0", tensorflow::DT_FLOAT, {-1, 8}),
                                        Input("user_state/row", tensorflow::DT_INT64, {-1})};
-  FindRows(absl::MakeSpan(inputs));
+  FindOtherDomains(absl::MakeSpan(inputs));
   return inputs;
 }
 
