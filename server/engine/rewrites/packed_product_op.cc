@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "server/engine/rewrites/bfloat16_product.h"
 #include "server/engine/rewrites/int8_product.h"
 #include "server/engine/rewrites/product_block.h"
@@ -40,6 +41,7 @@ class PackedProductOp final : public tensorflow::OpKernel {
  public:
   explicit PackedProductOp(OpKernelConstruction* construction) : OpKernel(construction) {
     OP_REQUIRES_OK(construction, construction->GetAttr("relu", &relu_));
+    OP_REQUIRES_OK(construction, construction->GetAttr("makes_nan_zero", &makes_nan_zero_));
     OP_REQUIRES_OK(construction, construction->GetAttr("first_row", &first_row_));
     OP_REQUIRES_OK(construction, construction->GetAttr("depth", &depth_));
     const std::string missing = MissingFor<Weights>();
@@ -68,9 +70,14 @@ class PackedProductOp final : public tensorflow::OpKernel {
     constexpr int64_t kRowsAtOnce = 80 * kRows;
     const std::shared_ptr<const Weights> packed = Packed(weights);
     for (int64_t row = 0; row < x.dim_size(0); row += kRowsAtOnce) {
-      packed->Multiply(x.flat<float>().data() + row * depth_,
-                       std::min(kRowsAtOnce, x.dim_size(0) - row), added, relu_,
-                       out->flat<float>().data() + row * weights.dim_size(1));
+      const int64_t rows = std::min(kRowsAtOnce, x.dim_size(0) - row);
+      float* const first = out->flat<float>().data() + row * weights.dim_size(1);
+      packed->Multiply(x.flat<float>().data() + row * depth_, rows, added, relu_, first);
+      if (makes_nan_zero_) {
+        for (float& value : absl::MakeSpan(first, rows * weights.dim_size(1))) {
+          value = value > 0 ? value : 0;
+        }
+      }
     }
   }
 
@@ -104,6 +111,7 @@ class PackedProductOp final : public tensorflow::OpKernel {
   }
 
   bool relu_ = false;
+  bool makes_nan_zero_ = false;
   int64_t first_row_ = 0;
   int64_t depth_ = 0;
   std::mutex mutex_;
@@ -133,6 +141,7 @@ absl::Status ProductShape(tensorflow::shape_inference::InferenceContext* context
       .Attr("first_row: int >= 0")              \
       .Attr("depth: int >= 0")                  \
       .Attr("relu: bool")                       \
+      .Attr("makes_nan_zero: bool = false")     \
       .SetShapeFn(ProductShape);                \
   REGISTER_KERNEL_BUILDER(Name(name).Device(tensorflow::DEVICE_CPU), PackedProductOp<Weights>)
 

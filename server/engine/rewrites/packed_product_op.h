@@ -4,7 +4,7 @@
 //
 // Inputs: `x` [rows, depth]; `weights`, a matrix of which `depth` rows are used, from `first_row`
 // on; `added`, each [width] or [1, width]; all float32. Attributes: `first_row`, `depth`, `relu`.
-// Output: activation(x * weights + the sum of `added`).
+// Output: activation(x * weights + the sum of `added`); `makes_nan_zero`, where that is a Relu.
 //
 // Weights are rounded and packed when they are first seen, and again whenever they are others: the
 // op holds on to the tensor that it packed, so that TensorFlow cannot change its values in place,

@@ -34,6 +34,7 @@ struct Product {
   int64_t depth = 0;      // how many are
   std::vector<Output> added;
   bool relu = false;
+  bool makes_nan_zero = false;  // as TensorFlow, which fuses a product, one bias and a Relu
 };
 
 bool IsTrue(const Node& node, const char* attribute) {
@@ -105,6 +106,7 @@ class Finder {
     if (edge->IsControlEdge()) return false;
     if (Is(*reader, "Relu")) {
       product->relu = true;
+      product->makes_nan_zero = product->added.size() == 1;
     } else if (Is(*reader, "BiasAdd") || Is(*reader, "AddV2") || Is(*reader, "Add")) {
       const int other = 1 - edge->dst_input();
       if (Is(*reader, "BiasAdd") && other != 1) return false;
@@ -150,6 +152,7 @@ NodeDef MakeNode(const Product& product, const char* op) {
   tensorflow::AddNodeAttr("first_row", product.first_row, &made);
   tensorflow::AddNodeAttr("depth", product.depth, &made);
   tensorflow::AddNodeAttr("relu", product.relu, &made);
+  tensorflow::AddNodeAttr("makes_nan_zero", product.makes_nan_zero, &made);
   return made;
 }
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -116,6 +118,24 @@ TEST_P(PackedProductsTest, TakeWhatIsAddedAndTheRelu) {
   const auto session = Start(Rewritten(1));
   ExpectScore(session.get(), 1, 32.75f);
   ExpectScore(session.get(), -1, 0);
+}
+
+TEST_P(PackedProductsTest, MakeOfNanWhatTensorFlowMakesOfIt) {
+  if (!GetParam().is_possible()) GTEST_SKIP() << "this CPU cannot multiply like that";
+  const auto product = ops::BiasAdd(scope_, ops::MatMul(scope_, x_, weights_), row_);
+  ops::Relu(scope_.WithOpName("score"), product);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(*Score(Start(Rewritten(1)).get(), nan), 0);
+  EXPECT_FLOAT_EQ(*Score(Start(Graph()).get(), nan), 0);
+}
+
+TEST_P(PackedProductsTest, LeaveANanThatNoReluWouldReachInOneOp) {
+  if (!GetParam().is_possible()) GTEST_SKIP() << "this CPU cannot multiply like that";
+  const auto sum = ops::BiasAdd(scope_, ops::MatMul(scope_, x_, weights_), row_);
+  ops::Relu(scope_.WithOpName("score"), ops::BiasAdd(scope_, sum, row_));
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_TRUE(std::isnan(*Score(Start(Rewritten(1)).get(), nan)));
+  EXPECT_TRUE(std::isnan(*Score(Start(Graph()).get(), nan)));
 }
 
 TEST_P(PackedProductsTest, TakeSomeRowsOfAConstant) {
