@@ -24,6 +24,7 @@ from colcast.loadtest.send.connection import Connection, Request
 from colcast.loadtest.send.formats import RequestData
 from colcast.server import ServerProcess
 
+_CALLS_PER_CLIENT = 4  # in a turn, at least
 _COMPARED, _REPEATED = 2, 10  # requests whose answers are compared; requests that come again
 # A server without hits stops looking them up after some thousand rows.
 _WARM_UP_ROWS, _WARM_UP_CALLS = 6000, 24
@@ -165,8 +166,10 @@ def _turns(
     loop = connected.enter_context(ClosedLoop(connect, row.clients))
     meter, warm_up = ProcessMeter(server.pid), warm_up_calls(size, fresh=row.fresh)
 
+    each = effort.calls if row.fresh else max(effort.calls, _CALLS_PER_CLIENT * row.clients)
+
     def turn(number: int) -> Recording:
-        start, calls = warm_up + number * effort.calls, effort.calls
+        start, calls = warm_up + number * each, each
         if number < 0:
             start, calls = 0, warm_up
         part = requests[start : start + calls] if row.fresh else requests[:_REPEATED]
