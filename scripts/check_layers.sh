@@ -35,7 +35,7 @@ includes server/scheduling server/base
 includes server/engine server/base server/states server/wire serving_patches tf_patches
 includes server/inference server/base server/engine server/items server/protos server/scheduling server/wire
 includes server/metrics server/base server/engine server/wire
-includes server/callers server/base server/protos
+includes server/callers server/base
 includes server/tracing server/base server/engine server/metrics
 includes server/request_log server/base server/inference server/wire
 includes server/models server/base server/engine server/inference server/items server/protos server/request_log server/wire shared

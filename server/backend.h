@@ -28,7 +28,7 @@ struct Backend {
   const items::ItemTables* item_tables = nullptr;
   shadow::Shadows* shadows = nullptr;
   tracing::Tracer* tracer = nullptr;    // null: nothing is traced
-  callers::Callers* callers = nullptr;  // null: nobody asks who they are
+  callers::Callers* callers = nullptr;  // null: callers are not told apart
   TensorEncoding encoding = TensorEncoding::kTypedFields;
   inference::CallOptions calls;
   size_t max_request_bytes = std::numeric_limits<size_t>::max();  // over gRPC, inflated

@@ -9,9 +9,9 @@
 
 namespace colcast {
 
-inline void FinishFor(const metrics::RequestRecord& record, callers::CallerRequest* request) {
+inline void CountFor(const metrics::RequestRecord& record, callers::Caller* caller) {
   const int64_t rows = record.code == StatusCode::kOk ? record.expansion.rows : 0;
-  request->Finish(rows, record.runtime / std::max(1, record.requests_in_run));
+  caller->Count(rows, record.runtime / std::max(1, record.requests_in_run));
 }
 
 }  // namespace colcast

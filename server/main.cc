@@ -144,11 +144,7 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
   std::unique_ptr<tracing::Tracer> tracer;
   if (options.tracing) tracer = std::make_unique<tracing::Tracer>(*options.tracing);
   std::unique_ptr<callers::Callers> callers;
-  if (options.callers) {
-    if (Status status = callers::Callers::Create(*options.callers, &callers); !status.ok()) {
-      return status;
-    }
-  }
+  if (options.callers) callers = std::make_unique<callers::Callers>(*options.callers);
   net::Poller poller;
   const net::Standby standby(&poller);
   options.workers.events = &poller;
@@ -170,7 +166,7 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
                         &ready};
   std::unique_ptr<HttpEndpoint> http;
   if (options.http) options.http->tls = options.grpc.tls;
-  if (options.http && options.callers) options.http->names = options.callers->names;
+  if (options.http && options.callers) options.http->names = *options.callers;
   if (Status status = StartHttp(options, backend, &poller, &http); !status.ok()) return status;
   const bool is_one_port = http && !options.http->listens;
   std::unique_ptr<rpc::GrpcServer> server;

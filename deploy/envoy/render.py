@@ -33,9 +33,33 @@ class Server(NamedTuple):
         return found
 
 
-def render(
-    servers: Sequence[Server], tls: dict[str, Any] | None = None, **values: str | int
-) -> str:
+def filters(rate: int, header: str) -> list[dict[str, Any]]:
+    """Envoy's HttpFilters: each caller's requests per second unless 0, and the router."""
+    kind = "type.googleapis.com/envoy.extensions.filters.http"
+    router = {
+        "name": "envoy.filters.http.router",
+        "typed_config": {"@type": f"{kind}.router.v3.Router"},
+    }
+    if not rate:
+        return [router]
+    caller = {"header_name": header, "descriptor_key": "caller"}
+    bucket = {"max_tokens": rate, "tokens_per_fill": rate, "fill_interval": "1s"}
+    everything = {"default_value": {"numerator": 100, "denominator": "HUNDRED"}}
+    limit = {
+        "@type": f"{kind}.local_ratelimit.v3.LocalRateLimit",
+        "stat_prefix": "callers",
+        "filter_enabled": everything,
+        "filter_enforced": everything,
+        "rate_limited_as_resource_exhausted": True,
+        "rate_limits": [{"actions": [{"request_headers": caller}]}],
+        # Without a value: a bucket for each name.
+        "descriptors": [{"entries": [{"key": "caller"}], "token_bucket": bucket}],
+        "max_dynamic_descriptors": 1000,
+    }
+    return [{"name": "envoy.filters.http.local_ratelimit", "typed_config": limit}, router]
+
+
+def render(servers: Sequence[Server], tls: dict[str, Any] | None = None, **values: Any) -> str:
     """The template, filled in.
 
     Args:
@@ -96,6 +120,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     add("--rest-port", type=int, default=8501)
     add("--admin-port", type=int, default=9901, help="on 127.0.0.1 (%(default)s)")
     add("--balance-factor", type=int, default=150, help="most load, %% of the mean (%(default)s)")
+    add("--caller-header", default="x-colcast-caller", help="names the caller (%(default)s)")
+    add("--caller-rate", type=int, default=0, help="requests per second of each; 0: no limit")
     add("--max-connections", type=int, default=1000, help="of clients (%(default)s)")
     add("--max-requests", type=int, default=2000, help="in flight at the servers (%(default)s)")
     add("--max-retried-bytes", type=int, default=4 << 20, help="larger: sent once (%(default)s)")
@@ -112,7 +138,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         *("host", "grpc_port", "rest_port", "admin_port", "balance_factor"),
         *("max_connections", "max_requests", "max_retried_bytes", "max_heap_bytes"),
     ]
-    values = {name: getattr(options, name) for name in names}
+    values: dict[str, Any] = {name: getattr(options, name) for name in names}
+    values["http_filters"] = filters(options.caller_rate, options.caller_header)
     sys.stdout.write(render(options.server, _tls(options), **values))
 
 

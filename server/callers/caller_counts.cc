@@ -1,5 +1,7 @@
 #include "server/callers/caller_counts.h"
 
+#include <mutex>
+
 namespace colcast::callers {
 namespace {
 
@@ -9,24 +11,11 @@ CallerStats Read(std::string_view caller, const CallerCounts::Counts& counts) {
   stats.caller = caller;
   stats.requests = counts.requests.load(kRelaxed);
   stats.rows = counts.rows.load(kRelaxed);
-  for (int i = 0; i < kNumLimits; ++i) stats.refused[i] = counts.refused[i].load(kRelaxed);
   stats.run_time = std::chrono::nanoseconds(counts.run_nanoseconds.load(kRelaxed));
   return stats;
 }
 
 }  // namespace
-
-void CallerCounts::Keep(const std::vector<std::string>& callers) {
-  const std::lock_guard<std::shared_mutex> lock(mutex_);
-  for (const std::string& caller : callers) {
-    if (caller == kWithoutName || caller == kOther) continue;
-    const auto [at, is_new] = counts_.try_emplace(caller);
-    if (is_new) {
-      at->second = std::make_unique<Counts>();
-      ++kept_;
-    }
-  }
-}
 
 CallerCounts::Counts* CallerCounts::Of(std::string_view caller) {
   if (caller.empty() || caller == kWithoutName) return &without_name_;
@@ -35,10 +24,10 @@ CallerCounts::Counts* CallerCounts::Of(std::string_view caller) {
     const std::shared_lock<std::shared_mutex> lock(mutex_);
     const auto found = counts_.find(caller);
     if (found != counts_.end()) return found->second.get();
-    if (counts_.size() - kept_ >= kMost) return &other_;
+    if (counts_.size() >= kMost) return &other_;
   }
   const std::lock_guard<std::shared_mutex> lock(mutex_);
-  if (counts_.size() - kept_ >= kMost) return &other_;
+  if (counts_.size() >= kMost) return &other_;
   const auto [at, is_new] = counts_.try_emplace(std::string(caller));
   if (is_new) at->second = std::make_unique<Counts>();
   return at->second.get();

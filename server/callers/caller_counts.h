@@ -1,33 +1,28 @@
-// What callers have asked so far. Clients can make up any number of names: those beyond kMost are
-// counted together.
+// What each caller has sent so far. Clients can make up any number of names: callers beyond the
+// first kMost are counted together.
 #ifndef COLCAST_SERVER_CALLERS_CALLER_COUNTS_H_
 #define COLCAST_SERVER_CALLERS_CALLER_COUNTS_H_
 
 #include <absl/base/thread_annotations.h>
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <shared_mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "server/callers/quotas.h"
-
 namespace colcast::callers {
 
 struct CallerStats {
-  std::string caller;    // kWithoutName, kOther: of several
-  int64_t requests = 0;  // answered, with whatever status
-  int64_t rows = 0;      // of those that were answered OK
-  std::array<int64_t, kNumLimits> refused{};
-  std::chrono::nanoseconds run_time{};  // of runs that several requests shared, their part
+  std::string caller;                   // kWithoutName or kOther: several callers
+  int64_t requests = 0;                 // answered, with any status
+  int64_t rows = 0;                     // of requests answered OK
+  std::chrono::nanoseconds run_time{};  // the caller's share of runs with several requests
 };
 
 inline constexpr char kWithoutName[] = "unnamed";
@@ -41,24 +36,19 @@ class CallerCounts {
   struct Counts {
     std::atomic<int64_t> requests{0};
     std::atomic<int64_t> rows{0};
-    std::array<std::atomic<int64_t>, kNumLimits> refused{};
     std::atomic<int64_t> run_nanoseconds{0};
   };
 
-  // From now on these have counts of their own, however many others there are.
-  void Keep(const std::vector<std::string>& callers);
-
-  // Of a caller; stays where it is. Empty: one without a name. One that is called as those of
-  // several are is counted with them.
+  // The counts of a caller, valid as long as this object. Empty: a request without a name. A caller
+  // named kWithoutName or kOther shares those counts.
   Counts* Of(std::string_view caller);
 
-  // By name, those of several last.
+  // By name; kWithoutName and kOther last.
   std::vector<CallerStats> All() const;
 
  private:
-  mutable std::shared_mutex mutex_;  // of the map; its entries stay where they are
+  mutable std::shared_mutex mutex_;
   std::map<std::string, std::unique_ptr<Counts>, std::less<>> counts_ ABSL_GUARDED_BY(mutex_);
-  size_t kept_ ABSL_GUARDED_BY(mutex_) = 0;  // of these, by Keep()
   Counts without_name_;
   Counts other_;
 };

@@ -32,17 +32,6 @@ TEST(CallerCountsTest, ThoseBeyondTheMostAreCountedTogether) {
   EXPECT_EQ(counts.Of(kOther)->requests, 10'000 - int64_t{CallerCounts::kMost});
 }
 
-TEST(CallerCountsTest, ThoseToBeKeptHaveTheirOwnHoweverManyOthersThereAre) {
-  CallerCounts counts;
-  for (size_t i = 0; i < CallerCounts::kMost; ++i) counts.Of("made up " + std::to_string(i));
-  EXPECT_EQ(counts.Of("feed"), counts.Of(kOther));
-  counts.Keep({"feed", kOther});
-  counts.Keep({"feed", "made up 3"});
-  EXPECT_NE(counts.Of("feed"), counts.Of(kOther));
-  EXPECT_EQ(counts.Of("one more"), counts.Of(kOther));
-  EXPECT_EQ(counts.All().size(), CallerCounts::kMost + 3);
-}
-
 TEST(CallerCountsTest, ACallerCalledAsThoseOfSeveralAreIsCountedWithThem) {
   CallerCounts counts;
   EXPECT_EQ(counts.Of(kWithoutName), counts.Of(""));

@@ -47,8 +47,8 @@ struct ServerOptions {
   inference::CallOptions calls;
   std::optional<http::HttpServer::Options> http;
   http::ModelApiOptions model_api;
-  std::optional<tracing::Tracer::Options> tracing;   // nullopt: nothing is traced
-  std::optional<callers::Callers::Options> callers;  // nullopt: nobody asks who they are
+  std::optional<tracing::Tracer::Options> tracing;  // nullopt: nothing is traced
+  std::optional<callers::NameSource> callers;       // nullopt: callers are not told apart
   LogFormat log_format = LogFormat::kText;
   std::chrono::milliseconds drain{0};               // answered for after health turned NOT_SERVING
   std::chrono::milliseconds drain_timeout{30'000};  // then, for what is in flight

@@ -44,7 +44,7 @@ class FlagsTest : public testing::Test {
 };
 
 std::string CallerError() {
-  std::optional<callers::Callers::Options> callers;
+  std::optional<callers::NameSource> callers;
   return ReadCallerFlags(/*certificates=*/false, &callers).message;
 }
 std::string EngineError() {
@@ -94,10 +94,6 @@ TEST_F(FlagsTest, AValueThatCannotBeIsAnErrorThatNamesTheFlag) {
       {CallerError, "caller_header", "caller-bin", "--caller_header: \"caller-bin\""},
       {CallerError, "caller_certificate", "true",
        "--caller_certificate needs an --ssl_config_file with client_verify: true"},
-      {CallerError, "quota_config_file", "/not/there",
-       "--quota_config_file: cannot read /not/there"},
-      {CallerError, "quota_config_file_poll_wait_seconds", "-1",
-       "--quota_config_file_poll_wait_seconds=-1: expected at least 0"},
       {EngineError, "max_request_rows", "0", "--max_request_rows=0: expected at least 1"},
       {EngineError, "max_expanded_bytes", "-1", "--max_expanded_bytes=-1: expected at least 0"},
       {EngineError, "example_transcoding", "fast",
@@ -135,13 +131,13 @@ TEST_F(FlagsTest, WithoutFlagsARequestRunsOnItsWorkersThread) {
 }
 
 TEST_F(FlagsTest, NobodyAsksForCallersUnlessAFlagDoes) {
-  std::optional<callers::Callers::Options> callers;
+  std::optional<callers::NameSource> callers;
   ASSERT_TRUE(ReadCallerFlags(/*certificates=*/true, &callers).ok());
   EXPECT_FALSE(callers.has_value());
   Set("caller_certificate", "true");
   ASSERT_TRUE(ReadCallerFlags(/*certificates=*/true, &callers).ok());
   ASSERT_TRUE(callers.has_value());
-  EXPECT_TRUE(callers->names.certificate);
+  EXPECT_TRUE(callers->certificate);
   Set("caller_header", "x-caller");
   EXPECT_EQ(ReadCallerFlags(/*certificates=*/true, &callers).message,
             "--caller_header and --caller_certificate: expected one of them");

@@ -18,8 +18,8 @@ namespace colcast::flags {
 // num_batch_threads.
 Status ReadBatchingFlags(scheduling::WorkerPool::Options* workers, bool num_workers_given,
                          inference::BatchingOptions* batching, std::vector<std::string>* warnings);
-// `certificates`: clients have some that were checked. nullopt: nobody asks who callers are.
-Status ReadCallerFlags(bool certificates, std::optional<callers::Callers::Options>* options);
+// `certificates`: clients' certificates are verified. nullopt: callers are not told apart.
+Status ReadCallerFlags(bool certificates, std::optional<callers::NameSource>* names);
 Status ReadEngineFlags(engine::Options* options);
 Status ReadGrpcFlags(rpc::GrpcServer::Options* options);
 Status ReadItemFlags(std::vector<items::ItemTableConfig>* tables);

@@ -67,6 +67,19 @@ bool IsFlag(std::string_view name) {
   return flag != nullptr && flag->IsOfType<bool>();
 }
 
+struct RemovedFlag {
+  std::string_view name;
+  std::string_view instead;
+};
+
+constexpr char kRateLimits[] = "Envoy limits callers' rates (deploy/envoy/render.py --caller-rate)";
+
+// Flags of earlier versions, and what to do instead.
+constexpr RemovedFlag kRemoved[] = {
+    {"quota_config_file", kRateLimits},
+    {"quota_config_file_poll_wait_seconds", kRateLimits},
+};
+
 // The flag's name in an argument; empty where there is none.
 std::string_view NameIn(std::string_view argument) {
   if (argument.size() < 2 || argument[0] != '-') return {};
@@ -91,6 +104,9 @@ Status CheckFlagNames(int argc, const char* const* argv) {
     if (name.empty()) continue;
     if (TakesNextArgument(argument, name)) ++i;
     if (IsFlag(name)) continue;
+    for (const RemovedFlag& removed : kRemoved) {
+      if (removed.name == name) return InvalidArgument("--", name, " is gone: ", removed.instead);
+    }
     const std::string closest = Closest(name);
     return InvalidArgument("unknown flag --", name,
                            closest.empty() ? "; --help lists all" : "; did you mean --", closest,

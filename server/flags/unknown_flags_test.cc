@@ -38,6 +38,12 @@ TEST(UnknownFlagsTest, NothingIsProposedForANameThatIsCloseToNone) {
   EXPECT_EQ(Message({"--zzzzzzzz"}), "unknown flag --zzzzzzzz; --help lists all");
 }
 
+TEST(UnknownFlagsTest, ARemovedFlagIsRefusedWithWhatToDoInstead) {
+  EXPECT_EQ(Message({"--quota_config_file=quotas.config"}),
+            "--quota_config_file is gone: Envoy limits callers' rates (deploy/envoy/render.py "
+            "--caller-rate)");
+}
+
 TEST(UnknownFlagsTest, OnlySwitchesHaveANegativeForm) {
   EXPECT_EQ(Message({"--notest_port"}), "unknown flag --notest_port; did you mean --test_port?");
 }

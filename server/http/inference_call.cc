@@ -91,11 +91,6 @@ class InferenceCall final : public scheduling::Job, public inference::PredictMem
 
   void Start() {
     if (!exchange_->request().has_body) return AnswerWithoutBody();
-    if (caller_) {
-      // A body that is here was wanted: the model is served.
-      const Status status = caller_->Enter(call_.model.name);
-      if (!status.ok()) return Answer(status);
-    }
     if (body_.size() > kMostForWorkers) return GiveToParsers();
     backend_.workers->Submit(this);
   }
@@ -141,7 +136,6 @@ class InferenceCall final : public scheduling::Job, public inference::PredictMem
   scheduling::Job* job() override { return this; }
   engine::RunObserver* observer() const override { return trace_.get(); }
   Status Read() override { return OkStatus(); }
-  Status Admit(int64_t rows) override { return caller_ ? caller_->TakeRows(rows) : OkStatus(); }
   const DecodedRequest& request() const override { return predict_->request(); }
   DecodedRequest* mutable_request() override { return &predict_->request(); }
   const inference::Servable& servable() const override { return *servable_; }
@@ -274,9 +268,6 @@ class InferenceCall final : public scheduling::Job, public inference::PredictMem
                                        Response*, inference::CallStats*),
                        inference::RunGate* gate, std::string* json) {
     const ExampleInput& input = examples_.input();
-    if (Status may_run = Admit(static_cast<int64_t>(input.examples.size())); !may_run.ok()) {
-      return may_run;
-    }
     Request request;
     request.mutable_model_spec()->set_signature_name(call_.model.signature_name);
     Response response;
@@ -327,7 +318,7 @@ class InferenceCall final : public scheduling::Job, public inference::PredictMem
     record_.latency = Clock::now() - received_;
     record_.response_bytes = response.body.size();
     backend_.metrics->Record(record_);
-    if (caller_) FinishFor(record_, &*caller_);
+    if (caller_) CountFor(record_, &*caller_);
     if (trace_ != nullptr) backend_.tracer->Finish(*trace_, record_, received_);
     exchange_->Answer(std::move(response));
     delete this;
@@ -342,7 +333,7 @@ class InferenceCall final : public scheduling::Job, public inference::PredictMem
   std::shared_ptr<const inference::Servable> servable_;  // the record's names are its
   metrics::RequestRecord record_;
   std::unique_ptr<tracing::RequestTrace> trace_;          // null: it is not sampled
-  std::optional<callers::CallerRequest> caller_;          // nullopt: nobody asks
+  std::optional<callers::Caller> caller_;                 // nullopt: not told apart
   std::shared_ptr<request_log::RequestLogs::Model> log_;  // null: this one is not logged
   Stage stage_ = Stage::kForWorkers;
   bool inflates_too_far_ = false;

@@ -11,7 +11,7 @@
 
 #include "server/base/status.h"
 #include "server/base/tls_config.h"
-#include "server/callers/name_source.h"
+#include "server/callers/callers.h"
 #include "server/http1/router.h"
 #include "server/net/listener.h"
 #include "server/net/poller.h"

@@ -44,9 +44,6 @@ class PredictMember {
   // Reads the request and finds its servable, as far as that has not been done. Once, on a worker.
   virtual Status Read() = 0;
 
-  // Once it has been read, and its rows are known: whether it may run. An error is its answer.
-  virtual Status Admit(int64_t /*rows*/) { return OkStatus(); }
-
   // Once it has been read, and until it has finished.
   virtual const DecodedRequest& request() const = 0;
   virtual DecodedRequest* mutable_request() = 0;

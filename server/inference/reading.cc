@@ -62,8 +62,7 @@ bool Read(PredictMember* member, Clock::duration waited, Reading* reading) {
     if (reading->of == nullptr) return OkStatus();
     reading->cost = reading->of->cost().Of(reading->profile.size);
     reading->input_bytes = InputBytes(member->request(), reading->profile.rows);
-    Status may_run = CheckRows(reading->profile, *reading->of);
-    return may_run.ok() ? member->Admit(reading->profile.rows) : may_run;
+    return CheckRows(reading->profile, *reading->of);
   });
   if (!status.ok()) member->Finish(status, nullptr, reading->stats);
   return status.ok();

@@ -40,16 +40,11 @@ constexpr size_t kMaxSpareBytes = 16 << 20;
 
 }  // namespace
 
-const PredictCodec kPredictCodec = {"Predict",
-                                    ModelNameDepth::kInSpec,
-                                    DecodePredictRequest,
-                                    DecodePredictRequest,
-                                    CheckPredictResponse,
-                                    PredictResponseSize,
-                                    WritePredictResponse};
-const PredictCodec kInferCodec = {"ModelInfer",      ModelNameDepth::kInRequest, DecodeInferRequest,
-                                  DecodeInferSizes,  CheckInferResponse,         InferResponseSize,
-                                  WriteInferResponse};
+const PredictCodec kPredictCodec = {
+    "Predict",           DecodePredictRequest, DecodePredictRequest, CheckPredictResponse,
+    PredictResponseSize, WritePredictResponse};
+const PredictCodec kInferCodec = {"ModelInfer",       DecodeInferRequest, DecodeInferSizes,
+                                  CheckInferResponse, InferResponseSize,  WriteInferResponse};
 
 // What a request is read into. Those that are done with are kept, so that decoding does not
 // allocate.

@@ -14,7 +14,6 @@ namespace colcast::rpc {
 // How a protocol has the request and the answer.
 struct PredictCodec {
   const char* api;  // for the metrics
-  ModelNameDepth model_name;
   Status (*decode)(const Bytes& message, DecodedRequest* request, size_t max_columns);
   // The same, perhaps without values, for a profile alone.
   Status (*decode_sizes)(const Bytes& message, DecodedRequest* request, size_t max_columns);
@@ -31,8 +30,6 @@ class PredictCall final : public WorkerCall, public inference::PredictMember {
   PredictCall(const PredictCodec& codec, Call* call, const Backend& backend);
   ~PredictCall() override;
 
-  void Submit() { WorkerCall::Submit(codec_.model_name); }
-
   // Decodes the request before it waits, to know its rows, signature and
   // outputs: a few microseconds. One that cannot be decoded, or is so large that decoding may take
   // milliseconds, stays unknown: the worker that takes it says what is wrong with it.
@@ -43,7 +40,6 @@ class PredictCall final : public WorkerCall, public inference::PredictMember {
   scheduling::Job* job() override { return this; }
   engine::RunObserver* observer() const override { return trace(); }
   Status Read() override;
-  Status Admit(int64_t rows) override { return AdmitRows(rows); }
   const DecodedRequest& request() const override;
   DecodedRequest* mutable_request() override;
   const inference::Servable& servable() const override { return WorkerCall::servable(); }

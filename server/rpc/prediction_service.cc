@@ -13,7 +13,6 @@
 #include "server/rpc/predict_call.h"
 #include "server/rpc/worker_call.h"
 #include "server/wire/example_request.h"
-#include "server/wire/model_name.h"
 #include "tensorflow_serving/apis/get_model_metadata.pb.h"
 
 namespace colcast::rpc {
@@ -106,8 +105,6 @@ class ExampleCall final : public WorkerCall {
       return Internal("the ", name, "'s checker and protobuf disagree");
     }
     if (Status status = FindServable(FromProto(ModelSpecOf(parsed))); !status.ok()) return status;
-    const auto rows = static_cast<int64_t>(parts.input.examples.size());
-    if (Status status = AdmitRows(rows); !status.ok()) return status;
     Response answer;
     inference::CallStats stats;
     inference::CallOptions options = backend().calls;
@@ -125,10 +122,9 @@ class ExampleCall final : public WorkerCall {
 
 template <typename Request, typename Response>
 Method ExampleMethod(const char* name, const MessageSchema& schema,
-                     typename ExampleCall<Request, Response>::Infer infer, const Backend& backend,
-                     ModelNameDepth depth = ModelNameDepth::kInSpec) {
-  return Method{[name, &schema, infer, &backend, depth](Call* call) {
-    (new ExampleCall<Request, Response>(name, schema, infer, call, backend))->Submit(depth);
+                     typename ExampleCall<Request, Response>::Infer infer, const Backend& backend) {
+  return Method{[name, &schema, infer, &backend](Call* call) {
+    (new ExampleCall<Request, Response>(name, schema, infer, call, backend))->Submit();
   }};
 }
 
@@ -147,9 +143,9 @@ Methods PredictionMethods(const Backend& backend, Offload* offload) {
                       "Classify", kExampleRequest, inference::Classify, backend));
   add("Regress", ExampleMethod<RegressionRequest, RegressionResponse>("Regress", kExampleRequest,
                                                                       inference::Regress, backend));
-  add("MultiInference", ExampleMethod<MultiInferenceRequest, MultiInferenceResponse>(
-                            "MultiInference", kMultiInferenceRequest, inference::MultiInference,
-                            backend, ModelNameDepth::kInSpecOfTask));
+  add("MultiInference",
+      ExampleMethod<MultiInferenceRequest, MultiInferenceResponse>(
+          "MultiInference", kMultiInferenceRequest, inference::MultiInference, backend));
   add("GetModelMetadata",
       MessageMethod<GetModelMetadataRequest, GetModelMetadataResponse>(
           [&backend](const GetModelMetadataRequest& request, GetModelMetadataResponse* response) {

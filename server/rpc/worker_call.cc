@@ -30,17 +30,6 @@ std::string CallerOf(const Call& call, const callers::NameSource& names) {
   return names.header.empty() ? "" : call.Metadata(names.header).value_or("");
 }
 
-// Empty if that is not known before the request is read, or not served: clients make up names.
-std::string ServedModelOf(const Message& request, ModelNameDepth depth,
-                          const models::ModelManager& models) {
-  if (request.compression() != http2::Compression::kNone) return "";
-  std::string name = ModelNameOf(request.bytes(), depth);
-  ModelSpec spec;
-  spec.name = name;
-  std::shared_ptr<const inference::Servable> servable;
-  return models.Find(spec, &servable).ok() ? name : "";
-}
-
 }  // namespace
 
 WorkerCall::WorkerCall(const char* api, Call* call, const Backend& backend)
@@ -60,14 +49,6 @@ uint64_t WorkerCall::client() const {
   return caller != 0 ? caller : call_->connection();
 }
 
-void WorkerCall::Submit(ModelNameDepth depth) {
-  if (caller_) {
-    const std::string model = ServedModelOf(request(), depth, *backend_.models);
-    if (Status status = caller_->Enter(model); !status.ok()) return Answer(std::move(status));
-  }
-  backend_.workers->Submit(this);
-}
-
 Status WorkerCall::Prepare() {
   if (Status status = call_->CheckClientReads(); !status.ok()) return status;
   Prefetch(request().slices());
@@ -81,20 +62,11 @@ Status WorkerCall::Prepare() {
 void WorkerCall::Drop(scheduling::DropReason reason) { Answer(scheduling::DropStatus(reason)); }
 
 Status WorkerCall::FindServable(const ModelSpec& spec) {
-  std::shared_ptr<const inference::Servable> found;
-  if (Status status = backend_.models->Find(spec, &found); !status.ok()) return status;
-  if (caller_) {
-    if (Status status = caller_->Enter(found->name()); !status.ok()) return status;
-  }
-  servable_ = std::move(found);
+  if (Status status = backend_.models->Find(spec, &servable_); !status.ok()) return status;
   record_.model_name = servable_->name();
   record_.model_version = servable_->version();
   record_.signature_name = servable_->SignatureLabel(spec.signature_name);
   return OkStatus();
-}
-
-Status WorkerCall::AdmitRows(int64_t rows) {
-  return caller_ ? caller_->TakeRows(rows) : OkStatus();
 }
 
 void WorkerCall::LogIfSampled() const {
@@ -121,7 +93,7 @@ void WorkerCall::Answer(Status status) {
   record_.latency = Clock::now() - received_;
   record_.response_bytes = response()->size();
   backend_.metrics->Record(record_);
-  if (caller_) FinishFor(record_, &*caller_);
+  if (caller_) CountFor(record_, &*caller_);
   if (trace_ != nullptr) backend_.tracer->Finish(*trace_, record_, received_);
   call_->Finish(status);
   delete this;

@@ -16,7 +16,6 @@
 #include "server/scheduling/worker_pool.h"
 #include "server/tracing/tracer.h"
 #include "server/wire/bytes.h"
-#include "server/wire/model_name.h"
 #include "server/wire/predict_request.h"
 
 namespace colcast::rpc {
@@ -33,8 +32,8 @@ class WorkerCall : public scheduling::Job {
   uint64_t client() const final;
   void Drop(scheduling::DropReason reason) final;
 
-  // Has a worker run it, or refuses it: its caller has too many requests in flight.
-  void Submit(ModelNameDepth depth);
+  // Has a worker run it.
+  void Submit() { backend_.workers->Submit(this); }
 
  protected:
   // `api`, for the metrics, is a literal; `backend` outlives every call.
@@ -53,12 +52,8 @@ class WorkerCall : public scheduling::Job {
   // Sends response(), or the status; the call is gone afterwards.
   void Answer(Status status);
 
-  // Finds the servable that `spec` asks for and enters it into the record. RESOURCE_EXHAUSTED if
-  // the caller has too many requests to the model in flight.
+  // Finds the servable that `spec` asks for and enters it into the record.
   Status FindServable(const ModelSpec& spec);
-  // Before it runs, as often as it is tried: RESOURCE_EXHAUSTED if its caller may not send so many
-  // rows.
-  Status AdmitRows(int64_t rows);
 
   const Message& request() const { return call_->request(); }
   void set_request(const Message& request) { call_->set_request(request); }
@@ -84,7 +79,7 @@ class WorkerCall : public scheduling::Job {
   std::shared_ptr<const inference::Servable> servable_;  // the record's names are its
   metrics::RequestRecord record_;
   std::unique_ptr<tracing::RequestTrace> trace_;
-  std::optional<callers::CallerRequest> caller_;  // nullopt: nobody asks
+  std::optional<callers::Caller> caller_;  // nullopt: callers are not told apart
 };
 
 }  // namespace colcast::rpc

@@ -42,9 +42,10 @@ DRAIN = "--drain_seconds=4"  # two checks of a second each, and as much again
     [
         ["--server=ranker.default.svc:8500:8501"],
         ["--server=10.0.0.1:8500:8501", "--server=10.0.0.2:8500:8501", "--balance-factor=125"],
+        ["--server=ranker:8500:8501", "--caller-rate=100", "--caller-header=x-team"],
         ["--server=[::1]:8500:8501", "--tls-certificate=server.pem", "--tls-key=server.key"],
     ],
-    ids=["name", "addresses", "tls"],
+    ids=["name", "addresses", "callers", "tls"],
 )
 def test_envoy_takes_the_configuration(
     arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -160,6 +161,42 @@ def test_connections_beyond_the_limit_are_refused(models: Path) -> None:
         assert not answers(http.client.HTTPConnection(envoy.rest_target, timeout=120))
         open_ones[0].close()
         wait_until(lambda: answers(http.client.HTTPConnection(envoy.rest_target, timeout=120)))
+
+
+def test_a_caller_beyond_its_rate_is_refused_and_others_are_answered(models: Path) -> None:
+    with ExitStack() as stack:
+        server = start(models, 1)
+        stack.callback(server.kill)
+        limited = render(*arguments_for([server]), "--caller-rate=2")
+        envoy = stack.enter_context(Envoy(limited, healthy=1))
+        stub = prediction_service_pb2_grpc.PredictionServiceStub(
+            stack.enter_context(grpc.insecure_channel(envoy.target))
+        )
+
+        def ask(*callers: str) -> list[grpc.StatusCode]:
+            futures = [
+                stub.Predict.future(
+                    plain_request(),
+                    timeout=120,
+                    metadata=[("x-colcast-caller", caller)] * bool(caller),
+                )
+                for caller in callers
+            ]
+            return [future.code() for future in futures]
+
+        flood = ask(*["batch"] * 200)
+        assert set(flood) == {grpc.StatusCode.OK, grpc.StatusCode.RESOURCE_EXHAUSTED}
+        assert set(ask("feed", "search", *[""] * 50)) == {grpc.StatusCode.OK}
+        url = f"http://{envoy.rest_target}/v1/models/movies"
+        request = urllib.request.Request(url, headers={"x-colcast-caller": "batch over REST"})
+        codes = set()
+        while 429 not in codes:
+            try:
+                with urllib.request.urlopen(request, timeout=120) as answer:
+                    codes.add(answer.status)
+            except urllib.error.HTTPError as error:
+                codes.add(error.code)
+        assert codes == {200, 429}
 
 
 def answers(connection: http.client.HTTPConnection) -> bool:

@@ -20,18 +20,13 @@ double RunSeconds(const CallerStats& stats) {
 void WriteCallers(callers::Callers* callers, JsonWriter* json) {
   if (callers == nullptr) return;
   json->List("callers", [&] {
-    for (const CallerStats& stats : callers->Stats()) {
+    for (const CallerStats& stats : callers->counts().All()) {
       if (stats.requests == 0) continue;
       json->Object([&] {
         json->Add({{"caller", stats.caller},
                    {"requests", stats.requests},
                    {"rows", stats.rows},
                    {"run_seconds", RunSeconds(stats)}});
-        json->Object("refused", [&] {
-          for (int i = 0; i < callers::kNumLimits; ++i) {
-            json->Add({{LimitName(static_cast<callers::Limit>(i)), stats.refused[i]}});
-          }
-        });
       });
     }
   });
@@ -39,7 +34,7 @@ void WriteCallers(callers::Callers* callers, JsonWriter* json) {
 
 void WriteCallers(callers::Callers* callers, TextWriter* writer) {
   std::vector<CallerStats> all;
-  if (callers != nullptr) all = callers->Stats();
+  if (callers != nullptr) all = callers->counts().All();
   writer->Metric(":colcast:caller_requests_total", MetricType::kCounter, "Requests answered.");
   for (const CallerStats& stats : all) writer->Sample({{"caller", stats.caller}}, stats.requests);
   writer->Metric(":colcast:caller_rows_total", MetricType::kCounter,
@@ -49,14 +44,6 @@ void WriteCallers(callers::Callers* callers, TextWriter* writer) {
                  "Time in models; of a run that several requests shared, their part.");
   for (const CallerStats& stats : all) {
     writer->Sample({{"caller", stats.caller}}, RunSeconds(stats));
-  }
-  writer->Metric(":colcast:caller_refused_total", MetricType::kCounter,
-                 "Requests refused by a limit of --quota_config_file.");
-  for (const CallerStats& stats : all) {
-    for (int i = 0; i < callers::kNumLimits; ++i) {
-      const char* const limit = LimitName(static_cast<callers::Limit>(i));
-      writer->Sample({{"caller", stats.caller}, {"limit", limit}}, stats.refused[i]);
-    }
   }
 }
 
