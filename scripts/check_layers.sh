@@ -42,6 +42,7 @@ includes server/models server/base server/engine server/inference server/items s
 includes server/net server/base server/scheduling
 includes server/http1 server/base server/callers server/net server/scheduling server/wire
 includes server/http server/base server/callers server/http1 server/inference server/items server/metrics server/models server/net server/protos server/request_log server/scheduling server/shadow server/tracing server/wire shared
+includes server/pages server/base server/http1 server/inference server/metrics server/models shared
 includes server/shadow server/base server/engine server/inference server/metrics server/scheduling server/wire
 includes server/http2 server/base server/net server/scheduling server/wire
 includes server/rpc server/base server/callers server/http2 server/inference server/metrics server/models server/net server/protos server/request_log server/scheduling server/shadow server/tracing server/wire shared

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "server/http/pages/metrics_page.h"
 #include "server/http1/router.h"
+#include "server/pages/metrics_page.h"
 
 namespace colcast {
 
@@ -18,7 +18,8 @@ Status HttpEndpoint::Start(const http::HttpServer::Options& options,
   http::AddModelApi(backend, model_api, &router);
   made->status_page_.AddTo(&router);
   if (!metrics_path.empty()) {
-    router.AddPage(metrics_path, [backend] { return http::MetricsPage(backend, COLCAST_VERSION); });
+    router.AddPage(metrics_path,
+                   [backend] { return pages::MetricsPage(backend, COLCAST_VERSION); });
   }
   Status status = http::HttpServer::Start(options, std::move(router), poller, &made->server_);
   if (status.ok()) *endpoint = std::move(made);

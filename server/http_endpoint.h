@@ -9,10 +9,10 @@
 #include "server/backend.h"
 #include "server/base/status.h"
 #include "server/http/model_api.h"
-#include "server/http/pages/status_page.h"
 #include "server/http1/server.h"
 #include "server/net/listener.h"
 #include "server/net/poller.h"
+#include "server/pages/status_page.h"
 
 namespace colcast {
 
@@ -34,7 +34,7 @@ class HttpEndpoint {
  private:
   explicit HttpEndpoint(const Backend& backend);
 
-  http::StatusPage status_page_;
+  pages::StatusPage status_page_;
   std::unique_ptr<http::HttpServer> server_;
 };
 

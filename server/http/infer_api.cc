@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "server/base/json_text.h"
+#include "server/base/json_writer.h"
 #include "server/http/infer_path.h"
 #include "server/http/json_reader.h"
 #include "server/models/open_inference.h"
@@ -17,54 +17,47 @@ using Texts = google::protobuf::RepeatedPtrField<std::string>;
 
 constexpr size_t kMaxIndexBytes = 64 << 10;
 
-void AppendMember(const char* name, std::string_view text, std::string* json) {
-  json->append(json->back() == '{' ? "\"" : ",\"").append(name).append("\":");
-  json->append(JsonQuoted(text));
+void AddTexts(const char* name, const Texts& texts, JsonWriter* json) {
+  json->List(name, [&] {
+    for (const std::string& text : texts) json->Add(text);
+  });
 }
 
-void AppendTexts(const char* name, const Texts& texts, std::string* json) {
-  json->append(",\"").append(name).append("\":[");
-  for (int i = 0; i < texts.size(); ++i) {
-    if (i > 0) json->push_back(',');
-    json->append(JsonQuoted(texts[i]));
-  }
-  json->push_back(']');
-}
-
-void AppendTensors(const char* name, const Tensors& tensors, std::string* json) {
-  json->append(",\"").append(name).append("\":[");
-  for (int i = 0; i < tensors.size(); ++i) {
-    json->append(i > 0 ? ",{" : "{");
-    AppendMember("name", tensors[i].name(), json);
-    AppendMember("datatype", tensors[i].datatype(), json);
-    json->append(",\"shape\":[");
-    for (int d = 0; d < tensors[i].shape_size(); ++d) {
-      json->append(d > 0 ? "," : "").append(std::to_string(tensors[i].shape(d)));
+void AddTensors(const char* name, const Tensors& tensors, JsonWriter* json) {
+  json->List(name, [&] {
+    for (const auto& tensor : tensors) {
+      json->Object([&] {
+        json->Add({{"name", tensor.name()}, {"datatype", tensor.datatype()}});
+        json->List("shape", [&] {
+          for (const int64_t size : tensor.shape()) json->Add(size);
+        });
+      });
     }
-    json->append("]}");
-  }
-  json->push_back(']');
+  });
 }
 
 std::string ServerJson() {
   const auto server = models::DescribeServer();
-  std::string json = "{";
-  AppendMember("name", server.name(), &json);
-  AppendMember("version", server.version(), &json);
-  AppendTexts("extensions", server.extensions(), &json);
-  return json + '}';
+  JsonWriter json;
+  json.Object([&] {
+    json.Add({{"name", server.name()}, {"version", server.version()}});
+    AddTexts("extensions", server.extensions(), &json);
+  });
+  return json.text();
 }
 
-Status ModelJson(const models::ModelManager& models, const ModelSpec& spec, std::string* json) {
+Status ModelJson(const models::ModelManager& models, const ModelSpec& spec, std::string* text) {
   ModelMetadataResponse model;
   if (Status status = models::DescribeModel(models, spec, &model); !status.ok()) return status;
-  *json = "{";
-  AppendMember("name", model.name(), json);
-  AppendTexts("versions", model.versions(), json);
-  AppendMember("platform", model.platform(), json);
-  AppendTensors("inputs", model.inputs(), json);
-  AppendTensors("outputs", model.outputs(), json);
-  json->push_back('}');
+  JsonWriter json;
+  json.Object([&] {
+    json.Add({{"name", model.name()}});
+    AddTexts("versions", model.versions(), &json);
+    json.Add({{"platform", model.platform()}});
+    AddTensors("inputs", model.inputs(), &json);
+    AddTensors("outputs", model.outputs(), &json);
+  });
+  *text = json.text();
   return OkStatus();
 }
 
@@ -95,7 +88,7 @@ class IndexReader final : public MembersReader {
   Flag ready_;
 };
 
-Status IndexJson(const models::ModelManager& models, const Request& request, std::string* json) {
+Status IndexJson(const models::ModelManager& models, const Request& request, std::string* text) {
   IndexReader reader;
   if (request.body.size() > 0) {
     const BodyBytes body{request.body.slices(), request.gzip, kMaxIndexBytes};
@@ -103,21 +96,22 @@ Status IndexJson(const models::ModelManager& models, const Request& request, std
     if (!reader.status().ok()) return reader.status();
     if (!reader.ready().status().ok()) return reader.ready().status();
   }
-  *json = "[";
-  const auto index = models::IndexModels(models, reader.ready().value());
-  for (const auto& model : index.models()) {
-    json->append(json->size() > 1 ? ",{" : "{");
-    AppendMember("name", model.name(), json);
-    if (!model.version().empty()) AppendMember("version", model.version(), json);
-    AppendMember("state", model.state(), json);
-    if (!model.reason().empty()) AppendMember("reason", model.reason(), json);
-    json->push_back('}');
-  }
-  json->push_back(']');
+  JsonWriter json;
+  json.List([&] {
+    for (const auto& model : models::IndexModels(models, reader.ready().value()).models()) {
+      json.Object([&] {
+        json.Add({{"name", model.name()}});
+        if (!model.version().empty()) json.Add({{"version", model.version()}});
+        json.Add({{"state", model.state()}});
+        if (!model.reason().empty()) json.Add({{"reason", model.reason()}});
+      });
+    }
+  });
+  *text = json.text();
   return OkStatus();
 }
 
-// What is not ready is told by a code of 400 and some, as the protocol has it.
+// The protocol asks for a 4xx code.
 Response NotReady(const Status& status) {
   return ErrorResponse(status.code == StatusCode::kNotFound ? 404 : 400, status.message);
 }
@@ -133,10 +127,10 @@ Response ModelReady(const Backend& backend, const ModelSpec& spec) {
   std::shared_ptr<const inference::Servable> servable;
   const Status status = backend.models->Find(spec, &servable);
   if (!status.ok()) return NotReady(status);
+  JsonWriter json;
+  json.Object({{"name", spec.name}, {"ready", true}});
   Response response;
-  response.body = "{";
-  AppendMember("name", spec.name, &response.body);
-  response.body += ",\"ready\":true}";
+  response.body = json.text();
   return response;
 }
 

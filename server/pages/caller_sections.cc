@@ -2,9 +2,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "server/http/pages/sections.h"
+#include "server/pages/sections.h"
 
-namespace colcast::http {
+namespace colcast::pages {
 namespace {
 
 using callers::CallerStats;
@@ -47,4 +47,4 @@ void WriteCallers(callers::Callers* callers, TextWriter* writer) {
   }
 }
 
-}  // namespace colcast::http
+}  // namespace colcast::pages

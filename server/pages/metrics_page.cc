@@ -1,12 +1,12 @@
-#include "server/http/pages/metrics_page.h"
+#include "server/pages/metrics_page.h"
 
 #include <vector>
 
-#include "server/http/pages/sections.h"
 #include "server/metrics/exposition.h"
+#include "server/pages/sections.h"
 #include "tensorflow_serving/apis/get_model_status.pb.h"
 
-namespace colcast::http {
+namespace colcast::pages {
 namespace {
 
 using metrics::MetricType;
@@ -62,7 +62,7 @@ void WriteSpans(const tracing::Tracer* tracer, TextWriter* writer) {
 
 }  // namespace
 
-Response MetricsPage(const Backend& backend, const std::string& server_version) {
+http::Response MetricsPage(const Backend& backend, const std::string& server_version) {
   TextWriter writer;
   WriteRequests(backend.metrics->Requests(), &writer);
   WriteQueue(*backend.workers, &writer);
@@ -81,10 +81,10 @@ Response MetricsPage(const Backend& backend, const std::string& server_version) 
   writer.Metric(":colcast:build_info", MetricType::kGauge, "1, with the server's version.");
   writer.Sample({{"version", server_version}}, int64_t{1});
   WriteProcess(metrics::ReadProcessUsage(), &writer);
-  Response response;
+  http::Response response;
   response.content_type = metrics::kTextContentType;
   response.body = writer.text();
   return response;
 }
 
-}  // namespace colcast::http
+}  // namespace colcast::pages

@@ -1,10 +1,10 @@
 #include <map>
 #include <string_view>
 
-#include "server/http/pages/sections.h"
+#include "server/pages/sections.h"
 #include "tensorflow_serving/apis/get_model_status.pb.h"
 
-namespace colcast::http {
+namespace colcast::pages {
 namespace {
 
 using models::ModelSnapshot;
@@ -87,4 +87,4 @@ void WriteModels(const std::vector<ModelSnapshot>& models, JsonWriter* json) {
   });
 }
 
-}  // namespace colcast::http
+}  // namespace colcast::pages

@@ -3,10 +3,10 @@
 #include <ctime>
 #include <vector>
 
-#include "server/http/pages/sections.h"
 #include "server/metrics/process_usage.h"
+#include "server/pages/sections.h"
 
-namespace colcast::http {
+namespace colcast::pages {
 namespace {
 
 using metrics::HistogramSnapshot;
@@ -154,4 +154,4 @@ void WriteTraffic(const Backend& backend, std::string_view server_version, const
   });
 }
 
-}  // namespace colcast::http
+}  // namespace colcast::pages

@@ -1,8 +1,8 @@
 #include <cstdint>
 
-#include "server/http/pages/sections.h"
+#include "server/pages/sections.h"
 
-namespace colcast::http {
+namespace colcast::pages {
 namespace {
 
 using metrics::Labels;
@@ -132,4 +132,4 @@ void WriteShadows(const Shadows& shadows, TextWriter* writer) {
   });
 }
 
-}  // namespace colcast::http
+}  // namespace colcast::pages

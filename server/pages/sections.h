@@ -1,17 +1,17 @@
 // What the server tells of itself, part by part: as JSON, for the status page, and to Prometheus.
-#ifndef COLCAST_SERVER_HTTP_PAGES_SECTIONS_H_
-#define COLCAST_SERVER_HTTP_PAGES_SECTIONS_H_
+#ifndef COLCAST_SERVER_PAGES_SECTIONS_H_
+#define COLCAST_SERVER_PAGES_SECTIONS_H_
 
 #include <string_view>
 #include <vector>
 
 #include "server/backend.h"
-#include "server/http/pages/json_writer.h"
+#include "server/base/json_writer.h"
 #include "server/metrics/recent.h"
 #include "server/metrics/text_writer.h"
 #include "server/models/model_status.h"
 
-namespace colcast::http {
+namespace colcast::pages {
 
 // Each adds its fields to the open object. Versions are text, as in the REST API: they may be above
 // 2^53, which readers of JSON round.
@@ -43,6 +43,6 @@ void WriteItemTables(const items::ItemTables& tables, metrics::TextWriter* write
 void WriteShadows(const shadow::Shadows& shadows, JsonWriter* json);
 void WriteShadows(const shadow::Shadows& shadows, metrics::TextWriter* writer);
 
-}  // namespace colcast::http
+}  // namespace colcast::pages
 
-#endif  // COLCAST_SERVER_HTTP_PAGES_SECTIONS_H_
+#endif  // COLCAST_SERVER_PAGES_SECTIONS_H_

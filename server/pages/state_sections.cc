@@ -1,9 +1,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include "server/http/pages/sections.h"
+#include "server/pages/sections.h"
 
-namespace colcast::http {
+namespace colcast::pages {
 namespace {
 
 using metrics::MetricType;
@@ -101,4 +101,4 @@ void WriteStates(const std::vector<ModelSnapshot>& models, metrics::TextWriter* 
   }
 }
 
-}  // namespace colcast::http
+}  // namespace colcast::pages

@@ -2,9 +2,9 @@
 #include <chrono>
 #include <cstdint>
 
-#include "server/http/pages/sections.h"
+#include "server/pages/sections.h"
 
-namespace colcast::http {
+namespace colcast::pages {
 namespace {
 
 using items::ItemTableSource;
@@ -90,4 +90,4 @@ void WriteItemTables(const items::ItemTables& tables, metrics::TextWriter* write
   }
 }
 
-}  // namespace colcast::http
+}  // namespace colcast::pages

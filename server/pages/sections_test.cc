@@ -1,4 +1,4 @@
-#include "server/http/pages/sections.h"
+#include "server/pages/sections.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 #include "server/inference/testing.h"
 
-namespace colcast::http {
+namespace colcast::pages {
 namespace {
 
 using models::ModelSnapshot;
@@ -147,4 +147,4 @@ TEST(ShadowsSectionTest, AnInfiniteDifferenceIsOneForPrometheusToo) {
 }
 
 }  // namespace
-}  // namespace colcast::http
+}  // namespace colcast::pages

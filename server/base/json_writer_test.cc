@@ -1,16 +1,20 @@
-#include "server/http/pages/json_writer.h"
+#include "server/base/json_writer.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 
-namespace colcast::http {
+namespace colcast {
 namespace {
 
 TEST(JsonWriterTest, ObjectsAndListsNest) {
   JsonWriter json;
   json.Object([&] {
-    json.Add({{"text", "a\"\n"}, {"whole", int64_t{-3}}, {"real", 0.25}, {"none", nullptr}});
+    json.Add({{"text", "a\"\n"},
+              {"whole", int64_t{-3}},
+              {"real", 0.25},
+              {"none", nullptr},
+              {"yes", true}});
     json.List("list", [&] {
       json.Add(int64_t{1});
       json.Object({{"a", "b"}});
@@ -19,7 +23,7 @@ TEST(JsonWriterTest, ObjectsAndListsNest) {
   });
   EXPECT_EQ(
       json.text(),
-      R"({"text":"a\"\n","whole":-3,"real":0.25,"none":null,"list":[1,{"a":"b"}],"object":{}})");
+      R"({"text":"a\"\n","whole":-3,"real":0.25,"none":null,"yes":true,"list":[1,{"a":"b"}],"object":{}})");
 }
 
 TEST(JsonWriterTest, WhatJsonHasNotIsText) {
@@ -33,4 +37,4 @@ TEST(JsonWriterTest, WhatJsonHasNotIsText) {
 }
 
 }  // namespace
-}  // namespace colcast::http
+}  // namespace colcast

@@ -1,0 +1,31 @@
+// What is served, how fast, and what it saves: as JSON at /status.json, and at "/" one static page
+// that draws the JSON.
+#ifndef COLCAST_SERVER_PAGES_STATUS_PAGE_H_
+#define COLCAST_SERVER_PAGES_STATUS_PAGE_H_
+
+#include <string>
+
+#include "server/backend.h"
+#include "server/http1/router.h"
+#include "server/metrics/recent.h"
+
+namespace colcast::pages {
+
+class StatusPage {
+ public:
+  StatusPage(const Backend& backend, std::string server_version);
+
+  // The page must outlive the router's server.
+  void AddTo(http::Router* router) const;
+
+ private:
+  std::string Json() const;
+
+  const Backend backend_;
+  const std::string server_version_;
+  const metrics::Sampler sampler_;
+};
+
+}  // namespace colcast::pages
+
+#endif  // COLCAST_SERVER_PAGES_STATUS_PAGE_H_
