@@ -1,0 +1,59 @@
+// The rows of the table, by subject, and the second step of flags whose values are not all that
+// their part of the server wants.
+#ifndef COLCAST_SERVER_FLAGS_ROWS_H_
+#define COLCAST_SERVER_FLAGS_ROWS_H_
+
+#include <string>
+#include <vector>
+
+#include "server/flags/flags.h"
+#include "server/flags/table.h"
+
+namespace colcast::flags {
+
+// Values that are read again in the second step.
+struct Given {
+  // What is off unless a flag turns it on.
+  http::HttpServer::Options http;
+  int rest_api_port = 0;
+  rpc::Offload::Options offload;
+  std::string offload_target;
+  tracing::Tracer::Options tracing;
+  std::string trace_endpoint;
+  callers::NameSource callers;
+
+  // Files.
+  std::string batching_parameters_file;
+  std::string item_table_config_file;
+  std::string monitoring_config_file;
+  std::string ssl_config_file;
+  std::string tensorflow_session_config_file;
+
+  bool enable_batching = false;
+  bool tensor_content = false;
+  int tensorflow_session_parallelism = 0;
+  int tensorflow_intra_op_parallelism = 0;
+  int tensorflow_inter_op_parallelism = 0;
+  int num_workers = 0;
+  int64_t max_run_bytes = 0;
+  models::ModelConfig model;
+  std::vector<std::string> grpc_channel_arguments;
+  std::vector<std::string> item_table;
+  std::vector<std::string> ready_labels;
+  std::vector<std::string> shadow_model_version;
+};
+
+// `given` and `options` outlive the table.
+void AddServerRows(Given* given, ServerOptions* options, Table* table);
+void AddModelRows(Given* given, ServerOptions* options, Table* table);
+void AddRunRows(Given* given, ServerOptions* options, Table* table);
+void AddRowsWithoutEffect(std::vector<std::string>* warnings, Table* table);
+
+// The second steps. INVALID_ARGUMENT names the flag.
+Status FinishServer(const Given& given, ServerOptions* options);
+Status FinishModels(const Given& given, ServerOptions* options);
+Status FinishRuns(const Given& given, ServerOptions* options);
+
+}  // namespace colcast::flags
+
+#endif  // COLCAST_SERVER_FLAGS_ROWS_H_

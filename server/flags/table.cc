@@ -1,0 +1,167 @@
+#include "server/flags/table.h"
+
+#include <absl/strings/ascii.h>
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
+#include <absl/strings/str_split.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace colcast::flags {
+namespace {
+
+Status CheckRange(double value, Range range) {
+  if (!(value >= range.least)) return InvalidArgument("expected at least ", range.least);
+  if (value > range.most) return InvalidArgument("expected at most ", range.most);
+  return std::isinf(value) ? InvalidArgument("expected a finite number") : OkStatus();
+}
+
+template <typename Whole>
+Flag WholeNumber(std::string_view name, Whole* to, std::string_view help, Range range) {
+  const auto set = [to, range](const std::string& text) {
+    Whole value = 0;
+    if (!absl::SimpleAtoi(text, &value)) return InvalidArgument("expected a whole number");
+    Status status = CheckRange(static_cast<double>(value), range);
+    if (status.ok()) *to = value;
+    return status;
+  };
+  return Flag{name, help, absl::StrCat(*to), set};
+}
+
+std::vector<std::string> Split(const std::string& text) {
+  if (text.empty()) return {};
+  return absl::StrSplit(text, ',');
+}
+
+// Levenshtein distance: characters to insert, remove or replace.
+size_t EditDistance(std::string_view from, std::string_view to) {
+  std::vector<size_t> row(to.size() + 1);
+  std::iota(row.begin(), row.end(), 0);
+  for (size_t i = 0; i < from.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (size_t j = 0; j < to.size(); ++j) {
+      const size_t replaced = diagonal + (from[i] == to[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({row[j] + 1, diagonal + 1, replaced});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+void Table::Add(std::string_view name, bool* to, std::string_view help) {
+  const auto set = [to](const std::string& text) {
+    return absl::SimpleAtob(text, to) ? OkStatus() : InvalidArgument("expected true or false");
+  };
+  Add(Flag{name, help, *to ? "true" : "false", set, /*is_switch=*/true});
+}
+
+void Table::Add(std::string_view name, int* to, std::string_view help, Range range) {
+  Add(WholeNumber(name, to, help, range));
+}
+
+void Table::Add(std::string_view name, int64_t* to, std::string_view help, Range range) {
+  Add(WholeNumber(name, to, help, range));
+}
+
+void Table::Add(std::string_view name, size_t* to, std::string_view help, Range range) {
+  Add(WholeNumber(name, to, help, range));
+}
+
+void Table::Add(std::string_view name, double* to, std::string_view help, Range range) {
+  AddNumber(name, *to, help, range, [to](double value) { *to = value; });
+}
+
+void Table::Add(std::string_view name, std::string* to, std::string_view help) {
+  const auto set = [to](const std::string& text) {
+    *to = text;
+    return OkStatus();
+  };
+  Add(Flag{name, help, *to, set});
+}
+
+void Table::Add(std::string_view name, std::vector<std::string>* to, std::string_view help) {
+  const auto set = [to](const std::string& text) {
+    *to = Split(text);
+    return OkStatus();
+  };
+  Add(Flag{name, help, absl::StrJoin(*to, ","), set});
+}
+
+void Table::AddNumber(std::string_view name, double default_value, std::string_view help,
+                      Range range, std::function<void(double)> set) {
+  const auto parse = [range, set = std::move(set)](const std::string& text) {
+    double value = 0;
+    if (!absl::SimpleAtod(text, &value)) return InvalidArgument("expected a number");
+    Status status = CheckRange(value, range);
+    if (status.ok()) set(value);
+    return status;
+  };
+  const bool is_whole = default_value == std::floor(default_value);
+  Add(Flag{
+      name, help,
+      is_whole ? absl::StrCat(static_cast<int64_t>(default_value)) : absl::StrCat(default_value),
+      parse});
+}
+
+Status Table::ExpectedOneOf(const std::vector<std::string_view>& words) {
+  std::string text(words[0]);
+  for (size_t i = 1; i < words.size(); ++i) {
+    text += (i + 1 == words.size() ? " or " : ", ") + std::string(words[i]);
+  }
+  return InvalidArgument("expected ", text);
+}
+
+const Flag* Table::Find(std::string_view name) const {
+  const auto found = std::find_if(flags_.begin(), flags_.end(),
+                                  [name](const Flag& flag) { return flag.name == name; });
+  return found == flags_.end() ? nullptr : &*found;
+}
+
+std::string Table::Closest(std::string_view name) const {
+  std::string closest;
+  size_t least = name.size() / 3 + 1;
+  for (const Flag& flag : flags_) {
+    const size_t distance = EditDistance(name, flag.name);
+    if (distance >= least) continue;
+    least = distance;
+    closest = flag.name;
+  }
+  return closest;
+}
+
+std::string HelpText(const Table& table) {
+  constexpr size_t kWidth = 80;
+  std::vector<const Flag*> sorted;
+  for (const Flag& flag : table.flags()) sorted.push_back(&flag);
+  std::sort(sorted.begin(), sorted.end(),
+            [](const Flag* a, const Flag* b) { return a->name < b->name; });
+  std::string text;
+  for (const Flag* const flag : sorted) {
+    std::string line =
+        absl::StrCat("  --", absl::string_view(flag->name.data(), flag->name.size()), " (");
+    const std::string rest =
+        absl::StrCat(absl::string_view(flag->help.data(), flag->help.size()),
+                     "); default: ", flag->default_value.empty() ? "\"\"" : flag->default_value);
+    bool is_first = true;
+    for (const absl::string_view word : absl::StrSplit(rest, ' ')) {
+      if (line.size() + 1 + word.size() > kWidth) {
+        absl::StrAppend(&text, line, "\n");
+        line = "     ";
+        is_first = false;
+      }
+      if (!is_first) line += ' ';
+      is_first = false;
+      absl::StrAppend(&line, word);
+    }
+    absl::StrAppend(&text, line, "\n");
+  }
+  return text;
+}
+
+}  // namespace colcast::flags

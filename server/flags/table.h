@@ -1,0 +1,96 @@
+// The table of flags: each is a row with its name, where its value goes, and a sentence for --help.
+// The default is what is there when the row is made.
+#ifndef COLCAST_SERVER_FLAGS_TABLE_H_
+#define COLCAST_SERVER_FLAGS_TABLE_H_
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "server/base/status.h"
+
+namespace colcast::flags {
+
+struct Flag {
+  std::string_view name;
+  std::string_view help;
+  std::string default_value;
+  // The error says what is expected, without the flag and its value.
+  std::function<Status(const std::string& value)> set;
+  bool is_switch = false;  // --NAME is true, --noNAME false
+};
+
+// The least and the most that a number may be.
+struct Range {
+  double least = -std::numeric_limits<double>::infinity();
+  double most = std::numeric_limits<double>::infinity();
+};
+
+class Table {
+ public:
+  void Add(std::string_view name, bool* to, std::string_view help);
+  void Add(std::string_view name, int* to, std::string_view help, Range range = {});
+  void Add(std::string_view name, int64_t* to, std::string_view help, Range range = {});
+  void Add(std::string_view name, size_t* to, std::string_view help, Range range = {});
+  void Add(std::string_view name, double* to, std::string_view help, Range range = {});
+  void Add(std::string_view name, std::string* to, std::string_view help);
+  // Separated by commas.
+  void Add(std::string_view name, std::vector<std::string>* to, std::string_view help);
+
+  // A number of `Unit`s.
+  template <typename Unit, typename Rep, typename Period>
+  void AddTime(std::string_view name, std::chrono::duration<Rep, Period>* to, std::string_view help,
+               Range range) {
+    using Time = std::chrono::duration<Rep, Period>;
+    using Number = std::chrono::duration<double, typename Unit::period>;
+    AddNumber(name, Number(*to).count(), help, range,
+              [to](double value) { *to = std::chrono::duration_cast<Time>(Number(value)); });
+  }
+
+  // One of these words.
+  template <typename Enum>
+  void AddChoice(std::string_view name, Enum* to, std::string_view help,
+                 std::vector<std::pair<std::string_view, Enum>> choices) {
+    std::string default_word;
+    std::vector<std::string_view> words;
+    for (const auto& [word, value] : choices) {
+      words.push_back(word);
+      if (value == *to) default_word = word;
+    }
+    const auto set = [to, choices, words](const std::string& text) {
+      for (const auto& [word, value] : choices) {
+        if (word != text) continue;
+        *to = value;
+        return OkStatus();
+      }
+      return ExpectedOneOf(words);
+    };
+    Add(Flag{name, help, std::move(default_word), set});
+  }
+
+  void Add(Flag flag) { flags_.push_back(std::move(flag)); }
+
+  const std::vector<Flag>& flags() const { return flags_; }
+  const Flag* Find(std::string_view name) const;  // null if there is none
+  // The closest name, empty if none is closer than a third of it.
+  std::string Closest(std::string_view name) const;
+
+ private:
+  void AddNumber(std::string_view name, double default_value, std::string_view help, Range range,
+                 std::function<void(double)> set);
+  static Status ExpectedOneOf(const std::vector<std::string_view>& words);
+
+  std::vector<Flag> flags_;
+};
+
+// Every flag, sorted, with its default and its sentence.
+std::string HelpText(const Table& table);
+
+}  // namespace colcast::flags
+
+#endif  // COLCAST_SERVER_FLAGS_TABLE_H_

@@ -1,0 +1,99 @@
+#include "server/flags/table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace colcast::flags {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+enum class Mode { kExact, kLate, kOff };
+
+std::string Set(const Table& table, const std::string& value) {
+  return table.flags().back().set(value).message;
+}
+
+TEST(TableTest, NumbersLieInTheirRange) {
+  Table table;
+  double share = 0.5;
+  table.Add("share", &share, "a share", {0, 1});
+  EXPECT_EQ(Set(table, "0.25"), "");
+  EXPECT_EQ(share, 0.25);
+  for (const char* low : {"-0.1", "nan"}) EXPECT_EQ(Set(table, low), "expected at least 0");
+  for (const char* high : {"1.5", "inf"}) EXPECT_EQ(Set(table, high), "expected at most 1");
+  for (const char* word : {"", "x", "1x"}) EXPECT_EQ(Set(table, word), "expected a number");
+  EXPECT_EQ(share, 0.25);
+  table.Add("any", &share, "any number", {0});
+  EXPECT_EQ(Set(table, "inf"), "expected a finite number");
+}
+
+TEST(TableTest, WholeNumbersFitTheirType) {
+  Table table;
+  int small = 0;
+  int64_t large = 0;
+  size_t positive = 0;
+  table.Add("small", &small, "");
+  EXPECT_EQ(Set(table, "2147483648"), "expected a whole number");
+  EXPECT_EQ(Set(table, "1.5"), "expected a whole number");
+  table.Add("large", &large, "");
+  EXPECT_EQ(Set(table, "9223372036854775807"), "");
+  EXPECT_EQ(large, std::numeric_limits<int64_t>::max());
+  table.Add("positive", &positive, "", {1});
+  EXPECT_EQ(Set(table, "-1"), "expected a whole number");
+  EXPECT_EQ(Set(table, "0"), "expected at least 1");
+}
+
+TEST(TableTest, TimesAreGivenInTheirUnit) {
+  Table table;
+  std::chrono::milliseconds drain{1500};
+  table.AddTime<std::chrono::seconds>("drain_seconds", &drain, "", {0, 60});
+  EXPECT_EQ(table.flags().back().default_value, "1.5");
+  EXPECT_EQ(Set(table, "0.25"), "");
+  EXPECT_EQ(drain, std::chrono::milliseconds(250));
+  EXPECT_EQ(Set(table, "61"), "expected at most 60");
+}
+
+TEST(TableTest, AChoiceIsOneOfItsWords) {
+  Table table;
+  Mode mode = Mode::kLate;
+  table.AddChoice<Mode>("mode", &mode, "",
+                        {{"exact", Mode::kExact}, {"late", Mode::kLate}, {"off", Mode::kOff}});
+  EXPECT_EQ(table.flags().back().default_value, "late");
+  EXPECT_EQ(Set(table, "off"), "");
+  EXPECT_EQ(mode, Mode::kOff);
+  EXPECT_EQ(Set(table, "fast"), "expected exact, late or off");
+}
+
+TEST(TableTest, AListIsSeparatedByCommas) {
+  Table table;
+  std::vector<std::string> list = {"serve"};
+  table.Add("list", &list, "");
+  EXPECT_EQ(table.flags().back().default_value, "serve");
+  EXPECT_EQ(Set(table, "a,b c"), "");
+  EXPECT_THAT(list, ElementsAre("a", "b c"));
+  EXPECT_EQ(Set(table, ""), "");
+  EXPECT_TRUE(list.empty());
+}
+
+TEST(TableTest, HelpHasEveryFlagWithItsDefaultInLinesThatFit) {
+  Table table;
+  int64_t bytes = 60'000'000;
+  std::string text;
+  table.Add("b_text", &text, "a text");
+  table.Add("a_bytes", &bytes,
+            "a sentence that is long enough to be told in two lines, not one, of the help text");
+  EXPECT_EQ(HelpText(table),
+            "  --a_bytes (a sentence that is long enough to be told in two lines, not one, of\n"
+            "      the help text); default: 60000000\n"
+            "  --b_text (a text); default: \"\"\n");
+}
+
+}  // namespace
+}  // namespace colcast::flags
