@@ -33,19 +33,20 @@ includes server/states server/base server/wire
 includes server/items server/base server/wire
 includes server/scheduling server/base
 includes server/engine server/base server/states server/wire serving_patches tf_patches
-includes server/inference server/base server/engine server/items server/protos server/scheduling server/wire
+includes server/inference server/base server/engine server/items server/metrics server/protos server/scheduling server/wire
 includes server/metrics server/base server/engine server/wire
 includes server/callers server/base
-includes server/tracing server/base server/engine server/metrics
+includes server/tracing server/base server/engine server/metrics server/wire
 includes server/request_log server/base server/inference server/wire
 includes server/models server/base server/engine server/inference server/items server/protos server/request_log server/wire shared
+includes server/api server/base server/callers server/inference server/metrics server/scheduling server/tracing server/wire shared
 includes server/net server/base server/scheduling
 includes server/http1 server/base server/callers server/net server/scheduling server/wire
-includes server/http server/base server/callers server/http1 server/inference server/items server/metrics server/models server/net server/protos server/request_log server/scheduling server/shadow server/tracing server/wire shared
+includes server/http server/api server/base server/http1 server/inference server/models server/protos server/scheduling server/wire shared
 includes server/pages server/base server/http1 server/inference server/metrics server/models shared
 includes server/shadow server/base server/engine server/inference server/metrics server/scheduling server/wire
 includes server/http2 server/base server/net server/scheduling server/wire
-includes server/rpc server/base server/callers server/http2 server/inference server/metrics server/models server/net server/protos server/request_log server/scheduling server/shadow server/tracing server/wire shared
+includes server/rpc server/api server/base server/http2 server/inference server/metrics server/models server/net server/protos server/request_log server/scheduling server/wire shared
 for folder in server/*/; do
   folder=${folder%/}
   case "$declared server/flags server/fuzz server/protos server/__pycache__ " in # flags and fuzz use all

@@ -52,7 +52,7 @@ def command(context: click.Context, flags: Sequence[str]) -> None:
             return
         raise click.ClickException(str(error)) from error
     if asked:
-        subprocess.run([executable, "--help"], check=False)  # its exit code is 1, as Abseil has it
+        subprocess.run([executable, "--help"], check=False)  # its exit code is 1
     elif is_installed(executable) and (wrong := wrong_tensorflow()):
         raise click.ClickException(wrong)
     else:

@@ -96,7 +96,7 @@ class ExamplesReader final : public ExampleReader {
   ExamplesReader(RequestMemory* memory, int64_t max_examples, SliceBuffer* bytes)
       : ExampleReader(memory, 1), max_examples_(max_examples), bytes_(bytes) {}
 
-  // What is wrong with the list itself; the status is the first Example's that is wrong.
+  // An error of the list itself; status() is that of the first wrong Example.
   Status CheckList() const {
     if (!is_list_) return status();
     if (count() == 0) return InvalidArgument("\"examples\" is an empty list");
@@ -139,7 +139,7 @@ class ExamplesReader final : public ExampleReader {
   std::vector<size_t> ends_;
 };
 
-// The body's members. Of those that come several times the first one counts.
+// The body's members. The first of repeated members counts.
 class BodyReader final : public MembersReader {
  public:
   BodyReader(RequestMemory* memory, int64_t max_examples, SliceBuffer* bytes, std::string* context)

@@ -13,7 +13,7 @@
 
 namespace colcast::http {
 
-// What a body asks for, and the memory that its examples lie in.
+// A body's request, and the memory of its examples.
 class ExamplesJson {
  public:
   // `memory` may be null, and outlives this.

@@ -11,11 +11,6 @@
 namespace colcast::http {
 namespace {
 
-void AppendVarint(uint64_t value, std::string* out) {
-  uint8_t buffer[kMaxVarintSize];
-  out->append(reinterpret_cast<const char*>(buffer), WriteVarint(value, buffer) - buffer);
-}
-
 void AppendHeader(uint32_t number, size_t size, std::string* out) {
   AppendVarint(MakeTag(number, kLengthType), out);
   AppendVarint(size, out);
@@ -149,7 +144,7 @@ void ExampleWriter::AppendBytes(std::string_view value) {
   bytes_.append(value);
 }
 
-// What an unusually large Example takes counts.
+// Memory of an unusually large Example is counted.
 void ExampleWriter::Count() {
   constexpr size_t kNameBytes = 64;  // with its place in the table
   const size_t taken = bytes_.capacity() + names_.size() * kNameBytes;

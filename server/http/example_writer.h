@@ -36,7 +36,7 @@ class ExampleWriter {
   std::string_view feature() const { return names_.back(); }
 
  private:
-  // tensorflow.Feature's fields, of which each is a list with its values in field 1.
+  // tensorflow.Feature's fields: each is a list with its values in field 1.
   enum class Kind : uint32_t { kNotSet = 0, kBytes = 1, kFloat = 2, kInt64 = 3 };
 
   static Kind KindOf(const JsonValue& value);

@@ -96,9 +96,10 @@ Status IndexJson(const models::ModelManager& models, const Request& request, std
     if (!reader.status().ok()) return reader.status();
     if (!reader.ready().status().ok()) return reader.ready().status();
   }
+  const auto index = models::IndexModels(models, reader.ready().value());
   JsonWriter json;
   json.List([&] {
-    for (const auto& model : models::IndexModels(models, reader.ready().value()).models()) {
+    for (const auto& model : index.models()) {
       json.Object([&] {
         json.Add({{"name", model.name()}});
         if (!model.version().empty()) json.Add({{"version", model.version()}});

@@ -17,7 +17,7 @@
 namespace colcast::http {
 namespace {
 
-// The body's members. Of those that come several times the first one counts.
+// The body's members. The first of repeated members counts.
 class InferReader final : public MembersReader {
  public:
   InferReader(RequestMemory* memory, const std::vector<InferTensor>& before, size_t max_inputs,

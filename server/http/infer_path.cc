@@ -12,7 +12,7 @@ namespace {
 
 using Parts = std::vector<std::string_view>;
 
-// What lies between slashes; one at the end does not count.
+// The segments between slashes; a trailing slash is ignored.
 Parts Split(std::string_view path) {
   Parts parts;
   while (!path.empty()) {

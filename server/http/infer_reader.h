@@ -35,7 +35,7 @@ class TensorsReader final : public ValueReader {
         contents_(contents) {}
 
   std::vector<InferTensor>& tensors() { return tensors_; }
-  // Some data came before the datatype, and was passed over: the text is to be read again.
+  // Data came before its datatype and was skipped: the text must be read again.
   bool again() const { return again_; }
 
  private:

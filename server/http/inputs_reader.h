@@ -17,7 +17,7 @@
 
 namespace colcast::http {
 
-// What both have in common: the column whose value is being read.
+// Shared by both: the column whose value is being read.
 class InputsReader : public ValueReader {
  public:
   // Columns are added to `request` and lie in `contents`; both, `signature` and `memory` outlive
@@ -32,7 +32,7 @@ class InputsReader : public ValueReader {
   JsonColumn MakeColumn(std::string_view name, const tensorflow::TensorInfo& input) const;
   void MoveColumn(JsonColumn* column, int64_t rows, size_t index);
 
-  // The next value, which is to come at this depth, is the column's.
+  // The next value, at this depth, is the column's.
   void BeginColumn(JsonColumn* column) {
     column_ = column;
     column->Begin();

@@ -1,4 +1,4 @@
-// What models answer -> JSON, laid out as in TF Serving's documentation.
+// Models' answers -> JSON, laid out as in TF Serving's documentation.
 #ifndef COLCAST_SERVER_HTTP_JSON_RESPONSE_H_
 #define COLCAST_SERVER_HTTP_JSON_RESPONSE_H_
 

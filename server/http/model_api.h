@@ -22,11 +22,11 @@ struct ModelApiOptions {
 };
 
 // Answers everything under /v1/ and /v2. Status and metadata are answered at once, requests to run
-// a model by the workers. The body of a request for a model that nobody serves is not kept.
+// a model by the workers. The body of a request for a model that is not served is skipped.
 // `backend` outlives the router.
 void AddModelApi(const Backend& backend, const ModelApiOptions& options, Router* router);
 
-// Implementation details follow (inference_call.cc).
+// Implementation details follow (body_job.cc).
 
 struct ModelApi {
   ModelApi(const Backend& backend, const ModelApiOptions& options);

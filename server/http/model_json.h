@@ -1,4 +1,4 @@
-// What the server says about its models -> JSON, by protobuf's own rules, as TF Serving does.
+// Status and metadata of models -> JSON by protobuf's own rules, as TF Serving does.
 #ifndef COLCAST_SERVER_HTTP_MODEL_JSON_H_
 #define COLCAST_SERVER_HTTP_MODEL_JSON_H_
 

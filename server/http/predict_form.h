@@ -25,7 +25,7 @@ class PredictForm {
 
   virtual const char* api() const { return "Predict"; }  // for the metrics
 
-  // Fills request() from a body; what was read before is gone. INVALID_ARGUMENT says where and what
+  // Fills request() from a body, in place of an earlier one. INVALID_ARGUMENT says where and what
   // is wrong.
   virtual Status Read(const BodyBytes& body, const FindSignature& find) = 0;
   // Whether the request's values lie in the body, which must live as long.

@@ -10,7 +10,7 @@
 namespace colcast::http {
 namespace {
 
-// The body's members. Of those that come several times the first one counts.
+// The body's members. The first of repeated members counts.
 class PredictReader final : public MembersReader {
  public:
   // `signature_name`: what the body's is taken to be if the inputs come before it.
@@ -29,7 +29,7 @@ class PredictReader final : public MembersReader {
 
   JsonFormat format() const { return rows_given_ ? JsonFormat::kRows : JsonFormat::kColumns; }
 
-  // What is wrong with the inputs; fills the columns if nothing is.
+  // Fills the columns, or returns what is wrong with the inputs.
   Status Finish() {
     if (!found_) {
       name_ = signature_name_.text();

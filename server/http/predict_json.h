@@ -20,7 +20,7 @@ enum class JsonFormat {
   kColumns,  // "inputs" and "outputs"
 };
 
-// What a body asks for, and the memory that its columns lie in.
+// A body's request, and the memory of its columns.
 class PredictJson final : public PredictForm {
  public:
   // `memory` may be null, and outlives this.

@@ -1,4 +1,4 @@
-// What reads a value of a request's JSON while the text is parsed, without a tree in between.
+// Readers of values of a request's JSON, while the text is parsed: there is no tree in between.
 #ifndef COLCAST_SERVER_HTTP_VALUE_READER_H_
 #define COLCAST_SERVER_HTTP_VALUE_READER_H_
 
@@ -81,7 +81,7 @@ class ValueReader {
   size_t culprit_depth_ = 0;
 };
 
-// Any value, of which nothing is wanted.
+// Skips any value.
 class IgnoringReader final : public ValueReader {
   void OnValue(const JsonValue& /*value*/) override {}
 };

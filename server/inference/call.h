@@ -2,10 +2,7 @@
 #ifndef COLCAST_SERVER_INFERENCE_CALL_H_
 #define COLCAST_SERVER_INFERENCE_CALL_H_
 
-#include <chrono>
 #include <cstdint>
-
-#include "server/engine/engine.h"
 
 namespace colcast::inference {
 
@@ -23,13 +20,6 @@ struct CallOptions {
   int64_t max_expanded_bytes = int64_t{1} << 30;
   // The call's own; null where nothing else runs.
   RunGate* gate = nullptr;
-};
-
-// What the metrics want to know of a call; filled as far as it went.
-struct CallStats {
-  engine::ExpansionStats expansion;
-  std::chrono::steady_clock::duration runtime{};      // in the model
-  std::chrono::steady_clock::time_point run_start{};  // of the first run; the epoch: none
 };
 
 }  // namespace colcast::inference

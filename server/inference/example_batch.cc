@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "server/inference/example_answer.h"
 #include "server/inference/input_bytes.h"
 #include "tensorflow/core/example/example.pb.h"
 
@@ -50,7 +51,7 @@ Status ExampleBatch::Fill(const ExampleInput& input, const CallOptions& options)
   if (Status status = CheckContext(input, options.max_expanded_bytes); !status.ok()) return status;
   expansion_ = StatsOf(input);
   request_.Clear();
-  Column* const column = request_.AddColumn(kInput);
+  Column* const column = request_.AddColumn(kExamplesInput);
   column->dtype = DT_STRING;
   column->dims = {size()};
   column->values.strings.reserve(input.examples.size());
@@ -70,40 +71,19 @@ Status ExampleBatch::Enter(const Servable& servable, const std::vector<std::stri
 
 Status ExampleBatch::Call(Method method, const Servable& servable,
                           const std::string& signature_name,
-                          const std::vector<std::string>& outputs, CallStats* stats,
+                          const std::vector<std::string>& outputs, metrics::CallRecord* record,
                           std::unique_ptr<engine::Outputs>* result) {
   request_.mutable_model_spec()->signature_name = signature_name;
   request_.mutable_output_filter()->assign(outputs.begin(), outputs.end());
   const auto start = std::chrono::steady_clock::now();
   Status status = (servable.model().*method)(request_, result);
-  if (stats->run_start == decltype(stats->run_start)()) stats->run_start = start;
-  stats->runtime += std::chrono::steady_clock::now() - start;
+  if (record->run_start == decltype(record->run_start)()) record->run_start = start;
+  record->runtime += std::chrono::steady_clock::now() - start;
   if (!status.ok()) return status;
-  stats->expansion = (*result)->expansion();
-  stats->expansion.columns_sent_once = expansion_.columns_sent_once;
-  stats->expansion.bytes_saved = expansion_.bytes_saved;
+  record->expansion = (*result)->expansion();
+  record->expansion.columns_sent_once = expansion_.columns_sent_once;
+  record->expansion.bytes_saved = expansion_.bytes_saved;
   return status;
-}
-
-Status CheckExampleSignature(const tensorflow::SignatureDef& signature, const char* kind,
-                             const char* method_name, const CallOptions& options) {
-  if (options.check_method_names && signature.method_name() != method_name) {
-    return InvalidArgument("Expected ", kind, " signature method_name to be ", method_name,
-                           ". Was: ", signature.method_name());
-  }
-  if (signature.inputs().size() == 1 && signature.inputs().contains(ExampleBatch::kInput)) {
-    return OkStatus();
-  }
-  return InvalidArgument("No ", kind, " inputs found in SignatureDef: expected one input, \"",
-                         ExampleBatch::kInput, "\", that takes serialized tf.Examples; found ",
-                         KeyList(signature.inputs()));
-}
-
-void SetAnsweringModel(const tensorflow::serving::ModelSpec& requested, const Servable& servable,
-                       tensorflow::serving::ModelSpec* answered) {
-  answered->set_name(requested.name());
-  answered->set_signature_name(SignatureNameOf(requested));
-  answered->mutable_version()->set_value(servable.version());
 }
 
 }  // namespace colcast::inference

@@ -51,12 +51,13 @@ void RunWhole(Reading reading) {
     observed.Add(member->observer());
     return RunOne(*member, &outputs);
   });
-  reading.stats.run_start = start;
-  reading.stats.runtime = Clock::now() - start;
+  metrics::CallRecord& record = *member->record();
+  record.run_start = start;
+  record.runtime = Clock::now() - start;
   if (status.ok()) run.Learn(reading.profile.size, reading.input_bytes);
-  reading.stats.run_requests = 1;
-  reading.stats.run_rows = reading.profile.rows;
-  member->Finish(status, outputs.get(), reading.stats);
+  record.run_requests = 1;
+  record.run_rows = reading.profile.rows;
+  member->Finish(status, outputs.get());
 }
 
 // A request that has been read, and waits once more: it gives way, or for what it needs.
@@ -68,12 +69,12 @@ class ReadJob final : public scheduling::Job {
   bool cancelled() const override { return reading_.member->job()->cancelled(); }
   uint64_t client() const override { return reading_.member->job()->client(); }
   void Run(Clock::duration waited, std::vector<scheduling::Taken>*) override {
-    reading_.stats.waited = waited;
+    reading_.member->record()->queue_wait = waited;
     RunAlone(std::move(reading_), workers_);
     delete this;
   }
   void Drop(scheduling::DropReason reason) override {
-    reading_.member->Finish(DropStatus(reason), nullptr, reading_.stats);
+    reading_.member->Finish(DropStatus(reason), nullptr);
     delete this;
   }
 
@@ -85,11 +86,12 @@ class ReadJob final : public scheduling::Job {
 void RunAlone(Reading reading, WorkerPool* workers) {
   const Clock::duration cost = reading.cost;
   if (reading.of != nullptr) {
-    reading.stats.long_lane = cost > workers->longest_slice();
-    if (cost.count() > 0 && !reading.stats.long_lane) workers->NoteShortRequest();
+    const bool is_long = cost > workers->longest_slice();
+    reading.member->record()->long_lane = is_long;
+    if (cost.count() > 0 && !is_long) workers->NoteShortRequest();
   }
   if (workers->GivesWay(cost) && !WorkerPool::ThisThreadGivesWay()) {
-    const Clock::time_point since = Clock::now() - reading.stats.waited;
+    const Clock::time_point since = Clock::now() - reading.member->record()->queue_wait;
     workers->SubmitSlices({new ReadJob(std::move(reading), workers)}, since, cost);
     return;
   }
@@ -101,9 +103,9 @@ void RunAlone(Reading reading, WorkerPool* workers) {
     case RunMemory::Answer::kYes:
       return RunWhole(std::move(reading));
     case RunMemory::Answer::kNever:
-      return reading.member->Finish(Refusal(reading, *workers), nullptr, reading.stats);
+      return reading.member->Finish(Refusal(reading, *workers), nullptr);
     case RunMemory::Answer::kLater:
-      const Clock::time_point since = Clock::now() - reading.stats.waited;
+      const Clock::time_point since = Clock::now() - reading.member->record()->queue_wait;
       workers->SubmitForLater(new ReadJob(std::move(reading), workers), needs, since, cost);
   }
 }
@@ -188,17 +190,19 @@ void RunTogether(std::vector<Reading>* readings, WorkerPool* workers) {
       run.counts() && together.ok() &&
       std::any_of(members.begin(), members.end(), [](const auto& it) { return it.status.ok(); });
   if (says_something) of->joined().Observe(rows, alone, runtime);
-  readings->front().stats.run_requests = static_cast<int>(members.size());
-  readings->front().stats.run_rows = rows;
+  metrics::CallRecord& of_leader = *readings->front().member->record();
+  of_leader.run_requests = static_cast<int64_t>(members.size());
+  of_leader.run_rows = rows;
   for (size_t i = 0; i < members.size(); ++i) {
     Reading& reading = (*readings)[i];
     if (says_something) LearnFromRunTogether(reading, alone, runtime, members.size());
-    reading.stats.run_start = start;
-    reading.stats.runtime = runtime;
-    reading.stats.requests_in_run = static_cast<int>(members.size());
-    reading.stats.joined = true;
+    metrics::CallRecord& record = *reading.member->record();
+    record.run_start = start;
+    record.runtime = runtime;
+    record.requests_in_run = static_cast<int>(members.size());
+    record.joined = true;
     // The servable may go with the last of them.
-    reading.member->Finish(members[i].status, members[i].outputs.get(), reading.stats);
+    reading.member->Finish(members[i].status, members[i].outputs.get());
   }
 }
 

@@ -3,33 +3,16 @@
 #ifndef COLCAST_SERVER_INFERENCE_PREDICT_RUN_H_
 #define COLCAST_SERVER_INFERENCE_PREDICT_RUN_H_
 
-#include <chrono>
-#include <cstdint>
 #include <vector>
 
 #include "server/base/status.h"
 #include "server/engine/engine.h"
 #include "server/inference/servable.h"
+#include "server/metrics/call_record.h"
 #include "server/scheduling/worker_pool.h"
 #include "server/wire/predict_request.h"
 
 namespace colcast::inference {
-
-// What became of a request.
-struct PredictStats {
-  using Duration = std::chrono::steady_clock::duration;
-
-  Duration waited{};   // until a thread took it
-  Duration runtime{};  // in the model; of a run that it shared, all of it
-  std::chrono::steady_clock::time_point run_start{};  // the epoch: it never ran
-  bool long_lane = false;                             // estimated to take longer than a slice may
-  bool joined = false;                                // ran with others
-  int requests_in_run = 1;
-  int64_t unknown_keys = 0;  // for which the model's defaults stand (ItemLookup)
-  int run_requests = 0;      // of the run that it led; 0: another one led it, or it never ran
-  int64_t run_rows = 0;      // the same
-  std::vector<Duration> slice_waits;  // of each slice it was cut into
-};
 
 // One request.
 class PredictMember {
@@ -37,6 +20,9 @@ class PredictMember {
   virtual ~PredictMember() = default;
 
   virtual scheduling::Job* job() = 0;
+
+  // What happened to it; the run adds to it.
+  virtual metrics::CallRecord* record() = 0;
 
   // Who is told of its stages; null: nobody.
   virtual engine::RunObserver* observer() const { return nullptr; }
@@ -50,8 +36,7 @@ class PredictMember {
   virtual const Servable& servable() const = 0;
 
   // Answers with the outputs, or says why there are none. It is gone afterwards.
-  virtual void Finish(const Status& status, const engine::Outputs* outputs,
-                      const PredictStats& stats) = 0;
+  virtual void Finish(const Status& status, const engine::Outputs* outputs) = 0;
 };
 
 // Tells the queue what a request is: one that has been decoded, perhaps without its values.

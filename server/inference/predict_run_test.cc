@@ -119,7 +119,7 @@ class FakeModel final : public ModelWithoutGraph {
 
 struct Finished {
   Status status;
-  PredictStats stats;
+  metrics::CallRecord record;
 };
 
 class FakeRequest final : public scheduling::Job, public PredictMember {
@@ -143,8 +143,9 @@ class FakeRequest final : public scheduling::Job, public PredictMember {
   const DecodedRequest& request() const override { return request_; }
   DecodedRequest* mutable_request() override { return &request_; }
   const Servable& servable() const override { return *servable_; }
-  void Finish(const Status& status, const engine::Outputs*, const PredictStats& stats) override {
-    finished_.set_value({status, stats});
+  metrics::CallRecord* record() override { return &record_; }
+  void Finish(const Status& status, const engine::Outputs*) override {
+    finished_.set_value({status, record_});
   }
 
   Finished WaitUntilFinished() { return finished_.get_future().get(); }
@@ -157,6 +158,7 @@ class FakeRequest final : public scheduling::Job, public PredictMember {
   const std::shared_ptr<const Servable> servable_;
   const std::string input_;
   DecodedRequest request_;
+  metrics::CallRecord record_;
   std::promise<Finished> finished_;
 };
 
@@ -227,10 +229,10 @@ TEST_F(PredictRunTest, ARequestAloneIsARunOfOne) {
   RunPredict(&request, milliseconds(3), {}, &workers_);
   const Finished finished = request.WaitUntilFinished();
   EXPECT_TRUE(finished.status.ok());
-  EXPECT_EQ(finished.stats.waited, milliseconds(3));
-  EXPECT_EQ(finished.stats.run_requests, 1);
-  EXPECT_EQ(finished.stats.run_rows, 20);
-  EXPECT_FALSE(finished.stats.joined);
+  EXPECT_EQ(finished.record.queue_wait, milliseconds(3));
+  EXPECT_EQ(finished.record.run_requests, 1);
+  EXPECT_EQ(finished.record.run_rows, 20);
+  EXPECT_FALSE(finished.record.joined);
 }
 
 TEST_F(PredictRunTest, OfRequestsTogetherEachHasItsOwnStatusAndTheFirstTellsOfTheRun) {
@@ -244,16 +246,16 @@ TEST_F(PredictRunTest, OfRequestsTogetherEachHasItsOwnStatusAndTheFirstTellsOfTh
              &workers_);
   const Finished of_first = first.WaitUntilFinished();
   EXPECT_TRUE(of_first.status.ok());
-  EXPECT_EQ(of_first.stats.run_requests, 3);
-  EXPECT_EQ(of_first.stats.run_rows, 70);
+  EXPECT_EQ(of_first.record.run_requests, 3);
+  EXPECT_EQ(of_first.record.run_rows, 70);
   EXPECT_EQ(bad.WaitUntilFinished().status.message, "a bad input");
   EXPECT_EQ(unreadable.WaitUntilFinished().status.message, "unreadable");
   const Finished of_last = last.WaitUntilFinished();
   EXPECT_TRUE(of_last.status.ok());
-  EXPECT_TRUE(of_last.stats.joined);
-  EXPECT_EQ(of_last.stats.requests_in_run, 3);
-  EXPECT_EQ(of_last.stats.waited, milliseconds(1));
-  EXPECT_EQ(of_last.stats.run_requests, 0);
+  EXPECT_TRUE(of_last.record.joined);
+  EXPECT_EQ(of_last.record.requests_in_run, 3);
+  EXPECT_EQ(of_last.record.queue_wait, milliseconds(1));
+  EXPECT_EQ(of_last.record.run_requests, 0);
 }
 
 TEST_F(PredictRunTest, ARequestThatFindsNoMemoryFailsAlone) {
@@ -282,7 +284,7 @@ TEST_F(PredictRunTest, ARequestInSlicesIsAnsweredOnceWhereverItFindsNoMemory) {
     const Finished finished = request.WaitUntilFinished();
     if (where == std::string("Split")) {  // as a whole there was enough
       EXPECT_TRUE(finished.status.ok());
-      EXPECT_EQ(finished.stats.run_rows, 10);
+      EXPECT_EQ(finished.record.run_rows, 10);
     } else {
       EXPECT_EQ(finished.status.code, StatusCode::kResourceExhausted) << where;
     }
@@ -295,7 +297,7 @@ TEST_F(PredictRunTest, ARunOfWhatIsLeftAloneIsNoRunTogether) {
   FakeRequest other(servable_, 20);
   RunPredict(&unreadable, milliseconds(0), {{&other, milliseconds(1)}}, &workers_);
   EXPECT_FALSE(unreadable.WaitUntilFinished().status.ok());
-  EXPECT_FALSE(other.WaitUntilFinished().stats.joined);
+  EXPECT_FALSE(other.WaitUntilFinished().record.joined);
 }
 
 TEST_F(PredictRunTest, MoreRowsThanABatchMayHaveAreRefused) {
@@ -316,10 +318,10 @@ TEST_F(PredictRunTest, ALargeRequestRunsInSlicesForIdleWorkers) {
   RunPredict(&request, milliseconds(0), {}, &workers_);
   const Finished finished = request.WaitUntilFinished();
   EXPECT_TRUE(finished.status.ok());
-  EXPECT_TRUE(finished.stats.long_lane);
-  EXPECT_GE(finished.stats.slice_waits.size(), 3);  // two idle workers, and the one that has it
-  EXPECT_EQ(model_->slices_run, finished.stats.slice_waits.size());
-  EXPECT_EQ(finished.stats.run_requests, 0);
+  EXPECT_TRUE(finished.record.long_lane);
+  EXPECT_GE(finished.record.slice_waits.size(), 3);  // two idle workers, and the one that has it
+  EXPECT_EQ(model_->slices_run, finished.record.slice_waits.size());
+  EXPECT_EQ(finished.record.run_requests, 0);
 }
 
 TEST_F(PredictRunTest, WithSplittingOnASliceHasNoMoreRowsThanARunMay) {
@@ -328,7 +330,7 @@ TEST_F(PredictRunTest, WithSplittingOnASliceHasNoMoreRowsThanARunMay) {
   Serve(batching);
   FakeRequest request(servable_, 10);
   RunPredict(&request, milliseconds(0), {}, &workers_);
-  EXPECT_EQ(request.WaitUntilFinished().stats.slice_waits.size(), 3);
+  EXPECT_EQ(request.WaitUntilFinished().record.slice_waits.size(), 3);
 }
 
 TEST_F(PredictRunTest, OnceItsClientHungUpWhatIsLeftOfARequestIsDropped) {
@@ -353,11 +355,11 @@ TEST_F(PredictRunTest, AShortRequestRunsWithThoseThatCameUntilItWasReadAndALongO
   workers.Submit(&waiting);
   ASSERT_EQ(workers.queued(), 1);
   RunPredict(&large, milliseconds(0), {}, &workers);
-  EXPECT_FALSE(large.WaitUntilFinished().stats.joined);
+  EXPECT_FALSE(large.WaitUntilFinished().record.joined);
   EXPECT_EQ(workers.queued(), 1);
   RunPredict(&small, milliseconds(0), {}, &workers);
-  EXPECT_EQ(small.WaitUntilFinished().stats.run_rows, 40);
-  EXPECT_TRUE(waiting.WaitUntilFinished().stats.joined);
+  EXPECT_EQ(small.WaitUntilFinished().record.run_rows, 40);
+  EXPECT_TRUE(waiting.WaitUntilFinished().record.joined);
   EXPECT_EQ(workers.queued(), 0);
   release.set_value();
 }
@@ -376,8 +378,8 @@ TEST_F(PredictRunTest, ALongRequestThatIsNotCutGivesWayAsAWhole) {
   const Finished finished = then.WaitUntilFinished();
   EXPECT_EQ(model_->WhereItRan(), "elsewhere");
   EXPECT_TRUE(finished.status.ok());
-  EXPECT_GE(finished.stats.waited, milliseconds(3));
-  EXPECT_EQ(finished.stats.run_rows, 1000);
+  EXPECT_GE(finished.record.queue_wait, milliseconds(3));
+  EXPECT_EQ(finished.record.run_rows, 1000);
 }
 
 TEST_F(PredictRunTest, ALongRequestThatGivesWayIsCutWhereItGivesWay) {
@@ -390,8 +392,8 @@ TEST_F(PredictRunTest, ALongRequestThatGivesWayIsCutWhereItGivesWay) {
   const Finished finished = request.WaitUntilFinished();
   EXPECT_EQ(model_->WhereItRan(), "elsewhere");
   EXPECT_TRUE(finished.status.ok());
-  EXPECT_TRUE(finished.stats.long_lane);
-  EXPECT_GE(finished.stats.slice_waits.size(), 2);
+  EXPECT_TRUE(finished.record.long_lane);
+  EXPECT_GE(finished.record.slice_waits.size(), 2);
 }
 
 TEST_F(PredictRunTest, ALongRequestThatGivesWayDoesNotRunWithOthers) {
@@ -402,9 +404,9 @@ TEST_F(PredictRunTest, ALongRequestThatGivesWayDoesNotRunWithOthers) {
   FakeRequest small(servable_, 20), large(servable_, 1000), other(servable_, 20);
   RunPredict(&small, milliseconds(0), {{&large, milliseconds(0)}, {&other, milliseconds(0)}},
              &workers);
-  EXPECT_EQ(small.WaitUntilFinished().stats.run_rows, 40);
-  EXPECT_FALSE(large.WaitUntilFinished().stats.joined);
-  EXPECT_TRUE(other.WaitUntilFinished().stats.joined);
+  EXPECT_EQ(small.WaitUntilFinished().record.run_rows, 40);
+  EXPECT_FALSE(large.WaitUntilFinished().record.joined);
+  EXPECT_TRUE(other.WaitUntilFinished().record.joined);
 }
 
 TEST_F(PredictRunTest, ALongRequestThatGivesWayIsDroppedOnceItsClientHungUp) {
@@ -594,7 +596,7 @@ TEST_F(PredictRunTest, AfterAColdRunALargeRequestIsSplitAsSoonAsOneHasShownWhatI
   large.WaitUntilFinished();
   while (workers_.idle_workers() < 2) std::this_thread::yield();
   RunPredict(&then, milliseconds(0), {}, &workers_);
-  EXPECT_GT(then.WaitUntilFinished().stats.slice_waits.size(), 1);
+  EXPECT_GT(then.WaitUntilFinished().record.slice_waits.size(), 1);
 }
 
 TEST_F(PredictRunTest, AnAbsurdEstimateIsPutRightWhileARequestRuns) {
@@ -639,7 +641,7 @@ TEST_F(PredictRunTest, AnEstimateIsCorrectedEvenIfNoRequestRunsAlone) {
     for (int i = 0; i < times; ++i) {
       FakeRequest first(servable_, 20), other(servable_, 20);
       RunPredict(&first, milliseconds(0), {{&other, milliseconds(0)}}, &workers_);
-      EXPECT_TRUE(other.WaitUntilFinished().stats.joined);
+      EXPECT_TRUE(other.WaitUntilFinished().record.joined);
     }
   };
   const auto estimate = [&](Clock::duration wrong) {
@@ -665,7 +667,7 @@ TEST_F(PredictRunTest, LearnsWhatSlicesCostFromTheRowsTheyHave) {
   model_->time_per_row = milliseconds(1);
   FakeRequest request(servable_, 1000);
   RunPredict(&request, milliseconds(0), {}, &workers_);
-  EXPECT_GE(request.WaitUntilFinished().stats.slice_waits.size(), 3);
+  EXPECT_GE(request.WaitUntilFinished().record.slice_waits.size(), 3);
   EXPECT_GE(servable_->request_class("late")->cost().Of(1000), milliseconds(900));
 }
 
@@ -691,7 +693,7 @@ TEST_F(PredictRunTest, RowsOfAGreatSizeAreCutSmaller) {
   while (workers_.idle_workers() < 2) std::this_thread::yield();
   model_->size_of_row = 100;  // 20 ms
   RunPredict(&large, milliseconds(0), {}, &workers_);
-  EXPECT_GT(large.WaitUntilFinished().stats.slice_waits.size(), 1);
+  EXPECT_GT(large.WaitUntilFinished().record.slice_waits.size(), 1);
 }
 
 TEST_F(PredictRunTest, WhatInterruptsARequestThatGivesWayIsNotItsCost) {
@@ -715,7 +717,7 @@ TEST_F(PredictRunTest, ARequestThatIsToBeFilledUpIsNotCutUnlessItHasTo) {
   while (workers_.idle_workers() < 2) std::this_thread::yield();
   FakeRequest whole(servable_, 1000);
   RunPredict(&whole, milliseconds(0), {}, &workers_);
-  EXPECT_EQ(whole.WaitUntilFinished().stats.run_rows, 1000);
+  EXPECT_EQ(whole.WaitUntilFinished().record.run_rows, 1000);
   EXPECT_EQ(model_->slices_run, 0);
 }
 

@@ -50,12 +50,12 @@ Status CheckRows(const engine::RequestProfile& profile, const RequestClass& of) 
 
 bool Read(PredictMember* member, Clock::duration waited, Reading* reading) {
   reading->member = member;
-  reading->stats.waited = waited;
+  member->record()->queue_wait = waited;
   const Status status = WithinMemory([&] {
     Status read = member->Read();
     const ItemLookup* const items = read.ok() ? member->servable().items() : nullptr;
     if (items != nullptr)
-      read = items->Fill(member->mutable_request(), &reading->stats.unknown_keys);
+      read = items->Fill(member->mutable_request(), &member->record()->unknown_keys);
     if (!read.ok()) return read;
     reading->of = ClassOf(*member);
     reading->profile = ProfileOf(member->request(), member->servable());
@@ -64,7 +64,7 @@ bool Read(PredictMember* member, Clock::duration waited, Reading* reading) {
     reading->input_bytes = InputBytes(member->request(), reading->profile.rows);
     return CheckRows(reading->profile, *reading->of);
   });
-  if (!status.ok()) member->Finish(status, nullptr, reading->stats);
+  if (!status.ok()) member->Finish(status, nullptr);
   return status.ok();
 }
 

@@ -20,7 +20,6 @@ struct Reading {
   scheduling::Clock::duration cost{};  // as estimated; zero if nothing is known
   int64_t input_bytes = 0;
   bool whole = false;  // it is not to be split: its slices did not make it up
-  PredictStats stats;
 };
 
 // Reads the request, or finishes it with its error: then false.

@@ -75,7 +75,7 @@ class SlicedPredict {
     if (status.ok()) run.Learn(SizeOf(slices_->rows(slice)), InputBytesOf(slice));
     {
       const std::lock_guard<std::mutex> lock(mutex_);
-      reading_.stats.slice_waits.push_back(waited);
+      reading_.member->record()->slice_waits.push_back(waited);
     }
     if (!status.ok()) Fail(status);
     return has_ended() ? -1 : TakeNext();
@@ -122,9 +122,10 @@ class SlicedPredict {
       reading_.whole = true;
       return run_whole_(std::move(reading_), workers_);
     }
-    reading_.stats.run_start = start_;
-    reading_.stats.runtime = Clock::now() - start_;
-    reading_.member->Finish(status, outputs.get(), reading_.stats);
+    metrics::CallRecord& record = *reading_.member->record();
+    record.run_start = start_;
+    record.runtime = Clock::now() - start_;
+    reading_.member->Finish(status, outputs.get());
   }
 
  private:
@@ -218,7 +219,7 @@ bool RunBySlices(Reading* reading, WorkerPool* workers, RunWhole run_whole) {
   needs.max_rows = MostRows(*reading, workers);
   const int64_t slice = RowsPerSlice(rows, LineOf(*reading), needs);
   if (slice >= rows) return false;
-  const Clock::time_point since = Clock::now() - reading->stats.waited;
+  const Clock::time_point since = Clock::now() - reading->member->record()->queue_wait;
   const Servable& servable = reading->member->servable();
   std::unique_ptr<engine::Slices> slices;
   const Status status = WithinMemory([&] {

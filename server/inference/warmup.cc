@@ -3,9 +3,7 @@
 #include <memory>
 
 #include "server/base/warmup_files.h"
-#include "server/inference/classify.h"
-#include "server/inference/multi_inference.h"
-#include "server/inference/regress.h"
+#include "server/inference/example_run.h"
 #include "server/inference/tfrecord.h"
 #include "server/wire/example_request.h"
 #include "server/wire/predict_request.h"
@@ -30,27 +28,24 @@ Status Predict(const Servable& servable, const tensorflow::serving::PredictReque
   return OkStatus();
 }
 
-template <typename Request, typename Response>
-Status Infer(Status (*infer)(const Servable&, const Request&, const ExampleInput&,
-                             const CallOptions&, Response*, CallStats*),
-             const MessageSchema& schema, const Servable& servable, const Request& recorded,
-             int iterations) {
+// `recorded`: a request with tf.Examples, which asks for `tasks`.
+Status RunTasks(const Servable& servable, const google::protobuf::Message& recorded,
+                const MessageSchema& schema,
+                const tensorflow::serving::MultiInferenceRequest& tasks, int iterations) {
   const CallOptions options;
   const std::string message = recorded.SerializeAsString();
   ExampleRequest request;
   if (Status status =
-          DecodeExampleRequest(Bytes(message), schema, Request::descriptor()->name().c_str(),
+          DecodeExampleRequest(Bytes(message), schema, recorded.GetDescriptor()->name().c_str(),
                                options.max_request_rows, &request);
       !status.ok()) {
     return status;
   }
   for (int i = 0; i < iterations; ++i) {
-    Response response;
-    CallStats stats;
-    if (Status status = infer(servable, recorded, request.input, options, &response, &stats);
-        !status.ok()) {
-      return status;
-    }
+    tensorflow::serving::MultiInferenceResponse response;
+    metrics::CallRecord record;
+    Status status = RunExamples(servable, tasks, request.input, options, &response, &record);
+    if (!status.ok()) return status;
   }
   return OkStatus();
 }
@@ -61,13 +56,20 @@ Status Replay(const Servable& servable, const std::string& record, int iteration
   switch (log.log_type_case()) {
     case PredictionLog::kPredictLog:
       return Predict(servable, log.predict_log().request(), iterations);
-    case PredictionLog::kClassifyLog:
-      return Infer(Classify, kExampleRequest, servable, log.classify_log().request(), iterations);
-    case PredictionLog::kRegressLog:
-      return Infer(Regress, kExampleRequest, servable, log.regress_log().request(), iterations);
-    case PredictionLog::kMultiInferenceLog:
-      return Infer(MultiInference, kMultiInferenceRequest, servable,
-                   log.multi_inference_log().request(), iterations);
+    case PredictionLog::kClassifyLog: {
+      const auto& request = log.classify_log().request();
+      return RunTasks(servable, request, kExampleRequest,
+                      OneTask(request.model_spec(), kClassifyMethodName), iterations);
+    }
+    case PredictionLog::kRegressLog: {
+      const auto& request = log.regress_log().request();
+      return RunTasks(servable, request, kExampleRequest,
+                      OneTask(request.model_spec(), kRegressMethodName), iterations);
+    }
+    case PredictionLog::kMultiInferenceLog: {
+      const auto& request = log.multi_inference_log().request();
+      return RunTasks(servable, request, kMultiInferenceRequest, request, iterations);
+    }
     case PredictionLog::kPredictStreamedLog:
     case PredictionLog::kSessionRunLog:
       return Error(StatusCode::kUnimplemented,

@@ -18,6 +18,10 @@ constexpr MetricType kCounter = MetricType::kCounter;
 constexpr MetricType kGauge = MetricType::kGauge;
 constexpr MetricType kHistogram = MetricType::kHistogram;
 
+constexpr size_t kLatency = CallMetricIndex(":colcast:request_latency_microseconds");
+constexpr size_t kRunLatency = CallMetricIndex(":colcast:runtime_microseconds");
+constexpr size_t kRows = CallMetricIndex(":colcast:rows");
+
 // TensorFlow Serving's name for sessions, as opposed to TFRT and TFLite.
 constexpr char kRuntime[] = "TF1";
 
@@ -57,8 +61,9 @@ void WriteRequestLatency(const Series& requests, TextWriter* writer) {
   std::map<Key, HistogramSnapshot> sums;
   for (const RequestSeries& series : requests) {
     const RequestLabels& labels = series.labels;
-    if (series.latency.Count() == 0) continue;
-    sums[{labels.model_name, ApiAsServed(labels), labels.entrypoint}].Add(series.latency);
+    if (series.histograms[kLatency].Count() == 0) continue;
+    sums[{labels.model_name, ApiAsServed(labels), labels.entrypoint}].Add(
+        series.histograms[kLatency]);
   }
   writer->Metric(":tensorflow:serving:request_latency", kHistogram,
                  "Microseconds from the receipt of a request to its answer.");
@@ -71,8 +76,8 @@ void WriteRequestLatency(const Series& requests, TextWriter* writer) {
 void WriteRuntimeLatency(const Series& requests, TextWriter* writer) {
   std::map<std::tuple<std::string_view, std::string_view>, HistogramSnapshot> sums;
   for (const RequestSeries& series : requests) {
-    if (series.runtime.Count() == 0) continue;
-    sums[{series.labels.model_name, series.labels.api}].Add(series.runtime);
+    if (series.histograms[kRunLatency].Count() == 0) continue;
+    sums[{series.labels.model_name, series.labels.api}].Add(series.histograms[kRunLatency]);
   }
   writer->Metric(":tensorflow:serving:runtime_latency", kHistogram,
                  "Microseconds a request took in the model.");
@@ -87,8 +92,8 @@ void WriteExampleCounts(const Series& requests, TextWriter* writer) {
   std::map<std::string_view, HistogramSnapshot> sums;
   for (const RequestSeries& series : requests) {
     const std::string_view api = series.labels.api;
-    if (api == "Predict" || api == "ModelInfer" || series.rows.Count() == 0) continue;
-    sums[series.labels.model_name].Add(series.rows);
+    if (api == "Predict" || api == "ModelInfer" || series.histograms[kRows].Count() == 0) continue;
+    sums[series.labels.model_name].Add(series.histograms[kRows]);
   }
   writer->Metric(":tensorflow:serving:request_example_counts", kHistogram,
                  "tf.Examples of a request to classify or regress.");
@@ -111,61 +116,17 @@ void WriteStatuses(const Series& requests, TextWriter* writer) {
   }
 }
 
-void WriteHistograms(const Series& requests, TextWriter* writer) {
-  const struct {
-    const char* name;
-    const char* help;
-    HistogramSnapshot RequestSeries::*histogram;
-  } kMetrics[] = {
-      {":colcast:request_latency_microseconds", "From the receipt of a request to its answer.",
-       &RequestSeries::latency},
-      {":colcast:queue_wait_microseconds", "From the receipt of a request until a worker took it.",
-       &RequestSeries::queue_wait},
-      {":colcast:runtime_microseconds", "In the model, with making the tensors.",
-       &RequestSeries::runtime},
-      {":colcast:request_bytes", "Size of a request's message.", &RequestSeries::request_bytes},
-      {":colcast:response_bytes", "Size of a response's message.", &RequestSeries::response_bytes},
-      {":colcast:rows", "Candidates of a request.", &RequestSeries::rows},
-      {":colcast:run_requests", "Requests that one run of the model answered.",
-       &RequestSeries::run_requests},
-      {":colcast:run_rows", "Candidates of one run of the model.", &RequestSeries::run_rows},
-  };
-  for (const auto& metric : kMetrics) {
-    writer->Metric(metric.name, kHistogram, metric.help);
+void WriteCallMetrics(const Series& requests, TextWriter* writer) {
+  for (size_t i = 0; i < kNumCallMetrics; ++i) {
+    const CallMetric& metric = kCallMetrics[i];
+    const bool counts = metric.buckets == nullptr;
+    writer->Metric(metric.name, counts ? kCounter : kHistogram, metric.help);
     for (const RequestSeries& series : requests) {
-      const HistogramSnapshot& histogram = series.*metric.histogram;
-      if (histogram.Count() > 0) writer->Sample(LabelsOf(series), histogram);
-    }
-  }
-}
-
-void WriteSavings(const Series& requests, TextWriter* writer) {
-  const struct {
-    const char* name;
-    const char* help;
-    int64_t RequestSeries::*counter;
-  } kMetrics[] = {
-      {":colcast:columns_sent_once_total", "Columns that came as one row beside more rows.",
-       &RequestSeries::columns_sent_once},
-      {":colcast:bytes_saved_total", "What repeating these columns would have added to requests.",
-       &RequestSeries::bytes_saved},
-      {":colcast:transcoded_requests_total", "Requests whose tf.Examples were read as columns.",
-       &RequestSeries::transcoded_requests},
-      {":colcast:transcoded_rows_total", "tf.Examples that were read as columns.",
-       &RequestSeries::transcoded_rows},
-      {":colcast:transcoded_repeated_bytes_total",
-       "Bytes of these that repeated features which all Examples of a request had in common.",
-       &RequestSeries::repeated_bytes},
-      {":colcast:joined_requests_total", "Requests that ran together with others.",
-       &RequestSeries::joined_requests},
-      {":colcast:divided_requests_total", "Requests that ran in slices.",
-       &RequestSeries::split_requests},
-      {":colcast:pieces_total", "Slices that they ran in.", &RequestSeries::slices},
-  };
-  for (const auto& metric : kMetrics) {
-    writer->Metric(metric.name, kCounter, metric.help);
-    for (const RequestSeries& series : requests) {
-      if (series.latency.Count() > 0) writer->Sample(LabelsOf(series), series.*metric.counter);
+      if (!counts && series.histograms[i].Count() > 0) {
+        writer->Sample(LabelsOf(series), series.histograms[i]);
+      } else if (counts && series.histograms[kLatency].Count() > 0) {
+        writer->Sample(LabelsOf(series), series.counts[i]);
+      }
     }
   }
 }
@@ -178,8 +139,7 @@ void WriteRequests(const Series& requests, TextWriter* writer) {
   WriteRuntimeLatency(requests, writer);
   WriteExampleCounts(requests, writer);
   WriteStatuses(requests, writer);
-  WriteHistograms(requests, writer);
-  WriteSavings(requests, writer);
+  WriteCallMetrics(requests, writer);
 }
 
 void WriteLoads(const std::vector<LoadSeries>& loads, TextWriter* writer) {

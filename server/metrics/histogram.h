@@ -13,12 +13,12 @@ namespace colcast::metrics {
 // The upper bounds of a histogram's buckets, inclusive and rising; one bucket more is unbounded.
 // Observations are whole numbers; `unit` of them make one of the published unit.
 struct Buckets {
-  // Bucket i holds what is over published[i - 1] and at most published[i].
+  // Bucket i holds values over published[i - 1] and at most published[i].
   std::vector<double> published;
   int64_t unit = 1;
-  // Each published bucket is kept as this many, so that quantiles are finer than what is published.
+  // Each published bucket is kept as so many, so that quantiles are finer.
   int parts = 1;
-  // What observations are compared with: published.size() * parts bounds, in observed numbers.
+  // The published.size() * parts bounds that observations are compared with.
   std::vector<int64_t> bounds;
 };
 
@@ -55,7 +55,7 @@ class Histogram {
 
   void Observe(int64_t value);
   void Observe(std::chrono::nanoseconds time) { Observe(time.count()); }
-  // What is observed meanwhile may be in the counts, in the sum, in both or in neither.
+  // A concurrent observation may be in the counts, in the sum, in both or in neither.
   HistogramSnapshot Snapshot() const;
 
  private:

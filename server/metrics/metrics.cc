@@ -11,23 +11,16 @@ using KeyView = std::tuple<std::string_view, std::string_view, std::string_view,
 }  // namespace
 
 struct Metrics::Counters {
+  Counters() {
+    for (size_t i = 0; i < kNumCallMetrics; ++i) {
+      const auto buckets = kCallMetrics[i].buckets;
+      if (buckets != nullptr) histograms[i] = std::make_unique<Histogram>(buckets());
+    }
+  }
+
   std::array<std::atomic<int64_t>, kNumStatusCodes> answered{};
-  Histogram latency{LatencyBuckets()};
-  Histogram queue_wait{LatencyBuckets()};
-  Histogram runtime{LatencyBuckets()};
-  Histogram request_bytes{ByteBuckets()};
-  Histogram response_bytes{ByteBuckets()};
-  Histogram rows{RowBuckets()};
-  std::atomic<int64_t> columns_sent_once{0};
-  std::atomic<int64_t> bytes_saved{0};
-  std::atomic<int64_t> transcoded_requests{0};
-  std::atomic<int64_t> transcoded_rows{0};
-  std::atomic<int64_t> repeated_bytes{0};
-  Histogram run_requests{RowBuckets()};
-  Histogram run_rows{RowBuckets()};
-  std::atomic<int64_t> joined_requests{0};
-  std::atomic<int64_t> split_requests{0};
-  std::atomic<int64_t> slices{0};
+  std::array<std::unique_ptr<Histogram>, kNumCallMetrics> histograms;  // null: a count
+  std::array<std::atomic<int64_t>, kNumCallMetrics> counts{};
 };
 
 int64_t RequestSeries::Answered() const {
@@ -41,37 +34,27 @@ int64_t RequestSeries::Failed() const {
 Metrics::Metrics() = default;
 Metrics::~Metrics() = default;
 
-void Metrics::Record(const RequestRecord& record) {
+void Metrics::Record(const CallRecord& record) {
   Counters& counters = *FindOrMake(record);
   constexpr auto kRelaxed = std::memory_order_relaxed;
+  const bool is_ok = record.code == StatusCode::kOk;
   counters.answered[static_cast<size_t>(record.code)].fetch_add(1, kRelaxed);
-  if (record.run_requests > 0) {
-    counters.run_requests.Observe(record.run_requests);
-    counters.run_rows.Observe(record.run_rows);
+  for (size_t i = 0; i < kNumCallMetrics; ++i) {
+    const CallMetric& metric = kCallMetrics[i];
+    if (!is_ok && metric.of == CallMetric::Of::kAnsweredOk) continue;
+    const int64_t value = metric.value(record);
+    if (metric.buckets == nullptr) {
+      if (value > 0) counters.counts[i].fetch_add(value, kRelaxed);
+    } else if (value >= 0) {
+      counters.histograms[i]->Observe(value);
+    }
   }
-  if (record.joined) counters.joined_requests.fetch_add(1, kRelaxed);
-  if (!record.slice_waits.empty()) {
-    counters.split_requests.fetch_add(1, kRelaxed);
-    counters.slices.fetch_add(static_cast<int64_t>(record.slice_waits.size()), kRelaxed);
-  }
-  if (record.code != StatusCode::kOk) return;
+  if (!is_ok) return;
   lane_waits_[record.long_lane].Observe(record.queue_wait);
   for (const auto wait : record.slice_waits) lane_waits_[1].Observe(wait);
-  counters.latency.Observe(record.latency);
-  counters.queue_wait.Observe(record.queue_wait);
-  counters.runtime.Observe(record.runtime);
-  counters.request_bytes.Observe(static_cast<int64_t>(record.request_bytes));
-  counters.response_bytes.Observe(static_cast<int64_t>(record.response_bytes));
-  counters.rows.Observe(record.expansion.rows);
-  counters.columns_sent_once.fetch_add(record.expansion.columns_sent_once, kRelaxed);
-  counters.bytes_saved.fetch_add(record.expansion.bytes_saved, kRelaxed);
-  if (!record.expansion.transcoded) return;
-  counters.transcoded_requests.fetch_add(1, kRelaxed);
-  counters.transcoded_rows.fetch_add(record.expansion.rows, kRelaxed);
-  counters.repeated_bytes.fetch_add(record.expansion.repeated_bytes, kRelaxed);
 }
 
-Metrics::Counters* Metrics::FindOrMake(const RequestRecord& record) {
+Metrics::Counters* Metrics::FindOrMake(const CallRecord& record) {
   const KeyView key(record.model_name, record.signature_name, record.api, record.entrypoint);
   {
     std::shared_lock<std::shared_mutex> lock(requests_mutex_);
@@ -118,22 +101,11 @@ std::vector<RequestSeries> Metrics::Requests() const {
     for (int code = 0; code < kNumStatusCodes; ++code) {
       series.answered[code] = counters->answered[code].load(std::memory_order_relaxed);
     }
-    series.latency = counters->latency.Snapshot();
-    series.queue_wait = counters->queue_wait.Snapshot();
-    series.runtime = counters->runtime.Snapshot();
-    series.request_bytes = counters->request_bytes.Snapshot();
-    series.response_bytes = counters->response_bytes.Snapshot();
-    series.rows = counters->rows.Snapshot();
-    series.columns_sent_once = counters->columns_sent_once.load(std::memory_order_relaxed);
-    series.bytes_saved = counters->bytes_saved.load(std::memory_order_relaxed);
-    series.transcoded_requests = counters->transcoded_requests.load(std::memory_order_relaxed);
-    series.transcoded_rows = counters->transcoded_rows.load(std::memory_order_relaxed);
-    series.repeated_bytes = counters->repeated_bytes.load(std::memory_order_relaxed);
-    series.run_requests = counters->run_requests.Snapshot();
-    series.run_rows = counters->run_rows.Snapshot();
-    series.joined_requests = counters->joined_requests.load(std::memory_order_relaxed);
-    series.split_requests = counters->split_requests.load(std::memory_order_relaxed);
-    series.slices = counters->slices.load(std::memory_order_relaxed);
+    for (size_t i = 0; i < kNumCallMetrics; ++i) {
+      const Histogram* const histogram = counters->histograms[i].get();
+      if (histogram != nullptr) series.histograms[i] = histogram->Snapshot();
+      series.counts[i] = counters->counts[i].load(std::memory_order_relaxed);
+    }
   }
   return all;
 }

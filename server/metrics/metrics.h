@@ -20,37 +20,12 @@
 #include <vector>
 
 #include "server/base/status.h"
-#include "server/engine/engine.h"
+#include "server/metrics/call_record.h"
 #include "server/metrics/histogram.h"
 
 namespace colcast::metrics {
 
-// What is recorded of a request once it is answered.
-struct RequestRecord {
-  std::string_view api;         // Predict, Classify, Regress, MultiInference
-  std::string_view entrypoint;  // GRPC or REST
-  // Of the servable that was found; empty if none was, so that clients cannot invent labels.
-  std::string_view model_name;
-  std::string_view signature_name;  // as Servable::SignatureLabel has it
-  int64_t model_version = 0;
-  StatusCode code = StatusCode::kOk;
-  std::chrono::steady_clock::duration latency{};      // from receipt to answer
-  std::chrono::steady_clock::duration queue_wait{};   // part of it
-  std::chrono::steady_clock::duration runtime{};      // in the model; part of it
-  std::chrono::steady_clock::time_point run_start{};  // the epoch: it never ran
-  // What server/inference/predict_run.h says of the run it was answered from.
-  bool long_lane = false;
-  bool joined = false;
-  int requests_in_run = 1;
-  int64_t run_requests = 0;
-  int64_t run_rows = 0;
-  std::vector<std::chrono::steady_clock::duration> slice_waits;
-  size_t request_bytes = 0;
-  size_t response_bytes = 0;
-  engine::ExpansionStats expansion;
-};
-
-// What a series of requests has in common.
+// The labels of a series of requests.
 struct RequestLabels {
   std::string model_name;  // empty for requests that no model was found for
   std::string signature_name;
@@ -63,34 +38,19 @@ struct RequestLabels {
   }
 };
 
-// Everything counted of the requests of one series since the server started.
+// Everything counted of the calls of one series since the server started.
 struct RequestSeries {
   RequestLabels labels;
   std::array<int64_t, kNumStatusCodes> answered{};  // by status code
-  // Of the requests that were answered OK:
-  HistogramSnapshot latency;
-  HistogramSnapshot queue_wait;
-  HistogramSnapshot runtime;
-  HistogramSnapshot request_bytes;
-  HistogramSnapshot response_bytes;
-  HistogramSnapshot rows;
-  int64_t columns_sent_once = 0;
-  int64_t bytes_saved = 0;
-  int64_t transcoded_requests = 0;
-  int64_t transcoded_rows = 0;
-  int64_t repeated_bytes = 0;
-  // Of all runs that requests of the series led, and of all requests:
-  HistogramSnapshot run_requests;
-  HistogramSnapshot run_rows;
-  int64_t joined_requests = 0;
-  int64_t split_requests = 0;
-  int64_t slices = 0;
+  // By rows of kCallMetrics: of each row that has buckets its histogram, of the others the count.
+  std::array<HistogramSnapshot, kNumCallMetrics> histograms;
+  std::array<int64_t, kNumCallMetrics> counts{};
 
   int64_t Answered() const;  // with whatever status
   int64_t Failed() const;    // with another one than OK
 };
 
-// What loading and warming up the version in one directory came to.
+// Loads and warm-ups of the version in one directory.
 struct LoadSeries {
   std::string model_path;
   int64_t succeeded = 0;
@@ -107,7 +67,7 @@ class Metrics {
 
   // Costs well under a microsecond: the first request of a series allocates, the others add to
   // atomic counters. There are as many series as models and signatures allow.
-  void Record(const RequestRecord& record);
+  void Record(const CallRecord& record);
 
   // How long requests, and slices of split ones, waited for a worker. Of those answered OK.
   HistogramSnapshot LaneWait(bool long_lane) const { return lane_waits_[long_lane].Snapshot(); }
@@ -138,7 +98,7 @@ class Metrics {
   struct Counters;
   using Key = std::tuple<std::string, std::string, std::string, std::string>;
 
-  Counters* FindOrMake(const RequestRecord& record);
+  Counters* FindOrMake(const CallRecord& record);
   LoadSeries& FindOrMakeLoad(const std::string& model_path)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(loads_mutex_);
 

@@ -1,4 +1,4 @@
-// What the metrics add to a request.
+// What the metrics cost a request.
 #include <benchmark/benchmark.h>
 
 #include <chrono>
@@ -15,7 +15,7 @@ void Record(benchmark::State& state) {
   static Metrics* const metrics = new Metrics;
   std::vector<std::string> signatures;
   for (int i = 0; i < 4; ++i) signatures.push_back("signature_" + std::to_string(i));
-  RequestRecord record;
+  CallRecord record;
   record.api = "Predict";
   record.entrypoint = "GRPC";
   record.latency = std::chrono::microseconds(900);

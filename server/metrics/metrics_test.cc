@@ -17,8 +17,8 @@ using std::chrono::microseconds;
 using testing::HasSubstr;
 using testing::Not;
 
-RequestRecord Answered(std::string_view model, std::string_view signature) {
-  RequestRecord record;
+CallRecord Answered(std::string_view model, std::string_view signature) {
+  CallRecord record;
   record.api = "Predict";
   record.entrypoint = "GRPC";
   record.model_name = model;
@@ -32,10 +32,14 @@ RequestRecord Answered(std::string_view model, std::string_view signature) {
   return record;
 }
 
-RequestRecord Failed(std::string_view model, StatusCode code) {
-  RequestRecord record = Answered(model, model.empty() ? "" : "late");
+CallRecord Failed(std::string_view model, StatusCode code) {
+  CallRecord record = Answered(model, model.empty() ? "" : "late");
   record.code = code;
   return record;
+}
+
+int64_t CountOf(const RequestSeries& series, const std::string& name) {
+  return series.counts[CallMetricIndex(":colcast:" + name)];
 }
 
 std::string RequestsText(const Metrics& metrics) {
@@ -49,7 +53,7 @@ TEST(MetricsTest, EveryModelSignatureApiAndEntrypointIsASeries) {
   metrics.Record(Answered("b", "late"));
   metrics.Record(Answered("a", "late"));
   metrics.Record(Answered("a", "columnar"));
-  RequestRecord rest = Answered("a", "late");
+  CallRecord rest = Answered("a", "late");
   rest.entrypoint = "REST";
   metrics.Record(rest);
   metrics.Record(Answered("a", "late"));
@@ -68,19 +72,23 @@ TEST(MetricsTest, AnAnswerIsCountedWithAllItBrought) {
   metrics.Record(Answered("a", "late"));
   const RequestSeries series = metrics.Requests().at(0);
   EXPECT_EQ(series.answered[0], 2);
-  EXPECT_EQ(series.latency.sum, 2 * 900'000);
-  EXPECT_EQ(series.queue_wait.sum, 2 * 5'000);
-  EXPECT_EQ(series.runtime.sum, 2 * 700'000);
-  EXPECT_EQ(series.request_bytes.sum, 10'000);
-  EXPECT_EQ(series.response_bytes.sum, 600);
-  EXPECT_EQ(series.rows.sum, 1000);
-  EXPECT_EQ(series.columns_sent_once, 300);
-  EXPECT_EQ(series.bytes_saved, 149'700);
+  const std::vector<std::pair<std::string, int64_t>> sums = {
+      {"request_latency_microseconds", 2 * 900'000},
+      {"queue_wait_microseconds", 2 * 5'000},
+      {"runtime_microseconds", 2 * 700'000},
+      {"request_bytes", 10'000},
+      {"response_bytes", 600},
+      {"rows", 1000}};
+  for (const auto& [name, sum] : sums) {
+    EXPECT_EQ(series.histograms[CallMetricIndex(":colcast:" + name)].sum, sum) << name;
+  }
+  EXPECT_EQ(CountOf(series, "columns_sent_once_total"), 300);
+  EXPECT_EQ(CountOf(series, "bytes_saved_total"), 149'700);
 }
 
 TEST(MetricsTest, TranscodedRequestsAreCountedWithTheirRowsAndRepeatedBytes) {
   Metrics metrics;
-  RequestRecord record = Answered("a", "serving_default");
+  CallRecord record = Answered("a", "serving_default");
   metrics.Record(record);
   record.expansion.transcoded = true;
   record.expansion.rows = 500;
@@ -88,9 +96,9 @@ TEST(MetricsTest, TranscodedRequestsAreCountedWithTheirRowsAndRepeatedBytes) {
   metrics.Record(record);
   metrics.Record(record);
   const RequestSeries series = metrics.Requests().at(0);
-  EXPECT_EQ(series.transcoded_requests, 2);
-  EXPECT_EQ(series.transcoded_rows, 1000);
-  EXPECT_EQ(series.repeated_bytes, 140'000);
+  EXPECT_EQ(CountOf(series, "transcoded_requests_total"), 2);
+  EXPECT_EQ(CountOf(series, "transcoded_rows_total"), 1000);
+  EXPECT_EQ(CountOf(series, "transcoded_repeated_bytes_total"), 140'000);
   const std::string text = RequestsText(metrics);
   EXPECT_THAT(text, HasSubstr(":colcast:transcoded_repeated_bytes_total{"));
   EXPECT_THAT(text, HasSubstr("} 140000\n"));
@@ -101,8 +109,8 @@ TEST(MetricsTest, AnErrorIsCountedByItsStatusOnly) {
   metrics.Record(Failed("a", StatusCode::kInvalidArgument));
   const RequestSeries series = metrics.Requests().at(0);
   EXPECT_EQ(series.Answered(), 1);
-  EXPECT_EQ(series.latency.Count(), 0);
-  EXPECT_EQ(series.bytes_saved, 0);
+  EXPECT_EQ(series.histograms[0].Count(), 0);
+  EXPECT_EQ(CountOf(series, "bytes_saved_total"), 0);
 }
 
 TEST(MetricsTest, NoRequestOfAnyThreadIsLost) {
@@ -151,7 +159,7 @@ TEST(ExpositionTest, TensorFlowServingsMetricsAddUpTheSignatures) {
 
 TEST(ExpositionTest, AnApiOverRestIsInLowerCaseAsInTensorFlowServing) {
   Metrics metrics;
-  RequestRecord record = Answered("a", "late");
+  CallRecord record = Answered("a", "late");
   record.entrypoint = "REST";
   metrics.Record(record);
   EXPECT_THAT(RequestsText(metrics),
@@ -162,7 +170,7 @@ TEST(ExpositionTest, AnApiOverRestIsInLowerCaseAsInTensorFlowServing) {
 TEST(ExpositionTest, ExamplesAreCountedWhereRowsAreExamples) {
   Metrics metrics;
   metrics.Record(Answered("a", "late"));
-  RequestRecord record = Answered("a", "classify");
+  CallRecord record = Answered("a", "classify");
   record.api = "Classify";
   record.expansion.rows = 3;
   metrics.Record(record);

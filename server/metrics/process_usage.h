@@ -1,4 +1,4 @@
-// What this process uses, as Linux counts it.
+// The resources of this process, as Linux counts them.
 #ifndef COLCAST_SERVER_METRICS_PROCESS_USAGE_H_
 #define COLCAST_SERVER_METRICS_PROCESS_USAGE_H_
 
@@ -6,7 +6,7 @@
 
 namespace colcast::metrics {
 
-// What /proc does not tell is 0.
+// 0 for what /proc does not have.
 struct ProcessUsage {
   double cpu_seconds = 0;         // user and system time of all threads
   int64_t resident_bytes = 0;     // memory now

@@ -8,14 +8,18 @@
 namespace colcast::metrics {
 namespace {
 
+constexpr size_t kLatency = CallMetricIndex(":colcast:request_latency_microseconds");
+constexpr size_t kRows = CallMetricIndex(":colcast:rows");
+constexpr size_t kBytesSaved = CallMetricIndex(":colcast:bytes_saved_total");
+
 RecentSeries Summarize(const RequestSeries& series) {
   RecentSeries summary;
   summary.labels = series.labels;
   summary.answered = series.Answered();
   summary.failed = series.Failed();
-  summary.rows = series.rows.sum;
-  summary.bytes_saved = series.bytes_saved;
-  summary.latency = series.latency;
+  summary.rows = series.histograms[kRows].sum;
+  summary.bytes_saved = series.counts[kBytesSaved];
+  summary.latency = series.histograms[kLatency];
   return summary;
 }
 

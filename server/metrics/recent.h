@@ -1,4 +1,4 @@
-// What the requests of the last minute came to: differences of what was counted since the start.
+// The requests of the last minute: differences of the counts since the start.
 #ifndef COLCAST_SERVER_METRICS_RECENT_H_
 #define COLCAST_SERVER_METRICS_RECENT_H_
 
@@ -16,7 +16,7 @@
 
 namespace colcast::metrics {
 
-// What is kept of a RequestSeries.
+// The part of a RequestSeries that is kept.
 struct RecentSeries {
   RequestLabels labels;
   int64_t answered = 0;  // with whatever status
@@ -38,11 +38,11 @@ class Recent {
     std::vector<RecentSeries> requests;  // sorted as Metrics::Requests()
   };
 
-  // Takes what was counted until `now`, about once a second; `now` rises from call to call.
+  // Takes the counts until `now`, about once a second; `now` rises from call to call.
   void Add(Time now, const std::vector<RequestSeries>& requests, double cpu_seconds);
 
-  // What was added in the last `span`, at most kWindow; of less time if less was seen, and nothing
-  // before the second call of Add.
+  // The counts of the last `span`, at most kWindow; of less time if there is less, and none before
+  // the second call of Add.
   Interval Last(std::chrono::seconds span) const;
 
   // Requests a second between two calls of Add, the oldest first.
@@ -60,7 +60,7 @@ class Recent {
   std::deque<Sample> samples_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Adds what was counted once a second, on a thread of its own.
+// Adds the counts once a second, on a thread of its own.
 class Sampler {
  public:
   // Starts a thread. `metrics` must outlive the sampler.

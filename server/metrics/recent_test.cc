@@ -18,7 +18,7 @@ class RecentTest : public testing::Test {
  protected:
   void Answer(int requests, const char* signature = "late",
               microseconds latency = microseconds(100), StatusCode code = StatusCode::kOk) {
-    RequestRecord record;
+    CallRecord record;
     record.model_name = "a";
     record.signature_name = signature;
     record.latency = latency;

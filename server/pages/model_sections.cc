@@ -39,7 +39,7 @@ void WriteColumns(std::string_view field,
 
 void WriteSignatures(const inference::Servable& servable, JsonWriter* json) {
   for (const auto& [name, signature] : Sorted(servable.signatures())) {
-    // What restores and initializes variables is no one's to call.
+    // Restores or initializes variables; not for clients.
     if (name.rfind("__saved_model", 0) == 0) continue;
     json->Object([&, &name = name, &signature = *signature] {
       json->Add({{"name", name}});

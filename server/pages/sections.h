@@ -1,4 +1,4 @@
-// What the server tells of itself, part by part: as JSON, for the status page, and to Prometheus.
+// The subjects that the server reports on: as JSON, for the status page, and to Prometheus.
 #ifndef COLCAST_SERVER_PAGES_SECTIONS_H_
 #define COLCAST_SERVER_PAGES_SECTIONS_H_
 
@@ -25,11 +25,11 @@ void WriteModels(const std::vector<models::ModelSnapshot>& models, JsonWriter* j
 void WriteTraffic(const Backend& backend, std::string_view server_version,
                   const metrics::Recent& recent, JsonWriter* json);
 
-// What each caller has asked (caller_sections.cc); nothing if nobody asks who they are.
+// Requests by caller (caller_sections.cc); nothing unless callers are told apart.
 void WriteCallers(callers::Callers* callers, JsonWriter* json);
 void WriteCallers(callers::Callers* callers, metrics::TextWriter* writer);
 
-// What the state stores of the models hold, and how often it was of use (state_sections.cc).
+// The state stores of the models, with their hits (state_sections.cc).
 void WriteStates(const std::vector<models::ModelSnapshot>& models, JsonWriter* json);
 void WriteStates(const std::vector<models::ModelSnapshot>& models, metrics::TextWriter* writer);
 void WritePrograms(const std::vector<models::ModelSnapshot>& models, metrics::TextWriter* writer);

@@ -14,6 +14,12 @@ using metrics::Recent;
 using metrics::RecentSeries;
 using metrics::RequestSeries;
 
+constexpr size_t kRows = metrics::CallMetricIndex(":colcast:rows");
+constexpr size_t kRunRequests = metrics::CallMetricIndex(":colcast:run_requests");
+constexpr size_t kJoined = metrics::CallMetricIndex(":colcast:joined_requests_total");
+constexpr size_t kSplit = metrics::CallMetricIndex(":colcast:divided_requests_total");
+constexpr size_t kBytesSaved = metrics::CallMetricIndex(":colcast:bytes_saved_total");
+
 constexpr std::chrono::seconds kShort{10};
 constexpr std::chrono::seconds kLong{60};
 
@@ -105,11 +111,11 @@ void WriteRuns(const std::vector<RequestSeries>& all, JsonWriter* json) {
   int64_t runs = 0, joined = 0, split = 0, saved = 0;
   double requests = 0;
   for (const RequestSeries& series : all) {
-    runs += series.run_requests.Count();
-    requests += series.run_requests.sum;
-    joined += series.joined_requests;
-    split += series.split_requests;
-    saved += series.bytes_saved;
+    runs += series.histograms[kRunRequests].Count();
+    requests += series.histograms[kRunRequests].sum;
+    joined += series.counts[kJoined];
+    split += series.counts[kSplit];
+    saved += series.counts[kBytesSaved];
   }
   json->Object("total", [&] {
     json->Add({{"runs", runs},
@@ -130,8 +136,8 @@ void WriteSeries(const RequestSeries& series, const Recent::Interval& ten,
              {"requests_per_second_10s", PerSecond(Find(ten, series).answered, ten)},
              {"requests_per_second", PerSecond(of_minute.answered, minute)},
              {"bytes_saved_per_second", PerSecond(of_minute.bytes_saved, minute)},
-             {"requests_with_rows", series.rows.Count()},
-             {"rows", series.rows.sum},
+             {"requests_with_rows", series.histograms[kRows].Count()},
+             {"rows", series.histograms[kRows].sum},
              {"answered", series.Answered()},
              {"errors", series.Failed()}});
   WriteLatency(of_minute.latency, json);

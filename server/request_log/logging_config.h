@@ -1,4 +1,4 @@
-// What a model's logging_config asks for: tensorflow.serving.LoggingConfig, checked.
+// A model's logging_config: tensorflow.serving.LoggingConfig, checked.
 #ifndef COLCAST_SERVER_REQUEST_LOG_LOGGING_CONFIG_H_
 #define COLCAST_SERVER_REQUEST_LOG_LOGGING_CONFIG_H_
 

@@ -32,11 +32,6 @@ std::string Metadata(const LoggedCall& call, double sampling_rate, int64_t times
 
 size_t FieldSize(size_t body) { return 1 + VarintSize(body) + body; }
 
-void AppendVarint(uint64_t value, std::string* text) {
-  uint8_t bytes[kMaxVarintSize];
-  text->append(reinterpret_cast<const char*>(bytes), WriteVarint(value, bytes) - bytes);
-}
-
 // The tag and the length of a field of bytes; its number is below 16.
 void AppendHead(uint32_t field, size_t body, std::string* text) {
   AppendVarint(MakeTag(field, kLengthType), text);

@@ -54,8 +54,8 @@ class RequestLogs {
   // costs the look at a flag.
   std::shared_ptr<Model> Sample(std::string_view model) const;
 
-  // Never waits for a file: the thread writes the record, or it is dropped. What the call points to
-  // is copied.
+  // Never waits for a file: the thread writes the record, or it is dropped. The call's bytes are
+  // copied.
   void Add(const std::shared_ptr<Model>& model, const LoggedCall& call);
 
   // Of the models logged since the start, by name.

@@ -12,7 +12,7 @@ namespace colcast::rpc {
 
 using ChannelArguments = std::vector<std::pair<std::string, std::string>>;
 
-// The last value of each counts. The log names those that mean nothing here, or are no numbers.
+// The last value of each counts. The log names arguments that are unknown here or not numbers.
 http2::ConnectionOptions ReadChannelArguments(const ChannelArguments& arguments);
 
 }  // namespace colcast::rpc

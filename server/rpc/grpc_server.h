@@ -41,7 +41,7 @@ class GrpcServer {
 
   // UNAVAILABLE, naming the address, if it cannot be listened on; as UnixSocket has it for the
   // socket. One that another server listens on is taken over when this one serves.
-  // `poller`, which whoever is free polls, outlives the server and the workers. `http1`, which may
+  // `poller`, which idle threads poll, outlives the server and the workers. `http1`, which may
   // be null, serves the clients that speak HTTP/1.
   static Status Start(const Options& options, const Backend& backend, net::Poller* poller,
                       net::Accept http1, std::unique_ptr<GrpcServer>* server);
@@ -51,7 +51,7 @@ class GrpcServer {
   // HOST:PORT with the port that was bound.
   const std::string& address() const { return address_; }
 
-  // What grpc.health.v1.Health answers, for the server and for each service by name; NOT_SERVING
+  // The answer of grpc.health.v1.Health, for the server and for each service by name; NOT_SERVING
   // until told otherwise.
   void SetServing(bool serving);
 

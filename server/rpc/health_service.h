@@ -18,7 +18,7 @@ inline constexpr char kHealthService[] = "grpc.health.v1.Health";
 
 class HealthService {
  public:
-  // Answers for `services`, of which "" is the whole server: NOT_SERVING until told otherwise.
+  // Answers for `services`, where "" is the whole server: NOT_SERVING until SetServing().
   explicit HealthService(std::vector<std::string> services) : services_(std::move(services)) {}
 
   // Of all services alike. On any thread.

@@ -6,7 +6,7 @@
 #include "server/models/open_inference.h"
 #include "server/protos/open_inference.pb.h"
 #include "server/rpc/messages.h"
-#include "server/rpc/predict_call.h"
+#include "server/rpc/wire_predict.h"
 #include "server/wire/infer_tensor.h"
 
 namespace colcast::rpc {
@@ -66,8 +66,7 @@ Methods InferenceMethods(const Backend& backend) {
   const auto add = [&methods](const char* name, Method method) {
     methods.emplace(PathOf(kInferenceService, name), std::move(method));
   };
-  add("ModelInfer",
-      Method{[&backend](Call* call) { (new PredictCall(kInferCodec, call, backend))->Submit(); }});
+  add("ModelInfer", Method{[&backend](Call* call) { SubmitPredict(kModelInfer, call, backend); }});
   add("ServerLive", MessageMethod<ServerLiveRequest, ServerLiveResponse>(IsLive));
   add("ServerReady", MessageMethod<ServerReadyRequest, ServerReadyResponse>(
                          [&backend](const ServerReadyRequest&, ServerReadyResponse* response) {

@@ -1,5 +1,5 @@
-// Protobuf's messages, from gRPC's bytes and back, and the methods that are answered with them:
-// what is not hot.
+// Protobuf's messages, from gRPC's bytes and back, and the methods that are answered with them.
+// None of it is on the hot path.
 #ifndef COLCAST_SERVER_RPC_MESSAGES_H_
 #define COLCAST_SERVER_RPC_MESSAGES_H_
 

@@ -10,16 +10,18 @@
 #include "server/http2/inflate.h"
 #include "server/inference/servable.h"
 #include "server/metrics/metrics.h"
-#include "server/rpc/predict_call.h"
-#include "server/rpc/worker_call.h"
+#include "server/rpc/wire_predict.h"
 #include "server/wire/predict_request.h"
 #include "server/wire/schema.h"
 
 namespace colcast::rpc {
+
+using http2::Message;
+
 namespace {
 
-constexpr char kPredict[] = "/tensorflow.serving.PredictionService/Predict";
-// In what is sent on: by which server.
+constexpr char kPredictPath[] = "/tensorflow.serving.PredictionService/Predict";
+// Metadata of a forwarded call: the server that forwarded it.
 constexpr char kSentOnBy[] = "colcast-sent-on-by";
 constexpr std::chrono::seconds kPause{1};
 constexpr size_t kMaxInflatedBytes = 4 << 20;  // of a compressed request, to see its rows
@@ -70,7 +72,7 @@ class OffloadedCall {
     const auto longest = started_ + std::chrono::milliseconds(offload_->options_.timeout_ms);
     const auto half = started_ + (call_->deadline() - started_) / 2;
     offload_->client_->Start(
-        {kPredict, call_->request(), {{kSentOnBy, offload_->id_}}, std::min(longest, half)},
+        {kPredictPath, call_->request(), {{kSentOnBy, offload_->id_}}, std::min(longest, half)},
         [this](Status status, Message answer) { Ended(std::move(status), std::move(answer)); });
   }
 
@@ -85,7 +87,7 @@ class OffloadedCall {
       if (status.ok()) {
         Answer(std::move(answer));
       } else {
-        (new PredictCall(kPredictCodec, call_, offload_->backend_))->Submit();
+        SubmitPredict(kPredict, call_, offload_->backend_);
       }
     }
     delete this;
@@ -114,7 +116,7 @@ class OffloadedCall {
   Call* const call_;
   const std::shared_ptr<const inference::Servable> servable_;  // the record's names are its
   const scheduling::Clock::time_point started_ = scheduling::Clock::now();
-  metrics::RequestRecord record_;
+  metrics::CallRecord record_;
 };
 
 Offload::Offload(const Options& options, const Backend& backend)

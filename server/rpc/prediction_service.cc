@@ -3,29 +3,16 @@
 #include <memory>
 #include <string>
 
-#include "server/base/out_of_memory.h"
-#include "server/inference/call.h"
-#include "server/inference/classify.h"
-#include "server/inference/multi_inference.h"
-#include "server/inference/regress.h"
-#include "server/inference/run_gate.h"
 #include "server/rpc/messages.h"
-#include "server/rpc/predict_call.h"
-#include "server/rpc/worker_call.h"
-#include "server/wire/example_request.h"
+#include "server/rpc/wire_examples.h"
+#include "server/rpc/wire_predict.h"
 #include "tensorflow_serving/apis/get_model_metadata.pb.h"
 
 namespace colcast::rpc {
 namespace {
 
-using tensorflow::serving::ClassificationRequest;
-using tensorflow::serving::ClassificationResponse;
 using tensorflow::serving::GetModelMetadataRequest;
 using tensorflow::serving::GetModelMetadataResponse;
-using tensorflow::serving::MultiInferenceRequest;
-using tensorflow::serving::MultiInferenceResponse;
-using tensorflow::serving::RegressionRequest;
-using tensorflow::serving::RegressionResponse;
 
 constexpr char kSignatureDef[] = "signature_def";
 
@@ -57,77 +44,6 @@ Status Describe(const models::ModelManager& models, const GetModelMetadataReques
   return OkStatus();
 }
 
-template <typename Request>
-const tensorflow::serving::ModelSpec& ModelSpecOf(const Request& request) {
-  return request.model_spec();
-}
-
-const tensorflow::serving::ModelSpec& ModelSpecOf(
-    const tensorflow::serving::MultiInferenceRequest& request) {
-  return inference::ModelSpecOf(request);
-}
-
-// One call of Classify, Regress or MultiInference. The message is read by the worker, not where
-// it came, and its tf.Examples by nobody but the model: parsing them takes longer than
-// many a model to run.
-template <typename Request, typename Response>
-class ExampleCall final : public WorkerCall {
- public:
-  using Infer = Status (*)(const inference::Servable&, const Request&, const ExampleInput&,
-                           const inference::CallOptions&, Response*, inference::CallStats*);
-
-  // `schema` is the request's; the others as WorkerCall has them.
-  ExampleCall(const char* api, const MessageSchema& schema, Infer infer, Call* call,
-              const Backend& backend)
-      : WorkerCall(api, call, backend), schema_(schema), infer_(infer) {}
-
-  void Run(scheduling::Clock::duration waited, std::vector<scheduling::Taken>*) override {
-    record()->queue_wait = waited;
-    inference::RunGate gate(backend().workers);
-    Status status = Prepare();
-    if (status.ok()) status = WithinMemory([&] { return Respond(&gate); });
-    if (gate.must_wait()) return gate.Wait(this, waited);
-    Answer(std::move(status));
-  }
-
- private:
-  // Writes the answer to response(), or says why there is none.
-  Status Respond(inference::RunGate* gate) {
-    const std::string& name = Request::descriptor()->name();
-    ExampleRequest parts;
-    if (Status status = DecodeExampleRequest(request().bytes(), schema_, name.c_str(),
-                                             backend().calls.max_request_rows, &parts);
-        !status.ok()) {
-      return status;
-    }
-    Request parsed;
-    if (!parsed.ParseFromString(parts.rest)) {
-      return Internal("the ", name, "'s checker and protobuf disagree");
-    }
-    if (Status status = FindServable(FromProto(ModelSpecOf(parsed))); !status.ok()) return status;
-    Response answer;
-    inference::CallStats stats;
-    inference::CallOptions options = backend().calls;
-    options.gate = gate;
-    const Status status = infer_(servable(), parsed, parts.input, options, &answer, &stats);
-    record()->run_start = stats.run_start;
-    record()->runtime = stats.runtime;
-    record()->expansion = stats.expansion;
-    return status.ok() ? WriteMessage(answer, response()) : status;
-  }
-
-  const MessageSchema& schema_;
-  const Infer infer_;
-};
-
-template <typename Request, typename Response>
-Method ExampleMethod(const char* name, const MessageSchema& schema,
-                     typename ExampleCall<Request, Response>::Infer infer, const Backend& backend) {
-  return Method{[name, &schema, infer, &backend](Call* call) {
-    (new ExampleCall<Request, Response>(name, schema, infer, call, backend))->Submit();
-  }};
-}
-
 }  // namespace
 
 Methods PredictionMethods(const Backend& backend, Offload* offload) {
@@ -137,15 +53,12 @@ Methods PredictionMethods(const Backend& backend, Offload* offload) {
   };
   add("Predict", Method{[&backend, offload](Call* call) {
         if (offload != nullptr && offload->Take(call)) return;
-        (new PredictCall(kPredictCodec, call, backend))->Submit();
+        SubmitPredict(kPredict, call, backend);
       }});
-  add("Classify", ExampleMethod<ClassificationRequest, ClassificationResponse>(
-                      "Classify", kExampleRequest, inference::Classify, backend));
-  add("Regress", ExampleMethod<RegressionRequest, RegressionResponse>("Regress", kExampleRequest,
-                                                                      inference::Regress, backend));
-  add("MultiInference",
-      ExampleMethod<MultiInferenceRequest, MultiInferenceResponse>(
-          "MultiInference", kMultiInferenceRequest, inference::MultiInference, backend));
+  for (const ExamplesMessages& messages : kExamplesMessages) {
+    add(messages.api,
+        Method{[&backend, &messages](Call* call) { SubmitExamples(messages, call, backend); }});
+  }
   add("GetModelMetadata",
       MessageMethod<GetModelMetadataRequest, GetModelMetadataResponse>(
           [&backend](const GetModelMetadataRequest& request, GetModelMetadataResponse* response) {

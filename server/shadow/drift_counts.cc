@@ -6,7 +6,7 @@
 namespace colcast::shadow {
 namespace {
 
-// What is larger, the infinite above all, counts as this in a sum.
+// Larger differences, infinite ones above all, count as this in a sum.
 constexpr double kLargestObserved = 1000;
 
 }  // namespace

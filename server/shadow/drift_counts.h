@@ -1,4 +1,4 @@
-// What came of all requests that were shadowed.
+// Outcomes of all shadowed requests.
 #ifndef COLCAST_SERVER_SHADOW_DRIFT_COUNTS_H_
 #define COLCAST_SERVER_SHADOW_DRIFT_COUNTS_H_
 

@@ -1,4 +1,4 @@
-// What a version answered, kept until it has been compared.
+// A version's answer, kept until it is compared.
 #ifndef COLCAST_SERVER_SHADOW_KEPT_OUTPUTS_H_
 #define COLCAST_SERVER_SHADOW_KEPT_OUTPUTS_H_
 

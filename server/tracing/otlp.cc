@@ -3,13 +3,10 @@
 #include <cstring>
 #include <string_view>
 
+#include "server/wire/varint.h"
+
 namespace colcast::tracing {
 namespace {
-
-void AppendVarint(uint64_t value, std::string* out) {
-  for (; value >= 0x80; value >>= 7) out->push_back(static_cast<char>(value | 0x80));
-  out->push_back(static_cast<char>(value));
-}
 
 void AppendNumber(int field, uint64_t value, std::string* out) {
   AppendVarint(static_cast<uint64_t>(field) << 3, out);

@@ -38,7 +38,7 @@ class SpanExporter {
   void Add(std::vector<Span> spans);
 
   int64_t sent() const { return sent_.load(std::memory_order_relaxed); }
-  // Those for which there was no room, and those that could not be sent.
+  // Spans without room in the queue, and spans that could not be sent.
   int64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
 
  private:

@@ -8,7 +8,7 @@ namespace {
 // "VV-TRACE_ID-PARENT_ID-FLAGS"
 constexpr size_t kSize = 2 + 1 + 32 + 1 + 16 + 1 + 2;
 
-// -1 for what is no lower-case hexadecimal digit.
+// -1 unless it is a lower-case hexadecimal digit.
 int ValueOf(char digit) {
   if (digit >= '0' && digit <= '9') return digit - '0';
   return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;

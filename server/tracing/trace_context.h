@@ -1,4 +1,4 @@
-// What a client says of the trace that a request belongs to: https://www.w3.org/TR/trace-context/
+// The trace that a client says a request belongs to: https://www.w3.org/TR/trace-context/
 #ifndef COLCAST_SERVER_TRACING_TRACE_CONTEXT_H_
 #define COLCAST_SERVER_TRACING_TRACE_CONTEXT_H_
 

@@ -66,7 +66,7 @@ class Spans {
   std::vector<Span> spans_;
 };
 
-void Describe(const metrics::RequestRecord& record, Span* span) {
+void Describe(const metrics::CallRecord& record, Span* span) {
   const std::string api(record.api);
   span->kind = SpanKind::kServer;
   span->failed = record.code != StatusCode::kOk;
@@ -116,8 +116,8 @@ std::unique_ptr<RequestTrace> Tracer::Start(std::string_view traceparent) const 
   return std::unique_ptr<RequestTrace>(new RequestTrace(NewId(16), ""));
 }
 
-void Tracer::Finish(const RequestTrace& trace, const metrics::RequestRecord& record,
-                    Time received) {
+void Tracer::Finish(const RequestTrace& trace, const metrics::CallRecord& record) {
+  const Time received = record.received;
   const Time answered = received + record.latency;
   Spans spans(trace.trace_id_);
   Span* const request = spans.Add("", trace.parent_id_, received, answered);

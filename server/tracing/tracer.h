@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "server/engine/engine.h"
-#include "server/metrics/metrics.h"
+#include "server/metrics/call_record.h"
 #include "server/tracing/http_post.h"
 #include "server/tracing/span_exporter.h"
 
@@ -50,8 +50,8 @@ class Tracer {
   // traceparent the ratio does. Empty: the client has sent none.
   std::unique_ptr<RequestTrace> Start(std::string_view traceparent) const;
 
-  // Takes over the spans of a request that was received at `received` and has been answered.
-  void Finish(const RequestTrace& trace, const metrics::RequestRecord& record, Time received);
+  // Takes over the spans of an answered request.
+  void Finish(const RequestTrace& trace, const metrics::CallRecord& record);
 
   const SpanExporter& exporter() const { return exporter_; }
 

@@ -42,8 +42,7 @@ TEST(TracerTest, DrawsAboutTheRatio) {
 }
 
 // The spans of one request, in the order in which they were made.
-std::vector<Span> SpansOf(const metrics::RequestRecord& record, Tracer::Time received,
-                          bool with_stage) {
+std::vector<Span> SpansOf(metrics::CallRecord record, Tracer::Time received, bool with_stage) {
   std::vector<Span> spans;
   {
     Tracer tracer(WithRatio(0), {100, 100, hours(1)}, [&](const std::vector<Span>& sent) {
@@ -54,14 +53,15 @@ std::vector<Span> SpansOf(const metrics::RequestRecord& record, Tracer::Time rec
     if (with_stage) {
       trace->OnStage({"user", received + microseconds(30), received + microseconds(40), 3, 2});
     }
-    tracer.Finish(*trace, record, received);
+    record.received = received;
+    tracer.Finish(*trace, record);
   }
   return spans;
 }
 
 TEST(TracerTest, TheSpansOfARequestThatRan) {
   const Tracer::Time received = std::chrono::steady_clock::now();
-  metrics::RequestRecord record;
+  metrics::CallRecord record;
   record.api = "Predict";
   record.entrypoint = "GRPC";
   record.model_name = "movies";
@@ -97,7 +97,7 @@ TEST(TracerTest, TheSpansOfARequestThatRan) {
 }
 
 TEST(TracerTest, ARequestThatNeverRanHasWaitedOnly) {
-  metrics::RequestRecord record;
+  metrics::CallRecord record;
   record.api = "Predict";
   record.entrypoint = "REST";
   record.code = StatusCode::kNotFound;

@@ -14,8 +14,9 @@
 namespace colcast {
 
 inline std::string Varint(uint64_t value) {
-  uint8_t buffer[kMaxVarintSize];
-  return std::string(buffer, WriteVarint(value, buffer));
+  std::string text;
+  AppendVarint(value, &text);
+  return text;
 }
 
 inline std::string Varints(const std::vector<uint64_t>& values) {

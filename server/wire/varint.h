@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string>
 
 namespace colcast {
 
@@ -55,6 +56,11 @@ inline uint8_t* WriteVarint(uint64_t value, uint8_t* out) {
   }
   *out++ = static_cast<uint8_t>(value);
   return out;
+}
+
+inline void AppendVarint(uint64_t value, std::string* out) {
+  uint8_t bytes[kMaxVarintSize];
+  out->append(reinterpret_cast<const char*>(bytes), WriteVarint(value, bytes) - bytes);
 }
 
 // Counts the varints of a run that comes in pieces, and finds those that are too long.

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import grpc
 import pytest
+from colcast.client.wire import field
 from colcast.loadtest.measure.meters import ProcessMeter
 from colcast.server import ServerProcess
 from google.protobuf.message import DecodeError
@@ -23,15 +24,6 @@ REQUESTS = {
     "Regress": regression_pb2.RegressionRequest,
     "MultiInference": inference_pb2.MultiInferenceRequest,
 }
-
-
-def field(number: int, body: bytes) -> bytes:
-    """A length-delimited field."""
-    size, length = bytearray(), len(body)
-    while length >= 0x80:
-        size.append(length & 0x7F | 0x80)
-        length >>= 7
-    return bytes([number << 3 | 2, *size, length]) + body
 
 
 def feature(name: bytes, value: bytes) -> bytes:

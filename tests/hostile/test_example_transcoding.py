@@ -6,8 +6,6 @@ what one answers the others must, to the last bit and to the last word of an err
 
 import os
 
-from colcast.client.wire import field, varint
-
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 from collections.abc import Iterator
@@ -18,6 +16,7 @@ import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
+from colcast.client.wire import field, varint
 from colcast.export import export_saved_model
 from colcast.server import ServerProcess
 from hypothesis import HealthCheck, given, settings

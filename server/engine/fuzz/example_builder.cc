@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "server/wire/reader.h"
+#include "server/wire/varint.h"
 
 namespace colcast::fuzz {
 namespace {
@@ -32,8 +33,7 @@ class Builder {
   // Mostly the shortest form, now and then with zeros behind.
   std::string Varint(uint64_t value) {
     std::string bytes;
-    for (; value >= 0x80; value >>= 7) bytes += static_cast<char>(value | 0x80);
-    bytes += static_cast<char>(value);
+    AppendVarint(value, &bytes);
     if (Bad(100)) {
       for (uint32_t i = d_.Below(11); i > 0; --i) {
         bytes.back() |= static_cast<char>(0x80);

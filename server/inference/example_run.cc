@@ -1,24 +1,24 @@
-#include "server/inference/multi_inference.h"
+#include "server/inference/example_run.h"
 
 #include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "server/inference/classify.h"
+#include "server/inference/example_answer.h"
 #include "server/inference/example_batch.h"
-#include "server/inference/regress.h"
+#include "server/inference/signature.h"
 #include "server/wire/describe.h"
 
 namespace colcast::inference {
 namespace {
 
-using tensorflow::serving::InferenceResult;
 using tensorflow::serving::InferenceTask;
 using tensorflow::serving::MultiInferenceRequest;
 using tensorflow::serving::MultiInferenceResponse;
 
 Status CheckModelNames(const MultiInferenceRequest& request) {
+  if (request.tasks_size() == 1) return OkStatus();
   const std::string& wanted = ModelSpecOf(request).name();
   for (const InferenceTask& task : request.tasks()) {
     const std::string& name = task.model_spec().name();
@@ -35,25 +35,17 @@ Status CheckModelNames(const MultiInferenceRequest& request) {
 // What one task asks for, checked.
 struct Plan {
   std::string signature_name;
+  std::string method_name;
   std::vector<std::string> fetches;
-  bool classifies = false;
 };
 
 Status MakePlan(const Servable& servable, const InferenceTask& task, const CallOptions& options,
                 Plan* plan) {
   plan->signature_name = SignatureNameOf(task.model_spec());
+  plan->method_name = task.method_name();
   const tensorflow::SignatureDef* signature = nullptr;
-  if (Status status = FindSignature(servable, plan->signature_name, &signature); !status.ok()) {
-    return status;
-  }
-  plan->classifies = task.method_name() == kClassifyMethodName;
-  if (plan->classifies) return CheckClassification(*signature, options, &plan->fetches);
-  if (task.method_name() == kRegressMethodName) {
-    return CheckRegression(*signature, options, &plan->fetches);
-  }
-  return Error(StatusCode::kUnimplemented,
-               "Unsupported signature method_name: ", Quoted(task.method_name()), "; expected ",
-               kClassifyMethodName, " or ", kRegressMethodName);
+  Status status = FindSignature(servable, plan->signature_name, &signature);
+  return status.ok() ? CheckTask(*signature, plan->method_name, options, &plan->fetches) : status;
 }
 
 Status MakePlans(const Servable& servable, const MultiInferenceRequest& request,
@@ -71,51 +63,39 @@ Status MakePlans(const Servable& servable, const MultiInferenceRequest& request,
   return OkStatus();
 }
 
-// The tensor that a task's examples are fed to.
-const std::string& InputTensorOf(const Servable& servable, const Plan& plan) {
-  const auto& inputs = servable.signatures().at(plan.signature_name).inputs();
-  return inputs.at(ExampleBatch::kInput).name();
-}
-
+// Whether all tasks feed their examples to one tensor.
 bool ShareInput(const Servable& servable, const std::vector<Plan>& plans) {
+  const auto tensor_of = [&](const Plan& plan) {
+    return servable.signatures().at(plan.signature_name).inputs().at(kExamplesInput).name();
+  };
   for (const Plan& plan : plans) {
-    if (InputTensorOf(servable, plan) != InputTensorOf(servable, plans[0])) return false;
+    if (tensor_of(plan) != tensor_of(plans[0])) return false;
   }
   return plans.size() > 1;
 }
 
-Status ToResult(const Plan& plan, const std::vector<OutputColumn>& columns, int64_t examples,
-                InferenceResult* result) {
-  return plan.classifies
-             ? ToClassification(columns, examples, result->mutable_classification_result())
-             : ToRegression(columns, examples, result->mutable_regression_result());
-}
-
 // A run for each task: TF 2 gives each signature an input of its own.
-Status InferOneByOne(const Servable& servable, const std::vector<Plan>& plans, ExampleBatch* batch,
-                     MultiInferenceResponse* response, CallStats* stats) {
+Status RunOneByOne(const Servable& servable, const std::vector<Plan>& plans, ExampleBatch* batch,
+                   MultiInferenceResponse* response, metrics::CallRecord* record) {
   for (size_t i = 0; i < plans.size(); ++i) {
+    const Plan& plan = plans[i];
     std::unique_ptr<engine::Outputs> outputs;
-    if (Status status =
-            batch->Run(servable, plans[i].signature_name, plans[i].fetches, stats, &outputs);
-        !status.ok()) {
-      return status;
+    Status status = batch->Run(servable, plan.signature_name, plan.fetches, record, &outputs);
+    if (status.ok()) {
+      status = ToResult(outputs->columns(), plan.method_name, batch->size(),
+                        response->mutable_results(static_cast<int>(i)));
     }
-    if (Status status = ToResult(plans[i], outputs->columns(), batch->size(),
-                                 response->mutable_results(static_cast<int>(i)));
-        !status.ok()) {
-      return status;
-    }
+    if (!status.ok()) return status;
   }
   return OkStatus();
 }
 
-// How a run of several signatures calls an output of one.
+// An output's name in a run of several signatures.
 std::string JoinedName(const Plan& plan, const std::string& output) {
   return plan.signature_name + '/' + output;
 }
 
-// The columns of one signature, by their own names, out of a run of several.
+// The columns of one signature, by their own names, from a run of several.
 std::vector<OutputColumn> ColumnsOf(const Plan& plan, const engine::Outputs& outputs) {
   std::vector<OutputColumn> columns;
   for (const std::string& name : plan.fetches) {
@@ -129,50 +109,57 @@ std::vector<OutputColumn> ColumnsOf(const Plan& plan, const engine::Outputs& out
 }
 
 // One run for all tasks, so that examples are parsed once.
-Status InferTogether(const Servable& servable, const std::vector<Plan>& plans, ExampleBatch* batch,
-                     MultiInferenceResponse* response, CallStats* stats) {
+Status RunTogether(const Servable& servable, const std::vector<Plan>& plans, ExampleBatch* batch,
+                   MultiInferenceResponse* response, metrics::CallRecord* record) {
   std::vector<std::string> fetches;
   for (const Plan& plan : plans) {
     for (const std::string& name : plan.fetches) fetches.push_back(JoinedName(plan, name));
   }
   std::unique_ptr<engine::Outputs> outputs;
-  if (Status status =
-          batch->RunTogether(servable, plans[0].signature_name, fetches, stats, &outputs);
-      !status.ok()) {
-    return status;
+  Status status = batch->RunTogether(servable, plans[0].signature_name, fetches, record, &outputs);
+  for (size_t i = 0; status.ok() && i < plans.size(); ++i) {
+    status = ToResult(ColumnsOf(plans[i], *outputs), plans[i].method_name, batch->size(),
+                      response->mutable_results(static_cast<int>(i)));
   }
-  for (size_t i = 0; i < plans.size(); ++i) {
-    if (Status status = ToResult(plans[i], ColumnsOf(plans[i], *outputs), batch->size(),
-                                 response->mutable_results(static_cast<int>(i)));
-        !status.ok()) {
-      return status;
-    }
-  }
-  return OkStatus();
+  return status;
 }
 
 }  // namespace
+
+MultiInferenceRequest OneTask(const tensorflow::serving::ModelSpec& model,
+                              const char* method_name) {
+  MultiInferenceRequest request;
+  InferenceTask* const task = request.add_tasks();
+  *task->mutable_model_spec() = model;
+  task->set_method_name(method_name);
+  return request;
+}
 
 const tensorflow::serving::ModelSpec& ModelSpecOf(const MultiInferenceRequest& request) {
   return request.tasks().empty() ? tensorflow::serving::ModelSpec::default_instance()
                                  : request.tasks(0).model_spec();
 }
 
-Status MultiInference(const Servable& servable, const MultiInferenceRequest& request,
-                      const ExampleInput& input, const CallOptions& options,
-                      tensorflow::serving::MultiInferenceResponse* response, CallStats* stats) {
+Status RunExamples(const Servable& servable, const MultiInferenceRequest& request,
+                   const ExampleInput& input, const CallOptions& options,
+                   MultiInferenceResponse* response, metrics::CallRecord* record) {
   std::vector<Plan> plans;
   if (Status status = MakePlans(servable, request, options, &plans); !status.ok()) return status;
   ExampleBatch batch;
   if (Status status = batch.Fill(input, options); !status.ok()) return status;
   std::vector<std::string> signatures;
-  for (const Plan& plan : plans) signatures.push_back(plan.signature_name);
-  if (Status status = batch.Enter(servable, signatures, options); !status.ok()) return status;
-  for (const InferenceTask& task : request.tasks()) {
-    SetAnsweringModel(task.model_spec(), servable, response->add_results()->mutable_model_spec());
+  for (const Plan& plan : plans) {
+    signatures.push_back(plan.signature_name);
+    auto* const answered = response->add_results()->mutable_model_spec();
+    answered->set_name(request.tasks(response->results_size() - 1).model_spec().name());
+    answered->set_signature_name(plan.signature_name);
+    answered->mutable_version()->set_value(servable.version());
   }
-  const auto infer = ShareInput(servable, plans) ? InferTogether : InferOneByOne;
-  return infer(servable, plans, &batch, response, stats);
+  if (Status status = batch.Enter(servable, signatures, options); !status.ok()) return status;
+  const auto run = ShareInput(servable, plans) ? RunTogether : RunOneByOne;
+  Status status = run(servable, plans, &batch, response, record);
+  if (status.ok() && options.gate != nullptr) options.gate->Learn();
+  return status;
 }
 
 }  // namespace colcast::inference

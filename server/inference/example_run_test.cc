@@ -1,5 +1,7 @@
 // Classify, Regress and MultiInference over a model that answers what it is told to: which
 // signatures will do, what is asked of the model, and what becomes of its outputs.
+#include "server/inference/example_run.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,9 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "server/inference/classify.h"
-#include "server/inference/multi_inference.h"
-#include "server/inference/regress.h"
 #include "server/inference/run_gate.h"
 #include "server/inference/testing.h"
 #include "server/scheduling/worker_pool.h"
@@ -19,12 +18,9 @@
 namespace colcast::inference {
 namespace {
 
-using tensorflow::serving::ClassificationRequest;
-using tensorflow::serving::ClassificationResponse;
+using tensorflow::serving::InferenceResult;
 using tensorflow::serving::MultiInferenceRequest;
 using tensorflow::serving::MultiInferenceResponse;
-using tensorflow::serving::RegressionRequest;
-using tensorflow::serving::RegressionResponse;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -96,9 +92,9 @@ class FakeModel final : public ModelWithoutGraph {
   }
 };
 
-class InferenceTest : public testing::Test {
+class ExampleRunTest : public testing::Test {
  protected:
-  InferenceTest() {
+  ExampleRunTest() {
     auto model = std::make_unique<FakeModel>();
     model_ = model.get();
     model_->answers["classes"] = {DT_STRING, {2, 2}, {}, {"a", "b", "c", "d"}};
@@ -114,16 +110,11 @@ class InferenceTest : public testing::Test {
   }
 
   Status DoClassify(const std::string& signature) {
-    ClassificationRequest request;
-    request.mutable_model_spec()->set_signature_name(signature);
-    return Classify(*servable_, request, input_, options_, &classified_, &stats_);
+    return DoMultiInference({{"classify", signature}});
   }
 
   Status DoRegress(const std::string& signature) {
-    RegressionRequest request;
-    request.mutable_model_spec()->set_name("asked for");
-    request.mutable_model_spec()->set_signature_name(signature);
-    return Regress(*servable_, request, input_, options_, &regressed_, &stats_);
+    return DoMultiInference({{"regress", signature}});
   }
 
   // Tasks as {method, signature}.
@@ -135,20 +126,19 @@ class InferenceTest : public testing::Test {
       task->mutable_model_spec()->set_signature_name(signature);
       task->set_method_name("tensorflow/serving/" + method);
     }
-    return MultiInference(*servable_, request, input_, options_, &several_, &stats_);
+    results_.Clear();
+    return RunExamples(*servable_, request, input_, options_, &results_, &record_);
   }
 
   FakeModel* model_;
   std::shared_ptr<const Servable> servable_;
   ExampleInput input_;
   CallOptions options_;
-  CallStats stats_;
-  ClassificationResponse classified_;
-  RegressionResponse regressed_;
-  MultiInferenceResponse several_;
+  metrics::CallRecord record_;
+  MultiInferenceResponse results_;
 };
 
-TEST_F(InferenceTest, WhatARunNeedsIsReservedBeforeIt) {
+TEST_F(ExampleRunTest, WhatARunNeedsIsReservedBeforeIt) {
   scheduling::WorkerPool::Options options;
   options.memory.max_bytes = 10'000;
   scheduling::WorkerPool workers(options);
@@ -179,29 +169,29 @@ TEST_F(InferenceTest, WhatARunNeedsIsReservedBeforeIt) {
   expect_of_all("--max_run_bytes is 10000");
 }
 
-TEST_F(InferenceTest, ClassifyGivesLabelsAndScoresPerExample) {
+TEST_F(ExampleRunTest, ClassifyGivesLabelsAndScoresPerExample) {
   ASSERT_TRUE(DoClassify("").ok());
   EXPECT_THAT(model_->asked, ElementsAre("Predict serving_default: classes scores < X Y"));
-  ASSERT_EQ(classified_.result().classifications_size(), 2);
-  const auto& second = classified_.result().classifications(1);
+  const InferenceResult& result = results_.results(0);
+  ASSERT_EQ(result.classification_result().classifications_size(), 2);
+  const auto& second = result.classification_result().classifications(1);
   EXPECT_EQ(second.classes(0).label(), "c");
   EXPECT_EQ(second.classes(1).score(), 4);
-  EXPECT_EQ(classified_.model_spec().signature_name(), "serving_default");
-  EXPECT_EQ(classified_.model_spec().version().value(), 7);
+  EXPECT_EQ(result.model_spec().name(), "m");
+  EXPECT_EQ(result.model_spec().signature_name(), "serving_default");
+  EXPECT_EQ(result.model_spec().version().value(), 7);
 }
 
-TEST_F(InferenceTest, RegressGivesAValuePerExample) {
+TEST_F(ExampleRunTest, RegressGivesAValuePerExample) {
   for (const std::vector<int64_t>& dims : {std::vector<int64_t>{2}, {2, 1}}) {
     model_->answers["outputs"].dims = dims;
-    regressed_.Clear();
     ASSERT_TRUE(DoRegress("regress").ok());
-    ASSERT_EQ(regressed_.result().regressions_size(), 2);
-    EXPECT_EQ(regressed_.result().regressions(1).value(), 6);
+    ASSERT_EQ(results_.results(0).regression_result().regressions_size(), 2);
+    EXPECT_EQ(results_.results(0).regression_result().regressions(1).value(), 6);
   }
-  EXPECT_EQ(regressed_.model_spec().name(), "asked for");
 }
 
-TEST_F(InferenceTest, AContextComesInFrontOfEachExample) {
+TEST_F(ExampleRunTest, AContextComesInFrontOfEachExample) {
   input_.context = "C";
   ASSERT_TRUE(DoRegress("regress").ok());
   EXPECT_THAT(model_->asked, ElementsAre("Predict regress: outputs < CX CY"));
@@ -211,7 +201,7 @@ TEST_F(InferenceTest, AContextComesInFrontOfEachExample) {
   EXPECT_THAT(status.message, HasSubstr("max_expanded_bytes"));
 }
 
-TEST_F(InferenceTest, SignaturesThatWillNotDoAreNamed) {
+TEST_F(ExampleRunTest, SignaturesThatWillNotDoAreNamed) {
   const struct {
     Status status;
     const char* words;
@@ -236,7 +226,7 @@ TEST_F(InferenceTest, SignaturesThatWillNotDoAreNamed) {
   EXPECT_THAT(DoRegress("regress").message, HasSubstr("Input is empty"));
 }
 
-TEST_F(InferenceTest, OutputsOfAnotherShapeOrDtypeAreNamed) {
+TEST_F(ExampleRunTest, OutputsOfAnotherShapeOrDtypeAreNamed) {
   const struct {
     const char* output;
     Answer answer;
@@ -259,30 +249,30 @@ TEST_F(InferenceTest, OutputsOfAnotherShapeOrDtypeAreNamed) {
   }
 }
 
-TEST_F(InferenceTest, TasksThatShareAnInputRunTogether) {
+TEST_F(ExampleRunTest, TasksThatShareAnInputRunTogether) {
   ASSERT_TRUE(DoMultiInference({{"classify", ""}, {"regress", "regress"}}).ok());
   EXPECT_THAT(model_->asked, ElementsAre("PredictTogether serving_default: serving_default/classes "
                                          "serving_default/scores regress/outputs < X Y"));
-  ASSERT_EQ(several_.results_size(), 2);
-  EXPECT_EQ(several_.results(0).classification_result().classifications(0).classes(0).label(), "a");
-  EXPECT_EQ(several_.results(1).regression_result().regressions(0).value(), 5);
-  EXPECT_EQ(several_.results(1).model_spec().signature_name(), "regress");
+  ASSERT_EQ(results_.results_size(), 2);
+  EXPECT_EQ(results_.results(0).classification_result().classifications(0).classes(0).label(), "a");
+  EXPECT_EQ(results_.results(1).regression_result().regressions(0).value(), 5);
+  EXPECT_EQ(results_.results(1).model_spec().signature_name(), "regress");
 }
 
-TEST_F(InferenceTest, TasksWithInputsOfTheirOwnRunOneByOne) {
+TEST_F(ExampleRunTest, TasksWithInputsOfTheirOwnRunOneByOne) {
   ASSERT_TRUE(DoMultiInference({{"regress", "regress"}, {"regress", "elsewhere"}}).ok());
   EXPECT_THAT(model_->asked,
               ElementsAre("Predict regress: outputs < X Y", "Predict elsewhere: outputs < X Y"));
 }
 
-TEST_F(InferenceTest, TasksThatContradictEachOtherAreRefused) {
+TEST_F(ExampleRunTest, TasksThatContradictEachOtherAreRefused) {
   EXPECT_EQ(DoMultiInference({{"regress", "regress"}, {"regress", "regress"}}).message,
             "Duplicate evaluation of signature: regress");
   EXPECT_EQ(DoMultiInference({{"predict", "regress"}}).code, StatusCode::kUnimplemented);
   MultiInferenceRequest request;
   request.add_tasks()->mutable_model_spec()->set_name("m");
   request.add_tasks()->mutable_model_spec()->set_name("n");
-  EXPECT_THAT(MultiInference(*servable_, request, input_, options_, &several_, &stats_).message,
+  EXPECT_THAT(RunExamples(*servable_, request, input_, options_, &results_, &record_).message,
               HasSubstr("must access the same model name. Found \"m\" and \"n\""));
 }
 

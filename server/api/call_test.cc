@@ -1,0 +1,246 @@
+// The life of a call with a codec and an exchange that a test fills in: what is counted, told and
+// sent of it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/api/examples_call.h"
+#include "server/api/predict_call.h"
+#include "server/inference/example_run.h"
+#include "server/inference/testing.h"
+#include "server/metrics/metrics.h"
+
+namespace colcast::api {
+namespace {
+
+namespace fs = std::filesystem;
+using tensorflow::serving::MultiInferenceRequest;
+using tensorflow::serving::MultiInferenceResponse;
+using testing::HasSubstr;
+
+constexpr char kSignatures[] = R"(
+  signature_def { key: "late" value {
+    inputs { key: "item" value { name: "i:0" dtype: DT_FLOAT } }
+    outputs { key: "outputs" value { name: "o:0" dtype: DT_FLOAT } } } }
+  signature_def { key: "regress" value {
+    inputs { key: "inputs" value { name: "e:0" dtype: DT_STRING } }
+    outputs { key: "outputs" value { name: "o:0" dtype: DT_FLOAT } } } })";
+const float kScores[] = {5, 6};
+
+class FakeModel final : public inference::ModelWithoutGraph {
+ public:
+  FakeModel() : ModelWithoutGraph(inference::SerializedGraph(kSignatures)) {}
+
+  Status Predict(const DecodedRequest&, std::unique_ptr<engine::Outputs>* outputs) const override {
+    static const int64_t kDims[] = {2};
+    auto made = std::make_unique<inference::GivenOutputs>();
+    made->Add({"outputs", DT_FLOAT, Span<int64_t>(kDims, 1), kScores, nullptr});
+    *outputs = std::move(made);
+    return OkStatus();
+  }
+};
+
+class FakeEngine final : public engine::Engine {
+ public:
+  Status LoadOpLibrary(const std::string&) const override { return OkStatus(); }
+  Status Load(const std::string&, const std::vector<std::string>&,
+              std::unique_ptr<engine::Model>* model) const override {
+    *model = std::make_unique<FakeModel>();
+    return OkStatus();
+  }
+};
+
+// What a client got.
+struct Sent {
+  Status status;
+  std::string answer;
+};
+
+class FakeExchange final : public Exchange {
+ public:
+  const char* entrypoint() const override { return "GRPC"; }
+  scheduling::Clock::time_point deadline() const override {
+    return scheduling::Clock::time_point::max();
+  }
+  bool cancelled() const override { return false; }
+  uint64_t client() const override { return 7; }
+  std::string traceparent() override { return ""; }
+  std::string caller(const callers::NameSource&) override { return name; }
+  size_t request_bytes() const override { return 1000; }
+  size_t Settle(const metrics::CallRecord&, Status* status) override {
+    if (!status->ok()) answer.clear();
+    return answer.size();
+  }
+  void Send(const Status& status) override { sent->set_value({status, answer}); }
+
+  std::string name;
+  std::string answer;
+  std::shared_ptr<std::promise<Sent>> sent = std::make_shared<std::promise<Sent>>();
+};
+
+class FakePredict final : public PredictCodec {
+ public:
+  const char* api() const override { return "Predict"; }
+  Exchange& exchange() override { return fake; }
+  Status Read(Call* call) override { return call->FindServable(decoded.model_spec()); }
+  void Describe(Call*, scheduling::JobProfile*) override {}
+  DecodedRequest& request() override { return decoded; }
+  Status Write(const PredictResponse& response) override {
+    fake.answer = std::string(response.outputs[0].name);
+    return written;
+  }
+
+  FakeExchange fake;
+  DecodedRequest decoded;
+  Status written;
+};
+
+class FakeExamples final : public ExamplesCodec {
+ public:
+  const char* api() const override { return "Regress"; }
+  Exchange& exchange() override { return fake; }
+  Status Read(Call* call) override {
+    ModelSpec spec;
+    spec.name = "m";
+    return call->FindServable(spec);
+  }
+  const MultiInferenceRequest& tasks() const override { return asked; }
+  const ExampleInput& input() const override { return examples; }
+  Status Write(const MultiInferenceResponse& response) override {
+    const auto& result = response.results(0).regression_result();
+    fake.answer = std::to_string(result.regressions_size());
+    return OkStatus();
+  }
+
+  FakeExchange fake;
+  MultiInferenceRequest asked;
+  ExampleInput examples;
+};
+
+class CallTest : public testing::Test {
+ protected:
+  CallTest() {
+    fs::create_directories(base_path_ / "3");
+    std::ofstream(base_path_ / "3" / "saved_model.pb") << "a graph without variables";
+    models::ModelManager::Options options;
+    options.models.resize(1);
+    options.models[0].name = "m";
+    options.models[0].base_path = base_path_.native();
+    options.loader.memory_margin_fraction = -1;
+    models_ = std::make_unique<models::ModelManager>(options, &engine_);
+    EXPECT_TRUE(models_->Start().ok());
+    backend_.models = models_.get();
+    backend_.workers = &workers_;
+    backend_.metrics = &metrics_;
+    backend_.request_logs = &request_logs_;
+    backend_.shadows = &shadows_;
+    backend_.callers = &callers_;
+  }
+  ~CallTest() override {
+    models_->Stop();
+    fs::remove_all(base_path_);
+  }
+
+  std::unique_ptr<FakePredict> Predict(const std::string& model) {
+    auto codec = std::make_unique<FakePredict>();
+    codec->decoded.mutable_model_spec()->name = model;
+    codec->decoded.mutable_model_spec()->signature_name = "late";
+    return codec;
+  }
+
+  template <typename CallOf, typename CodecOf>
+  Sent Answer(std::unique_ptr<CodecOf> codec) {
+    auto sent = codec->fake.sent;
+    (new CallOf(std::move(codec), backend_))->Submit();
+    return sent->get_future().get();
+  }
+
+  const fs::path base_path_ =
+      fs::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name();
+  FakeEngine engine_;
+  std::unique_ptr<models::ModelManager> models_;
+  metrics::Metrics metrics_;
+  request_log::RequestLogs request_logs_{{}};
+  shadow::Shadows shadows_{{}, nullptr};
+  callers::Callers callers_{{"x-caller", false}};
+  scheduling::WorkerPool workers_{{}};
+  Backend backend_;
+};
+
+TEST_F(CallTest, AnAnswerIsSentAndCountedWithWhatWasFound) {
+  auto codec = Predict("m");
+  codec->fake.name = "feed";
+  const Sent sent = Answer<PredictCall>(std::move(codec));
+  EXPECT_TRUE(sent.status.ok()) << sent.status.message;
+  EXPECT_EQ(sent.answer, "outputs");
+  const metrics::RequestSeries series = metrics_.Requests().at(0);
+  EXPECT_EQ(series.labels.model_name, "m");
+  EXPECT_EQ(series.labels.signature_name, "late");
+  EXPECT_EQ(series.labels.api, "Predict");
+  EXPECT_EQ(series.labels.entrypoint, "GRPC");
+  const auto sum_of = [&](const char* name) {
+    return series.histograms[metrics::CallMetricIndex(name)].sum;
+  };
+  EXPECT_EQ(sum_of(":colcast:request_bytes"), 1000);
+  EXPECT_EQ(sum_of(":colcast:response_bytes"), 7);
+  EXPECT_EQ(sum_of(":colcast:run_requests"), 1);
+  EXPECT_GT(sum_of(":colcast:request_latency_microseconds"), 0);
+  EXPECT_EQ(callers_.counts().Of("feed")->requests, 1);
+}
+
+TEST_F(CallTest, AModelThatIsNotThereIsNoLabel) {
+  const Sent sent = Answer<PredictCall>(Predict("made up"));
+  EXPECT_EQ(sent.status.code, StatusCode::kNotFound);
+  const metrics::RequestSeries series = metrics_.Requests().at(0);
+  EXPECT_EQ(series.labels.model_name, "");
+  EXPECT_EQ(series.answered[static_cast<int>(StatusCode::kNotFound)], 1);
+}
+
+TEST_F(CallTest, AnAnswerThatCannotBeWrittenIsItsError) {
+  auto codec = Predict("m");
+  codec->written = ResourceExhausted("too long");
+  const Sent sent = Answer<PredictCall>(std::move(codec));
+  EXPECT_EQ(sent.status.message, "too long");
+  EXPECT_EQ(sent.answer, "");
+  EXPECT_EQ(metrics_.Requests().at(0).Failed(), 1);
+}
+
+TEST_F(CallTest, ADroppedCallIsToldWhy) {
+  auto codec = Predict("m");
+  auto sent = codec->fake.sent;
+  (new PredictCall(std::move(codec), backend_))->Drop(scheduling::DropReason::kQueueFull);
+  EXPECT_EQ(sent->get_future().get().status.code, StatusCode::kResourceExhausted);
+}
+
+TEST_F(CallTest, CallsOfACallerAreOneClientsOthersTheirConnections) {
+  auto named = Predict("m"), unnamed = Predict("m");
+  named->fake.name = "feed";
+  PredictCall* const one = new PredictCall(std::move(named), backend_);
+  PredictCall* const other = new PredictCall(std::move(unnamed), backend_);
+  EXPECT_NE(one->client(), 7);
+  EXPECT_EQ(other->client(), 7);
+  one->Drop(scheduling::DropReason::kCancelled);
+  other->Drop(scheduling::DropReason::kCancelled);
+}
+
+TEST_F(CallTest, ExamplesRunAndTheirRowsAreCounted) {
+  auto codec = std::make_unique<FakeExamples>();
+  tensorflow::serving::ModelSpec spec;
+  spec.set_signature_name("regress");
+  codec->asked = inference::OneTask(spec, inference::kRegressMethodName);
+  codec->examples.examples = {Bytes("X"), Bytes("Y")};
+  const Sent sent = Answer<ExamplesCall>(std::move(codec));
+  EXPECT_TRUE(sent.status.ok()) << sent.status.message;
+  EXPECT_EQ(sent.answer, "2");
+  EXPECT_EQ(metrics_.Requests().at(0).labels.api, "Regress");
+}
+
+}  // namespace
+}  // namespace colcast::api

@@ -1,0 +1,44 @@
+// One call of Predict or ModelInfer.
+#ifndef COLCAST_SERVER_API_PREDICT_CALL_H_
+#define COLCAST_SERVER_API_PREDICT_CALL_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/api/call.h"
+#include "server/inference/predict_run.h"
+
+namespace colcast::api {
+
+class PredictCall final : public Call, public inference::PredictMember {
+ public:
+  PredictCall(std::unique_ptr<PredictCodec> codec, const Backend& backend)
+      : Call(codec.get(), backend), codec_(std::move(codec)) {}
+
+  void Describe(scheduling::JobProfile* profile) override { codec_->Describe(this, profile); }
+  void Run(scheduling::Clock::duration waited, std::vector<scheduling::Taken>* companions) override;
+
+  // PredictMember
+  scheduling::Job* job() override { return this; }
+  metrics::CallRecord* record() override { return &call_record(); }
+  engine::RunObserver* observer() const override { return trace(); }
+  Status Read() override { return codec_->Read(this); }
+  const DecodedRequest& request() const override { return codec_->request(); }
+  DecodedRequest* mutable_request() override { return &codec_->request(); }
+  const inference::Servable& servable() const override { return found(); }
+  void Finish(const Status& status, const engine::Outputs* outputs) override;
+
+ private:
+  PredictResponse ResponseOf(const engine::Outputs& outputs) const;
+  // Has a shadow version run the request, too, if it is drawn.
+  void Shadow(const engine::Outputs& outputs);
+  void GetMessages(Bytes* request, Bytes* response, std::string made[2]) override;
+
+  const std::unique_ptr<PredictCodec> codec_;
+  const engine::Outputs* outputs_ = nullptr;  // while it finishes
+};
+
+}  // namespace colcast::api
+
+#endif  // COLCAST_SERVER_API_PREDICT_CALL_H_

@@ -1,0 +1,106 @@
+#include "server/http/json_codecs.h"
+
+#include "server/base/out_of_memory.h"
+#include "server/http/infer_json.h"
+#include "server/http/json_response.h"
+#include "server/http/predict_json.h"
+#include "server/inference/call.h"
+#include "server/inference/example_run.h"
+#include "server/inference/predict_run.h"
+#include "server/inference/signature.h"
+
+namespace colcast::http {
+namespace {
+
+std::unique_ptr<PredictForm> MakeForm(const RestCall& call, size_t max_columns, Request* request,
+                                      RequestMemory* memory) {
+  if (call.method != RestMethod::kInfer) return std::make_unique<PredictJson>(memory);
+  return std::make_unique<InferJson>(std::move(request->inference_header_length), max_columns,
+                                     memory);
+}
+
+}  // namespace
+
+Status JsonBody::ReadBody(api::Call* call, size_t max_bytes, bool* inflates_too_far) {
+  *inflates_too_far = false;
+  const BodyBytes body{body_.slices(), exchange_.request().gzip, max_bytes};
+  Status status = WithinMemory([&] {
+    try {
+      Status found = call->FindServable(model_);
+      if (!found.ok()) return found;
+      Status parsed = Parse(body, call->found(), call->backend());
+      *inflates_too_far = body.gzip && parsed.code == StatusCode::kResourceExhausted;
+      exchange_.set_too_large(*inflates_too_far);
+      call->SetSignature(signature_name());
+      return parsed.ok() ? Finish(call->found()) : parsed;
+    } catch (const OverMemoryLimit&) {
+      bool is_final = false;
+      Status refused = memory_->Refusal(&is_final);
+      exchange_.set_too_large(is_final);
+      return refused;
+    }
+  });
+  if (status.ok() && !keeps_body()) body_.Clear();
+  return status;
+}
+
+JsonPredict::JsonPredict(std::shared_ptr<Exchange> exchange, std::chrono::milliseconds timeout,
+                         const RestCall& call, size_t max_columns)
+    : JsonBody(std::move(exchange), timeout, call.model),
+      form_(MakeForm(call, max_columns, &exchange_.request(), memory_.get())) {}
+
+void JsonPredict::Describe(api::Call* call, scheduling::JobProfile* profile) {
+  inference::DescribePredict(request(), call->found(), profile);
+}
+
+Status JsonPredict::Parse(const BodyBytes& body, const inference::Servable& servable,
+                          const Backend&) {
+  // With the keys of item tables among its inputs.
+  const auto find = [&](const std::string& name, const tensorflow::SignatureDef** signature) {
+    Status status = inference::FindSignature(servable, inference::SignatureNameOf(name), signature);
+    if (!status.ok() || servable.items() == nullptr) return status;
+    with_keys_ = **signature;
+    servable.items()->AddKeys(&with_keys_);
+    *signature = &with_keys_;
+    return status;
+  };
+  return form_->Read(body, find);
+}
+
+Status JsonPredict::Finish(const inference::Servable& servable) {
+  ModelSpec* const spec = request().mutable_model_spec();
+  spec->name = servable.name();
+  spec->signature_name = signature_name();
+  return OkStatus();
+}
+
+JsonExamples::JsonExamples(std::shared_ptr<Exchange> exchange, std::chrono::milliseconds timeout,
+                           const RestCall& call)
+    : JsonBody(std::move(exchange), timeout, call.model),
+      classifies_(call.method == RestMethod::kClassify),
+      examples_(memory_.get()) {}
+
+const char* JsonExamples::api() const { return classifies_ ? "Classify" : "Regress"; }
+
+Status JsonExamples::Parse(const BodyBytes& body, const inference::Servable&,
+                           const Backend& backend) {
+  return examples_.Read(body, backend.calls.max_request_rows);
+}
+
+Status JsonExamples::Finish(const inference::Servable& servable) {
+  tensorflow::serving::ModelSpec spec;
+  spec.set_name(servable.name());
+  spec.set_signature_name(signature_name());
+  tasks_ = inference::OneTask(
+      spec, classifies_ ? inference::kClassifyMethodName : inference::kRegressMethodName);
+  return examples_.examples_status();
+}
+
+Status JsonExamples::Write(const tensorflow::serving::MultiInferenceResponse& response) {
+  const auto& result = response.results(0);
+  exchange_.response()->body = classifies_ ? WriteClassifications(result.classification_result())
+                                           : WriteRegressions(result.regression_result());
+  return OkStatus();
+}
+
+}  // namespace colcast::http

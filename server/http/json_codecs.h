@@ -1,0 +1,109 @@
+// REST's forms of the calls of server/api. Their bodies are read before the calls run
+// (body_job.cc).
+#ifndef COLCAST_SERVER_HTTP_JSON_CODECS_H_
+#define COLCAST_SERVER_HTTP_JSON_CODECS_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "server/api/call.h"
+#include "server/api/codec.h"
+#include "server/http/body_text.h"
+#include "server/http/example_json.h"
+#include "server/http/predict_form.h"
+#include "server/http/rest_exchange.h"
+#include "server/http/rest_path.h"
+#include "server/http1/request_memory.h"
+#include "server/http1/slice_buffer.h"
+
+namespace colcast::http {
+
+// What both kinds have: a body, and what reads it.
+class JsonBody {
+ public:
+  JsonBody(std::shared_ptr<Exchange> exchange, std::chrono::milliseconds timeout, ModelSpec model)
+      : exchange_(std::move(exchange), timeout),
+        model_(std::move(model)),
+        memory_(std::move(exchange_.request().memory)),
+        body_(std::move(exchange_.request().body)) {}
+  virtual ~JsonBody() = default;
+
+  // Has `call` find the servable and reads the body, inflated to at most `max_bytes`.
+  // *inflates_too_far: the error is that it is longer.
+  Status ReadBody(api::Call* call, size_t max_bytes, bool* inflates_too_far);
+
+  RestExchange& rest() { return exchange_; }
+  size_t body_bytes() const { return body_.size(); }
+  const ModelSpec& model() const { return model_; }
+
+ protected:
+  // Fills the request from a body.
+  virtual Status Parse(const BodyBytes& body, const inference::Servable& servable,
+                       const Backend& backend) = 0;
+  // What the body names, as far as it was read; empty: nothing.
+  virtual const std::string& signature_name() const = 0;
+  // Once it was parsed.
+  virtual Status Finish(const inference::Servable& servable) = 0;
+  // Whether the request's values lie in the body.
+  virtual bool keeps_body() const { return false; }
+
+  RestExchange exchange_;
+  const ModelSpec model_;
+  const std::unique_ptr<RequestMemory> memory_;  // what follows counts in it, and what is derived
+  SliceBuffer body_;
+};
+
+class JsonPredict final : public JsonBody, public api::PredictCodec {
+ public:
+  // `call.method`: kPredict or kInfer.
+  JsonPredict(std::shared_ptr<Exchange> exchange, std::chrono::milliseconds timeout,
+              const RestCall& call, size_t max_columns);
+
+  const char* api() const override { return form_->api(); }
+  api::Exchange& exchange() override { return exchange_; }
+  Status Read(api::Call*) override { return OkStatus(); }
+  void Describe(api::Call* call, scheduling::JobProfile* profile) override;
+  DecodedRequest& request() override { return form_->request(); }
+  Status Write(const PredictResponse& response) override {
+    return form_->Write(response, exchange_.response());
+  }
+
+ private:
+  Status Parse(const BodyBytes& body, const inference::Servable& servable,
+               const Backend& backend) override;
+  const std::string& signature_name() const override { return form_->signature_name(); }
+  Status Finish(const inference::Servable& servable) override;
+  bool keeps_body() const override { return form_->keeps_body(); }
+
+  tensorflow::SignatureDef with_keys_;
+  const std::unique_ptr<PredictForm> form_;
+};
+
+class JsonExamples final : public JsonBody, public api::ExamplesCodec {
+ public:
+  // `call.method`: kClassify or kRegress.
+  JsonExamples(std::shared_ptr<Exchange> exchange, std::chrono::milliseconds timeout,
+               const RestCall& call);
+
+  const char* api() const override;
+  api::Exchange& exchange() override { return exchange_; }
+  Status Read(api::Call*) override { return OkStatus(); }
+  const tensorflow::serving::MultiInferenceRequest& tasks() const override { return tasks_; }
+  const ExampleInput& input() const override { return examples_.input(); }
+  Status Write(const tensorflow::serving::MultiInferenceResponse& response) override;
+
+ private:
+  Status Parse(const BodyBytes& body, const inference::Servable& servable,
+               const Backend& backend) override;
+  const std::string& signature_name() const override { return examples_.signature_name(); }
+  Status Finish(const inference::Servable& servable) override;
+
+  const bool classifies_;
+  ExamplesJson examples_;
+  tensorflow::serving::MultiInferenceRequest tasks_;
+};
+
+}  // namespace colcast::http
+
+#endif  // COLCAST_SERVER_HTTP_JSON_CODECS_H_

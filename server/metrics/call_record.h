@@ -1,0 +1,132 @@
+// What happened to a call: filled where it happens, read by the metrics, the request log, tracing
+// and the counts of callers. The metrics of calls are the rows of kCallMetrics.
+#ifndef COLCAST_SERVER_METRICS_CALL_RECORD_H_
+#define COLCAST_SERVER_METRICS_CALL_RECORD_H_
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <string_view>
+#include <vector>
+
+#include "server/base/status.h"
+#include "server/engine/engine.h"
+#include "server/metrics/histogram.h"
+
+namespace colcast::metrics {
+
+struct CallRecord {
+  using Duration = std::chrono::steady_clock::duration;
+  using Time = std::chrono::steady_clock::time_point;
+
+  std::string_view api;         // Predict, Classify, Regress, MultiInference, ModelInfer
+  std::string_view entrypoint;  // GRPC or REST
+  // Of the servable that was found; empty if none was, so that clients cannot invent labels.
+  std::string_view model_name;
+  std::string_view signature_name;  // as Servable::SignatureLabel has it
+  int64_t model_version = 0;
+  StatusCode code = StatusCode::kOk;
+
+  Time received;
+  Duration latency{};     // from receipt to answer
+  Duration queue_wait{};  // until a thread took it; part of latency
+  Duration runtime{};     // in the model, of all requests of the run; part of latency
+  Time run_start{};       // of the first run; the epoch: it never ran
+  size_t request_bytes = 0;
+  size_t response_bytes = 0;
+  engine::ExpansionStats expansion;
+  int64_t unknown_keys = 0;  // of item tables: the model's defaults stand in
+
+  bool long_lane = false;  // estimated to take longer than a slice may
+  bool joined = false;     // ran with others
+  int requests_in_run = 1;
+  int64_t run_requests = 0;           // of the run that it led; 0: another request led, or none ran
+  int64_t run_rows = 0;               // the same
+  std::vector<Duration> slice_waits;  // of each slice it was split into
+};
+
+// A metric of each call, by model, signature, API and entry point. A new one is a row of
+// kCallMetrics and, unless the record tells it already, a field above.
+struct CallMetric {
+  enum class Of { kAnsweredOk, kAll };
+
+  const char* name;
+  const char* help;
+  const Buckets& (*buckets)();  // null: a counter
+  Of of;
+  int64_t (*value)(const CallRecord& record);  // below 0: nothing is observed
+};
+
+inline int64_t Nanoseconds(CallRecord::Duration time) {
+  return std::chrono::nanoseconds(time).count();
+}
+
+inline constexpr CallMetric kCallMetrics[] = {
+    {":colcast:request_latency_microseconds", "From the receipt of a request to its answer.",
+     LatencyBuckets, CallMetric::Of::kAnsweredOk,
+     [](const CallRecord& record) { return Nanoseconds(record.latency); }},
+    {":colcast:queue_wait_microseconds", "From the receipt of a request until a worker took it.",
+     LatencyBuckets, CallMetric::Of::kAnsweredOk,
+     [](const CallRecord& record) { return Nanoseconds(record.queue_wait); }},
+    {":colcast:runtime_microseconds", "In the model, with making the tensors.", LatencyBuckets,
+     CallMetric::Of::kAnsweredOk,
+     [](const CallRecord& record) { return Nanoseconds(record.runtime); }},
+    {":colcast:request_bytes", "Size of a request's message.", ByteBuckets,
+     CallMetric::Of::kAnsweredOk,
+     [](const CallRecord& record) { return static_cast<int64_t>(record.request_bytes); }},
+    {":colcast:response_bytes", "Size of a response's message.", ByteBuckets,
+     CallMetric::Of::kAnsweredOk,
+     [](const CallRecord& record) { return static_cast<int64_t>(record.response_bytes); }},
+    {":colcast:rows", "Candidates of a request.", RowBuckets, CallMetric::Of::kAnsweredOk,
+     [](const CallRecord& record) { return record.expansion.rows; }},
+    {":colcast:run_requests", "Requests that one run of the model answered.", RowBuckets,
+     CallMetric::Of::kAll,
+     [](const CallRecord& record) {
+       return record.run_requests > 0 ? record.run_requests : int64_t{-1};
+     }},
+    {":colcast:run_rows", "Candidates of one run of the model.", RowBuckets, CallMetric::Of::kAll,
+     [](const CallRecord& record) {
+       return record.run_requests > 0 ? record.run_rows : int64_t{-1};
+     }},
+    {":colcast:columns_sent_once_total", "Columns that came as one row beside more rows.", nullptr,
+     CallMetric::Of::kAnsweredOk,
+     [](const CallRecord& record) { return int64_t{record.expansion.columns_sent_once}; }},
+    {":colcast:bytes_saved_total", "What repeating these columns would have added to requests.",
+     nullptr, CallMetric::Of::kAnsweredOk,
+     [](const CallRecord& record) { return record.expansion.bytes_saved; }},
+    {":colcast:transcoded_requests_total", "Requests whose tf.Examples were read as columns.",
+     nullptr, CallMetric::Of::kAnsweredOk,
+     [](const CallRecord& record) { return int64_t{record.expansion.transcoded}; }},
+    {":colcast:transcoded_rows_total", "tf.Examples that were read as columns.", nullptr,
+     CallMetric::Of::kAnsweredOk,
+     [](const CallRecord& record) {
+       return record.expansion.transcoded ? record.expansion.rows : 0;
+     }},
+    {":colcast:transcoded_repeated_bytes_total",
+     "Bytes of these that repeated features which all Examples of a request had in common.",
+     nullptr, CallMetric::Of::kAnsweredOk,
+     [](const CallRecord& record) {
+       return record.expansion.transcoded ? record.expansion.repeated_bytes : 0;
+     }},
+    {":colcast:joined_requests_total", "Requests that ran together with others.", nullptr,
+     CallMetric::Of::kAll, [](const CallRecord& record) { return int64_t{record.joined}; }},
+    {":colcast:divided_requests_total", "Requests that ran in slices.", nullptr,
+     CallMetric::Of::kAll,
+     [](const CallRecord& record) { return int64_t{!record.slice_waits.empty()}; }},
+    {":colcast:pieces_total", "Slices that they ran in.", nullptr, CallMetric::Of::kAll,
+     [](const CallRecord& record) { return static_cast<int64_t>(record.slice_waits.size()); }},
+};
+
+inline constexpr size_t kNumCallMetrics = std::size(kCallMetrics);
+
+// The row of that name; does not compile if there is none.
+constexpr size_t CallMetricIndex(std::string_view name) {
+  size_t index = 0;
+  while (std::string_view(kCallMetrics[index].name) != name) ++index;
+  return index;
+}
+
+}  // namespace colcast::metrics
+
+#endif  // COLCAST_SERVER_METRICS_CALL_RECORD_H_

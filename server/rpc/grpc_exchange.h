@@ -1,0 +1,42 @@
+// A unary gRPC call as the life of a call (server/api) sees it.
+#ifndef COLCAST_SERVER_RPC_GRPC_EXCHANGE_H_
+#define COLCAST_SERVER_RPC_GRPC_EXCHANGE_H_
+
+#include <string>
+
+#include "server/api/exchange.h"
+#include "server/http2/call.h"
+
+namespace colcast::rpc {
+
+class GrpcExchange final : public api::Exchange {
+ public:
+  explicit GrpcExchange(http2::Call* call) : call_(call) {}
+
+  const char* entrypoint() const override { return "GRPC"; }
+  scheduling::Clock::time_point deadline() const override { return call_->deadline(); }
+  bool cancelled() const override { return call_->cancelled(); }
+  uint64_t client() const override { return call_->connection(); }
+  std::string traceparent() override { return call_->Metadata("traceparent").value_or(""); }
+  std::string caller(const callers::NameSource& names) override;
+  size_t request_bytes() const override { return request().size(); }
+  size_t Settle(const metrics::CallRecord& record, Status* status) override;
+  void Send(const Status& status) override { call_->Finish(status); }
+
+  // Before the request is read by a worker: inflates it if it came compressed. RESOURCE_EXHAUSTED
+  // if that is too long, or if the client has too many unread answers.
+  Status Prepare(size_t max_bytes);
+  // As http2::Call has it.
+  Status CountResponse(size_t bytes) { return call_->CountResponse(bytes); }
+
+  const http2::Message& request() const { return call_->request(); }
+  void set_request(const http2::Message& request) { call_->set_request(request); }
+  http2::Message* response() { return call_->response(); }
+
+ private:
+  http2::Call* const call_;  // gone after Send()
+};
+
+}  // namespace colcast::rpc
+
+#endif  // COLCAST_SERVER_RPC_GRPC_EXCHANGE_H_

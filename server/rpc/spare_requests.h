@@ -1,0 +1,66 @@
+// Decoded requests that are used again, so that decoding does not allocate. They change threads:
+// the thread that reads calls fills what workers give back.
+#ifndef COLCAST_SERVER_RPC_SPARE_REQUESTS_H_
+#define COLCAST_SERVER_RPC_SPARE_REQUESTS_H_
+
+#include <absl/base/thread_annotations.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "server/wire/predict_request.h"
+
+namespace colcast::rpc {
+
+// All methods may be called from any thread.
+class SpareRequests {
+ public:
+  struct Spare {
+    DecodedRequest request;
+    size_t most_bytes = 0;  // of a message so far: its memory grew with that
+  };
+
+  std::unique_ptr<Spare> Take(size_t message_bytes) {
+    std::unique_ptr<Spare> spare = TakeAny();
+    spare->most_bytes = std::max(spare->most_bytes, message_bytes);
+    return spare;
+  }
+
+  void GiveBack(std::unique_ptr<Spare> spare) {
+    spare->request.Clear();
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (spare_.size() == kMaxSpare || spare->most_bytes > kMaxSpareBytes - bytes_) return;
+    bytes_ += spare->most_bytes;
+    spare_.push_back(std::move(spare));
+  }
+
+ private:
+  // What a message decodes to may take many times its bytes, and stays with the request.
+  static constexpr size_t kMaxSpare = 256;
+  static constexpr size_t kMaxSpareBytes = 16 << 20;
+
+  std::unique_ptr<Spare> TakeAny() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (spare_.empty()) return std::make_unique<Spare>();
+    std::unique_ptr<Spare> spare = std::move(spare_.back());
+    spare_.pop_back();
+    bytes_ -= spare->most_bytes;
+    return spare;
+  }
+
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Spare>> spare_ ABSL_GUARDED_BY(mutex_) = [] {
+    std::vector<std::unique_ptr<Spare>> room;
+    room.reserve(kMaxSpare);  // giving back needs no memory
+    return room;
+  }();
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // their most_bytes, at most kMaxSpareBytes
+};
+
+}  // namespace colcast::rpc
+
+#endif  // COLCAST_SERVER_RPC_SPARE_REQUESTS_H_

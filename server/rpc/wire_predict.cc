@@ -1,0 +1,136 @@
+#include "server/rpc/wire_predict.h"
+
+#include <memory>
+#include <utility>
+
+#include "server/api/predict_call.h"
+#include "server/base/out_of_memory.h"
+#include "server/http2/inflate.h"
+#include "server/inference/predict_run.h"
+#include "server/inference/signature.h"
+#include "server/rpc/grpc_exchange.h"
+#include "server/rpc/spare_requests.h"
+#include "server/wire/infer_request.h"
+#include "server/wire/infer_response.h"
+
+namespace colcast::rpc {
+namespace {
+
+// Larger messages are not decoded before a worker takes them, nor compressed ones that inflate to
+// more than the second: that takes a millisecond.
+constexpr size_t kMaxDescribedBytes = 4 << 20;
+constexpr size_t kMaxInflatedBytes = 256 << 10;
+
+// A message of at most so many bytes and columns stays decoded while it waits: at most about a
+// megabyte. Others are decoded again by the worker that takes them.
+constexpr size_t kMaxKeptBytes = 64 << 10;
+constexpr size_t kMaxKeptColumns = 1024;
+
+// Separate pools, so that small requests that wait never pin large buffers.
+SpareRequests& PoolFor(size_t message_bytes) {
+  static SpareRequests* const small = new SpareRequests;
+  static SpareRequests* const large = new SpareRequests;
+  return message_bytes <= kMaxKeptBytes ? *small : *large;
+}
+
+class WirePredict final : public api::PredictCodec {
+ public:
+  WirePredict(const PredictMessages& messages, http2::Call* call)
+      : messages_(messages), exchange_(call) {}
+  ~WirePredict() override { GiveBack(); }
+
+  const char* api() const override { return messages_.api; }
+  api::Exchange& exchange() override { return exchange_; }
+  DecodedRequest& request() override { return decoded_->request; }
+
+  // Decodes the request before it waits, to know its rows, signature and outputs: a few
+  // microseconds. One that cannot be decoded, or is so large that decoding may take milliseconds,
+  // stays unknown: the worker that takes it says what is wrong.
+  void Describe(api::Call* call, scheduling::JobProfile* profile) override {
+    if (exchange_.request().compression() != http2::Compression::kNone) {
+      return DescribeInflated(call, profile);
+    }
+    const size_t bytes = exchange_.request().size();
+    if (bytes > kMaxDescribedBytes) return;
+    const bool may_keep = bytes <= kMaxKeptBytes;
+    const Status status = WithinMemory([&] {
+      Status read = Decode(may_keep ? messages_.decode : messages_.decode_sizes, *call);
+      if (read.ok()) read = call->FindServable(request().model_spec());
+      if (read.ok()) inference::DescribePredict(request(), call->found(), profile);
+      return read;
+    });
+    if (!status.ok()) *profile = {};
+    const bool is_kept = status.ok() && may_keep && request().column_count() <= kMaxKeptColumns;
+    if (!is_kept) GiveBack();
+  }
+
+  Status Read(api::Call* call) override {
+    if (Status status = exchange_.Prepare(call->backend().max_request_bytes); !status.ok()) {
+      return status;
+    }
+    if (decoded_ == nullptr) {
+      if (Status status = Decode(messages_.decode, *call); !status.ok()) return status;
+    }
+    const ModelSpec& spec = request().model_spec();
+    if (!call->has_servable()) {
+      if (Status status = call->FindServable(spec); !status.ok()) return status;
+    }
+    return inference::CheckMethodName(call->found(), spec.signature_name, call->backend().calls);
+  }
+
+  Status Write(const PredictResponse& response) override {
+    if (Status status = messages_.check(response); !status.ok()) return status;
+    const size_t bytes = messages_.size(response);
+    if (Status status = exchange_.CountResponse(bytes); !status.ok()) return status;
+    const std::shared_ptr<uint8_t[]> written(new uint8_t[bytes]);
+    messages_.write(response, written.get());
+    exchange_.response()->Append(written, written.get(), bytes);
+    return OkStatus();
+  }
+
+  bool messages(Bytes* request, Bytes* response) override {
+    if (&messages_ != &kPredict) return false;
+    *request = exchange_.request().bytes();
+    *response = exchange_.response()->bytes();
+    return true;
+  }
+
+ private:
+  void DescribeInflated(api::Call* call, scheduling::JobProfile* profile) {
+    const http2::Message as_it_came = exchange_.request();
+    http2::Message message = as_it_came;
+    if (!http2::Inflate(kMaxInflatedBytes, &message).ok()) return;
+    exchange_.set_request(message);
+    Describe(call, profile);
+    if (decoded_ == nullptr) exchange_.set_request(as_it_came);  // waits so
+  }
+
+  Status Decode(decltype(PredictMessages::decode) decode, const api::Call& call) {
+    const size_t bytes = exchange_.request().size();
+    decoded_ = PoolFor(bytes).Take(bytes);
+    return decode(exchange_.request().bytes(), &decoded_->request,
+                  call.backend().max_request_columns);
+  }
+
+  void GiveBack() {
+    if (decoded_ != nullptr) PoolFor(decoded_->most_bytes).GiveBack(std::move(decoded_));
+  }
+
+  const PredictMessages& messages_;
+  GrpcExchange exchange_;
+  std::unique_ptr<SpareRequests::Spare> decoded_;  // null until then
+};
+
+}  // namespace
+
+const PredictMessages kPredict = {
+    "Predict",           DecodePredictRequest, DecodePredictRequest, CheckPredictResponse,
+    PredictResponseSize, WritePredictResponse};
+const PredictMessages kModelInfer = {"ModelInfer",       DecodeInferRequest, DecodeInferSizes,
+                                     CheckInferResponse, InferResponseSize,  WriteInferResponse};
+
+void SubmitPredict(const PredictMessages& messages, http2::Call* call, const Backend& backend) {
+  (new api::PredictCall(std::make_unique<WirePredict>(messages, call), backend))->Submit();
+}
+
+}  // namespace colcast::rpc
