@@ -2,6 +2,8 @@
 
 #include <atomic>
 #include <numeric>
+#include <optional>
+#include <utility>
 
 namespace colcast::metrics {
 namespace {
@@ -14,12 +16,29 @@ struct Metrics::Counters {
   Counters() {
     for (size_t i = 0; i < kNumCallMetrics; ++i) {
       const auto buckets = kCallMetrics[i].buckets;
-      if (buckets != nullptr) histograms[i] = std::make_unique<Histogram>(buckets());
+      if (buckets != nullptr) histograms[i].emplace(buckets());
+    }
+  }
+
+  // Every row, each with its function inlined.
+  template <size_t... kRows>
+  void Observe(const CallRecord& record, bool is_ok, std::index_sequence<kRows...>) {
+    (ObserveRow<kRows>(record, is_ok), ...);
+  }
+  template <size_t kRow>
+  void ObserveRow(const CallRecord& record, bool is_ok) {
+    constexpr const CallMetric& kMetric = kCallMetrics[kRow];
+    if (!is_ok && kMetric.of == CallMetric::Of::kAnsweredOk) return;
+    const int64_t value = kMetric.value(record);
+    if (kMetric.buckets != nullptr) {
+      if (value >= 0) histograms[kRow]->Observe(value);
+    } else if (value > 0) {
+      counts[kRow].fetch_add(value, std::memory_order_relaxed);
     }
   }
 
   std::array<std::atomic<int64_t>, kNumStatusCodes> answered{};
-  std::array<std::unique_ptr<Histogram>, kNumCallMetrics> histograms;  // null: a count
+  std::array<std::optional<Histogram>, kNumCallMetrics> histograms;  // nullopt: a count
   std::array<std::atomic<int64_t>, kNumCallMetrics> counts{};
 };
 
@@ -39,16 +58,7 @@ void Metrics::Record(const CallRecord& record) {
   constexpr auto kRelaxed = std::memory_order_relaxed;
   const bool is_ok = record.code == StatusCode::kOk;
   counters.answered[static_cast<size_t>(record.code)].fetch_add(1, kRelaxed);
-  for (size_t i = 0; i < kNumCallMetrics; ++i) {
-    const CallMetric& metric = kCallMetrics[i];
-    if (!is_ok && metric.of == CallMetric::Of::kAnsweredOk) continue;
-    const int64_t value = metric.value(record);
-    if (metric.buckets == nullptr) {
-      if (value > 0) counters.counts[i].fetch_add(value, kRelaxed);
-    } else if (value >= 0) {
-      counters.histograms[i]->Observe(value);
-    }
-  }
+  counters.Observe(record, is_ok, std::make_index_sequence<kNumCallMetrics>());
   if (!is_ok) return;
   lane_waits_[record.long_lane].Observe(record.queue_wait);
   for (const auto wait : record.slice_waits) lane_waits_[1].Observe(wait);
@@ -102,8 +112,8 @@ std::vector<RequestSeries> Metrics::Requests() const {
       series.answered[code] = counters->answered[code].load(std::memory_order_relaxed);
     }
     for (size_t i = 0; i < kNumCallMetrics; ++i) {
-      const Histogram* const histogram = counters->histograms[i].get();
-      if (histogram != nullptr) series.histograms[i] = histogram->Snapshot();
+      const std::optional<Histogram>& histogram = counters->histograms[i];
+      if (histogram) series.histograms[i] = histogram->Snapshot();
       series.counts[i] = counters->counts[i].load(std::memory_order_relaxed);
     }
   }
