@@ -69,7 +69,7 @@ def _transcoding(model: str, *, fresh: bool) -> tuple[Variant, ...]:
 def _graphs(model: str) -> tuple[Variant, ...]:
     return tuple(
         Variant("graphs", model, mode, "late", (f"--graph_optimization={mode}", *NO_STATES))
-        for mode in ("off", "exact", "fast")
+        for mode in ("off", "exact")
     )
 
 

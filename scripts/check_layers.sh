@@ -97,7 +97,7 @@ within loadtest/send
 within loadtest/measure send
 within loadtest/report send measure
 within loadtest/compare send measure report options
-within loadtest/tune send measure report options
+within loadtest/tune send measure report compare options
 within loadtest/locust send measure
 forbid 'the client imports no TensorFlow' '^ *(import|from) tensorflow' "$none" 'client/'
 exit $failed

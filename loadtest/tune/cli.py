@@ -22,9 +22,11 @@ Examples:
   colcast tune --model movies --model-base-path build/movies --sla-p95 25ms
   colcast tune --model movies --model-base-path build/movies --sla-p95 25ms \\
       --sizes lognormal:100:1 --offload-target accelerator:8500
+  colcast tune --graphs --model movies --model-base-path build/movies
   colcast serve --model_name=movies --model_base_path=... --flagfile=build/tune/server.flags"""
 
 _served = section("What is served")
+_graphs = section("Graphs")
 _traffic = section("Traffic")
 _search = section("Search")
 _report = section("Report")
@@ -50,6 +52,19 @@ _report = section("Report")
     "--offload-target",
     metavar="HOST:PORT",
     help="A server with an accelerator; from how many rows on requests go there is tuned, too.",
+)
+@_graphs(
+    "--graphs",
+    is_flag=True,
+    help="Prove and measure rewritten graphs, in place of the settings; writes graphs.json for the"
+    " server's --graph_choices.",
+)
+@_graphs(
+    "--tolerance",
+    type=Number(min=0, max=1),
+    default=0.005,
+    metavar="X",
+    help="Most that a score may change, as a share of the largest of its request.",
 )
 @_traffic(
     "--format",
@@ -91,7 +106,9 @@ _report = section("Report")
     metavar="S",
     help="How long a window sends.",
 )
-@output_options(_report, "build/tune", "server.flags, tune.json and tune.svg", "tune.json")
+@output_options(
+    _report, "build/tune", "server.flags, tune.json and tune.svg, or graphs.json", "tune.json"
+)
 def command(**given: Any) -> int:
     """Finds the server's settings that bear the highest load within a latency target.
 
@@ -101,6 +118,11 @@ def command(**given: Any) -> int:
     interrupted, too, the best so far.
     """
     options = SimpleNamespace(**given)
+    if options.graphs:
+        from colcast.loadtest.tune.graphs import run as tune_graphs
+
+        with failures_told():
+            return tune_graphs(options)
     if (options.sla_p95 is None) == (options.sla_p99 is None):
         raise click.UsageError("give one target: --sla-p95 25ms or --sla-p99 60ms")
     if len(options.formats) != 1:

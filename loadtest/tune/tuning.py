@@ -199,7 +199,7 @@ def run(options: SimpleNamespace) -> int:
     options.output.mkdir(parents=True, exist_ok=True)
     model = Model(options.model, options.model_base_path, options.flags)
     sla = Sla(95, options.sla_p95) if options.sla_p95 else Sla(99, options.sla_p99)
-    requests = prepared(model, options.formats, _traffic(options).load)
+    requests = prepared(model, options.formats, traffic_of(options).load)
     load = Load(requests, sla, options.seconds, seed=options.seed)
     if options.offload_target:
         offload = f"--offload_target={options.offload_target}"
@@ -252,7 +252,8 @@ def prepared(
     return series[0].requests
 
 
-def _traffic(options: SimpleNamespace) -> Traffic:
+def traffic_of(options: SimpleNamespace) -> Traffic:
+    """What the options of `colcast tune` ask for."""
     return Traffic(
         options.traffic,
         options.sizes,

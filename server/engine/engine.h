@@ -26,7 +26,7 @@ namespace colcast::engine {
 enum class GraphOptimization {
   kOff,
   kExact,  // where the outputs' bits stay what they are
-  kFast,   // and where they stay within a tolerance
+  kFast,   // and as a choice file says, within a tolerance; without one as kExact
 };
 
 // What answers for a signature of tf.Examples that was exported with columnar ones
@@ -47,13 +47,8 @@ struct Options {
   std::string session_config;
   ExampleTranscoding example_transcoding = ExampleTranscoding::kExact;
   GraphOptimization graph_optimization = GraphOptimization::kExact;
-  // CPU time for which a model's rewritten graphs may be proved and measured when it is loaded. 0:
-  // not at all; exact ones are used then.
-  int64_t graph_measuring_ms = 1000;
-  // What kFast allows: a share of an output's largest value.
-  double graph_tolerance = 0.01;
-  // Where it is kept what was chosen; empty: beside the model, in its assets.extra.
-  std::string graph_choices_directory;
+  // A file, or a folder of files, that `colcast tune --graphs` wrote; for kFast.
+  std::string graph_choices;
   // Signatures that are not served: FAILED_PRECONDITION. What they alone need is not kept.
   std::vector<std::string> unserved_signatures;
   // What a request may ask for; more is RESOURCE_EXHAUSTED before anything is allocated for it.
@@ -91,10 +86,10 @@ struct ProgramStats {
   int64_t count = 0;
 };
 
-// In which form the graph of a signature is served, and why: one line.
+// How the graph of a signature was rewritten: one line.
 struct GraphChoice {
   std::string signature;
-  std::string why;
+  std::string says;
 };
 
 // What a request returned. Keeps the tensors alive that `columns` points into.
@@ -187,7 +182,7 @@ class Model {
   // Which programs ran.
   virtual std::vector<ProgramStats> programs() const { return {}; }
 
-  // What became of the signatures' graphs of which there are several.
+  // The signatures whose graphs are not those that were saved.
   virtual std::vector<GraphChoice> graphs() const { return {}; }
 
   // What an operator should know of how it is served, a sentence each.

@@ -2,6 +2,7 @@
 #ifndef COLCAST_SERVER_ENGINE_MODEL_H_
 #define COLCAST_SERVER_ENGINE_MODEL_H_
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -14,6 +15,7 @@
 #include "server/engine/batch/joined_requests.h"
 #include "server/engine/engine.h"
 #include "server/engine/examples/transcoding.h"
+#include "server/engine/model_sessions.h"
 #include "server/engine/program/make_programs.h"
 #include "server/engine/program/observed_stage.h"
 #include "server/engine/program/programs.h"
@@ -21,17 +23,19 @@
 #include "server/engine/record/row_record.h"
 #include "server/engine/rewrites/float32_tables.h"
 #include "server/engine/rewrites/impure_signatures.h"
-#include "server/engine/rewrites/rewritten_signatures.h"
-#include "server/engine/rewrites/signature_chooser.h"
+#include "server/engine/rewrites/needed_graph.h"
+#include "server/engine/rewrites/rewritten_graph.h"
 #include "server/engine/signature.h"
-#include "tensorflow/cc/saved_model/loader.h"
 
 namespace colcast::engine {
 
-// How a session walks its graph. Where a request's operations run one after the other anyway, the
-// executor made for that does it with less work an operation, but it refuses what TF1 models may
-// have: Switch and Merge nodes, reference variables.
-enum class Executor { kSingleThreaded, kDefault };
+struct RewrittenSignature {
+  std::string says;  // "14 lookups run as one op"
+  tensorflow::GraphDef graph;
+};
+
+// By signature.
+using RewrittenSignatures = std::map<std::string, RewrittenSignature>;
 
 class TensorFlowModel final : public Model {
  public:
@@ -66,17 +70,26 @@ class TensorFlowModel final : public Model {
       : memories_(std::move(memories)) {}
 
   absl::Status Load(const std::string& directory, const std::vector<std::string>& tags,
-                    const Options& options, Executor executor);
-  // Loads the SavedModel and the forms that the chooser, if any, wants into one session. Where that
-  // cannot be made, the model is loaded as it is, and a note says why.
-  absl::Status LoadBundle(const std::string& directory, const std::vector<std::string>& tags,
-                          const Options& options, Executor executor, SignatureChooser* chooser);
-  RewrittenSignatures Rewritten(const Options& options, const SignatureChooser& chooser,
-                                tensorflow::MetaGraphDef* model);
-  // Without a chooser the signature is served as it was saved.
-  absl::Status AddSignature(const std::string& name, const tensorflow::SignatureDef& declared,
-                            const RowRecord& record, const Options& options,
-                            SignatureChooser* chooser);
+                    const Options& options);
+  SignatureGraphs GraphsToServe(const NeededGraphs& needed, const Options& options);
+  RewrittenSignatures Rewritten(const tensorflow::MetaGraphDef& saved,
+                                const SignatureGraphs& graphs, const Options& options);
+  struct Added;
+  void AddSignatures(const SignatureGraphs& graphs, const RewrittenSignatures& rewritten,
+                     const std::map<std::string, RowRecord>& records,
+                     const std::vector<std::string>& waiting, const Options& options);
+  // Any number of threads may add signatures. `rewritten` may be null.
+  Added Add(const std::string& name, const RowRecord& record, const tensorflow::GraphDef& saved,
+            const RewrittenSignature* rewritten, bool prepared, const Options& options);
+  absl::Status MakeSignature(const tensorflow::SignatureDef& declared, const RowRecord& record,
+                             const tensorflow::GraphDef& graph, const Options& options,
+                             bool prepared, std::unique_ptr<Signature>* made);
+  void LoadTranscoding(const std::string& directory, const Options& options);
+  // Whether a signature is prepared by the first request that it answers itself, if any does: its
+  // requests are read as columns.
+  static bool MayWait(const std::string& name, const std::vector<RecordedSignatures>& records,
+                      const Options& options);
+  void PrepareWaiting(const std::string& name);
   // Runs a request as tf.Examples that are read as columns, where it can be, or as it is.
   absl::Status RunAny(const DecodedRequest& request, RunResult* result) const;
   bool TranscodeAndRun(const DecodedRequest& examples, RunResult* result) const;
@@ -86,13 +99,15 @@ class TensorFlowModel final : public Model {
                             RunResult* result) const;
   void RunTogetherAs(const Programs& programs, const BatchRules& rules,
                      std::vector<BatchMember*>* members) const;
-  void JoinSignatures(const Options& options);
+  void JoinSignatures(const NeededGraphs& needed, const Options& options);
   // Nothing is kept of impure signatures, and none of their requests joined or split.
   void RunApart(std::map<std::string, RowRecord>* by_name);
   void AddNotes(const std::vector<RecordedSignatures>& records);
 
   std::shared_ptr<const StateCaches> memories_;
-  std::unique_ptr<tensorflow::SavedModelBundleInterface> bundle_;
+  std::atomic<bool> needs_default_executor_{false};
+  std::unique_ptr<ModelSessions> sessions_;
+  SignatureMap saved_signatures_;
   std::string declared_;  // see signatures()
   SignaturesByName signatures_;
   ProgramsByName programs_;

@@ -78,6 +78,10 @@ Status ReadSession(const Given& given, engine::Options* options) {
 Status FinishRuns(const Given& given, ServerOptions* options) {
   ReadWorkers(given, options);
   Status status = ReadBatching(given, options);
+  if (status.ok() && !options->engine.graph_choices.empty() &&
+      options->engine.graph_optimization != engine::GraphOptimization::kFast) {
+    return InvalidArgument("--graph_choices needs --graph_optimization=fast");
+  }
   return status.ok() ? ReadSession(given, &options->engine) : status;
 }
 

@@ -19,8 +19,15 @@ constexpr char kUsage[] =
 
 constexpr char kRateLimits[] = "Envoy limits callers' rates (deploy/envoy/render.py --caller-rate)";
 
+constexpr char kGraphs[] =
+    "the server measures nothing and writes nothing; `colcast tune --graphs` proves and measures "
+    "graphs for --graph_choices";
+
 const std::vector<flags::RemovedFlag>& RemovedFlags() {
   static const auto* const removed = new std::vector<flags::RemovedFlag>{
+      {"graph_choices_directory", kGraphs},
+      {"graph_measuring_ms", kGraphs},
+      {"graph_tolerance", kGraphs},
       {"quota_config_file", kRateLimits},
       {"quota_config_file_poll_wait_seconds", kRateLimits},
   };

@@ -67,6 +67,8 @@ TEST(FlagsTest, AValueThatCannotBeIsAnErrorThatNamesTheFlag) {
       {"--request_log_directory=logs", "--request_log_directory is \"logs\""},
       {"--batching_parameters_file=x", "is set without setting --enable_batching to true"},
       {"--quota_config_file=x", "--quota_config_file was removed: Envoy limits callers' rates"},
+      {"--graph_measuring_ms=0", "--graph_measuring_ms was removed: the server measures nothing"},
+      {"--graph_choices=/a/file", "--graph_choices needs --graph_optimization=fast"},
       {"--prefer_tflite_model", "--prefer_tflite_model=true: refused: "},
   };
   for (const auto& one : kCases) EXPECT_THAT(Error({one.flag}), HasSubstr(one.message));

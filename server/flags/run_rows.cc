@@ -77,25 +77,18 @@ void AddRunRows(Given* given, ServerOptions* options, Table* table) {
   using engine::GraphOptimization;
   table->AddChoice<GraphOptimization>(
       "graph_optimization", &engine.graph_optimization,
-      "whether a model's graphs are rewritten when it is loaded, where that is proved and measured "
-      "to be faster: exact (the same bits), fast (within --graph_tolerance), off",
+      "whether a model's graphs are rewritten when it is loaded: exact (the same bits), fast (what "
+      "a file of --graph_choices allows), off",
       {{"exact", GraphOptimization::kExact},
        {"fast", GraphOptimization::kFast},
        {"off", GraphOptimization::kOff}});
-  table->Add("graph_tolerance", &engine.graph_tolerance,
-             "what --graph_optimization=fast may change of an output, as a share of its largest "
-             "value",
-             {0, 1});
-  table->Add("graph_measuring_ms", &engine.graph_measuring_ms,
-             "CPU time for which a model's rewritten graphs are proved and measured when it is "
-             "loaded; 0: exact ones are used without",
-             {0});
+  table->Add("graph_choices", &engine.graph_choices,
+             "file that `colcast tune --graphs` wrote, or a folder of them, for "
+             "--graph_optimization=fast; read when a model is loaded");
   table->Add(
       "unserved_signatures", &engine.unserved_signatures,
       "signatures of all models, separated by commas, that are not served, so that what they "
       "alone need is not kept in memory");
-  table->Add("graph_choices_directory", &engine.graph_choices_directory,
-             "folder in which it is kept which graphs were chosen; empty: beside each model");
   table->Add("max_request_columns", &engine.max_request_columns, "most inputs of a request", {1});
   table->Add("max_request_rows", &engine.max_request_rows, "most rows of a request", {1});
   table->Add("max_expanded_bytes", &engine.max_expanded_bytes,

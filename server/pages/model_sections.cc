@@ -45,7 +45,7 @@ void WriteSignatures(const inference::Servable& servable, JsonWriter* json) {
       json->Add({{"name", name}});
       json->List("graphs", [&] {
         for (const engine::GraphChoice& choice : servable.model().graphs()) {
-          if (choice.signature == name) json->Add(choice.why);
+          if (choice.signature == name) json->Add(choice.says);
         }
       });
       WriteColumns("inputs", signature.inputs(), json);

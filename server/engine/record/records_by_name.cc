@@ -2,10 +2,6 @@
 
 #include <algorithm>
 
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
-
 namespace colcast::engine {
 namespace {
 
@@ -56,24 +52,6 @@ std::map<std::string, RowRecord> RecordsByName(const std::vector<RecordedSignatu
     by_name.emplace(has_moved ? kFormerDefault : recorded.source, source);
   }
   return by_name;
-}
-
-std::map<std::string, std::string> LateOfStages(const std::vector<RecordedSignatures>& records,
-                                                const SignatureMap& signatures) {
-  std::map<std::string, std::string> late_of;
-  for (const auto& [late, signature] : signatures) {
-    if (!absl::EndsWith(late, "_late")) continue;
-    RecordedSignatures stages;
-    stages.columnar = absl::StripSuffix(late, "_late");
-    for (const RecordedSignatures& recorded : records) {
-      if (recorded.columnar == stages.columnar) stages = recorded;
-    }
-    stages.stages.emplace_back("pair");
-    for (const std::string& stage : stages.stages) {
-      late_of[absl::StrCat(stages.columnar, "_", stage)] = late;
-    }
-  }
-  return late_of;
 }
 
 }  // namespace colcast::engine

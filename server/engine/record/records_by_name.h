@@ -20,10 +20,6 @@ using SignatureMap = google::protobuf::Map<std::string, tensorflow::SignatureDef
 std::map<std::string, RowRecord> RecordsByName(const std::vector<RecordedSignatures>& records,
                                                const SignatureMap& signatures);
 
-// By stage, the late signature that it is a stage of. Without a record it is known by its name.
-std::map<std::string, std::string> LateOfStages(const std::vector<RecordedSignatures>& records,
-                                                const SignatureMap& signatures);
-
 }  // namespace colcast::engine
 
 #endif  // COLCAST_SERVER_ENGINE_RECORD_RECORDS_BY_NAME_H_

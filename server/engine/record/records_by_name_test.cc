@@ -73,17 +73,5 @@ TEST_F(RecordsByNameTest, ListsInExamplesHaveNoKnownLengths) {
   EXPECT_FALSE(Independent()["serving_default"]);
 }
 
-TEST_F(RecordsByNameTest, StagesAreThoseOfTheRecordsDomains) {
-  signatures_["columnar_late"] = signatures_["late"] = signatures_["columnar"];
-  records_[0].stages = {"user", "item", "shop"};
-  EXPECT_THAT(
-      LateOfStages(records_, signatures_),
-      ElementsAre(Pair("columnar_item", "columnar_late"), Pair("columnar_pair", "columnar_late"),
-                  Pair("columnar_shop", "columnar_late"), Pair("columnar_user", "columnar_late")));
-  EXPECT_THAT(LateOfStages({}, signatures_), ElementsAre(Pair("columnar_item", "columnar_late"),
-                                                         Pair("columnar_pair", "columnar_late"),
-                                                         Pair("columnar_user", "columnar_late")));
-}
-
 }  // namespace
 }  // namespace colcast::engine

@@ -2,14 +2,29 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <random>
 #include <vector>
 
-#include "server/engine/rewrites/products_testing.h"
 #include "tensorflow/core/platform/bfloat16.h"
 
 namespace colcast::engine {
 namespace {
+
+using Floats = std::vector<float>;
+
+struct Shape {
+  int64_t rows, depth, width;
+};
+
+Floats Random(int64_t count, int seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal;
+  Floats values(count);
+  for (float& value : values) value = normal(random);
+  return values;
+}
 
 float Rounded(float value) { return static_cast<float>(tensorflow::bfloat16(value)); }
 
@@ -20,9 +35,15 @@ class Bfloat16ProductTest : public ::testing::TestWithParam<Shape> {
   }
 };
 
+// Values behind the output must stay as they are.
 Floats Multiply(const Floats& inputs, const Floats& weights, const Shape& shape,
                 const std::vector<const float*>& added, bool relu) {
-  return MultiplyBy<Bfloat16Weights>(inputs, weights, shape, added, relu);
+  Floats out(shape.rows * shape.width + 64, 7);
+  Bfloat16Weights(weights.data(), shape.depth, shape.width)
+      .Multiply(inputs.data(), shape.rows, added, relu, out.data());
+  for (int i = 0; i < 64; ++i) EXPECT_EQ(out[shape.rows * shape.width + i], 7);
+  out.resize(shape.rows * shape.width);
+  return out;
 }
 
 TEST_P(Bfloat16ProductTest, IsThatOfTheRoundedNumbers) {
@@ -63,7 +84,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Bfloat16ProductTest,
 
 TEST_F(Bfloat16ProductTest, NumbersThatAreNoneStay) {
   for (const bool relu : {false, true}) {
-    const Floats out = Multiply({kNan, 1, INFINITY, 1}, Floats(2, 1.0f), {2, 2, 1}, {}, relu);
+    const Floats out = Multiply({NAN, 1, INFINITY, 1}, Floats(2, 1.0f), {2, 2, 1}, {}, relu);
     EXPECT_TRUE(std::isnan(out[0]));
     EXPECT_EQ(out[1], INFINITY);
   }

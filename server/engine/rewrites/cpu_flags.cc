@@ -4,8 +4,6 @@
 #include <iterator>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 
 namespace colcast::engine {
@@ -27,10 +25,6 @@ CpuFlags::CpuFlags(std::string_view cpuinfo) {
 CpuFlags CpuFlags::OfThisMachine() {
   std::ifstream in("/proc/cpuinfo");
   return CpuFlags(std::string(std::istreambuf_iterator<char>(in), {}));
-}
-
-std::string CpuFlags::Description() const {
-  return absl::StrCat(model_, ": ", absl::StrJoin(flags_, " "));
 }
 
 }  // namespace colcast::engine

@@ -18,8 +18,7 @@ class CpuFlags {
 
   bool Has(const std::string& flag) const { return flags_.count(flag) > 0; }
 
-  // The model's name and all flags, sorted.
-  std::string Description() const;
+  const std::string& model() const { return model_; }  // "AMD EPYC 9B45"
 
  private:
   std::string model_;

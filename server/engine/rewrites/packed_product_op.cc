@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "server/engine/rewrites/bfloat16_product.h"
-#include "server/engine/rewrites/int8_product.h"
 #include "server/engine/rewrites/product_block.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
 #include "tensorflow/core/framework/op.h"
@@ -24,29 +23,15 @@ using tensorflow::OpKernelConstruction;
 using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
 
-// What a machine lacks that cannot multiply by such weights; empty if it can.
-template <typename Weights>
-std::string MissingFor();
-template <>
-std::string MissingFor<Bfloat16Weights>() {
-  return HasBfloat16Products() ? "" : "AVX512-BF16";
-}
-template <>
-std::string MissingFor<Int8Weights>() {
-  return HasInt8Products() ? "" : "AVX512-VNNI";
-}
-
-template <typename Weights>
-class PackedProductOp final : public tensorflow::OpKernel {
+class Bfloat16ProductOp final : public tensorflow::OpKernel {
  public:
-  explicit PackedProductOp(OpKernelConstruction* construction) : OpKernel(construction) {
+  explicit Bfloat16ProductOp(OpKernelConstruction* construction) : OpKernel(construction) {
     OP_REQUIRES_OK(construction, construction->GetAttr("relu", &relu_));
     OP_REQUIRES_OK(construction, construction->GetAttr("makes_nan_zero", &makes_nan_zero_));
     OP_REQUIRES_OK(construction, construction->GetAttr("first_row", &first_row_));
     OP_REQUIRES_OK(construction, construction->GetAttr("depth", &depth_));
-    const std::string missing = MissingFor<Weights>();
-    OP_REQUIRES(construction, missing.empty(),
-                absl::UnimplementedError(absl::StrCat("this CPU has no ", missing)));
+    OP_REQUIRES(construction, HasBfloat16Products(),
+                absl::UnimplementedError("this CPU has no AVX512-BF16"));
   }
 
   void Compute(OpKernelContext* context) override {
@@ -68,7 +53,7 @@ class PackedProductOp final : public tensorflow::OpKernel {
     if (out->NumElements() == 0) return;
     // Rounded inputs stay with the thread: not those of a request of any size.
     constexpr int64_t kRowsAtOnce = 80 * kRows;
-    const std::shared_ptr<const Weights> packed = Packed(weights);
+    const std::shared_ptr<const Bfloat16Weights> packed = Packed(weights);
     for (int64_t row = 0; row < x.dim_size(0); row += kRowsAtOnce) {
       const int64_t rows = std::min(kRowsAtOnce, x.dim_size(0) - row);
       float* const first = out->flat<float>().data() + row * weights.dim_size(1);
@@ -97,14 +82,14 @@ class PackedProductOp final : public tensorflow::OpKernel {
     return absl::OkStatus();
   }
 
-  std::shared_ptr<const Weights> Packed(const Tensor& weights) {
+  std::shared_ptr<const Bfloat16Weights> Packed(const Tensor& weights) {
     const std::lock_guard<std::mutex> lock(mutex_);
     const bool is_same = packed_ != nullptr && weights.data() == source_.data() &&
                          weights.shape() == source_.shape();
     if (!is_same) {
       const int64_t width = weights.dim_size(1);
-      packed_ = std::make_shared<Weights>(weights.flat<float>().data() + first_row_ * width, depth_,
-                                          width);
+      packed_ = std::make_shared<Bfloat16Weights>(weights.flat<float>().data() + first_row_ * width,
+                                                  depth_, width);
       source_ = weights;
     }
     return packed_;
@@ -116,7 +101,7 @@ class PackedProductOp final : public tensorflow::OpKernel {
   int64_t depth_ = 0;
   std::mutex mutex_;
   Tensor source_;  // what was packed
-  std::shared_ptr<const Weights> packed_;
+  std::shared_ptr<const Bfloat16Weights> packed_;
 };
 
 absl::Status ProductShape(tensorflow::shape_inference::InferenceContext* context) {
@@ -131,27 +116,22 @@ absl::Status ProductShape(tensorflow::shape_inference::InferenceContext* context
   return absl::OkStatus();
 }
 
-#define COLCAST_REGISTER_PRODUCT(name, Weights) \
-  REGISTER_OP(name)                             \
-      .Input("x: float")                        \
-      .Input("weights: float")                  \
-      .Input("added: num_added * float")        \
-      .Output("product: float")                 \
-      .Attr("num_added: int >= 0")              \
-      .Attr("first_row: int >= 0")              \
-      .Attr("depth: int >= 0")                  \
-      .Attr("relu: bool")                       \
-      .Attr("makes_nan_zero: bool = false")     \
-      .SetShapeFn(ProductShape);                \
-  REGISTER_KERNEL_BUILDER(Name(name).Device(tensorflow::DEVICE_CPU), PackedProductOp<Weights>)
-
-COLCAST_REGISTER_PRODUCT("ColcastBfloat16Product", Bfloat16Weights);
-COLCAST_REGISTER_PRODUCT("ColcastInt8Product", Int8Weights);
+REGISTER_OP("ColcastBfloat16Product")
+    .Input("x: float")
+    .Input("weights: float")
+    .Input("added: num_added * float")
+    .Output("product: float")
+    .Attr("num_added: int >= 0")
+    .Attr("first_row: int >= 0")
+    .Attr("depth: int >= 0")
+    .Attr("relu: bool")
+    .Attr("makes_nan_zero: bool = false")
+    .SetShapeFn(ProductShape);
+REGISTER_KERNEL_BUILDER(Name("ColcastBfloat16Product").Device(tensorflow::DEVICE_CPU),
+                        Bfloat16ProductOp);
 
 }  // namespace
 
 const char* Bfloat16ProductOpName() { return "ColcastBfloat16Product"; }
-
-const char* Int8ProductOpName() { return "ColcastInt8Product"; }
 
 }  // namespace colcast::engine

@@ -1,6 +1,5 @@
 #include "server/engine/rewrites/packed_products.h"
 
-#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -8,7 +7,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/rewrites/int8_product.h"
 #include "server/engine/rewrites/kernel_rows_op.h"
 #include "server/engine/rewrites/packed_product_op.h"
 #include "server/engine/rewrites/shaped_graph.h"
@@ -131,10 +129,10 @@ class Finder {
 
 std::string NameOf(Output output) { return absl::StrCat(output.node->name(), ":", output.index); }
 
-NodeDef MakeNode(const Product& product, const char* op) {
+NodeDef MakeNode(const Product& product) {
   NodeDef made;
   made.set_name(product.nodes.back()->name());
-  made.set_op(op);
+  made.set_op(Bfloat16ProductOpName());
   made.set_device(product.nodes.front()->requested_device());
   made.add_input(NameOf(product.x));
   made.add_input(NameOf(product.weights));
@@ -156,42 +154,22 @@ NodeDef MakeNode(const Product& product, const char* op) {
   return made;
 }
 
-// The nodes of a product that was changed are still there, and would be taken for another one.
-bool HasPackedProducts(const GraphDef& graph) {
-  for (const NodeDef& node : graph.node()) {
-    if (node.op() == Bfloat16ProductOpName() || node.op() == Int8ProductOpName()) return true;
-  }
-  return false;
-}
+}  // namespace
 
-// Changes the products of `most_depth` rows of weights or fewer into `op`.
-absl::StatusOr<int> UsePacked(const char* op, int64_t most_depth,
-                              const std::set<std::string>& feeds, GraphDef* graph) {
-  if (HasPackedProducts(*graph)) return 0;
+absl::StatusOr<int> UseBfloat16Products(const std::set<std::string>& feeds, GraphDef* graph) {
   const absl::StatusOr<std::unique_ptr<ShapedGraph>> shaped = ShapedGraph::Create(*graph);
   if (!shaped.ok()) return shaped.status();
   const Finder finder(**shaped, feeds);
   std::map<std::string, NodeDef> made;
   for (const Node* node : (*shaped)->graph().op_nodes()) {
-    const std::optional<Product> product = finder.Find(node);
-    if (product.has_value() && product->depth <= most_depth) {
-      made[product->nodes.back()->name()] = MakeNode(*product, op);
+    if (const std::optional<Product> product = finder.Find(node); product.has_value()) {
+      made[product->nodes.back()->name()] = MakeNode(*product);
     }
   }
   for (NodeDef& node : *graph->mutable_node()) {
     if (const auto found = made.find(node.name()); found != made.end()) node = found->second;
   }
   return static_cast<int>(made.size());
-}
-
-}  // namespace
-
-absl::StatusOr<int> UseBfloat16Products(const std::set<std::string>& feeds, GraphDef* graph) {
-  return UsePacked(Bfloat16ProductOpName(), std::numeric_limits<int64_t>::max(), feeds, graph);
-}
-
-absl::StatusOr<int> UseInt8Products(const std::set<std::string>& feeds, GraphDef* graph) {
-  return UsePacked(Int8ProductOpName(), kMostInt8Depth, feeds, graph);
 }
 
 }  // namespace colcast::engine

@@ -1,6 +1,6 @@
-// Rewrites: the product of a matrix and a variable, some of its rows, or a constant: a MatMul of
-// float32 behind which rows may be added and a Relu follow, becomes one ColcastBfloat16Product or
-// ColcastInt8Product (packed_product_op.h). Scores stay close; bits do not.
+// The rewrite: a MatMul of float32 with a variable, some of its rows, or a constant, and the rows
+// added and the Relu behind it, become one ColcastBfloat16Product (packed_product_op.h). Scores
+// stay close; bits do not.
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_PACKED_PRODUCTS_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_PACKED_PRODUCTS_H_
 
@@ -12,12 +12,9 @@
 
 namespace colcast::engine {
 
-// As Rewrite::apply has it: they return how many products they changed, none where the other one
-// has changed some.
+// As Rewrite::apply: returns how many products were replaced.
 absl::StatusOr<int> UseBfloat16Products(const std::set<std::string>& feeds,
                                         tensorflow::GraphDef* graph);
-absl::StatusOr<int> UseInt8Products(const std::set<std::string>& feeds,
-                                    tensorflow::GraphDef* graph);
 
 }  // namespace colcast::engine
 

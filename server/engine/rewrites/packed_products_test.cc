@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "server/engine/rewrites/bfloat16_product.h"
-#include "server/engine/rewrites/int8_product.h"
 #include "server/engine/rewrites/rewrite.h"
 #include "tensorflow/cc/framework/scope.h"
 #include "tensorflow/cc/ops/resource_variable_ops.h"
@@ -32,15 +31,8 @@ using ::testing::IsEmpty;
 constexpr int64_t kDepth = 32;
 constexpr int64_t kWidth = 16;
 
-// One of the rewrites.
-struct Kind {
-  const char* name;
-  absl::StatusOr<int> (*use)(const std::set<std::string>&, GraphDef*);
-  bool (*is_possible)();
-};
-
 // x [?, 32] times a variable [32, 16] of ones.
-class PackedProductsTest : public ::testing::TestWithParam<Kind> {
+class PackedProductsTest : public ::testing::Test {
  protected:
   PackedProductsTest() : scope_(Scope::NewRootScope()) {
     x_ = ops::Placeholder(scope_.WithOpName("x"), tensorflow::DT_FLOAT,
@@ -68,7 +60,7 @@ class PackedProductsTest : public ::testing::TestWithParam<Kind> {
 
   GraphDef Rewritten(int products, const std::set<std::string>& feeds = {"x"}) const {
     GraphDef graph = Graph();
-    const absl::StatusOr<int> changed = GetParam().use(feeds, &graph);
+    const absl::StatusOr<int> changed = UseBfloat16Products(feeds, &graph);
     EXPECT_TRUE(changed.ok()) << changed.status();
     EXPECT_EQ(*changed, products);
     return graph;
@@ -110,8 +102,8 @@ class PackedProductsTest : public ::testing::TestWithParam<Kind> {
   Output x_, weights_, row_;
 };
 
-TEST_P(PackedProductsTest, TakeWhatIsAddedAndTheRelu) {
-  if (!GetParam().is_possible()) GTEST_SKIP() << "this CPU cannot multiply like that";
+TEST_F(PackedProductsTest, TakeWhatIsAddedAndTheRelu) {
+  if (!HasBfloat16Products()) GTEST_SKIP() << "this CPU cannot multiply like that";
   const auto user = ops::Fill(scope_, {1, int{kWidth}}, 0.25f);
   const auto sum = ops::AddV2(scope_, user, ops::MatMul(scope_, x_, weights_));
   ops::Relu(scope_.WithOpName("score"), ops::BiasAdd(scope_, sum, row_));
@@ -120,8 +112,8 @@ TEST_P(PackedProductsTest, TakeWhatIsAddedAndTheRelu) {
   ExpectScore(session.get(), -1, 0);
 }
 
-TEST_P(PackedProductsTest, MakeOfNanWhatTensorFlowMakesOfIt) {
-  if (!GetParam().is_possible()) GTEST_SKIP() << "this CPU cannot multiply like that";
+TEST_F(PackedProductsTest, MakeOfNanWhatTensorFlowMakesOfIt) {
+  if (!HasBfloat16Products()) GTEST_SKIP() << "this CPU cannot multiply like that";
   const auto product = ops::BiasAdd(scope_, ops::MatMul(scope_, x_, weights_), row_);
   ops::Relu(scope_.WithOpName("score"), product);
   const float nan = std::numeric_limits<float>::quiet_NaN();
@@ -129,8 +121,8 @@ TEST_P(PackedProductsTest, MakeOfNanWhatTensorFlowMakesOfIt) {
   EXPECT_FLOAT_EQ(*Score(Start(Graph()).get(), nan), 0);
 }
 
-TEST_P(PackedProductsTest, LeaveANanThatNoReluWouldReachInOneOp) {
-  if (!GetParam().is_possible()) GTEST_SKIP() << "this CPU cannot multiply like that";
+TEST_F(PackedProductsTest, LeaveANanThatNoReluWouldReachInOneOp) {
+  if (!HasBfloat16Products()) GTEST_SKIP() << "this CPU cannot multiply like that";
   const auto sum = ops::BiasAdd(scope_, ops::MatMul(scope_, x_, weights_), row_);
   ops::Relu(scope_.WithOpName("score"), ops::BiasAdd(scope_, sum, row_));
   const float nan = std::numeric_limits<float>::quiet_NaN();
@@ -138,8 +130,8 @@ TEST_P(PackedProductsTest, LeaveANanThatNoReluWouldReachInOneOp) {
   EXPECT_TRUE(std::isnan(*Score(Start(Graph()).get(), nan)));
 }
 
-TEST_P(PackedProductsTest, TakeSomeRowsOfAConstant) {
-  if (!GetParam().is_possible()) GTEST_SKIP() << "this CPU cannot multiply like that";
+TEST_F(PackedProductsTest, TakeSomeRowsOfAConstant) {
+  if (!HasBfloat16Products()) GTEST_SKIP() << "this CPU cannot multiply like that";
   Tensor kernel(tensorflow::DT_FLOAT, {kDepth + 3, kWidth});
   for (int64_t i = 0; i < kernel.NumElements(); ++i) {
     kernel.flat<float>()(i) = static_cast<float>(i / kWidth);
@@ -151,14 +143,14 @@ TEST_P(PackedProductsTest, TakeSomeRowsOfAConstant) {
   ExpectScore(Start(graph).get(), 1, (2 + 33) * 16);
 }
 
-TEST_P(PackedProductsTest, SomeColumnsOfAMatrixAreNotTaken) {
+TEST_F(PackedProductsTest, SomeColumnsOfAMatrixAreNotTaken) {
   const auto wide = ops::Const(scope_, 1.0f, {int{kDepth}, 40});
   ops::MatMul(scope_, x_, ops::Slice(scope_, wide, {0, 2}, {int{kDepth}, 32}));
   ops::MatMul(scope_, x_, ops::Slice(scope_, wide, {0, 0}, {int{kDepth}, 32}));
   Rewritten(0);
 }
 
-TEST_P(PackedProductsTest, WhatOthersReadIsNotTakenAlong) {
+TEST_F(PackedProductsTest, WhatOthersReadIsNotTakenAlong) {
   const auto product = ops::MatMul(scope_, x_, weights_);
   ops::Relu(scope_.WithOpName("score"), product);
   ops::Relu(scope_.WithOpName("other"), product);
@@ -166,7 +158,7 @@ TEST_P(PackedProductsTest, WhatOthersReadIsNotTakenAlong) {
   EXPECT_TRUE(HasOp(graph, "Relu"));
 }
 
-TEST_P(PackedProductsTest, OnlyProductsOfVariablesAndConstantsAreTaken) {
+TEST_F(PackedProductsTest, OnlyProductsOfVariablesAndConstantsAreTaken) {
   const auto matrix =
       ops::Placeholder(scope_.WithOpName("matrix"), tensorflow::DT_FLOAT,
                        ops::Placeholder::Shape(tensorflow::PartialTensorShape({kDepth, kWidth})));
@@ -176,8 +168,8 @@ TEST_P(PackedProductsTest, OnlyProductsOfVariablesAndConstantsAreTaken) {
   Rewritten(0);
 }
 
-TEST_P(PackedProductsTest, EveryKindOfUpdateOfTheVariableIsSeen) {
-  if (!GetParam().is_possible()) GTEST_SKIP() << "this CPU cannot multiply like that";
+TEST_F(PackedProductsTest, EveryKindOfUpdateOfTheVariableIsSeen) {
+  if (!HasBfloat16Products()) GTEST_SKIP() << "this CPU cannot multiply like that";
   ops::MatMul(scope_.WithOpName("score"), x_, weights_);
   const auto session = Start(Rewritten(1));
   ExpectScore(session.get(), 1, 32);
@@ -197,8 +189,8 @@ TEST_P(PackedProductsTest, EveryKindOfUpdateOfTheVariableIsSeen) {
   ExpectScore(session.get(), 1, 255);
 }
 
-TEST_P(PackedProductsTest, AMatrixThatDoesNotFitIsMatMulsError) {
-  if (!GetParam().is_possible()) GTEST_SKIP() << "this CPU cannot multiply like that";
+TEST_F(PackedProductsTest, AMatrixThatDoesNotFitIsMatMulsError) {
+  if (!HasBfloat16Products()) GTEST_SKIP() << "this CPU cannot multiply like that";
   ops::MatMul(scope_.WithOpName("score"), x_, weights_);
   for (const GraphDef& graph : {Graph(), Rewritten(1)}) {
     const absl::Status status = Score(Start(graph).get(), 1, kDepth + 1).status();
@@ -207,8 +199,8 @@ TEST_P(PackedProductsTest, AMatrixThatDoesNotFitIsMatMulsError) {
   }
 }
 
-TEST_P(PackedProductsTest, WithoutRowsThereIsNothingToDo) {
-  if (!GetParam().is_possible()) GTEST_SKIP() << "this CPU cannot multiply like that";
+TEST_F(PackedProductsTest, WithoutRowsThereIsNothingToDo) {
+  if (!HasBfloat16Products()) GTEST_SKIP() << "this CPU cannot multiply like that";
   ops::MatMul(scope_.WithOpName("score"), x_, weights_);
   std::vector<Tensor> outputs;
   const Tensor none(tensorflow::DT_FLOAT, {0, kDepth});
@@ -216,36 +208,9 @@ TEST_P(PackedProductsTest, WithoutRowsThereIsNothingToDo) {
   EXPECT_EQ(outputs[0].shape(), tensorflow::TensorShape({0, kWidth}));
 }
 
-TEST_P(PackedProductsTest, AGraphHasProductsOfOneKind) {
-  ops::Relu(scope_.WithOpName("score"), ops::MatMul(scope_, x_, weights_));
-  GraphDef graph = Rewritten(1);
-  EXPECT_EQ(*UseBfloat16Products({"x"}, &graph), 0);
-  EXPECT_EQ(*UseInt8Products({"x"}, &graph), 0);
-}
-
-INSTANTIATE_TEST_SUITE_P(Kinds, PackedProductsTest,
-                         ::testing::Values(Kind{"bfloat16", UseBfloat16Products,
-                                                HasBfloat16Products},
-                                           Kind{"int8", UseInt8Products, HasInt8Products}),
-                         [](const auto& kind) { return kind.param.name; });
-
-TEST(Int8ProductsTest, WeightsTooDeepForTheirSumsAreNotTaken) {
-  for (const int64_t depth : {kMostInt8Depth, kMostInt8Depth + 1}) {
-    const Scope scope = Scope::NewRootScope();
-    const auto x =
-        ops::Placeholder(scope.WithOpName("x"), tensorflow::DT_FLOAT,
-                         ops::Placeholder::Shape(tensorflow::PartialTensorShape({-1, depth})));
-    const auto handle = ops::VarHandleOp(scope, tensorflow::DT_FLOAT, {depth, kWidth});
-    ops::MatMul(scope, x, ops::ReadVariableOp(scope, handle, tensorflow::DT_FLOAT));
-    GraphDef graph;
-    TF_CHECK_OK(scope.ToGraphDef(&graph));
-    EXPECT_EQ(*UseInt8Products({"x"}, &graph), depth == kMostInt8Depth ? 1 : 0);
-  }
-}
-
 std::vector<std::string> FastOn(const std::string& flags) {
   const CpuFlags cpu("processor\t: 0\nmodel name\t: a CPU\nflags\t\t: fpu avx2" + flags +
-                     "\n\nprocessor\t: 1\nflags\t\t: avx512_bf16 avx512_vnni\n");
+                     "\n\nprocessor\t: 1\nflags\t\t: avx512_bf16\n");
   std::vector<std::string> names;
   for (const Rewrite& rewrite : FastRewrites(cpu, {})) names.emplace_back(rewrite.name);
   return names;
@@ -257,9 +222,6 @@ TEST(FastRewritesTest, AreNotTriedOnACpuWithoutTheirInstructions) {
   EXPECT_THAT(FastOn(avx512), IsEmpty());
   EXPECT_THAT(FastOn(" avx512f avx_vnni avx512_vnni avx512_bf16"), IsEmpty());
   EXPECT_THAT(FastOn(avx512 + " avx512_bf16"), ElementsAre("bfloat16 products"));
-  EXPECT_THAT(FastOn(avx512 + " avx512_vnni"), ElementsAre("int8 products"));
-  EXPECT_THAT(FastOn(avx512 + " avx512_bf16 avx512_vnni"),
-              ElementsAre("int8 products", "bfloat16 products"));
   EXPECT_TRUE(FastRewrites(CpuFlags(""), {}).empty());
 }
 

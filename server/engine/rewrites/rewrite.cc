@@ -9,17 +9,15 @@
 namespace colcast::engine {
 
 std::vector<Rewrite> ExactRewrites() {
-  return {{"kernel rows", " kernels' rows gathered once", true, 1, GatherKernelRowsOnce,
-           /*always=*/true},
-          {"vocabulary lookups", " vocabularies looked up as a list", true, 1,
-           ReplaceVocabularyLookups},
-          {"grouped lookups", " lookups run as one op", true, 1, GroupLookups}};
+  return {{"kernel rows", " kernels' rows gathered once", GatherKernelRowsOnce},
+          {"vocabulary lookups", " vocabularies looked up as a list", ReplaceVocabularyLookups},
+          {"grouped lookups", " lookups run as one op", GroupLookups}};
 }
 
 std::vector<Rewrite> FastRewrites(const CpuFlags& cpu, const std::set<std::string>& tables) {
   std::vector<Rewrite> rewrites;
   if (!tables.empty()) {
-    rewrites.push_back({"int8 tables", " tables in int8", false, 1,
+    rewrites.push_back({"int8 tables", " tables in int8",
                         [tables](const std::set<std::string>& feeds, tensorflow::GraphDef* graph) {
                           return UseInt8Tables(tables, feeds, graph);
                         }});
@@ -27,12 +25,8 @@ std::vector<Rewrite> FastRewrites(const CpuFlags& cpu, const std::set<std::strin
   for (const char* flag : {"avx512f", "avx512bw", "avx512vl", "avx512dq"}) {
     if (!cpu.Has(flag)) return rewrites;
   }
-  if (cpu.Has("avx512_vnni")) {
-    rewrites.push_back({"int8 products", " products in int8", false, 0.5, UseInt8Products});
-  }
   if (cpu.Has("avx512_bf16")) {
-    rewrites.push_back(
-        {"bfloat16 products", " products in bfloat16", false, 0.5, UseBfloat16Products});
+    rewrites.push_back({"bfloat16 products", " products in bfloat16", UseBfloat16Products});
   }
   return rewrites;
 }

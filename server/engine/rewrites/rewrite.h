@@ -16,12 +16,7 @@ namespace colcast::engine {
 
 struct Rewrite {
   std::string_view name;  // "grouped lookups"
-  std::string_view does;  // behind a count: " lookups run as one op"
-  bool exact;             // whether outputs keep their bits
-
-  // Of the tolerance, how much its differences may take in the proof. Less than all where they
-  // depend much on what a request holds: others are further apart than those that were tried.
-  double tolerance_share;
+  std::string_view does;  // after a count: " lookups run as one op"
 
   // Puts ops whose names begin with "Colcast" into the part of a graph that a signature needs; what
   // depends on none of them stays as it is. Looks no further back than the nodes `feeds`. Returns
@@ -29,16 +24,14 @@ struct Rewrite {
   std::function<absl::StatusOr<int>(const std::set<std::string>& feeds,
                                     tensorflow::GraphDef* graph)>
       apply;
-
-  // Pays wherever it finds something: no form goes without.
-  bool always = false;
 };
 
-// In the order in which they are applied.
+// In the order in which they are applied. Each keeps every bit, for every input, and pays wherever
+// it finds something: one op does the work of many.
 std::vector<Rewrite> ExactRewrites();
 
-// Those whose outputs are close, without what a CPU would not gain by: that is not tried there.
-// `tables`: variables that may be read in int8.
+// Those whose outputs are close; an applied choice says which of them (choice_file.h). None that
+// lacks its instructions. `tables`: variables that may be read in int8.
 std::vector<Rewrite> FastRewrites(const CpuFlags& cpu, const std::set<std::string>& tables);
 
 }  // namespace colcast::engine

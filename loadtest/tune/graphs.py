@@ -1,0 +1,222 @@
+"""Finds rewrites of a model's graphs that pay within a tolerance, for the server's --graph_choices.
+
+Every set of rewrites is served beside the exact graphs: the same requests in every format that the
+model has, compared score by score, and timed in turn.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from colcast.cli.console import report_console
+from colcast.client.wire import fields, message
+from colcast.loadtest.compare.ranking import overlap
+from colcast.loadtest.measure.correctness import Refused, differences, reference_answers
+from colcast.loadtest.measure.meters import ProcessMeter
+from colcast.loadtest.measure.run import Options, with_clients
+from colcast.loadtest.measure.series import Series, Target, prepare
+from colcast.loadtest.send.connection import Outputs, Request
+from colcast.loadtest.send.formats import NO_STATES
+from colcast.loadtest.tune.tuning import Model, traffic_of
+from colcast.server import ServerProcess
+
+FILE = "graphs.json"
+
+# Those that save memory first: one of them is chosen even if another one is faster.
+_REWRITES = (("int8 tables", "bfloat16 products"), ("int8 tables",), ("bfloat16 products",))
+_FORMATS = ("example", "repeated", "columnar", "late")
+_REFUSED = re.compile(r'no graph choice applied, graphs are exact: (.*); this is "([^"]+)"')
+_TIMEOUT_SECONDS = 60.0
+_LEAST_OVERLAP = 0.9  # of the 10, and 100, highest scores
+_LEAST_GAIN, _MOST_LOSS = 0.97, 1.03
+_ROUNDS = 7
+
+
+@dataclass
+class Proof:
+    """What was found of a set of rewrites.
+
+    Attributes:
+      rewrites: their names.
+      why_not: empty if it may be served.
+      difference: the largest of any score, as a share of its output's largest in the request.
+      overlap: the least share of the same rows among the 10, or 100, highest scores.
+      cpu: server CPU as a share of the exact graphs', by format.
+    """
+
+    rewrites: Sequence[str]
+    why_not: str = ""
+    difference: float = 0.0
+    overlap: float = 1.0
+    cpu: dict[str, float] = field(default_factory=dict)
+
+    def compare(self, expected: Sequence[Outputs], got: Sequence[Outputs]) -> None:
+        """Adds what answers differ by."""
+        for one, other in zip(expected, got, strict=True):
+            for name, values in one.items():
+                self.difference = max(self.difference, _share(values, other[name]))
+                if values.ndim and values.size == len(values) and values.dtype != object:
+                    tops = [overlap(values, other[name], k) for k in (10, 100) if k < len(values)]
+                    self.overlap = min(self.overlap, *tops, 1.0)
+
+    def judge(self, tolerance: float) -> None:
+        """Sets why it may not be served."""
+        if self.difference > tolerance or self.overlap < _LEAST_OVERLAP:
+            self.why_not = "scores are too far apart"
+        elif max(self.cpu.values()) > _MOST_LOSS:
+            self.why_not = "it is slower"
+        elif "int8 tables" not in self.rewrites and np.mean([*self.cpu.values()]) > _LEAST_GAIN:
+            self.why_not = "it gains nothing"
+
+    def __str__(self) -> str:
+        """One line."""
+        name = " and ".join(self.rewrites)
+        if not self.cpu:
+            return f"{name}: {self.why_not}"
+        cpu = ", ".join(f"{form} {share:.2f}" for form, share in self.cpu.items())
+        figures = f"differences up to {self.difference:.2g}, top overlap {self.overlap:.2f}"
+        return f"{name}: {self.why_not or 'proved'}: {figures}; server CPU: {cpu}"
+
+
+def run(options: SimpleNamespace) -> int:
+    """Tunes a model's graphs, prints what was found and writes the choice.
+
+    Args:
+      options: those of `colcast tune --graphs`.
+
+    Returns:
+      0; 1 if no rewrite may be served or pays, and nothing is written.
+
+    Raises:
+      RuntimeError: the model cannot be asked in any format, or the server does not start.
+      OSError: a file that cannot be written.
+      colcast.client.ColcastError: the server refuses.
+    """
+    console = report_console(stderr=options.json)
+    options.output.mkdir(parents=True, exist_ok=True)
+    model = Model(options.model, options.model_base_path, options.flags)
+    with TemporaryDirectory() as folder:
+        tuner = _Tuner(model, Path(folder) / FILE)
+        with tuner.serving(NO_STATES) as exact:
+            choice = tuner.begin(exact, options)
+            proofs = []
+            for rewrites in _REWRITES:
+                proofs.append(tuner.prove({**choice, "rewrites": rewrites}, exact))
+                if proofs[-1].cpu:
+                    proofs[-1].judge(options.tolerance)
+                console.print(str(proofs[-1]), highlight=False, markup=False)
+    best = next((proof for proof in proofs if not proof.why_not), None)
+    if best is None:
+        console.print("nothing is written: the exact graphs serve best", highlight=False)
+        return 1
+    text = json.dumps({**choice, "rewrites": best.rewrites, "proof": asdict(best)}, indent=1)
+    file = options.output / FILE
+    file.write_text(text + "\n")
+    console.print(f"--graph_optimization=fast --graph_choices={file}", highlight=False)
+    if options.json:
+        print(text)
+    return 0
+
+
+class _Tuner:
+    def __init__(self, model: Model, file: Path) -> None:
+        self._model, self._file = model, file
+        self._series: Sequence[Series] = ()
+        self._expected: Sequence[Sequence[Outputs]] = ()
+
+    @contextmanager
+    def serving(self, flags: Sequence[str] = ()) -> Iterator[ServerProcess]:
+        """The model with the choice in the file; without one with its exact graphs."""
+        choice = ["--graph_optimization=fast", f"--graph_choices={self._file}"]
+        own = [*self._model.flags, *flags, *choice]
+        with ServerProcess(self._model.name, self._model.base_path, own) as server:
+            yield server
+
+    def begin(self, exact: ServerProcess, options: SimpleNamespace) -> dict[str, Any]:
+        """Has the exact graphs answer; returns a choice without rewrites."""
+        found = _REFUSED.search(exact.log())
+        assert found, exact.log()
+        target = Target("", exact.target)
+        data = traffic_of(options).load(lambda: target.client(self._model.name, _TIMEOUT_SECONDS))
+        self._series, _ = prepare([target], self._model.name, _FORMATS, data)
+        self._expected = [reference_answers(exact.target, it.requests) for it in self._series]
+        answering = _exported(self._model.base_path)
+        asked = {_signature(it.requests[0]) for it in self._series}
+        return {"key": found[2], "signatures": sorted(answering or asked)}
+
+    def prove(self, choice: Mapping[str, Any], exact: ServerProcess) -> Proof:
+        """Compares and times the model with a choice."""
+        proof = Proof(choice["rewrites"])
+        self._file.write_text(json.dumps(choice))
+        try:
+            with self.serving(NO_STATES) as server:
+                if refused := _REFUSED.search(server.log()):
+                    return Proof(proof.rewrites, refused[1])
+                if any(f" {name}" not in server.log() for name in _says(proof.rewrites)):
+                    return Proof(proof.rewrites, "the graphs have none")
+                self._compare(server, proof)
+                proof.cpu = self._time(exact, server)
+            with self.serving() as server:  # stages, whose states the second round finds
+                self._compare(server, proof)
+                self._compare(server, proof)
+        except Refused as error:
+            return Proof(proof.rewrites, str(error))
+        finally:
+            self._file.unlink()
+        return proof
+
+    def _compare(self, server: ServerProcess, proof: Proof) -> None:
+        for it, expected in zip(self._series, self._expected, strict=True):
+            proof.compare(expected, reference_answers(server.target, it.requests))
+
+    def _time(self, exact: ServerProcess, server: ServerProcess) -> dict[str, float]:
+        meters = {it.target: ProcessMeter(it.pid, it.target) for it in (exact, server)}
+        pairs = [replace(it, target=Target("", to)) for it in self._series for to in meters]
+        calls = len(self._series[0].requests)
+        options = Options(windows=_ROUNDS, window_calls=calls, keep_every=0)
+        found = [it.recording.server_cpu_ms for it in with_clients(pairs, 1, meters, options)]
+        shares = (fast / slow for slow, fast in zip(found[::2], found[1::2], strict=True))
+        return dict(zip((it.format for it in self._series), shares, strict=True))
+
+
+def _share(expected: Any, got: Any) -> float:
+    """The largest difference as a share of the largest value."""
+    if expected.shape != got.shape or expected.dtype != got.dtype:
+        return float("inf")
+    apart = float(np.max(differences(expected, got), initial=0.0))
+    if not apart or expected.dtype.kind != "f":
+        return float("inf") if apart else 0.0
+    return apart / max(
+        float(np.max(np.abs(expected), where=np.isfinite(expected), initial=0)), 1e-30
+    )
+
+
+def _says(rewrites: Sequence[str]) -> Iterator[str]:
+    """What the log calls them: "3 products in bfloat16"."""
+    for name in rewrites:
+        kind, _, what = name.partition(" ")
+        yield f"{what} in {kind}"
+
+
+def _signature(request: Request) -> str:
+    """Which one a PredictRequest is for."""
+    spec = next(message(n, value) for n, _, value in fields(request.payload) if n == 1)
+    names = [message(n, value) for n, _, value in fields(spec) if n == 3]
+    return names[0].decode() if names else "serving_default"
+
+
+def _exported(base_path: Path) -> set[str]:
+    """The signatures that the exporter wrote for the default one; they answer its formats."""
+    latest = max(base_path.glob("[0-9]*"), key=lambda it: int(it.name))
+    try:
+        record = json.loads((latest / "assets.extra" / "colcast.json").read_text())
+    except OSError:
+        return set()
+    return set(record["signatures"].get("columnar", {}).get("independence", ()))

@@ -1,0 +1,85 @@
+// The graphs of a SavedModel's signatures, and what is rewritten of them.
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "server/engine/model.h"
+#include "server/engine/rewrites/choice_file.h"
+#include "server/engine/rewrites/cpu_flags.h"
+
+namespace colcast::engine {
+namespace {
+
+using tensorflow::GraphDef;
+using tensorflow::MetaGraphDef;
+
+// Applies what a choice says and, everywhere, what keeps every bit.
+absl::StatusOr<RewrittenSignatures> RewriteAll(const MetaGraphDef& saved,
+                                               const SignatureGraphs& graphs,
+                                               const Impurities& impure, const ChoiceFile& choice,
+                                               const std::vector<Rewrite>& fast) {
+  RewrittenSignatures rewritten;
+  for (const auto& [name, graph] : graphs) {
+    if (impure.count(name) > 0) continue;  // a rewritten graph may read a copy of a variable
+    std::vector<Rewrite> rewrites = ExactRewrites();
+    if (choice.signatures.count(name) > 0) {
+      for (const Rewrite& one : fast) {
+        if (choice.rewrites.count(std::string(one.name)) > 0) rewrites.push_back(one);
+      }
+    }
+    GraphDef changed = graph;
+    absl::StatusOr<std::string> says =
+        RewriteGraph(rewrites, saved.signature_def().at(name), &changed);
+    if (!says.ok()) {
+      return absl::Status(says.status().code(),
+                          absl::StrCat("signature \"", name, "\": ", says.status().message()));
+    }
+    if (!says->empty()) rewritten[name] = {*std::move(says), std::move(changed)};
+  }
+  return rewritten;
+}
+
+}  // namespace
+
+SignatureGraphs TensorFlowModel::GraphsToServe(const NeededGraphs& needed, const Options& options) {
+  SignatureGraphs graphs;
+  for (const auto& [name, signature] : saved_signatures_) {
+    if (absl::c_linear_search(options.unserved_signatures, name)) {
+      unusable_[name] = absl::FailedPreconditionError(absl::StrCat(
+          "signature \"", name, "\" is not served here: it is among --unserved_signatures"));
+      continue;
+    }
+    absl::StatusOr<GraphDef> graph = needed.Of(TensorsOf(signature));
+    if (graph.ok()) {
+      graphs[name] = *std::move(graph);
+    } else {
+      unusable_[name] = graph.status();
+    }
+  }
+  return graphs;
+}
+
+RewrittenSignatures TensorFlowModel::Rewritten(const MetaGraphDef& saved,
+                                               const SignatureGraphs& graphs,
+                                               const Options& options) {
+  if (options.graph_optimization == GraphOptimization::kOff || sessions_->shared()) return {};
+  if (options.graph_optimization == GraphOptimization::kFast) {
+    tables_ = TablesInUse(saved, options.unserved_signatures);
+    const std::string key = GraphKey(saved, graphs);
+    const absl::StatusOr<ChoiceFile> choice = FindChoice(options.graph_choices, key);
+    absl::StatusOr<RewrittenSignatures> rewritten = choice.status();
+    if (choice.ok()) {
+      rewritten = RewriteAll(saved, graphs, impure_, *choice,
+                             FastRewrites(CpuFlags::OfThisMachine(), tables_.only_looked_up()));
+    }
+    if (rewritten.ok()) {
+      notes_.push_back(absl::StrCat("graph choice applied: ", choice->path));
+      return *std::move(rewritten);
+    }
+    notes_.push_back(absl::StrCat("no graph choice applied, graphs are exact: ",
+                                  rewritten.status().message(), "; this is \"", key, "\""));
+  }
+  return RewriteAll(saved, graphs, impure_, {}, {}).value();
+}
+
+}  // namespace colcast::engine

@@ -1,0 +1,296 @@
+// How a SavedModel becomes signatures that run.
+#include <algorithm>
+#include <atomic>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/functional/function_ref.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/engine/checkpoint.h"
+#include "server/engine/model.h"
+#include "server/engine/op_libraries.h"
+#include "server/engine/record/records_by_name.h"
+#include "tensorflow/cc/saved_model/reader.h"
+#include "tensorflow/core/framework/op.h"
+
+namespace colcast::engine {
+namespace {
+
+using tensorflow::GraphDef;
+using tensorflow::MetaGraphDef;
+using tensorflow::NodeDef;
+
+constexpr char kRunsAlone[] = ": its requests run alone and whole, and nothing is kept: ";
+
+// One input, and nothing among the outputs that would make the others unfetchable.
+bool CanBeJoined(const tensorflow::SignatureDef& signature) {
+  const auto& outputs = signature.outputs();
+  return signature.inputs().size() == 1 &&
+         std::all_of(outputs.begin(), outputs.end(), [](const auto& output) {
+           return output.second.encoding_case() == tensorflow::TensorInfo::kName;
+         });
+}
+
+bool IsRefusalOfSingleThreadedExecutor(const absl::Status& status) {
+  return absl::StrContains(status.message(), "Single-threaded executor does not support");
+}
+
+// Whether the executor for one thread, and the ops that are there, run the graph: then it need not
+// be prepared to find that out.
+bool RunsForCertain(const GraphDef& graph) {
+  const tensorflow::FunctionLibraryDefinition functions(tensorflow::OpRegistry::Global(),
+                                                        graph.library());
+  const auto runs = [&](const NodeDef& node) {
+    static constexpr std::string_view kRefused[] = {
+        "Enter", "Exit", "Merge", "Switch", "NextIteration", "Variable", "VariableV2"};
+    const tensorflow::OpDef* op = nullptr;
+    return functions.LookUpOpDef(node.op(), &op).ok() &&
+           absl::c_none_of(kRefused,
+                           [&](std::string_view one) { return absl::EndsWith(node.op(), one); });
+  };
+  return absl::c_all_of(graph.node(), runs) &&
+         absl::c_all_of(graph.library().function(), [&](const auto& function) {
+           return absl::c_all_of(function.node_def(), runs);
+         });
+}
+
+absl::StatusOr<bool> AnyHasSessionState(const SignatureGraphs& graphs) {
+  for (const auto& [name, graph] : graphs) {
+    const absl::StatusOr<bool> has = HasSessionState(graph);
+    if (!has.ok() || *has) return has;
+  }
+  return false;
+}
+
+void InParallel(size_t count, absl::FunctionRef<void(size_t)> job) {
+  std::atomic<size_t> next{0};
+  const auto work = [&] {
+    for (size_t i = next++; i < count; i = next++) job(i);
+  };
+  std::vector<std::thread> threads;
+  const size_t most = std::min<size_t>(count, std::max(1u, std::thread::hardware_concurrency()));
+  for (size_t i = 1; i < most; ++i) threads.emplace_back(work);
+  work();
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<TensorFlowModel>> TensorFlowModel::Load(
+    const std::string& directory, const std::vector<std::string>& tags, const Options& options,
+    std::shared_ptr<const StateCaches> memories) {
+  std::unique_ptr<TensorFlowModel> model(new TensorFlowModel(std::move(memories)));
+  absl::Status status = model->Load(directory, tags, options);
+  if (!status.ok()) return status;
+  return model;
+}
+
+absl::Status TensorFlowModel::Load(const std::string& directory,
+                                   const std::vector<std::string>& tags, const Options& options) {
+  MetaGraphDef saved;
+  absl::Status status =
+      tensorflow::ReadMetaGraphDefFromSavedModel(directory, {tags.begin(), tags.end()}, &saved);
+  if (status.ok()) status = CheckCheckpoint(directory, saved);
+  if (!status.ok()) return status;
+  saved_signatures_ = saved.signature_def();
+  impure_ = FindImpure(saved, options.unserved_signatures);
+  const NeededGraphs needed(saved.graph_def());
+  const SignatureGraphs graphs = GraphsToServe(needed, options);
+  const absl::StatusOr<bool> shared = AnyHasSessionState(graphs);
+  if (!shared.ok()) return shared.status();
+  auto sessions = ModelSessions::Restore(directory, saved, needed, options, *shared);
+  if (!sessions.ok()) return sessions.status();
+  sessions_ = *std::move(sessions);
+  const RewrittenSignatures rewritten = Rewritten(saved, graphs, options);
+  const std::vector<RecordedSignatures> records = ReadRowRecordsOf(directory);
+  std::vector<std::string> waiting;
+  for (const auto& [name, graph] : graphs) {
+    if (MayWait(name, records, options) && RunsForCertain(graph)) waiting.push_back(name);
+  }
+  std::map<std::string, RowRecord> by_name = RecordsByName(records, saved_signatures_);
+  RunApart(&by_name);
+  AddSignatures(graphs, rewritten, by_name, waiting, options);
+  JoinSignatures(needed, options);
+  for (const auto& [name, joined] : joined_) tables_.ServeAsSaved(name);
+  for (std::string& note : tables_.Drop(sessions_->restored())) notes_.push_back(std::move(note));
+  programs_ = MakePrograms(signatures_, saved_signatures_, records, *memories_, options);
+  AddNotes(records);
+  LoadTranscoding(directory, options);
+  for (const std::string& name : waiting) {
+    if (!transcoding_.Reads(name)) PrepareWaiting(name);
+  }
+  return absl::OkStatus();
+}
+
+// What became of one signature.
+struct TensorFlowModel::Added {
+  std::unique_ptr<Signature> signature;
+  absl::Status status;
+  const RewrittenSignature* rewritten = nullptr;  // null: it runs as it was saved
+  TablesRead tables;                              // of its rewritten graph
+  std::string note;
+};
+
+void TensorFlowModel::AddSignatures(const SignatureGraphs& graphs,
+                                    const RewrittenSignatures& rewritten,
+                                    const std::map<std::string, RowRecord>& records,
+                                    const std::vector<std::string>& waiting,
+                                    const Options& options) {
+  std::vector<std::pair<std::string, const GraphDef*>> jobs;
+  for (const auto& [name, graph] : graphs) jobs.emplace_back(name, &graph);
+  absl::c_stable_sort(jobs, [](const auto& one, const auto& other) {  // the longest first
+    return one.second->ByteSizeLong() > other.second->ByteSizeLong();
+  });
+  std::vector<Added> all(jobs.size());
+  InParallel(jobs.size(), [&](size_t i) {
+    const std::string& name = jobs[i].first;
+    const auto record = records.find(name);
+    const auto found = rewritten.find(name);
+    all[i] = Add(name, record == records.end() ? RowRecord() : record->second, *jobs[i].second,
+                 found == rewritten.end() ? nullptr : &found->second,
+                 !absl::c_linear_search(waiting, name), options);
+  });
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    const std::string& name = jobs[i].first;
+    Added& added = all[i];
+    tables_.Serve(name, added.rewritten == nullptr ? nullptr : &added.tables);
+    if (!added.note.empty()) notes_.push_back(std::move(added.note));
+    if (added.rewritten != nullptr) graphs_.push_back({name, added.rewritten->says});
+    if (added.status.ok()) {
+      signatures_[name] = std::move(added.signature);
+    } else {
+      unusable_[name] = added.status;
+    }
+  }
+}
+
+TensorFlowModel::Added TensorFlowModel::Add(const std::string& name, const RowRecord& record,
+                                            const GraphDef& saved,
+                                            const RewrittenSignature* rewritten, bool prepared,
+                                            const Options& options) {
+  Added added;
+  const tensorflow::SignatureDef& declared = saved_signatures_.at(name);
+  if (rewritten != nullptr) {
+    added.tables = ReadBy(rewritten->graph, declared);
+    added.status =
+        MakeSignature(declared, record, rewritten->graph, options, prepared, &added.signature);
+    if (added.status.ok()) {
+      added.status = MakeInt8Tables(added.tables.int8, sessions_->restored());
+    }
+    added.note = absl::StrCat("signature \"", name, "\": ", rewritten->says);
+    if (added.status.ok()) {
+      added.rewritten = rewritten;
+      return added;
+    }
+    absl::StrAppend(&added.note, ": runs as it was saved: ", added.status.message());
+  }
+  added.status = MakeSignature(declared, record, saved, options, prepared, &added.signature);
+  return added;
+}
+
+absl::Status TensorFlowModel::MakeSignature(const tensorflow::SignatureDef& declared,
+                                            const RowRecord& record, const GraphDef& graph,
+                                            const Options& options, bool prepared,
+                                            std::unique_ptr<Signature>* made) {
+  const auto make = [&] {
+    const absl::StatusOr<tensorflow::Session*> session = sessions_->Add(
+        graph, needs_default_executor_ ? Executor::kDefault : Executor::kSingleThreaded);
+    if (!session.ok()) return session.status();
+    auto signature = Signature::Create(declared, *session, options, record);
+    if (!signature.ok()) return signature.status();
+    absl::Status status = prepared ? (*signature)->Prepare() : absl::OkStatus();
+    if (status.ok()) *made = *std::move(signature);
+    return status;
+  };
+  absl::Status status = RetryWithMissingOps(make);
+  if (!IsRefusalOfSingleThreadedExecutor(status)) return status;
+  needs_default_executor_ = true;
+  return RetryWithMissingOps(make);
+}
+
+void TensorFlowModel::LoadTranscoding(const std::string& directory, const Options& options) {
+  MetaGraphDef served;
+  for (const auto& [name, signature] : saved_signatures_) {
+    if (absl::c_linear_search(options.unserved_signatures, name)) continue;
+    (*served.mutable_signature_def())[name] = signature;
+  }
+  declared_ = served.SerializeAsString();
+  transcoding_.Load(
+      directory, served.signature_def(),
+      [this](const std::string& name) -> const Programs* {
+        const auto found = programs_.find(name);
+        return found == programs_.end() ? nullptr : found->second.get();
+      },
+      impure_, options.example_transcoding);
+}
+
+bool TensorFlowModel::MayWait(const std::string& name,
+                              const std::vector<RecordedSignatures>& records,
+                              const Options& options) {
+  if (absl::StartsWith(name, "__saved_model")) return true;  // restores and initializes
+  return options.example_transcoding != ExampleTranscoding::kOff &&
+         absl::c_any_of(records, [&](const auto& recorded) { return recorded.source == name; });
+}
+
+void TensorFlowModel::PrepareWaiting(const std::string& name) {
+  const auto found = signatures_.find(name);
+  if (found == signatures_.end() || absl::StartsWith(name, "__saved_model")) return;
+  if (absl::Status status = found->second->Prepare(); !status.ok()) {
+    programs_.erase(name);
+    unusable_[name] = status;
+  }
+}
+
+void TensorFlowModel::RunApart(std::map<std::string, RowRecord>* by_name) {
+  for (const auto& [name, impurity] : impure_) {
+    RowRecord& rows = (*by_name)[name];
+    rows.recorded = true;
+    rows.independent = false;
+    rows.why_not = impurity.why;
+    notes_.push_back(absl::StrCat("signature \"", name, "\"", kRunsAlone, impurity.why));
+  }
+}
+
+void TensorFlowModel::AddNotes(const std::vector<RecordedSignatures>& records) {
+  for (const RecordedSignatures& recorded : records) {
+    for (const auto& [name, rows] : recorded.rows) {
+      if (rows.independent || impure_.count(name) > 0) continue;
+      notes_.push_back(absl::StrCat("signature \"", name, "\"", kRunsAlone, rows.why_not));
+    }
+    if (recorded.rows.count(recorded.columnar) > 0) continue;
+    notes_.push_back(absl::StrCat("signature \"", recorded.columnar,
+                                  "\": it is not known whether its rows depend on each other, so ",
+                                  "nothing is kept, joined or split; export the model again"));
+  }
+}
+
+void TensorFlowModel::JoinSignatures(const NeededGraphs& needed, const Options& options) {
+  std::map<std::pair<std::string, std::string>, std::vector<std::string>> by_input;
+  for (const auto& [name, signature] : saved_signatures_) {
+    if (!CanBeJoined(signature) || signatures_.count(name) == 0) continue;
+    const auto& [alias, info] = *signature.inputs().begin();
+    by_input[{alias, info.name()}].push_back(name);
+  }
+  for (const auto& [input, names] : by_input) {
+    if (names.size() == 1) continue;
+    tensorflow::SignatureDef joined;
+    for (const std::string& name : names) {
+      const tensorflow::SignatureDef& signature = saved_signatures_.at(name);
+      *joined.mutable_inputs() = signature.inputs();
+      for (const auto& [alias, info] : signature.outputs()) {
+        (*joined.mutable_outputs())[absl::StrCat(name, "/", alias)] = info;
+      }
+    }
+    const auto graph = needed.Of(TensorsOf(joined));
+    if (!graph.ok()) continue;
+    std::unique_ptr<Signature> made;
+    if (!MakeSignature(joined, {}, *graph, options, /*prepared=*/false, &made).ok()) continue;
+    const std::shared_ptr<Signature> all = std::move(made);
+    for (const std::string& name : names) joined_[name] = all;
+  }
+}
+
+}  // namespace colcast::engine

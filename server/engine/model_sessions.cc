@@ -1,0 +1,151 @@
+#include "server/engine/model_sessions.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "server/engine/scalar_conditions.h"
+#include "server/engine/shared_devices.h"
+#include "tensorflow/cc/saved_model/loader.h"
+#include "tensorflow/cc/saved_model/loader_util.h"
+#include "tensorflow/core/common_runtime/direct_session.h"
+#include "tensorflow/core/framework/function.h"
+#include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/framework/op.h"
+
+namespace colcast::engine {
+namespace {
+
+using tensorflow::MetaGraphDef;
+using tensorflow::SessionOptions;
+
+SessionOptions MakeSessionOptions(const Options& options, Executor executor) {
+  SessionOptions session_options;
+  session_options.config.ParseFromString(options.session_config);
+  if (executor == Executor::kSingleThreaded) {
+    session_options.config.mutable_experimental()->set_executor_type("SINGLE_THREADED_EXECUTOR");
+  }
+  session_options.config.set_intra_op_parallelism_threads(options.intra_op_parallelism);
+  // The pool exists even where operations run inline: asynchronous ones need a thread.
+  session_options.config.set_inter_op_parallelism_threads(
+      options.inter_op_parallelism == 0 ? 1 : options.inter_op_parallelism);
+  // The session keeps no graph that it does not run.
+  auto* const experimental = session_options.config.mutable_experimental();
+  experimental->set_optimize_for_static_graph(true);
+  experimental->set_disable_output_partition_graphs(true);
+  return session_options;
+}
+
+// The nodes by which values are restored and initialized.
+absl::StatusOr<std::vector<std::string>> RestoringNodes(const std::string& directory,
+                                                        const MetaGraphDef& saved) {
+  std::vector<std::string> names = {saved.saver_def().restore_op_name(),
+                                    saved.saver_def().filename_tensor_name(), ""};
+  std::vector<tensorflow::AssetFileDef> assets;
+  absl::Status status = tensorflow::internal::GetInitOp(directory, saved, &names.back());
+  if (status.ok()) status = tensorflow::internal::GetAssetFileDefs(saved, &assets);
+  if (!status.ok()) return status;
+  for (const auto& asset : assets) names.push_back(asset.tensor_info().name());
+  names.erase(std::remove(names.begin(), names.end(), ""), names.end());
+  return names;
+}
+
+// Ops whose state is found by a name that the graph gives it, or that only call functions, whose
+// ops have a state of their own in every callable.
+bool SharesStateByName(const tensorflow::NodeDef& node) {
+  static constexpr std::string_view kOps[] = {"Assert",
+                                              "AssignAddVariableOp",
+                                              "AssignSubVariableOp",
+                                              "AssignVariableOp",
+                                              "If",
+                                              "LookupTableFind",
+                                              "LookupTableFindV2",
+                                              "LookupTableSizeV2",
+                                              "Placeholder",
+                                              "ReadVariableOp",
+                                              "ResourceGather",
+                                              "ResourceGatherNd",
+                                              "ResourceScatterAdd",
+                                              "ResourceScatterUpdate",
+                                              "StatefulPartitionedCall",
+                                              "VarHandleOp",
+                                              "VarIsInitializedOp",
+                                              "Variable",
+                                              "VariableShape",
+                                              "VariableV2",
+                                              "While"};
+  if (absl::StartsWith(node.op(), "HashTable")) {
+    std::string name;
+    return TryGetNodeAttr(node, "shared_name", &name) && !name.empty();
+  }
+  return std::find(std::begin(kOps), std::end(kOps), node.op()) != std::end(kOps);
+}
+
+}  // namespace
+
+absl::StatusOr<bool> HasSessionState(const tensorflow::GraphDef& graph) {
+  const tensorflow::FunctionLibraryDefinition ops(tensorflow::OpRegistry::Global(),
+                                                  graph.library());
+  bool has = false;
+  for (const tensorflow::NodeDef& node : graph.node()) {
+    const tensorflow::OpDef* op = nullptr;
+    absl::Status status = ops.LookUpOpDef(node.op(), &op);
+    if (!status.ok()) return status;
+    has = has || (op->is_stateful() && !SharesStateByName(node));
+  }
+  return has;
+}
+
+absl::StatusOr<std::unique_ptr<ModelSessions>> ModelSessions::Restore(const std::string& directory,
+                                                                      const MetaGraphDef& saved,
+                                                                      const NeededGraphs& graphs,
+                                                                      const Options& options,
+                                                                      bool shared) {
+  std::unique_ptr<ModelSessions> made(new ModelSessions(options, shared));
+  SessionOptions session_options = MakeSessionOptions(options, Executor::kDefault);
+  MetaGraphDef restoring;
+  const MetaGraphDef* loaded = &saved;
+  if (!shared) {
+    const auto nodes = RestoringNodes(directory, saved);
+    if (!nodes.ok()) return nodes.status();
+    auto graph = graphs.Of(*nodes);
+    if (!graph.ok()) return graph.status();
+    *restoring.mutable_graph_def() = *std::move(graph);
+    *restoring.mutable_saver_def() = saved.saver_def();
+    *restoring.mutable_collection_def() = saved.collection_def();
+    *restoring.mutable_asset_file_def() = saved.asset_file_def();
+    *restoring.mutable_signature_def() = saved.signature_def();
+    loaded = &restoring;
+    // It runs once.
+    session_options.config.mutable_graph_options()
+        ->mutable_rewrite_options()
+        ->set_disable_meta_optimizer(true);
+  }
+  absl::Status status = LoadMetagraphIntoSession(session_options, *loaded, &made->restored_);
+  if (status.ok()) status = RestoreSession({}, *loaded, directory, &made->restored_);
+  if (!status.ok()) return status;
+  return made;
+}
+
+absl::StatusOr<tensorflow::Session*> ModelSessions::Add(tensorflow::GraphDef graph,
+                                                        Executor executor) {
+  if (shared_) return restored_.get();
+  if (executor == Executor::kSingleThreaded) RequireScalarConditions(&graph);
+  const tensorflow::DeviceMgr* devices = nullptr;
+  absl::Status status = restored_->LocalDeviceManager(&devices);
+  if (!status.ok()) return status;
+  auto session = std::make_unique<tensorflow::DirectSession>(
+      MakeSessionOptions(options_, executor), new SharedDevices(*devices), /*factory=*/nullptr);
+  tensorflow::Session* const made = session.get();
+  {
+    // Kept whatever becomes of it: a session that ends clears its devices.
+    const std::lock_guard<std::mutex> lock(mutex_);
+    added_.push_back(std::move(session));
+  }
+  status = made->Create(graph);
+  if (!status.ok()) return status;
+  return made;
+}
+
+}  // namespace colcast::engine

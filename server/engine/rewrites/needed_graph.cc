@@ -1,0 +1,67 @@
+#include "server/engine/rewrites/needed_graph.h"
+
+#include <set>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "server/engine/rewrites/node_name.h"
+#include "tensorflow/core/framework/op.h"
+
+namespace colcast::engine {
+namespace {
+
+using tensorflow::GraphDef;
+using tensorflow::NodeDef;
+using tensorflow::TensorInfo;
+
+void AddTensors(const TensorInfo& info, std::vector<std::string>* names) {
+  const auto add = [names](const std::string& name) {
+    if (!name.empty()) names->push_back(name);
+  };
+  add(info.name());
+  add(info.coo_sparse().values_tensor_name());
+  add(info.coo_sparse().indices_tensor_name());
+  add(info.coo_sparse().dense_shape_tensor_name());
+  for (const TensorInfo& part : info.composite_tensor().components()) AddTensors(part, names);
+}
+
+}  // namespace
+
+std::vector<std::string> TensorsOf(const tensorflow::SignatureDef& declared) {
+  std::vector<std::string> names;
+  for (const auto& [alias, info] : declared.inputs()) AddTensors(info, &names);
+  for (const auto& [alias, info] : declared.outputs()) AddTensors(info, &names);
+  return names;
+}
+
+NeededGraphs::NeededGraphs(const GraphDef& whole)
+    : whole_(whole), functions_(tensorflow::OpRegistry::Global(), whole.library()) {
+  for (const NodeDef& node : whole.node()) by_name_[node.name()] = &node;
+}
+
+absl::StatusOr<GraphDef> NeededGraphs::Of(std::vector<std::string> names) const {
+  GraphDef needed;
+  std::set<std::string> seen;
+  while (!names.empty()) {
+    const std::string name = NodeOf(names.back());
+    names.pop_back();
+    if (!seen.insert(name).second) continue;
+    const auto found = by_name_.find(name);
+    if (found == by_name_.end()) {
+      return absl::NotFoundError(absl::StrCat("the model's graph has no node \"", name, "\""));
+    }
+    names.insert(names.end(), found->second->input().begin(), found->second->input().end());
+  }
+  for (const NodeDef& node : whole_.node()) {
+    if (seen.count(node.name()) == 0) continue;
+    *needed.add_node() = node;
+    // Colocation may be with a node that is not needed; there is one device.
+    needed.mutable_node()->rbegin()->mutable_attr()->erase("_class");
+  }
+  *needed.mutable_library() = functions_.ReachableDefinitions(needed).ToProto();
+  *needed.mutable_versions() = whole_.versions();
+  return needed;
+}
+
+}  // namespace colcast::engine

@@ -1,0 +1,36 @@
+// The part of a model's graph that a signature needs.
+#ifndef COLCAST_SERVER_ENGINE_REWRITES_NEEDED_GRAPH_H_
+#define COLCAST_SERVER_ENGINE_REWRITES_NEEDED_GRAPH_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "tensorflow/core/framework/function.h"
+#include "tensorflow/core/framework/graph.pb.h"
+#include "tensorflow/core/protobuf/meta_graph.pb.h"
+
+namespace colcast::engine {
+
+// Names of a signature's tensors, the parts of sparse and composite ones included.
+std::vector<std::string> TensorsOf(const tensorflow::SignatureDef& declared);
+
+class NeededGraphs {
+ public:
+  // `whole` must outlive it.
+  explicit NeededGraphs(const tensorflow::GraphDef& whole);
+
+  // What these nodes or tensors depend on, with the functions that it calls. NOT_FOUND if one is
+  // missing.
+  absl::StatusOr<tensorflow::GraphDef> Of(std::vector<std::string> names) const;
+
+ private:
+  const tensorflow::GraphDef& whole_;
+  const tensorflow::FunctionLibraryDefinition functions_;
+  std::map<std::string, const tensorflow::NodeDef*> by_name_;
+};
+
+}  // namespace colcast::engine
+
+#endif  // COLCAST_SERVER_ENGINE_REWRITES_NEEDED_GRAPH_H_

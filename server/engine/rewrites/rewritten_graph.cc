@@ -1,0 +1,131 @@
+#include "server/engine/rewrites/rewritten_graph.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "server/engine/rewrites/node_name.h"
+#include "server/engine/rewrites/packed_product_op.h"
+#include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/types.h"
+#include "tensorflow/core/lib/strings/proto_serialization.h"
+#include "tsl/platform/fingerprint.h"
+
+namespace colcast::engine {
+namespace {
+
+using tensorflow::GraphDef;
+using tensorflow::NodeDef;
+using tensorflow::SignatureDef;
+
+// Loops are in frames of their own, which rewrites know nothing of.
+constexpr std::string_view kLoops[] = {"Enter", "Exit", "Switch", "Merge", "NextIteration"};
+
+// Ops with a state that they only read.
+constexpr std::string_view kReaders[] = {"Assert",          "HashTable",         "HashTableV2",
+                                         "LookupTableFind", "LookupTableFindV2", "Placeholder",
+                                         "ReadVariableOp",  "ResourceGather",    "ResourceGatherNd",
+                                         "VarHandleOp",     "Variable",          "VariableV2"};
+
+// A signature that may change something runs as it was saved.
+bool MayChangeSomething(const NodeDef& node) {
+  const tensorflow::OpDef* op = nullptr;
+  if (!tensorflow::OpRegistry::Global()->LookUpOpDef(node.op(), &op).ok()) return true;
+  const bool is_reader =
+      std::find(std::begin(kReaders), std::end(kReaders), node.op()) != std::end(kReaders);
+  return op->is_stateful() && !is_reader;
+}
+
+bool CanBeRewritten(const GraphDef& graph) {
+  for (const NodeDef& node : graph.node()) {
+    if (MayChangeSomething(node)) return false;
+    for (const std::string_view loop : kLoops) {
+      if (absl::EndsWith(node.op(), loop)) return false;
+    }
+  }
+  return true;
+}
+
+bool HasDenseOutputs(const SignatureDef& declared) {
+  for (const auto& [alias, info] : declared.outputs()) {
+    if (info.encoding_case() != tensorflow::TensorInfo::kName) return false;
+  }
+  return true;
+}
+
+bool Rounds(const NodeDef& node) {
+  const auto in_int8 = node.attr().find("in_int8");
+  return node.op() == Bfloat16ProductOpName() ||
+         (in_int8 != node.attr().end() && in_int8->second.list().i_size() > 0);
+}
+
+// Some ops and all that depends on one.
+std::set<std::string> Behind(const GraphDef& graph, bool (*is_one)(const NodeDef&)) {
+  std::map<std::string, std::vector<std::string>> readers;
+  std::vector<std::string> open;
+  for (const NodeDef& node : graph.node()) {
+    for (const std::string& input : node.input()) readers[NodeOf(input)].push_back(node.name());
+    if (is_one(node)) open.push_back(node.name());
+  }
+  std::set<std::string> behind;
+  while (!open.empty()) {
+    const std::string name = std::move(open.back());
+    open.pop_back();
+    if (!behind.insert(name).second) continue;
+    open.insert(open.end(), readers[name].begin(), readers[name].end());
+  }
+  return behind;
+}
+
+// An output that is no float would differ by more than a little on some request.
+absl::Status CheckWhatIsRounded(const GraphDef& graph, const SignatureDef& declared) {
+  const std::set<std::string> rounded = Behind(graph, Rounds);
+  for (const auto& [alias, info] : declared.outputs()) {
+    const bool is_close =
+        info.dtype() == tensorflow::DT_FLOAT || info.dtype() == tensorflow::DT_DOUBLE;
+    if (is_close || rounded.count(NodeOf(info.name())) == 0) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat("output \"", alias, "\" is of ", tensorflow::DataTypeString(info.dtype()),
+                     ", which has to be the same, and depends on what is rounded"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> RewriteGraph(const std::vector<Rewrite>& rewrites,
+                                         const SignatureDef& declared, GraphDef* graph) {
+  std::string says;
+  if (!HasDenseOutputs(declared) || !CanBeRewritten(*graph)) return says;
+  std::set<std::string> inputs;
+  for (const auto& [alias, info] : declared.inputs()) inputs.insert(NodeOf(info.name()));
+  for (const Rewrite& rewrite : rewrites) {
+    const absl::StatusOr<int> places = rewrite.apply(inputs, graph);
+    if (!places.ok() || *places == 0) continue;
+    absl::StrAppend(&says, says.empty() ? "" : ", ", *places, rewrite.does);
+  }
+  if (absl::Status status = CheckWhatIsRounded(*graph, declared); !status.ok()) return status;
+  return says;
+}
+
+std::string GraphFingerprint(const tensorflow::MetaGraphDef& model, const SignatureGraphs& graphs) {
+  std::map<std::string, uint64_t> parts;  // by what is hashed
+  for (const auto& [name, graph] : graphs) {
+    const SignatureDef& declared = model.signature_def().at(name);
+    if (!HasDenseOutputs(declared) || !CanBeRewritten(graph)) continue;
+    parts[absl::StrCat("signature ", name)] = tensorflow::DeterministicProtoHash64(declared);
+    for (const NodeDef& node : graph.node()) {
+      uint64_t& hash = parts[absl::StrCat("node ", node.name())];
+      if (hash == 0) hash = tensorflow::DeterministicProtoHash64(node);
+    }
+  }
+  std::string all;
+  for (const auto& [part, hash] : parts) absl::StrAppend(&all, part, "=", hash, "\n");
+  return absl::StrFormat("%016x", tsl::Fingerprint64(all));
+}
+
+}  // namespace colcast::engine
