@@ -145,7 +145,7 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
   if (options.tracing) tracer = std::make_unique<tracing::Tracer>(*options.tracing);
   std::unique_ptr<callers::Callers> callers;
   if (options.callers) callers = std::make_unique<callers::Callers>(*options.callers);
-  net::Poller poller;
+  net::Poller poller(options.grpc.max_unread_response_bytes);
   const net::Standby standby(&poller);
   options.workers.events = &poller;
   scheduling::WorkerPool workers(options.workers);

@@ -117,7 +117,8 @@ void Serve(std::string_view input) {
     Play(input, &client);
   }
   Expect(shared->connections.count() == 0, "a connection is left");
-  Expect(shared->memory.taken() == 0, "a byte of a body is left");
+  Expect(poller->hosts().unread.bytes() == 0, "a byte that was not read is left");
+  Expect(shared->memory.bytes() == 0, "a byte of a body is left");
 }
 
 }  // namespace

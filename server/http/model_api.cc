@@ -43,15 +43,15 @@ class CorsExchange final : public Exchange {
   const std::shared_ptr<Exchange> exchange_;
 };
 
-Status Describe(const Backend& backend, const RestCall& call, std::string* json) {
+Status Describe(ModelApi* api, const RestCall& call, Response* answer) {
   if (call.method == RestMethod::kStatus) {
     std::vector<models::VersionStatus> versions;
-    const Status status = backend.models->GetStatus(call.model, &versions);
-    return status.ok() ? WriteModelStatus(versions, json) : status;
+    const Status status = api->backend.models->GetStatus(call.model, &versions);
+    return status.ok() ? WriteModelStatus(versions, &answer->body) : status;
   }
   std::shared_ptr<const inference::Servable> servable;
-  const Status status = backend.models->Find(call.model, &servable);
-  return status.ok() ? WriteMetadata(*servable, json) : status;
+  const Status status = api->backend.models->Find(call.model, &servable);
+  return status.ok() ? api->metadata.Find(servable, answer) : status;
 }
 
 bool RunsModel(const RestCall& call) {
@@ -74,7 +74,7 @@ void Serve(ModelApi* api, std::shared_ptr<Exchange> exchange) {
     return RunInference(api, std::move(call), std::move(exchange));
   }
   Response response;
-  if (status.ok()) status = Describe(api->backend, call, &response.body);
+  if (status.ok()) status = Describe(api, call, &response);
   if (!status.ok()) response = ErrorResponse(status);
   exchange->Answer(std::move(response));
 }

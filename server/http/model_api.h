@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "server/backend.h"
+#include "server/http/model_json.h"
 #include "server/http/rest_path.h"
 #include "server/http1/message.h"
 #include "server/http1/router.h"
@@ -33,6 +34,7 @@ struct ModelApi {
 
   const Backend& backend;
   const ModelApiOptions options;
+  MetadataAnswers metadata;
   // Read what would keep a worker for long, at a lower priority: gRPC's requests do not wait for
   // it. There are half as many as cores, as reading moves much memory, too.
   scheduling::WorkerPool parsers;

@@ -2,6 +2,9 @@
 
 #include <google/protobuf/util/json_util.h>
 
+#include <iterator>
+
+#include "server/http1/gzip.h"
 #include "tensorflow_serving/apis/get_model_metadata.pb.h"
 #include "tensorflow_serving/apis/get_model_status.pb.h"
 
@@ -46,6 +49,25 @@ Status WriteMetadata(const inference::Servable& servable, std::string* json) {
   // The Any that holds the signatures is left out, as there.
   *json = "{\n\"model_spec\":" + spec_json + ",\n\"metadata\": {\"signature_def\": " + map_json +
           "}\n}\n";
+  return OkStatus();
+}
+
+Status MetadataAnswers::Find(const std::shared_ptr<const inference::Servable>& servable,
+                             Response* answer) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto [place, is_new] = answers_.try_emplace(servable);
+  if (is_new) {
+    Status status = WriteMetadata(*servable, &place->second.body);
+    if (!status.ok()) {
+      answers_.erase(place);
+      return status;
+    }
+    place->second.gzipped = Gzip(place->second.body);
+    for (auto each = answers_.begin(); each != answers_.end();) {
+      each = each->first.expired() ? answers_.erase(each) : std::next(each);
+    }
+  }
+  *answer = place->second;
   return OkStatus();
 }
 

@@ -268,11 +268,11 @@ TEST(Memory, OfColumnsIsCountedAndGivenBack) {
       return json.Read({{&slice, 1}}, find);
     };
     ASSERT_TRUE(read(5'000).ok());
-    EXPECT_GE(limit.taken(), 5'000 * sizeof(int64_t));
-    EXPECT_LE(limit.taken(), 2 * 5'000 * sizeof(int64_t));
+    EXPECT_GE(limit.bytes(), 5'000 * sizeof(int64_t));
+    EXPECT_LE(limit.bytes(), 2 * 5'000 * sizeof(int64_t));
     EXPECT_THROW(static_cast<void>(read(50'000)), OverMemoryLimit);
   }
-  EXPECT_EQ(limit.taken(), 0u);
+  EXPECT_EQ(limit.bytes(), 0u);
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ inline std::string HttpTime() {
       text, strftime(text, sizeof(text), "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&now, &parts)));
 }
 
-// A body as it comes: kept, or passed over if nobody wants it or there is no memory for it.
+// A body as it arrives: kept, or skipped if nobody wants it or there is no memory for it.
 class IncomingBody {
  public:
   // Without it, the body is passed over.
@@ -46,6 +46,7 @@ class IncomingBody {
   }
 
   void Append(const void* data, size_t size) {
+    ++appends_;
     received_ += size;
     if (memory_ == nullptr || !refusal_.ok()) return;
     refusal_ = WithinMemory([&] {
@@ -60,6 +61,7 @@ class IncomingBody {
   }
 
   size_t received() const { return received_; }
+  int appends() const { return appends_; }  // of a chunk each, or of what was read at once
   // Why a body that was to be kept was not; too_large(): and never will be.
   const Status& refusal() const { return refusal_; }
   bool too_large() const { return too_large_; }
@@ -74,11 +76,12 @@ class IncomingBody {
   std::unique_ptr<RequestMemory> memory_;
   SliceBuffer bytes_;
   size_t received_ = 0;
+  int appends_ = 0;
   Status refusal_;
   bool too_large_ = false;
 };
 
-// As Beast's string_body, but takes memory for bytes that have come, not for those announced.
+// As Beast's string_body, but takes memory for bytes received, not for those announced.
 struct Body {
   using value_type = IncomingBody;
 

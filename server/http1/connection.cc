@@ -15,6 +15,8 @@ namespace {
 
 // Below this the headers weigh more than what is saved.
 constexpr size_t kLeastToCompress = 8 << 10;
+// Smaller answers take no more than their requests do.
+constexpr size_t kLeastToCount = 4 << 10;
 // What follows the headers in the same write.
 constexpr size_t kMostBehindHeaders = 64 << 10;
 constexpr std::chrono::seconds kLinger{2};
@@ -42,6 +44,7 @@ void TurnAway(net::Socket* socket) {
 void Connection::Start(std::unique_ptr<net::Socket> socket, std::string peer,
                        std::shared_ptr<Shared> shared) {
   net::OpenConnections::Place place = shared->connections.Add();
+  if (place == nullptr && shared->poller->CloseOldestNewcomer()) place = shared->connections.Add();
   if (place == nullptr) return TurnAway(socket.get());
   // Counted by now: the server's end either waits for it or is seen here.
   if (shared->stopped) return;
@@ -67,39 +70,76 @@ bool Connection::cancelled() const {
 }
 
 void Connection::Answer(Response response) {
-  if (accepts_gzip_ && response.body.size() >= kLeastToCompress) {
-    response.body = Gzip(response.body);
+  if (form_.gzip && response.body.size() >= kLeastToCompress) {
+    response.body = response.gzipped.empty() ? Gzip(response.body) : std::move(response.gzipped);
     response.headers.emplace_back("Content-Encoding", "gzip");
   }
   answer_ = std::move(response);
+  CountAnswer();
   Do(kAnswer);
 }
 
-Connection::Sent Connection::DoNow(unsigned work) {
-  reads_ = false;
-  is_useful_ = (work & kAnswer) != 0;
-  if (!closed_) DoAll(work);
-  if (is_useful_) return Sent::kUse;
-  if (!reads_) return Sent::kNothing;
-  return phase_ == Phase::kIdle || phase_ == Phase::kClosing ? Sent::kWaste : Sent::kUse;
+void Connection::CountAnswer() {
+  net::Hosts& hosts = poller().hosts();
+  const size_t bytes = form_.without_body ? 0 : answer_.body.size();
+  if (bytes <= kLeastToCount) return;
+  if (hosts.unread.Take(&host()->unread, bytes)) {
+    unread_ = bytes;
+  } else {
+    answer_ = ErrorResponse(hosts.UnreadStatus(*host(), true));
+  }
+}
+
+net::Use Connection::DoNow(unsigned work) {
+  use_ = {};
+  if (phase_ != Phase::kClosed) {
+    DoAll(work);
+  } else if ((work & kAnswer) != 0) {
+    ReturnUnread();
+  }
+  return use_;
 }
 
 void Connection::DoAll(unsigned work) {
   if ((work & kReadToEnd) != 0) to_end_ = true;
   if ((work & (kRead | kReadToEnd)) != 0) readable_ = true;
   if ((work & kDescribe) != 0) LogWarning("HTTP: cut " + Describe());
-  const bool pipelined = std::exchange(pipelined_, false);
-  const bool stops = (work & kStop) != 0 && phase_ == Phase::kIdle;
-  const bool late = (work & kTime) != 0 && Clock::now() >= deadline_;
-  if (stops || late || (work & kClose) != 0) return Close();
+  const bool is_between = phase_ == Phase::kIdle || phase_ == Phase::kPipelined;
+  if (((work & kStop) != 0 && is_between) || (work & kClose) != 0) return Close();
+  if ((work & kTime) != 0) OnTimer();
   if ((work & kAnswer) != 0) Write(std::move(answer_));
-  if (pipelined) Parse();
+  if (phase_ == Phase::kPipelined) {
+    phase_ = Phase::kIdle;
+    Parse();
+  }
   if (Flush()) Read();
+}
+
+// A client that sends, or reads, too slowly gives back the memory that others need.
+void Connection::OnTimer() {
+  constexpr std::chrono::seconds kGrace(10);
+  constexpr std::chrono::seconds kMostWhereShort(30);
+  constexpr int64_t kLeastBytesPerSecond = 4 << 10;
+  constexpr int kMaxTicksWithoutReading = 5;
+  const Clock::time_point now = Clock::now();
+  if (now >= deadline_) return Close();
+  if (phase_ == Phase::kReadingBody) {
+    const auto time = std::chrono::duration_cast<std::chrono::seconds>(now - began_);
+    const auto received = static_cast<int64_t>(parser_->get().body().received());
+    const bool is_slow = received < (time - kGrace).count() * kLeastBytesPerSecond;
+    if (is_slow || (time > kMostWhereShort && shared_->memory.is_short())) {
+      Refuse(408, "the body comes too slowly");
+    }
+  } else if (unread_ > 0 && phase_ == Phase::kWriting) {
+    const bool reads_nothing = ++ticks_without_reading_ > kMaxTicksWithoutReading;
+    if (reads_nothing && poller().hosts().unread.is_short()) Close();
+  }
 }
 
 void Connection::Read() {
   for (int i = 0; i < net::kReadsPerTurn; ++i) {
-    const bool is_busy = phase_ == Phase::kAnswering || phase_ == Phase::kWriting || pipelined_;
+    const bool is_busy = phase_ == Phase::kAnswering || phase_ == Phase::kWriting ||
+                         phase_ == Phase::kPipelined || phase_ == Phase::kClosed;
     if (!readable_ || is_busy) return;
     ReadOnce();
     if (!Flush()) return;
@@ -114,11 +154,12 @@ void Connection::ReadOnce() {
   const net::Socket::Result result = socket_->Read(bytes.data(), &size);
   if (socket_->got_plain_http() && phase_ == Phase::kIdle) {
     // Answered in clear, and not looked at any further.
+    ++use_.items;
     return Refuse(400, "a plain HTTP request came to a port that speaks TLS: use https");
   }
   if (result == net::Socket::Result::kClosed) return Close();
   const bool got_some = result == net::Socket::Result::kDone;
-  reads_ = reads_ || got_some;
+  if (got_some) ++use_.items;
   readable_ = got_some && (size == room || socket_->is_tls() || to_end_);
   if (!got_some || phase_ == Phase::kClosing) return;
   boost::asio::buffer_copy(buffer_.prepare(size), boost::asio::buffer(bytes.data(), size));
@@ -133,7 +174,7 @@ std::string_view Connection::Unsent() const {
 
 // Sends what is to be sent. False if the connection has to wait, or is closed.
 bool Connection::Flush() {
-  while (!closed_) {
+  while (phase_ != Phase::kClosed) {
     const std::string_view unsent = Unsent();
     if (unsent.empty()) break;
     size_t size = unsent.size();
@@ -141,17 +182,19 @@ bool Connection::Flush() {
     if (result == net::Socket::Result::kAgain) return false;
     if (result == net::Socket::Result::kClosed) return Close(), false;
     sent_ += size;
+    use_.bytes += size;
+    ticks_without_reading_ = 0;
   }
   if (phase_ == Phase::kWriting) Written();
-  return !closed_;
+  return phase_ != Phase::kClosed;
 }
 
 void Connection::Write(Response response) {
   phase_ = Phase::kWriting;
   SetDeadline(shared_->options.transfer_timeout);
-  keep_alive_ = keep_alive_ && !shared_->draining && !shared_->stopped;
-  Send(HeadersOf(response, keep_alive_));
-  if (!head_) body_ = std::move(response.body);
+  form_.keep_alive = form_.keep_alive && !shared_->draining && !shared_->stopped;
+  Send(HeadersOf(response, form_.keep_alive));
+  if (!form_.without_body) body_ = std::move(response.body);
   body_in_output_ = std::min(body_.size(), kMostBehindHeaders);
   Send(std::string_view(body_).substr(0, body_in_output_));
   request_.body.Clear();
@@ -159,20 +202,24 @@ void Connection::Write(Response response) {
 }
 
 void Connection::Written() {
+  ReturnUnread();
   output_ = std::string();
   body_ = std::string();
   sent_ = body_in_output_ = 0;
-  if (!keep_alive_) return LingerAndClose();
+  if (!form_.keep_alive) return LingerAndClose();
   if (shared_->stopped) return Close();
   BeginRequest();
   if (buffer_.size() == 0) return buffer_.shrink_to_fit();
-  // What has come already waits for its turn.
-  pipelined_ = true;
+  phase_ = Phase::kPipelined;  // other connections have their turn first
   Again();
 }
 
-// What the client may still be sending is read for a moment: closing at once would reset the
-// connection, and the last answer could be lost with it.
+void Connection::ReturnUnread() {
+  poller().hosts().unread.Return(&host()->unread, std::exchange(unread_, 0));
+}
+
+// Reads for a moment what the client is still sending: closing at once would reset the connection,
+// and the client could lose the last answer.
 void Connection::LingerAndClose() {
   phase_ = Phase::kClosing;
   buffer_.clear();  // there is room to read
@@ -183,7 +230,9 @@ void Connection::LingerAndClose() {
 
 // The socket stays open: a handler may ask it whether the client has hung up.
 void Connection::Close() {
-  if (std::exchange(closed_, true)) return;
+  if (phase_ == Phase::kClosed) return;
+  if (phase_ != Phase::kAnswering) ReturnUnread();  // else when the handler has answered
+  phase_ = Phase::kClosed;
   End();
   socket_->Close();
 }
@@ -193,6 +242,7 @@ std::string Connection::Describe() const {
   const std::string who = peer().substr(peer().find(':') + 1);
   switch (phase_) {
     case Phase::kIdle:
+    case Phase::kPipelined:
       return who + " before a request";
     case Phase::kReadingBody:
       return who + ": " + request_line_ + ", of whose body " +
@@ -201,6 +251,7 @@ std::string Connection::Describe() const {
       return who + ": " + request_line_ + ", which is being answered";
     case Phase::kWriting:
     case Phase::kClosing:
+    case Phase::kClosed:
       return who + ": " + request_line_ + ", whose answer is not taken";
   }
   return who;

@@ -1,5 +1,5 @@
 // A client's connection: HTTP/1 on a socket. Reads a request, waits for its answer, writes it, and
-// so on. Nothing is read while a request is answered.
+// so on. While a request is answered, nothing is read.
 //
 // For server.cc only: everything else stays free of Boost.
 #ifndef COLCAST_SERVER_HTTP1_CONNECTION_H_
@@ -37,8 +37,8 @@ struct Shared {
   net::Poller* const poller;  // outlives every connection
   MemoryLimit memory;
   net::OpenConnections connections;
-  std::atomic<bool> draining{false};  // connections are to close after their next answer
-  std::atomic<bool> stopped{false};   // and to take no more requests
+  std::atomic<bool> draining{false};  // connections close after their next answer
+  std::atomic<bool> stopped{false};   // and take no more requests
 };
 
 class Connection final : public net::Connection, public Exchange {
@@ -68,10 +68,17 @@ class Connection final : public net::Connection, public Exchange {
   // be.
   static constexpr size_t kReadBytes = 64 << 10;
   enum OwnWork : unsigned { kAnswer = kOwn, kStop = 2 * kOwn, kDescribe = 4 * kOwn };
-  // kIdle: no request has come, or not all of its header. kClosing: the last answer was written.
-  enum class Phase { kIdle, kReadingBody, kAnswering, kWriting, kClosing };
+  // kIdle: no request has come, or not all of its header. kPipelined: as kIdle, and more of the
+  // next request is in the buffer. kClosing: the last answer was written.
+  enum class Phase { kIdle, kPipelined, kReadingBody, kAnswering, kWriting, kClosing, kClosed };
+  // What the request's header says of the answer.
+  struct AnswerForm {
+    bool keep_alive = false;
+    bool without_body = false;
+    bool gzip = false;
+  };
 
-  Sent DoNow(unsigned work) override;
+  net::Use DoNow(unsigned work) override;
   void DoAll(unsigned work);
   void Read();
   void ReadOnce();
@@ -80,6 +87,9 @@ class Connection final : public net::Connection, public Exchange {
   void Send(std::string_view text) { output_ += text; }
   void Write(Response response);
   void Written();
+  void OnTimer();
+  void CountAnswer();
+  void ReturnUnread();
   void SetDeadline(std::chrono::milliseconds time) { deadline_ = Clock::now() + time; }
   void LingerAndClose();
   void Close() override;
@@ -90,6 +100,7 @@ class Connection final : public net::Connection, public Exchange {
   void Parse();
   void HeaderRead();
   void RequestRead();
+  void ReadHead(const beast::http::request_header<>& head);
   void Refuse(const Error& error);
   void Refuse(int code, const std::string& why);
   std::string CallerOf(const beast::http::request_header<>& head) const;
@@ -99,29 +110,29 @@ class Connection final : public net::Connection, public Exchange {
   const std::unique_ptr<net::Socket> socket_;
   const uint64_t client_;
 
-  // Of the thread that has the connection, but for what a handler has while it answers: the
-  // request, and its answer.
-  beast::flat_buffer buffer_;  // read, and not understood yet
+  // Used only by the owning thread, except the request and its answer, which a handler has while it
+  // answers.
+  beast::flat_buffer buffer_;  // read, and not parsed yet
   std::optional<beast::http::request_parser<Body>> parser_;
   size_t header_bytes_ = 0;  // of the request, so far
   Request request_;
+  int refused_with_ = 0;  // the code, once the body has come; 0: the request is served
+  std::string refusal_;
+  AnswerForm form_;
   Response answer_;
+  size_t unread_ = 0;          // bytes of the answer that are counted as such
   std::string output_;         // begins with what is left of what was sent before
   std::string body_;           // follows it
   size_t sent_ = 0;            // of both together
   size_t body_in_output_ = 0;  // so many bytes at its end are the body's first
   Phase phase_ = Phase::kIdle;
-  Clock::time_point deadline_;  // of the phase
-  std::string request_line_;    // for the log
-  bool readable_ = false;       // something may be there
-  bool reads_ = false;          // something, in this turn
-  bool is_useful_ = false;      // this turn: a request came or was answered, or a part of a body
-  bool to_end_ = false;         // which has come, and has no event of its own
-  bool pipelined_ = false;      // a request, or its beginning, is in the buffer
-  bool keep_alive_ = false;
-  bool head_ = false;
-  bool accepts_gzip_ = false;
-  bool closed_ = false;
+  Clock::time_point began_;        // the request's body
+  Clock::time_point deadline_;     // of the phase
+  int ticks_without_reading_ = 0;  // by the client, of an answer
+  std::string request_line_;       // for the log
+  net::Use use_;                   // of this turn
+  bool readable_ = false;          // something may be there
+  bool to_end_ = false;            // the end has come; no event announces it again
 };
 
 }  // namespace colcast::http

@@ -1,4 +1,5 @@
 // Of a connection: what its client sends.
+#include <iterator>
 #include <utility>
 
 #include "server/http1/connection.h"
@@ -10,7 +11,16 @@ namespace {
 
 constexpr size_t kMaxLoggedTarget = 200;
 
-BadFraming FramingOf(const beast::http::request_header<>& head) {
+using Header = beast::http::request_header<>;
+
+BadFraming FramingOf(const Header& head) {
+  const size_t hosts = head.count(Field::host);
+  if (hosts > 1 || (hosts == 0 && head.version() >= 11)) return {400, "expected one Host header"};
+  if (head.count(Field::content_length) > 1) return {400, "more than one Content-Length"};
+  const std::string_view length = ToStd(head[Field::content_length]);
+  if (length.find_first_not_of("0123456789") != std::string_view::npos) {
+    return {400, "Content-Length is no number"};
+  }
   std::string codings;
   const auto [begin, end] = head.equal_range(Field::transfer_encoding);
   if (begin == end) return {};
@@ -21,10 +31,17 @@ BadFraming FramingOf(const beast::http::request_header<>& head) {
   return CheckTransferEncoding(codings);
 }
 
+// Of several headers of a name the last, which is the nearest proxy's.
+std::string LastOf(const Header& head, const std::string& name) {
+  const auto [begin, end] = head.equal_range(name);
+  return begin == end ? "" : std::prev(end)->value().to_string();
+}
+
 }  // namespace
 
 void Connection::BeginRequest() {
   phase_ = Phase::kIdle;
+  refused_with_ = 0;
   SetDeadline(shared_->options.idle_timeout);
   header_bytes_ = 0;
   parser_.emplace();
@@ -34,11 +51,21 @@ void Connection::BeginRequest() {
 
 // As far as it goes.
 void Connection::Parse() {
-  while (buffer_.size() > 0 && !closed_) {
+  while (buffer_.size() > 0 && phase_ != Phase::kClosed) {
+    const auto bytes = buffer_.data();
+    if (phase_ == Phase::kIdle &&
+        HasFoldedLine({static_cast<const char*>(bytes.data()), bytes.size()})) {
+      return Refuse(400, "a header is folded over several lines");
+    }
     Error error;
-    const size_t understood = parser_->put(buffer_.data(), error);
+    const IncomingBody& body = parser_->get().body();
+    const size_t received = body.received();
+    const int appends = body.appends();
+    const size_t understood = parser_->put(bytes, error);
+    use_.bytes += body.received() - received;
+    use_.items += body.appends() - appends;
     buffer_.consume(understood);
-    // The parser's own limit is of what it has not understood yet: lines that come one by one are.
+    // The parser's own limit does not count lines that it has parsed already.
     if (phase_ == Phase::kIdle) header_bytes_ += understood;
     if (header_bytes_ > shared_->options.max_header_bytes) {
       return Refuse(beast::http::error::header_limit);
@@ -53,52 +80,66 @@ void Connection::Parse() {
 }
 
 void Connection::HeaderRead() {
-  const auto& head = parser_->get();
+  const Header& head = parser_->get();
   phase_ = Phase::kReadingBody;
-  is_useful_ = true;
+  began_ = Clock::now();
   request_line_ = head.method_string().to_string() + ' ' +
                   head.target().substr(0, kMaxLoggedTarget).to_string();
   if (const BadFraming bad = FramingOf(head); bad.code != 0) return Refuse(bad.code, bad.why);
-  request_.method = std::string(head.method_string());
-  request_.target = OriginForm(ToStd(head.target()));
-  if (shared_->router.WantsBody(request_)) {
-    parser_->get().body().KeepIn(std::make_unique<RequestMemory>(&shared_->memory));
+  ReadHead(head);
+  if (refused_with_ == 0 && shared_->router.WantsBody(request_)) {
+    const std::shared_ptr<net::Host>& host = this->host();
+    parser_->get().body().KeepIn(std::make_unique<RequestMemory>(
+        &shared_->memory, std::shared_ptr<net::Budget::Account>(host, &host->bodies)));
   }
   parser_->eager(true);
   SetDeadline(shared_->options.transfer_timeout);
   if (beast::iequals(head[Field::expect], "100-continue")) Send("HTTP/1.1 100 Continue\r\n\r\n");
 }
 
+// All that is read of the header is read here: the parser adds trailers to it later.
+void Connection::ReadHead(const Header& head) {
+  form_.keep_alive = parser_->get().keep_alive();
+  form_.without_body = head.method() == beast::http::verb::head;
+  form_.gzip = AcceptsGzip(ToStd(head[Field::accept_encoding]));
+  request_.method = std::string(head.method_string());
+  request_.target = OriginForm(ToStd(head.target()));
+  request_.traceparent = std::string(head["traceparent"]);
+  request_.caller = CallerOf(head);
+  request_.inference_header_length = std::string(head["Inference-Header-Content-Length"]);
+  const std::string encoding(head[Field::content_encoding]);
+  request_.gzip = beast::iequals(encoding, "gzip") || beast::iequals(encoding, "x-gzip") ||
+                  beast::iequals(encoding, "deflate");
+  const net::Hosts& hosts = poller().hosts();
+  if (!encoding.empty() && !request_.gzip && !beast::iequals(encoding, "identity")) {
+    refused_with_ = 415;
+    refusal_ = "Content-Encoding " + encoding + ": expected gzip, deflate or none";
+  } else if (hosts.unread.IsUsedUp(host()->unread)) {
+    refused_with_ = 429;
+    refusal_ = hosts.UnreadStatus(*host(), true).message;
+  }
+}
+
 void Connection::RequestRead() {
   phase_ = Phase::kAnswering;
   deadline_ = Clock::time_point::max();
+  Settle();
   auto message = parser_->release();
-  keep_alive_ = message.keep_alive();
-  head_ = message.method() == beast::http::verb::head;
-  accepts_gzip_ = AcceptsGzip(ToStd(message[Field::accept_encoding]));
-  const std::string encoding(message[Field::content_encoding]);
   const Status refusal = message.body().refusal();
   const bool too_large = message.body().too_large();
   message.body().MoveTo(&request_);
-  request_.traceparent = std::string(message["traceparent"]);
-  request_.caller = CallerOf(message);
-  request_.inference_header_length = std::string(message["Inference-Header-Content-Length"]);
-  request_.gzip = beast::iequals(encoding, "gzip") || beast::iequals(encoding, "x-gzip") ||
-                  beast::iequals(encoding, "deflate");
-  if (!encoding.empty() && !request_.gzip && !beast::iequals(encoding, "identity")) {
-    return Answer(
-        ErrorResponse(415, "Content-Encoding " + encoding + ": expected gzip, deflate or none"));
-  }
+  if (refused_with_ != 0) return Answer(ErrorResponse(refused_with_, refusal_));
   if (!refusal.ok()) {
     return Answer(too_large ? ErrorResponse(413, refusal.message) : ErrorResponse(refusal));
   }
+  ++use_.calls;
   shared_->router.Route(std::static_pointer_cast<Connection>(shared_from_this()));
 }
 
-std::string Connection::CallerOf(const beast::http::request_header<>& head) const {
+std::string Connection::CallerOf(const Header& head) const {
   const callers::NameSource& names = shared_->options.names;
   if (names.certificate && socket_->is_tls()) return socket_->CertificateName();
-  return names.header.empty() ? "" : std::string(head[names.header]);
+  return names.header.empty() ? "" : LastOf(head, names.header);
 }
 
 void Connection::Refuse(const Error& error) {
@@ -117,9 +158,9 @@ void Connection::Refuse(const Error& error) {
   }
 }
 
-// Answers what is no request and closes: where the next one would begin is unknown.
+// Answers what is no request and closes: where the next request would begin is unknown.
 void Connection::Refuse(int code, const std::string& why) {
-  keep_alive_ = head_ = accepts_gzip_ = false;
+  form_ = {};
   Write(ErrorResponse(code, why));
 }
 

@@ -30,6 +30,14 @@ BadFraming CheckTransferEncoding(std::string_view codings) {
   return {EqualIgnoringCase(Strip(last), kChunked) ? 501 : 400, what};
 }
 
+bool HasFoldedLine(std::string_view bytes) {
+  constexpr std::string_view kEnd = "\r\n";
+  if (bytes.substr(0, kEnd.size()) == kEnd) return false;
+  bytes = bytes.substr(0, bytes.find("\r\n\r\n"));
+  return bytes.find("\n ") != std::string_view::npos ||
+         bytes.find("\n\t") != std::string_view::npos;
+}
+
 std::string OriginForm(std::string_view target) {
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (!EqualIgnoringCase(target.substr(0, scheme.size()), scheme)) continue;

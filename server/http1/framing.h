@@ -18,6 +18,10 @@ struct BadFraming {
 // is understood; codings in front of it are 501, and anything else at the end is 400.
 BadFraming CheckTransferEncoding(std::string_view codings);
 
+// Whether a header in `bytes`, which begin within or before a request's header, goes on in a line
+// that begins with a blank: proxies in front may read it as another (RFC 9112, 5.2).
+bool HasFoldedLine(std::string_view bytes);
+
 // The target without scheme and authority, which clients of a proxy send:
 // "http://host:8501/v1/models/m" -> "/v1/models/m". Any other target as it is.
 std::string OriginForm(std::string_view target);

@@ -73,6 +73,9 @@ class Client {
   int fd_;
 };
 
+// More than a socket that nobody reads takes.
+constexpr size_t kLarge = 32 << 20;
+
 // Answers /echo with the request's body, /long with 100,000 bytes, /later on another thread, and
 // keeps /wait waiting.
 class HttpServerTest : public testing::Test {
@@ -84,6 +87,17 @@ class HttpServerTest : public testing::Test {
       Response response;
       response.body = std::string(100'000, 'x');
       return response;
+    });
+    router.AddTree("/large", [](std::shared_ptr<Exchange> exchange) {
+      Response response;
+      response.body = std::string(kLarge, 'x');
+      exchange->Answer(std::move(response));
+    });
+    router.AddTree("/caller", [](std::shared_ptr<Exchange> exchange) {
+      Response response;
+      const Request& request = exchange->request();
+      response.body = '<' + request.caller + '>' + (request.gzip ? " gzip" : "");
+      exchange->Answer(std::move(response));
     });
     router.AddTree("/echo", [](std::shared_ptr<Exchange> exchange) {
       Response response;
@@ -118,7 +132,7 @@ TEST_F(HttpServerTest, OneConnectionServesRequestAfterRequest) {
   Start();
   Client client(*server_);
   for (const std::string body : {"one", "two", "three"}) {
-    client.Send("POST /echo HTTP/1.1\r\nContent-Length: " + std::to_string(body.size()) +
+    client.Send("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: " + std::to_string(body.size()) +
                 "\r\n\r\n" + body);
     const std::string answer = client.ReadUntil(body);
     EXPECT_NE(answer.find("HTTP/1.1 200 OK\r\n"), std::string::npos) << answer;
@@ -129,8 +143,9 @@ TEST_F(HttpServerTest, OneConnectionServesRequestAfterRequest) {
 TEST_F(HttpServerTest, PipelinedAndChunkedRequestsAreRead) {
   Start();
   const std::string chunked =
-      "POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n";
-  const std::string last = "GET /echo HTTP/1.1\r\nConnection: close\r\n\r\n";
+      "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: "
+      "chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n";
+  const std::string last = "GET /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
   const std::string answer = Ask(chunked + last);
   EXPECT_NE(answer.find("POST abcde"), std::string::npos) << answer;
   EXPECT_NE(answer.find("GET "), std::string::npos) << answer;
@@ -150,8 +165,9 @@ TEST_F(HttpServerTest, ClientsAreAnsweredInTheirOrderHoweverManyThreadsPoll) {
       Client client(*server_);
       for (int round = 0; round < 20; ++round) {
         client.Send(
-            "GET /later HTTP/1.1\r\n\r\nGET /long HTTP/1.1\r\n\r\n"
-            "GET /later HTTP/1.1\r\n\r\nPOST /echo HTTP/1.1\r\nContent-Length: 4\r\n\r\nlast");
+            "GET /later HTTP/1.1\r\nHost: x\r\n\r\nGET /long HTTP/1.1\r\nHost: x\r\n\r\n"
+            "GET /later HTTP/1.1\r\nHost: x\r\n\r\nPOST /echo HTTP/1.1\r\nHost: "
+            "x\r\nContent-Length: 4\r\n\r\nlast");
         const std::string answers = client.ReadUntil("POST last");
         size_t count = 0;
         for (size_t at = 0; (at = answers.find("200 OK", at)) != std::string::npos; ++at) ++count;
@@ -167,7 +183,8 @@ TEST_F(HttpServerTest, ClientsAreAnsweredInTheirOrderHoweverManyThreadsPoll) {
 TEST_F(HttpServerTest, AClientThatExpectsToBeAskedIsAsked) {
   Start();
   Client client(*server_);
-  client.Send("POST /echo HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+  client.Send(
+      "POST /echo HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
   EXPECT_EQ(client.ReadUntil("\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
   client.Send("hi");
   EXPECT_NE(client.ReadUntil("POST hi").find("200 OK"), std::string::npos);
@@ -175,14 +192,14 @@ TEST_F(HttpServerTest, AClientThatExpectsToBeAskedIsAsked) {
 
 TEST_F(HttpServerTest, HeadIsAnsweredWithoutABody) {
   Start();
-  const std::string answer = Ask("HEAD /long HTTP/1.1\r\nConnection: close\r\n\r\n");
+  const std::string answer = Ask("HEAD /long HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
   EXPECT_NE(answer.find("Content-Length: 100000\r\n"), std::string::npos) << answer;
   EXPECT_EQ(answer.find('x', answer.find("\r\n\r\n")), std::string::npos);
 }
 
 TEST_F(HttpServerTest, LargeAnswersAreCompressedForThoseWhoAsk) {
   Start();
-  const std::string ask = "GET /long HTTP/1.1\r\nConnection: close\r\n";
+  const std::string ask = "GET /long HTTP/1.1\r\nHost: x\r\nConnection: close\r\n";
   const std::string answer = Ask(ask + "Accept-Encoding: gzip\r\n\r\n");
   EXPECT_NE(answer.find("Content-Encoding: gzip\r\n"), std::string::npos);
   std::string body;
@@ -193,7 +210,7 @@ TEST_F(HttpServerTest, LargeAnswersAreCompressedForThoseWhoAsk) {
 
 TEST_F(HttpServerTest, UnknownPathsAndMethodsOfPagesAreRefused) {
   Start();
-  const std::string close = " HTTP/1.1\r\nConnection: close\r\n\r\n";
+  const std::string close = " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
   EXPECT_NE(Ask("GET /nowhere" + close).find("404 Not Found"), std::string::npos);
   EXPECT_NE(Ask("DELETE /long" + close).find("405 Method Not Allowed"), std::string::npos);
 }
@@ -202,8 +219,9 @@ TEST_F(HttpServerTest, WhatIsNoHttpIsRefused) {
   Start();
   for (const char* bad :
        {"hello\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/9.9\r\n\r\n",
-        "GET / HTTP/1.1\r\nno colon\r\n\r\n", "POST /echo HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
-        "POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n"}) {
+        "GET / HTTP/1.1\r\nHost: x\r\nno colon\r\n\r\n",
+        "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+        "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n"}) {
     const std::string answer = Ask(bad);
     EXPECT_NE(answer.find("400 Bad Request"), std::string::npos) << bad << answer;
     EXPECT_NE(answer.find("{ \"error\": \"malformed HTTP: "), std::string::npos) << answer;
@@ -215,8 +233,8 @@ TEST_F(HttpServerTest, ABodyThatFindsNoMemoryIsPassedOverAndTheConnectionGoesOn)
   options.max_memory_bytes = 10'000;
   Start(options);
   const auto post = [](size_t size) {
-    return "POST /echo HTTP/1.1\r\nContent-Length: " + std::to_string(size) + "\r\n\r\n" +
-           std::string(size, 'x');
+    return "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: " + std::to_string(size) +
+           "\r\n\r\n" + std::string(size, 'x');
   };
   Client client(*server_);
   client.Send(post(20'000));
@@ -224,7 +242,8 @@ TEST_F(HttpServerTest, ABodyThatFindsNoMemoryIsPassedOverAndTheConnectionGoesOn)
   EXPECT_NE(alone.find("413 "), std::string::npos) << alone;
   EXPECT_NE(alone.find("10000 bytes"), std::string::npos) << alone;
   Client holder(*server_);
-  holder.Send("POST /wait HTTP/1.1\r\nContent-Length: 6000\r\n\r\n" + std::string(6000, 'x'));
+  holder.Send("POST /wait HTTP/1.1\r\nHost: x\r\nContent-Length: 6000\r\n\r\n" +
+              std::string(6000, 'x'));
   const std::shared_ptr<Exchange> waiting = waiting_.get_future().get();
   client.Send(post(6000));
   const std::string beside = client.ReadUntil("}");
@@ -242,8 +261,8 @@ TEST_F(HttpServerTest, ABodyThatNobodyWantsIsPassedOver) {
   Start(options);
   Client client(*server_);
   for (const char* target : {"/long", "/nowhere"}) {
-    client.Send("POST " + std::string(target) + " HTTP/1.1\r\nContent-Length: 20000\r\n\r\n" +
-                std::string(20'000, 'x'));
+    client.Send("POST " + std::string(target) +
+                " HTTP/1.1\r\nHost: x\r\nContent-Length: 20000\r\n\r\n" + std::string(20'000, 'x'));
     const std::string answer = client.ReadUntil("}");
     EXPECT_NE(answer.find(" 40"), std::string::npos) << answer;
   }
@@ -254,13 +273,15 @@ TEST_F(HttpServerTest, HeadersAndBodiesHaveALimit) {
   options.max_header_bytes = 1000;
   options.max_body_bytes = 10;
   Start(options);
-  const std::string header = Ask("GET / HTTP/1.1\r\nA: " + std::string(2000, 'a') + "\r\n\r\n");
+  const std::string header =
+      Ask("GET / HTTP/1.1\r\nHost: x\r\nA: " + std::string(2000, 'a') + "\r\n\r\n");
   EXPECT_NE(header.find("431 "), std::string::npos) << header;
-  const std::string announced = Ask("POST /echo HTTP/1.1\r\nContent-Length: 11\r\n\r\n");
+  const std::string announced = Ask("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 11\r\n\r\n");
   EXPECT_NE(announced.find("413 "), std::string::npos) << announced;
   EXPECT_NE(announced.find("over 10 bytes"), std::string::npos) << announced;
   const std::string chunked =
-      Ask("POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nb\r\n01234567890\r\n0\r\n\r\n");
+      Ask("POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: "
+          "chunked\r\n\r\nb\r\n01234567890\r\n0\r\n\r\n");
   EXPECT_NE(chunked.find("413 "), std::string::npos) << chunked;
 }
 
@@ -270,7 +291,7 @@ TEST_F(HttpServerTest, AHeaderThatComesLineByLineHasTheSameLimit) {
   Start(options);
   Client client(*server_);
   const std::string line = ": " + std::string(95, 'a') + "\r\nA";  // and the next one's name
-  client.Send("GET /echo HTTP/1.1\r\nA");
+  client.Send("GET /echo HTTP/1.1\r\nHost: x\r\nA");
   std::string answer;
   for (int i = 0; i < 1000 && answer.empty(); ++i) {
     client.Send(line);
@@ -282,7 +303,7 @@ TEST_F(HttpServerTest, AHeaderThatComesLineByLineHasTheSameLimit) {
 
 TEST_F(HttpServerTest, ChunkExtensionsAndTrailersHaveALimit) {
   Start();
-  const std::string post = "POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+  const std::string post = "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
   const std::string small = "2;a=\"b\"\r\nhi\r\n0\r\nX: y\r\n\r\n";
   std::string trailers;
   for (int i = 0; i < 20'000; ++i) trailers += "X: y\r\n";
@@ -308,26 +329,98 @@ TEST_F(HttpServerTest, ABodyInAnotherCodingIsNoNextRequest) {
     const char* headers;
     const char* code;
   } kCases[] = {
-      {"HTTP/1.1\r\nTransfer-Encoding: xchunked\r\n", "400 "},
-      {"HTTP/1.1\r\nTransfer-Encoding: chunked, identity\r\n", "400 "},
-      {"HTTP/1.1\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n", "400 "},
-      {"HTTP/1.1\r\nTransfer-Encoding: identity\r\nContent-Length: 2\r\n", "400 "},
-      {"HTTP/1.1\r\nTransfer-Encoding: chunked;q=1\r\n", "400 "},
+      {"HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n", "400 "},
+      {"HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked, identity\r\n", "400 "},
+      {"HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n",
+       "400 "},
+      {"HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: identity\r\nContent-Length: 2\r\n", "400 "},
+      {"HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked;q=1\r\n", "400 "},
       {"HTTP/1.0\r\nTransfer-Encoding: chunked\r\n", "400 "},
-      {"HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n", "501 "},
+      {"HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n", "501 "},
   };
   for (const auto& [headers, code] : kCases) {
-    const std::string answer =
-        Ask("POST /echo " + std::string(headers) + "\r\nGET /echo/next HTTP/1.1\r\n\r\n");
+    const std::string answer = Ask("POST /echo " + std::string(headers) +
+                                   "\r\nGET /echo/next HTTP/1.1\r\nHost: x\r\n\r\n");
     EXPECT_EQ(answer.find(std::string("HTTP/1.1 ") + code), 0u) << headers << answer;
     EXPECT_EQ(answer.find("HTTP/1.1", 1), std::string::npos) << "the body was answered: " << answer;
   }
 }
 
+TEST_F(HttpServerTest, WhatProxiesMayReadAnotherWayIsRefused) {
+  Start();
+  const std::string post = "POST /echo HTTP/1.1\r\n";
+  for (const char* headers :
+       {"Content-Length: 2\r\n", "Host: x\r\nHost: y\r\nContent-Length: 2\r\n",
+        "Host: x\r\nContent-Length: 2, 2\r\n",
+        "Host: x\r\nContent-Length: 2\r\nContent-Length: 2\r\n",
+        "Host: x\r\nA: b\r\n c\r\nContent-Length: 2\r\n",
+        "Host: x\r\nA: b\r\n\tContent-Length: 7\r\nContent-Length: 2\r\n"}) {
+    EXPECT_EQ(Ask(post + headers + "\r\nhi").find("HTTP/1.1 400 "), 0u) << headers;
+  }
+  const std::string body = "{\n  \"a\": 1\n}";  // its lines are no header's
+  EXPECT_NE(Ask(post + "Host: x\r\nConnection: close\r\nContent-Length: " +
+                std::to_string(body.size()) + "\r\n\r\n" + body)
+                .find("HTTP/1.1 200 "),
+            std::string::npos);
+  EXPECT_EQ(Ask("GET /echo HTTP/1.0\r\n\r\n").find("HTTP/1.1 200 "), 0u);
+}
+
+TEST_F(HttpServerTest, TrailersAreNoHeaders) {
+  HttpServer::Options options;
+  options.names.header = "x-caller";
+  Start(options);
+  const std::string answer = Ask(
+      "POST /caller HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+      "2\r\nhi\r\n0\r\nx-caller: eve\r\nContent-Encoding: gzip\r\n\r\n");
+  EXPECT_NE(answer.find("\r\n\r\n<>"), std::string::npos) << answer;
+  EXPECT_EQ(answer.find("gzip"), std::string::npos) << answer;
+}
+
+TEST_F(HttpServerTest, TheLastCallerHeaderIsTheNearestProxys) {
+  HttpServer::Options options;
+  options.names.header = "x-caller";
+  Start(options);
+  EXPECT_NE(Ask("GET /caller HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Caller: eve\r\n"
+                "x-caller: ann\r\n\r\n")
+                .find("<ann>"),
+            std::string::npos);
+}
+
+TEST_F(HttpServerTest, AnswersThatNobodyReadsAreBounded) {
+  Start();
+  const std::string ask = "GET /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+  Client lazy(*server_);
+  lazy.Send(ask);
+  EXPECT_EQ(lazy.ReadUntil("200 OK").find("HTTP/1.1 200"), 0u);
+  const std::string refused = Ask(ask);
+  EXPECT_EQ(refused.find("HTTP/1.1 429 "), 0u) << refused.substr(0, 200);
+  EXPECT_NE(refused.find("have not read"), std::string::npos);
+  EXPECT_GE(lazy.ReadAll().size(), kLarge - 4096);
+  while (Ask(ask).find("HTTP/1.1 200 ") != 0) std::this_thread::yield();
+  EXPECT_EQ(poller_.hosts().unread.bytes(), 0u);
+}
+
+TEST_F(HttpServerTest, WhereConnectionsRunShortTheOldestNewcomerGoes) {
+  HttpServer::Options options;
+  options.max_connections = 2;
+  Start(options);
+  Client settled(*server_);
+  settled.Send("GET /echo HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_NE(settled.ReadUntil("GET ").find("200 OK"), std::string::npos);
+  Client newcomer(*server_);
+  newcomer.Send("GET /echo HTTP/1.1\r\nHo");
+  EXPECT_EQ(newcomer.ReadWithin(milliseconds(50)), "");
+  EXPECT_EQ(Ask("GET /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").find("HTTP/1.1 200 "),
+            0u);
+  EXPECT_EQ(newcomer.ReadAll(), "");
+  settled.Send("GET /echo HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_NE(settled.ReadUntil("GET ").find("200 OK"), std::string::npos);
+}
+
 TEST_F(HttpServerTest, ATargetMayNameTheHost) {
   Start();
   Client client(*server_);
-  client.Send("POST http://server:8501/echo HTTP/1.1\r\nContent-Length: 2\r\n\r\nhi");
+  client.Send("POST http://server:8501/echo HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi");
   EXPECT_NE(client.ReadUntil("POST hi").find("200 OK"), std::string::npos);
 }
 
@@ -337,7 +430,7 @@ TEST_F(HttpServerTest, ASlowClientIsLetGo) {
   Start(options);
   EXPECT_EQ(Ask(""), "");
   EXPECT_EQ(Ask("GET / HTT"), "");
-  EXPECT_EQ(Ask("POST /echo HTTP/1.1\r\nContent-Length: 5\r\n\r\nab"), "");
+  EXPECT_EQ(Ask("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nab"), "");
 }
 
 TEST_F(HttpServerTest, OneConnectionTooManyIsTurnedAway) {
@@ -345,7 +438,7 @@ TEST_F(HttpServerTest, OneConnectionTooManyIsTurnedAway) {
   options.max_connections = 1;
   Start(options);
   Client first(*server_);
-  first.Send("GET /echo HTTP/1.1\r\n\r\n");
+  first.Send("GET /echo HTTP/1.1\r\nHost: x\r\n\r\n");
   first.ReadUntil("GET ");
   Client second(*server_);
   EXPECT_NE(second.ReadAll().find("503 Service Unavailable"), std::string::npos);
@@ -354,7 +447,7 @@ TEST_F(HttpServerTest, OneConnectionTooManyIsTurnedAway) {
 TEST_F(HttpServerTest, AClientThatHungUpIsNoticed) {
   Start();
   Client client(*server_);
-  client.Send("GET /wait HTTP/1.1\r\n\r\n");
+  client.Send("GET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
   const std::shared_ptr<Exchange> exchange = waiting_.get_future().get();
   EXPECT_FALSE(exchange->cancelled());
   client.Close();
@@ -366,7 +459,7 @@ TEST_F(HttpServerTest, WhatIsInFlightIsAnsweredBeforeTheServerEnds) {
   Start();
   Client idle(*server_);
   Client client(*server_);
-  client.Send("GET /wait HTTP/1.1\r\n\r\n");
+  client.Send("GET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
   std::shared_ptr<Exchange> exchange = waiting_.get_future().get();
   std::thread stopper([this] { server_->Shutdown(system_clock::time_point::max()); });
   EXPECT_EQ(idle.ReadAll(), "");
@@ -397,7 +490,7 @@ TEST_F(HttpServerTest, HandlersEndWithTheServerAndNotWithItsLastConnection) {
 TEST_F(HttpServerTest, WhatHasNotEndedByTheDeadlineIsCut) {
   Start();
   Client never(*server_);
-  never.Send("POST /echo HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+  never.Send("POST /echo HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
   never.ReadUntil("100 Continue");
   server_->Shutdown(system_clock::now() + milliseconds(10));
   EXPECT_EQ(never.ReadAll().find("200 OK"), std::string::npos);
@@ -406,7 +499,8 @@ TEST_F(HttpServerTest, WhatHasNotEndedByTheDeadlineIsCut) {
 TEST_F(HttpServerTest, ABodyThatComesDuringTheDrainIsAnswered) {
   Start();
   Client idle(*server_), client(*server_);
-  client.Send("POST /echo HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+  client.Send(
+      "POST /echo HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
   client.ReadUntil("100 Continue");
   std::thread stopper([this] { server_->Shutdown(system_clock::time_point::max()); });
   idle.ReadAll();  // ends when the server has begun to stop

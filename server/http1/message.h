@@ -33,6 +33,7 @@ struct Response {
   int code = 200;
   std::string content_type = "application/json";
   std::string body;
+  std::string gzipped;  // the body, where it was compressed before; empty: not
   std::vector<std::pair<std::string, std::string>> headers;  // besides those of the body
 };
 

@@ -1,29 +1,20 @@
-// Memory that requests over HTTP take, counted: each one's, and that of all together, for which
-// there is a limit.
+// Memory that a request's body, and what it is made into, takes; there is a limit for all of them.
 #ifndef COLCAST_SERVER_HTTP1_REQUEST_MEMORY_H_
 #define COLCAST_SERVER_HTTP1_REQUEST_MEMORY_H_
 
-#include <atomic>
 #include <cstddef>
+#include <memory>
 #include <new>
 
 #include "server/base/status.h"
+#include "server/net/budget.h"
 
 namespace colcast::http {
 
-// What all requests may take together. Any thread may use it.
-class MemoryLimit {
+// What all requests may take together. One host's leave a quarter of it to others.
+class MemoryLimit : public net::Budget {
  public:
-  explicit MemoryLimit(size_t bytes) : bytes_(bytes) {}
-
-  size_t bytes() const { return bytes_; }
-  size_t taken() const { return taken_.load(std::memory_order_relaxed); }
-
- private:
-  friend class RequestMemory;
-
-  const size_t bytes_;
-  std::atomic<size_t> taken_{0};
+  explicit MemoryLimit(size_t bytes) : Budget({bytes, bytes - bytes / 4, false}) {}
 };
 
 // Thrown where memory is taken, so that whoever is ready for having none left is ready for it.
@@ -32,11 +23,13 @@ class OverMemoryLimit : public std::bad_alloc {
   const char* what() const noexcept override { return "over the limit of all REST requests"; }
 };
 
-// What one request has taken. Of one thread at a time.
+// What one request has taken. Used by one thread at a time.
 class RequestMemory {
  public:
-  // Without a limit nothing is counted. `limit` outlives the request.
-  explicit RequestMemory(MemoryLimit* limit = nullptr) : limit_(limit) {}
+  // Without a limit nothing is counted. `limit` outlives the request. `host`: its client's; null:
+  // one of its own.
+  explicit RequestMemory(MemoryLimit* limit = nullptr,
+                         std::shared_ptr<net::Budget::Account> host = nullptr);
   ~RequestMemory() { Return(taken_); }
   RequestMemory(const RequestMemory&) = delete;
   RequestMemory& operator=(const RequestMemory&) = delete;
@@ -50,6 +43,7 @@ class RequestMemory {
 
  private:
   MemoryLimit* const limit_;
+  const std::shared_ptr<net::Budget::Account> host_;
   size_t taken_ = 0;
   size_t refused_ = 0;  // what it would have taken
 };

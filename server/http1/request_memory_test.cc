@@ -13,12 +13,25 @@ TEST(RequestMemory, AllTogetherStayWithinTheLimit) {
     RequestMemory other(&limit);
     other.Take(40);
     EXPECT_THROW(other.Take(1), OverMemoryLimit);
-    EXPECT_EQ(limit.taken(), 100u);
+    EXPECT_EQ(limit.bytes(), 100u);
   }
-  EXPECT_EQ(limit.taken(), 60u);
+  EXPECT_EQ(limit.bytes(), 60u);
   one.Return(20);
-  one.Take(60);
-  EXPECT_EQ(limit.taken(), 100u);
+  one.Take(35);
+  EXPECT_EQ(limit.bytes(), 75u);
+}
+
+TEST(RequestMemory, OneHostsRequestsLeaveAQuarterToOthers) {
+  MemoryLimit limit(100);
+  const auto host = std::make_shared<net::Budget::Account>();
+  RequestMemory one(&limit, host);
+  RequestMemory second(&limit, host);
+  RequestMemory other(&limit);
+  one.Take(40);
+  EXPECT_THROW(second.Take(40), OverMemoryLimit);
+  second.Take(35);
+  other.Take(25);
+  EXPECT_EQ(limit.bytes(), 100u);
 }
 
 TEST(RequestMemory, ARefusalSaysWhetherTryingAgainMayHelp) {

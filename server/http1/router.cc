@@ -1,9 +1,14 @@
 #include "server/http1/router.h"
 
+#include <absl/base/thread_annotations.h>
 #include <strings.h>
 
+#include <chrono>
+#include <mutex>
 #include <string_view>
 #include <utility>
+
+#include "server/http1/gzip.h"
 
 namespace colcast::http {
 namespace {
@@ -15,8 +20,42 @@ bool BeginsWith(std::string_view path, const std::string& prefix) {
 
 }  // namespace
 
+class Router::Page {
+ public:
+  explicit Page(std::function<Response()> make) : make_(std::move(make)) {}
+
+  Response Get() {
+    constexpr int kPerSecond = 10;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const Clock::time_point now = Clock::now();
+    if (now - second_ >= std::chrono::seconds(1)) {
+      second_ = now;
+      made_ = 0;
+    }
+    const bool is_asked_for_too_often = made_ >= kPerSecond;
+    if (!is_asked_for_too_often ||
+        now - made_last_ >= std::chrono::milliseconds(1000) / kPerSecond) {
+      ++made_;
+      made_last_ = now;
+      last_ = make_();
+      if (is_asked_for_too_often) last_.gzipped = Gzip(last_.body);
+    }
+    return last_;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  const std::function<Response()> make_;
+  std::mutex mutex_;
+  Response last_ ABSL_GUARDED_BY(mutex_);
+  Clock::time_point second_ ABSL_GUARDED_BY(mutex_);  // its beginning
+  Clock::time_point made_last_ ABSL_GUARDED_BY(mutex_);
+  int made_ ABSL_GUARDED_BY(mutex_) = 0;  // in this second
+};
+
 void Router::AddPage(std::string path, std::function<Response()> page) {
-  pages_[std::move(path)] = std::move(page);
+  pages_[std::move(path)] = std::make_shared<Page>(std::move(page));
 }
 
 void Router::AddTree(std::string prefix, Handler handler, BodyFilter wants_body) {
@@ -33,7 +72,7 @@ void Router::Route(std::shared_ptr<Exchange> exchange) const {
   const Request& request = exchange->request();
   if (const auto page = pages_.find(request.path()); page != pages_.end()) {
     if (request.method == "GET" || request.method == "HEAD") {
-      return exchange->Answer(page->second());
+      return exchange->Answer(page->second->Get());
     }
     Response refusal = ErrorResponse(405, request.method + " of a page that can only be read");
     refusal.headers.emplace_back("Allow", "GET, HEAD");

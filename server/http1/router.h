@@ -22,7 +22,8 @@ using BodyFilter = std::function<bool(const Request&)>;
 // Made before the server starts, immutable from then on.
 class Router {
  public:
-  // GET and HEAD of exactly `path` answer with what `page` returns, any other method with 405.
+  // GET and HEAD of exactly `path` answer with what `page` returns, any other method with 405. A
+  // page that is asked for too often is made ten times per second, and shared meanwhile.
   void AddPage(std::string path, std::function<Response()> page);
 
   // Every method of every path that begins with `prefix`, in upper or lower case, unless it is a
@@ -36,6 +37,7 @@ class Router {
   void Route(std::shared_ptr<Exchange> exchange) const;
 
  private:
+  class Page;
   struct Tree {
     std::string prefix;
     Handler handler;
@@ -44,7 +46,7 @@ class Router {
 
   const Tree* FindTree(const Request& request) const;
 
-  std::map<std::string, std::function<Response()>, std::less<>> pages_;
+  std::map<std::string, std::shared_ptr<Page>, std::less<>> pages_;
   std::vector<Tree> trees_;
 };
 

@@ -28,6 +28,7 @@ class RouterTest : public testing::Test {
  protected:
   RouterTest() {
     router_.AddPage("/", [] { return Body("page /"); });
+    router_.AddPage("/counted", [this] { return Body(std::to_string(++made_)); });
     router_.AddPage("/v1/page", [] { return Body("page /v1/page"); });
     router_.AddTree("/v1/", [](const std::shared_ptr<Exchange>& exchange) {
       exchange->Answer(Body("tree " + exchange->request().target));
@@ -44,8 +45,17 @@ class RouterTest : public testing::Test {
     return response;
   }
 
+  int made_ = 0;
   Router router_;
 };
+
+TEST_F(RouterTest, APageThatIsAskedForTooOftenIsShared) {
+  EXPECT_EQ(Route("GET", "/counted").body, "1");
+  EXPECT_EQ(Route("GET", "/counted").body, "2");  // who asks now and then has it fresh
+  constexpr int kMany = 10'000;
+  for (int i = 0; i < kMany; ++i) EXPECT_EQ(Route("GET", "/counted").body, std::to_string(made_));
+  EXPECT_LT(made_, kMany / 10);
+}
 
 TEST_F(RouterTest, WhoAnswers) {
   const struct {

@@ -33,9 +33,9 @@ Status HttpServer::Start(const Options& options, Router router, net::Poller* pol
 
 Status HttpServer::Listen() {
   const Options& options = shared_->options;
-  net::TlsContext tls;
+  std::shared_ptr<net::TlsContext> tls;
   if (options.tls) {
-    const Status status = net::MakeTlsContext(*options.tls, net::Protocols::kHttp1, &tls);
+    const Status status = net::TlsContext::Create(*options.tls, net::Protocols::kHttp1, &tls);
     if (!status.ok()) return status;
   }
   const Status status = net::Listener::Listen(options.host, options.port, {tls, accept()},

@@ -31,12 +31,12 @@ TEST(SliceBuffer, WhatItTakesIsCountedUntilItIsCleared) {
   RequestMemory memory(&limit);
   SliceBuffer buffer(&memory);
   buffer.Append(std::string(5 << 20, 'x'));
-  EXPECT_GE(limit.taken(), size_t{5} << 20);
-  EXPECT_LE(limit.taken(), size_t{6} << 20);
+  EXPECT_GE(limit.bytes(), size_t{5} << 20);
+  EXPECT_LE(limit.bytes(), size_t{6} << 20);
   SliceBuffer moved = std::move(buffer);
-  EXPECT_GE(limit.taken(), size_t{5} << 20);
+  EXPECT_GE(limit.bytes(), size_t{5} << 20);
   moved.Clear();
-  EXPECT_EQ(limit.taken(), 0u);
+  EXPECT_EQ(limit.bytes(), 0u);
 }
 
 TEST(SliceBuffer, ThrowsWhereThereIsNoRoom) {
@@ -44,7 +44,7 @@ TEST(SliceBuffer, ThrowsWhereThereIsNoRoom) {
   RequestMemory memory(&limit);
   SliceBuffer buffer(&memory);
   EXPECT_THROW(buffer.Append(std::string(2000, 'x')), OverMemoryLimit);
-  EXPECT_LE(limit.taken(), 1000u);
+  EXPECT_LE(limit.bytes(), 1000u);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "server/http2/call.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "server/http2/connection.h"
@@ -8,7 +9,8 @@
 namespace colcast::http2 {
 namespace {
 
-constexpr size_t kHeaderOverhead = 32;  // of each, in HTTP/2's own count
+constexpr size_t kHeaderOverhead = 32;    // of each, in HTTP/2's own count
+constexpr size_t kSmallAnswer = 4 << 10;  // not counted: it takes no more than its call does
 
 bool StartsWith(std::string_view text, std::string_view start) {
   return text.substr(0, start.size()) == start;
@@ -34,10 +36,13 @@ void Call::AddHeader(std::string_view name, std::string_view value) {
   if (header_bytes_ > connection_->shared().options.max_header_bytes) return;
   if (name == ":path") {
     path_ = value;
+  } else if (name == ":method") {
+    http_method_ = value;
   } else if (name == "content-type") {
     content_type_ = value;
   } else if (name == "grpc-timeout") {
     const auto timeout = ParseTimeout(value);
+    has_good_timeout_ = timeout.has_value();
     if (timeout) deadline_ = scheduling::Clock::now() + *timeout;
   } else if (name == "grpc-encoding") {
     reader_.set_encoding(std::string(value));
@@ -47,10 +52,10 @@ void Call::AddHeader(std::string_view name, std::string_view value) {
 }
 
 std::optional<std::string> Call::Metadata(std::string_view name) const {
-  for (const auto& [each, value] : metadata_) {
-    if (each == name) return value;
-  }
-  return std::nullopt;
+  const auto last = std::find_if(metadata_.rbegin(), metadata_.rend(),
+                                 [name](const auto& each) { return each.first == name; });
+  if (last == metadata_.rend()) return std::nullopt;
+  return last->second;
 }
 
 const std::string& Call::peer() const { return connection_->peer(); }
@@ -58,24 +63,28 @@ const std::string& Call::certificate_name() const { return connection_->certific
 uint64_t Call::connection() const { return connection_->number(); }
 
 Status Call::CheckClientReads() const {
-  return connection_->shared().unread.Check(connection_->host());
+  const net::Hosts& hosts = connection_->poller().hosts();
+  const net::Host& host = *connection_->host();
+  return hosts.UnreadStatus(host, hosts.unread.IsUsedUp(host.unread));
 }
 
 Status Call::CountResponse(size_t bytes) {
-  if (counted_bytes_ > 0 || bytes <= UnreadAnswers::kSmallBytes) return OkStatus();
-  Status status = connection_->shared().unread.Add(connection_->host(), bytes);
-  if (status.ok()) counted_bytes_ = bytes;
-  return status;
+  if (counted_bytes_ > 0 || bytes <= kSmallAnswer) return OkStatus();
+  net::Hosts& hosts = connection_->poller().hosts();
+  net::Host* const host = connection_->host().get();
+  if (!hosts.unread.Take(&host->unread, bytes)) return hosts.UnreadStatus(*host, true);
+  counted_bytes_ = bytes;
+  return OkStatus();
 }
 
 void Call::CountNoResponse() {
-  const size_t bytes = counted_bytes_.exchange(0);
-  if (bytes > 0) connection_->shared().unread.Remove(connection_->host(), bytes);
+  connection_->poller().hosts().unread.Return(&connection_->host()->unread,
+                                              counted_bytes_.exchange(0));
 }
 
 void Call::Finish(Status status) {
   if (status.ok()) status = CountResponse(response_.size());
-  // One that was counted and then found no memory: the client's next request may be here first.
+  // A counted answer that found no memory: the client's next request may come before the call ends.
   if (!status.ok()) CountNoResponse();
   std::optional<Message> message;
   if (status.ok()) message = std::move(response_);

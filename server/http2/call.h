@@ -50,7 +50,8 @@ using Methods = std::unordered_map<std::string, Method>;  // by path: "/package.
 class Call {
  public:
   scheduling::Clock::time_point deadline() const { return deadline_; }  // max(): none
-  // A header that the client has sent, but for those of HTTP and gRPC.
+  // A header that the client has sent, but for those of HTTP and gRPC; the last of several, which
+  // is the nearest proxy's. Trailers are none.
   std::optional<std::string> Metadata(std::string_view name) const;
   const std::string& peer() const;  // server/net/peer.h
   // Empty: the client has shown no certificate with a name.
@@ -65,7 +66,7 @@ class Call {
   void set_request(Message request) { request_ = std::move(request); }
   Message* response() { return &response_; }
 
-  // RESOURCE_EXHAUSTED if the client has not read so many answers that it gets no more.
+  // RESOURCE_EXHAUSTED if its host has left so many answers unread that it gets no more.
   Status CheckClientReads() const;
   // Counts a response of so many bytes among what the client has not read, before memory is taken
   // for it: as CheckClientReads().
@@ -107,6 +108,8 @@ class Call {
 
   // What came.
   std::string path_;
+  std::string http_method_;
+  bool has_good_timeout_ = true;
   std::string content_type_;
   size_t header_bytes_ = 0;
   std::vector<std::pair<std::string, std::string>> metadata_;

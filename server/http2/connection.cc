@@ -5,10 +5,11 @@
 #include <utility>
 
 #include "server/http2/grpc_headers.h"
-#include "server/net/peer.h"
 
 namespace colcast::http2 {
 namespace {
+
+constexpr size_t kShortRead = 2 << 10;  // a frame costs the same however small it is
 
 struct OptionDeleter {
   void operator()(nghttp2_option* option) const { nghttp2_option_del(option); }
@@ -18,7 +19,7 @@ std::unique_ptr<nghttp2_option, OptionDeleter> SessionOptions(const ConnectionOp
   nghttp2_option* made = nullptr;
   if (nghttp2_option_new(&made) != 0) return nullptr;
   nghttp2_option_set_no_auto_window_update(made, 1);
-  // Else frames of unknown kinds are passed over without a callback that could count them.
+  // nghttp2 skips unknown frame types silently; register them so that they count as frames.
   for (int type = NGHTTP2_CONTINUATION + 1; type <= UINT8_MAX; ++type) {
     nghttp2_option_set_user_recv_extension_type(made, static_cast<uint8_t>(type));
   }
@@ -31,6 +32,7 @@ std::unique_ptr<nghttp2_option, OptionDeleter> SessionOptions(const ConnectionOp
 
 void Connection::Start(std::unique_ptr<net::Socket> socket, std::string peer,
                        std::shared_ptr<Shared> shared) {
+  if (socket->got_plain_http()) return;
   const auto connection =
       std::make_shared<Connection>(std::move(socket), std::move(peer), std::move(shared));
   // Counted by now: the server's end either waits for it or is seen here.
@@ -42,9 +44,9 @@ void Connection::Start(std::unique_ptr<net::Socket> socket, std::string peer,
 Connection::Connection(std::unique_ptr<net::Socket> socket, std::string peer,
                        std::shared_ptr<Shared> shared)
     : net::Connection(shared->poller, *socket, std::move(peer)),
-      host_(net::HostOf(this->peer())),
       shared_(std::move(shared)),
-      transport_(std::move(socket)) {}
+      transport_(std::move(socket)),
+      next_read_(kShortRead) {}
 
 bool Connection::BeginSession() {
   const ConnectionOptions& options = shared_->options;
@@ -88,21 +90,13 @@ void Connection::AnswerSoon(Call* call, std::optional<Message> message,
   DoSoon(kAnswers);
 }
 
-Connection::Sent Connection::DoNow(unsigned work) {
-  reads_ = false;
-  is_useful_ = (work & kAnswers) != 0;
-  DoAll(work);
-  if (is_useful_) return Sent::kUse;
-  return reads_ ? Sent::kWaste : Sent::kNothing;
-}
-
-void Connection::DoAll(unsigned work) {
-  // At once, it would come again at once.
-  if (must_close_ && (work & (kTime | kReadToEnd | kDrain)) != 0) Close();
-  if (!closed_) {
+net::Use Connection::DoNow(unsigned work) {
+  use_ = {};
+  if (phase_ == Phase::kFailed && (work & (kTime | kReadToEnd | kDrain)) != 0) Close();
+  if (phase_ != Phase::kClosed) {
     if ((work & kReadToEnd) != 0) to_end_ = true;
     if ((work & (kRead | kReadToEnd)) != 0) Read();
-    if ((work & kTime) != 0) SeeToTheTime();
+    if ((work & kTime) != 0) OnTimer();
     if ((work & kDrain) != 0) {
       BeginDrain();
       EndStreams();
@@ -113,31 +107,29 @@ void Connection::DoAll(unsigned work) {
     }
     if ((work & kClose) != 0) Close();
   }
-  work |= Take(kAnswers);  // those of calls that came
+  work |= Take(kAnswers);  // of calls that came
   if ((work & kAnswers) != 0) SendAnswers();
-  if (!closed_) Write();
-  TellWhatWasSent();
+  if (phase_ != Phase::kClosed) Write();
+  NotifySent();
+  return use_;
 }
 
-// Frames cost the same however small they are: where many came in one read, the next one is short.
 void Connection::Read() {
-  constexpr int kFramesPerTurn = 128;
-  constexpr int kManyFrames = 64;
-  constexpr size_t kShortRead = 2 << 10;
-  if (must_close_) return;
-  int frames = 0;
-  for (int i = 0; i < net::kReadsPerTurn && frames < kFramesPerTurn; ++i) {
-    frames_ = 0;
-    const Transport::Result result =
-        transport_.Read(reads_little_ ? kShortRead : Transport::kBlockBytes);
-    if (result == Transport::Result::kNothing) return;
+  constexpr int kItemsPerTurn = 128;
+  constexpr int kManyItems = 64;
+  for (int i = 0; i < net::kReadsPerTurn && use_.items < kItemsPerTurn; ++i) {
+    if (!is_open()) return;
+    const int before = use_.items++;
+    const Transport::Result result = transport_.Read(next_read_);
+    if (result == Transport::Result::kNothing) {
+      use_.items = before;
+      return;
+    }
     if (result == Transport::Result::kClosed) return Close();
-    heard_ = reads_ = true;
-    is_new_ = false;
-    reads_little_ = frames_ > kManyFrames;
-    frames += frames_;
-    must_close_ = must_close_ || result == Transport::Result::kBroken;
-    if (must_close_ || (result == Transport::Result::kAll && !to_end_)) return;
+    heard_ = true;
+    next_read_ = use_.items - before > kManyItems ? kShortRead : Transport::kBlockBytes;
+    if (result == Transport::Result::kBroken) phase_ = Phase::kFailed;
+    if (result == Transport::Result::kAll && !to_end_) return;
   }
   Again();
 }
@@ -145,12 +137,12 @@ void Connection::Read() {
 void Connection::Write() {
   const Transport::Result result = transport_.Write();
   if (result == Transport::Result::kNothing) return;
-  if (result == Transport::Result::kClosed || (transport_.is_over() && !must_close_)) Close();
+  if (result == Transport::Result::kClosed || (transport_.is_over() && is_open())) Close();
 }
 
 void Connection::Close() {
-  if (closed_) return;
-  closed_ = true;
+  if (phase_ == Phase::kClosed) return;
+  phase_ = Phase::kClosed;
   End();
   transport_.socket().Close();
   sent_.clear();

@@ -18,7 +18,6 @@
 
 #include "server/http2/call.h"
 #include "server/http2/transport.h"
-#include "server/http2/unread_answers.h"
 #include "server/net/connection.h"
 #include "server/net/open_connections.h"
 #include "server/net/poller.h"
@@ -27,11 +26,10 @@
 namespace colcast::http2 {
 
 struct ConnectionOptions {
-  size_t max_request_bytes = 256 << 20;         // as received
-  size_t max_unread_response_bytes = 32 << 20;  // by the clients of one host
-  uint32_t max_concurrent_streams = 100;        // more wait in the client
-  uint32_t max_header_bytes = 8 << 10;          // of a call
-  double max_resets_per_second = 2000;          // and as many at once
+  size_t max_request_bytes = 256 << 20;   // as received
+  uint32_t max_concurrent_streams = 100;  // more wait in the client
+  uint32_t max_header_bytes = 8 << 10;    // of a call
+  double max_resets_per_second = 2000;    // and as many at once
   // A client may ping so often, but for two pings; more often while it is answered.
   std::chrono::milliseconds min_ping_interval = std::chrono::seconds(5);
   // Clients of which nothing is heard for so long are pinged, and closed if they do not answer.
@@ -46,15 +44,11 @@ struct ConnectionOptions {
 // What the connections of a server have in common.
 struct Shared {
   Shared(const ConnectionOptions& options, Methods methods, net::Poller* poller)
-      : options(options),
-        methods(std::move(methods)),
-        poller(poller),
-        unread(options.max_unread_response_bytes) {}
+      : options(options), methods(std::move(methods)), poller(poller) {}
 
   const ConnectionOptions options;
   const Methods methods;
   net::Poller* const poller;  // outlives every connection
-  UnreadAnswers unread;
   net::OpenConnections connections;
   std::atomic<int> calls{0};  // on them
   std::atomic<bool> ended{false};
@@ -65,9 +59,8 @@ class Connection final : public net::Connection {
   // Serves the socket from now on, unless the server has ended.
   static void Start(std::unique_ptr<net::Socket> socket, std::string peer,
                     std::shared_ptr<Shared> shared);
-  const std::string& host() const { return host_; }
-  // Once a call has come. Empty: the client has shown no certificate with a name.
-  const std::string& certificate_name() const { return *certificate_name_; }
+  // Empty: the client has shown no certificate with a name.
+  const std::string& certificate_name() const { return certificate_name_; }
   Shared& shared() const { return *shared_; }
 
   // All that follow may be called on any thread.
@@ -88,13 +81,18 @@ class Connection final : public net::Connection {
   using Clock = scheduling::Clock;
   struct Callbacks;
   enum OwnWork : unsigned { kAnswers = kOwn, kDrain = 2 * kOwn, kDrainAtOnce = 4 * kOwn };
+  // kNew: until the client's settings come. kDraining: told to open no more calls. kDrained: takes
+  // none. kFailed: is closed at the next tick, not at once, or the client would reconnect in a
+  // loop.
+  enum class Phase { kNew, kOpen, kDraining, kDrained, kFailed, kClosed };
 
   nghttp2_session* session() { return transport_.session(); }
   std::shared_ptr<Connection> Self() {
     return std::static_pointer_cast<Connection>(shared_from_this());
   }
   bool BeginSession();
-  Sent DoNow(unsigned work) override;
+  bool is_open() const { return phase_ < Phase::kFailed; }
+  net::Use DoNow(unsigned work) override;
   void DoAll(unsigned work);
   void Read();
   void Write();
@@ -105,14 +103,15 @@ class Connection final : public net::Connection {
   void SendAnswer(Call* call);
   void SendHeaders(Call* call);
   void SendOnlyTrailers(Call* call, const Status& status);
-  void SendUnsupported(Call* call);
+  void SendHttpError(Call* call, const std::string& code);
   static ssize_t ReadAnswer(nghttp2_session* session, int32_t id, uint8_t* out, size_t size,
                             uint32_t* flags, nghttp2_data_source* source, void* user_data);
   ssize_t CopyAnswer(Call* call, uint8_t* out, size_t size, uint32_t* flags);
-  void TellWhatWasSent();
+  void NotifySent();
 
   // Time, in connection_time.cc.
-  void SeeToTheTime();
+  void OnTimer();
+  bool HoldsUnread() const;
   void EndLateCalls(Clock::time_point now);
   void KeepAlive(Clock::time_point now);
   void BeginDrain();
@@ -126,6 +125,7 @@ class Connection final : public net::Connection {
   int Data(Call* call, const uint8_t* data, size_t size);
   int FrameReceived(const nghttp2_frame& frame);
   int FrameSent(const nghttp2_frame& frame);
+  void CountReset(uint32_t error);
   int CallClosed(Call* call);
 
   void HeadersReceived(Call* call);
@@ -137,34 +137,28 @@ class Connection final : public net::Connection {
   // Ends the connection, with the reason that clients know.
   void EndAbuse(std::string_view reason);
 
-  const std::string host_;
   const std::shared_ptr<Shared> shared_;
   const net::OpenConnections::Place place_ = shared_->connections.Add();  // its calls hold it, too
-  std::optional<std::string> certificate_name_;                           // since the first call
 
   std::mutex answers_mutex_;
   std::vector<Call*> answers_ ABSL_GUARDED_BY(answers_mutex_);
 
-  // Of the thread that has the connection.
+  // Used only by the owning thread.
   Transport transport_;
+  const std::string certificate_name_ = transport_.socket().CertificateName();
+  Phase phase_ = Phase::kNew;
   std::vector<Call*> calls_;
   std::vector<Call*> answering_;
-  std::vector<Call*> sent_;  // streams of which nothing waits
-  bool closed_ = false;
-  bool to_end_ = false;  // which has come, and has no event of its own behind what came with it
-
-  bool is_new_ = true;  // nothing has come
-  bool heard_ = true;   // since the time was looked at
-  bool had_calls_ = true;
+  std::vector<Call*> sent_;  // streams with nothing left to send
+  bool to_end_ = false;      // the end has come; no event announces it behind what came with it
+  net::Use use_;             // of this turn
+  size_t next_read_;         // at most so many bytes: shorter after many small frames
+  int idle_frames_ = 0;      // in a row without an answer; permitted pings do not count
+  int resets_ = 0;           // of streams, by this side for the client's errors, since the tick
+  int ticks_without_answer_ = 0;  // since bytes of one were sent
   int ping_strikes_ = 0;
-  int frames_ = 0;            // and headers, in this read
-  bool reads_ = false;        // something, in this turn
-  bool is_useful_ = false;    // this turn: a call came or was answered, or a good part of one
-  bool reads_little_ = true;  // until a read shows how large frames are
-  int idle_frames_ = 0;  // in a row: no answer was sent meanwhile; pings that may come are none
-  bool draining_ = false;
-  bool drained_ = false;
-  bool must_close_ = false;  // when the time is looked at
+  bool heard_ = true;  // since the tick
+  bool had_calls_ = true;
   const Clock::time_point began_ = Clock::now();
   Clock::time_point last_ping_;
   Clock::time_point last_heard_ = began_;

@@ -80,9 +80,9 @@ void Connection::SendOnlyTrailers(Call* call, const Status& status) {
   nghttp2_submit_response(session(), call->id_, headers.data(), headers.size(), nullptr);
 }
 
-// No call of gRPC.
-void Connection::SendUnsupported(Call* call) {
-  const nghttp2_nv status = Literal(":status", "415");
+// It is no call of gRPC.
+void Connection::SendHttpError(Call* call, const std::string& code) {
+  const nghttp2_nv status = Named(":status", code);
   nghttp2_submit_response(session(), call->id_, &status, 1, nullptr);
 }
 
@@ -119,7 +119,7 @@ ssize_t Connection::CopyAnswer(Call* call, uint8_t* out, size_t size, uint32_t* 
   }
 }
 
-void Connection::TellWhatWasSent() {
+void Connection::NotifySent() {
   while (!sent_.empty()) {
     Call* const call = sent_.back();
     sent_.pop_back();

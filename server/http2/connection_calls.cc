@@ -40,10 +40,13 @@ struct Connection::Callbacks {
   }
   static int OnHeader(nghttp2_session* session, const nghttp2_frame* frame, nghttp2_rcbuf* name,
                       nghttp2_rcbuf* value, uint8_t, void* user_data) {
-    ++Of(user_data).frames_;
+    ++Of(user_data).use_.items;
     Call* const call = CallOf(session, frame->hd.stream_id);
     if (call == nullptr) return 0;
-    call->AddHeader(View(name), View(value));
+    // gRPC's clients send no trailers: they must not become headers behind the back of who reads
+    // the call.
+    const bool is_trailer = frame->headers.cat != NGHTTP2_HCAT_REQUEST;
+    call->AddHeader(is_trailer ? std::string_view() : View(name), View(value));
     if (call->header_bytes_ > kMaxOverLimit * Of(user_data).shared_->options.max_header_bytes) {
       Of(user_data).EndAbuse("too_many_headers");
       return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
@@ -87,7 +90,7 @@ struct Connection::Callbacks {
 const nghttp2_session_callbacks* Connection::AllCallbacks() { return Callbacks::All(); }
 
 void Connection::FrameBegun(const nghttp2_frame_hd& header) {
-  ++frames_;
+  ++use_.items;
   const bool brings_something = header.type == NGHTTP2_HEADERS ||
                                 (header.type == NGHTTP2_DATA && header.length > kMaxIdleBytes);
   idle_frames_ = brings_something ? 0 : idle_frames_ + 1;
@@ -99,7 +102,6 @@ void Connection::FrameBegun(const nghttp2_frame_hd& header) {
 
 int Connection::BeginHeaders(const nghttp2_frame& frame) {
   if (frame.hd.type != NGHTTP2_HEADERS || frame.headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
-  if (!certificate_name_) certificate_name_ = transport_.socket().CertificateName();
   calls_.push_back(nullptr);  // or a call that is nowhere would hold the connection
   Call* call = nullptr;
   try {
@@ -117,6 +119,10 @@ int Connection::BeginHeaders(const nghttp2_frame& frame) {
 
 int Connection::FrameReceived(const nghttp2_frame& frame) {
   if (frame.hd.type == NGHTTP2_PING) PingReceived(frame);
+  if (frame.hd.type == NGHTTP2_SETTINGS && phase_ == Phase::kNew) {
+    phase_ = Phase::kOpen;
+    Settle();
+  }
   if (frame.hd.type != NGHTTP2_HEADERS && frame.hd.type != NGHTTP2_DATA) return 0;
   Call* const call = Callbacks::CallOf(session(), frame.hd.stream_id);
   if (call == nullptr) return 0;
@@ -132,9 +138,12 @@ void Connection::HeadersReceived(Call* call) {
     return Refuse(call, ResourceExhausted("the call has ", call->header_bytes_,
                                           " bytes of headers; at most ", most, " are possible"));
   }
-  if (!IsGrpc(call->content_type_)) {
+  if (call->http_method_ != "POST" || !IsGrpc(call->content_type_)) {
     call->refused_ = true;
-    return SendUnsupported(call);
+    return SendHttpError(call, call->http_method_ != "POST" ? "405" : "415");
+  }
+  if (!call->has_good_timeout_) {
+    return Refuse(call, Internal("grpc-timeout is not 1 to 8 digits and a unit: H, M, S, m, u, n"));
   }
   const auto method = shared_->methods.find(call->path_);
   if (method == shared_->methods.end()) {
@@ -147,7 +156,7 @@ void Connection::HeadersReceived(Call* call) {
 int Connection::Data(Call* call, const uint8_t* data, size_t size) {
   nghttp2_session_consume_connection(session(), size);
   if (call == nullptr || call->refused_) return 0;
-  is_useful_ = is_useful_ || size > kMaxIdleBytes;
+  use_.bytes += size;
   const bool is_held = call->handler_ && !(call->wants_message_ && call->received_.empty());
   if (is_held) {
     call->held_bytes_ += size;
@@ -181,7 +190,7 @@ void Connection::Ended(Call* call) {
   if (!call->reader_.has_message()) {
     return Refuse(call, Internal("the call ended without a whole message"));
   }
-  is_useful_ = true;
+  ++use_.calls;
   call->request_ = call->reader_.Take();
   call->refused_ = true;
   call->handled_ = true;
@@ -196,6 +205,7 @@ void Connection::Deliver(Call* call) {
       call->received_.pop_front();
       nghttp2_session_consume_stream(session(), call->id_, std::exchange(call->held_bytes_, 0));
       call->wants_message_ = false;
+      ++use_.calls;
       call->handler_->Received(message);
     } else if (call->all_received_) {
       call->wants_message_ = false;
@@ -216,20 +226,30 @@ void Connection::Refuse(Call* call, Status status) {
 }
 
 int Connection::FrameSent(const nghttp2_frame& frame) {
-  const bool is_error =
-      frame.hd.type == NGHTTP2_GOAWAY && frame.goaway.error_code != NGHTTP2_NO_ERROR;
-  must_close_ = must_close_ || is_error;
-  const bool is_answer = frame.hd.type == NGHTTP2_HEADERS || frame.hd.type == NGHTTP2_DATA;
-  if (!is_answer) return 0;
+  const uint8_t type = frame.hd.type;
+  if (type == NGHTTP2_GOAWAY && frame.goaway.error_code != NGHTTP2_NO_ERROR) {
+    phase_ = Phase::kFailed;
+  }
+  if (type == NGHTTP2_RST_STREAM) CountReset(frame.rst_stream.error_code);
+  if (type != NGHTTP2_HEADERS && type != NGHTTP2_DATA) return 0;
   ping_strikes_ = 0;
   idle_frames_ = 0;
-  is_useful_ = is_useful_ || frame.hd.type == NGHTTP2_DATA;
+  if (type == NGHTTP2_DATA) {
+    use_.bytes += frame.hd.length;
+    ticks_without_answer_ = 0;
+  }
   if ((frame.hd.flags & NGHTTP2_FLAG_END_STREAM) == 0) return 0;
   const int32_t id = frame.hd.stream_id;
   if (nghttp2_session_get_stream_remote_close(session(), id) == 0) {
     nghttp2_submit_rst_stream(session(), NGHTTP2_FLAG_NONE, id, NGHTTP2_NO_ERROR);
   }
   return 0;
+}
+
+// A client can have nghttp2 reset streams as well as reset them itself (CVE-2025-8671).
+void Connection::CountReset(uint32_t error) {
+  if (error == NGHTTP2_NO_ERROR || error == NGHTTP2_CANCEL) return;
+  if (++resets_ > shared_->options.max_resets_per_second) EndAbuse("too_many_resets");
 }
 
 int Connection::CallClosed(Call* call) {

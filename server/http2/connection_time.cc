@@ -1,4 +1,4 @@
-// What a connection does because time has passed, and how it ends.
+// What a connection does as time passes, and how it ends.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -18,13 +18,17 @@ bool HasPassed(scheduling::Clock::duration time, std::chrono::milliseconds limit
 
 }  // namespace
 
-void Connection::SeeToTheTime() {
+void Connection::OnTimer() {
+  constexpr int kMaxTicksWithoutReading = 5;
   const ConnectionOptions& options = shared_->options;
   const Clock::time_point now = Clock::now();
   if (heard_) last_heard_ = now;
   if (had_calls_ || !calls_.empty()) last_call_ = now;
   heard_ = had_calls_ = false;
-  if (is_new_ && HasPassed(now - began_, kMaxHandshake)) return Close();
+  resets_ = 0;
+  if (phase_ == Phase::kNew && HasPassed(now - began_, kMaxHandshake)) return Close();
+  const bool reads_nothing = ++ticks_without_answer_ > kMaxTicksWithoutReading;
+  if (reads_nothing && poller().hosts().unread.is_short() && HoldsUnread()) return Close();
   EndLateCalls(now);
   KeepAlive(now);
   if (HasPassed(now - last_call_, options.max_idle) || HasPassed(now - began_, options.max_age)) {
@@ -36,7 +40,13 @@ void Connection::SeeToTheTime() {
   if (over) Close();
 }
 
-// Those that a worker has are its.
+bool Connection::HoldsUnread() const {
+  return std::any_of(calls_.begin(), calls_.end(), [](const Call* call) {
+    return call->counted_bytes_ > 0 && call->has_headers_sent_;
+  });
+}
+
+// Calls that a worker has are left to it.
 void Connection::EndLateCalls(Clock::time_point now) {
   for (Call* call : calls_) {
     if (call->deadline_ > now || call->handled_) continue;
@@ -57,10 +67,10 @@ void Connection::KeepAlive(Clock::time_point now) {
   }
 }
 
-// What the client had sent when it is told has come when it answers: then the calls are counted.
+// When the client answers the ping, all calls that it opened before it was told have come.
 void Connection::BeginDrain() {
-  if (draining_) return;
-  draining_ = true;
+  if (phase_ >= Phase::kDraining) return;
+  phase_ = Phase::kDraining;
   nghttp2_submit_shutdown_notice(session());
   nghttp2_submit_ping(session(), NGHTTP2_FLAG_NONE, kDrainPing);
 }
@@ -71,7 +81,7 @@ void Connection::EndStreams() {
   }
 }
 
-// Those whose clients do not read.
+// Also those whose clients do not read.
 void Connection::CutStreams() {
   for (Call* call : calls_) {
     if (!call->handler_) continue;
@@ -79,10 +89,10 @@ void Connection::CutStreams() {
   }
 }
 
-// What is in flight is answered, and nothing after it.
+// Answers what is in flight, and takes no more calls.
 void Connection::EndDrain() {
-  if (drained_) return;
-  drained_ = true;
+  if (phase_ >= Phase::kDrained) return;
+  phase_ = Phase::kDrained;
   nghttp2_submit_goaway(session(), NGHTTP2_FLAG_NONE,
                         nghttp2_session_get_last_proc_stream_id(session()), NGHTTP2_NO_ERROR,
                         nullptr, 0);
@@ -91,7 +101,7 @@ void Connection::EndDrain() {
 void Connection::PingReceived(const nghttp2_frame& frame) {
   if ((frame.hd.flags & NGHTTP2_FLAG_ACK) != 0) {
     const bool drains = std::memcmp(frame.ping.opaque_data, kDrainPing, sizeof(kDrainPing)) == 0;
-    if (draining_ && drains) EndDrain();
+    if (phase_ == Phase::kDraining && drains) EndDrain();
     if (pinged_) idle_frames_ = 0;
     pinged_.reset();
     return;
@@ -107,7 +117,8 @@ void Connection::PingReceived(const nghttp2_frame& frame) {
 }
 
 void Connection::EndAbuse(std::string_view reason) {
-  if (std::exchange(must_close_, true)) return;
+  if (!is_open()) return;
+  phase_ = Phase::kFailed;
   nghttp2_submit_goaway(
       session(), NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session()),
       NGHTTP2_ENHANCE_YOUR_CALM, reinterpret_cast<const uint8_t*>(reason.data()), reason.size());

@@ -56,7 +56,9 @@ std::string FormatTimeout(std::chrono::nanoseconds timeout) {
 
 bool IsGrpc(std::string_view content_type) {
   constexpr std::string_view kGrpc = "application/grpc";
-  return content_type.substr(0, kGrpc.size()) == kGrpc;
+  if (content_type.substr(0, kGrpc.size()) != kGrpc) return false;
+  return content_type.size() == kGrpc.size() || content_type[kGrpc.size()] == '+' ||
+         content_type[kGrpc.size()] == ';';
 }
 
 std::string PercentEncode(std::string_view text) {

@@ -15,7 +15,8 @@ std::optional<std::chrono::nanoseconds> ParseTimeout(std::string_view text);
 // The same of a time, which is rounded up; "0m" for none.
 std::string FormatTimeout(std::chrono::nanoseconds timeout);
 
-// Whether a content-type is one of gRPC's.
+// Whether a content-type is one of gRPC's: "application/grpc", perhaps with "+proto" or ";...". Not
+// "application/grpc-web".
 bool IsGrpc(std::string_view content_type);
 
 // A grpc-message: all bytes but printable ASCII, and '%', as "%E2".

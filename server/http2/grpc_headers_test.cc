@@ -39,6 +39,15 @@ TEST(FormatTimeoutTest, IsReadAsTheSameOrALittleMore) {
   EXPECT_EQ(FormatTimeout(nanoseconds::max()), "99999999S");
 }
 
+TEST(IsGrpcTest, ItsOwnTypesOnly) {
+  for (const char* type : {"application/grpc", "application/grpc+proto", "application/grpc;x=y"}) {
+    EXPECT_TRUE(IsGrpc(type)) << type;
+  }
+  for (const char* type : {"application/grpcx", "application/grpc-web", "application/json", ""}) {
+    EXPECT_FALSE(IsGrpc(type)) << type;
+  }
+}
+
 TEST(PercentEncodeTest, PrintableAsciiStays) {
   EXPECT_EQ(PercentEncode(R"(input "a b" ~ 3!)"), R"(input "a b" ~ 3!)");
   EXPECT_EQ(PercentEncode("100%\n\x7f"), "100%25%0A%7F");

@@ -32,13 +32,16 @@ class Inflater {
   bool Inflate(const std::vector<Slice>& input) {
     if (!initialized_) return false;
     int result = Z_OK;
-    for (size_t i = 0; i < input.size() && result == Z_OK && !is_too_long(); ++i) {
-      stream_.next_in = const_cast<Bytef*>(input[i].data);
-      stream_.avail_in = static_cast<uInt>(input[i].size);
+    size_t next = 0;
+    while (next < input.size() && result == Z_OK && !is_too_long()) {
+      stream_.next_in = const_cast<Bytef*>(input[next].data);
+      stream_.avail_in = static_cast<uInt>(input[next].size);
       result = InflateSlice();
+      ++next;
     }
     EndBlock();
-    return result == Z_STREAM_END && !is_too_long();
+    const bool is_all = next == input.size() && stream_.avail_in == 0;
+    return result == Z_STREAM_END && is_all && !is_too_long();
   }
 
   bool is_too_long() const { return stream_.total_out > max_bytes_; }

@@ -76,7 +76,8 @@ TEST(InflateTest, WhatCameCompressedIsReadUpToTheLimit) {
 
 TEST(InflateTest, WhatDoesNotInflateIsAnError) {
   const std::string cut = Gzip(LongText()).substr(0, 5000);
-  for (const std::string& bytes : {std::string(), std::string("no gzip"), cut}) {
+  for (const std::string& bytes : {std::string(), std::string("no gzip"), cut, Gzip("hello") + "x",
+                                   Gzip("hello") + Gzip("hello")}) {
     Message message = Compressed(bytes, Compression::kGzip);
     const Status status = Inflate(1 << 30, &message);
     EXPECT_EQ(status.code, StatusCode::kInternal);

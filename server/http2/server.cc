@@ -35,7 +35,7 @@ Server::~Server() {
 }
 
 Status Server::SetTls(const TlsConfig& tls) {
-  return net::MakeTlsContext(tls, protocols_, &serving_.tls);
+  return net::TlsContext::Create(tls, protocols_, &serving_.tls);
 }
 
 Status Server::Listen(const std::string& host, int port, int* bound) {

@@ -29,7 +29,6 @@ class ServerTest : public ::testing::Test {
   ServerTest() {
     ConnectionOptions options;
     options.max_request_bytes = kMaxRequestBytes;
-    options.max_unread_response_bytes = kMaxUnreadBytes;
     server_ = std::make_unique<Server>(options, TestMethods(), &poller_);
     int port = 0;
     EXPECT_TRUE(server_->Listen("127.0.0.1", 0, &port).ok());
@@ -47,7 +46,7 @@ class ServerTest : public ::testing::Test {
 
   std::promise<Call*> held_;
   std::atomic<bool> spinning_{true};
-  net::Poller poller_;
+  net::Poller poller_{kMaxUnreadBytes};
   net::Standby standby_{&poller_};
   std::unique_ptr<Server> server_;
   std::string target_;

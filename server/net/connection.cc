@@ -12,7 +12,6 @@
 namespace colcast::net {
 namespace {
 
-// How long it has run.
 std::chrono::nanoseconds TimeOfThisThread() {
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -22,12 +21,15 @@ std::chrono::nanoseconds TimeOfThisThread() {
 }  // namespace
 
 Connection::Connection(Poller* poller, const Socket& socket, std::string peer)
-    : poller_(poller), fd_(socket.fd()), is_tls_(socket.is_tls()), peer_(std::move(peer)) {}
+    : poller_(poller),
+      fd_(socket.fd()),
+      is_tls_(socket.is_tls()),
+      peer_(std::move(peer)),
+      host_(poller->hosts().Of(peer_)) {}
 
 void Connection::Begin() {
-  // Until it is taken here, no other thread does what the poller finds.
-  taken_ = true;
-  number_ = poller_->Add(fd_, shared_from_this());
+  taken_ = true;  // other threads leave what the poller finds until number_ is set
+  number_ = poller_->Add(fd_, shared_from_this(), /*is_new=*/true);
   taken_ = false;
   Do(kWrite);
 }
@@ -45,7 +47,7 @@ void Connection::Do(unsigned work) {
   constexpr unsigned kSocketTells = kRead | kWrite | kReadToEnd;
   work_.fetch_or(work);
   for (int turns = 0; work_.load() != 0; ++turns) {
-    // A client that sends fast would have this thread for as long.
+    // A client that sends fast must not keep this thread.
     if (turns >= kMaxTurns && (work_.load() & ~kSocketTells) == 0) return Again();
     if (taken_.exchange(true)) return;
     TakeTurn();
@@ -53,38 +55,55 @@ void Connection::Do(unsigned work) {
   }
 }
 
-void Connection::TakeTurn() {
+bool Connection::IsWasteful() const {
+  // Clients also send what belongs to no call: acknowledgements, windows, headers before a message.
   constexpr std::chrono::milliseconds kMaxWasted(5);
-  // A client that makes calls also sends what leads to none: acknowledgements, windows, headers
-  // that come before their message.
-  constexpr std::chrono::microseconds kForgivenByUse(100);
+  constexpr std::chrono::milliseconds kMaxWastedByHost(25);
+  return wasted_ > kMaxWasted || host_->wasted.InThisSecond() > kMaxWastedByHost;
+}
+
+void Connection::TakeTurn() {
+  constexpr std::chrono::nanoseconds kPaidByCall(100'000);
+  constexpr std::chrono::nanoseconds kPaidByByte(4);
+  constexpr std::chrono::nanoseconds kCostOfItem(1'000);
+  constexpr unsigned kReads = kRead | kReadToEnd;
   unsigned work = work_.exchange(0);
   if ((work & kTime) != 0) {
     wasted_ = {};
     work |= std::exchange(held_, 0);
   }
-  if (wasted_ > kMaxWasted) {
-    held_ |= work & (kRead | kReadToEnd);
-    work &= ~held_;
+  if ((work & kReads) != 0 && IsWasteful()) {
+    held_ |= work & kReads;
+    work &= ~kReads;
     if (work == 0) return;
   }
-  // To ask takes time, too: not of one that is always useful.
-  const auto begin = was_waste_ ? TimeOfThisThread() : std::chrono::nanoseconds(0);
-  const Sent sent = Try(work);
-  if (sent == Sent::kWaste && was_waste_) wasted_ += TimeOfThisThread() - begin;
-  if (sent != Sent::kNothing) was_waste_ = sent == Sent::kWaste;
-  if (sent != Sent::kUse) return;
-  wasted_ -= std::min<std::chrono::nanoseconds>(wasted_, kForgivenByUse);
-  if (wasted_ <= kMaxWasted) work_.fetch_or(std::exchange(held_, 0));
+  // Asking for the time takes time, too: clients that pay are not measured.
+  const bool is_measured = host_->is_suspect.load(std::memory_order_relaxed);
+  const auto begin = is_measured ? TimeOfThisThread() : std::chrono::nanoseconds(0);
+  const Use use = Try(work);
+  const auto paid = use.calls * kPaidByCall + static_cast<int64_t>(use.bytes) * kPaidByByte;
+  const bool is_waste = use.items * kCostOfItem > paid;
+  if (is_waste && is_measured) {
+    const auto waste = TimeOfThisThread() - begin - paid;
+    wasted_ += waste;
+    host_->wasted.Add(waste);
+  } else if (!is_waste && (is_measured || wasted_.count() > 0)) {
+    wasted_ -= std::min<std::chrono::nanoseconds>(wasted_, paid);
+    host_->wasted.Add(-paid);
+    if (held_ != 0 && !IsWasteful()) work_.fetch_or(std::exchange(held_, 0));
+  }
+  if (use.items > 0 && is_waste != is_measured) {
+    host_->is_suspect.store(is_waste, std::memory_order_relaxed);
+  }
 }
 
-Connection::Sent Connection::Try(unsigned work) {
+Use Connection::Try(unsigned work) {
   try {
     return DoNow(work);
-  } catch (const std::exception&) {  // only running out of memory comes here
+  } catch (const std::exception&) {  // out of memory
     Close();
-    LogError("no memory left for what a connection has sent: it is closed");
-    return Sent::kNothing;
+    LogError("out of memory for what a connection has sent: it is closed");
+    return {};
   }
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <array>
 #include <ctime>
@@ -10,6 +11,7 @@
 #include <memory>
 #include <new>
 #include <utility>
+#include <vector>
 
 namespace colcast::net {
 namespace {
@@ -21,17 +23,20 @@ class TestConnection final : public Connection {
       : Connection(poller, *socket, "unix:"), socket_(std::move(socket)) {}
   using Connection::Begin;
 
+  using Connection::Settle;
+
   std::function<void()> work = [] {};
   int turns = 0;
   bool useful = true;
   bool closed = false;
 
  private:
-  Sent DoNow(unsigned what) override {
+  Use DoNow(unsigned what) override {
     ++turns;
     work();
-    if ((what & kRead) == 0) return Sent::kNothing;
-    return useful ? Sent::kUse : Sent::kWaste;
+    if ((what & kClose) != 0) Close();
+    if ((what & kRead) == 0) return {};
+    return {useful ? 1 : 0, 0, 1};
   }
   void Close() override {
     closed = true;
@@ -49,6 +54,14 @@ class ConnectionTest : public testing::Test {
     client_ = std::make_unique<Socket>(ends[0], nullptr);
     connection_ =
         std::make_shared<TestConnection>(&poller_, std::make_unique<Socket>(ends[1], nullptr));
+  }
+
+  static std::function<void()> Spin(int microseconds) {
+    return [microseconds] {
+      const clock_t end = clock() + CLOCKS_PER_SEC / 1'000'000 * microseconds;
+      while (clock() < end) {
+      }
+    };
   }
 
   void Poll() { poller_.Poll(scheduling::Clock::time_point::min()); }
@@ -71,11 +84,7 @@ TEST_F(ConnectionTest, OneThatIsReadableAgainAndAgainLeavesItsThreadToOthers) {
 TEST_F(ConnectionTest, OneThatOnlyWastesTimeIsNotReadUntilTheTimeIsLookedAt) {
   connection_->Begin();
   connection_->useful = false;
-  connection_->work = [] {
-    const clock_t end = clock() + CLOCKS_PER_SEC / 100;
-    while (clock() < end) {
-    }
-  };
+  connection_->work = Spin(6'000);
   const auto read = [this] {
     const int before = connection_->turns;
     connection_->Happened(EPOLLIN);
@@ -99,11 +108,7 @@ TEST_F(ConnectionTest, OneThatIsOfUseMayWasteSomeTime) {
   connection_->Begin();
   const auto read = [this](bool useful, int microseconds) {
     connection_->useful = useful;
-    connection_->work = [microseconds] {
-      const clock_t end = clock() + CLOCKS_PER_SEC / 1'000'000 * microseconds;
-      while (clock() < end) {
-      }
-    };
+    connection_->work = Spin(microseconds);
     const int before = connection_->turns;
     connection_->Happened(EPOLLIN);
     return connection_->turns > before;
@@ -111,6 +116,43 @@ TEST_F(ConnectionTest, OneThatIsOfUseMayWasteSomeTime) {
   for (int call = 0; call < 1000; ++call) {
     for (const bool useful : {false, false, true, true}) ASSERT_TRUE(read(useful, 10)) << call;
   }
+}
+
+// Each has 5 ms, all of a host together 25.
+TEST_F(ConnectionTest, ManyConnectionsOfOneHostWasteNoMoreTimeThanSome) {
+  std::vector<std::shared_ptr<TestConnection>> all;
+  int turns = 0;
+  for (int i = 0; i < 40; ++i) {
+    std::array<int, 2> ends{};
+    ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()), 0);
+    close(ends[0]);
+    all.push_back(
+        std::make_shared<TestConnection>(&poller_, std::make_unique<Socket>(ends[1], nullptr)));
+    all.back()->Begin();
+    all.back()->useful = false;
+    all.back()->work = Spin(4'000);
+    const int before = all.back()->turns;
+    all.back()->Happened(EPOLLIN);
+    turns += all.back()->turns - before;
+  }
+  // Of a second, or of two where a new one began meanwhile.
+  EXPECT_LE(turns, 2 * 8);
+  EXPECT_GE(turns, 6);
+}
+
+TEST_F(ConnectionTest, TheOldestNewcomerGoesFirstAndOneThatHasSettledStays) {
+  connection_->Begin();
+  EXPECT_TRUE(poller_.CloseOldestNewcomer());
+  EXPECT_TRUE(connection_->closed);
+  std::array<int, 2> ends{};
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()), 0);
+  close(ends[0]);
+  const auto other =
+      std::make_shared<TestConnection>(&poller_, std::make_unique<Socket>(ends[1], nullptr));
+  other->Begin();
+  other->Settle();
+  EXPECT_FALSE(poller_.CloseOldestNewcomer());
+  EXPECT_FALSE(other->closed);
 }
 
 TEST_F(ConnectionTest, OneForWhichThereIsNoMemoryIsClosed) {

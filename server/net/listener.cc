@@ -3,10 +3,12 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <new>
@@ -30,7 +32,11 @@ int Open(int family) { return socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_
 }  // namespace
 
 Listener::Listener(int socket, Serving serving, Poller* poller)
-    : socket_(socket), serving_(std::move(serving)), poller_(poller) {}
+    : socket_(socket),
+      serving_(std::move(serving)),
+      poller_(poller),
+      handshakes_(serving_.tls == nullptr ? nullptr
+                                          : std::make_unique<Handshakes>(serving_.accept)) {}
 
 Listener::~Listener() { close(socket_); }
 
@@ -93,24 +99,53 @@ void Listener::End() {
   shutdown(socket_, SHUT_RDWR);
 }
 
+void Listener::LookAtTheTime() {
+  if (serving_.tls != nullptr) serving_.tls->Reload();
+  Happened(0);
+}
+
+// The server opens files, too, so that clients leave it some descriptors: the next one's number
+// tells how many are in use. False if there is nobody to make room.
+bool Listener::MakeRoom() {
+  constexpr rlim_t kReserve = 64;
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  const rlim_t most = limit.rlim_cur - std::min(kReserve, limit.rlim_cur / 4);
+  const int next = dup(socket_);
+  if (next >= 0) close(next);
+  if (next >= 0 && static_cast<rlim_t>(next) < most) return true;
+  return (handshakes_ != nullptr && handshakes_->CloseOldest()) || poller_->CloseOldestNewcomer();
+}
+
 void Listener::Happened(uint32_t) {
   constexpr int kPerTurn = 16;  // then others have theirs
   for (int i = 0; i < kPerTurn || number_ == 0; ++i) {
+    if (!MakeRoom()) return;
     sockaddr_storage address{};
     socklen_t size = sizeof(address);
     const int accepted = accept4(socket_, reinterpret_cast<sockaddr*>(&address), &size,
                                  SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (accepted < 0 && (errno == EINTR || errno == ECONNABORTED)) continue;
     if (accepted < 0) return;
-    const int on = 1;
-    setsockopt(accepted, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    try {
-      serving_.accept(std::make_unique<Socket>(accepted, serving_.tls.get()), PeerOf(address));
-    } catch (const std::bad_alloc&) {
-      LogError("no memory left for another connection: it is closed");
-    }
+    Serve(accepted, PeerOf(address));
   }
   poller_->Again(socket_, number_);
+}
+
+void Listener::Serve(int accepted, std::string peer) {
+  const int on = 1;
+  setsockopt(accepted, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  try {
+    const auto context = serving_.tls == nullptr ? nullptr : serving_.tls->current();
+    auto socket = std::make_unique<Socket>(accepted, context.get());
+    if (handshakes_ != nullptr) {
+      handshakes_->Begin(std::move(socket), std::move(peer));
+    } else {
+      serving_.accept(std::move(socket), std::move(peer));
+    }
+  } catch (const std::bad_alloc&) {
+    LogError("out of memory for another connection: it is closed");
+  }
 }
 
 }  // namespace colcast::net

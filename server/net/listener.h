@@ -4,24 +4,21 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 
 #include "server/base/status.h"
+#include "server/net/handshakes.h"
 #include "server/net/poller.h"
 #include "server/net/socket.h"
 #include "server/net/tls_context.h"
 
 namespace colcast::net {
 
-// Serves a client that has connected. On any thread, on several at a time.
-using Accept = std::function<void(std::unique_ptr<Socket> socket, std::string peer)>;
-
 class Listener final : public Pollable {
  public:
   struct Serving {
-    TlsContext tls;  // null: in the clear
+    std::shared_ptr<TlsContext> tls;  // null: in the clear
     Accept accept;
   };
 
@@ -38,8 +35,8 @@ class Listener final : public Pollable {
   void End();
 
   void Happened(uint32_t events) override;
-  // Those that could not be accepted because no more files could be open.
-  void LookAtTheTime() override { Happened(0); }
+  // Accepts clients for whom there was no descriptor; the kernel does not tell of them again.
+  void LookAtTheTime() override;
 
   // Implementation details follow.
   Listener(int socket, Serving serving, Poller* poller);
@@ -48,10 +45,14 @@ class Listener final : public Pollable {
   static Status Begin(int socket, Serving serving, Poller* poller,
                       std::shared_ptr<Listener>* listener);
 
+  bool MakeRoom();
+  void Serve(int accepted, std::string peer);
+
   const int socket_;
   const Serving serving_;
   Poller* const poller_;
-  std::atomic<uint64_t> number_{0};  // 0: not yet known
+  const std::unique_ptr<Handshakes> handshakes_;  // null: in the clear
+  std::atomic<uint64_t> number_{0};               // 0: not yet known
 };
 
 }  // namespace colcast::net

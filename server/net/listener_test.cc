@@ -3,12 +3,14 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <memory>
 #include <new>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace colcast::net {
 namespace {
@@ -40,6 +42,32 @@ TEST(ListenerTest, AClientForWhomThereIsNoMemoryIsClosedAndTheNextOneServed) {
   uint8_t byte = 0;
   size_t size = 1;
   EXPECT_EQ(first->Read(&byte, &size), Socket::Result::kClosed);
+  listener->End();
+}
+
+// The kernel tells of a client once.
+TEST(ListenerTest, ClientsForWhomThereIsNoDescriptorAreServedWhenThereIsOne) {
+  Poller poller;
+  std::vector<std::unique_ptr<Socket>> served;
+  const Accept accept = [&](std::unique_ptr<Socket> socket, const std::string&) {
+    served.push_back(std::move(socket));
+  };
+  std::shared_ptr<Listener> listener;
+  ASSERT_TRUE(Listener::Listen("127.0.0.1", 0, {nullptr, accept}, &poller, &listener).ok());
+  const auto first = ConnectTo(listener->port());
+  const auto second = ConnectTo(listener->port());
+  rlimit limit{}, before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  limit = before;
+  limit.rlim_cur = 4;  // fewer than are open
+  setrlimit(RLIMIT_NOFILE, &limit);
+  poller.Poll(scheduling::Clock::time_point::max());
+  EXPECT_TRUE(served.empty());
+  setrlimit(RLIMIT_NOFILE, &before);
+  poller.Poll(scheduling::Clock::time_point::min());
+  EXPECT_TRUE(served.empty());
+  listener->LookAtTheTime();
+  EXPECT_EQ(served.size(), 2u);
   listener->End();
 }
 

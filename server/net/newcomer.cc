@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,7 +16,7 @@ namespace {
 using scheduling::Clock;
 
 constexpr std::chrono::seconds kPatience(20);
-// What no request of HTTP/1 begins with: HTTP/2's preface has it to be told by.
+// HTTP/2's preface; no request of HTTP/1 begins so.
 constexpr std::string_view kHttp2Begins = "PRI ";
 
 struct Protocol {
@@ -36,46 +35,31 @@ class Newcomer final : public Connection {
   void Start() { Begin(); }
 
  private:
-  Sent DoNow(unsigned work) override {
-    if (socket_ != nullptr) Ask(work);
-    return Sent::kNothing;
-  }
-
-  void Ask(unsigned work) {
-    const bool late = (work & kTime) != 0 && Clock::now() - began_ >= kPatience;
-    if (late || (work & kClose) != 0) return Close();
-    const Accept* accept = nullptr;
-    const Socket::Result result = socket_->is_tls() ? AskTls(&accept) : AskBytes(&accept);
-    if (result == Socket::Result::kClosed) return Close();
-    if (accept == nullptr) return;
-    End();
-    (*accept)(std::move(socket_), peer());
-  }
-
-  Socket::Result AskTls(const Accept** accept) {
-    const Socket::Result result = socket_->Handshake();
-    if (socket_->got_plain_http()) {
-      *accept = &serve_->http1;  // which says so
-      return Socket::Result::kDone;
+  Use DoNow(unsigned work) override {
+    if (socket_ == nullptr) return {};
+    const bool is_late = (work & kTime) != 0 && Clock::now() - began_ >= kPatience;
+    if (is_late || (work & kClose) != 0) {
+      Close();
+    } else {
+      Ask((work & kReadToEnd) != 0);
     }
-    if (result == Socket::Result::kDone) {
-      *accept = socket_->protocol() == "h2" ? &serve_->http2 : &serve_->http1;
-    }
-    return result;
+    return {0, 0, 1};
   }
 
-  Socket::Result AskBytes(const Accept** accept) const {
+  void Ask(bool at_end) {
     std::array<uint8_t, kHttp2Begins.size()> bytes;
     size_t size = bytes.size();
     const Socket::Result result = socket_->Peek(bytes.data(), &size);
-    if (result != Socket::Result::kDone) return result;
+    if (result == Socket::Result::kClosed) return Close();
+    if (result == Socket::Result::kAgain) return;
     const std::string_view begin(reinterpret_cast<const char*>(bytes.data()), size);
-    if (begin == kHttp2Begins) {
-      *accept = &serve_->http2;
-    } else if (begin != kHttp2Begins.substr(0, size)) {
-      *accept = &serve_->http1;
+    const bool is_http1 = begin != kHttp2Begins.substr(0, size);
+    if (!is_http1 && size < kHttp2Begins.size()) {
+      if (at_end) Close();  // its bytes stay to be peeked at, and hide that
+      return;
     }
-    return result;
+    End();
+    (is_http1 ? serve_->http1 : serve_->http2)(std::move(socket_), peer());
   }
 
   void Close() override {
@@ -95,6 +79,10 @@ class Newcomer final : public Connection {
 Accept ByProtocol(Poller* poller, Accept http1, Accept http2) {
   const auto serve = std::make_shared<const Protocol>(Protocol{std::move(http1), std::move(http2)});
   return [poller, serve](std::unique_ptr<Socket> socket, std::string peer) {
+    if (socket->protocol() == "h2") return serve->http2(std::move(socket), std::move(peer));
+    if (socket->is_tls() || socket->got_plain_http()) {  // HTTP/1 answers that with a hint
+      return serve->http1(std::move(socket), std::move(peer));
+    }
     std::make_shared<Newcomer>(poller, std::move(socket), std::move(peer), serve)->Start();
   };
 }

@@ -7,9 +7,9 @@
 
 namespace colcast::net {
 
-// Hands each client to one of the two, as soon as it is known which: in the clear by its first
-// bytes, with TLS by what was agreed upon in the handshake (TlsContext for kBoth); without an
-// agreement it speaks HTTP/1. One that does not say within 20 s is closed. `poller` outlives them.
+// Hands each client to one of the two: in the clear by its first bytes, with TLS by what the
+// handshake agreed upon (Protocols::kBoth); without an agreement it speaks HTTP/1. A client that
+// says too little within 20 s, or hangs up, is closed. `poller` outlives them.
 Accept ByProtocol(Poller* poller, Accept http1, Accept http2);
 
 }  // namespace colcast::net

@@ -3,6 +3,8 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
+#include <algorithm>
+#include <iterator>
 #include <string_view>
 
 namespace colcast::net {
@@ -30,8 +32,23 @@ std::string PeerOf(const sockaddr_storage& address) {
 }
 
 std::string HostOf(const std::string& peer) {
-  const bool has_port = StartsWith(peer, "ipv4:") || StartsWith(peer, "ipv6:");
-  return has_port ? peer.substr(0, peer.rfind(':')) : peer;
+  if (StartsWith(peer, "ipv4:")) return peer.substr(0, peer.rfind(':'));
+  constexpr std::string_view kIpv6 = "ipv6:[";
+  constexpr size_t kNetworkBytes = 8;
+  const size_t end = peer.rfind(']');
+  in6_addr address{};
+  if (!StartsWith(peer, kIpv6) || end == std::string::npos ||
+      inet_pton(AF_INET6, peer.substr(kIpv6.size(), end - kIpv6.size()).c_str(), &address) != 1) {
+    return peer;
+  }
+  char text[INET6_ADDRSTRLEN] = "";
+  if (IN6_IS_ADDR_V4MAPPED(&address)) {
+    inet_ntop(AF_INET, &address.s6_addr[12], text, sizeof(text));
+    return std::string("ipv4:") + text;
+  }
+  std::fill(address.s6_addr + kNetworkBytes, std::end(address.s6_addr), 0);
+  inet_ntop(AF_INET6, &address, text, sizeof(text));
+  return std::string(kIpv6) + text + "]/64";
 }
 
 bool IsLocal(const std::string& peer) {

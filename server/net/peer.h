@@ -10,7 +10,8 @@ namespace colcast::net {
 
 std::string PeerOf(const sockaddr_storage& address);
 
-// Its host: "ipv4:10.0.0.7".
+// Its host: "ipv4:10.0.0.7", "ipv6:[2001:db8::]/64". Whoever has an IPv6 address has all of its
+// /64.
 std::string HostOf(const std::string& peer);
 
 // Whether it is on this machine: at the loopback interface or a unix socket.

@@ -33,8 +33,10 @@ timespec TimeUntil(Clock::time_point until) {
 
 }  // namespace
 
-Poller::Poller()
-    : epoll_(epoll_create1(EPOLL_CLOEXEC)), wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+Poller::Poller(size_t max_unread_bytes_per_host)
+    : epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
+      hosts_(max_unread_bytes_per_host) {
   Control(epoll_, EPOLL_CTL_ADD, wake_, kWake, EPOLLIN | EPOLLET);
 }
 
@@ -43,10 +45,11 @@ Poller::~Poller() {
   close(epoll_);
 }
 
-uint64_t Poller::Add(int fd, std::shared_ptr<Pollable> pollable) {
+uint64_t Poller::Add(int fd, std::shared_ptr<Pollable> pollable, bool is_new) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const uint64_t number = ++last_number_;
   pollables_.emplace(number, std::move(pollable));
+  if (is_new) newcomers_.insert(newcomers_.end(), number);
   Control(epoll_, EPOLL_CTL_ADD, fd, number, kEdges);
   return number;
 }
@@ -57,6 +60,24 @@ void Poller::Remove(int fd, uint64_t number) {
   Control(epoll_, EPOLL_CTL_DEL, fd, number, 0);
   const std::lock_guard<std::mutex> lock(mutex_);
   pollables_.erase(number);
+  newcomers_.erase(number);
+}
+
+void Poller::Settle(uint64_t number) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  newcomers_.erase(number);
+}
+
+bool Poller::CloseOldestNewcomer() {
+  std::shared_ptr<Pollable> oldest;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (newcomers_.empty()) return false;
+    oldest = pollables_.at(*newcomers_.begin());
+    newcomers_.erase(newcomers_.begin());
+  }
+  oldest->CloseAtOnce();
+  return true;
 }
 
 bool Poller::Poll(Clock::time_point until) {

@@ -5,13 +5,16 @@
 #include <absl/base/thread_annotations.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "server/net/hosts.h"
 #include "server/scheduling/event_source.h"
 
 namespace colcast::net {
@@ -24,16 +27,25 @@ class Pollable {
   virtual void Happened(uint32_t events) = 0;
   // Called about every second: whether something has waited for too long.
   virtual void LookAtTheTime() {}
+  // Called where there is no room for others. On any thread.
+  virtual void CloseAtOnce() {}
 };
 
 // Any number of threads may wait; each event wakes one of them, the one that began to wait last.
 class Poller final : public scheduling::EventSource {
  public:
-  Poller();
+  explicit Poller(size_t max_unread_bytes_per_host = 32 << 20);
   ~Poller() override;
 
+  // The hosts of the clients whose connections are polled.
+  Hosts& hosts() { return hosts_; }
+
   // Waits for both directions, edge-triggered, from now until Remove(). Returns its number.
-  uint64_t Add(int fd, std::shared_ptr<Pollable> pollable);
+  // `is_new`: a newcomer until Settle().
+  uint64_t Add(int fd, std::shared_ptr<Pollable> pollable, bool is_new = false);
+  void Settle(uint64_t number);
+  // False if there is none.
+  bool CloseOldestNewcomer();
   // Has what the descriptor is ready for happen once more.
   void Again(int fd, uint64_t number);
   void Remove(int fd, uint64_t number);
@@ -42,7 +54,6 @@ class Poller final : public scheduling::EventSource {
   void Wake() override;
 
   std::vector<std::shared_ptr<Pollable>> All() const;
-  // Those of one class.
   template <typename T>
   std::vector<std::shared_ptr<T>> AllOf() const {
     std::vector<std::shared_ptr<T>> found;
@@ -51,7 +62,7 @@ class Poller final : public scheduling::EventSource {
     }
     return found;
   }
-  // How often a thread has looked.
+  // How often threads have polled.
   int64_t turns() const { return turns_.load(std::memory_order_relaxed); }
   int waiting() const { return waiting_.load(std::memory_order_relaxed); }
 
@@ -64,9 +75,11 @@ class Poller final : public scheduling::EventSource {
   const int wake_;
   std::atomic<int64_t> turns_{0};
   std::atomic<int> waiting_{0};
+  Hosts hosts_;
   mutable std::mutex mutex_;
   uint64_t last_number_ ABSL_GUARDED_BY(mutex_) = kWake;
   std::unordered_map<uint64_t, std::shared_ptr<Pollable>> pollables_ ABSL_GUARDED_BY(mutex_);
+  std::set<uint64_t> newcomers_ ABSL_GUARDED_BY(mutex_);  // the oldest first
 };
 
 }  // namespace colcast::net

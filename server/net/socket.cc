@@ -1,5 +1,6 @@
 #include "server/net/socket.h"
 
+#include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <sys/socket.h>
@@ -27,6 +28,14 @@ Socket::Result ResultOf(ssize_t returned, size_t* size) {
   return again ? Socket::Result::kAgain : Socket::Result::kClosed;
 }
 
+// OpenSSL says "again" both for a socket that is empty and behind a message of its own.
+long NoteInput(BIO* bio, int operation, const char*, size_t, int, long, int returned, size_t*) {
+  if (operation == (BIO_CB_READ | BIO_CB_RETURN)) {
+    *reinterpret_cast<bool*>(BIO_get_callback_arg(bio)) = returned > 0;
+  }
+  return returned;
+}
+
 int Most(size_t size) {
   return static_cast<int>(std::min<size_t>(size, std::numeric_limits<int>::max()));
 }
@@ -52,6 +61,10 @@ Socket::Socket(int fd, SSL_CTX* tls) : fd_(fd) {
   SSL_set_fd(tls_, fd_);
   SSL_set_accept_state(tls_);
   SSL_set_mode(tls_, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  // Else SSL_read returns only when data comes, however many KeyUpdates come before.
+  SSL_clear_mode(tls_, SSL_MODE_AUTO_RETRY);
+  BIO_set_callback_arg(SSL_get_rbio(tls_), reinterpret_cast<char*>(&had_input_));
+  BIO_set_callback_ex(SSL_get_rbio(tls_), NoteInput);
 }
 
 Socket::~Socket() {
@@ -71,11 +84,20 @@ std::string_view Socket::protocol() const {
 }
 
 Socket::Result Socket::Read(uint8_t* data, size_t* size) {
-  if (tls_ != nullptr) {
+  return tls_ != nullptr ? ReadTls(data, size) : Receive(data, size, 0);
+}
+
+Socket::Result Socket::ReadTls(uint8_t* data, size_t* size) {
+  constexpr int kMaxOwnMessages = 16;
+  const int most = Most(*size);
+  for (int i = 0; i < kMaxOwnMessages; ++i) {
     ERR_clear_error();
-    return TlsResult(SSL_read(tls_, data, Most(*size)), size);
+    had_input_ = false;
+    const Result result = TlsResult(SSL_read(tls_, data, most), size);
+    if (result != Result::kAgain || !had_input_) return result;
   }
-  return Receive(data, size, 0);
+  *size = 0;
+  return Result::kDone;
 }
 
 Socket::Result Socket::Peek(uint8_t* data, size_t* size) const {

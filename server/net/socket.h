@@ -31,13 +31,14 @@ class Socket {
   // Whether a request in plain HTTP came in place of a handshake. From then on nothing is secured.
   bool got_plain_http() const { return got_plain_http_; }
 
-  // kAgain: when the socket is ready next. *size is what there is room for, and then what was read.
+  // kAgain: when the socket is ready next. *size is what there is room for, and then what was read;
+  // with TLS, none where its own messages came, more of which may follow.
   Result Read(uint8_t* data, size_t* size);
   // *size is what there is to be written, and then what was.
   Result Write(const uint8_t* data, size_t* size);
   // As Read(), but leaves the bytes where they are. In the clear only.
   Result Peek(uint8_t* data, size_t* size) const;
-  // Goes on with the handshake. kDone: it has ended.
+  // Continues the handshake. kDone: it has ended.
   Result Handshake();
   // Tells the client that nothing more comes.
   void EndWriting();
@@ -46,11 +47,13 @@ class Socket {
 
  private:
   Result Receive(uint8_t* data, size_t* size, int flags) const;
+  Result ReadTls(uint8_t* data, size_t* size);
   Result TlsResult(int returned, size_t* size);
 
   const int fd_;
   SSL* tls_ = nullptr;
   bool got_plain_http_ = false;
+  bool had_input_ = false;  // the last time that OpenSSL read
 };
 
 }  // namespace colcast::net

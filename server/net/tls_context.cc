@@ -1,9 +1,13 @@
 #include "server/net/tls_context.h"
 
 #include <openssl/ssl.h>
+#include <openssl/x509.h>
 
 #include <csignal>
 #include <string_view>
+#include <utility>
+
+#include "server/base/log.h"
 
 namespace colcast::net {
 namespace {
@@ -21,20 +25,76 @@ int ChooseProtocol(SSL*, const unsigned char** chosen, unsigned char* size,
   return found ? SSL_TLSEXT_ERR_OK : kOtherwise;
 }
 
+// A resumed session brings no certificate to be checked: one that has expired since must be.
+SSL_TICKET_RETURN CheckResumed(SSL*, SSL_SESSION* session, const unsigned char*, size_t,
+                               SSL_TICKET_STATUS status, void*) {
+  if (status != SSL_TICKET_SUCCESS && status != SSL_TICKET_SUCCESS_RENEW) {
+    return SSL_TICKET_RETURN_IGNORE_RENEW;
+  }
+  const X509* const certificate = SSL_SESSION_get0_peer(session);
+  if (certificate != nullptr && X509_cmp_current_time(X509_get0_notAfter(certificate)) <= 0) {
+    return SSL_TICKET_RETURN_IGNORE_RENEW;  // a whole handshake, which refuses it
+  }
+  return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
+}
+
+// Each context has keys of its own for tickets: nothing is resumed that other authorities allowed.
+void AllowResumption(SSL_CTX* context) {
+  constexpr unsigned char kId[] = "colcast";
+  SSL_CTX_set_session_id_context(context, kId, sizeof(kId));
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);  // clients keep their own sessions
+  SSL_CTX_set_session_ticket_cb(context, nullptr, CheckResumed, nullptr);
+}
+
 }  // namespace
 
-Status MakeTlsContext(const TlsConfig& config, Protocols protocols, TlsContext* context) {
+Status TlsContext::Create(const TlsConfig& config, Protocols protocols,
+                          std::shared_ptr<TlsContext>* context) {
+  auto made = std::make_shared<TlsContext>(config, protocols);
+  Status status = made->Use(config);
+  if (status.ok()) *context = std::move(made);
+  return status;
+}
+
+Status TlsContext::Use(const TlsConfig& config) {
   std::signal(SIGPIPE, SIG_IGN);  // OpenSSL writes without MSG_NOSIGNAL
-  context->reset(SSL_CTX_new(TLS_server_method()), SSL_CTX_free);
-  SSL_CTX_set_options(context->get(), SSL_OP_NO_RENEGOTIATION);
-  if (protocols == Protocols::kHttp2) {
+  const std::shared_ptr<SSL_CTX> made(SSL_CTX_new(TLS_server_method()), SSL_CTX_free);
+  SSL_CTX_set_options(made.get(), SSL_OP_NO_RENEGOTIATION);
+  if (protocols_ == Protocols::kHttp2) {
     constexpr auto kChoose = ChooseProtocol<kHttp2Only, SSL_TLSEXT_ERR_ALERT_FATAL>;
-    SSL_CTX_set_alpn_select_cb(context->get(), kChoose, nullptr);
-  } else if (protocols == Protocols::kBoth) {
+    SSL_CTX_set_alpn_select_cb(made.get(), kChoose, nullptr);
+  } else if (protocols_ == Protocols::kBoth) {
     constexpr auto kChoose = ChooseProtocol<kHttp2First, SSL_TLSEXT_ERR_NOACK>;
-    SSL_CTX_set_alpn_select_cb(context->get(), kChoose, nullptr);
+    SSL_CTX_set_alpn_select_cb(made.get(), kChoose, nullptr);
   }
-  return UseTls(config, context->get());
+  AllowResumption(made.get());
+  Status status = UseTls(config, made.get());
+  if (!status.ok()) return status;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  current_ = made;
+  return status;
+}
+
+void TlsContext::Reload() {
+  TlsConfig before;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    before = config_;
+  }
+  const TlsFileStamp stamp = StampOf(before.path);
+  if (before.path.empty() || stamp == before.stamp) return;
+  TlsConfig config;
+  Status status = ReadTlsConfig(before.path, &config);
+  if (status.ok()) status = Use(config);
+  if (!status.ok()) {
+    LogError("the certificates in use stay, since the new ones are wrong: " + status.message);
+    config = before;
+    config.stamp = stamp;  // said once
+  } else {
+    LogInfo("new connections use the certificates that " + before.path + " has now");
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  config_ = std::move(config);
 }
 
 }  // namespace colcast::net

@@ -35,7 +35,6 @@ Status GrpcServer::Start(const Options& options, const Backend& backend, net::Po
   std::unique_ptr<GrpcServer> made(new GrpcServer(options, backend));
   http2::ConnectionOptions connections = ReadChannelArguments(options.channel_arguments);
   connections.max_request_bytes = options.max_request_bytes;
-  connections.max_unread_response_bytes = options.max_unread_response_bytes;
   made->server_ = std::make_unique<http2::Server>(connections, made->Methods(options), poller,
                                                   std::move(http1));
   if (options.tls) {

@@ -31,7 +31,7 @@ class GrpcServer {
     std::string socket_path;                      // of a unix socket; empty: none
     std::optional<TlsConfig> tls;                 // on the port and on the socket
     int max_request_bytes = 256 << 20;            // as received, and as decompressed
-    size_t max_unread_response_bytes = 32 << 20;  // by the clients of one host
+    size_t max_unread_response_bytes = 32 << 20;  // by the clients of one host, over REST, too
     bool health_service = true;
     std::optional<Offload::Options> offload;  // of large Predict requests
     Reloads reloads;

@@ -260,9 +260,9 @@ def test_a_wrong_encoding_is_refused_by_name(
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
         b"GET /v1/models/target\r\n\r\n",
-        b"GET /v1/models/tar\x00get HTTP/1.1\r\n\r\n",
-        b"POST /v1/models/target:predict HTTP/1.1\r\nContent-Length: 1e3\r\n\r\n",
-        b"POST /v1/models/target:predict HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nZ\r\n",
+        b"GET /v1/models/tar\x00get HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"POST /v1/models/target:predict HTTP/1.1\r\nHost: x\r\nContent-Length: 1e3\r\n\r\n",
+        b"POST /v1/models/target HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nZ\r\n",
     ],
 )
 def test_what_is_no_http_is_refused(
@@ -278,7 +278,7 @@ def test_what_is_no_http_is_refused(
 
 def test_a_client_that_hangs_up_midway_harms_no_one(rest_server: ServerProcess) -> None:
     host, port = rest_server.rest_target.split(":")
-    head = b"POST /v1/models/target:predict HTTP/1.1\r\nContent-Length: 1000\r\n\r\n"
+    head = b"POST /v1/models/target:predict HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n"
     for length in range(0, len(head) + 100, 7):
         with socket.create_connection((host, int(port)), timeout=60) as connection:
             connection.sendall((head + b'{"inputs": ' + b" " * 100)[:length])

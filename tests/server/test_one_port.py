@@ -69,7 +69,7 @@ def test_both_are_answered_and_score_the_same(one_port, connect, ranker_inputs):
 
 @pytest.mark.parametrize(("method", "first"), [("GET", 1), ("PUT", 1), ("PRX", 2), ("PRINT", 3)])
 def test_http1_is_known_from_its_first_bytes_however_they_come(one_port, method, first):
-    request = f"{method} {STATUS} HTTP/1.1\r\nConnection: close\r\n\r\n".encode()
+    request = f"{method} {STATUS} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode()
     with socket_to(one_port) as connection:
         connection.sendall(request[:first])
         connection.sendall(request[first:])
@@ -109,7 +109,7 @@ def test_with_tls_the_handshake_says_which_it_is(one_tls_port, authority, stubs,
 
 def test_plain_http_to_the_port_with_tls_is_told_so(one_tls_port):
     with socket_to(one_tls_port) as connection:
-        connection.sendall(f"GET {STATUS} HTTP/1.1\r\n\r\n".encode())
+        connection.sendall(f"GET {STATUS} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         answer = b"".join(iter(lambda: connection.recv(4096), b""))
     assert answer.startswith(b"HTTP/1.1 400 ")
     assert b"use https" in answer
@@ -121,7 +121,7 @@ def test_the_end_does_not_wait_for_clients_that_have_not_said_what_they_speak(ra
         socket_to(server),
         socket_to(server) as idle,
     ):
-        idle.sendall(f"GET {STATUS} HTTP/1.1\r\n\r\n".encode())
+        idle.sendall(f"GET {STATUS} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         assert idle.recv(4096).startswith(b"HTTP/1.1 200 ")
         assert server.stop() == 0
         assert b"HTTP" not in idle.recv(4096)

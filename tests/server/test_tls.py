@@ -16,6 +16,7 @@ from colcast.client.transport._channel import speaks_tls
 from colcast.server import ServerProcess, find_executable
 from tensorflow_serving.apis import prediction_service_pb2_grpc
 
+from ..waiting import wait_until
 from .tls import Authority, Identity, config_flag
 
 
@@ -163,6 +164,60 @@ def test_rest_speaks_mutual_tls(mutual_tls_server, authority, stranger):
     for own in (None, stranger.issue("web")):
         with pytest.raises((ssl.SSLError, ConnectionError)):
             rest_code(mutual_tls_server, authority.root, own)
+
+
+def resumed(server: ServerProcess, context: ssl.SSLContext, session: ssl.SSLSession | None):
+    """(whether the session was resumed, the one to resume, the HTTP code); raises OSError."""
+    host, _, port = server.rest_target.rpartition(":")
+    with (
+        socket.create_connection((host, int(port)), timeout=60) as plain,
+        context.wrap_socket(plain, server_hostname="localhost", session=session) as secured,
+    ):
+        secured.sendall(b"GET /v1/models/ranker HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        answer = b"".join(iter(lambda: secured.recv(4096), b""))
+        return secured.session_reused, secured.session, int(answer.split()[1])
+
+
+def client_context(trusted: Path, own: Identity | None, version: ssl.TLSVersion) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=trusted)
+    context.minimum_version = context.maximum_version = version
+    if own is not None:
+        context.load_cert_chain(own.chain, own.key)
+    return context
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+@pytest.mark.parametrize("mutual", [False, True])
+def test_a_session_is_resumed(tls_server, mutual_tls_server, authority, version, mutual):
+    server = mutual_tls_server if mutual else tls_server
+    context = client_context(authority.root, authority.issue("again") if mutual else None, version)
+    first, session, code = resumed(server, context, None)
+    assert (first, code) == (False, 200)
+    second, _, code = resumed(server, context, session)
+    assert (second, code) == (True, 200)
+
+
+def test_renewed_certificates_are_used_and_wrong_ones_are_not(
+    tmp_path, ranker_base_path, authority, stranger
+):
+    path = tmp_path / "tls.cfg"
+    ours, theirs = authority.issue("renewed"), stranger.issue("renewed")
+    flag = config_flag(path, ours, custom_ca=authority.root.read_text(), client_verify=True)
+    with ServerProcess("ranker", ranker_base_path, [flag, "--rest_api_port=-1"]) as server:
+        old = client_context(authority.root, authority.issue("old"), ssl.TLSVersion.TLSv1_3)
+        _, session, code = resumed(server, old, None)
+        assert code == 200
+        path.write_text("server_key: 'none'")
+        wait_until(lambda: "the certificates in use stay" in server.log())
+        assert rest_code(server, authority.root, authority.issue("web")) == 200
+        config_flag(path, theirs, custom_ca=stranger.root.read_text(), client_verify=True)
+        wait_until(lambda: "new connections use the certificates" in server.log())
+        assert rest_code(server, stranger.root, stranger.issue("web")) == 200
+        old.check_hostname, old.verify_mode = False, ssl.CERT_NONE
+        with pytest.raises(
+            (ssl.SSLError, ConnectionError)
+        ):  # nor is it resumed: other authorities allowed it
+            resumed(server, old, session)
 
 
 HINT = b'{ "error": "a plain HTTP request came to a port that speaks TLS: use https" }'

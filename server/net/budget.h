@@ -1,0 +1,87 @@
+// Bytes that clients make the server hold, and how hosts share them.
+#ifndef COLCAST_SERVER_NET_BUDGET_H_
+#define COLCAST_SERVER_NET_BUDGET_H_
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+
+namespace colcast::net {
+
+// Any thread may use it.
+class Budget {
+ public:
+  struct Options {
+    size_t max_bytes = 0;           // of all hosts together
+    size_t max_bytes_per_host = 0;  // fewer where all hosts together reach max_bytes
+    // Above max_bytes, each of the hosts that hold something may still hold an equal share of
+    // max_bytes: nobody is refused because of others. One host at a time may exceed its share, with
+    // a single item.
+    bool may_exceed = false;
+  };
+
+  // What one host holds.
+  class Account {
+   public:
+    size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+
+   private:
+    friend class Budget;
+    std::atomic<size_t> bytes_{0};
+    std::atomic<bool> exceeds_{false};
+  };
+
+  explicit Budget(const Options& options) : options_(options) {}
+
+  size_t max_bytes() const { return options_.max_bytes; }
+  size_t max_bytes_per_host() const { return options_.max_bytes_per_host; }
+  size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+  // Who holds bytes without making progress should lose them now.
+  bool is_short() const { return bytes() > options_.max_bytes / 2; }
+
+  // False, and takes nothing, if the host would hold more than its share.
+  bool Take(Account* host, size_t bytes) {
+    if (bytes == 0) return true;
+    const size_t before = host->bytes_.fetch_add(bytes, std::memory_order_relaxed);
+    const size_t all = bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+    if (before == 0) holders_.fetch_add(1, std::memory_order_relaxed);
+    if (before + bytes <= Share(all)) return true;
+    const bool exceeds = options_.may_exceed && before == 0 && !exceeds_.exchange(true);
+    if (exceeds) {
+      host->exceeds_ = true;
+    } else {
+      Return(host, bytes);
+    }
+    return exceeds;
+  }
+
+  void Return(Account* host, size_t bytes) {
+    if (bytes == 0) return;
+    bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+    if (host->bytes_.fetch_sub(bytes, std::memory_order_relaxed) != bytes) return;
+    holders_.fetch_sub(1, std::memory_order_relaxed);
+    if (host->exceeds_.load(std::memory_order_relaxed) && host->exceeds_.exchange(false)) {
+      exceeds_ = false;
+    }
+  }
+
+  // Whether Take() has no room for a single byte.
+  bool IsUsedUp(const Account& host) const { return host.bytes() >= Share(bytes()); }
+
+ private:
+  size_t Share(size_t all) const {
+    if (all <= options_.max_bytes) return options_.max_bytes_per_host;
+    if (!options_.may_exceed) return 0;
+    const size_t holders = std::max<size_t>(1, holders_.load(std::memory_order_relaxed));
+    return std::min(options_.max_bytes_per_host, options_.max_bytes / holders);
+  }
+
+  const Options options_;
+  std::atomic<size_t> bytes_{0};
+  std::atomic<size_t> holders_{0};
+  std::atomic<bool> exceeds_{false};
+};
+
+}  // namespace colcast::net
+
+#endif  // COLCAST_SERVER_NET_BUDGET_H_

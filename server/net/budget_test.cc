@@ -1,0 +1,79 @@
+#include "server/net/budget.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+
+#include "server/net/hosts.h"
+
+namespace colcast::net {
+namespace {
+
+TEST(BudgetTest, AHostHasItsShareAndNoMore) {
+  Budget budget({1000, 100, false});
+  Budget::Account host, other;
+  EXPECT_TRUE(budget.Take(&host, 60));
+  EXPECT_FALSE(budget.Take(&host, 41));
+  EXPECT_TRUE(budget.Take(&host, 40));
+  EXPECT_TRUE(budget.IsUsedUp(host));
+  EXPECT_TRUE(budget.Take(&other, 100));
+  budget.Return(&host, 100);
+  EXPECT_EQ(host.bytes(), 0u);
+  EXPECT_EQ(budget.bytes(), 100u);
+}
+
+TEST(BudgetTest, AHardBudgetIsNeverExceeded) {
+  Budget budget({100, 75, false});
+  Budget::Account host, other, third;
+  EXPECT_TRUE(budget.Take(&host, 75));
+  EXPECT_TRUE(budget.Take(&other, 25));
+  EXPECT_FALSE(budget.Take(&third, 1));
+  EXPECT_EQ(budget.bytes(), 100u);
+}
+
+// Two hosts that hold all of it would otherwise have everybody else refused.
+TEST(BudgetTest, ManyHostsShareWhatWouldBeTooMuchAndNobodyIsLeftOut) {
+  Budget budget({200, 100, true});
+  std::array<Budget::Account, 50> hosts;
+  for (Budget::Account& host : hosts) {
+    while (budget.Take(&host, 1)) {
+    }
+    EXPECT_GE(host.bytes(), 200 / hosts.size());
+  }
+  EXPECT_LT(budget.bytes(), 5 * budget.max_bytes());  // the harmonic series, and not 50 shares
+}
+
+TEST(BudgetTest, OneItemAtATimeMayExceedTheShare) {
+  Budget budget({200, 100, true});
+  Budget::Account host, other;
+  EXPECT_TRUE(budget.Take(&host, 1000));
+  EXPECT_FALSE(budget.Take(&host, 1));
+  EXPECT_FALSE(budget.Take(&other, 1000));
+  EXPECT_TRUE(budget.Take(&other, 50));
+  budget.Return(&host, 1000);
+  budget.Return(&other, 50);
+  EXPECT_TRUE(budget.Take(&other, 1000));
+}
+
+TEST(HostsTest, PeersOfOneHostAreOneForAsLongAsAnyIsHeld) {
+  Hosts hosts(100);
+  const auto host = hosts.Of("ipv4:10.0.0.7:1");
+  EXPECT_EQ(hosts.Of("ipv4:10.0.0.7:2"), host);
+  EXPECT_NE(hosts.Of("ipv4:10.0.0.8:1"), host);
+  for (int i = 0; i < 1000; ++i) hosts.Of("ipv4:10.0.1.1:" + std::to_string(i));
+  EXPECT_EQ(hosts.Of("ipv4:10.0.0.7:3"), host);
+}
+
+TEST(HostsTest, ARefusalNamesTheHostAndTheFlag) {
+  Hosts hosts(100);
+  const auto host = hosts.Of("ipv4:10.0.0.7:1");
+  EXPECT_TRUE(hosts.UnreadStatus(*host, false).ok());
+  const Status refused = hosts.UnreadStatus(*host, true);
+  EXPECT_EQ(refused.code, StatusCode::kResourceExhausted);
+  EXPECT_NE(refused.message.find("clients at ipv4:10.0.0.7 have not read"), std::string::npos);
+  EXPECT_NE(refused.message.find("--max_unread_response_bytes"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace colcast::net

@@ -1,0 +1,44 @@
+// TLS handshakes, on a thread of their own: they hold up no request.
+#ifndef COLCAST_SERVER_NET_HANDSHAKES_H_
+#define COLCAST_SERVER_NET_HANDSHAKES_H_
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "server/net/poller.h"
+#include "server/net/socket.h"
+
+namespace colcast::net {
+
+// Serves a client that has connected. On any thread, on several at a time.
+using Accept = std::function<void(std::unique_ptr<Socket> socket, std::string peer)>;
+
+class Handshakes {
+ public:
+  // `accept` serves a client after its handshake, or one that sent plain HTTP instead.
+  explicit Handshakes(Accept accept);
+  ~Handshakes();
+  Handshakes(const Handshakes&) = delete;
+  Handshakes& operator=(const Handshakes&) = delete;
+
+  // A client that does not finish within 20 s is closed.
+  void Begin(std::unique_ptr<Socket> socket, std::string peer);
+  // False if there is none.
+  bool CloseOldest() { return poller_.CloseOldestNewcomer(); }
+
+ private:
+  class Handshake;
+  void Run();
+
+  const Accept accept_;
+  Poller poller_;
+  std::atomic<bool> ended_{false};
+  std::thread thread_;
+};
+
+}  // namespace colcast::net
+
+#endif  // COLCAST_SERVER_NET_HANDSHAKES_H_

@@ -1,0 +1,65 @@
+// What the clients of one host hold and waste, over all their connections and every protocol.
+#ifndef COLCAST_SERVER_NET_HOSTS_H_
+#define COLCAST_SERVER_NET_HOSTS_H_
+
+#include <absl/base/thread_annotations.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "server/base/status.h"
+#include "server/net/budget.h"
+
+namespace colcast::net {
+
+// Thread time that came to nothing, in the current second. Any thread may use it.
+class WastedTime {
+ public:
+  std::chrono::nanoseconds InThisSecond();
+  void Add(std::chrono::nanoseconds time);  // negative: some is forgiven
+
+ private:
+  std::atomic<int64_t> second_{0};
+  std::atomic<int64_t> nanoseconds_{0};
+};
+
+struct Host {
+  explicit Host(std::string name) : name(std::move(name)) {}
+
+  const std::string name;  // HostOf() in peer.h
+  Budget::Account unread;  // answers
+  Budget::Account bodies;  // REST requests
+  WastedTime wasted;
+  std::atomic<bool> is_suspect{false};  // its last turn wasted time: the next one is measured
+};
+
+class Hosts {
+ public:
+  // All hosts together may leave twice as much unread.
+  explicit Hosts(size_t max_unread_bytes_per_host)
+      : unread({2 * max_unread_bytes_per_host, max_unread_bytes_per_host, true}) {}
+
+  // The same for all peers of one host, as long as anybody holds it.
+  std::shared_ptr<Host> Of(const std::string& peer);
+
+  // Answers that clients have not read yet. A client need never make room for what it asked for.
+  Budget unread;
+  // RESOURCE_EXHAUSTED, naming the flag; OK if not `refused`.
+  Status UnreadStatus(const Host& host, bool refused) const;
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<std::string, std::weak_ptr<Host>> hosts_ ABSL_GUARDED_BY(mutex_);
+  size_t prune_at_ ABSL_GUARDED_BY(mutex_) = 64;
+};
+
+}  // namespace colcast::net
+
+#endif  // COLCAST_SERVER_NET_HOSTS_H_

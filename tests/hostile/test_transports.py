@@ -1,0 +1,148 @@
+"""What no client may make a server do, over either transport; and what is no call or request."""
+
+import itertools
+import os
+import resource
+import socket
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from colcast.server import ServerProcess
+
+from ..waiting import wait_until
+from . import http2
+from .conftest import serving_nothing
+from .http2_attacks import CHECK, EMPTY, HEALTH, begun, made_to_be_reset
+
+
+@pytest.fixture(name="server", scope="module")
+def serve_one_port(tmp_path_factory) -> Iterator[ServerProcess]:
+    """Both protocols on one port."""
+    with socket.socket() as finder:
+        finder.bind(("127.0.0.1", 0))
+        port = finder.getsockname()[1]
+    flags = [f"--port={port}", f"--rest_api_port={port}", "--caller_header=x-caller"]
+    with serving_nothing(tmp_path_factory.mktemp("nothing"), *flags) as process:
+        yield process
+
+
+def answer_to(server: ServerProcess, headers: bytes, after: bytes = b"") -> bytes:
+    """The headers and trailers that a call is answered with, as HPACK has them."""
+    flags = http2.END_HEADERS | (0 if after else http2.END_STREAM)
+    with http2.connect(server.target) as connection:
+        connection.sendall(http2.frame(http2.HEADERS, flags, 1, headers) + after)
+        blocks = b""
+        for frame in http2.frames_of(connection):
+            blocks += frame.payload if frame.kind == http2.HEADERS else b""
+            if frame.kind == http2.HEADERS and frame.flags & http2.END_STREAM:
+                return blocks
+    raise AssertionError("no answer")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"grpc_timeout": ""},
+        {"grpc_timeout": "-1S"},
+        {"grpc_timeout": "123456789S"},
+        {"grpc_timeout": "0x1S"},
+        {"grpc_timeout": "1s"},
+    ],
+)
+def test_a_deadline_that_is_none_is_an_error(server, more):
+    good = answer_to(server, CHECK, http2.frame(http2.DATA, http2.END_STREAM, 1, EMPTY))
+    bad = answer_to(
+        server,
+        http2.request_headers(HEALTH, **more),
+        http2.frame(http2.DATA, http2.END_STREAM, 1, EMPTY),
+    )
+    assert bad != good
+    assert len(bad) > len(good)  # a message says why
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"content_type": "application/grpcx"},
+        {"content_type": "application/grpc-web"},
+        {":method": "PUT"},
+    ],
+)
+def test_what_is_no_call_of_grpc_is_refused_with_an_http_status(server, more):
+    assert len(answer_to(server, http2.request_headers(HEALTH, **more))) < 8  # :status alone
+
+
+def test_a_trailer_sets_no_deadline(server):
+    trailer = http2.literal("grpc-timeout", "0m")
+    message = http2.frame(http2.DATA, 0, 1, EMPTY)
+    flags = http2.END_HEADERS | http2.END_STREAM
+    with_trailer = message + http2.frame(http2.HEADERS, flags, 1, trailer)
+    plain = http2.frame(http2.DATA, http2.END_STREAM, 1, EMPTY)
+    assert answer_to(server, CHECK, with_trailer) == answer_to(server, CHECK, plain)
+
+
+def test_streams_made_to_be_reset_are_cut_off(server):
+    with http2.connect(server.target) as connection:
+        blocks = (
+            b"".join(made_to_be_reset(stream) for stream in range(first, first + 200, 2))
+            for first in itertools.count(1, 200)
+        )
+        http2.send_until_closed(connection, itertools.islice(blocks, 2000))
+        assert http2.is_closed_by_peer(connection)
+
+
+def open_files(server: ServerProcess) -> int:
+    return len(os.listdir(f"/proc/{server.pid}/fd"))
+
+
+@pytest.mark.parametrize("said", [b"P", b"PRI", http2.PREFACE[:5]])
+def test_a_client_that_says_too_little_and_hangs_up_leaves_nothing(server, said):
+    host, _, port = server.target.rpartition(":")
+    before = open_files(server)
+    for _ in range(50):
+        with socket.create_connection((host, int(port))) as connection:
+            connection.sendall(said)
+    wait_until(lambda: open_files(server) <= before, 10)
+
+
+def test_where_descriptors_run_short_newcomers_go_and_others_are_served(tmp_path: Path) -> None:
+    with serving_nothing(tmp_path, "--rest_api_port=-1") as server:
+        host, _, port = server.rest_target.rpartition(":")
+        limit = open_files(server) + 200
+        resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (limit, limit))
+        get = b"GET /v1/models/m HTTP/1.1\r\nHost: x\r\n\r\n"
+        with socket.create_connection((host, int(port)), timeout=60) as settled:
+            settled.sendall(get)
+            assert settled.recv(4096)
+            idle = [socket.create_connection((host, int(port))) for _ in range(400)]
+            for _ in range(2):
+                with socket.create_connection((host, int(port)), timeout=60) as other:
+                    other.sendall(get)
+                    assert other.recv(4096).startswith(b"HTTP/1.1 404")
+            assert open_files(server) < limit
+            settled.sendall(get)
+            assert settled.recv(4096).startswith(b"HTTP/1.1 404")
+            for connection in idle:
+                connection.close()
+
+
+def test_a_stream_that_waits_is_not_held_by_its_own_windows(server):
+    """Calls pay for what belongs to them: window updates and pings between them are no abuse."""
+    update = http2.frame(http2.WINDOW_UPDATE, 0, 0, struct.pack(">I", 1))
+    with http2.connect(server.target) as connection:
+        connection.sendall(
+            b"".join(
+                update * 5
+                + begun(stream)
+                + http2.frame(http2.DATA, http2.END_STREAM, stream, EMPTY)
+                for stream in range(1, 2 * 1000, 2)
+            )
+        )
+        ended = (
+            each
+            for each in http2.frames_of(connection)
+            if each.kind == http2.HEADERS and each.flags & http2.END_STREAM
+        )
+        assert len(list(itertools.islice(ended, 500))) == 500
