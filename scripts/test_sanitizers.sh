@@ -11,9 +11,9 @@ tests=(distinct_rows_test key_test reuse_estimator_test row_keys_test state_cach
   stored_keys_test
   cost_estimate_test joined_share_test memory_estimate_test request_queue_test run_memory_test slice_size_test
   idle_workers_test long_requests_test worker_pool_test
-  budget_test connection_test listener_test peer_test
+  budget_test connection_test listener_test peer_test socket_test
   client_call_test client_test grpc_headers_test inflate_test message_reader_test server_test
-  target_test 
+  target_test
   framing_test gzip_test http1_server_test message_test request_memory_test router_test slice_buffer_test)
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
   -DCOLCAST_PYTHON="$PWD/.venv/bin/python" -DCOLCAST_SANITIZER="$sanitizer" > "$build-configure.log" ||
