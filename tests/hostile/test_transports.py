@@ -14,7 +14,20 @@ from colcast.server import ServerProcess
 from ..waiting import wait_until
 from . import http2
 from .conftest import serving_nothing
-from .http2_attacks import CHECK, EMPTY, HEALTH, begun, made_to_be_reset
+
+HEALTH = "/grpc.health.v1.Health/Check"
+CHECK = http2.request_headers(HEALTH)
+EMPTY = http2.grpc_message(b"")
+
+
+def begun(stream: int) -> bytes:
+    """A call whose message is to come."""
+    return http2.frame(http2.HEADERS, http2.END_HEADERS, stream, CHECK)
+
+
+def made_to_be_reset(stream: int) -> bytes:
+    """A call with an error, which the server has to reset (CVE-2025-8671)."""
+    return begun(stream) + http2.frame(http2.WINDOW_UPDATE, 0, stream, bytes(4))
 
 
 @pytest.fixture(name="server", scope="module")
