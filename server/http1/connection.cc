@@ -48,9 +48,11 @@ void Connection::Start(std::unique_ptr<net::Socket> socket, std::string peer,
   if (place == nullptr) return TurnAway(socket.get());
   // Counted by now: the server's end either waits for it or is seen here.
   if (shared->stopped) return;
+  const bool is_told = socket->got_plain_http();  // that it should use TLS; no more bytes may come
   const auto connection = std::make_shared<Connection>(std::move(socket), std::move(peer),
                                                        std::move(shared), std::move(place));
   connection->Begin();
+  if (is_told) connection->Do(kRead);
   if (connection->shared_->stopped) connection->Stop();
 }
 

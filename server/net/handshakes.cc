@@ -40,7 +40,11 @@ class Handshakes::Handshake final : public Pollable,
       if (result == Socket::Result::kAgain) return;
       const bool is_served = result == Socket::Result::kDone || socket_->got_plain_http();
       std::unique_ptr<Socket> ended = End();
-      if (is_served) done = std::move(ended);
+      if (is_served) {
+        done = std::move(ended);
+      } else {
+        ended->Close();  // closing alone could reset what was sent
+      }
     }
     if (done != nullptr) all_.accept_(std::move(done), peer_);
   }
@@ -49,7 +53,7 @@ class Handshakes::Handshake final : public Pollable,
   }
   void CloseAtOnce() override {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (socket_ != nullptr) End();
+    if (socket_ != nullptr) End()->Close();
   }
 
  private:

@@ -115,15 +115,15 @@ def is_read(connection: socket.socket) -> bool:
 def test_all_bodies_together_have_a_limit(
     base_path: Path, wait_until: Callable[[Callable[[], bool]], None]
 ) -> None:
-    flags = [*FLAGS, f"--max_rest_bytes={20 * MB}"]
+    flags = [*FLAGS, f"--max_rest_bytes={28 * MB}"]
     short = body_of("floats", b"0.25", 8 * MB, "inputs")
     with ServerProcess("totals", base_path, flags) as server:
         code, answer = ask(server, "totals", body_of("floats", b"0.25", 30 * MB, "inputs"))
         assert code == 413
-        assert f"over {15 * MB} bytes" in answer["error"]
+        assert f"over {21 * MB} bytes" in answer["error"]
         assert ask(server, "totals", short)[0] == 200
         host, port = server.rest_target.split(":")
-        length = 13 * MB
+        length = 15 * MB
         head = (
             b"POST /v1/models/totals:predict HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
             % length
