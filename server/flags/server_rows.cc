@@ -20,8 +20,8 @@ void AddServerRows(Given* given, ServerOptions* options, Table* table) {
              "most bytes of a request, over gRPC and HTTP, and after it was decompressed", {1});
   table->Add(
       "max_unread_response_bytes", &grpc.max_unread_response_bytes,
-      "most bytes of gRPC answers that the clients of one host may leave unread; while there "
-      "are more, their requests are answered RESOURCE_EXHAUSTED",
+      "most bytes of answers, of gRPC and REST, that the clients of one host may leave unread, and "
+      "half of what all may; while there are more, requests are answered RESOURCE_EXHAUSTED or 429",
       {1});
   using From = rpc::Reloads::From;
   table->AddChoice<From>(
