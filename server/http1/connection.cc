@@ -139,7 +139,8 @@ void Connection::OnTimer() {
 }
 
 void Connection::Read() {
-  for (int i = 0; i < net::kReadsPerTurn; ++i) {
+  constexpr int kItemsPerTurn = 128;
+  for (int i = 0; i < net::kReadsPerTurn && use_.items < kItemsPerTurn; ++i) {
     const bool is_busy = phase_ == Phase::kAnswering || phase_ == Phase::kWriting ||
                          phase_ == Phase::kPipelined || phase_ == Phase::kClosed;
     if (!readable_ || is_busy) return;
@@ -151,7 +152,7 @@ void Connection::Read() {
 
 void Connection::ReadOnce() {
   std::array<uint8_t, kReadBytes> bytes;
-  size_t size = kReadBytes - buffer_.size();
+  size_t size = std::min(next_read_, kReadBytes - buffer_.size());
   const size_t room = size;
   const net::Socket::Result result = socket_->Read(bytes.data(), &size);
   if (socket_->got_plain_http() && phase_ == Phase::kIdle) {
@@ -166,7 +167,11 @@ void Connection::ReadOnce() {
   if (!got_some || phase_ == Phase::kClosing) return;
   boost::asio::buffer_copy(buffer_.prepare(size), boost::asio::buffer(bytes.data(), size));
   buffer_.commit(size);
+  const int before = use_.items;
   Parse();
+  constexpr int kManyItems = 64;
+  constexpr size_t kShortRead = 2 << 10;
+  next_read_ = use_.items - before > kManyItems ? kShortRead : kReadBytes;
 }
 
 std::string_view Connection::Unsent() const {

@@ -130,6 +130,7 @@ class Connection final : public net::Connection, public Exchange {
   Clock::time_point deadline_;     // of the phase
   int ticks_without_reading_ = 0;  // by the client, of an answer
   std::string request_line_;       // for the log
+  size_t next_read_ = kReadBytes;  // at most so many bytes: fewer after many small chunks
   net::Use use_;                   // of this turn
   bool readable_ = false;          // something may be there
   bool to_end_ = false;            // the end has come; no event announces it again

@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #include <chrono>
+#include <ctime>
 #include <mutex>
 #include <string_view>
 #include <utility>
@@ -18,6 +19,12 @@ bool BeginsWith(std::string_view path, const std::string& prefix) {
          strncasecmp(path.data(), prefix.data(), prefix.size()) == 0;
 }
 
+std::chrono::nanoseconds TimeOfThisThread() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
 }  // namespace
 
 class Router::Page {
@@ -25,20 +32,21 @@ class Router::Page {
   explicit Page(std::function<Response()> make) : make_(std::move(make)) {}
 
   Response Get() {
-    constexpr int kPerSecond = 10;
+    constexpr std::chrono::milliseconds kMostPerSecond(100);
+    constexpr std::chrono::milliseconds kShared(100);
     const std::lock_guard<std::mutex> lock(mutex_);
     const Clock::time_point now = Clock::now();
     if (now - second_ >= std::chrono::seconds(1)) {
       second_ = now;
-      made_ = 0;
+      spent_ = {};
     }
-    const bool is_asked_for_too_often = made_ >= kPerSecond;
-    if (!is_asked_for_too_often ||
-        now - made_last_ >= std::chrono::milliseconds(1000) / kPerSecond) {
-      ++made_;
+    const bool is_asked_for_too_often = spent_ > kMostPerSecond;
+    if (!is_asked_for_too_often || now - made_last_ >= kShared) {
       made_last_ = now;
+      const auto begin = TimeOfThisThread();
       last_ = make_();
       if (is_asked_for_too_often) last_.gzipped = Gzip(last_.body);
+      spent_ += TimeOfThisThread() - begin;
     }
     return last_;
   }
@@ -51,7 +59,7 @@ class Router::Page {
   Response last_ ABSL_GUARDED_BY(mutex_);
   Clock::time_point second_ ABSL_GUARDED_BY(mutex_);  // its beginning
   Clock::time_point made_last_ ABSL_GUARDED_BY(mutex_);
-  int made_ ABSL_GUARDED_BY(mutex_) = 0;  // in this second
+  std::chrono::nanoseconds spent_ ABSL_GUARDED_BY(mutex_){};  // in this second
 };
 
 void Router::AddPage(std::string path, std::function<Response()> page) {

@@ -23,7 +23,7 @@ using BodyFilter = std::function<bool(const Request&)>;
 class Router {
  public:
   // GET and HEAD of exactly `path` answer with what `page` returns, any other method with 405. A
-  // page that is asked for too often is made ten times per second, and shared meanwhile.
+  // page whose making took 100 ms of this second is shared, and made again every 100 ms.
   void AddPage(std::string path, std::function<Response()> page);
 
   // Every method of every path that begins with `prefix`, in upper or lower case, unless it is a
