@@ -1,26 +1,21 @@
 """Exporter: a SavedModel that parses tf.Example, or takes tensors, becomes one that takes columns.
 
-The path of a model, file by file: `_folder` reads it, `_variables` fills what loading leaves empty,
-`_flatten` inlines function calls, `_parse_cut` with `_parse_op` and `_lists` finds the parse ops
-and their features (`_plain_inputs` those of a signature that takes tensors), `_columns` builds what
-stands for them, `_copy_nodes` and `_signature` add the new signature. `_generate` (with `_domains`,
-`_vocabulary`), `_traffic` and `_tensor_traffic` give rows, `_parity` proves with them,
-`_loaded_model` runs what needs the variables (`_op_libraries` loads ops that are not TensorFlow's),
-`cut/` adds late expansion and the stages, `_object_graph` shows it all to Python,
-`_report` tells, `_verdict` in five lines with what `_cost` measured, `_page` with all there is.
-`_convert` is the way as a whole; for `colcast inspect`, `_plan` goes it without proof and
-`_recorded` reads what was told. `estimator` is for Estimators at export time.
+`convert/` reads a model and adds its columnar signature, `trials/` has rows to try it with and the
+proof of scores, `rows/` the independence rule, `cut/` adds late expansion and the stages, `report/`
+says what was found; `graph/` is the kit of all. `_export` goes the whole way, with `_loaded_model`
+for what needs the variables; for `colcast inspect`, `_plan` goes it without proof. `estimator` is
+for Estimators at export time, `warmup` writes warm-up requests.
 """
 
 from typing import TYPE_CHECKING, Any
 
-from colcast.export._errors import ExportError
-from colcast.export._features import Column, Feature, Kind, Side
+from colcast.export.convert._features import Column, Feature, Kind, Side
+from colcast.export.graph._errors import ExportError
 
 if TYPE_CHECKING:
-    from colcast.export._convert import export_saved_model
-    from colcast.export._op_libraries import load_op_libraries
-    from colcast.export._report import ExportReport, SignatureReport
+    from colcast.export._export import export_saved_model
+    from colcast.export.convert._op_libraries import load_op_libraries
+    from colcast.export.report._report import ExportReport, SignatureReport
 
 __all__ = [
     "Column",
@@ -35,10 +30,10 @@ __all__ = [
 ]
 
 _NEED_TENSORFLOW = {
-    "export_saved_model": "_convert",
-    "load_op_libraries": "_op_libraries",
-    "ExportReport": "_report",
-    "SignatureReport": "_report",
+    "export_saved_model": "_export",
+    "load_op_libraries": "convert._op_libraries",
+    "ExportReport": "report._report",
+    "SignatureReport": "report._report",
 }
 
 

@@ -8,18 +8,8 @@ from statistics import median
 from typing import Any
 
 import tensorflow as tf
-from colcast.export._compiled import Compiled, is_compiled
-from colcast.export._cost import SIZES, Requests, Way
-from colcast.export._errors import ExportError
-from colcast.export._features import Side
-from colcast.export._generate import RowSource
-from colcast.export._model_rows import ModelRows
-from colcast.export._parity import Parity, prove_scores
-from colcast.export._probe import Probe
-from colcast.export._rows import Columns, Rows
-from colcast.export._signature import Conversion
-from colcast.export._tensor_traffic import TensorTraffic
-from colcast.export._traffic import Traffic
+from colcast.export.convert._features import Side
+from colcast.export.convert._signature import Conversion
 from colcast.export.cut import (
     LateReport,
     Observed,
@@ -30,10 +20,22 @@ from colcast.export.cut import (
     observe,
     user_share,
 )
+from colcast.export.graph._errors import ExportError
 from colcast.export.graph._findings import Probe as SignatureProbe
 from colcast.export.graph._flat_graph import FlatGraph
+from colcast.export.graph._ops import is_compiled
 from colcast.export.graph._signature import read_late_signature, read_signature
-from colcast.export.rows import Independence, candidates, scored_alike
+from colcast.export.report._compiled import Compiled
+from colcast.export.report._cost import SIZES, Requests, Way
+from colcast.export.rows import Independence, candidates
+from colcast.export.trials._generate import RowSource
+from colcast.export.trials._model_rows import ModelRows
+from colcast.export.trials._parity import Parity, prove_scores
+from colcast.export.trials._probe import Probe
+from colcast.export.trials._rows import Columns, Rows
+from colcast.export.trials._scored_alike import scored_alike
+from colcast.export.trials._tensor_traffic import TensorTraffic
+from colcast.export.trials._traffic import Traffic
 from colcast.export.warmup import warmup_request
 
 _LEAST_GAIN_OF_EXACT = 0.03  # less may be an error of measurement
@@ -240,7 +242,11 @@ class LoadedModel:
         columns = of_request.columns()
         once = self._once(columns)
         source, source_input = self._conversion.source, self._conversion.source_input
-        given = {source_input: self._conversion.serialized(of_request)} if source_input else columns
+        given = (
+            {source_input: of_request.serialized(self._conversion.context)}
+            if source_input
+            else columns
+        )
         ways = [self._way(source, given, given)]
         for name in signatures:
             graph_gets = columns if name == self._conversion.name else once

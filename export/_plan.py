@@ -6,14 +6,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from colcast.export._convert import new_names
-from colcast.export._feature_domains import Patterns, mark_domains, read_domains
-from colcast.export._folder import check_size, choose_meta_graph, read_saved_model
-from colcast.export._object_graph import publish_signature
-from colcast.export._parity import Parity
-from colcast.export._report import SignatureReport, features_table
-from colcast.export._signature import add_columnar_signature
-from colcast.export._variables import fill_variables
+from colcast.export._export import new_names
+from colcast.export.convert._folder import check_size, choose_meta_graph, read_saved_model
+from colcast.export.convert._object_graph import publish_signature
+from colcast.export.convert._signature import add_columnar_signature
+from colcast.export.convert._variables import fill_variables
+from colcast.export.report._report import SignatureReport, features_table
+from colcast.export.trials._feature_domains import Patterns, mark_domains, read_domains
+from colcast.export.trials._parity import Parity
 from rich.console import Console
 
 _NOT_COMPARED = Parity(note="no export has run")

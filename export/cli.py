@@ -228,7 +228,7 @@ def silence_tensorflow() -> None:
     os.dup2(nowhere, 2)
     try:
         import tensorflow as tf
-        from colcast.export._sessions import session_config
+        from colcast.export.graph._sessions import session_config
 
         tf.get_logger().setLevel("ERROR")
         with tf.Graph().as_default(), tf.compat.v1.Session(config=session_config()) as session:

@@ -40,7 +40,7 @@ def command(
     """
     silence_tensorflow()
     from colcast.export import ExportError, load_op_libraries
-    from colcast.export._recorded import read_report
+    from colcast.export.report._recorded import read_report
 
     try:
         load_op_libraries(op_library)
@@ -61,7 +61,7 @@ def command(
 
 def _model_folder(folder: Path) -> Path:
     """The folder itself, or its highest version; ExportError if there is no SavedModel."""
-    from colcast.export._folder import GRAPH_FILE, check_graph_file, versions
+    from colcast.export.convert._folder import GRAPH_FILE, check_graph_file, versions
 
     if folder.is_dir() and not (folder / GRAPH_FILE).exists() and (found := versions(folder)):
         return found[-1]

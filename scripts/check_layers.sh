@@ -93,6 +93,12 @@ within() {
 within client/columns _errors _settings wire
 within client/request _errors _settings wire columns
 within client/transport _errors _settings
+within export/graph
+within export/convert graph
+within export/trials graph convert
+within export/rows graph
+within export/cut graph rows
+within export/report graph convert trials rows cut
 within loadtest/send
 within loadtest/measure send
 within loadtest/report send measure

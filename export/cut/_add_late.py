@@ -5,8 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 import tensorflow as tf
-from colcast.export._compiled import MODULE
-from colcast.export._errors import ExportError
 from colcast.export.cut._late_proof import prove
 from colcast.export.cut._late_report import LateReport
 from colcast.export.cut._observed import Observed
@@ -14,7 +12,9 @@ from colcast.export.cut._summary import Summary
 from colcast.export.cut._write_late import MOST_GATHERED_BYTES, write_late
 from colcast.export.graph._add_nodes import add_nodes, import_nodes
 from colcast.export.graph._colours import PAIR, USER
+from colcast.export.graph._errors import ExportError
 from colcast.export.graph._findings import Probe
+from colcast.export.graph._ops import MODULE
 from colcast.export.graph._signature import Signature
 
 _TIMED_ROWS = 100

@@ -5,13 +5,13 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from colcast.export._errors import ExportError
 from colcast.export.cut._cut import Cut, Left, Model
 from colcast.export.cut._gain import row_bytes
 from colcast.export.cut._observed import Observed
 from colcast.export.cut._stages_proof import Runner, prove
 from colcast.export.cut._stages_report import StagesReport
 from colcast.export.graph._colours import ITEM, PAIR, USER
+from colcast.export.graph._errors import ExportError
 from colcast.export.graph._findings import Probe
 from colcast.export.graph._requests import DrawRows, Requests
 from colcast.export.graph._signature import Signature, read_late_signature

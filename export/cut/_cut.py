@@ -6,7 +6,6 @@ from types import MappingProxyType
 from typing import Any
 
 import tensorflow as tf
-from colcast.export._errors import ExportError
 from colcast.export.cut._boundary import Boundary, find_boundary
 from colcast.export.cut._gain import why_no_gain
 from colcast.export.cut._observed import Observed
@@ -18,6 +17,7 @@ from colcast.export.cut._write_late import write_late
 from colcast.export.graph._add_nodes import add_nodes, import_nodes
 from colcast.export.graph._colours import FREE, ITEM, PAIR, USER, Colours, colour
 from colcast.export.graph._copy import Copy
+from colcast.export.graph._errors import ExportError
 from colcast.export.graph._findings import Probe
 from colcast.export.graph._flat_graph import FlatGraph, GraphDef, NodeDef
 from colcast.export.graph._requests import Columns, Requests, draw_rows, trimmed

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import tensorflow as tf
-from colcast.export._errors import ExportError
+from colcast.export.graph._errors import ExportError
 from colcast.export.graph._findings import Probe
 from colcast.export.graph._flat_graph import FlatGraph, NodeDef, data_inputs, producer
 from colcast.export.graph._requests import Array, Columns

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 import tensorflow as tf
-from colcast.export._graph import ancestors
 from colcast.export.cut._stages_report import State
 from colcast.export.graph._colours import Colours
 from colcast.export.graph._flat_graph import FlatGraph
+from colcast.export.graph._nodes import ancestors
 
 _LENGTH = 64  # what an open dimension, a list, is counted as
 _STRING = 24  # bytes of one that is short, in TensorFlow

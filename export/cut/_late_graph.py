@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import tensorflow as tf
-from colcast.export._columns import scope_name
 from colcast.export.cut._observed import Observed
 from colcast.export.graph._colours import FREE, ITEM, PAIR, USER, Colours
 from colcast.export.graph._copy import Copy
@@ -23,6 +22,7 @@ from colcast.export.graph._flat_graph import (
     data_inputs,
     producer,
 )
+from colcast.export.graph._nodes import scope_name
 from colcast.export.graph._ops import computed_from_weights
 from colcast.export.graph._requests import Array
 from colcast.export.graph._signature import Signature

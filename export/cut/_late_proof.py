@@ -1,7 +1,6 @@
 """The proof that a late signature gives what the columnar one gives."""
 
 import numpy as np
-from colcast.export._errors import ExportError
 from colcast.export.graph._comparison import (
     PERTURBED,
     PROOF_ROWS,
@@ -11,6 +10,7 @@ from colcast.export.graph._comparison import (
     compare_trials,
     rounding_noise,
 )
+from colcast.export.graph._errors import ExportError
 from colcast.export.graph._findings import Probe
 from colcast.export.graph._requests import Array, Request, Requests
 

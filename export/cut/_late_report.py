@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from colcast.export._listed import grouped, listed
+from colcast.export.cut._listed import grouped, listed
 from colcast.export.graph._comparison import Differences
 
 _LEAST_GAIN = 0.05  # less is no help

@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import tensorflow as tf
-from colcast.export._columns import scope_name
 from colcast.export.graph._colours import Colours
 from colcast.export.graph._copy import Copy
 from colcast.export.graph._distrust import distrust
 from colcast.export.graph._findings import Finding, Findings, Probe, RowKind, fetchable
 from colcast.export.graph._flat_graph import FlatGraph, data_inputs, producer
+from colcast.export.graph._nodes import scope_name
 from colcast.export.graph._requests import Columns
 from colcast.export.graph._row_findings import classify_rows
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from colcast.export._errors import ExportError
 from colcast.export.cut._pair import index_key, number_key, state_key
 from colcast.export.graph._colours import ITEM, PAIR, USER
 from colcast.export.graph._comparison import (
@@ -14,6 +13,7 @@ from colcast.export.graph._comparison import (
     compare_trials,
     rounding_noise,
 )
+from colcast.export.graph._errors import ExportError
 from colcast.export.graph._findings import Probe
 from colcast.export.graph._requests import Array, Columns, Request, Requests, draw_rows, trimmed
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from colcast.export._listed import grouped, listed
+from colcast.export.cut._listed import grouped, listed
 from colcast.export.cut._reuse import Reuse
 from colcast.export.graph._colours import ITEM, USER
 from colcast.export.rows import Independence

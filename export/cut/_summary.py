@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 import tensorflow as tf
-from colcast.export._graph import ancestors
 from colcast.export.cut._late_graph import LateGraph
 from colcast.export.cut._late_report import FrontierTensor, LateReport
 from colcast.export.cut._products import Products
@@ -12,6 +11,7 @@ from colcast.export.graph._colours import FREE, USER, Colours
 from colcast.export.graph._comparison import Differences
 from colcast.export.graph._findings import RowKind
 from colcast.export.graph._flat_graph import FlatGraph, GraphDef, data_inputs, producer
+from colcast.export.graph._nodes import ancestors
 from colcast.export.graph._requests import Request
 from colcast.export.graph._signature import Signature
 

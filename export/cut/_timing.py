@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
-from colcast.export._errors import TooLongError
-from colcast.export._loops import loops_told
+from colcast.export.graph._errors import TooLongError
+from colcast.export.graph._loops import loops_told
 from colcast.export.graph._requests import Columns
 from colcast.export.graph._signature import Signature
 

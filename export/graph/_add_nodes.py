@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
-from colcast.export._op_defs import OpDefs
 from colcast.export.graph._flat_graph import GraphDef, NodeDef, producer
+from colcast.export.graph._op_defs import OpDefs
 
 
 def import_nodes(graph: tf.Graph, added: GraphDef) -> None:

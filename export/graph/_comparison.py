@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from colcast.export._errors import ExportError
-from colcast.export._not_finite import told
+from colcast.export.graph._errors import ExportError
+from colcast.export.graph._not_finite import told
 from colcast.export.graph._requests import Array, Request
 
 PROOF_ROWS = (1, 2, 7, 64)

@@ -11,9 +11,9 @@ from functools import partial
 
 import numpy as np
 import tensorflow as tf
-from colcast.export._errors import ExportError, TooLongError
-from colcast.export._loops import loops_told
 from colcast.export.graph._comparison import comparable
+from colcast.export.graph._errors import ExportError, TooLongError
+from colcast.export.graph._loops import loops_told
 from colcast.export.graph._requests import Array, Columns, Request
 
 REPEATS = (2, 3, 64)

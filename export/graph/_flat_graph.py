@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
-from colcast.export._graph import producer
-from colcast.export._op_defs import OpDefs
+from colcast.export.graph._nodes import producer
+from colcast.export.graph._op_defs import OpDefs
 from tensorflow.core.framework.attr_value_pb2 import AttrValue
 from tensorflow.core.framework.graph_pb2 import GraphDef
 from tensorflow.core.framework.node_def_pb2 import NodeDef

@@ -9,10 +9,10 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from colcast.export._errors import ExportError
-from colcast.export._graph import producer
-from colcast.export._op_defs import OpDefs
+from colcast.export.graph._errors import ExportError
 from colcast.export.graph._flat_graph import NodeDef, attribute, data_inputs
+from colcast.export.graph._nodes import producer
+from colcast.export.graph._op_defs import OpDefs
 from tensorflow.core.framework.types_pb2 import DT_RESOURCE
 
 # server/engine/rewrites/impure_signatures.cc has the same lists.

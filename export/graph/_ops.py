@@ -188,3 +188,12 @@ def _functions(node: NodeDef) -> list[str]:
     values = node.attr.values()
     single = [value.func.name for value in values if value.HasField("func")]
     return single + [f.name for v in values if v.HasField("list") for f in v.list.func]
+
+
+def is_compiled(op: str) -> bool:
+    """Whether TensorFlow has XLA compile an op of this type when it first runs at some shape."""
+    return op.startswith("Xla")
+
+
+MODULE = "XlaCallModule"
+"""A whole function that is one op, as `jax2tf.convert` writes it by default."""

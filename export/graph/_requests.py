@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from colcast.export._errors import ExportError, TooLongError
+from colcast.export.graph._errors import ExportError, TooLongError
 
 _TRIES = 5
 _FIRST_ROWS = (1, 2, 3)  # a request has to run with only so many of its candidates, too

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from colcast.export._errors import ExportError
+from colcast.export.graph._errors import ExportError
 
 _LENGTH = "/length"  # ends the name of the column with a multi-valued feature's lengths
 

@@ -17,10 +17,10 @@ from colcast.export.rows._independence import (
     rows_of,
 )
 from colcast.export.rows._op import RULES
-from colcast.export.rows._signatures import CANDIDATE, candidates, scored_alike
+from colcast.export.rows._signatures import CANDIDATE, candidates
 from colcast.export.rows._walk import WALKED
 
 __all__ = [
     "CANDIDATE", "RULES", "WALKED", "Fact", "Independence", "Kind", "candidates",
-    "facts_of", "find_independence", "once", "rows_of", "scored_alike", "sizes",
+    "facts_of", "find_independence", "once", "rows_of", "sizes",
 ]  # fmt: skip

@@ -11,7 +11,7 @@ import tensorflow as tf
 from colcast.cli.main import main
 from colcast.client import RankingClient
 from colcast.export import ExportError, export_saved_model
-from colcast.export._recorded import read_report
+from colcast.export.report._recorded import read_report
 from colcast.server import ServerProcess
 from tensorflow.compiler.tf2xla.python import xla
 

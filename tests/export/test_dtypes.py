@@ -10,8 +10,8 @@ import pytest
 import tensorflow as tf
 from colcast.client import RankingClient
 from colcast.export import export_saved_model
-from colcast.export._features import DTYPES
-from colcast.export._recorded import read_report
+from colcast.export.convert._features import DTYPES
+from colcast.export.report._recorded import read_report
 from colcast.server import ServerProcess
 
 ROWS = 3

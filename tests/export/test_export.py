@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.export import export_saved_model
-from colcast.export._folder import read_saved_model
-from colcast.export._parity import Parity
-from colcast.export._report import SignatureReport
-from colcast.export._signature import add_columnar_signature
+from colcast.export.convert._folder import read_saved_model
+from colcast.export.convert._signature import add_columnar_signature
+from colcast.export.report._report import SignatureReport
+from colcast.export.trials._parity import Parity
 from tensorflow.core.protobuf import saved_model_pb2
 
 from ..models.saving import save_parser

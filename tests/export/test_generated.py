@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.export import export_saved_model
-from colcast.export._serving_messages import PredictionLog
+from colcast.export.trials._serving_messages import PredictionLog
 
 from ..models.saving import save_parser
 from .conftest import served

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import tensorflow as tf
 from colcast.export import ExportReport, export_saved_model
-from colcast.export._recorded import read_report
-from colcast.export._verdict import verdict
 from colcast.export.graph._impure import find_impure
+from colcast.export.report._recorded import read_report
+from colcast.export.report._verdict import verdict
 from tensorflow.core.protobuf import saved_model_pb2
 
 from ..models import impure

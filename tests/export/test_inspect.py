@@ -7,8 +7,8 @@ import pytest
 import tensorflow as tf
 from colcast.cli.main import main
 from colcast.export import export_saved_model
-from colcast.export._recorded import read_report
-from colcast.export._report import FILE
+from colcast.export.report._recorded import read_report
+from colcast.export.report._report import FILE
 
 from ..models.saving import save_parser
 

@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.cli.main import main
-from colcast.export import ExportError, _probe, export_saved_model
-from colcast.export._errors import TooLongError
-from colcast.export._probe import Probe
+from colcast.export import ExportError, export_saved_model
 from colcast.export.cut import _timing
 from colcast.export.graph import _findings
+from colcast.export.graph._errors import TooLongError
 from colcast.export.graph._signature import Signature
+from colcast.export.trials import _probe
+from colcast.export.trials._probe import Probe
 
 
 def saved(folder: Path, dtype: Any, condition: Any, body: Any, reduce: Any = tf.reduce_max) -> Path:

@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 import tensorflow as tf
-from colcast.export._folder import variables_bytes
+from colcast.export.convert._folder import variables_bytes
 
 from ..models.saving import save_parser
 

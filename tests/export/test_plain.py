@@ -11,8 +11,8 @@ import tensorflow as tf
 from colcast.cli.main import main
 from colcast.client import RankingClient
 from colcast.export import ExportError, export_saved_model
-from colcast.export._recorded import read_report
-from colcast.export._serving_messages import PredictionLog
+from colcast.export.report._recorded import read_report
+from colcast.export.trials._serving_messages import PredictionLog
 from colcast.server import ServerProcess
 
 from ..models.plain import MODELS, repeated, request

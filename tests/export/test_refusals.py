@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 from colcast.cli.main import main
 from colcast.export import ExportError, export_saved_model
-from colcast.export._report import FILE
+from colcast.export.report._report import FILE
 
 from ..models.saving import save_parser
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.export import ExportError, export_saved_model
-from colcast.export._logged_columns import examples_of
-from colcast.export._recorded import read_report
-from colcast.export._traffic import read_traffic
+from colcast.export.report._recorded import read_report
+from colcast.export.trials._logged_columns import examples_of
+from colcast.export.trials._traffic import read_traffic
 from rich.console import Console
 from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
 

@@ -5,13 +5,13 @@ import json
 import pytest
 from colcast.cli.main import main
 from colcast.export import export_saved_model
-from colcast.export._cost import SIZES
-from colcast.export._everyday import everyday
-from colcast.export._features import Feature, Kind
-from colcast.export._recorded import read_report
-from colcast.export._report import FILE, PAGE
-from colcast.export._rows import Rows
-from colcast.export._verdict import _without_ops, limit_and_step, verdict
+from colcast.export.convert._features import Feature, Kind
+from colcast.export.report._cost import SIZES
+from colcast.export.report._recorded import read_report
+from colcast.export.report._report import FILE, PAGE
+from colcast.export.report._verdict import _without_ops, limit_and_step, verdict
+from colcast.export.trials._everyday import everyday
+from colcast.export.trials._rows import Rows
 
 HEADINGS = ["written", "proved", "expected", "held back", "to try"]
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 from colcast.export import ExportReport, export_saved_model
-from colcast.export._variables import fill_variables
+from colcast.export.convert._variables import fill_variables
 from tensorflow.core.protobuf import saved_model_pb2
 
 from ..models import RankingModel

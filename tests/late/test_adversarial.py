@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from colcast.export._errors import ExportError
+from colcast.export.graph._errors import ExportError
 
 v1 = tf.compat.v1
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.export import ExportError, export_saved_model
-from colcast.export._recorded import read_report
+from colcast.export.report._recorded import read_report
 
 from ..models import shops
 from .conftest import Columns

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 from colcast.client import RankingClient
 from colcast.export import export_saved_model
-from colcast.export._recorded import read_report
+from colcast.export.report._recorded import read_report
 from colcast.server import ServerProcess
 
 from ..models.ranker import ITEMS, USER

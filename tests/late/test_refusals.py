@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from colcast.export._errors import ExportError
 from colcast.export.cut import Observed, add_late_signature, observe
+from colcast.export.graph._errors import ExportError
 
 Columns = dict[str, Any]
 COLUMNS = {"user_age": (tf.float32, [2]), "price": (tf.float32, [2])}

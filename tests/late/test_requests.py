@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from colcast.export._errors import ExportError
+from colcast.export.graph._errors import ExportError
 from colcast.export.graph._requests import Requests, without_a_value
 
 USER, ITEMS = ("id", "seen", "seen/length"), ("price",)

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from colcast.export._errors import ExportError
 from colcast.export.cut import add_stages
+from colcast.export.graph._errors import ExportError
 
 from .conftest import Columns
 from .test_adversarial import COLUMNS, EXACT

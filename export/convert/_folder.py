@@ -1,0 +1,129 @@
+"""SavedModel folders: reading the graph of one, writing another beside it; never the variables."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from colcast.export.graph._errors import ExportError
+from google.protobuf.message import DecodeError
+from tensorflow.core.protobuf import saved_model_pb2
+
+GRAPH_FILE = "saved_model.pb"
+_TEXT_FILE, _CHUNKED_FILE = "saved_model.pbtxt", "saved_model.cpb"
+_FINGERPRINT = "fingerprint.pb"
+_MOST_BYTES = (1 << 31) - 1  # what a protobuf message can hold
+
+
+def read_saved_model(folder: Path) -> Any:
+    """Returns the SavedModel proto of a folder.
+
+    Raises:
+      ExportError: there is none that can be read; the message says what was found instead.
+    """
+    check_graph_file(folder)
+    file = folder / GRAPH_FILE
+    saved_model = saved_model_pb2.SavedModel()
+    try:
+        saved_model.ParseFromString(file.read_bytes())
+    except DecodeError as error:
+        raise ExportError(f"{file}: not a SavedModel, or damaged ({error})") from error
+    if not saved_model.meta_graphs:
+        raise ExportError(f"{file}: holds no MetaGraph")
+    return saved_model
+
+
+def check_graph_file(folder: Path) -> None:
+    """Raises ExportError if a folder is no SavedModel; the message says what was found instead."""
+    if not folder.is_dir():
+        raise ExportError(f"{folder}: no such folder")
+    if not (folder / GRAPH_FILE).exists():
+        raise ExportError(f"{folder}: {_what_else(folder)}")
+
+
+def choose_meta_graph(saved_model: Any, tags: Sequence[str]) -> Any:
+    """The MetaGraphDef with exactly these tags, which serving loads."""
+    for meta_graph in saved_model.meta_graphs:
+        if set(meta_graph.meta_info_def.tags) == set(tags):
+            return meta_graph
+    found = ["{" + ", ".join(m.meta_info_def.tags) + "}" for m in saved_model.meta_graphs]
+    raise ExportError(f"no MetaGraph has the tags {{{', '.join(tags)}}}; found {', '.join(found)}")
+
+
+@contextmanager
+def written_beside(source: Path, output: Path) -> Iterator[Path]:
+    """Gives a copy of a SavedModel folder without its graph, which becomes `output` at the end.
+
+    The copy stands beside `output` until then, and goes away if anything fails.
+
+    Raises:
+      ExportError: `output` is there already and not an empty folder, or lies in `source`.
+    """
+    if output.exists() and not (output.is_dir() and not any(output.iterdir())):
+        raise ExportError(f"{output} is there already; name an output that is not, or remove it")
+    if output.resolve().is_relative_to(source.resolve()):
+        raise ExportError(f"{output} lies in the model that is read; choose an output beside it")
+    output.parent.mkdir(parents=True, exist_ok=True)
+    beside = Path(tempfile.mkdtemp(prefix=f".{output.name}.", dir=output.parent))
+    unfinished = beside / output.name
+    try:
+        ignored = shutil.ignore_patterns(GRAPH_FILE, _FINGERPRINT)
+        shutil.copytree(source, unfinished, ignore=ignored)
+        yield unfinished
+        if output.exists():
+            output.rmdir()
+        unfinished.rename(output)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def write_graph(folder: Path, saved_model: Any) -> None:
+    """Writes the graph and its fingerprint into a folder that has everything else."""
+    check_size(saved_model)
+    (folder / GRAPH_FILE).write_bytes(saved_model.SerializeToString(deterministic=True))
+    fingerprint = _fingerprint(folder)
+    if fingerprint:
+        (folder / _FINGERPRINT).write_bytes(fingerprint)
+
+
+def check_size(saved_model: Any) -> None:
+    """Raises ExportError if a graph is larger than its file can be."""
+    size = saved_model.ByteSize()
+    if size > _MOST_BYTES:
+        raise ExportError(
+            f"the graph with its new signature has {size / 2**30:.2f} GB, which {GRAPH_FILE} cannot"
+            " hold (2 GB); large constants belong into variables or asset files"
+        )
+
+
+def versions(base: Path) -> list[Path]:
+    """The SavedModels in folders that are named by a number, the highest last."""
+    found = [p for p in base.iterdir() if p.name.isdecimal() and (p / GRAPH_FILE).exists()]
+    return sorted(found, key=lambda folder: int(folder.name))
+
+
+def variables_bytes(folder: Path) -> int:
+    """The size of the variables on disk."""
+    return sum(file.stat().st_size for file in (folder / "variables").glob("*"))
+
+
+def _fingerprint(folder: Path) -> bytes | None:
+    """What TensorFlow tells SavedModels apart by; None where it cannot compute it."""
+    try:
+        from tensorflow.python.saved_model.pywrap_saved_model import fingerprinting
+
+        return bytes(fingerprinting.CreateFingerprintDef(str(folder)))
+    except (ImportError, AttributeError, TypeError, RuntimeError, ValueError):
+        return None
+
+
+def _what_else(folder: Path) -> str:
+    for other in (_TEXT_FILE, _CHUNKED_FILE):
+        if (folder / other).exists():
+            return f"holds {other}, which is not read; save the model with {GRAPH_FILE}"
+    if found := versions(folder):
+        names = ", ".join(version.name for version in found)
+        return f"holds versions ({names}), no {GRAPH_FILE}; name one of them"
+    return f"holds no {GRAPH_FILE}, so it is no SavedModel"

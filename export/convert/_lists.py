@@ -1,0 +1,120 @@
+"""ExampleListWithContext in front of the parse ops, as TF-Ranking's signatures decode it.
+
+DecodeProtoV2 takes each list apart into one serialized context and its serialized examples, padded
+to the longest list; one parse op reads the contexts, one the examples of all lists in a row.
+Columns stand for lists of one example each: row i is a context and its only example.
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+from colcast.export.convert._flatten import FlatGraph
+from colcast.export.graph._errors import ExportError
+from colcast.export.graph._nodes import canonical, consumers, output_index, producer
+
+FORWARDING_OPS = ("Identity", "StopGradient", "EnsureShape", "Reshape", "Snapshot")
+SHAPE_OPS = ("Shape", "Size", "ZerosLike")
+_DECODE_OP = "DecodeProtoV2"
+_FIELDS = ("context", "examples")
+
+
+@dataclasses.dataclass(frozen=True)
+class Lists:
+    """Where serialized lists are taken apart.
+
+    Attributes:
+      decode: the node.
+      fields: what it takes out, in its order: "context" and "examples".
+      strings: what forwards serialized contexts or examples to the parse ops: node by field.
+      parse_nodes: the parse ops of each field.
+    """
+
+    decode: str
+    fields: tuple[str, ...]
+    strings: Mapping[str, str]
+    parse_nodes: Mapping[str, tuple[str, ...]]
+
+    def stand_ins(self, rows: Any, nodes: Mapping[str, Any]) -> dict[str, Any]:
+        """Tensors in place of what the nodes give, for lists of one example each.
+
+        Args:
+          rows: how many lists, a scalar.
+          nodes: the flat graph's.
+        """
+        made = {self.decode: tf.ones([rows, len(self.fields)], tf.int32)}
+        for number, _ in enumerate(self.fields, start=1):
+            made[f"{self.decode}:{number}"] = tf.fill([rows, 1], "")
+        for name in self.strings:
+            shape = [rows] if nodes[name].op == "Reshape" else [rows, 1]
+            made[name] = tf.fill(shape, "")
+        return made
+
+
+def find_lists(flat: FlatGraph, parse_nodes: Sequence[str], signature: str) -> Lists | None:
+    """Where the parse ops of a flat graph get their tf.Examples out of lists; None: from the input.
+
+    Raises:
+      ExportError: they do so in a way that columns cannot stand for; the message says which.
+    """
+    found = [name for name, node in flat.nodes.items() if node.op == _DECODE_OP]
+    found = [name for name in found if _is_list(flat.nodes[name])]
+    if not found:
+        return None
+    if len(found) > 1:
+        raise ExportError(
+            f"signature {signature!r} takes lists apart {len(found)} times, expected 1"
+        )
+    (decode,) = found
+    fields = tuple(name.decode() for name in flat.nodes[decode].attr["field_names"].list.s)
+    strings = _strings(flat, decode, fields, signature)
+    by_field: dict[str, list[str]] = {field: [] for field in _FIELDS}
+    for name in parse_nodes:
+        source = flat.nodes[name].input[0]
+        field = strings.get(producer(source)) or _field_of(source, decode, fields)
+        if field is None:
+            read = producer(source)
+            raise ExportError(
+                f"parse op {name!r} behind signature {signature!r} reads {read!r}"
+                f" ({flat.nodes[read].op}), expected the context or the examples of a list as they"
+                " are; where lists are padded or cut to one size (list_size) or shuffled, export"
+                " the model without that"
+            )
+        by_field[field].append(name)
+    if not by_field["examples"]:
+        raise ExportError(f"signature {signature!r} parses no examples of its lists")
+    return Lists(decode, fields, strings, {f: tuple(names) for f, names in by_field.items()})
+
+
+def _is_list(node: Any) -> bool:
+    return {name.decode() for name in node.attr["field_names"].list.s} == set(_FIELDS)
+
+
+def _field_of(reference: str, decode: str, fields: Sequence[str]) -> str | None:
+    """The field that an output of the decode node holds; None for the sizes and other nodes."""
+    index = output_index(canonical(reference))
+    return fields[index - 1] if producer(reference) == decode and index > 0 else None
+
+
+def _strings(flat: FlatGraph, decode: str, fields: Sequence[str], signature: str) -> dict[str, str]:
+    """The nodes that forward serialized contexts or examples, with the field they hold."""
+    reading = consumers(flat.nodes)
+    forwarding: dict[str, str] = {}
+    queue = [decode]
+    for name in queue:
+        for reader in dict.fromkeys(reading[name]):
+            node = flat.nodes[reader]
+            read = [r for r in node.input if producer(r) == name and not r.startswith("^")]
+            held = [forwarding.get(name) or _field_of(r, decode, fields) for r in read]
+            if not any(held) or node.op in SHAPE_OPS or node.op.startswith("ParseExample"):
+                continue
+            if node.op not in FORWARDING_OPS or producer(node.input[0]) != name:
+                raise ExportError(
+                    f"node {reader!r} ({node.op}) behind signature {signature!r} reads the"
+                    " serialized tf.Examples of a list; where lists are padded or cut to one size"
+                    " (list_size) or shuffled, export the model without that"
+                )
+            forwarding[reader] = next(filter(None, held))
+            queue.append(reader)
+    return forwarding

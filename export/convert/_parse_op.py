@@ -1,0 +1,142 @@
+"""Reads ParseExample and ParseExampleV2 nodes: which features they parse, into which tensors."""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from colcast.export.convert._features import Feature, Kind
+from colcast.export.graph._errors import ExportError
+from colcast.export.graph._nodes import Nodes, canonical, constants
+
+PARSE_OPS = ("ParseExample", "ParseExampleV2")
+
+
+@dataclasses.dataclass(frozen=True)
+class ParsedFeature:
+    """A feature and the tensors a parse op puts it into.
+
+    Attributes:
+      feature: what is parsed.
+      tensors: FIXED_LEN, FIXED_LEN_SEQUENCE: (dense,); VAR_LEN: (indices, values, dense shape);
+        RAGGED: (values, row splits).
+    """
+
+    feature: Feature
+    tensors: tuple[str, ...]
+
+
+def read_parse_op(node: Any, nodes: Nodes, versions: Any) -> list[ParsedFeature]:
+    """Returns the features of a parse node, sparse, dense, then ragged, in the node's order.
+
+    Args:
+      node: the NodeDef.
+      nodes: the flat graph it is in.
+      versions: the VersionDef of that graph.
+
+    Raises:
+      ExportError: keys or defaults are not constants, or a key is not UTF-8.
+    """
+    read = _read_v2 if node.op == "ParseExampleV2" else _read_v1
+    keys, dense_defaults = read(node, nodes, versions)
+    tensors = _outputs(node)
+    features = [
+        *_sparse(node, keys.sparse),
+        *_dense(node, keys.dense, dense_defaults),
+        *_ragged(node, keys.ragged),
+    ]
+    return [
+        ParsedFeature(feature, parsed) for feature, parsed in zip(features, tensors, strict=True)
+    ]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Keys:
+    sparse: list[str]
+    dense: list[str]
+    ragged: list[str]
+
+
+def _read_v2(node: Any, nodes: Nodes, versions: Any) -> tuple[_Keys, list[Any]]:
+    values = _constants(node, list(node.input[2:]), nodes, versions)
+    keys = _Keys(*(_texts(node, value) for value in values[:3]))
+    return keys, values[3:]
+
+
+def _read_v1(node: Any, nodes: Nodes, versions: Any) -> tuple[_Keys, list[Any]]:
+    values = _constants(node, list(node.input[2:]), nodes, versions)
+    sparse, dense = node.attr["Nsparse"].i, node.attr["Ndense"].i
+    keys = _Keys(_texts(node, values[:sparse]), _texts(node, values[sparse : sparse + dense]), [])
+    return keys, values[sparse + dense :]
+
+
+def _constants(node: Any, references: list[str], nodes: Nodes, versions: Any) -> list[Any]:
+    data = [reference for reference in references if not reference.startswith("^")]
+    try:
+        return constants(nodes, data, versions)
+    except ExportError as error:
+        raise ExportError(f"keys and defaults of parse op {node.name!r}: {error}") from error
+
+
+def _texts(node: Any, keys: Any) -> list[str]:
+    texts = []
+    for key in keys:
+        try:
+            texts.append(bytes(key).decode())
+        except UnicodeDecodeError as error:
+            raise ExportError(
+                f"feature {bytes(key)!r} of parse op {node.name!r} is not valid UTF-8, which names"
+                " in a signature must be; rename it in the model"
+            ) from error
+    return texts
+
+
+def _dtypes(node: Any, attribute: str) -> list[str]:
+    return [tf.dtypes.as_dtype(dtype).name for dtype in node.attr[attribute].list.type]
+
+
+def _outputs(node: Any) -> Iterator[tuple[str, ...]]:
+    """The output tensors of each sparse, dense and ragged feature, in this order."""
+    sparse, dense = len(_dtypes(node, "sparse_types")), len(_dtypes(node, "Tdense"))
+    ragged = len(_dtypes(node, "ragged_value_types")) if node.op == "ParseExampleV2" else 0
+
+    def tensor(index: int) -> str:
+        return canonical(f"{node.name}:{index}")
+
+    for i in range(sparse):
+        yield tensor(i), tensor(sparse + i), tensor(2 * sparse + i)
+    for i in range(dense):
+        yield (tensor(3 * sparse + i),)
+    for i in range(ragged):
+        yield tensor(3 * sparse + dense + i), tensor(3 * sparse + dense + ragged + i)
+
+
+def _sparse(node: Any, keys: Sequence[str]) -> Iterator[Feature]:
+    for key, dtype in zip(keys, _dtypes(node, "sparse_types"), strict=True):
+        yield Feature(key, Kind.VAR_LEN, dtype)
+
+
+def _dense(node: Any, keys: Sequence[str], defaults: Sequence[Any]) -> Iterator[Feature]:
+    shapes = node.attr["dense_shapes"].list.shape
+    for key, dtype, shape, default in zip(
+        keys, _dtypes(node, "Tdense"), shapes, defaults, strict=True
+    ):
+        sizes = tuple(int(dim.size) for dim in shape.dim)
+        # As objects: NumPy's own strings lose NUL bytes at their end.
+        array = np.asarray(default, object if dtype == "string" else None)
+        values = tuple(array.reshape(-1).tolist()) or None
+        if not sizes or sizes[0] >= 0:
+            yield Feature(key, Kind.FIXED_LEN, dtype, sizes, values)
+        else:
+            yield Feature(key, Kind.FIXED_LEN_SEQUENCE, dtype, sizes[1:], values)
+
+
+def _ragged(node: Any, keys: Sequence[str]) -> Iterator[Feature]:
+    if not keys:
+        return
+    splits = _dtypes(node, "ragged_split_types")
+    for key, dtype, row_splits in zip(
+        keys, _dtypes(node, "ragged_value_types"), splits, strict=True
+    ):
+        yield Feature(key, Kind.RAGGED, dtype, row_splits_dtype=row_splits)

@@ -1,0 +1,160 @@
+"""What a request is expected to cost a server: bytes, and CPU for parse, graph and call.
+
+Parse and graph run here, on one thread, in a session like the server's. What feeding arrays from
+Python takes is measured beside each run and taken off; what a server does in its place (receive,
+decode, answer) is `call_ms`.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import quantiles
+from typing import Any
+
+import tensorflow as tf
+from colcast.export.graph._sessions import SINGLE_THREADED, loaded
+from tensorflow.core.protobuf import config_pb2
+
+SIZES = (20, 100, 500)
+_MOST_ROUNDS, _LEAST_ROUNDS, _FIRST_RUNS = 25, 3, 2
+_RUNS_IN_A_TURN = 5  # the first one finds the processor's caches filled by another graph
+_CALL_MS, _CALL_MS_PER_MB = 0.06, 1.0  # docs/late.md, What a request is expected to cost
+
+Run = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """One way of asking for a number of candidates.
+
+    Attributes:
+        candidates: N.
+        signature: what answers.
+        bytes: of the request.
+        cpu_ms: of a server, expected: the median of the runs, and the call.
+        least_ms: the same of the runs' lower quartile.
+        most_ms: of the upper one.
+    """
+
+    candidates: int
+    signature: str
+    bytes: int
+    cpu_ms: float
+    least_ms: float
+    most_ms: float
+
+
+@dataclass(frozen=True)
+class Way:
+    """A request as a signature gets it.
+
+    Attributes:
+        signature: its name.
+        definition: its SignatureDef.
+        feeds: its inputs, with as many rows as the graph gets.
+        bytes: of the request.
+    """
+
+    signature: str
+    definition: Any
+    feeds: Mapping[str, Any]
+    bytes: int
+
+
+Requests = Mapping[int, Sequence[Way]]
+
+
+def measure_written(
+    folder: Path, tags: Sequence[str], requests: Mapping[str, Requests], seconds: float
+) -> dict[str, tuple[Cost, ...]]:
+    """Measures what a server will load.
+
+    Args:
+        folder: a SavedModel.
+        tags: of the MetaGraph.
+        requests: name -> what to measure under that name.
+        seconds: of CPU for each of them.
+
+    Returns:
+        Name -> costs; nothing where TensorFlow refuses a request.
+    """
+    for executor in (SINGLE_THREADED, ""):  # the first one refuses TF1's control flow
+        try:
+            with loaded(folder, tags, executor) as session:
+                return {name: _measure(session, each, seconds) for name, each in requests.items()}
+        except tf.errors.OpError:
+            continue
+    return {}
+
+
+def _measure(session: tf.compat.v1.Session, requests: Requests, seconds: float) -> tuple[Cost, ...]:
+    """Runs all ways of asking in turn, size by size.
+
+    Args:
+        session: has the signatures, as a server loads them.
+        requests: N -> the ways to ask for N candidates, of the same signatures for each N.
+        seconds: of CPU. The first runs, which prepare the graphs, may take as long again; where
+            they take longer, larger sizes are left out.
+    """
+    end = time.process_time() + 2 * seconds
+    costs: list[Cost] = []
+    runs: dict[str, tuple[Run, Run]] = {}
+    for candidates, asked in requests.items():
+        if time.process_time() > end:
+            break
+        runs = runs or {way.signature: _runs(session, way.definition) for way in asked}
+        values = [[way.feeds[name] for name in way.definition.inputs] for way in asked]
+        pairs = [runs[way.signature] for way in asked]
+        for way, times in zip(
+            asked, _times_ms(pairs, values, seconds / len(requests)), strict=True
+        ):
+            low, middle, high = (ms + call_ms(way.bytes) for ms in quantiles(times, n=4))
+            costs.append(Cost(candidates, way.signature, way.bytes, middle, low, high))
+    return tuple(costs)
+
+
+def call_ms(request_bytes: int) -> float:
+    """What a request costs the server beside its graph."""
+    return _CALL_MS + _CALL_MS_PER_MB * request_bytes / 1e6
+
+
+def _runs(session: tf.compat.v1.Session, definition: Any) -> tuple[Run, Run]:
+    """What runs a signature, and what only takes its inputs."""
+    with session.graph.as_default():
+        nothing = tf.no_op()
+    run, take = config_pb2.CallableOptions(), config_pb2.CallableOptions()
+    run.fetch.extend(info.name for info in definition.outputs.values())
+    take.target.append(nothing.name)
+    for options in (run, take):
+        options.feed.extend(info.name for info in definition.inputs.values())
+        options.run_options.inter_op_thread_pool = -1  # this thread
+    # Session.make_callable goes through Session.run, which takes 40 microseconds for each input.
+    return tuple(map(session._make_callable_from_options, (run, take)))
+
+
+def _times_ms(
+    runs: Sequence[tuple[Run, Run]], values: Sequence[Sequence[Any]], seconds: float
+) -> list[list[float]]:
+    """CPU of a run of each signature's graph, in each of several rounds."""
+    for (run, take), inputs in zip(runs, values, strict=True):
+        for _ in range(_FIRST_RUNS):  # the first one prepares the graph
+            run(*inputs)
+            take(*inputs)
+    times: list[list[float]] = [[] for _ in runs]
+    end = time.process_time() + seconds
+    while len(times[0]) < _LEAST_ROUNDS or (
+        len(times[0]) < _MOST_ROUNDS and time.process_time() < end
+    ):
+        for (run, take), inputs, of_run in zip(runs, values, times, strict=True):
+            of_run.append(1e3 * max(0.0, _of_one(run, inputs) - _of_one(take, inputs)))
+    return times
+
+
+def _of_one(run: Run, inputs: Sequence[Any]) -> float:
+    """CPU of one run among several, in seconds."""
+    run(*inputs)
+    start = time.process_time()
+    for _ in range(_RUNS_IN_A_TURN - 1):
+        run(*inputs)
+    return (time.process_time() - start) / (_RUNS_IN_A_TURN - 1)

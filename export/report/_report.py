@@ -1,0 +1,337 @@
+"""What an export found, did and proved: as data, as colcast.json, as a table."""
+
+import dataclasses
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from colcast.export.convert._features import Feature, Kind, Scalar, Side
+from colcast.export.convert._signature import Conversion
+from colcast.export.cut import LateReport, StagesReport
+from colcast.export.report._compiled import Compiled
+from colcast.export.report._cost import Cost
+from colcast.export.report._verdict import verdict
+from colcast.export.rows import Independence
+from colcast.export.trials._parity import Parity
+from colcast.export.trials._traffic import unused_text
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+FILE = Path("assets.extra", "colcast.json")
+PAGE = Path("assets.extra", "colcast.html")
+FORMAT = 1
+_SHOWN_FEATURES = 40
+
+
+@dataclasses.dataclass(frozen=True)
+class SignatureReport:
+    """One converted signature.
+
+    Attributes:
+      name: of the columnar signature.
+      source: of the signature it was made from.
+      source_input: the source's input of serialized tf.Examples; None if it takes tensors.
+      features: what it takes.
+      nodes_before: nodes behind the source, all calls inlined.
+      nodes_after: nodes behind the columnar signature.
+      parity: what was compared.
+      late: about the late signature made from it, if one was.
+      exact: about the exact one, or why there is none.
+      not_transcoded: why a server must not run it for tf.Examples sent to the source; None where
+        it may: then both give the same bits.
+      stages: about the stages of the late one.
+      independence: what may be done with the rows of each signature written, by name.
+      costs: what requests are expected to cost, the source's first at each size; none if that was
+        not measured.
+      user_share: the share of the columnar signature's op time that a late one would run once; None
+        if there is a late one, or it was not measured.
+      compiled: what compiling it anew for each number of candidates costs; None if it is not.
+      impure: why it answers by more than its request and the model's files; None if it does not.
+    """
+
+    name: str
+    source: str
+    source_input: str | None
+    features: tuple[Feature, ...]
+    nodes_before: int
+    nodes_after: int
+    parity: Parity
+    late: LateReport | None = None
+    exact: LateReport | str | None = None
+    not_transcoded: str | None = None
+    stages: StagesReport | None = None
+    independence: Mapping[str, Independence] = dataclasses.field(default_factory=dict)
+    costs: tuple[Cost, ...] = ()
+    user_share: float | None = None
+    compiled: Compiled | None = None
+    impure: str | None = None
+
+    @property
+    def user_features(self) -> list[str]:
+        """The names of those that are sent once."""
+        return [feature.name for feature in self.features if feature.side == Side.USER]
+
+    @property
+    def answering(self) -> tuple[str, ...]:
+        """The signatures that answer requests with the user on one row."""
+        exact = self.exact.signature if isinstance(self.exact, LateReport) else self.name
+        return (exact, self.late.signature) if self.late else (exact,)
+
+    @property
+    def once(self) -> tuple[str, ...]:
+        """The signatures made from it that take the user as one row."""
+        made = (self.late, self.exact)
+        return tuple(each.signature for each in made if isinstance(each, LateReport))
+
+    @classmethod
+    def of(
+        cls,
+        conversion: Conversion,
+        parity: Parity,
+        independence: Mapping[str, Independence],
+        late: LateReport | None = None,
+        exact: LateReport | str | None = None,
+        stages: StagesReport | None = None,
+    ) -> "SignatureReport":
+        """The report of a conversion."""
+        return cls(
+            name=conversion.name,
+            source=conversion.source,
+            source_input=conversion.source_input,
+            features=conversion.features,
+            nodes_before=conversion.nodes_before,
+            nodes_after=conversion.nodes_after,
+            parity=parity,
+            late=late,
+            exact=exact,
+            not_transcoded=_not_transcoded(conversion, parity),
+            stages=stages,
+            independence={**independence, **(stages.independence if stages else {})},
+            impure=conversion.impurity.why if conversion.impurity else None,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as plain values."""
+        return {
+            "source": self.source,
+            "source_input": self.source_input,
+            "example_transcoding": self.not_transcoded or True,
+            "features": {feature.name: _feature_json(feature) for feature in self.features},
+            "nodes": {"before": self.nodes_before, "after": self.nodes_after},
+            "impure": self.impure,
+            "parity": _parity_json(self.parity),
+            "late": self.late.to_json() if self.late else None,
+            "exact": self.exact.to_json() if isinstance(self.exact, LateReport) else self.exact,
+            "parts": self.stages.to_json() if self.stages else None,
+            "independence": {name: found.to_json() for name, found in self.independence.items()},
+            "costs": [dataclasses.asdict(cost) for cost in self.costs],
+            "user_share": self.user_share,
+            "compiled": dataclasses.asdict(self.compiled) if self.compiled else None,
+        }
+
+
+@dataclasses.dataclass(frozen=True)
+class ExportReport:
+    """An export.
+
+    Attributes:
+      saved_model: the folder read.
+      output: the folder written.
+      signatures: one for each converted signature.
+      seconds: how long it took, the proof included.
+      mended_variables: those that only Python's loader fills in the model that was read; in the
+        one that was written every loader does.
+      unused_requests: how many of the recorded requests were left out, by the reason.
+    """
+
+    saved_model: str
+    output: str
+    signatures: tuple[SignatureReport, ...]
+    seconds: float
+    mended_variables: tuple[str, ...] = ()
+    unused_requests: Mapping[str, int] = dataclasses.field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """What colcast.json holds: no paths of the machine it was made on."""
+        return {
+            "format": FORMAT,
+            "signatures": {report.name: report.to_json() for report in self.signatures},
+            "mended_variables": list(self.mended_variables),
+            "unused_requests": dict(self.unused_requests),
+            "seconds": round(self.seconds, 2),
+        }
+
+    def print(self, console: Console, *, verbose: bool = False) -> None:
+        """Prints the verdict of each signature in five lines, or all that was found."""
+        if verbose:
+            self.print_findings(console, _SHOWN_FEATURES)
+        else:
+            _say(console, self.notes())
+        for report in self.signatures:
+            _say(console, [f"{heading + ':':11}{text}" for heading, text in verdict(report)])
+        took = f"{self.output} was written in {self.seconds:.1f} s"
+        _say(console, [f"{took}; {PAGE} in it has all that was found"])
+
+    def notes(self) -> list[str]:
+        """What went otherwise than one would expect."""
+        told = [line for report in self.signatures for line in _rows_lines(report)]
+        if self.unused_requests:
+            told.append(f"recorded requests left out: {unused_text(self.unused_requests)}")
+        if self.mended_variables:
+            told.append(
+                f"mended: {len(self.mended_variables)} variables ({self.mended_variables[0]} ...)"
+                " are filled on loading now; TensorFlow Serving could not find them in"
+                f" {self.saved_model} (Keras 3 with tf.saved_model.save; model.export does not have"
+                " this fault)"
+            )
+        return told
+
+    def print_findings(self, console: Console, most_features: int | None = None) -> None:
+        """Prints features and parity; of each signature `most_features` features, or all."""
+        for report in self.signatures:
+            console.print(features_table(report, most_features))
+            parity = _parity_line(report.parity, parses=report.source_input is not None)
+            _say(console, [parity, *_late_lines(report)])
+        _say(console, self.notes())
+
+
+def _say(console: Console, lines: Iterable[str]) -> None:
+    for line in lines:
+        console.print(line, highlight=False, markup=False)
+
+
+def write_report(folder: Path, report: ExportReport) -> None:
+    """Writes colcast.json into a SavedModel folder."""
+    file = folder / FILE
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps(report.to_json(), indent=2, ensure_ascii=False) + "\n")
+
+
+def _late_lines(report: SignatureReport) -> list[str]:
+    lines = report.late.lines() if report.late else []
+    if isinstance(report.exact, LateReport):
+        lines.append(f"{report.exact.summary()}, equal to the last bit")
+    elif report.exact:
+        lines.append(f"no exact signature: {report.exact}")
+    lines += report.stages.lines() if report.stages else []
+    return lines + [
+        f"{name}: runs apart from other requests, whole: {found.why_not}"
+        for name, found in report.independence.items()
+        if not found.rows
+    ]
+
+
+def _feature_json(feature: Feature) -> dict[str, Any]:
+    return {
+        "kind": str(feature.kind),
+        "dtype": feature.dtype,
+        "shape": list(feature.shape),
+        "row_splits": feature.row_splits_dtype if feature.kind is Kind.RAGGED else None,
+        "default": None if feature.default is None else [_plain(v) for v in feature.default],
+        "side": str(feature.side),
+        "used": feature.used,
+        "columns": {column.name: list(column.shape) for column in feature.columns},
+    }
+
+
+def _not_transcoded(conversion: Conversion, parity: Parity) -> str | None:
+    if conversion.source_input is None:
+        return "it takes tensors, no tf.Examples"
+    if conversion.context is not None:
+        return "it takes ExampleListWithContexts"
+    if conversion.impurity and conversion.impurity.writes:
+        return f"{conversion.impurity.why}, which must not run twice"
+    if conversion.refusing:
+        return f"{conversion.refusing} in front of the parse may refuse a batch of tf.Examples"
+    if parity.rows and not parity.identical:
+        return "the scores of columns and tf.Examples were not identical in every bit"
+    return None
+
+
+def _parity_json(parity: Parity) -> dict[str, Any]:
+    return {
+        "parsed_features": "identical",
+        "rows": parity.rows,
+        "recorded_rows": parity.recorded_rows,
+        "identical": parity.identical,
+        "largest_difference": dict(parity.differences),
+        "refused_rows": parity.refused_rows,
+        "refusal": parity.refusal,
+        "not_finite": parity.not_finite,
+        "unstable_outputs": list(parity.unstable),
+        "note": parity.note,
+    }
+
+
+def _plain(value: Scalar) -> int | float | str | Mapping[str, str]:
+    if not isinstance(value, bytes):
+        return value
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return {"hex": value.hex()}
+
+
+def features_table(report: SignatureReport, most: int | None = None) -> Table:
+    """The features of a signature, a line each; `most` of them, or all."""
+    table = Table(
+        title=f"{report.source} -> {report.name}: {len(report.features)} features,"
+        f" {report.nodes_before} -> {report.nodes_after} nodes",
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+    )
+    for heading in ("feature", "kind", "dtype", "column", "default", "side"):
+        table.add_column(heading, overflow="fold")
+    for feature in report.features[:most]:
+        table.add_row(
+            escape(feature.name),
+            str(feature.kind),
+            feature.dtype,
+            _columns(feature),
+            escape(_default(feature)),
+            str(feature.side) if feature.used else f"{feature.side}, not used",
+        )
+    if most is not None and len(report.features) > most:
+        table.caption = f"and {len(report.features) - most} more in {FILE}"
+    return table
+
+
+def _columns(feature: Feature) -> str:
+    sizes = ", ".join("?" if size is None else str(size) for size in feature.columns[0].shape)
+    return f"\\[{sizes}] + length" if feature.length_column else f"\\[{sizes}]"
+
+
+def _default(feature: Feature) -> str:
+    if feature.kind in (Kind.FIXED_LEN, Kind.WHOLE):
+        values = feature.default
+        if values is None:
+            return "required"
+    else:
+        return "empty"
+    shown = [v.decode(errors="replace") if isinstance(v, bytes) else str(v) for v in values[:3]]
+    quoted = [f'"{v}"' if feature.dtype == "string" else v for v in shown]
+    return ", ".join([*quoted, *(["..."] if len(values) > 3 else [])])
+
+
+def _rows_lines(report: SignatureReport) -> list[str]:
+    parity = report.parity
+    refused = f"the model refuses {parity.refused_rows} of the recorded rows: {parity.refusal}"
+    return [*([refused] if parity.refused_rows else []), *filter(None, [parity.not_finite])]
+
+
+def _parity_line(parity: Parity, *, parses: bool) -> str:
+    if not parity.rows:
+        parsed = "every parsed feature identical on generated rows; " if parses else ""
+        return f"parity: {parsed}scores not compared: {parity.note}"
+    rows = f"{parity.rows - parity.recorded_rows} generated rows"
+    if parity.recorded_rows:
+        rows += f" and {parity.recorded_rows} recorded ones"
+    if parity.identical:
+        return f"parity: {rows}, all bits of {', '.join(parity.differences)} identical"
+    worst = ", ".join(f"{name} {value:.2g}" for name, value in parity.differences.items())
+    unstable = ", ".join(parity.unstable)
+    tail = f"; not repeatable by themselves: {unstable}" if unstable else ""
+    return f"parity: {rows}, largest differences: {worst or 'none'}{tail}"

@@ -1,0 +1,183 @@
+"""What an export is worth, in five lines without the names of ops."""
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from colcast.export.cut import LateReport
+from colcast.export.report._compiled import Compiled
+from colcast.export.report._cost import Cost
+
+if TYPE_CHECKING:
+    from colcast.export.report._report import SignatureReport
+
+_HOW_TO_RECORD = "docs/operations.md, Logging requests, has the recipe"
+_PLAIN_OPS = "docs/models.md has the ways"
+_NO_GAIN = 0.05  # of the graph's time
+
+
+def verdict(report: "SignatureReport") -> list[tuple[str, str]]:
+    """Five lines, each with its heading: what is there, what holds, what it costs, what to do."""
+    limit, step = limit_and_step(report)
+    return [
+        ("written", _without_ops(written(report), report)),
+        ("proved", proved(report)),
+        ("expected", expected(report)),
+        ("held back", _without_ops(limit, report)),
+        ("to try", step),
+    ]
+
+
+def written(report: "SignatureReport") -> str:
+    """The signatures and what each is for."""
+    told = [f"{report.name} for {report.source}"]
+    if isinstance(report.exact, LateReport):
+        told.append(f"{report.exact.signature} (the same bits, part of the user once)")
+    if report.late:
+        told.append(f"{report.late.signature} (the user's part once)")
+        told.append(_stages(report))
+    return ", ".join(told)
+
+
+def proved(report: "SignatureReport") -> str:
+    """What was compared with what, and how far it was apart."""
+    told = [_parity(report)]
+    if report.late:
+        worst = max((d for by in report.late.proof.values() for d in by.values()), default=0.0)
+        sizes = ", ".join(map(str, report.late.proof))
+        told.append(f"{report.late.signature} within {worst:.1g} at {sizes} candidates")
+    if report.stages and report.stages.written:
+        worst = max(report.stages.difference.values(), default=0.0)
+        told.append(f"stages within {worst:.1g}")
+    return "; ".join(told)
+
+
+def expected(report: "SignatureReport") -> str:
+    """Server CPU and bytes of a request against the source's, at each size measured."""
+    if not report.costs:
+        return "not measured" + (f": {report.parity.note}" if report.parity.note else "")
+    pairs = [(of[0], of[-1]) for of in by_size(report.costs)]
+    sizes = ", ".join(str(before.candidates) for before, _ in pairs)
+    given = "tensors" if report.source_input is None else "tf.Examples"
+    return (
+        f"at {sizes} candidates {_list(after.cpu_ms for _, after in pairs)} ms of server CPU"
+        f" against {_list(before.cpu_ms for before, _ in pairs)} with {given}"
+        f" ({_shares(pairs)} %), {_list(100 * a.bytes / b.bytes for b, a in pairs)} % of the bytes"
+        f"; nothing cached, {_rows(report)} rows, one thread here"
+    )
+
+
+def limit_and_step(report: "SignatureReport") -> tuple[str, str]:
+    """What keeps the export from more, and the one thing to try."""
+    late, stages, parity = report.late, report.stages, report.parity
+    examples = f"--examples FILE with recorded requests ({_HOW_TO_RECORD})"
+    if not parity.rows:
+        return f"scores were not compared: {parity.note}", examples
+    if report.impure:
+        return (
+            f"its requests run alone and whole, and nothing is kept: {report.impure}",
+            "--unserved-signatures NAME for a signature that writes and that no server serves; or"
+            " send what changes as a feature",
+        )
+    if report.compiled:
+        return report.compiled.told(report.name), _instead_of_compiling(report.compiled)
+    if not report.user_features:
+        return (
+            "no feature is named as the user's, so each is sent and computed for every candidate",
+            "--user-features 'user_*' --late, or --examples FILE --user-features auto --late",
+        )
+    if late is None:
+        return _without_late(report)
+    if "While" in late.slowest_refused:
+        return (
+            f"{late.slowest_refused}",
+            "unroll=True in that layer, which makes ordinary ops of the loop",
+        )
+    if stages and not stages.written:
+        return f"no stages, so nothing is kept between requests: {stages.reason}", examples
+    if late.why_nothing_moved():
+        return f"the user's part cannot run once: {late.why_nothing_moved()}", examples
+    if not parity.recorded_rows:
+        return (
+            "only generated rows were tried; recorded ones also tell which users and items return",
+            examples,
+        )
+    return (
+        f"most of the time left goes into {_most_time(report)}",
+        "--domain shop='shop_*' for features that several candidates of a request share",
+    )
+
+
+def by_size(costs: Iterable[Cost]) -> list[list[Cost]]:
+    """The costs of each number of candidates, the source's first."""
+    return [list(of) for _, of in groupby(costs, lambda cost: cost.candidates)]
+
+
+def _stages(report: "SignatureReport") -> str:
+    stages = report.stages
+    if not stages or not stages.written:
+        return "no stages"
+    none = [f"none for {domain}: {why}" for domain, why in stages.left_out.items()]
+    return "; ".join([f"stages for {', '.join(stages.domains)}", *none])
+
+
+def _parity(report: "SignatureReport") -> str:
+    parity = report.parity
+    if not parity.rows:
+        return "parsed features are the same, scores were not compared"
+    rows = f"{parity.rows - parity.recorded_rows} generated"
+    if parity.recorded_rows:
+        rows += f" and {parity.recorded_rows} recorded"
+    if parity.identical:
+        return f"{report.name} gives the same bits on {rows} rows"
+    worst = max(parity.differences.values(), default=0.0)
+    unstable = f", but for {', '.join(parity.unstable)}, which vary" if parity.unstable else ""
+    return f"{report.name} differs by {worst:.1g} at most on {rows} rows{unstable}"
+
+
+def _without_late(report: "SignatureReport") -> tuple[str, str]:
+    share = report.user_share
+    if share is None:
+        return "the user's part runs for every candidate", "--late, which runs it once per request"
+    told = f"the user's part runs for every candidate: {share:.0%} of the graph's time at 100"
+    if share < _NO_GAIN:
+        return f"{told}, so columns save the parse and little else is left", "--late for stages"
+    return (
+        told,
+        f"--late, which runs it once: up to {share:.0%} less, and more where products are split",
+    )
+
+
+def _instead_of_compiling(compiled: Compiled) -> str:
+    if compiled.warmed:
+        return f"ops that are not compiled, which also gain from --late ({_PLAIN_OPS})"
+    return "--warmup with the numbers of candidates that requests have"
+
+
+def _most_time(report: "SignatureReport") -> str:
+    late = report.late
+    assert late
+    return f"ops that read items ({late.late_ms:.2g} ms at {late.timed_rows} candidates)"
+
+
+def _rows(report: "SignatureReport") -> str:
+    return "recorded" if report.parity.recorded_rows else "generated"
+
+
+def _shares(pairs: Sequence[tuple[Cost, Cost]]) -> str:
+    """Percentages with their spread, from the quartiles of both."""
+    told = []
+    for before, after in pairs:
+        low, high = after.least_ms / before.most_ms, after.most_ms / before.least_ms
+        told.append(f"{100 * low:.0f} to {100 * high:.0f}")
+    return ", ".join(told)
+
+
+def _list(values: Iterable[float]) -> str:
+    return ", ".join(f"{value:.3g}" if value < 100 else f"{value:,.0f}" for value in values)
+
+
+def _without_ops(text: str, report: "SignatureReport") -> str:
+    """Names of nodes say little without the graph beside them; the page has them."""
+    return re.sub(rf"\b{re.escape(report.name)}\w*/[^\s,;()\[\]'\"]*[\w/]", "an op", text)

@@ -1,0 +1,182 @@
+"""What values of a feature to generate: bold ones that show differences, and ever more modest ones.
+
+A model may refuse bold values in every format: an id that indexes a table, a string that is parsed
+as a number. It may also score them NaN: the logarithm of a negative price. `_generate` finds the
+boldest domain that it takes.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from colcast.export.convert._features import Scalar
+
+Random = np.random.Generator
+Draw = Callable[[Random, int], Sequence[Scalar]]
+
+_LARGEST_BITS = 16  # a model may take a number for a size or for a number of steps
+_WORDS = ("", "unknown", "Größe 東京", "a b", "17", "-2.5", "x" * 40)
+
+
+@dataclasses.dataclass(frozen=True)
+class Domain:
+    """Values to draw from.
+
+    Attributes:
+      draw: gives that many random values.
+      ends: the extreme ones, which the first rows get so that refusals show early.
+      told: the values in words.
+    """
+
+    draw: Draw
+    ends: tuple[Scalar, ...]
+    told: str = "any"
+
+
+Ladder = Sequence[Domain]
+"""Domains of a dtype, boldest first: what takes one takes those after it. The last is one value."""
+
+
+def ladders(dtype: str, known: Sequence[Scalar]) -> list[Ladder]:
+    """The ladders of a dtype: of all values, of positive numbers, of those that the model knows.
+
+    Args:
+      dtype: one of `_features.DTYPES`.
+      known: values that the model treats in a way of their own, of whatever type it has them in.
+    """
+    if dtype == "string":
+        keys = [value if isinstance(value, bytes) else str(value).encode() for value in known]
+        return [list(_strings(keys)), *_known(keys)]
+    if dtype == "bool":
+        picked = ([False, True], [True])
+        return [[Domain(functools.partial(_pick, values), (), str(values)) for values in picked]]
+    if "int" in dtype:
+        limits = np.iinfo(dtype)
+        least, most = int(limits.min), int(limits.max)
+        found = [key for key in map(_as_int, known) if key is not None and least <= key <= most]
+        return [
+            list(_ints(found, least, most)),
+            list(_ints_from(found, 1, most)),
+            *_known(found),
+        ]
+    edges = [edge for edge in map(_as_float, known) if edge is not None]
+    large = 1e3 if dtype == "float16" else 1e6
+    return [list(_floats(edges, large)), list(_positive_floats(edges, large))]
+
+
+def _ints(keys: Sequence[int], least: int, most: int) -> Iterator[Domain]:
+    """The domains of integers from `least` to `most`."""
+    bold: list[Draw] = [
+        functools.partial(_between, max(-3, least), 30),
+        functools.partial(_between, 0, min(1 << _LARGEST_BITS, most)),
+        functools.partial(_between, max(-(1 << 62), least), min(1 << 62, most)),
+        functools.partial(_pick, keys or [0]),
+    ]
+    yield Domain(functools.partial(_mix, bold), (most, least, -1 if least else 1))
+    yield from _ints_from(keys, 0, most)
+    yield Domain(functools.partial(_pick, [0]), (), "0")
+
+
+def _ints_from(keys: Sequence[int], least: int, most: int) -> Iterator[Domain]:
+    """The domains of integers from `least`, which is 0 or 1, to ever smaller ones; at last 1."""
+    for bits in range(min(_LARGEST_BITS, most.bit_length()), 0, -1):
+        below = functools.partial(_between, least, 1 << bits)
+        valid = [key for key in keys if least <= key < 1 << bits]
+        draws: list[Draw] = [below, functools.partial(_pick, valid)] if valid else [below]
+        largest = (1 << bits) - 1
+        draw = functools.partial(_mix, draws)
+        yield Domain(draw, (largest, least), f"{least} to {largest}")
+
+
+def _floats(edges: Sequence[float], large: float) -> Iterator[Domain]:
+    normal = functools.partial(_normal, 1.0)
+    bold = [
+        normal,
+        functools.partial(_normal, large),
+        functools.partial(_pick, [0.0, *edges, *(float(np.float32(e - 1e-3)) for e in edges)]),
+    ]
+    yield Domain(functools.partial(_mix, bold), (0.0, -large))
+    yield Domain(normal, (0.0,), "about -4 to 4")
+    yield Domain(functools.partial(_uniform, 0.0, 1.0), (0.0,), "0 to 1")
+    yield Domain(functools.partial(_pick, [1.0]), (), "1")
+
+
+def _positive_floats(edges: Sequence[float], large: float) -> Iterator[Domain]:
+    positive = [edge for edge in edges if edge > 0]
+    bold: list[Draw] = [functools.partial(_log_uniform, large)]
+    bold += [functools.partial(_pick, positive)] if positive else []
+    small = 1 / large
+    yield Domain(functools.partial(_mix, bold), (small, large), f"{small:g} to {large:g}")
+    yield Domain(functools.partial(_log_uniform, 10.0), (0.1, 10.0), "0.1 to 10")
+    yield Domain(functools.partial(_uniform, 0.05, 0.95), (), "0.05 to 0.95")
+    yield Domain(functools.partial(_pick, [0.5]), (), "0.5")
+
+
+def _known(keys: Sequence[Scalar]) -> list[Ladder]:
+    """A ladder of the values that a model looks up, where it does: it may take no others."""
+    counts = sorted({len(keys), min(2, len(keys)), min(1, len(keys))}, reverse=True)
+    told = "what the model knows"
+    some = [keys[:count] for count in counts]
+    return [[Domain(functools.partial(_pick, of), (), told) for of in some]] if keys else []
+
+
+def _strings(keys: Sequence[bytes]) -> Iterator[Domain]:
+    words = [word.encode() for word in _WORDS]
+    pick_key = functools.partial(_pick, keys or words)
+    bold: list[Draw] = [functools.partial(_pick, words), pick_key, _fresh]
+    yield Domain(functools.partial(_mix, bold), (b"", b"x" * 300))
+    if keys:
+        yield Domain(pick_key, (), "words that the model knows")
+    numbers = [str(n).encode() for n in range(100)]
+    yield Domain(functools.partial(_pick, numbers), (b"99", b"0"), "'0' to '99'")
+    yield Domain(functools.partial(_pick, [b"1"]), (), "'1'")
+
+
+def _mix(draws: Sequence[Draw], random: Random, count: int) -> list[Scalar]:
+    """Each value from one of the draws."""
+    drawn = [draw(random, count) for draw in draws]
+    return [drawn[kind][i] for i, kind in enumerate(random.integers(0, len(drawn), count))]
+
+
+def _pick(choices: Sequence[Scalar], random: Random, count: int) -> list[Scalar]:
+    return [choices[i] for i in random.integers(0, len(choices), count)]
+
+
+def _between(low: int, high: int, random: Random, count: int) -> list[Scalar]:
+    """From `low` to below `high`."""
+    return list(random.integers(low, high, count).tolist())
+
+
+def _normal(scale: float, random: Random, count: int) -> list[Scalar]:
+    return _as_float32(random.normal(size=count) * scale)
+
+
+def _uniform(low: float, high: float, random: Random, count: int) -> list[Scalar]:
+    return _as_float32(random.uniform(low, high, count))
+
+
+def _log_uniform(large: float, random: Random, count: int) -> list[Scalar]:
+    """From 1 / `large` to `large`, as often below 1 as above."""
+    return _as_float32(large ** random.uniform(-1, 1, count))
+
+
+def _fresh(random: Random, count: int) -> list[Scalar]:
+    return [b"w%d" % number for number in random.integers(0, 100_000, count)]
+
+
+def _as_float32(values: Any) -> list[Scalar]:
+    return list(values.astype(np.float32).tolist())
+
+
+def _as_float(value: Scalar) -> float | None:
+    try:
+        return float(np.float32(value))
+    except ValueError:
+        return None
+
+
+def _as_int(value: Scalar) -> int | None:
+    number = _as_float(value)
+    return None if number is None or abs(number) >= 1 << 62 else int(value)

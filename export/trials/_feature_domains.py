@@ -1,0 +1,97 @@
+"""Which domain a feature belongs to: named by patterns, or told from recorded requests."""
+
+import dataclasses
+import fnmatch
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from colcast.export.convert._features import Side
+from colcast.export.convert._signature import Conversion
+from colcast.export.graph._errors import ExportError
+from colcast.export.trials._tensor_traffic import TensorTraffic
+from colcast.export.trials._traffic import Traffic
+
+AUTO = "auto"
+_TAKEN = ("pair", "late", "exact")  # columnar_late is no stage
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+
+Patterns = Mapping[str, Sequence[str]]
+"""Patterns of the features of each domain."""
+
+
+def read_domains(
+    domains: Patterns, user_features: Sequence[str], context_features: Sequence[str]
+) -> dict[str, Sequence[str]]:
+    """Patterns by domain, with those of the user and of the candidates.
+
+    Raises:
+      ExportError: a domain cannot have that name, or has no pattern.
+    """
+    for domain, patterns in domains.items():
+        if not _NAME.fullmatch(domain):
+            expected = "letters, digits and underscores, a letter first"
+            raise ExportError(f"domain {domain!r}: expected {expected}")
+        if domain in _TAKEN:
+            raise ExportError(f"domain {domain!r}: a signature has that name; choose another")
+        if not patterns:
+            raise ExportError(f"domain {domain!r} has no features: expected names or patterns")
+    named = {Side.USER: user_features, Side.CANDIDATE: context_features}
+    read = {str(domain): [*domains.get(domain, ()), *own] for domain, own in named.items()}
+    return {**read, **{domain: own for domain, own in domains.items() if domain not in read}}
+
+
+def mark_domains(
+    conversions: Sequence[Conversion],
+    domains: Patterns,
+    traffic: Traffic | TensorTraffic | None,
+) -> list[Conversion]:
+    """Returns the conversions with each feature in its domain; those of a context are the user's.
+
+    Args:
+      conversions: the signatures.
+      domains: patterns as in `fnmatch`; the user's `auto` stands for the features that are constant
+        in the traffic. What they do not name is an item's.
+      traffic: recorded requests, if there are any.
+
+    Raises:
+      ExportError: a pattern matches no feature, a feature is in two domains, or `auto` has nothing
+        to tell from.
+    """
+    names = {feature.name for conversion in conversions for feature in conversion.features}
+    context = {name for c in conversions for name in c.context or ()}
+    found = dict.fromkeys(context, (str(Side.USER), "the context of ExampleListWithContexts"))
+    for domain, patterns in domains.items():
+        for pattern in patterns:
+            if domain == Side.USER and pattern == AUTO and AUTO not in names:
+                matched: Iterable[str] = names.intersection(_constant(traffic))
+            else:
+                matched = fnmatch.filter(names, pattern)
+                if not matched:
+                    raise ExportError(
+                        f"{domain} features {pattern!r} match no feature; the model takes"
+                        f" {', '.join(sorted(names))}"
+                    )
+            for name in matched:
+                other, by = found.setdefault(name, (domain, f"{domain} {pattern!r}"))
+                if other != domain:
+                    raise ExportError(
+                        f"feature {name!r} is in two domains: by {by} and by {domain} {pattern!r}"
+                    )
+    return [
+        dataclasses.replace(
+            conversion,
+            features=tuple(
+                dataclasses.replace(f, side=found.get(f.name, (Side.ITEM,))[0])
+                for f in conversion.features
+            ),
+        )
+        for conversion in conversions
+    ]
+
+
+def _constant(traffic: Traffic | TensorTraffic | None) -> Sequence[str]:
+    if traffic is None:
+        raise ExportError(
+            "user features 'auto' are told from recorded requests: name them with --examples"
+        )
+    return traffic.constant_features()

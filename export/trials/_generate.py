@@ -1,0 +1,266 @@
+"""Generates rows that show what can differ between two signatures of a model.
+
+Empty and full lists, missing features, unknown words, values the model knows, zeros, negative
+numbers, large ids; as bold as the model accepts. The same rows for the same seed.
+"""
+
+import bisect
+import copy
+import dataclasses
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from colcast.export.convert._features import Feature, Kind, Scalar
+from colcast.export.trials._domains import Domain, Ladder, ladders
+from colcast.export.trials._rows import Rows, Values
+
+Accepts = Callable[[Rows], bool]
+
+_MISSING = 0.1  # share of rows without a feature that they need not have
+_TRIAL_ROWS = 24
+_MANY_TRIAL_ROWS = 100  # where some rows pass by chance
+_END_ROWS = 3  # rows that show the ends of domains
+
+
+@dataclasses.dataclass(frozen=True)
+class _Lengths:
+    """How long lists are: the shortest, the longest, and whether all of a row are equally long."""
+
+    shortest: int
+    longest: int
+    equal: bool = False
+
+
+_ANY = _Lengths(0, 5)
+_OPTIONAL = _Lengths(0, 1)
+_LENGTHS = (
+    _ANY,
+    _Lengths(0, 5, equal=True),
+    _Lengths(1, 5),
+    _Lengths(1, 5, equal=True),
+    *(_Lengths(n, n, equal=True) for n in (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20)),
+    _Lengths(0, 0),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Style:
+    """How a feature is drawn.
+
+    Attributes:
+      domain: its values.
+      lengths: of its lists, if it has any. Of those that are equal there is one for all features.
+      may_miss: whether a row may be without it, where it has a default.
+    """
+
+    domain: Domain
+    lengths: _Lengths = _ANY
+    may_miss: bool = True
+
+
+class RowSource:
+    """Draws rows, new ones on each call."""
+
+    def __init__(
+        self, features: Sequence[Feature], known: Mapping[str, Sequence[Scalar]], seed: int = 0
+    ) -> None:
+        """Takes the features of a signature and the values its model knows of each."""
+        self._features = tuple(features)
+        self._random = np.random.default_rng(seed)
+        self._ladders = {f.name: ladders(f.dtype, known.get(f.name, ())) for f in features}
+        self._styles = {name: _Style(of[0][0]) for name, of in self._ladders.items()}
+        self._lengths = _ANY
+
+    def draw(self, count: int) -> Rows:
+        """That many rows."""
+        together = self._draw_lengths(self._lengths, count)
+        values = {f.name: self._values(f, count, together) for f in self._features}
+        return Rows(self._features, values)
+
+    def fit(self, accepts: Accepts) -> bool:
+        """Makes values and lists as modest as a model needs; False if it accepts none at all.
+
+        Args:
+          accepts: whether the model scores some rows.
+        """
+        trial = _Trial(self, accepts, _TRIAL_ROWS)
+        # Modest ones first: what a model refuses may take it long.
+        lists = [f.name for f in self._features if f.kind not in (Kind.FIXED_LEN, Kind.WHOLE)]
+        for ladder in range(max(map(len, self._ladders.values()))):
+            for lengths in _LENGTHS if lists else _LENGTHS[:1]:
+                self._lengths = lengths
+                self._be_modest(ladder, dict.fromkeys(self._styles, lengths))
+                if trial():
+                    self._embolden(tuple(self._styles), self._boldest, self._find_domain, trial)
+                    if lengths != _ANY:
+                        self._embolden_lengths(trial)
+                    return True
+        self._styles = {name: _Style(of[0][0]) for name, of in self._ladders.items()}
+        self._lengths = _ANY
+        return False
+
+    def fitted(self, accepts: Accepts) -> "RowSource | None":
+        """Another source of such rows, made even more modest, as far as `accepts` needs.
+
+        None if it takes none, or none but the same value of a feature in all rows.
+        """
+        other = copy.copy(self)
+        trial = _Trial(other, accepts, _MANY_TRIAL_ROWS)
+        other._ladders = {name: self._below(name) for name in self._styles}
+        for ladder in range(max(map(len, self._ladders.values()))):
+            other._be_modest(ladder, {name: of.lengths for name, of in self._styles.items()})
+            if trial():
+                other._embolden(tuple(self._styles), other._boldest, other._find_domain, trial)
+                one = any(other._has_one_value(name) for name in other.more_modest(self))
+                return None if one else other
+        return None
+
+    def _be_modest(self, ladder: int, lengths: Mapping[str, _Lengths]) -> None:
+        """Draws one value of each feature, the most modest of that ladder or of its last one."""
+        self._styles = {
+            name: _Style(of[min(ladder, len(of) - 1)][-1], lengths[name], may_miss=False)
+            for name, of in self._ladders.items()
+        }
+
+    def _below(self, name: str) -> list[Ladder]:
+        """The ladders of a feature up to the height of its present domain."""
+        present = self._styles[name].domain
+        height = max(len(of) - of.index(present) for of in self._ladders[name] if present in of)
+        return [of[-height:] for of in self._ladders[name]]
+
+    def more_modest(self, than: "RowSource") -> dict[str, str]:
+        """The values of each feature that `than` draws more boldly, in words."""
+        return {
+            name: style.domain.told
+            for name, style in self._styles.items()
+            if style.domain is not than._styles[name].domain
+        }
+
+    def _has_one_value(self, name: str) -> bool:
+        return any(self._styles[name].domain is ladder[-1] for ladder in self._ladders[name])
+
+    def _embolden(
+        self,
+        names: Sequence[str],
+        boldest: Callable[[str], _Style],
+        find: Callable[[str, Callable[[], bool]], None],
+        tried: Callable[[], bool],
+    ) -> None:
+        """Draws features as boldly as is accepted, all at once or else in ever smaller groups."""
+        modest = {name: self._styles[name] for name in names}
+        self._styles.update({name: boldest(name) for name in names})
+        if tried():
+            return
+        self._styles.update(modest)
+        if len(names) > 1:
+            middle = len(names) // 2
+            self._embolden(names[:middle], boldest, find, tried)
+            self._embolden(names[middle:], boldest, find, tried)
+            return
+        find(names[0], tried)
+
+    def _embolden_lengths(self, trial: "_Trial") -> None:
+        """Gives lists lengths of their own: an optional scalar may stand beside longer ones.
+
+        Ragged ones are left alone: where others hold their partitions, TensorFlow may not end.
+        """
+        own = (Kind.VAR_LEN, Kind.FIXED_LEN_SEQUENCE)
+        names = [f.name for f in self._features if f.kind in own]
+        if names:
+            alone = trial.with_each_alone
+            self._embolden(names, self._any_lengths, self._find_lengths, alone)
+
+    def _boldest(self, name: str) -> _Style:
+        return _Style(self._ladders[name][0][0], self._styles[name].lengths)
+
+    def _any_lengths(self, name: str) -> _Style:
+        return dataclasses.replace(self._styles[name], lengths=_ANY)
+
+    def _find_domain(self, name: str, tried: Callable[[], bool]) -> None:
+        """Gives a feature the boldest domain that is accepted: the highest on any ladder."""
+        modest = self._styles[name]
+
+        def accepted(domain: Domain) -> bool:
+            self._styles[name] = dataclasses.replace(modest, domain=domain)
+            return tried()
+
+        found, highest = modest.domain, 0
+        for ladder in self._ladders[name]:
+            last = len(ladder) - 1
+            if accepted(ladder[last]):
+                level = bisect.bisect_left(ladder, True, hi=last, key=accepted)
+                if last - level > highest:
+                    found, highest = ladder[level], last - level
+        self._try(name, dataclasses.replace(modest, domain=found), tried, may_miss=True)
+
+    def _find_lengths(self, name: str, tried: Callable[[], bool]) -> None:
+        self._try(name, self._styles[name], tried, lengths=_OPTIONAL)
+
+    def _try(self, name: str, style: _Style, tried: Callable[[], bool], **bolder: Any) -> None:
+        """Draws a feature in a style, or in a bolder one if that is accepted."""
+        self._styles[name] = dataclasses.replace(style, **bolder)
+        if not tried():
+            self._styles[name] = style
+
+    def _values(self, feature: Feature, count: int, together: Sequence[int]) -> list[Values]:
+        style = self._styles[feature.name]
+        lengths: Sequence[int] = [1] * count
+        may_miss = style.may_miss and feature.default is not None
+        if feature.kind not in (Kind.FIXED_LEN, Kind.WHOLE):
+            equal = style.lengths.equal
+            lengths = together if equal else self._draw_lengths(style.lengths, count)
+            may_miss = style.lengths.shortest == 0 and not style.lengths.equal
+        missing = self._random.random(count) < (_MISSING if may_miss else 0.0)
+        missing[: len(style.domain.ends)] = False
+        rows = self._split(style.domain, [int(length) * feature.size for length in lengths])
+        return [None if gone else row for row, gone in zip(rows, missing, strict=True)]
+
+    def _draw_lengths(self, lengths: _Lengths, count: int) -> list[int]:
+        drawn = self._random.integers(lengths.shortest, lengths.longest + 1, count)
+        drawn[:_END_ROWS] = lengths.longest
+        return list(drawn.tolist())
+
+    def _split(self, domain: Domain, sizes: Sequence[int]) -> list[list[Scalar]]:
+        """Lists of these sizes; the first ones hold the domain's ends."""
+        values = iter(domain.draw(self._random, sum(sizes)))
+        rows = [list(itertools.islice(values, size)) for size in sizes]
+        for i, end in enumerate(domain.ends[: len(rows)]):
+            rows[i] = [end] * sizes[i]
+        return rows
+
+
+@dataclasses.dataclass(frozen=True)
+class _Trial:
+    """Tries whether a model takes rows as a source draws them at present."""
+
+    source: RowSource
+    accepts: Accepts
+    rows: int
+
+    def __call__(self) -> bool:
+        return self.accepts(self.source.draw(self.rows))
+
+    def with_each_alone(self) -> bool:
+        """The same, and whether it takes each row alone."""
+        rows = self.source.draw(self.rows)
+        return self.accepts(rows) and all(self.accepts(rows[i : i + 1]) for i in range(self.rows))
+
+
+def accepted_together(rows: Rows, accepts: Accepts) -> Rows:
+    """Those of the rows that a model accepts one by one, if it accepts them together; else none."""
+    accepted = accepted_rows(rows, accepts)
+    if accepted is rows or (len(accepted) and accepts(accepted)):
+        return accepted
+    return rows[:0]
+
+
+def accepted_rows(rows: Rows, accepts: Accepts) -> Rows:
+    """Those of the rows that a model accepts, tried all at once, then in halves."""
+    if not len(rows) or accepts(rows):
+        return rows
+    if len(rows) == 1:
+        return rows[:0]
+    middle = len(rows) // 2
+    return accepted_rows(rows[:middle], accepts) + accepted_rows(rows[middle:], accepts)

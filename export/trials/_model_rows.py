@@ -1,0 +1,145 @@
+"""Rows that a model takes: generated ones, made as modest as it needs, and recorded ones."""
+
+import itertools
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from colcast.export.convert._features import Side
+from colcast.export.convert._signature import Conversion
+from colcast.export.graph._errors import ExportError
+from colcast.export.graph._not_finite import drawn_again
+from colcast.export.trials._everyday import everyday
+from colcast.export.trials._generate import Accepts, RowSource, accepted_rows, accepted_together
+from colcast.export.trials._parity import generated_batches
+from colcast.export.trials._probe import Probe
+from colcast.export.trials._rows import Columns, Rows
+from colcast.export.trials._tensor_traffic import TensorTraffic
+from colcast.export.trials._traffic import Traffic
+
+_REDRAWS = 20  # of rows that the model refuses
+_FINITE_ROWS = 24  # that show whether a model scores generated rows finitely
+_MOST_REFUSED = 100  # recorded rows that are found one by one; then a batch with one is left out
+
+
+class ModelRows:
+    """Draws rows that a model takes.
+
+    Attributes:
+      recorded: the recorded rows that it takes, in batches.
+      refused: how many recorded rows it refuses.
+      refusal: what it said of the first of them.
+      redrawn: features whose generated values are scored NaN or infinite, and the values, in words,
+        that are drawn in their place.
+    """
+
+    def __init__(
+        self,
+        probe: Probe,
+        conversion: Conversion,
+        source: RowSource,
+        traffic: Traffic | TensorTraffic | None,
+    ) -> None:
+        """Finds out which generated and recorded rows the model accepts.
+
+        Args:
+          probe: runs the model.
+          conversion: whose features rows have.
+          source: generated rows; made as modest as the model needs.
+          traffic: recorded rows, if there are any.
+        """
+        self._probe = probe
+        self._features = conversion.features
+        self._bold = source
+        self._fits = source.fit(probe.accepts_readily)
+        finite = source.fitted(probe.scores_readily_and_finitely) if self._fits else None
+        self.redrawn = finite.more_modest(source) if finite else {}
+        self._source: RowSource = finite or source
+        self._accepts: Accepts = probe.scores_finitely if self.redrawn else probe.accepts
+        self._random = np.random.default_rng(0)
+        self.refused, self.refusal = 0, ""
+        batches = traffic.batches(self._features) if traffic else ()
+        self.recorded = [rows for rows in map(self._accepted_of, batches) if len(rows)]
+        self._all_recorded = Rows.joined(self._features, self.recorded)
+
+    def not_finite(self) -> str:
+        """What was done about generated rows that are scored NaN or infinite; "" if none are."""
+        if self._source is not self._bold:
+            return drawn_again(self.redrawn)
+        rows = accepted_together(self._bold.draw(_FINITE_ROWS), self._probe.accepts)
+        return "" if not len(rows) or self._probe.scores_finitely(rows) else drawn_again(None)
+
+    def batches(self) -> Iterator[Rows]:
+        """Generated rows, the bold ones too that may be scored NaN, then the recorded ones."""
+        yield from generated_batches(self._probe.accepts, self._bold)
+        if self.redrawn:
+            yield from generated_batches(self._accepts, self._source)
+        yield from self.recorded
+
+    def accepted(self, count: int) -> Rows:
+        """That many rows, generated or, if the model refuses those, recorded.
+
+        Generated ones are scored finitely, where any are.
+        """
+        rows = self._generated(count, self._source, self._accepts)
+        if rows is None and self.redrawn:  # some may be scored NaN alone only
+            rows = self._generated(count, self._source, self._probe.accepts)
+        if rows is not None:
+            return rows
+        if not self.recorded:
+            refused = f"most of {_REDRAWS} times {count} generated rows"
+            if self.refused:
+                refused += f" and all {self.refused} recorded ones"
+            raise ExportError(
+                f"the model refuses {refused}: {self._probe.refusal}; record requests that it"
+                " accepts and name them with --examples"
+            )
+        return self._of_recorded(count)
+
+    def bold(self, count: int) -> Rows:
+        """The same of all values that the model takes, those too that it scores NaN or infinite."""
+        rows = self._generated(count, self._bold, self._probe.accepts) if self.redrawn else None
+        return self.accepted(count) if rows is None else rows
+
+    def _generated(self, count: int, source: RowSource, accepts: Accepts) -> Rows | None:
+        """That many rows; None if the model refuses too many of those that are drawn."""
+        rows = source.draw(0)
+        for _ in range(_REDRAWS if self._fits else 0):
+            rows += accepted_rows(source.draw(count), accepts)
+            if len(rows) >= count and accepts(rows[:count]):
+                return rows[:count]
+        return None
+
+    def everyday(self, count: int) -> Rows:
+        """Rows of one user: recorded ones, or generated ones as small as a request's are."""
+        user = [feature.name for feature in self._features if feature.side == Side.USER]
+        if self.recorded:
+            return self._of_recorded(count).of_one(user)
+        rows = self.accepted(count)
+        small = everyday(rows)
+        return (small if self._accepts(small) else rows).of_one(user)
+
+    def turns(self, *, bold: bool = False) -> Callable[[int], Columns]:
+        """Gives rows for the late signature's trials: two generated draws, two recorded ones.
+
+        Args:
+          bold: draw those, too, that the model scores NaN or infinite.
+        """
+        generated = self.bold if bold else self.accepted
+        turns = itertools.cycle([generated] * 2 + [self._of_recorded] * 2 * bool(self.recorded))
+        return lambda count: next(turns)(count).columns()
+
+    def _of_recorded(self, count: int) -> Rows:
+        """That many of the recorded rows, drawn at random."""
+        drawn = self._random.integers(len(self._all_recorded), size=count)
+        return self._all_recorded.take(drawn.tolist())
+
+    def _accepted_of(self, recorded: Rows) -> Rows:
+        """The recorded rows without those that the model refuses, which are counted."""
+        if not len(recorded) or self._probe.accepts(recorded):
+            return recorded
+        self.refusal = self.refusal or self._probe.refusal
+        accepted = recorded[:0]
+        if self.refused < _MOST_REFUSED:
+            accepted = accepted_together(recorded, self._probe.accepts)
+        self.refused += len(recorded) - len(accepted)
+        return accepted

@@ -1,0 +1,160 @@
+"""The proof that a columnar signature gives what its source gives."""
+
+import dataclasses
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from colcast.export.convert._signature import CutGraph
+from colcast.export.graph._comparison import comparable
+from colcast.export.graph._errors import ExportError
+from colcast.export.graph._not_finite import told
+from colcast.export.graph._sessions import session_config
+from colcast.export.trials._generate import Accepts, RowSource, accepted_together
+from colcast.export.trials._probe import Outputs, Probe
+from colcast.export.trials._rows import Rows
+
+_BATCHES = (1, 2, 7, 50, 140)  # rows of each comparison
+_REPEATS = range(3)  # where outputs differ: a model may draw a random number now and then
+_LARGEST_DIFFERENCE = 1e-6  # relative; another order of the same sums may give as much
+
+
+@dataclasses.dataclass(frozen=True)
+class Parity:
+    """What was compared.
+
+    Attributes:
+      rows: how many rows both signatures scored.
+      recorded_rows: how many of them were recorded ones.
+      differences: largest absolute difference by output; 0.0 where all bits are equal.
+      unstable: outputs that differ between two runs of one signature, and prove nothing.
+      note: why scores were not compared, if they were not. What the parse op gives always is.
+      refused_rows: how many recorded rows the model refused.
+      refusal: what it said of the first of them.
+      not_finite: what was done about generated rows that the model scores NaN or infinite.
+    """
+
+    rows: int = 0
+    differences: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    unstable: tuple[str, ...] = ()
+    note: str | None = None
+    recorded_rows: int = 0
+    refused_rows: int = 0
+    refusal: str = ""
+    not_finite: str = ""
+
+    @property
+    def identical(self) -> bool:
+        """Whether every score was the same to the bit."""
+        return self.rows > 0 and not self.unstable and not any(self.differences.values())
+
+
+def prove_parse(cut: CutGraph, source: RowSource, context: Collection[str] | None = None) -> None:
+    """Compares what the parse ops give with what replaces them, bit for bit.
+
+    Raises:
+      ExportError: they differ; names the feature.
+    """
+    graph = tf.Graph()
+    with graph.as_default():
+        tf.import_graph_def(cut.graph_def, name="")
+    tensors = [
+        tuple(name if ":" in name else f"{name}:0" for name in pair[1:]) for pair in cut.pairs
+    ]
+    with tf.compat.v1.Session(graph=graph, config=session_config()) as session:
+        for count in _BATCHES:
+            rows = source.draw(count)
+            columns = rows.columns()
+            feeds = {tensor: columns[name] for name, tensor in cut.columns.items()}
+            feeds[cut.serialized] = (
+                rows.examples()
+                if context is None
+                else [rows[i : i + 1].list_with_context(context) for i in range(count)]
+            )
+            for (feature, *_), (before, after) in zip(
+                cut.pairs, session.run(tensors, feeds), strict=True
+            ):
+                if difference(before, after) != 0.0:
+                    raise ExportError(
+                        f"feature {feature!r} differs from what the parse op gives for the same"
+                        f" {count} rows: {_shown(after)}, expected {_shown(before)}"
+                    )
+
+
+def prove_scores(probe: Probe, batches: Iterable[Rows]) -> Parity:
+    """Compares all outputs of the two signatures, batch by batch.
+
+    Args:
+      probe: runs both.
+      batches: rows that the source accepts.
+
+    Raises:
+      ExportError: an output differs by more than another order of sums explains.
+    """
+    compared = 0
+    differences: dict[str, float] = {}
+    unstable: set[str] = set()
+    for rows in batches:
+        expected, given = probe.source(rows), probe.columnar(rows)
+        again: list[tuple[Outputs, Outputs]] = []
+        for output, value in expected.items():
+            found = difference(value, given[output])
+            if found != 0.0:
+                again = again or [(probe.source(rows), probe.columnar(rows)) for _ in _REPEATS]
+                if any(
+                    difference(value, source[output]) or difference(given[output], columnar[output])
+                    for source, columnar in again
+                ):
+                    unstable.add(output)
+                    continue
+                _check(found, output, value, given[output])
+            differences[output] = max(found, differences.get(output, 0.0))
+        compared += len(rows)
+    note = None if compared else f"the model refuses every generated row: {probe.refusal}"
+    stable = {name: value for name, value in differences.items() if name not in unstable}
+    return Parity(compared, stable, tuple(sorted(unstable)), note)
+
+
+def generated_batches(accepts: Accepts, source: RowSource) -> Iterator[Rows]:
+    """Batches of generated rows, without those that are not accepted."""
+    for count in _BATCHES:
+        rows = accepted_together(source.draw(count), accepts)
+        if len(rows):
+            yield rows
+
+
+def difference(expected: Any, given: Any) -> float:
+    """Largest absolute difference; 0.0 where all is equal (NaN to NaN), inf where shapes differ."""
+    expected, given = map(comparable, (expected, given))
+    if expected.shape != given.shape or expected.dtype != given.dtype:
+        return float("inf")
+    if expected.dtype.kind not in "fc":
+        return 0.0 if np.array_equal(expected, given) else float("inf")
+    same = (expected == given) | (np.isnan(expected) & np.isnan(given))
+    with np.errstate(invalid="ignore"):
+        apart = np.where(same, 0.0, np.abs(expected - given))
+    return float(np.where(np.isnan(apart), np.inf, apart).max(initial=0.0))
+
+
+def _check(found: float, output: str, expected: Any, given: Any) -> None:
+    """Raises ExportError if an output differs by more than another order of sums explains."""
+    if found > _allowed(expected):
+        raise ExportError(
+            f"output {output!r} differs from the source's for the same {len(expected)} rows by"
+            f" {found:.3g}: {_shown(given)}, expected {_shown(expected)}{told(expected, given)}"
+        )
+
+
+def _allowed(expected: Any) -> float:
+    """The difference that another order of sums explains."""
+    expected = comparable(expected)
+    if expected.dtype.kind not in "fc":
+        return 0.0
+    finite = np.abs(expected[np.isfinite(expected)])
+    return _LARGEST_DIFFERENCE * float(finite.max(initial=0.0))
+
+
+def _shown(value: Any) -> str:
+    array = np.asarray(value)
+    return f"{array.dtype} {list(array.shape)} {np.array2string(array, threshold=8)}"

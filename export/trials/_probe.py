@@ -1,0 +1,180 @@
+"""Runs a signature and the columnar one made from it, on rows that the model may refuse."""
+
+import functools
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from colcast.export.convert._signature import Conversion, is_by_list
+from colcast.export.graph._errors import ExportError, TooLongError
+from colcast.export.graph._loops import loops_told
+from colcast.export.graph._not_finite import all_finite
+from colcast.export.trials._rows import Rows
+
+_FIRST_RUN_SECONDS = 60  # TensorFlow prepares the graph in it
+_RUN_SECONDS = 2  # a model may take a generated number for a number of steps
+_READILY_SECONDS = 0.2  # what such a number may cost when rows are chosen: there are many runs
+_READILY_TIMES = 8  # and as a multiple of the time that modest rows take
+_ALONE = 3  # rows that have to end alone; the first ones are extreme
+
+Outputs = Mapping[str, Any]
+
+
+class Probe:
+    """Runs a signature and the columnar one made from it in one session.
+
+    Attributes:
+      refusal: why the source refused rows last.
+    """
+
+    refusal = ""
+
+    def __init__(self, session: Any, meta_graph: Any, conversion: Conversion) -> None:
+        """Takes a session in which the MetaGraphDef with both signatures is initialised."""
+        self._session = session
+        self._source = meta_graph.signature_def[conversion.source]
+        self._conversion = conversion
+        self._source_input = conversion.source_input
+        self._columnar = meta_graph.signature_def[conversion.name]
+        self._patience_seconds = float(_FIRST_RUN_SECONDS)
+        self._readily_seconds = 0.0  # not known yet
+
+    def source(self, rows: Rows) -> Outputs:
+        """The source's outputs for rows as tf.Examples or, if it takes those, as tensors."""
+        outputs = self._run(self._source, self._source_feeds(rows))
+        if self._conversion.context is None:
+            return outputs
+        by_list = {n: is_by_list(info) for n, info in self._source.outputs.items()}
+        return {n: value[0] if by_list[n] else value for n, value in outputs.items()}
+
+    def columnar(self, rows: Rows) -> Outputs:
+        """The columnar signature's outputs for rows as columns."""
+        return self._run(self._columnar, _feeds(self._columnar, self.of_a_request(rows)))
+
+    def accepts(self, rows: Rows) -> bool:
+        """Whether the source scores the rows, and in about the time that it took for others."""
+        return self._scored(rows, self._patience_seconds) is not None
+
+    def scores_finitely(self, rows: Rows) -> bool:
+        """Whether the source scores the rows, none of them NaN or infinite."""
+        return self._finite(self._scored(rows, self._patience_seconds))
+
+    def accepts_readily(self, rows: Rows) -> bool:
+        """Whether the source scores the rows, in not much more time than the first, modest ones.
+
+        The first rows have to be done alone, too: a loop may run as often as the least number says.
+        """
+        return self._scored_readily(rows) is not None
+
+    def scores_readily_and_finitely(self, rows: Rows) -> bool:
+        """The same, and whether no score is NaN or infinite."""
+        return self._finite(self._scored_readily(rows))
+
+    def _scored_readily(self, rows: Rows) -> Outputs | None:
+        if not self._readily_seconds:
+            if not self.accepts(rows):
+                return None
+            started = time.monotonic()
+            self.accepts(rows)
+            times = _READILY_TIMES * (time.monotonic() - started)
+            self._readily_seconds = min(max(times, _READILY_SECONDS), _RUN_SECONDS)
+        outputs = self._scored(rows, self._readily_seconds)
+        if outputs is None:
+            return None
+        # An empty list may leave nothing of a row that is alone.
+        if all(np.shape(output)[:1] == (0,) for output in outputs.values()):
+            self.refusal = "every output is empty"
+            return None
+        alone = (rows[row : row + 1] for row in range(min(_ALONE, len(rows))))
+        return outputs if all(map(self._ends, alone)) else None
+
+    def _finite(self, outputs: Outputs | None) -> bool:
+        if outputs is None or all_finite(*outputs.values()):
+            return outputs is not None
+        self.refusal = "scores are NaN or infinite"
+        return False
+
+    def _ends(self, rows: Rows) -> bool:
+        try:
+            self._run(self._source, self._source_feeds(rows), self._readily_seconds)
+        except TooLongError as error:
+            self.refusal = str(error)
+            return False
+        except tf.errors.OpError:
+            pass  # a model may take rows together only
+        return True
+
+    def _scored(self, rows: Rows, seconds: float) -> Outputs | None:
+        """The scores; None, with the reason in `refusal`, if there are none in that time."""
+        self._patience_seconds = _RUN_SECONDS
+        try:
+            return self._run(self._source, self._source_feeds(rows), seconds)
+        except TooLongError as error:
+            self.refusal = str(error)
+        except tf.errors.OpError as error:
+            self.refusal = _reason(error)
+        return None
+
+    @functools.cached_property
+    def _loops(self) -> str:
+        inputs = {name: info.name for name, info in self._columnar.inputs.items()}
+        outputs = [info.name for info in self._columnar.outputs.values()]
+        return loops_told(self._session.graph, inputs, outputs)
+
+    def check_rows_of_outputs(self, batches: Iterable[Rows]) -> None:
+        """Raises ExportError if no output of the source has a row per candidate.
+
+        It shows what a signature does not tell: that an input has no row per candidate, such as
+        the values of a ragged one.
+        """
+        shapes = [(len(rows), self.source(rows)) for rows in batches]
+        if shapes and not any(
+            all(np.shape(outputs[name])[:1] == (rows,) for rows, outputs in shapes)
+            for name in shapes[0][1]
+        ):
+            rows, outputs = shapes[-1]
+            found = ", ".join(f"{name!r} {list(np.shape(o))}" for name, o in outputs.items())
+            raise ExportError(
+                f"no output has a row per candidate: for {rows} rows there is {found}; do all"
+                " inputs have one? A ragged or sparse input comes as tensors that do not"
+            )
+
+    def _source_feeds(self, rows: Rows) -> dict[str, Any]:
+        if self._source_input is None:
+            return _feeds(self._source, rows)
+        serialized = self.of_a_request(rows).serialized(self._conversion.context)
+        return {self._source.inputs[self._source_input].name: serialized}
+
+    def of_a_request(self, rows: Rows) -> Rows:
+        """Rows of a list have one context."""
+        context = self._conversion.context
+        return rows if context is None else rows.of_one(context)
+
+    def _run(
+        self,
+        signature: Any,
+        feeds: Mapping[str, Any],
+        timeout_seconds: float = _FIRST_RUN_SECONDS,
+    ) -> Outputs:
+        fetches = {name: info.name for name, info in signature.outputs.items()}
+        options = tf.compat.v1.RunOptions(timeout_in_ms=int(1000 * timeout_seconds))
+        try:
+            outputs: Outputs = self._session.run(fetches, feeds, options=options)
+        except tf.errors.DeadlineExceededError as error:
+            done = f"not done within {timeout_seconds:.2g} s"
+            raise TooLongError(f"{done}; {self._loops}".rstrip("; ")) from error
+        return outputs
+
+
+def _feeds(signature: Any, rows: Rows) -> dict[str, Any]:
+    columns = rows.columns()
+    return {info.name: columns[name] for name, info in signature.inputs.items()}
+
+
+def _reason(error: Any) -> str:
+    """What an op said, without how TensorFlow leads up to it and where it was; never nothing."""
+    said = error.message.partition("\n\t [[")[0].splitlines()
+    lines = [line.strip() for line in (*error.message.splitlines(), *said)]
+    return next((line for line in reversed(lines) if line), type(error).__name__)

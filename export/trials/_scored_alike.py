@@ -1,0 +1,76 @@
+"""Whether a signature scores candidates the same together and apart."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from colcast.export.graph._comparison import CANCELLED, relative_difference
+from colcast.export.graph._errors import ExportError
+from colcast.export.trials._rows import Rows
+
+Run = Callable[[Rows], Mapping[str, Any]]
+Scale = Callable[[Any], Any]
+
+_ALONE = 4  # rows of the shortest lists that are scored alone
+
+
+def scored_alike(run: Run, rows: Rows, tolerance: float) -> bool | None:
+    """Whether candidates score the same together, alone, in another order and in pieces.
+
+    Large floats that nearly cancel out leave their rounding, and hide what smaller ones show: rows
+    have to agree with small floats, too.
+
+    Args:
+        run: runs the signature on rows of one request.
+        rows: such rows, which the model accepts.
+        tolerance: largest difference of floats, relative to an output's largest value or 1: small
+            ones may be what large ones leave of each other. With small floats it is relative to
+            the output's median.
+
+    Returns:
+        None where the model refuses some of the candidates.
+    """
+    try:
+        if _largest_difference(run, rows, np.max) > max(tolerance, CANCELLED):
+            return False
+        return bool(_largest_difference(run, rows.moderate(), np.median) <= tolerance)
+    except (ExportError, tf.errors.OpError):
+        return None
+
+
+def _largest_difference(run: Run, rows: Rows, scale: Scale) -> float:
+    """How far scores of candidates together and apart differ; infinite if in more than values."""
+    together = run(rows)
+    worst = 0.0
+    for own in _pieces(rows):
+        apart = run(rows.take(own.tolist()))
+        for output, whole in together.items():
+            given, expected = np.asarray(apart[output]), np.asarray(whole)
+            if expected.shape[:1] != (len(rows),) or given.shape != expected[own].shape:
+                return np.inf
+            floor = _scale(expected, scale)
+            worst = max(worst, relative_difference(expected[own], given, floor, 0.0).max(initial=0))
+    return worst
+
+
+def _pieces(rows: Rows) -> list[Any]:
+    """Rows that are scored apart: in any order; those of short lists, of long ones; some alone."""
+    count = len(rows)
+    order = np.random.default_rng(count).permutation(count)
+    values = [sum(len(of[row] or ()) for of in rows.values.values()) for row in range(count)]
+    thirds = min(count, 3)
+    pieces, alone = np.array_split(order, thirds), [*order[:1]]
+    if len(set(values)) > 1:
+        by_length = np.argsort(values, kind="stable")
+        pieces += np.array_split(by_length, thirds)
+        alone = [*by_length[:_ALONE], *by_length[-1:], *alone]
+    return [*pieces, *(np.array([row]) for row in dict.fromkeys(alone))]
+
+
+def _scale(values: Any, scale: Scale) -> float:
+    """What differences of an output are relative to."""
+    if values.dtype.kind not in "fc":
+        return 1.0
+    finite = np.abs(values[np.isfinite(values)])
+    return max(1.0, float(scale(finite))) if finite.size else 1.0

@@ -1,0 +1,248 @@
+"""Recorded traffic: a TFRecord file of tf.Examples, or of requests with them or with columns."""
+
+import dataclasses
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+from colcast.export.convert._features import Feature
+from colcast.export.graph._errors import ExportError
+from colcast.export.trials._logged_columns import examples_of
+from colcast.export.trials._rows import FIELDS, Rows
+from colcast.export.trials._serving_messages import (
+    ExampleListWithContext,
+    PredictionLog,
+    PredictRequest,
+)
+from google.protobuf.message import DecodeError
+
+MOST_REQUESTS = 1000
+ROW_TO_USER = "row_to_user"
+"""The input that says which user each row of a request of several users belongs to."""
+
+_SEVERAL_USERS = "of several users"
+_OTHER_ROWS = "with rows of other domains"
+_INDEX = "row_to_"
+_NO_CANDIDATES = "without candidates"
+_INPUT_LOGS = ("classify_log", "regress_log", "multi_inference_log")
+_BATCH = 100  # rows that single tf.Examples are taken together as
+
+
+@dataclasses.dataclass(frozen=True)
+class Traffic:
+    """What was recorded.
+
+    Attributes:
+      requests: the serialized tf.Examples of each request, in the order they were recorded.
+      has_requests: whether the file says which tf.Examples came together; if not, `requests` are
+        just batches.
+      unused: how many requests were left out, by the reason.
+    """
+
+    requests: tuple[tuple[bytes, ...], ...]
+    has_requests: bool
+    unused: Mapping[str, int] = dataclasses.field(default_factory=dict)
+
+    def __len__(self) -> int:
+        """The number of tf.Examples."""
+        return sum(map(len, self.requests))
+
+    def batches(self, features: Sequence[Feature]) -> Iterator[Rows]:
+        """The rows of each request, features that are not asked for left out."""
+        for request in self.requests:
+            yield rows_of(request, features)
+
+    def features(self) -> Iterator[list[dict[str, bytes]]]:
+        """The features of the rows of each request, each serialized; single rows are requests."""
+        for request in self.requests:
+            rows = [_features(serialized) for serialized in request]
+            yield from [rows] if self.has_requests else [[row] for row in rows]
+
+    def constant_features(self) -> tuple[str, ...]:
+        """Names of the features that are the same on every row of every request, sorted.
+
+        Raises:
+          ExportError: no request of two rows or more, so that nothing can be told.
+        """
+        requests = [request for request in self.requests if len(request) > 1]
+        if not self.has_requests or not requests:
+            found = "requests of one row only" if self.has_requests else "single tf.Examples"
+            raise ExportError(
+                "user features cannot be told: expected recorded PredictRequests or PredictionLogs"
+                f" of two rows or more, found {found}"
+            )
+        seen: set[str] = set()
+        varying: set[str] = set()
+        for request in requests:
+            rows = [_features(serialized) for serialized in request]
+            names = {name for row in rows for name in row}
+            seen |= names
+            varying |= {name for name in names if len({row.get(name) for row in rows}) > 1}
+        return tuple(sorted(seen - varying))
+
+
+def read_traffic(
+    file: Path, source_input: str, features: Collection[str], *, lists: bool = False
+) -> Traffic:
+    """Reads the first records of a TFRecord file; gzipped if its name ends in .gz.
+
+    Args:
+      file: of tf.Example, PredictRequest or PredictionLog records, all of one kind.
+      source_input: the input that requests carry serialized tf.Examples in.
+      features: the names that requests may carry columns under instead.
+      lists: whether they are ExampleListWithContexts in place of tf.Examples, each a request.
+
+    Raises:
+      ExportError: the file cannot be read or has something else.
+    """
+    requests: list[tuple[bytes, ...]] = []
+    singles: list[bytes] = []
+    unused: Counter[str] = Counter()
+    for number, record in enumerate(records(file)):
+        name = f"record {number} of {file}"
+        logged = _logged_examples(record)
+        inputs = recorded_inputs(record) if logged is None else None
+        if logged is not None:
+            found = [logged]
+        elif inputs is None and lists:
+            found = [_examples_of_list(record, name)]
+        elif inputs is None:
+            if not _features(record):
+                raise ExportError(f"{name} is no tf.Example, PredictRequest or PredictionLog")
+            singles.append(record)
+            found = []
+        elif reason := why_unused(inputs, features, inputs):
+            unused[reason] += 1
+            continue
+        elif source_input in inputs:
+            carried = tuple(tf.make_ndarray(inputs[source_input]).reshape(-1).tolist())
+            found = [_examples_of_list(one, name) for one in carried] if lists else [carried]
+        else:
+            found = [_rows_of_columns(inputs, features, name)]
+        requests += filter(None, found)
+        unused[_NO_CANDIDATES] += sum(not request for request in found)
+        if len(requests) >= MOST_REQUESTS or len(singles) == MOST_REQUESTS * _BATCH:
+            break
+    if singles and requests:
+        raise ExportError(f"{file} has both tf.Examples and requests; expected one kind")
+    if not singles and not requests:
+        only = f"request that can be compared, only {unused_text(+unused)}"
+        raise ExportError(f"{file} has no {only if +unused else 'records'}")
+    batches = tuple(tuple(singles[i : i + _BATCH]) for i in range(0, len(singles), _BATCH))
+    return Traffic(tuple(requests) or batches, has_requests=bool(requests), unused=+unused)
+
+
+def unused_text(unused: Mapping[str, int]) -> str:
+    """What was left out, in words: "2 of several users"."""
+    return ", ".join(f"{count} {reason}" for reason, count in unused.items())
+
+
+def rows_of(examples: Sequence[bytes], features: Sequence[Feature]) -> Rows:
+    """Reads serialized tf.Examples as rows of some features."""
+    rows = [tf.train.Example.FromString(example).features.feature for example in examples]
+    values: dict[str, Any] = {}
+    for feature in features:
+        field = FIELDS[feature.dtype]
+        values[feature.name] = [
+            list(getattr(row[feature.name], field).value) if _has(row, feature.name) else None
+            for row in rows
+        ]
+    return Rows(features, values)
+
+
+def _examples_of_list(serialized: bytes, record: str) -> tuple[bytes, ...]:
+    """The examples of an ExampleListWithContext, each with the context's features."""
+    try:
+        message = ExampleListWithContext.FromString(serialized)
+    except DecodeError as error:
+        raise ExportError(f"{record} holds no ExampleListWithContext") from error
+    return _with_context(message)
+
+
+def _with_context(message: Any) -> tuple[bytes, ...]:
+    # Serialized messages one behind the other are one message with the fields of both.
+    return tuple(bytes(message.context + example) for example in message.examples)
+
+
+def _rows_of_columns(
+    inputs: Mapping[str, Any], features: Collection[str], record: str
+) -> tuple[bytes, ...]:
+    columns = {name: tf.make_ndarray(tensor) for name, tensor in inputs.items()}
+    if any(name in features and column.ndim for name, column in columns.items()):
+        try:
+            return examples_of({name: column for name, column in columns.items() if column.ndim})
+        except ValueError as error:
+            raise ExportError(f"the request in {record}: {error}") from error
+    raise ExportError(
+        f"the request in {record} has neither tf.Examples nor a column of the model; it has the"
+        f" inputs {', '.join(map(repr, inputs))}"
+    )
+
+
+def _has(row: Any, name: str) -> bool:
+    return name in row and row[name].WhichOneof("kind") is not None
+
+
+def records(file: Path) -> Iterator[bytes]:
+    """The records of a TFRecord file."""
+    if not file.is_file():
+        raise ExportError(f"{file} is no file; expected a TFRecord file")
+    compression = "GZIP" if file.suffix == ".gz" else None
+    try:
+        yield from tf.data.TFRecordDataset(str(file), compression).as_numpy_iterator()
+    except tf.errors.OpError as error:
+        raise ExportError(f"{file} is not a TFRecord file that can be read: {error}") from error
+
+
+def recorded_inputs(record: bytes) -> Any:
+    """The inputs of a PredictRequest or of one in a PredictionLog; None if it is neither."""
+    log, request = _parsed(PredictionLog, record), _parsed(PredictRequest, record)
+    return (log and log.predict_log.request.inputs) or (request and request.inputs) or None
+
+
+def why_unused(
+    inputs: Mapping[str, Any], features: Collection[str], by_row: Collection[str]
+) -> str | None:
+    """Why a request gives no rows of one user to score; None if it does.
+
+    Args:
+      inputs: as they were sent, TensorProtos.
+      features: the model's.
+      by_row: names of the inputs whose first dimension counts rows, if they have one.
+    """
+    indices = [name for name in inputs if name.startswith(_INDEX) and name not in features]
+    if indices:
+        return _SEVERAL_USERS if ROW_TO_USER in indices else _OTHER_ROWS
+    shapes = [inputs[name].tensor_shape.dim for name in by_row]
+    return _NO_CANDIDATES if any(shape and not shape[0].size for shape in shapes) else None
+
+
+def _logged_examples(record: bytes) -> tuple[bytes, ...] | None:
+    """The tf.Examples of a PredictionLog of anything but Predict; None if it is something else."""
+    log = _parsed(PredictionLog, record)
+    for field in _INPUT_LOGS if log else ():
+        request = getattr(log, field).request
+        if request.HasField("input"):  # which no key of a PredictRequest's inputs looks like
+            lists = (request.input.example_list, request.input.example_list_with_context)
+            return tuple(example for each in lists for example in _with_context(each))
+    return None
+
+
+def _parsed(message: Any, record: bytes) -> Any:
+    try:
+        return message.FromString(record)
+    except DecodeError:
+        return None
+
+
+def _features(serialized: bytes) -> dict[str, bytes]:
+    """The features of a tf.Example, each serialized; none if it is something else."""
+    try:
+        features = tf.train.Example.FromString(serialized).features.feature
+    except DecodeError:
+        return {}
+    return {
+        name: feature.SerializeToString(deterministic=True) for name, feature in features.items()
+    }

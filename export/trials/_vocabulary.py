@@ -1,0 +1,121 @@
+"""Values that a model treats specially: keys of the tables a feature is looked up in, bucket edges.
+
+Generated rows draw from them, so that they reach more than the "unknown" branch of a model.
+"""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from colcast.export.convert._features import Scalar
+from colcast.export.convert._flatten import flatten
+from colcast.export.convert._signature import Conversion
+from colcast.export.graph._errors import ExportError
+from colcast.export.graph._nodes import ancestors, constants, consumers, producer
+
+_FROM_FILE = ("InitializeTableFromTextFileV2", "InitializeTableFromTextFile")
+_FROM_KEYS = (
+    "InitializeTableV2",
+    "InitializeTable",
+    "LookupTableImportV2",
+    "LookupTableImport",
+)
+_FIND = ("LookupTableFindV2", "LookupTableFind")
+_BUCKETIZE = ("Bucketize", "BoostedTreesBucketize")
+_MOST_KEYS = 10_000
+_STOP = (*_FIND, *_BUCKETIZE, "MatMul", "BatchMatMulV2")
+
+
+def known_values(
+    meta_graph: Any, conversion: Conversion, assets: Path
+) -> dict[str, tuple[Scalar, ...]]:
+    """Returns what the graph behind each feature's placeholder looks up, by feature.
+
+    Args:
+      meta_graph: MetaGraphDef with the conversion's columnar signature.
+      conversion: whose features.
+      assets: the model's folder of that name.
+    """
+    keys = _table_keys(meta_graph, assets)
+    inputs = meta_graph.signature_def[conversion.name].inputs
+    nodes = {node.name: node for node in meta_graph.graph_def.node}
+    reading = consumers(nodes)
+    found: dict[str, tuple[Scalar, ...]] = {}
+    for feature in conversion.features:
+        values: dict[Scalar, None] = {}
+        for name in _reached(nodes, reading, producer(inputs[feature.name].name)):
+            node = nodes[name]
+            if node.op in _FIND:
+                values.update(dict.fromkeys(keys.get(_table(nodes, node.input[0]), ())))
+            elif node.op == "Bucketize":
+                values.update(dict.fromkeys(node.attr["boundaries"].list.f))
+        if values:
+            found[feature.name] = tuple(values)
+    return found
+
+
+def _reached(nodes: Mapping[str, Any], reading: Mapping[str, list[str]], root: str) -> set[str]:
+    """The nodes behind a placeholder, up to where its values are looked up or multiplied."""
+    found: set[str] = set()
+    queue = [root]
+    while queue:
+        for reader in reading[queue.pop()]:
+            if reader not in found:
+                found.add(reader)
+                if nodes[reader].op not in _STOP:
+                    queue.append(reader)
+    return found
+
+
+def _table(nodes: Mapping[str, Any], reference: str) -> str:
+    name = producer(reference)
+    while nodes[name].op == "Identity":
+        name = producer(nodes[name].input[0])
+    return name
+
+
+def _table_keys(meta_graph: Any, assets: Path) -> dict[str, tuple[Scalar, ...]]:
+    """The keys each table is initialised with, by the node of its handle."""
+    nodes = _initial_nodes(meta_graph)
+    files = {producer(a.tensor_info.name): a.filename for a in meta_graph.asset_file_def}
+    keys: dict[str, tuple[Scalar, ...]] = {}
+    for node in nodes.values():
+        if node.op in _FROM_FILE:
+            read = {files[name] for name in ancestors(nodes, node.input[1:2]) if name in files}
+            found = [line for file in read for line in _lines(assets / file, node)]
+        elif node.op in _FROM_KEYS:
+            try:
+                found = constants(nodes, [node.input[1]], meta_graph.graph_def.versions)[0].tolist()
+            except ExportError:  # keys that are computed: nothing to draw from
+                found = []
+        else:
+            continue
+        table = _table(nodes, node.input[0])
+        keys[table] = (*keys.get(table, ()), *found[:_MOST_KEYS])
+    return keys
+
+
+def _initial_nodes(meta_graph: Any) -> dict[str, Any]:
+    """The MetaGraph's nodes and, flat, those that initialise it."""
+    nodes = {node.name: node for node in meta_graph.graph_def.node}
+    for key in ("saved_model_main_op", "legacy_init_op"):
+        for name in (
+            meta_graph.collection_def[key].node_list.value
+            if (key in meta_graph.collection_def)
+            else ()
+        ):
+            nodes.update(flatten(meta_graph, [producer(name)]).nodes)
+    init = meta_graph.signature_def.get("__saved_model_init_op")
+    if init is not None:
+        nodes.update(flatten(meta_graph, [o.name for o in init.outputs.values()]).nodes)
+    return nodes
+
+
+def _lines(path: Path, node: Any) -> Iterable[Scalar]:
+    """The keys in a vocabulary file: whole lines (key index -2) or one of their fields."""
+    index = node.attr["key_index"].i
+    delimiter = node.attr["delimiter"].s or b"\t"
+    with path.open("rb") as file:
+        for _, line in zip(range(_MOST_KEYS), file, strict=False):
+            text = line.rstrip(b"\r\n")
+            yield text if index < 0 else text.split(delimiter)[index]
