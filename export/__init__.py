@@ -2,9 +2,9 @@
 
 `convert/` reads a model and adds its columnar signature, `trials/` has rows to try it with and the
 proof of scores, `rows/` the independence rule, `cut/` adds late expansion and the stages, `report/`
-says what was found; `graph/` is the kit of all. `_export` goes the whole way, with `_loaded_model`
-for what needs the variables; for `colcast inspect`, `_plan` goes it without proof. `estimator` is
-for Estimators at export time, `warmup` writes warm-up requests.
+says what was found; `graph/` is the kit of all. `_export` goes the whole way (`_options` says how),
+with `_loaded_model` for what needs the variables; for `colcast inspect`, `_plan` goes it without
+proof. `estimator` is for Estimators at export time, `warmup` writes warm-up requests.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -14,12 +14,14 @@ from colcast.export.graph._errors import ExportError
 
 if TYPE_CHECKING:
     from colcast.export._export import export_saved_model
+    from colcast.export._options import ExportOptions
     from colcast.export.convert._op_libraries import load_op_libraries
     from colcast.export.report._report import ExportReport, SignatureReport
 
 __all__ = [
     "Column",
     "ExportError",
+    "ExportOptions",
     "ExportReport",
     "Feature",
     "Kind",
@@ -31,6 +33,7 @@ __all__ = [
 
 _NEED_TENSORFLOW = {
     "export_saved_model": "_export",
+    "ExportOptions": "_options",
     "load_op_libraries": "convert._op_libraries",
     "ExportReport": "report._report",
     "SignatureReport": "report._report",

@@ -1,14 +1,13 @@
 """The conversion of a SavedModel, from folder to folder."""
 
-import dataclasses
-import math
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from colcast.export._loaded_model import LoadedModel
+from colcast.export._options import ExportOptions
 from colcast.export.convert._features import Side
 from colcast.export.convert._folder import (
     choose_meta_graph,
@@ -20,7 +19,7 @@ from colcast.export.convert._folder import (
 from colcast.export.convert._object_graph import publish_signature
 from colcast.export.convert._op_libraries import provide_ops
 from colcast.export.convert._serving_default import make_default
-from colcast.export.convert._signature import Conversion, add_columnar_signature
+from colcast.export.convert._signature import Conversion, add_columnar_signature, new_names
 from colcast.export.convert._variables import fill_variables
 from colcast.export.cut import LateReport, StagesReport
 from colcast.export.graph._errors import ExportError
@@ -29,7 +28,7 @@ from colcast.export.graph._sessions import loaded
 from colcast.export.report._cost import Requests, measure_written
 from colcast.export.report._page import render
 from colcast.export.report._report import PAGE, ExportReport, SignatureReport, write_report
-from colcast.export.trials._feature_domains import Patterns, mark_domains, read_domains
+from colcast.export.trials._feature_domains import mark_domains
 from colcast.export.trials._generate import RowSource
 from colcast.export.trials._parity import Parity, prove_parse
 from colcast.export.trials._tensor_traffic import TensorTraffic, read_tensor_traffic
@@ -37,7 +36,6 @@ from colcast.export.trials._traffic import Traffic, read_traffic
 from colcast.export.trials._vocabulary import known_values
 from colcast.export.warmup import EVERY_SERVER, NATIVE_SERVER, write_warmup
 
-COLUMNAR = "columnar"
 Progress = Callable[[str], None]
 
 
@@ -45,22 +43,8 @@ def export_saved_model(
     saved_model: str | Path,
     output: str | Path,
     *,
-    signatures: Sequence[str] = ("serving_default",),
-    user_features: Sequence[str] = (),
-    domains: Patterns = MappingProxyType({}),
-    late: bool = False,
-    context_features: Sequence[str] = (),
-    exact: str = "auto",
-    default: str | None = None,
-    examples: str | Path | None = None,
-    warmup: Sequence[int] = (),
-    tolerance: float = 1e-5,
-    tags: Sequence[str] = ("serve",),
-    most_parity_bytes: int = 512 << 20,
-    seed: int = 0,
-    unserved_signatures: Sequence[str] = (),
-    measure_seconds: float = 0.0,
     progress: Progress = lambda _: None,
+    **options: Any,
 ) -> ExportReport:
     """Writes a copy of a SavedModel that has a columnar signature, too.
 
@@ -70,35 +54,8 @@ def export_saved_model(
     Args:
       saved_model: the folder with saved_model.pb.
       output: the folder to write; must not exist, or be empty.
-      signatures: those to convert; they parse tf.Example or, with `late`, take tensors. The first
-        becomes `columnar`, another one `s` `columnar_s`; `s=name` chooses the name.
-      user_features: names or patterns (`user_*`) of the features that are the same on every row
-        of a request, beside those of an ExampleListWithContext's context; `auto`: those that are
-        the same in all recorded requests.
-      domains: names or patterns of the features of each other domain, such as `shop`; what no
-        domain has is an item's.
-      late: also add `columnar_late`, which computes the user's part once per request, and
-        `columnar_exact`, which does so as far as scores stay equal to the last bit, and, where the
-        model allows it, the stages `columnar_user`, `columnar_item`, `columnar_<domain>` and
-        `columnar_pair`.
-      context_features: names or patterns of features that depend on user and item or on the moment
-        (position, distance): the domain `candidate`, which has no stage.
-      exact: "auto" writes `columnar_exact` where it was measured to be faster than `columnar`;
-        "always" wherever an op can move.
-      default: the new signature that becomes `serving_default`; the present one is kept as
-        `serving_examples`.
-      examples: TFRecord file of recorded tf.Examples, PredictRequests or PredictionLogs, which are
-        scored for the proof beside generated rows.
-      warmup: row counts of the warm-up requests to write.
-      tolerance: largest relative difference of the late signature's float outputs.
-      tags: of the MetaGraph to convert.
-      most_parity_bytes: scores are compared where the variables, which have to be loaded for it,
-        take no more than this; what is parsed is compared always.
-      seed: of the generated rows.
-      unserved_signatures: those that no server of the model serves (--unserved_signatures there):
-        a variable that only they write is as good as a constant.
-      measure_seconds: of CPU, for measuring what requests cost; 0 measures nothing.
       progress: told each step as it begins.
+      **options: the fields of `ExportOptions`.
 
     Returns:
       What was found, done and proven.
@@ -106,96 +63,130 @@ def export_saved_model(
     Raises:
       ExportError: the model cannot be converted, or the proof fails. Nothing is written then.
     """
-    source, target = Path(saved_model), Path(output)
-    if exact not in ("auto", "always"):
-        raise ExportError(f"exact: expected 'auto' or 'always', got {exact!r}")
-    patterns = read_domains(domains, user_features, context_features)
-    _check_options(late, patterns[Side.CANDIDATE], warmup, tolerance)
-    start = time.monotonic()
-    progress(f"reading {source}")
-    proto = read_saved_model(source)
-    with written_beside(source, target) as folder:
-        meta_graph = choose_meta_graph(proto, tags)
-        mended = fill_variables(meta_graph)
+    return _Export(Path(saved_model), ExportOptions(**options), progress).write(Path(output))
+
+
+@dataclass(frozen=True)
+class _Converted:
+    """A signature that was converted, and what its requests look like."""
+
+    report: SignatureReport
+    requests: Requests = field(default_factory=dict)
+    warmup: Sequence[Any] = ()
+    warmup_once: Sequence[Any] = ()
+
+
+class _Export:
+    """One model on its way."""
+
+    def __init__(self, source: Path, options: ExportOptions, progress: Progress) -> None:
+        self._source, self._options, self._progress = source, options, progress
+        self._start = time.monotonic()
+        progress(f"reading {source}")
+        self._proto = read_saved_model(source)
+
+    def write(self, target: Path) -> ExportReport:
+        options = self._options
+        with written_beside(self._source, target) as folder:
+            self._meta_graph = choose_meta_graph(self._proto, options.tags)
+            mended = fill_variables(self._meta_graph)
+            self._convert()
+            write_graph(folder, self._proto)
+            converted = self._try_out(folder)
+            reports = [each.report for each in converted]
+            _publish(self._meta_graph, reports, options.default)
+            write_graph(folder, self._proto)
+            write_warmup(folder, EVERY_SERVER, [r for c in converted for r in c.warmup])
+            write_warmup(folder, NATIVE_SERVER, [r for c in converted for r in c.warmup_once])
+            report = ExportReport(
+                saved_model=str(self._source),
+                output=str(target),
+                signatures=tuple(self._measured(folder, converted)),
+                mended_variables=tuple(mended),
+                unused_requests=self._traffic.unused if self._traffic else {},
+                seconds=time.monotonic() - self._start,
+            )
+            write_report(folder, report)
+            (folder / PAGE).write_text(render(report))
+        return report
+
+    def _convert(self) -> None:
+        """Adds the columnar signatures, and proves that they read columns as they should."""
+        options, meta_graph = self._options, self._meta_graph
         conversions = [
-            add_columnar_signature(meta_graph, old, new) for old, new in new_names(signatures)
+            add_columnar_signature(meta_graph, old, new)
+            for old, new in new_names(options.signatures)
         ]
-        _check_use(conversions, late=late, warmup=bool(warmup))
-        traffic = _read_traffic(Path(examples), conversions[0]) if examples else None
-        conversions = mark_domains(conversions, patterns, traffic)
-        impure = find_impure(meta_graph, unserved_signatures)
-        conversions = [dataclasses.replace(c, impurity=impure.get(c.name)) for c in conversions]
-        _check_user(conversions, late=late)
-        reports, logs, logs_once = [], [], []
-        requests: dict[str, Requests] = {}
-        sources = {
-            c.name: RowSource(c.features, known_values(meta_graph, c, source / "assets"), seed)
-            for c in conversions
-        }
-        for conversion in conversions:
+        _check_use(conversions, late=options.late, warmup=bool(options.warmup))
+        examples = options.examples
+        self._traffic = _read_traffic(Path(examples), conversions[0]) if examples else None
+        conversions = mark_domains(conversions, options.patterns(), self._traffic)
+        impure = find_impure(meta_graph, options.unserved_signatures)
+        self._conversions = [replace(c, impurity=impure.get(c.name)) for c in conversions]
+        _check_user(self._conversions, late=options.late)
+        self._rows = {c.name: self._generated(c) for c in self._conversions}
+        for conversion in self._conversions:
             if conversion.cut:
-                prove_parse(conversion.cut, sources[conversion.name], conversion.context)
-        write_graph(folder, proto)
-        size = variables_bytes(source)
-        if late or warmup or examples or size <= most_parity_bytes:
-            provide_ops(meta_graph)
-            with loaded(folder, tags) as session:
-                for conversion in conversions:
-                    progress(f"{conversion.name}: finding rows that the model accepts")
-                    rows = sources[conversion.name]
-                    model = LoadedModel(session, meta_graph, conversion, rows, traffic)
-                    progress(f"{conversion.name}: comparing scores")
-                    parity = model.parity()
-                    options = _LateOptions(tolerance, exact == "always", progress)
-                    made = _add_late(model, conversion, options) if late else ()
-                    once = [each.signature for each in made if isinstance(each, LateReport)]
-                    progress(f"{conversion.name}: following its rows")
-                    independence = model.independence([conversion.name, *once], tolerance)
-                    found = SignatureReport.of(conversion, parity, independence, *made)
-                    compiled = model.compiled(warmup)
-                    found = dataclasses.replace(found, compiled=compiled)
-                    if measure_seconds:
-                        found = _with_user_share(model, found)
-                        requests[found.name] = model.requests(found.answering)
-                    reports.append(found)
-                    logs += model.warmup(warmup)
-                    logs_once += model.warmup_once(warmup, reports[-1].once)
-        else:
+                prove_parse(conversion.cut, self._rows[conversion.name], conversion.context)
+
+    def _generated(self, conversion: Conversion) -> RowSource:
+        known = known_values(self._meta_graph, conversion, self._source / "assets")
+        return RowSource(conversion.features, known, self._options.seed)
+
+    def _try_out(self, folder: Path) -> list[_Converted]:
+        """Runs what was converted, and what is made from it, unless its variables are too large."""
+        options, size = self._options, variables_bytes(self._source)
+        needs_a_run = options.late or options.warmup or options.examples
+        if not needs_a_run and size > options.most_parity_bytes:
             note = f"the variables ({size / 2**20:,.0f} MB) are not loaded to compare scores"
-            reports = [SignatureReport.of(c, Parity(note=note), {}) for c in conversions]
-        _publish(meta_graph, reports, default)
-        write_graph(folder, proto)
-        write_warmup(folder, EVERY_SERVER, logs)
-        write_warmup(folder, NATIVE_SERVER, logs_once)
-        if requests:
-            progress("measuring what a request costs")
-            costs = measure_written(folder, tags, requests, measure_seconds)
-            reports = [dataclasses.replace(r, costs=costs.get(r.name, ())) for r in reports]
-        report = ExportReport(
-            saved_model=str(source),
-            output=str(target),
-            signatures=tuple(reports),
-            mended_variables=tuple(mended),
-            unused_requests=traffic.unused if traffic else {},
-            seconds=time.monotonic() - start,
-        )
-        write_report(folder, report)
-        (folder / PAGE).write_text(render(report))
-    return report
+            parity = Parity(note=note)
+            return [_Converted(SignatureReport.of(c, parity, {})) for c in self._conversions]
+        provide_ops(self._meta_graph)
+        with loaded(folder, options.tags) as session:
+            return [self._run(session, conversion) for conversion in self._conversions]
 
+    def _run(self, session: Any, conversion: Conversion) -> _Converted:
+        """Compares scores and adds what computes the user's part once."""
+        name, options = conversion.name, self._options
+        self._progress(f"{name}: finding rows that the model accepts")
+        model = LoadedModel(session, self._meta_graph, conversion, self._rows[name], self._traffic)
+        self._progress(f"{name}: comparing scores")
+        parity = model.parity()
+        made = self._add_late(model, name) if options.late else ()
+        once = [each.signature for each in made if isinstance(each, LateReport)]
+        self._progress(f"{name}: following its rows")
+        independence = model.independence([name, *once], options.tolerance)
+        report = SignatureReport.of(conversion, parity, independence, *made)
+        report = replace(report, compiled=model.compiled(options.warmup))
+        requests: Requests = {}
+        if options.measure_seconds:
+            if report.user_features and not report.late:
+                report = replace(report, user_share=model.user_share())
+            requests = model.requests(report.answering)
+        warmup_once = model.warmup_once(options.warmup, report.once)
+        return _Converted(report, requests, model.warmup(options.warmup), warmup_once)
 
-def _check_options(
-    late: bool,
-    context_features: Sequence[str],
-    warmup: Sequence[int],
-    tolerance: float,
-) -> None:
-    if context_features and not late:
-        raise ExportError("--context-features say what the last stage takes: add --late")
-    if min(warmup, default=1) < 1:
-        raise ExportError(f"--warmup: requests have 1 row or more, got {min(warmup)}")
-    if not 0 <= tolerance < math.inf:
-        raise ExportError(f"--tolerance: expected 0 or more, got {tolerance}")
+    def _add_late(
+        self, model: LoadedModel, name: str
+    ) -> tuple[LateReport, LateReport | str, StagesReport]:
+        late_name, exact_name = f"{name}_late", f"{name}_exact"
+        self._progress(f"{late_name}: searching, writing and proving")
+        observed = model.observe(self._options.tolerance)
+        late = model.add_late(late_name, observed)
+        self._progress(f"{exact_name}: searching, writing and proving")
+        exact = model.add_exact(exact_name, always=self._options.exact == "always")
+        self._progress(f"{name}: searching, writing and proving the stages")
+        return late, exact, model.add_stages(late_name, observed)
+
+    def _measured(self, folder: Path, converted: Sequence[_Converted]) -> list[SignatureReport]:
+        """The reports with what requests cost."""
+        options = self._options
+        requests = {c.report.name: c.requests for c in converted if c.requests}
+        if not requests:
+            return [each.report for each in converted]
+        self._progress("measuring what a request costs")
+        costs = measure_written(folder, options.tags, requests, options.measure_seconds)
+        return [replace(c.report, costs=costs.get(c.report.name, ())) for c in converted]
 
 
 def _check_user(conversions: Sequence[Conversion], *, late: bool) -> None:
@@ -222,43 +213,6 @@ def _check_use(conversions: Sequence[Conversion], *, late: bool, warmup: bool) -
                 " is, or add --late, which computes the user's part once, or --warmup for requests"
                 " that a server runs before it serves"
             )
-
-
-def new_names(signatures: Sequence[str]) -> list[tuple[str, str]]:
-    """Source and new name of each signature to convert."""
-    names: list[tuple[str, str]] = []
-    for signature in signatures:
-        source, _, name = signature.partition("=")
-        names.append((source, name or (f"{COLUMNAR}_{source}" if names else COLUMNAR)))
-    return names
-
-
-@dataclasses.dataclass(frozen=True)
-class _LateOptions:
-    """How late signatures are added."""
-
-    tolerance: float
-    always_exact: bool
-    progress: Progress
-
-
-def _add_late(
-    model: LoadedModel, conversion: Conversion, options: _LateOptions
-) -> tuple[LateReport, LateReport | str, StagesReport]:
-    name = f"{conversion.name}_late"
-    options.progress(f"{name}: searching, writing and proving")
-    observed = model.observe(options.tolerance)
-    late = model.add_late(name, observed)
-    exact_name = f"{conversion.name}_exact"
-    options.progress(f"{exact_name}: searching, writing and proving")
-    exact = model.add_exact(exact_name, always=options.always_exact)
-    options.progress(f"{conversion.name}: searching, writing and proving the stages")
-    return late, exact, model.add_stages(name, observed)
-
-
-def _with_user_share(model: LoadedModel, report: SignatureReport) -> SignatureReport:
-    share = None if report.late or not report.user_features else model.user_share()
-    return dataclasses.replace(report, user_share=share)
 
 
 def _publish(meta_graph: Any, reports: Sequence[SignatureReport], default: str | None) -> None:

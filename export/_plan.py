@@ -6,10 +6,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from colcast.export._export import new_names
 from colcast.export.convert._folder import check_size, choose_meta_graph, read_saved_model
 from colcast.export.convert._object_graph import publish_signature
-from colcast.export.convert._signature import add_columnar_signature
+from colcast.export.convert._signature import add_columnar_signature, new_names
 from colcast.export.convert._variables import fill_variables
 from colcast.export.report._report import SignatureReport, features_table
 from colcast.export.trials._feature_domains import Patterns, mark_domains, read_domains

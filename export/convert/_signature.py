@@ -1,6 +1,7 @@
 """Adds a columnar signature to a MetaGraphDef: nodes, SignatureDef, defaults, op list."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -16,6 +17,7 @@ from colcast.export.graph._impure import Impurity
 from colcast.export.graph._nodes import ancestors, canonical, producer
 from tensorflow.core.protobuf import meta_graph_pb2
 
+COLUMNAR = "columnar"
 _PREDICT = "tensorflow/serving/predict"
 
 
@@ -133,6 +135,15 @@ def _drop_lists(name: str, nodes: list[Any], outputs: Any) -> None:
 
 def _nodes(meta_graph: Any) -> dict[str, Any]:
     return {node.name: node for node in meta_graph.graph_def.node}
+
+
+def new_names(signatures: Sequence[str]) -> list[tuple[str, str]]:
+    """Source and new name of each signature to convert."""
+    names: list[tuple[str, str]] = []
+    for signature in signatures:
+        source, _, name = signature.partition("=")
+        names.append((source, name or (f"{COLUMNAR}_{source}" if names else COLUMNAR)))
+    return names
 
 
 def _source_signature(meta_graph: Any, source: str, name: str) -> Any:

@@ -99,7 +99,7 @@ class _Function:
     """Where a function's results come from."""
 
     def __init__(self, function: Any) -> None:
-        self._arguments = [argument.name for argument in function.signature.input_arg]
+        self._arguments: list[str] = [argument.name for argument in function.signature.input_arg]
         self._types = [argument.type for argument in function.signature.input_arg]
         self._nodes = {node.name: node for node in function.node_def}
         outputs = (argument.name for argument in function.signature.output_arg)

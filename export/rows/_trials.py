@@ -1,5 +1,6 @@
 """What the nodes of a graph give on a few entries, where that says what they give on all."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -78,7 +79,7 @@ class Trials:
         if not self._is_of_constants(tensor):
             return None
         value = self._evaluate(tensor, dict(filter(None, map(self._feed, self._given))))
-        if value is None or value.size != _ROWS * np.prod(factors[1:], dtype=int):
+        if value is None or value.size != _ROWS * math.prod(map(_size, factors[1:])):
             return None
         first, *others = np.reshape(value, [_ROWS, -1])
         return first if all(np.array_equal(first, other) for other in others) else None
@@ -101,7 +102,7 @@ class Trials:
         fact, dtype = self._given[tensor], self._graph.get_tensor_by_name(tensor).dtype
         if fact.kind is Kind.SIZES or fact.axes is None or not dtype.is_numpy_compatible:
             return None
-        shape = [int(np.prod([_size(factor) for factor in each], dtype=int)) for each in fact.axes]
+        shape = [math.prod(map(_size, each)) for each in fact.axes]
         return tensor, np.zeros(shape, dtype.as_numpy_dtype) if dtype != tf.string else np.full(
             shape, b"", object
         )

@@ -1,64 +1,16 @@
 """Follows the rows of a run through a graph, op by op."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import tensorflow as tf
 from colcast.export.graph._flat_graph import FlatGraph, NodeDef, data_inputs
 from colcast.export.graph._ops import computed_from_weights
-from colcast.export.rows import (  # noqa: F401
-    _control,
-    _diagonals,
-    _elements,
-    _lists,
-    _lookups,
-    _repeats,
-    _searches,
-    _shapes,
-    _slices,
-    _stacks,
-    _sums,
-    _systems,
-)
-from colcast.export.rows._bodies import declared, in_order, output_counts
-from colcast.export.rows._bounds import bounded
-from colcast.export.rows._facts import (
-    Fact,
-    Kind,
-    fixed,
-    join,
-    labels,
-    mixed,
-)
-from colcast.export.rows._free import free_fact, is_of_no_run, known_sizes
-from colcast.export.rows._maps import find_loop_over_rows
-from colcast.export.rows._numbers import with_numbers
-from colcast.export.rows._op import RULES, Mixes, Op, checked
-from colcast.export.rows._trials import OF_SHAPES, Evaluate, Trials
+from colcast.export.rows._control import chosen
+from colcast.export.rows._facts import Fact, Kind, fixed, mixed
+from colcast.export.rows._free import known_sizes
+from colcast.export.rows._nodes import Nodes, sizes_of
+from colcast.export.rows._trials import Evaluate, Trials
 from colcast.export.rows._ways import MERGES, Ways
-
-_CALLS = ("PartitionedCall", "StatefulPartitionedCall")
-_BRANCHES = ("If", "StatelessIf", "Case", "StatelessCase")
-_LOOPS = ("While", "StatelessWhile")
-_RANDOM = ("Random", "Multinomial", "TruncatedNormal", "Shuffle", "Dropout", "UniformCandidate")
-_ROUNDS = 12  # a loop's variables settle in two or three
-
-_GIVE_NOTHING = {"Assert", "NoOp"}
-
-WALKED = {
-    *_CALLS,
-    *_BRANCHES,
-    *_LOOPS,
-    *_GIVE_NOTHING,
-    "Placeholder",
-    "ReadVariableOp",
-    "VarHandleOp",
-}
-"""Ops that need no rule: functions are gone through, variables are the same in every run, checks
-have no results."""
-
-Facts = dict[str, Fact]
 
 
 class Walk:
@@ -66,7 +18,6 @@ class Walk:
 
     Attributes:
         facts: by tensor, "node:port".
-        unknown: types of ops that no rule is known of and that rows reached.
     """
 
     def __init__(
@@ -86,9 +37,7 @@ class Walk:
             session_graph: the tf.Graph that has the nodes.
             evaluate: computes tensors from values of others; None where that fails.
         """
-        self.facts: Facts = dict(given)
-        self.unknown: set[str] = set()
-        self._graph = graph
+        self.facts: dict[str, Fact] = dict(given)
         self._copies = copies
         self._session_graph = session_graph
         self._evaluate = evaluate
@@ -97,6 +46,7 @@ class Walk:
         self._free: set[str] = set()
         from_weights = computed_from_weights(graph)
         self._trials = Trials(graph, session_graph, given, evaluate)
+        self._nodes = Nodes(graph, self._trials.compute)
         self._ways = Ways()
         for name, node in graph.nodes.items():
             if f"{name}:0" in given:
@@ -112,7 +62,7 @@ class Walk:
                 merge = [tensor.name for tensor in operation.outputs]
                 made = [self.facts[tensor] for tensor in merge]
                 read = [self.facts[condition] for condition in conditions]
-                self.facts.update(zip(merge, _control.chosen(node.name, made, read), strict=True))
+                self.facts.update(zip(merge, chosen(node.name, made, read), strict=True))
 
     def _visit(self, node: NodeDef, sources: Sequence[str], operation: Any) -> None:
         if not operation.outputs:
@@ -138,8 +88,8 @@ class Walk:
                 fixed(fact.axes, value_of(index)) if self._is_one(sources[index], fact) else fact
                 for index, fact in enumerate(inputs)
             ]
-        shapes = [_sizes(tensor.shape) for tensor in operation.outputs]
-        made = self.result(
+        shapes = [sizes_of(tensor.shape) for tensor in operation.outputs]
+        made = self._nodes.result(
             node, inputs, value_of, shapes, lambda n: self._trials.of_one_row(sources[n], inputs[n])
         )
         if operation.outputs[0].name in self._free:
@@ -157,184 +107,7 @@ class Walk:
         dtype = self._session_graph.get_tensor_by_name(tensor).dtype.base_dtype
         return bool(fact.axes is not None and not any(fact.axes) and dtype.is_numpy_compatible)
 
-    def result(
-        self,
-        node: NodeDef,
-        inputs: Sequence[Fact],
-        value_of: Callable[[int], Any],
-        shapes: Sequence[Sequence[int | None] | None],
-        of_one_row: Callable[[int], Any] = lambda _: None,
-    ) -> list[Fact]:
-        """What is known of a node's outputs, from what is known of its inputs."""
-        if node.op in _GIVE_NOTHING:
-            return []
-        meets = [fact for fact in inputs if fact.kind is Kind.MIXED]
-        if meets:
-            return [bounded(node.op, inputs, value_of, meets[0])] * len(shapes)
-        own = {name: value for name, value in node.attr.items() if value.WhichOneof("value")}
-        attributes = {**self._defaults(node.op), **own}
-        op = Op(
-            node.name,
-            node.op,
-            inputs,
-            attributes,
-            len(shapes),
-            data_inputs(node),
-            value_of,
-            lambda values: self._trials.compute(node, values),
-            shapes.__getitem__,
-            of_one_row,
-        )
-        try:
-            made = self._made(op, node, inputs, shapes)
-        except Mixes as error:
-            refused = mixed(f"{node.op} ({node.name}): {error}")
-            return [bounded(node.op, inputs, value_of, refused)] * len(shapes)
-        if node.op not in OF_SHAPES:
-            lengths = frozenset[str]().union(*(fact.lengths for fact in inputs))
-            made = [replace(fact, lengths=fact.lengths | lengths) for fact in made]
-        return [checked(node.name, node.op, fact) for fact in made]
-
-    def _defaults(self, op: str) -> dict[str, Any]:
-        """The attributes that a node of this type has if it does not say otherwise."""
-        return {
-            each.name: each.default_value
-            for each in self._graph.op_defs.get(op).attr
-            if each.HasField("default_value")
-        }
-
-    def _made(
-        self, op: Op, node: NodeDef, inputs: Sequence[Fact], shapes: Sequence[Any]
-    ) -> list[Fact]:
-        if _is_random(node.op) and any(not is_of_no_run(fact) for fact in inputs):
-            raise Mixes("random numbers for all rows of a run")
-        if node.op in _CALLS or node.op in self._graph.library:
-            name = node.attr["f"].func.name if node.op in _CALLS else node.op
-            return self._call(name, inputs)
-        if node.op in _BRANCHES:
-            return self._branches(node, inputs)
-        if node.op in _LOOPS:
-            return self._loop(node, list(inputs))
-        if node.op == "VarHandleOp":
-            shape = tf.TensorShape(node.attr["shape"].shape)
-            return [free_fact(node, 0, _sizes(shape))]  # as what is read of it
-        if node.op == "ReadVariableOp":
-            return [inputs[0]]
-        if node.op not in _FOLLOWED and all(map(is_of_no_run, inputs)):
-            return self._free_facts(op, node, shapes)
-        if node.op not in RULES:
-            self.unknown.add(node.op)
-            raise Mixes("no rule says how this op treats rows")
-        return _by_rule(op)
-
-    def _free_facts(self, op: Op, node: NodeDef, shapes: Sequence[Any]) -> list[Fact]:
-        """What is known of tensors that are the same in every run."""
-        made = [free_fact(node, number, shape) for number, shape in enumerate(shapes)]
-        unknown = [fact.axes is None or bool(labels(fact.axes)) for fact in made]
-        sized = any(fact.kind is Kind.SIZES for fact in op.inputs)
-        if node.op not in RULES or not (sized or any(unknown)):
-            return made
-        try:
-            followed = _by_rule(op)
-        except Mixes:
-            return made
-        chosen = zip(made, followed, unknown, strict=True)
-        return [b if sized or more else a for a, b, more in chosen]
-
-    def _branches(self, node: NodeDef, inputs: Sequence[Fact]) -> list[Fact]:
-        lengths = _control.check_condition(inputs[0])
-        if "branches" in node.attr:
-            names = [function.name for function in node.attr["branches"].list.func]
-        else:
-            names = [node.attr[way].func.name for way in ("then_branch", "else_branch")]
-        ways = [self._call(name, inputs[1:]) for name in names]
-        made = ways[0]
-        for way in ways[1:]:
-            made = [join(one, other) for one, other in zip(made, way, strict=True)]
-        return [replace(fact, lengths=fact.lengths | lengths) for fact in made]
-
-    def _loop(self, node: NodeDef, variables: list[Fact]) -> list[Fact]:
-        condition, body = (node.attr[name].func.name for name in ("cond", "body"))
-        functions = (self._graph.library[condition], self._graph.library[body])
-        by_row = find_loop_over_rows(*functions, variables)
-        if by_row is not None and not self._has_random(functions[1]):
-            return by_row.results(variables, self._call(body, by_row.of_one_row(variables)))
-        variables = [fact.changed() if fact.kind is Kind.FIXED else fact for fact in variables]
-        for _ in range(_ROUNDS):
-            (again,) = self._call(condition, variables)
-            if again.kind is Kind.MIXED:
-                raise Mixes(f"its condition: {again.why}")
-            _control.check_condition(again)
-            after = self._call(body, variables)
-            after = _control.with_trips(after, again)
-            settled = [join(one, other) for one, other in zip(variables, after, strict=True)]
-            meets = [fact for fact in settled if fact.kind is Kind.MIXED]
-            if settled == variables or len(meets) == len(settled):
-                return settled
-            variables = settled
-        raise Mixes("a loop whose variables do not settle")
-
-    def _has_random(self, function: Any) -> bool:
-        """Whether a function, or one that it calls, draws numbers."""
-        return any(
-            _is_random(node.op)
-            or any(
-                self._has_random(self._graph.library[called.func.name])
-                for called in node.attr.values()
-                if called.func.name in self._graph.library
-            )
-            for node in function.node_def
-        )
-
-    def _call(self, name: str, inputs: Sequence[Fact]) -> list[Fact]:
-        """What a function gives."""
-        function = self._graph.library[name]
-        facts: Facts = {
-            argument.name: fact
-            for argument, fact in zip(function.signature.input_arg, inputs, strict=True)
-        }
-        values: dict[str, Any] = {}
-        for node in in_order(function.node_def):
-            sources = [source for source in node.input if not source.startswith("^")]
-            given = [facts[source] for source in sources]
-            if node.op in MERGES:
-                given = [mixed(f"{node.name} ({node.op}): a branch of TensorFlow 1 in a function")]
-
-            def value_of(index: int, sources: Sequence[str] = sources, given: Any = given) -> Any:
-                return values.get(sources[index], given[index].value)
-
-            counts = output_counts(node, self._graph)
-            flat: list[Fact] = self.result(
-                node, given, value_of, [declared(node, n) for n in range(sum(counts.values()))]
-            )
-            for output, count in counts.items():
-                for number in range(count):
-                    facts[f"{node.name}:{output}:{number}"] = flat.pop(0)
-            if node.op == "Const":
-                values[f"{node.name}:output:0"] = tf.make_ndarray(node.attr["value"].tensor)
-        returned = [function.ret[argument.name] for argument in function.signature.output_arg]
-        return [facts[tensor] for tensor in returned]
-
-
-_FOLLOWED = {
-    "EmptyTensorList", "Identity", "Shape", "ShapeN", "Size", "TensorListReserve",
-    "TensorListSetItem", "TensorListStack",
-}  # fmt: skip
-"""Ops of which their rule knows more than that no row has a say."""
-
-
-def _by_rule(op: Op) -> list[Fact]:
-    try:
-        found = RULES[op.type](op)
-    except (IndexError, TypeError, ValueError) as error:  # what no run would take, mostly
-        raise Mixes(f"its inputs do not fit each other ({error})") from error
-    made = [found] if isinstance(found, Fact) else list(found)
-    return [with_numbers(op, fact) for fact in made]
-
-
-def _is_random(op: str) -> bool:
-    return any(word in op for word in _RANDOM)
-
-
-def _sizes(shape: tf.TensorShape) -> Sequence[int | None] | None:
-    return None if shape.rank is None else shape.as_list()
+    @property
+    def unknown(self) -> set[str]:
+        """Types of ops without a rule that rows reached."""
+        return self._nodes.unknown
