@@ -25,8 +25,7 @@ from colcast.export.graph._findings import Probe as SignatureProbe
 from colcast.export.graph._flat_graph import FlatGraph
 from colcast.export.graph._ops import is_compiled
 from colcast.export.graph._signature import read_late_signature, read_signature
-from colcast.export.report._compiled import Compiled
-from colcast.export.report._cost import SIZES, Requests, Way
+from colcast.export.report._cost import SIZES, Compiled, Requests, Way
 from colcast.export.rows import Independence, candidates
 from colcast.export.trials._generate import RowSource
 from colcast.export.trials._model_rows import ModelRows

@@ -32,7 +32,7 @@ from colcast.export.cut._late_report import FrontierTensor, LateReport
 from colcast.export.cut._observed import Observed, observe
 from colcast.export.cut._reuse import Reuse, count_reuse
 from colcast.export.cut._stages_report import StagesReport, State
-from colcast.export.cut._user_share import user_share
+from colcast.export.cut._timing import user_share
 from colcast.export.graph._comparison import PROOF_ROWS
 from colcast.export.graph._requests import DrawRows
 

@@ -8,8 +8,7 @@ from typing import Any
 from colcast.export.convert._features import Feature, Kind, Scalar
 from colcast.export.cut import FrontierTensor, LateReport, Reuse, StagesReport, State
 from colcast.export.graph._errors import ExportError
-from colcast.export.report._compiled import Compiled
-from colcast.export.report._cost import Cost
+from colcast.export.report._cost import Compiled, Cost
 from colcast.export.report._report import FILE, FORMAT, ExportReport, SignatureReport
 from colcast.export.rows import Independence
 from colcast.export.trials._parity import Parity

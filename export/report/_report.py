@@ -9,8 +9,7 @@ from typing import Any
 from colcast.export.convert._features import Feature, Kind, Scalar, Side
 from colcast.export.convert._signature import Conversion
 from colcast.export.cut import LateReport, StagesReport
-from colcast.export.report._compiled import Compiled
-from colcast.export.report._cost import Cost
+from colcast.export.report._cost import Compiled, Cost
 from colcast.export.report._verdict import verdict
 from colcast.export.rows import Independence
 from colcast.export.trials._parity import Parity

@@ -6,8 +6,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from colcast.export.cut import LateReport
-from colcast.export.report._compiled import Compiled
-from colcast.export.report._cost import Cost
+from colcast.export.report._cost import Compiled, Cost
 
 if TYPE_CHECKING:
     from colcast.export.report._report import SignatureReport

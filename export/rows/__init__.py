@@ -3,7 +3,7 @@
 Rows run with other rows beside them, without some of their own, or come from a cache only where
 this says so and running shows it. `_facts` has the words, `_op` the table of rules; `_elements`
 (with `_fills`, `_numbers` and `_sizes`), `_shapes`, `_slices`, `_stacks`, `_repeats`, `_sums`,
-`_diagonals`, `_searches`, `_lookups`, `_lists` and `_control` are the rules; `_walk` goes
+`_matrices`, `_searches`, `_lookups`, `_lists` and `_control` are the rules; `_walk` goes
 through a graph, `_nodes` through its nodes and functions (`_free`: what no row reaches),
 `_independence` is the verdict, `_signatures` that of signatures.
 """

@@ -8,17 +8,16 @@ import tensorflow as tf
 from colcast.export.graph._flat_graph import FlatGraph, NodeDef, data_inputs
 from colcast.export.rows import (  # noqa: F401
     _control,
-    _diagonals,
     _elements,
     _lists,
     _lookups,
+    _matrices,
     _repeats,
     _searches,
     _shapes,
     _slices,
     _stacks,
     _sums,
-    _systems,
 )
 from colcast.export.rows._bodies import declared, in_order, output_counts
 from colcast.export.rows._bounds import bounded

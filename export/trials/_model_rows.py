@@ -8,7 +8,6 @@ from colcast.export.convert._features import Side
 from colcast.export.convert._signature import Conversion
 from colcast.export.graph._errors import ExportError
 from colcast.export.graph._not_finite import drawn_again
-from colcast.export.trials._everyday import everyday
 from colcast.export.trials._generate import Accepts, RowSource, accepted_rows, accepted_together
 from colcast.export.trials._parity import generated_batches
 from colcast.export.trials._probe import Probe
@@ -115,7 +114,7 @@ class ModelRows:
         if self.recorded:
             return self._of_recorded(count).of_one(user)
         rows = self.accepted(count)
-        small = everyday(rows)
+        small = rows.everyday()
         return (small if self._accepts(small) else rows).of_one(user)
 
     def turns(self, *, bold: bool = False) -> Callable[[int], Columns]:

@@ -10,7 +10,6 @@ from colcast.export.report._cost import SIZES
 from colcast.export.report._recorded import read_report
 from colcast.export.report._report import FILE, PAGE
 from colcast.export.report._verdict import _without_ops, limit_and_step, verdict
-from colcast.export.trials._everyday import everyday
 from colcast.export.trials._rows import Rows
 
 HEADINGS = ["written", "proved", "expected", "held back", "to try"]
@@ -127,7 +126,7 @@ def test_everyday_rows_have_values_of_the_size_that_requests_have():
         Feature("price", Kind.FIXED_LEN, "float32"),
     )
     values = {"id": [[-(1 << 62)], None], "word": [[b"x" * 40], [b""]], "price": [[1e6], [-3.0]]}
-    small = everyday(Rows(features, values)).values
+    small = Rows(features, values).everyday().values
     assert all(0 <= row[0] < 100_000 for row in small["id"])
     assert small["word"] == [[b"x" * 12], [b"v1"]]
     assert all(abs(row[0]) < 1 for row in small["price"])

@@ -1,9 +1,9 @@
-"""Ops that know the diagonals of matrices, the last two dimensions."""
+"""Ops on matrices, the last two dimensions: their diagonals, systems of equations."""
 
 from collections.abc import Sequence
 
-from colcast.export.rows._facts import Axis, Fact, axis, has_rows
-from colcast.export.rows._op import Mixes, Op, as_value, count, rule
+from colcast.export.rows._facts import Axis, Fact, axis, broadcast, has_rows, longest
+from colcast.export.rows._op import Mixes, Op, as_value, count, rule, together
 
 
 @rule("MatrixBandPart")
@@ -39,6 +39,30 @@ def main_diagonal(op: Op) -> Fact:
     if has_rows(axes[-2:]):
         raise Mixes("rows are kept by their position")
     return fact.changed(axes=(*axes[:-2], _shorter(axes[-2:])))
+
+
+@rule("Cholesky", "MatrixInverse")
+def of_each_matrix(op: Op) -> Fact:
+    """Another matrix for each."""
+    fact, axes = as_value(op.inputs[0]), op.axes(0)
+    if has_rows(axes[-2:]):
+        raise Mixes("rows of a matrix meet")
+    return fact.changed(lengths=fact.lengths | longest(axes[-2:]))
+
+
+@rule("MatrixSolve", "MatrixTriangularSolve")
+def solve(op: Op) -> Fact:
+    """A solution for each column of the right-hand side."""
+    facts = [as_value(fact) for fact in op.inputs]
+    matrix, right = op.axes(0), op.axes(1)
+    met = broadcast(matrix[:-2], right[:-2])
+    if met is None or has_rows(matrix[-2:]) or has_rows(right[-2:-1]):
+        raise Mixes("rows of a matrix meet")
+    batch, ties = met
+    if has_rows(batch) and has_rows(right[-1:]):
+        raise Mixes("every row meets every other")
+    kind, lengths = together(facts)
+    return Fact(kind, (*batch, *right[-2:]), lengths | ties | longest([*matrix[-2:], right[-2]]))
 
 
 def _main_only(op: Op) -> None:
