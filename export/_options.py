@@ -4,7 +4,6 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from types import MappingProxyType
 
 from colcast.export.convert._features import Side
 from colcast.export.graph._errors import ExportError
@@ -48,7 +47,7 @@ class ExportOptions:
 
     signatures: Sequence[str] = ("serving_default",)
     user_features: Sequence[str] = ()
-    domains: Patterns = MappingProxyType({})
+    domains: Patterns = dataclasses.field(default_factory=dict)
     late: bool = False
     context_features: Sequence[str] = ()
     exact: str = "auto"
