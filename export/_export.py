@@ -77,7 +77,7 @@ class _Converted:
 
 
 class _Export:
-    """One model on its way."""
+    """The export of one model."""
 
     def __init__(self, source: Path, options: ExportOptions, progress: Progress) -> None:
         self._source, self._options, self._progress = source, options, progress
@@ -111,7 +111,7 @@ class _Export:
         return report
 
     def _convert(self) -> None:
-        """Adds the columnar signatures, and proves that they read columns as they should."""
+        """Adds the columnar signatures and proves that they parse alike."""
         options, meta_graph = self._options, self._meta_graph
         conversions = [
             add_columnar_signature(meta_graph, old, new)

@@ -39,7 +39,7 @@ from colcast.export.warmup import warmup_request
 
 _LEAST_GAIN_OF_EXACT = 0.03  # less may be an error of measurement
 _BATCHES = (2, 9, 30)  # rows that are scored together and apart
-_LARGEST_DIFFERENCE = 1e-6  # of a columnar signature's; another order of the same sums may give it
+_LARGEST_DIFFERENCE = 1e-6  # of a columnar signature; sums in another order differ by as much
 _COMPILED_ROWS = (11, 13, 17)  # that nothing else was tried with
 _COST_ROWS = 100  # different ones in a request that is measured
 

@@ -24,9 +24,9 @@ class Plan:
 
     Attributes:
       signatures: the signatures it would write; their parity is empty.
-      outputs: what each of them gives, by its name.
+      outputs: the names of the outputs of each, by its name.
       others: signatures of the model that it would not convert.
-      mended_variables: those that it would have filled on loading.
+      mended_variables: variables that it would fill on loading.
     """
 
     signatures: tuple[SignatureReport, ...]
@@ -46,7 +46,7 @@ class Plan:
         }
 
     def print(self, console: Console) -> None:
-        """Prints the features of each signature, and what it would take and give."""
+        """Prints the features of each signature, its columns and its outputs."""
         lines = []
         for report in self.signatures:
             console.print(features_table(report))

@@ -74,7 +74,7 @@ def domain_option(text: str) -> Callable[..., Any]:
 
 
 def _by_domain(values: Sequence[str]) -> dict[str, list[str]]:
-    """Patterns by domain; those that name none are of the domain before."""
+    """Patterns by domain; a value without a name continues the domain before it."""
     found: dict[str, list[str]] = {}
     last = ""
     for value in values:

@@ -2,7 +2,7 @@
 
     estimator.export_saved_model(base, columnar_serving_input_receiver_fn(feature_spec))
 
-The signatures take the same columns as those that `colcast export` makes of the usual export.
+The signatures take the same columns as the ones `colcast export` makes from the usual export.
 """
 
 from collections.abc import Callable, Mapping

@@ -38,7 +38,7 @@ def warmup_request(
 
 
 def write_warmup(folder: Path, file: Path, logs: Sequence[Any]) -> None:
-    """Adds requests to a file of a SavedModel folder, behind those that it has."""
+    """Appends requests to a file of a SavedModel folder."""
     if not logs:
         return
     path = folder / file

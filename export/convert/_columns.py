@@ -1,4 +1,4 @@
-"""Builds, in a graph, what the parse op would give from columns: the heart of the conversion.
+"""Builds the outputs of a parse op from columns: the heart of the conversion.
 
 The converter uses it to replace the parse op, the Estimator receiver to do without one.
 """
@@ -22,7 +22,7 @@ def placeholders(feature: Feature) -> dict[str, Any]:
 
 
 def parsed_tensors(feature: Feature, columns: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Returns the tensors the parse op gives for a feature, made from its columns.
+    """Returns the tensors that the parse op outputs for a feature, built from its columns.
 
     Args:
       feature: what the parse op parses.

@@ -37,7 +37,7 @@ class Lists:
     parse_nodes: Mapping[str, tuple[str, ...]]
 
     def stand_ins(self, rows: Any, nodes: Mapping[str, Any]) -> dict[str, Any]:
-        """Tensors in place of what the nodes give, for lists of one example each.
+        """Replaces the outputs of the nodes, for lists of one example each.
 
         Args:
           rows: how many lists, a scalar.

@@ -26,7 +26,7 @@ def provide_ops(meta_graph: Any) -> None:
     """Loads what a MetaGraphDef's ops need, as far as it is installed, so that it can run.
 
     Raises:
-      ExportError: an op is missing all the same; it is named.
+      ExportError: an op is still missing; the message names it.
     """
     for package, folder in _PACKAGES.items():
         if not _missing_ops(meta_graph):

@@ -29,7 +29,7 @@ class ParseCut:
       serialized: the nodes that hold the serialized tf.Examples, from the input to the parse ops;
         none where the signature takes tensors.
       parse_nodes: names of the parse ops, or of the placeholders of the tensors.
-      parsed: what each parse op gives; a feature may appear once in each op.
+      parsed: the features of each parse op; one may appear in several ops.
       refusing: the node, if any, between input and parse op that may refuse a batch of Examples.
       lists: where the tf.Examples come out of ExampleListWithContexts, if they do.
     """

@@ -16,7 +16,7 @@ def find_inputs(signature: str, signature_def: Any, nodes: Mapping[str, Any]) ->
 
     Args:
       signature: its name.
-      signature_def: what it takes and gives.
+      signature_def: its inputs and outputs.
       nodes: the MetaGraph's, by name.
 
     Raises:

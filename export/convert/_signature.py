@@ -167,7 +167,7 @@ def _source_signature(meta_graph: Any, source: str, name: str) -> Any:
 
 
 def _with_use(cut: ParseCut, flat: FlatGraph) -> list[Feature]:
-    """The features of a cut, those that no output depends on marked as not used."""
+    """The features of a cut; a feature that no output depends on is marked as not used."""
     behind = {name: node for name, node in flat.nodes.items() if name not in cut.parse_nodes}
     read = {canonical(r) for node in behind.values() for r in node.input}
     read.update(flat.tensors.values())

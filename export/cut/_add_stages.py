@@ -5,7 +5,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from colcast.export.cut._cut import Cut, Left, Model
+from colcast.export.cut._cut import Cut, DomainsWithoutStage, Model
 from colcast.export.cut._gain import row_bytes
 from colcast.export.cut._observed import Observed
 from colcast.export.cut._stages_proof import Runner, prove
@@ -37,7 +37,7 @@ def add_stages(
         meta_graph: MetaGraphDef with the columnar signature and the late one made from it; changed
             in place if they are written. The session's graph gets the new nodes, too.
         observed: the columnar signature.
-        rows: gives rows to prove with, as for `observe`.
+        rows: draws rows to prove with, as for `observe`.
         domains: the features of domains other than the user and the items; `f` brings `f/length`
             along.
         context_features: features of no domain, likewise.
@@ -56,7 +56,7 @@ def add_stages(
 
 
 class _Adding:
-    """One late signature on its way."""
+    """Adds the stages of one late signature."""
 
     def __init__(self, model: Model, rows: DrawRows) -> None:
         self._model, self._tolerance = model, model.observed.tolerance
@@ -71,7 +71,7 @@ class _Adding:
             domains = [d for d in self._model.columns if d != PAIR and d not in left]
             try:
                 return replace(self._add(domains), left_out=left)
-            except Left as found:
+            except DomainsWithoutStage as found:
                 left |= found.why
 
     def _add(self, domains: Sequence[str]) -> StagesReport:
@@ -85,7 +85,7 @@ class _Adding:
         )
         try:
             return self._write(cut, report)
-        except Left:
+        except DomainsWithoutStage:
             raise
         except ExportError as error:
             return replace(report, reason=str(error))
@@ -99,7 +99,7 @@ class _Adding:
         except ExportError as error:
             why = f"they differ from {self._model.late_name}: {error}"
             if len(cut.domains) > 2:
-                raise Left(self._culprits(cut.domains, why)) from error
+                raise DomainsWithoutStage(self._culprits(cut.domains, why)) from error
             raise ExportError(why) from error
         report = replace(
             report,
@@ -114,7 +114,7 @@ class _Adding:
         return report
 
     def _cut(self, domains: Sequence[str]) -> Cut:
-        """A cut whose states are known; Left if some domains cannot have a stage."""
+        """A cut whose states are known; DomainsWithoutStage if some domains cannot have a stage."""
         self._cuts += 1
         again = f"/again_{self._cuts}" if self._cuts > 1 else ""
         cut = Cut(self._model, domains, again)

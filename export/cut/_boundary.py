@@ -20,11 +20,11 @@ class Boundary:
     """What the last stage reads and computes.
 
     Attributes:
-        states: tensors of the late graph by the domain that gives them, in the graph's order.
+        states: tensors of the late graph by their domain, in the graph's order.
         pair: nodes that the last stage runs, in the graph's order.
         again: nodes of one domain among them, with the reason.
-        shapes: Shape nodes among them of which the tensor's rank and inner sizes are known: they
-            need no state, only the number of rows.
+        shapes: Shape nodes among them whose rank and inner sizes are known: they need no state,
+            only the number of rows.
         outputs_wait_for: nodes of the last stage that one of the others waits for.
         waited_for: nodes of the other stages that a node of the last one waits for.
     """

@@ -44,8 +44,8 @@ class Model:
     columns: Mapping[str, Collection[str]]
 
 
-class Left(ExportError):
-    """Some domains have to be left to the candidates.
+class DomainsWithoutStage(ExportError):
+    """Some domains cannot have a stage: their columns go to the last one.
 
     Attributes:
         why: the reason, by domain.
@@ -119,7 +119,7 @@ class Cut:
 
         Raises:
             ExportError: the user's or the items' stage fails on batch after batch.
-            Left: others fail, or gain nothing.
+            DomainsWithoutStage: others fail, or gain nothing.
         """
         _check({d: self._why_it_fails(d, requests, tolerance) for d in self.domains})
         outputs = list(self._outputs.values())
@@ -164,7 +164,7 @@ class Cut:
 
         Raises:
             ExportError: rows of the user or of the items may meet.
-            Left: those of others may.
+            DomainsWithoutStage: those of others may.
         """
         nodes = [node for added in self._added() for node in added.node]
         found, known = {}, self._session.graph
@@ -275,9 +275,9 @@ class Cut:
 
 
 def _check(why: Mapping[str, str]) -> None:
-    """Raises why domains cannot have a stage: Left, or what of the user or the items."""
+    """Raises why domains cannot have a stage; the user and the items must have one."""
     refused = {domain: reason for domain, reason in why.items() if reason}
     if others := {d: reason for d, reason in refused.items() if d not in (USER, ITEM)}:
-        raise Left(others)
+        raise DomainsWithoutStage(others)
     for reason in refused.values():
         raise ExportError(reason)

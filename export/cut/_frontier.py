@@ -46,7 +46,7 @@ def find_frontier(
         colours: of its nodes.
         users: users to classify tensors with, each beside as many candidates as `REPEATS` asks for.
         requests: more requests.
-        tolerance: difference taken for equal by `classify_user`.
+        tolerance: largest difference that counts as equal in `classify_user`.
 
     Raises:
         ExportError: the signature fails on generated rows.
@@ -63,7 +63,7 @@ def _mixed(
     colours: Colours,
     findings: Findings,
 ) -> Findings:
-    """Of the user's tensors, those that the rule does not know to follow their rows.
+    """The user's tensors that the rule does not prove to follow their rows.
 
     A sum over the rows of what is 0 for all users that were tried looks constant. A user's lists
     are lists, and equally wide columns too, since all rows are one user's: either may prove it.

@@ -29,7 +29,7 @@ class Fused:
         biases: the nodes that add the bias.
         alone: MatMuls without a bias, and sums that the Relu reads: they are not fused.
         not_finite: the MatMuls of `read` that had a NaN or an infinity in a row that was tried, and
-            that the model scored finitely all the same: requests may have such rows.
+            that the model still scored finitely: requests may have such rows.
     """
 
     read: Mapping[str, str] = field(default_factory=dict)

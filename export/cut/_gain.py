@@ -1,7 +1,7 @@
-"""Whether a domain's stage gains anything: its states are gathered for each candidate all the same.
+"""Whether a domain's stage gains anything, as its states are gathered for each candidate anyway.
 
 Gathering a state costs about what looking an embedding up does. So a stage has to save a product
-with weights, or its states have to be no larger than the columns that they stand for, and it has to
+with weights, or its states have to be no larger than the columns they replace, and it has to
 do more than read its columns.
 """
 

@@ -106,7 +106,7 @@ class LateGraph(Copy):
         return np.asarray(self._session.run(tensor))
 
     def tensors_of(self, node: str) -> list[str]:
-        """The tensors that a node gives."""
+        """The output tensors of a node."""
         return [t.name for t in self._session.graph.get_operation_by_name(node).outputs]
 
     def static_shape(self, tensor: str) -> tuple[int, ...]:

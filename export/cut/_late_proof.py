@@ -1,4 +1,4 @@
-"""The proof that a late signature gives what the columnar one gives."""
+"""The proof that a late signature answers as the columnar one does."""
 
 import numpy as np
 from colcast.export.graph._comparison import (

@@ -45,7 +45,7 @@ class LateReport:
         late_ms: the same of the late one.
         timed_rows: candidates in the requests that were timed.
         frontier: the tensors where user and items meet.
-        refused: user-only tensors and ops that run at N rows all the same, with the reason.
+        refused: user-only tensors and ops that still run at N rows, with the reason.
         split_products: products whose user half is computed once.
         proof: largest relative difference by number of candidates and output.
         moderated: output -> the largest relative difference on floats as drawn that does not count,

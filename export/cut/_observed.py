@@ -33,7 +33,7 @@ class Observed:
         fused: products that have to be finite, or whole.
         requests: draws requests that it takes.
         run: runs its outputs.
-        exact: only what gives the same bits is the user's.
+        exact: only ops that keep every bit are the user's.
         tolerance: largest relative difference of float outputs; 0 if exact.
         kernel_rows: tensors with some rows of a kernel that a signature made from it has, in the
             same MetaGraph.
@@ -72,11 +72,11 @@ def observe(
         session: an initialised session on the same graph.
         user_features: features that are the same on every row of a request; a feature `f` brings
             its column `f/length` along.
-        rows: gives rows to try things out: `rows(n)` are n rows of every columnar input, new ones
+        rows: draws trial rows: `rows(n)` are n rows of every columnar input, new ones
             on each call. They should show all that can differ: empty and long lists, unknown
             words, zeros, negative numbers, large ids.
-        bold_rows: gives rows that the model may score NaN, where `rows` gives none; what depends
-            on the user is watched on both, and only `rows` prove.
+        bold_rows: draws rows that the model may score NaN, which `rows` avoids. User tensors are
+            watched on both; only `rows` prove.
         columnar_signature: the signature.
         exact: move only what leaves every output the same to the last bit.
         tolerance: largest relative difference of float outputs, if not `exact`.

@@ -32,7 +32,7 @@ def broadcast(late: LateGraph, node: NodeDef) -> bool:
 
 
 def broadcast_exactly(late: LateGraph, node: NodeDef) -> bool:
-    """Like `broadcast`, for ops of which every element is the same to the last bit."""
+    """Like `broadcast`, for ops that keep every element to the last bit."""
     return node.op in EXACT and broadcast(late, node)
 
 

@@ -65,7 +65,7 @@ class Splits:
         return self._found.get(tensor)
 
     def follow(self, node: NodeDef) -> None:
-        """Finds out whether a node of the item side gives a split tensor."""
+        """Whether a node of the item side outputs a split tensor."""
         inputs = data_inputs(node)
         split = self.get(inputs[0]) if inputs else None
         found = None

@@ -70,8 +70,8 @@ class StageGraph(Copy):
         """Runs the stage, whose nodes are in the session's graph, to find its states.
 
         Args:
-            draw: gives that many rows of every column of the domain.
-            tolerance: difference taken for equal.
+            draw: draws that many rows of every column of the domain.
+            tolerance: largest difference that counts as equal.
 
         Raises:
             ExportError: it fails on batch after batch.
@@ -96,7 +96,7 @@ class StageGraph(Copy):
         return (1, *shape[1:])
 
     def finding(self, tensor: str) -> Finding:
-        """What running showed of a tensor of the late graph."""
+        """The finding of a tensor of the late graph."""
         return self.findings.get(tensor, Finding(RowKind.OTHER, reason="cannot be looked at"))
 
     def _late_name(self, tensor: str) -> str:

@@ -1,4 +1,4 @@
-"""The proof that the stages give what the late signature gives, however rows are batched."""
+"""The proof that the stages answer as the late signature does, however rows are batched."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

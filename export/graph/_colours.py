@@ -34,7 +34,7 @@ class Colours:
             is control flow, random or has side effects, or reads such a node.
         reads: node name to the domains whose columns it reads.
         waiting: nodes that read no column, but wait for what does.
-        held: nodes that read the user alone and are PAIR all the same, with the reason.
+        held: nodes that read the user alone but are PAIR, with the reason.
         unsteady: nodes below a TF1 Switch, Merge or Enter; their tensors may be dead or live in
             a loop's frame, so they cannot be looked at from outside.
         pinned: nodes that are control flow, random or stateful, or read such a one.
@@ -71,7 +71,7 @@ def colour(
     Args:
         graph: the nodes.
         columns: tensors of the placeholders of each domain; of PAIR, those of the candidates.
-        held: the user's placeholders that are PAIR all the same, with the reason.
+        held: the user's placeholders that are PAIR, with the reason.
         waiting: the colour of nodes that read no column, but wait for what does.
         exact: whether what reads the user is PAIR unless it gives the same bits at any number of
             rows.

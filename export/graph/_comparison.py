@@ -33,7 +33,7 @@ class Trial:
 
     Attributes:
         rows: its candidates.
-        expected: what the model gives.
+        expected: the model's outputs.
         given: what is to be proven equal.
         noise: what rounding its inputs would change.
         moderate: tries the request with its floats made small, if it can be.

@@ -62,7 +62,7 @@ class Copy:
         return producer(self.name(f"{node}:0"))
 
     def write_outputs(self, tensors: Mapping[str, str], waited_for: Iterable[str]) -> None:
-        """Writes the outputs, by key, behind the nodes that they have to wait for."""
+        """Writes the outputs, by key, so that they wait for their nodes."""
         controls = [self._control(node) for node in waited_for]
         self.outputs = {
             key: self.emit.output(number, self.name(tensor), controls, self.dtype(tensor))

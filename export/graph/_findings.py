@@ -130,8 +130,8 @@ def classify_user(probe: Probe, users: Iterable[Request], tolerance: float) -> F
     Args:
         probe: runs those tensors.
         users: users to try; a tensor must be of one kind with all of them.
-        tolerance: difference taken for equal, relative to the tensor's largest value: sums over
-            more rows may be added up in another order.
+        tolerance: largest difference that counts as equal, relative to the tensor's largest value:
+            sums over more rows may be added up in another order.
     """
     found: Findings = {}
     for user in users:

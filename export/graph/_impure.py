@@ -58,7 +58,7 @@ class Impurity:
 
 
 def find_impure(meta_graph: Any, unserved: Collection[str] = ()) -> dict[str, Impurity]:
-    """The impure signatures among those that are served.
+    """The impure ones among the served signatures.
 
     Args:
         meta_graph: MetaGraphDef.

@@ -1,4 +1,4 @@
-"""GraphDef nodes by name: references, closures, constants. Knows nothing of features."""
+"""GraphDef nodes by name: references, closures, constants. It knows no features."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -81,7 +81,7 @@ def descendants(nodes: Nodes, roots: Iterable[str]) -> set[str]:
 
 
 def rewire(node: Any, rename: Callable[[str], str | None]) -> None:
-    """Replaces every input of a NodeDef by rename(input), and drops those it gives None for."""
+    """Replaces every input of a NodeDef by rename(input); None drops it."""
     renamed = [new for reference in node.input if (new := rename(reference))]
     del node.input[:]
     node.input.extend(reference for reference in renamed if not reference.startswith("^"))

@@ -135,7 +135,7 @@ def why_pinned(node: NodeDef, graph: FlatGraph) -> str | None:
 
 
 def computed_from_weights(graph: FlatGraph) -> set[str]:
-    """The nodes that read what a checkpoint fills: other weights may give them other values."""
+    """The nodes that read a checkpoint's values, which other weights may change."""
     found = set[str]()
     for name, node in graph.nodes.items():
         if not found.isdisjoint(map(producer, node.input)) or any(

@@ -1,4 +1,4 @@
-"""Which tensors of a stage are states: a row each, in which no other row of the batch has a say.
+"""Which tensors of a stage are states: one row each, independent of all other rows of the batch.
 
 Found by running: different rows together, in another order, repeated and alone.
 """
@@ -26,9 +26,9 @@ def classify_rows(
 
     Args:
         probe: runs the tensors.
-        draw: gives the columns of a batch of so many rows, another one on each call.
+        draw: draws the columns of a batch of so many rows, another one on each call.
         sizes: of the batches.
-        tolerance: difference taken for equal, relative to the tensor's largest value.
+        tolerance: largest difference that counts as equal, relative to the tensor's largest value.
 
     Raises:
         ExportError: the stage fails on batch after batch.
@@ -98,7 +98,7 @@ def _run(probe: Probe, draw: Callable[[int], Columns], rows: int) -> _Batch:
 
 
 def _together(one: Finding, other: Finding) -> Finding:
-    """One finding for two batches; what counts rows does so in every batch."""
+    """One finding for two batches; a count of rows must show in every batch."""
     together = merged(one, other)
     if one.kind is other.kind is RowKind.OTHER:
         return replace(together, counts_rows=one.counts_rows and other.counts_rows)

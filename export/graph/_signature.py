@@ -33,7 +33,7 @@ class Signature:
 
     @property
     def once(self) -> dict[str, str]:
-        """The inputs that a request gives once."""
+        """The inputs that have one row per request."""
         return {**self.user, **self.shared}
 
     def moved(self, inputs: Mapping[str, str], outputs: dict[str, str]) -> "Signature":

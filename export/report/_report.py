@@ -40,14 +40,14 @@ class SignatureReport:
       late: about the late signature made from it, if one was.
       exact: about the exact one, or why there is none.
       not_transcoded: why a server must not run it for tf.Examples sent to the source; None where
-        it may: then both give the same bits.
+        it may: then both answer with the same bits.
       stages: about the stages of the late one.
       independence: what may be done with the rows of each signature written, by name.
       costs: what requests are expected to cost, the source's first at each size; none if that was
         not measured.
       user_share: the share of the columnar signature's op time that a late one would run once; None
         if there is a late one, or it was not measured.
-      compiled: what compiling it anew for each number of candidates costs; None if it is not.
+      compiled: what compiling it again for each number of candidates costs; None if it is not.
       impure: why it answers by more than its request and the model's files; None if it does not.
     """
 
@@ -70,7 +70,7 @@ class SignatureReport:
 
     @property
     def user_features(self) -> list[str]:
-        """The names of those that are sent once."""
+        """The names of the features that are sent once."""
         return [feature.name for feature in self.features if feature.side == Side.USER]
 
     @property

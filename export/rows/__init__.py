@@ -1,7 +1,7 @@
 """The independence rule: how each op treats rows.
 
 Rows run with other rows beside them, without some of their own, or come from a cache only where
-this says so and running shows it. `_facts` has the words, `_op` the table of rules; `_elements`
+the rule says so and running shows it. `_facts` has the words, `_op` the table of rules; `_elements`
 (with `_fills`, `_numbers` and `_sizes`), `_shapes`, `_slices`, `_stacks`, `_repeats`, `_sums`,
 `_matrices`, `_searches`, `_lookups`, `_lists` and `_control` are the rules; `_walk` goes
 through a graph, `_nodes` through its nodes and functions (`_free`: what no row reaches),

@@ -16,7 +16,7 @@ _TRUTHS = ("Equal", "Greater", "GreaterEqual", "Less", "LessEqual", "NotEqual")
 
 
 def bounded(op: str, inputs: Sequence[Fact], value_of: Callable[[int], Any], refused: Fact) -> Fact:
-    """What an op gives in which rows meet: `refused` with its bounds, or what these leave of it."""
+    """The output of an op in which rows meet: `refused` with its bounds, or what they imply."""
     first, refused = inputs[0], mixed(refused.why)
     if op in _TRUTHS:
         return replace(refused, most=_ONE)

@@ -25,7 +25,7 @@ def merge(op: Op) -> list[Fact]:
 
 
 def chosen(name: str, made: Sequence[Fact], conditions: Sequence[Fact]) -> list[Fact]:
-    """What a Merge gives where conditions decide which way it was."""
+    """The outputs of a Merge whose branch depends on conditions."""
     meets = [fact for fact in conditions if fact.kind is Kind.MIXED]
     if meets:
         return [mixed(meets[0].why)] * len(made)
@@ -94,6 +94,6 @@ def list_length(op: Op) -> Fact:
 
 
 def with_trips(facts: Sequence[Fact], condition: Fact) -> list[Fact]:
-    """What a loop gives, whose number of rounds depends on what its condition reads."""
+    """The outputs of a loop whose number of rounds depends on what its condition reads."""
     lengths = check_condition(condition)
     return [replace(fact, lengths=fact.lengths | lengths) for fact in facts]

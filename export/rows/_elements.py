@@ -166,7 +166,7 @@ def batch_norm(op: Op) -> list[Fact]:
 
 
 def elementwise(op: Op, inputs: Any) -> Fact:
-    """What an op gives that computes each entry from those of the same place."""
+    """The output of an op that computes each entry from the entries at the same place."""
     facts = [as_value(fact) for fact in inputs]
     axes: Axes = ()
     ties: frozenset[str] = frozenset()

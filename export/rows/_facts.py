@@ -108,7 +108,7 @@ LOW = Low.LOW
 
 
 def fixed(axes: Axes | None, value: Any = None) -> Fact:
-    """A tensor that no row has a say in."""
+    """A tensor that depends on no row."""
     one = np.reshape(value, [-1])[0] if value is not None and np.size(value) == 1 else None
     return Fact(Kind.FIXED, axes, value=value, uniform=one, least=_least(value))
 

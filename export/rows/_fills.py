@@ -10,7 +10,7 @@ _NO_NUMBER = -1e8  # of a score, nothing is left of it in a softmax
 
 
 def fills_of(op: Op, facts: Any, axes: Axes) -> tuple[Any, ...]:
-    """What stands behind the ends of lists along each dimension of what an op gives."""
+    """The padding behind the ends of lists, along each dimension of an op's output."""
     fills = [
         _fill(op, facts, [_fill_of(fact, len(axes) - number) for fact in facts])
         if longest([each])

@@ -33,7 +33,7 @@ def known_sizes(fact: Fact) -> Any:
 
 
 def free_fact(node: NodeDef, number: int, shape: Sequence[int | None] | None) -> Fact:
-    """What is known of an output that depends on nothing of a run; `shape` is the graph's word."""
+    """The fact of an output that is the same in every run; `shape` is the graph's."""
     value = None
     if node.op == "Const":
         tensor = node.attr["value"].tensor

@@ -130,7 +130,7 @@ def ragged_to_dense(op: Op) -> Fact:
 
 
 def _partition(op: Op) -> tuple[Axis, Axis]:
-    """The elements of lists and the rows that they belong to, however that is said."""
+    """The elements of lists and the rows they belong to, in any representation."""
     kinds = [kind.decode() for kind in op.attribute("row_partition_types").list.s]
     last = op.inputs[-1]
     if kinds == ["ROW_SPLITS"] and last.mark and last.mark[0] == "splits":

@@ -28,7 +28,7 @@ class LoopOverRows:
     written: frozenset[int]
 
     def of_one_row(self, variables: Sequence[Fact]) -> list[Fact]:
-        """What a round has: one row, whose number is no value, and nothing of others."""
+        """What a round reads: one row, whose number is no value, and no other row."""
         made = [fact.changed() for fact in variables]
         for number in self.counters:
             made[number] = Fact(Kind.FIXED, (), refers=self.rows)

@@ -1,4 +1,4 @@
-"""What is known of a node's outputs: by its rule, or by what its functions give."""
+"""What is known of a node's outputs, by its rule or its functions."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -195,7 +195,7 @@ class Nodes:
         )
 
     def _call(self, name: str, inputs: Sequence[Fact]) -> list[Fact]:
-        """What a function gives."""
+        """What is known of a function's results."""
         function = self._graph.library[name]
         facts: dict[str, Fact] = {
             argument.name: fact
@@ -228,7 +228,7 @@ _FOLLOWED = {
     "EmptyTensorList", "Identity", "Shape", "ShapeN", "Size", "TensorListReserve",
     "TensorListSetItem", "TensorListStack",
 }  # fmt: skip
-"""Ops of which their rule knows more than that no row has a say."""
+"""Ops whose rule knows more than that no row affects them."""
 
 
 def _by_rule(op: Op) -> list[Fact]:

@@ -24,18 +24,18 @@ _FINITE = {
     "IsNan", "Less", "LessEqual", "LogicalAnd", "LogicalNot", "LogicalOr", "NotEqual", "OnesLike",
     "Where", "ZerosLike",
 }  # fmt: skip
-"""Ops that give finite numbers whatever they read, and none below 0."""
+"""Ops whose outputs are finite and at least 0 for any input."""
 _ABOVE = {
     "Acosh": 1.0, "Digamma": 0.0, "Inv": 0.0, "Lgamma": 0.0, "Log": 0.0, "Log1p": -1.0,
     "Reciprocal": 0.0, "Rsqrt": 0.0,
 }  # fmt: skip
-"""Ops that give finite numbers for finite ones above this."""
+"""Ops whose outputs are finite for finite inputs above this."""
 _DIVISIONS = {"Div", "FloorDiv", "FloorMod", "Mod", "RealDiv", "TruncateDiv", "TruncateMod"}
 _SOMEWHERE = {
     "Acos", "Asin", "Atanh", "Cosh", "Erfinv", "Exp", "Expm1", "Ndtri", "Sinh", "Xdivy", "Xlog1py",
     "Xlogy",
 }  # fmt: skip
-"""Ops that give NaN or infinite numbers for some finite ones."""
+"""Ops whose outputs are NaN or infinite for some finite inputs."""
 
 
 def with_numbers(op: Op, fact: Fact) -> Fact:
@@ -78,7 +78,7 @@ def _of_known(type_: str, least: list[float]) -> float | None:
 
 
 def _may_break(op: Op) -> bool:
-    """Whether an op gives NaN or infinite numbers for some of the numbers it may read."""
+    """Whether an op outputs NaN or infinity for some of the numbers it may read."""
     if op.type in _ABOVE:
         least = op.inputs[0].least
         return least is None or least <= _ABOVE[op.type]

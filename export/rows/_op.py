@@ -38,13 +38,13 @@ class Op:
         type: its op type.
         inputs: what is known of each tensor that it reads.
         attributes: by name, AttrValues, the op's own where the node has none.
-        outputs: how many tensors it gives.
+        outputs: how many tensors it outputs.
         sources: their names.
-        value_of: gives input i as numbers, if they are known before a run; None if not.
-        compute: gives what the op makes of one entry of each input; None where it cannot be tried.
-        shape_of: gives what the graph says of the shape of output i, a list with None for unknown
+        value_of: input i as numbers, if they are known before a run; None if not.
+        compute: the op's result for one entry of each input; None where it cannot be tried.
+        shape_of: the shape of output i as the graph declares it, a list with None for unknown
             sizes; None for an unknown rank.
-        of_one_row: gives the entries of each row of input i, [...], where they are the same in all
+        of_one_row: the entries of each row of input i, [...], where they are the same in all
             rows of all runs; None where that is not known.
     """
 

@@ -48,7 +48,7 @@ def _copies(graph: FlatGraph, columns: Mapping[str, Fact]) -> dict[str, Fact]:
 
 
 def _is_as_it_came(graph: FlatGraph, name: str) -> bool:
-    """Whether an op gives what it reads; a length below 0 is one of 0."""
+    """Whether an op passes its input on; a length below 0 counts as 0."""
     node = graph.nodes[name]
     if node.op != "Maximum":
         return bool(node.op == "EnsureShape")

@@ -85,7 +85,7 @@ def reverse(op: Op) -> Fact:
 
 @rule("Roll")
 def roll(op: Op) -> Fact:
-    """Entries moved along dimensions; those that fall off come back at the other end."""
+    """Entries moved along dimensions, around the end."""
     fact, by = as_value(op.inputs[0]), as_value(op.inputs[1])
     moved = [op.axes(0)[op.axis_of(0, number)] for number in op.numbers(2)]
     if has_rows(moved):
@@ -208,7 +208,7 @@ def _specs(op: Op) -> list[_Spec]:
 
 
 def _is_each_row(op: Op, place: int) -> bool:
-    """Whether a slice ends at the number of rows, of which there is one at least."""
+    """Whether a slice ends at the number of rows, which is at least 1."""
     entry = (op.inputs[2].sizes or [None] * (place + 1))[place]
     return bool(entry) and all(str(factor).startswith("rows:") for factor in entry or ())
 

@@ -20,7 +20,7 @@ from colcast.export.rows._fills import is_finite, is_low
 from colcast.export.rows._op import Mixes, Op, as_value, rule, together
 
 _NOTHING = {"Sum": 0.0, "Any": 0.0, "All": 1.0, "Prod": 1.0}
-_NOT_OF_ZEROS = ("Prod", "ReduceJoin")  # give no 0 for zeros
+_NOT_OF_ZEROS = ("Prod", "ReduceJoin")  # not 0 for zeros
 _REDUCTIONS = (*_NOTHING, "Max", "Mean", "Min", "EuclideanNorm", "ReduceJoin")
 
 
@@ -192,7 +192,7 @@ def count_values(op: Op) -> Fact:
 
 
 def _counted_by_row(op: Op, rows: Axis) -> Fact:
-    """Each row's entries, by the rows that they are of: the lengths of lists."""
+    """Counts each row's entries, by their rows: the lengths of lists."""
     (along,), weights = op.axes(0), as_value(op.inputs[2])
     lengths = op.inputs[0].lengths | weights.lengths
     if weights.axes != ((0,),):
@@ -241,7 +241,7 @@ def _product_of_sizes(op: Op, fact: Fact) -> Fact:
 
 
 def reduce_values(op: Op, fact: Fact) -> Fact:
-    """Sizes of the run taken for values."""
+    """Sizes of the run used as values."""
     fact = as_value(fact)
     return fact.changed(axes=((),) if op.attribute("keep_dims").b else ())
 

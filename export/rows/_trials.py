@@ -1,4 +1,4 @@
-"""What the nodes of a graph give on a few entries, where that says what they give on all."""
+"""Runs nodes on a few entries, where that decides what they compute on all."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +33,7 @@ class Trials:
         self._evaluate = evaluate
 
     def compute(self, node: NodeDef, values: Sequence[Any]) -> Any:
-        """What an op makes of one entry of each of its inputs; None where it cannot be tried."""
+        """An op's result for one entry of each of its inputs; None where it cannot be tried."""
         trial = NodeDef()
         trial.CopyFrom(node)
         trial.name = "trial"
@@ -57,7 +57,7 @@ class Trials:
         return None if value is None or np.size(value) != 1 else np.reshape(value, [-1])[0]
 
     def measured(self, tensor: str, fact: Fact) -> Fact:
-        """What is known of a tensor without inputs, with sizes that the graph does not say."""
+        """What is known of a tensor without inputs, with the sizes that the graph leaves open."""
         open_ = fact.axes is None or labels(fact.axes)
         if fact.kind is not Kind.FIXED or not open_:
             return fact
@@ -69,7 +69,7 @@ class Trials:
     def of_one_row(self, tensor: str, fact: Fact) -> Any:
         """A row's entries, where they are the same in all rows of all runs; None if unknown.
 
-        No row has a say in them, so any will do.
+        They depend on no row, so any will do.
         """
         factors = [factor for each in fact.axes or () for factor in each]
         if fact.kind is not Kind.FIXED or fact.lengths or not factors:
@@ -85,7 +85,7 @@ class Trials:
         return first if all(np.array_equal(first, other) for other in others) else None
 
     def _is_of_constants(self, tensor: str) -> bool:
-        """Whether it stays as it is if the model is trained again: it reads no variable."""
+        """Whether retraining the model cannot change it: it reads no variable."""
         seen, waiting = set[str](), [producer(tensor)]
         while waiting:
             name = waiting.pop()

@@ -22,7 +22,7 @@ class Ways:
         self._same: dict[str, str] = {}  # tensors that are another one, passed on
 
     def conditions(self, node: NodeDef) -> list[str]:
-        """The tensors that decide which of its inputs a Merge gives; none for other nodes.
+        """The tensors that decide which of its inputs a Merge outputs; none for other nodes.
 
         To be asked of every node, inputs first.
         """

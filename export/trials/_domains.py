@@ -25,7 +25,7 @@ class Domain:
     """Values to draw from.
 
     Attributes:
-      draw: gives that many random values.
+      draw: draws that many random values.
       ends: the extreme ones, which the first rows get so that refusals show early.
       told: the values in words.
     """

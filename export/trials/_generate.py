@@ -51,7 +51,7 @@ class _Style:
 
     Attributes:
       domain: its values.
-      lengths: of its lists, if it has any. Of those that are equal there is one for all features.
+      lengths: of its lists, if it has any. Equal ones are shared by all features.
       may_miss: whether a row may be without it, where it has a default.
     """
 

@@ -100,7 +100,7 @@ class ModelRows:
         return self.accepted(count) if rows is None else rows
 
     def _generated(self, count: int, source: RowSource, accepts: Accepts) -> Rows | None:
-        """That many rows; None if the model refuses too many of those that are drawn."""
+        """That many rows; None if the model refuses too many of the drawn rows."""
         rows = source.draw(0)
         for _ in range(_REDRAWS if self._fits else 0):
             rows += accepted_rows(source.draw(count), accepts)
@@ -133,7 +133,7 @@ class ModelRows:
         return self._all_recorded.take(drawn.tolist())
 
     def _accepted_of(self, recorded: Rows) -> Rows:
-        """The recorded rows without those that the model refuses, which are counted."""
+        """The recorded rows that the model accepts; the others are counted."""
         if not len(recorded) or self._probe.accepts(recorded):
             return recorded
         self.refusal = self.refusal or self._probe.refusal

@@ -1,4 +1,4 @@
-"""The proof that a columnar signature gives what its source gives."""
+"""The proof that a columnar signature answers as its source does."""
 
 import dataclasses
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -17,7 +17,7 @@ from colcast.export.trials._rows import Rows
 
 _BATCHES = (1, 2, 7, 50, 140)  # rows of each comparison
 _REPEATS = range(3)  # where outputs differ: a model may draw a random number now and then
-_LARGEST_DIFFERENCE = 1e-6  # relative; another order of the same sums may give as much
+_LARGEST_DIFFERENCE = 1e-6  # relative; sums in another order differ by as much
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Parity:
       recorded_rows: how many of them were recorded ones.
       differences: largest absolute difference by output; 0.0 where all bits are equal.
       unstable: outputs that differ between two runs of one signature, and prove nothing.
-      note: why scores were not compared, if they were not. What the parse op gives always is.
+      note: why scores were not compared, if they were not. Parsed features always are.
       refused_rows: how many recorded rows the model refused.
       refusal: what it said of the first of them.
       not_finite: what was done about generated rows that the model scores NaN or infinite.
@@ -51,7 +51,7 @@ class Parity:
 
 
 def prove_parse(cut: CutGraph, source: RowSource, context: Collection[str] | None = None) -> None:
-    """Compares what the parse ops give with what replaces them, bit for bit.
+    """Compares the parse ops' outputs with what replaces them, bit for bit.
 
     Raises:
       ExportError: they differ; names the feature.
@@ -117,7 +117,7 @@ def prove_scores(probe: Probe, batches: Iterable[Rows]) -> Parity:
 
 
 def generated_batches(accepts: Accepts, source: RowSource) -> Iterator[Rows]:
-    """Batches of generated rows, without those that are not accepted."""
+    """Batches of generated rows that are accepted."""
     for count in _BATCHES:
         rows = accepted_together(source.draw(count), accepts)
         if len(rows):

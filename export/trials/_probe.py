@@ -83,7 +83,7 @@ class Probe:
         outputs = self._scored(rows, self._readily_seconds)
         if outputs is None:
             return None
-        # An empty list may leave nothing of a row that is alone.
+        # A row that is alone may vanish if its list is empty.
         if all(np.shape(output)[:1] == (0,) for output in outputs.values()):
             self.refusal = "every output is empty"
             return None

@@ -205,7 +205,7 @@ def recorded_inputs(record: bytes) -> Any:
 def why_unused(
     inputs: Mapping[str, Any], features: Collection[str], by_row: Collection[str]
 ) -> str | None:
-    """Why a request gives no rows of one user to score; None if it does.
+    """Why a request has no rows of one user to score; None if it has.
 
     Args:
       inputs: as they were sent, TensorProtos.

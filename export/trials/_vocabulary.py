@@ -96,7 +96,7 @@ def _table_keys(meta_graph: Any, assets: Path) -> dict[str, tuple[Scalar, ...]]:
 
 
 def _initial_nodes(meta_graph: Any) -> dict[str, Any]:
-    """The MetaGraph's nodes and, flat, those that initialise it."""
+    """The MetaGraph's nodes and, flat, its initialisers."""
     nodes = {node.name: node for node in meta_graph.graph_def.node}
     for key in ("saved_model_main_op", "legacy_init_op"):
         for name in (
