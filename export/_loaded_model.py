@@ -1,4 +1,4 @@
-"""What needs a converted model to run: parity of scores, late expansion, warm-up requests."""
+"""A converted model that runs: parity of scores, late expansion, warm-up requests."""
 
 import dataclasses
 import math

@@ -1,4 +1,4 @@
-"""What an export is asked to do."""
+"""The options of an export."""
 
 import dataclasses
 import math

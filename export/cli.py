@@ -38,7 +38,7 @@ json_option = section("Options")(
 
 
 def print_json(values: Mapping[str, Any]) -> None:
-    """What --json prints."""
+    """Prints the output of --json."""
     click.echo(json.dumps(values, indent=2, ensure_ascii=False))
 
 
@@ -221,7 +221,7 @@ def _read(examples: Path | None) -> Iterator[Path | None]:
 
 
 def silence_tensorflow() -> None:
-    """Keeps TensorFlow's notes about itself off the console; its errors still come as errors."""
+    """Keeps TensorFlow's notes about itself off the console; its errors are still raised."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
     stderr, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)

@@ -84,7 +84,7 @@ class _Spec:
             raise ExportError("the feature_spec has no feature")
 
     def tensors(self, columns: Mapping[str, Any]) -> Any:
-        """What tf.io.parse_example returns for the spec, made in the current graph of columns."""
+        """The tensors of tf.io.parse_example for the spec, built from columns."""
         made: dict[str, Any] = {}
         for parsed in self.parsed:
             tensors = parsed_tensors(parsed.feature, columns)

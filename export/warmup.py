@@ -1,4 +1,4 @@
-"""Warm-up requests: servers run them when they load a model, before real ones come.
+"""Warm-up requests: servers run them when they load a model, before real ones arrive.
 
 Those with the user once stand in a file of their own, which the native server reads as well. A
 TensorFlow Serving with batching takes requests only whose inputs have equally many rows, and does

@@ -1,4 +1,4 @@
-"""What a feature is, of a tf.Example or of a signature that takes tensors, and its columns."""
+"""Features, of a tf.Example or of a signature that takes tensors, and their columns."""
 
 import dataclasses
 import enum
@@ -37,7 +37,7 @@ DTYPES = (
     *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
     *("bfloat16", "float16", "float32", "float64", "bool", "string"),
 )
-"""Of inputs; a tf.Example has int64, float32 and string."""
+"""The dtypes of inputs; a tf.Example has int64, float32 and string only."""
 
 _NUMPY_DTYPES: dict[str, Any] = {"string": object, "bfloat16": ml_dtypes.bfloat16}
 
@@ -100,7 +100,7 @@ class Feature:
 
     @property
     def padding(self) -> Scalar:
-        """What fills a row behind its last value."""
+        """The value that pads a row behind its last one."""
         if self.kind is Kind.FIXED_LEN_SEQUENCE and self.default is not None:
             return self.default[0]
         return self._empty
@@ -115,7 +115,7 @@ class Feature:
         return np.dtype(_NUMPY_DTYPES.get(self.dtype, self.dtype))
 
     def default_row(self) -> Any:
-        """What a request without the feature has in its place, as one row.
+        """The default of the feature in a request without it, as one row.
 
         Returns:
           FIXED_LEN: [1, *shape], None if it is required. FIXED_LEN_SEQUENCE: [1, 1, *shape], one

@@ -125,7 +125,7 @@ class _Inliner:
         return body
 
     def _resolve(self, reference: str) -> str:
-        """Follows the outputs of inlined calls to the tensor that stands for them."""
+        """Follows the outputs of inlined calls to the tensor that replaces them."""
         while (call := producer(reference)) in self._outputs:
             reference = self._outputs[call][output_index(reference)]
         return canonical(reference)

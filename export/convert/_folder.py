@@ -110,7 +110,7 @@ def variables_bytes(folder: Path) -> int:
 
 
 def _fingerprint(folder: Path) -> bytes | None:
-    """What TensorFlow tells SavedModels apart by; None where it cannot compute it."""
+    """TensorFlow's fingerprint of a SavedModel; None where it cannot compute it."""
     try:
         from tensorflow.python.saved_model.pywrap_saved_model import fingerprinting
 

@@ -22,7 +22,7 @@ _FIELDS = ("context", "examples")
 
 @dataclasses.dataclass(frozen=True)
 class Lists:
-    """Where serialized lists are taken apart.
+    """Where serialized lists are decoded.
 
     Attributes:
       decode: the node.

@@ -77,7 +77,7 @@ def signature_map(objects: Any) -> Any:
 
 
 def _captures(meta_graph: Any, source_function: str) -> dict[str, _Capture]:
-    """What a signature's function takes beside its inputs, by the node of the MetaGraph it is."""
+    """The captures of a signature's function, by their node in the MetaGraph."""
     call = next(
         node
         for node in meta_graph.graph_def.node
@@ -184,7 +184,7 @@ def _by_name(infos: Mapping[str, Any]) -> Any:
 
 
 def _keywords(names: Iterable[str]) -> dict[str, str]:
-    """What to call each name in Python; sorted by that.
+    """The Python keyword for each name, sorted by keyword.
 
     Names stay, except where TensorFlow could not make different Python names of them.
     """

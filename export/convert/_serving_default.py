@@ -1,4 +1,4 @@
-"""Makes a new signature the one that requests get which name none."""
+"""Makes a new signature the default of requests that name none."""
 
 from typing import Any
 

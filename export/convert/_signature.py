@@ -177,7 +177,7 @@ def _with_use(cut: ParseCut, flat: FlatGraph) -> list[Feature]:
 
 @dataclasses.dataclass(frozen=True)
 class _Replacement:
-    """What stands for the parse ops: nodes, placeholders by column, new tensors by old ones."""
+    """The replacement of the parse ops: nodes, placeholders by column, new tensors by old ones."""
 
     nodes: list[Any]
     columns: dict[str, Any]

@@ -1,4 +1,4 @@
-"""Cuts a columnar signature where domains meet: what is of one domain is computed once for its row.
+"""Cuts a columnar signature where domains meet: each domain's part runs once per row of its own.
 
 `observe` runs a columnar signature to find which tensors can be repeated (`_frontier`).
 

@@ -17,8 +17,8 @@ from colcast.export.graph._requests import DrawRows, Requests
 from colcast.export.graph._signature import Signature, read_late_signature
 from colcast.export.rows import Independence
 
-# A run of its own costs a user about 100 microseconds; copying 50 candidates' states of 8 KiB takes
-# as long, at 4 GB/s, and the ops behind them then read one row per candidate in place of one.
+# A separate run costs a user about 100 microseconds. Copying 50 candidates' states of 8 KiB takes
+# as long, at 4 GB/s, and then the ops behind them read one row per candidate instead of one.
 _MOST_GATHERED = 8192
 
 

@@ -101,7 +101,7 @@ def _not_finite(
 
 
 def _finite_rows(value: Array, rows: int) -> Array:
-    """Of which rows all entries are finite; of all or of none where it has others."""
+    """Marks rows whose entries are all finite; every row alike if their number differs."""
     if value.dtype.kind not in "fc":
         return np.ones(rows, bool)
     finite = np.isfinite(value)

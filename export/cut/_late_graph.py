@@ -67,7 +67,7 @@ class LateGraph(Copy):
         return self._colours[tensor]
 
     def finding(self, tensor: str) -> Finding:
-        """What running showed; OTHER for what was not looked at."""
+        """What running showed; OTHER for a tensor that was not watched."""
         return self._findings.get(tensor, Finding(RowKind.OTHER))
 
     def domain(self, tensor: str) -> str:
@@ -266,7 +266,7 @@ class LateGraph(Copy):
         self.emit.add("Mul", name, [self.once(f"{node.name}:0"), multiples], T=dtype)
 
     def _nodes_computed_again(self, graph: FlatGraph, outputs: Sequence[str]) -> set[str]:
-        # Of the user's side, needed at N rows, and neither to be repeated nor taken as they are.
+        # The user's nodes needed at N rows that can be neither repeated nor read as they are.
         again: set[str] = set()
 
         def read(tensors: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""What a late pass did, for people and for colcast.json."""
+"""The report of a late signature, for people and for colcast.json."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -32,7 +32,7 @@ class FrontierTensor:
 
 @dataclass(frozen=True)
 class LateReport:
-    """What became of a signature.
+    """A late signature.
 
     Attributes:
         signature: the new signature.

@@ -21,7 +21,7 @@ def state_key(domain: str, number: int) -> str:
 
 
 def index_key(domain: str) -> str:
-    """The input that says which row of a domain is a candidate's."""
+    """The input with each candidate's row of a domain."""
     return f"row_to_{domain}"
 
 
@@ -31,7 +31,7 @@ def number_key(domain: str) -> str:
 
 
 def rows_keys(domains: Iterable[str]) -> list[str]:
-    """The inputs that say which rows are whose; the candidates' own items need none."""
+    """The inputs that index the rows of domains; items need none."""
     return [key(domain) for domain in domains if domain != ITEM for key in (index_key, number_key)]
 
 
@@ -144,7 +144,7 @@ class PairGraph(Copy):
         return rows
 
     def _first_if(self, is_one: str, index: str, name: str) -> str:
-        """The first of an index where there is one user, whose state stays one row."""
+        """The first entry of an index where there is one user, whose state stays one row."""
         one, most = (
             self.emit.constant(np.full(1, size, np.int32)) for size in (1, np.iinfo(np.int32).max)
         )
@@ -177,7 +177,7 @@ class PairGraph(Copy):
         return self.emit.add("AddV2", name, [given, added], T=tf.int64)
 
     def _count(self, name: str, state: str) -> str:
-        """The rows of a state as it came, [1] int32."""
+        """The number of rows of a state input, [1] int32."""
         name = self.emit.name("rows", name)
         shape = self.emit.shape(f"{name}/shape", self._new[state], self.dtype(state))
         return self.emit.section(name, shape, 0, 1)

@@ -12,7 +12,7 @@ _LISTED = 5  # features that made items new
 
 @dataclass(frozen=True)
 class Reuse:
-    """What a server that keeps every state would have found.
+    """The hits of a server that keeps every state.
 
     Attributes:
         requests: requests, so users asked for.

@@ -18,7 +18,7 @@ from colcast.export.graph._requests import Array
 
 @dataclass(frozen=True)
 class Split:
-    """A tensor whose columns are of several domains, as a node makes it of others.
+    """A tensor whose columns are of several domains, as its node builds it.
 
     Attributes:
         node: a Concat, or what treats each column by itself.
@@ -159,7 +159,7 @@ class Splits:
         return f"{late.emit.apply(node, name, inputs).name}:0"
 
     def _own(self, operand: Split | str, domains: Collection[str]) -> str:
-        """What is of some domains of what a Concat joins; "" if nothing is."""
+        """The inputs of a Concat that are of some domains; "" if none is."""
         if isinstance(operand, Split):
             return self.part(operand, domains) if len(operand.columns(domains)) else ""
         late = self._late
@@ -195,5 +195,5 @@ class Splits:
 
 
 def name_of(domains: Collection[str]) -> str:
-    """What new nodes for columns of some domains are called."""
+    """The name of new nodes for columns of some domains."""
     return next(iter(domains)) if len(domains) == 1 else PAIR

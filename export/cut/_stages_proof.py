@@ -60,7 +60,7 @@ class Runner:
     def noise(
         self, request: Request, expected: Mapping[str, Array], noisy_runs: int
     ) -> Mapping[str, Array]:
-        """What rounding a request's inputs changes of the late signature's outputs."""
+        """How much rounding a request's inputs changes the late signature's outputs."""
         return rounding_noise(
             lambda rounded: self.late(rounded.once()), request, expected, noisy_runs
         )

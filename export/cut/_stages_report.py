@@ -1,4 +1,4 @@
-"""What became of the stages, for people and for colcast.json."""
+"""The report of the stages, for people and for colcast.json."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -33,7 +33,7 @@ States = Mapping[str, tuple[State, ...]]
 
 @dataclass(frozen=True)
 class StagesReport:
-    """What became of a late signature.
+    """The stages of a late signature, or why there are none.
 
     Attributes:
         written: whether its stages are there.
@@ -70,12 +70,12 @@ class StagesReport:
 
     @property
     def user_states(self) -> tuple[State, ...]:
-        """What is kept of a user."""
+        """The states of a user."""
         return self.states.get(USER, ())
 
     @property
     def item_states(self) -> tuple[State, ...]:
-        """What is kept of an item."""
+        """The states of an item."""
         return self.states.get(ITEM, ())
 
     def to_json(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Reads off the new graph what the pass has done, for its report."""
+"""Reads the report of a late signature off its graph."""
 
 from collections.abc import Mapping
 
@@ -87,7 +87,7 @@ class Summary:
         )
 
     def _slowest_refused(self, columnar: Signature, before: Mapping[str, float]) -> str:
-        """What takes longest of what stays at N rows, the user features that it reads, and why."""
+        """The slowest op that stays at N rows, the user features that it reads, and the reason."""
         taken = {
             name: sum(
                 time for op, time in before.items() if op == name or op.startswith(f"{name}/")

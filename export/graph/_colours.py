@@ -121,7 +121,7 @@ def _colour(name: str, sources: set[str], found: Colours, waiting: str) -> str:
 
 
 def _late_controls(node: NodeDef, found: Colours) -> list[str]:
-    """What a node of a stage, or one that only waits, does not wait for any more."""
+    """The control inputs that a node of a stage, or one that only waits, drops."""
     own = found.of[node.name]
     if own == FREE or (own == PAIR and node.name not in found.waiting):
         return []

@@ -88,7 +88,7 @@ def rounding_noise(
     expected: Mapping[str, Array],
     noisy_runs: int,
 ) -> dict[str, Array]:
-    """What the outputs change by when the last bits of the float inputs do."""
+    """How much the outputs change with the last bits of the float inputs."""
     noise = {output: np.zeros(value.shape) for output, value in expected.items()}
     random = np.random.default_rng(0)
     for _ in range(noisy_runs):

@@ -58,7 +58,7 @@ class Copy:
         self.emit.copy(node, self.emit.name("nodes", node.name), inputs, controls)
 
     def _control(self, node: str) -> str:
-        """What waits for the copy of a node waits for this."""
+        """The copy of a node, to wait for."""
         return producer(self.name(f"{node}:0"))
 
     def write_outputs(self, tensors: Mapping[str, str], waited_for: Iterable[str]) -> None:

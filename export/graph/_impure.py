@@ -93,7 +93,7 @@ class _Graph:
         yield from (self.library[name] for name in names if name in self.library)
 
     def is_harmless(self, node: NodeDef) -> bool:
-        """Whether runs of an op differ in nothing, and leave nothing behind."""
+        """Whether runs of an op never differ and change no state."""
         op = node.op
         if op in self.library or op in _HARMLESS or op.startswith(_HARMLESS_PREFIXES):
             return True

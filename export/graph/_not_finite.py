@@ -1,4 +1,4 @@
-"""What is said where generated values gave NaN or infinity."""
+"""Messages about generated values that score NaN or infinity."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -23,7 +23,7 @@ def all_finite(*values: Any) -> bool:
 
 
 def drawn_again(values: Mapping[str, str] | None) -> str:
-    """What was done about such scores.
+    """A note about such scores.
 
     Args:
       values: of features that were drawn again, in words; None where no draw gave numbers.

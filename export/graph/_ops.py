@@ -59,7 +59,7 @@ TAKE_DENSE_SHAPES = {
     "SparseCrossV2",
     "SparseSplit",
 }
-# What they pick of a shape may be a size that is none of rows.
+# The entry they pick of a shape may be a size other than the number of rows.
 PICK_SIZES = {"GatherV2", "Slice", "SplitV", "StridedSlice", "Unpack"}
 
 # Exact: the same bits for a row, whether it comes alone or among N. They copy, look up, hash,

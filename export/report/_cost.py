@@ -78,7 +78,7 @@ class Compiled:
     warmed: tuple[int, ...] = ()
 
     def told(self, signature: str) -> str:
-        """What that means for a server."""
+        """The cost in words."""
         of = f" ({', '.join(map(str, self.warmed))})" if self.warmed else ""
         but = f" but for those of its warm-up requests{of}" if self.warmed else ""
         cost = "" if self.cpu_ms is None else f": {self.cpu_ms:,.0f} ms of CPU each, measured here"
@@ -138,12 +138,12 @@ def _measure(session: tf.compat.v1.Session, requests: Requests, seconds: float) 
 
 
 def call_ms(request_bytes: int) -> float:
-    """What a request costs the server beside its graph."""
+    """The server's CPU per request outside its graph."""
     return _CALL_MS + _CALL_MS_PER_MB * request_bytes / 1e6
 
 
 def _runs(session: tf.compat.v1.Session, definition: Any) -> tuple[Run, Run]:
-    """What runs a signature, and what only takes its inputs."""
+    """A run of the signature, and one that only feeds its inputs."""
     with session.graph.as_default():
         nothing = tf.no_op()
     run, take = config_pb2.CallableOptions(), config_pb2.CallableOptions()

@@ -175,7 +175,7 @@ class ExportReport:
         _say(console, [f"{took}; {PAGE} in it has all that was found"])
 
     def notes(self) -> list[str]:
-        """What went otherwise than one would expect."""
+        """Warnings: what the reader would not expect."""
         told = [line for report in self.signatures for line in _rows_lines(report)]
         if self.unused_requests:
             told.append(f"recorded requests left out: {unused_text(self.unused_requests)}")

@@ -68,7 +68,7 @@ def expected(report: "SignatureReport") -> str:
 
 
 def limit_and_step(report: "SignatureReport") -> tuple[str, str]:
-    """What keeps the export from more, and the one thing to try."""
+    """What limits the export, and the one thing to try."""
     late, stages, parity = report.late, report.stages, report.parity
     examples = f"--examples FILE with recorded requests ({_HOW_TO_RECORD})"
     if not parity.rows:

@@ -1,4 +1,4 @@
-"""What is known of one number though rows meet in it: it is no greater than a size, or no less.
+"""Bounds of a number in which rows meet: it is no greater than a size, or no less.
 
 `tf.math.bincount` makes as many counts as its largest value asks for, but no fewer and no more than
 it was told to.

@@ -17,7 +17,7 @@ def switch(op: Op) -> list[Fact]:
 
 @rule("Merge", "RefMerge")
 def merge(op: Op) -> list[Fact]:
-    """The tensor of the way that was taken."""
+    """The tensor of the branch that ran."""
     made = op.inputs[0]
     for fact in op.inputs[1:]:
         made = join(made, fact)
@@ -37,7 +37,7 @@ def chosen(name: str, made: Sequence[Fact], conditions: Sequence[Fact]) -> list[
 
 
 def check_condition(fact: Fact) -> frozenset[str]:
-    """The lists on whose length a condition depends; raises Mixes where a row decides for all."""
+    """The lists whose length a condition depends on; raises Mixes where a row decides for all."""
     value = as_value(fact)
     if value.kind is not Kind.FIXED:
         raise Mixes("a branch on a value of the request")

@@ -62,7 +62,7 @@ def ensure_shape(op: Op) -> Fact:
 
 @rule("Cast", "Bitcast")
 def cast(op: Op) -> Fact:
-    """Numbers of another type stay what they stand for."""
+    """The same numbers in another type."""
     fact = op.inputs[0]
     if op.type == "Bitcast":
         return as_value(fact).changed()

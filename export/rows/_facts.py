@@ -87,7 +87,7 @@ class Fact:
         return self.refers is None and self.places is None
 
     def fill(self, number: int) -> Any:
-        """What stands behind the end of lists along a dimension; None: anything."""
+        """The padding behind the end of lists along a dimension; None: anything."""
         if self.uniform is not None:
             return self.uniform
         return self.fills[number] if self.fills else None
@@ -114,7 +114,7 @@ def fixed(axes: Axes | None, value: Any = None) -> Fact:
 
 
 def _least(value: Any) -> float | None:
-    """The least of some numbers; None of other values, and of none."""
+    """The least of some numbers; None for other values, or if there are none."""
     numbers = np.asarray(() if value is None else value)
     return float(numbers.min()) if numbers.size and numbers.dtype.kind in "biuf" else None
 
@@ -174,7 +174,7 @@ def same_size(one: Axis, other: Axis) -> bool:
 
 
 def broadcast(one: Axes, other: Axes) -> tuple[Axes, frozenset[str]] | None:
-    """The dimensions of an op over two tensors; None where rows of one would meet others.
+    """The dimensions of an op over two tensors; None where their rows would meet.
 
     Lists of two features in one dimension are equally long, or one of them is one long: which it
     is depends on both, the second result.
@@ -239,7 +239,7 @@ def are_aligned(one: Axis, other: Axis) -> bool:
 
 
 def join(one: Fact, other: Fact) -> Fact:
-    """What is known of a tensor that is one or the other."""
+    """The fact of a tensor that is one or the other."""
     for fact in (one, other):
         if fact.kind is Kind.MIXED:
             return mixed(fact.why)

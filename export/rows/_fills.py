@@ -1,4 +1,4 @@
-"""What stands behind the ends of lists that are filled up to one length."""
+"""The padding behind the ends of lists of different lengths."""
 
 import math
 from typing import Any
@@ -21,7 +21,7 @@ def fills_of(op: Op, facts: Any, axes: Axes) -> tuple[Any, ...]:
 
 
 def _fill_of(fact: Fact, from_behind: int) -> Any:
-    """The same of one of its inputs, whose dimensions are counted from behind."""
+    """The padding of one of its inputs, whose dimensions are counted from behind."""
     if fact.uniform is not None:
         return fact.uniform
     axes = fact.axes or ()
@@ -36,7 +36,7 @@ def behind(axes: Axes, fill: Any) -> tuple[Any, ...]:
 
 
 def _fill(op: Op, facts: Any, fills: Any) -> Any:
-    """What an op makes of some entries, each None if it may be any."""
+    """An op's result for some entries, each None if it may be any."""
     finite = all(map(is_finite, facts, fills))
     if op.type in ("Mul", "LogicalAnd") and finite and any(is_equal(fill, 0) for fill in fills):
         return 0.0 if op.type == "Mul" else False
@@ -50,7 +50,7 @@ def _fill(op: Op, facts: Any, fills: Any) -> Any:
 
 
 def is_finite(fact: Fact, fill: Any) -> bool:
-    """Whether what stands behind the ends of lists, `fill` if that is known, is a finite number."""
+    """Whether the padding of lists, `fill` if it is known, is a finite number."""
     if fill is None:
         return not fact.may_break
     return fill is LOW or not is_number(fill) or math.isfinite(fill)

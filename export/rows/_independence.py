@@ -25,7 +25,7 @@ _LENGTH = "/length"
 
 @dataclass(frozen=True)
 class Independence:
-    """What may be done with the rows of a signature.
+    """How the rows of a signature may be batched and cached.
 
     Attributes:
         rows: whether every output has a row for each row of the signature's domain that depends on
@@ -41,7 +41,7 @@ class Independence:
     own_length: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """What colcast.json holds."""
+        """The values in colcast.json."""
         return {**asdict(self), "own_length": list(self.own_length)}
 
     def and_run(self, alike: bool | None) -> "Independence":

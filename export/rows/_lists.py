@@ -22,7 +22,7 @@ _SPARSE = ("SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN")
 
 @rule("SparseToDense")
 def to_dense(op: Op) -> Fact:
-    """Lists side by side, filled up behind their ends."""
+    """Lists side by side, padded behind their ends."""
     indices, values, default = op.inputs[0], as_value(op.inputs[2]), as_value(op.inputs[3])
     rows, *inner = _dense_shape(op, 1)
     _check_indices(indices, rows)
@@ -112,7 +112,7 @@ def segments(op: Op) -> Fact:
 
 @rule("RaggedTensorToTensor")
 def ragged_to_dense(op: Op) -> Fact:
-    """Lists side by side, filled up behind their ends or cut to a size."""
+    """Lists side by side, padded behind their ends or cut to a size."""
     values, default = as_value(op.inputs[1]), as_value(op.inputs[2])
     elements, rows = _partition(op)
     if not op.axes(1) or not are_aligned(op.axes(1)[0], elements):
@@ -254,7 +254,7 @@ def _segments(op: Op, along: Axis, ids: Fact, count: int) -> Axis:
         if op.entries(count) != [ids.refers]:
             raise Mixes("as many segments as the run has not rows")
         return ids.refers
-    # Without a number, rows without elements behind the last one that has some are missing.
+    # Without a number, trailing rows without elements are missing.
     if not str(along[0]).startswith("elements:+"):
         raise Mixes("rows behind the last one with elements are missing")
     return ids.refers

@@ -102,7 +102,7 @@ def gather_nd(op: Op) -> Fact:
 
 
 def _own_rows(axes: Axes, indices: Fact) -> bool:
-    """Whether positions along some dimensions are, wherever one has rows, those of their own."""
+    """Whether positions, along every dimension with rows, are their own row's."""
     places = indices.places or (indices.refers,) * len(axes)
     return all(
         not has_rows([each]) or (place is not None and are_aligned(place, each))
@@ -137,7 +137,7 @@ def scatter_nd(op: Op) -> Fact:
 
 
 def as_plain(fact: Fact) -> Fact:
-    """The same, with nothing said of what it refers to."""
+    """The same fact without `refers`."""
     return replace(fact, refers=None, places=None)
 
 

@@ -39,7 +39,7 @@ class LoopOverRows:
         return made
 
     def results(self, variables: Sequence[Fact], after: Sequence[Fact]) -> list[Fact]:
-        """What is known of the variables when all rows are done."""
+        """The facts of the variables after the last row."""
         lengths = frozenset[str]().union(*(fact.lengths for fact in variables))
         made = list(variables)
         for number in self.counters:
@@ -138,7 +138,7 @@ class _Function:
         return found
 
     def is_read_by(self, number: int, counters: set[int]) -> bool:
-        """Whether all that a round does with a list is to take the entry of its own number."""
+        """Whether a round only reads the list's entry of its own number."""
         readers = self._readers(number)
         return all(
             node.op == "TensorListGetItem" and self._are([self._origin(node.input[1])], counters)
@@ -146,7 +146,7 @@ class _Function:
         )
 
     def is_written_by(self, number: int, counters: set[int]) -> bool:
-        """Whether all that a round does with a list is to set the entry of its own number."""
+        """Whether a round only sets the list's entry of its own number."""
         (node, *others) = self._readers(number) or [None]
         return (
             node is not None
@@ -177,7 +177,7 @@ class _Function:
         return self._nodes.get(tensor.partition(":")[0]) if tensor not in self._arguments else None
 
     def _origin(self, tensor: str) -> str:
-        """The tensor itself, where it was only passed on."""
+        """The tensor that this one passes on unchanged, or itself."""
         node = self._node(tensor)
         while node is not None and node.op in _SAME:
             tensor = node.input[0]

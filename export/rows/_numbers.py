@@ -1,4 +1,4 @@
-"""What numbers the entries of a tensor may be: the least of them, and whether they are finite.
+"""The range of a tensor's numbers: the least of them, and whether they are finite.
 
 Behind the end of a list, zeros take nothing away from what is not finite.
 """
@@ -14,7 +14,7 @@ _THE_SAME = {
     "BroadcastTo", "EnsureShape", "ExpandDims", "Gather", "GatherV2", "Identity", "Reshape",
     "Snapshot", "Squeeze", "StopGradient", "StridedSlice", "Tile", "Transpose",
 }  # fmt: skip
-"""Ops whose entries are some of their first input's."""
+"""Ops whose entries are a selection of their first input's."""
 _NOT_NEGATIVE = {
     "Abs", "Exp", "Relu", "Relu6", "Rsqrt", "Sigmoid", "Softmax", "Softplus", "Sqrt", "Square",
     "SquaredDifference",
@@ -39,7 +39,7 @@ _SOMEWHERE = {
 
 
 def with_numbers(op: Op, fact: Fact) -> Fact:
-    """What is known of an op's output, with what its numbers may be."""
+    """The fact of an op's output with the range of its numbers."""
     given = [fact, *op.inputs]
     breaks = any(each.may_break for each in given) or _may_break(op)
     return replace(fact, least=_least(op), may_break=breaks and op.type not in _FINITE)

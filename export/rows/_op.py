@@ -85,7 +85,7 @@ class Op:
         return found
 
     def axis_of(self, index: int, number: int, more: int = 0) -> int:
-        """A dimension of input `index` that may be counted from behind, counted from the front."""
+        """A dimension of input `index`, counted from the front; negative ones count from behind."""
         rank = len(self.axes(index)) + more
         if not -rank <= number < rank:
             raise Mixes(f"input {index} has no dimension {number}")
@@ -146,13 +146,13 @@ def as_value(fact: Fact) -> Fact:
 
 
 def together(facts: Sequence[Fact]) -> tuple[Kind, frozenset[str]]:
-    """What values computed from all of these depend on."""
+    """The kind and lists of values computed from all of these."""
     kind = Kind.ROWS if any(fact.kind is Kind.ROWS for fact in facts) else Kind.FIXED
     return kind, frozenset().union(*(fact.lengths for fact in facts))
 
 
 def checked(name: str, type_: str, fact: Fact) -> Fact:
-    """The fact, or MIXED where entries of rows are left without a dimension that says whose."""
+    """The fact, or MIXED if entries depend on rows but no dimension has rows."""
     if fact.kind is Kind.ROWS and fact.axes is not None and not has_rows(fact.axes):
         return mixed(f"{type_} ({name}): what is left of the rows has no row")
     return fact

@@ -58,7 +58,7 @@ def fill(op: Op) -> Fact:
 
 @rule("Pad", "PadV2", "MirrorPad")
 def pad(op: Op) -> Fact:
-    """More in front of and behind some dimensions."""
+    """Padding in front of and behind some dimensions."""
     fact = as_value(op.inputs[0])
     amounts = np.reshape(op.numbers(1), [-1, 2])
     made: list[Axis] = []

@@ -1,4 +1,4 @@
-"""Ops that say where a value stands among others."""
+"""Ops that rank a value among others."""
 
 from colcast.export.rows._facts import Fact, has_rows, longest
 from colcast.export.rows._op import Mixes, Op, as_value, rule, together

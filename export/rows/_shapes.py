@@ -46,7 +46,7 @@ def rank(op: Op) -> Fact:
 
 @rule("Reshape")
 def reshape(op: Op) -> Fact:
-    """The same entries in other dimensions, one behind the other as before."""
+    """The same entries, in the same order, in other dimensions."""
     return reshaped(op.inputs[0], op.axes(0), op.entries(1))
 
 
@@ -107,7 +107,7 @@ def reshaped(fact: Fact, axes: Axes, wanted: Sequence[Axis | None]) -> Fact:
 
 
 def _fills_of(fact: Fact, axes: Axes, made: Axes) -> tuple[float | None, ...]:
-    """What stands behind lists, along those dimensions that are there before and after."""
+    """The padding of lists along the dimensions that remain."""
     if not fact.fills:
         return ()
     alone = {each: number for number, each in enumerate(axes) if axes.count(each) == 1}

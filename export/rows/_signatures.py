@@ -16,7 +16,7 @@ CANDIDATE = "candidate"
 def candidates(
     meta_graph: Any, session: tf.compat.v1.Session, signature: Signature
 ) -> Independence:
-    """What the rule says of the candidates of a signature.
+    """Applies the rule to the candidates of a signature.
 
     Its user inputs have one row in every run that candidates may share; a columnar signature has
     none, since all its columns have a row per candidate.
@@ -33,7 +33,7 @@ def candidates(
 
 
 def _copies(graph: FlatGraph, columns: Mapping[str, Fact]) -> dict[str, Fact]:
-    """What is known of tensors that repeat columns as they came, each row having its own."""
+    """The facts of tensors that repeat unchanged columns, each row having its own."""
     facts = {producer(tensor): fact for tensor, fact in columns.items()}
     found = {}
     for node in graph.nodes.values():

@@ -95,7 +95,7 @@ def roll(op: Op) -> Fact:
 
 @rule("ReverseSequence")
 def reverse_sequence(op: Op) -> Fact:
-    """The first entries of each row backwards, as many as it says."""
+    """Each row with its first entries reversed."""
     fact, counts = as_value(op.inputs[0]), as_value(op.inputs[1])
     along = op.axes(0)[op.axis_of(0, op.attribute("seq_dim").i)]
     own = op.axes(0)[op.axis_of(0, op.attribute("batch_dim").i)]
@@ -153,7 +153,7 @@ _MASKS = ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
 
 @dataclass(frozen=True)
 class _Spec:
-    """What is taken of one dimension.
+    """The slice of one dimension.
 
     Attributes:
         taken: "one" entry, "some", "all"; as many as there are "rows", of one; "new" for a
@@ -172,7 +172,7 @@ class _Spec:
 
 
 def _specs(op: Op) -> list[_Spec]:
-    """What a StridedSlice takes of each dimension, those left out too."""
+    """The slice of each dimension of a StridedSlice, omitted ones included."""
     masks = _masks(op)
     begins, ends, steps = (op.value_of(index) for index in (1, 2, 3))
     (width,) = op.axes(1)
@@ -218,7 +218,7 @@ def _masks(op: Op) -> dict[str, int]:
 
 
 def _single(each: Axis, begin: int | None) -> frozenset[str]:
-    """Checks that one entry of a dimension may be taken; the lists whose length that depends on."""
+    """Checks that one entry may be picked; returns the lists whose length that depends on."""
     if has_rows([each]):
         raise Mixes("a row is taken by its position")
     if begin is None:
@@ -227,7 +227,7 @@ def _single(each: Axis, begin: int | None) -> frozenset[str]:
 
 
 def _stretch(each: Axis, spec: _Spec) -> tuple[Axis, frozenset[str]]:
-    """A stretch of a dimension, and the lists on whose length it depends."""
+    """A slice of a dimension, and the lists whose length it depends on."""
     if has_rows([each]):
         raise Mixes("rows are taken by their position")
     begin, end, step = spec.begin, spec.end, spec.step

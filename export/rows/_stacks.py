@@ -47,7 +47,7 @@ def pack(op: Op) -> Fact:
 
 
 def joined_along(op: Op, facts: list[Fact], number: int) -> Fact:
-    """Tensors one behind the other along a dimension."""
+    """Tensors concatenated along a dimension."""
     if any(fact.kind is Kind.SIZES for fact in facts):
         entries: list[Axis | None] = []
         first = op.inputs.index(facts[0])

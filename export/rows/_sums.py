@@ -210,7 +210,7 @@ def _is_binary(op: Op) -> bool:
 
 
 def _spread_over(type_: str, fact: Fact, axes: Axes, gone: set[int]) -> frozenset[str]:
-    """The lists on whose length it depends what is left of some dimensions.
+    """The lists whose length decides what remains of some dimensions.
 
     Raises:
         Mixes: rows are among them.

@@ -1,4 +1,4 @@
-"""What values of a feature to generate: bold ones that show differences, and ever more modest ones.
+"""The generated values of a feature: bold ones that show differences, then ever more modest ones.
 
 A model may refuse bold values in every format: an id that indexes a table, a string that is parsed
 as a number. It may also score them NaN: the logarithm of a negative price. `_generate` finds the

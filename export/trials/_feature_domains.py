@@ -1,4 +1,4 @@
-"""Which domain a feature belongs to: named by patterns, or told from recorded requests."""
+"""Which domain a feature belongs to: named by patterns, or found in recorded requests."""
 
 import dataclasses
 import fnmatch

@@ -162,7 +162,7 @@ class RowSource:
         find(names[0], tried)
 
     def _embolden_lengths(self, trial: "_Trial") -> None:
-        """Gives lists lengths of their own: an optional scalar may stand beside longer ones.
+        """Gives lists separate lengths: an optional scalar may stand beside longer ones.
 
         Ragged ones are left alone: where others hold their partitions, TensorFlow may not end.
         """

@@ -61,7 +61,7 @@ class ModelRows:
         self._all_recorded = Rows.joined(self._features, self.recorded)
 
     def not_finite(self) -> str:
-        """What was done about generated rows that are scored NaN or infinite; "" if none are."""
+        """A note about generated rows that score NaN or infinity; "" if none do."""
         if self._source is not self._bold:
             return drawn_again(self.redrawn)
         rows = accepted_together(self._bold.draw(_FINITE_ROWS), self._probe.accepts)

@@ -22,7 +22,7 @@ _LARGEST_DIFFERENCE = 1e-6  # relative; sums in another order differ by as much
 
 @dataclasses.dataclass(frozen=True)
 class Parity:
-    """What was compared.
+    """The comparison of two signatures.
 
     Attributes:
       rows: how many rows both signatures scored.

@@ -174,7 +174,7 @@ def _feeds(signature: Any, rows: Rows) -> dict[str, Any]:
 
 
 def _reason(error: Any) -> str:
-    """What an op said, without how TensorFlow leads up to it and where it was; never nothing."""
+    """An op's error without TensorFlow's preamble and location; never empty."""
     said = error.message.partition("\n\t [[")[0].splitlines()
     lines = [line.strip() for line in (*error.message.splitlines(), *said)]
     return next((line for line in reversed(lines) if line), type(error).__name__)

@@ -16,7 +16,7 @@ _ALONE = 4  # rows of the shortest lists that are scored alone
 
 
 def scored_alike(run: Run, rows: Rows, tolerance: float) -> bool | None:
-    """Whether candidates score the same together, alone, in another order and in pieces.
+    """Whether candidates score the same together, alone, in another order and in slices.
 
     Large floats that nearly cancel out leave their rounding, and hide what smaller ones show: rows
     have to agree with small floats, too.
@@ -69,7 +69,7 @@ def _pieces(rows: Rows) -> list[Any]:
 
 
 def _scale(values: Any, scale: Scale) -> float:
-    """What differences of an output are relative to."""
+    """The scale of an output's differences."""
     if values.dtype.kind not in "fc":
         return 1.0
     finite = np.abs(values[np.isfinite(values)])

@@ -84,4 +84,4 @@ def _message(name: str) -> Any:
 PredictRequest = _message("PredictRequest")
 PredictionLog = _message("PredictionLog")
 ExampleListWithContext = _message("ExampleListWithContext")
-"""Of serialized tf.Examples."""
+"""A list of serialized tf.Examples."""

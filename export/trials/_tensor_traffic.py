@@ -24,7 +24,7 @@ Request = Mapping[str, Any]  # arrays by input
 
 @dataclasses.dataclass(frozen=True)
 class TensorTraffic:
-    """What was recorded; the same questions as of `Traffic`.
+    """The recorded requests, with the interface of `Traffic`.
 
     Attributes:
       requests: the inputs of each request; a column of one row counts for all rows.

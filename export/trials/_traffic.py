@@ -20,7 +20,7 @@ from google.protobuf.message import DecodeError
 
 MOST_REQUESTS = 1000
 ROW_TO_USER = "row_to_user"
-"""The input that says which user each row of a request of several users belongs to."""
+"""The input with the user of each row, in a request of several users."""
 
 _SEVERAL_USERS = "of several users"
 _OTHER_ROWS = "with rows of other domains"
@@ -32,7 +32,7 @@ _BATCH = 100  # rows that single tf.Examples are taken together as
 
 @dataclasses.dataclass(frozen=True)
 class Traffic:
-    """What was recorded.
+    """The recorded requests.
 
     Attributes:
       requests: the serialized tf.Examples of each request, in the order they were recorded.
@@ -135,7 +135,7 @@ def read_traffic(
 
 
 def unused_text(unused: Mapping[str, int]) -> str:
-    """What was left out, in words: "2 of several users"."""
+    """The requests that were left out, in words: "2 of several users"."""
     return ", ".join(f"{count} {reason}" for reason, count in unused.items())
 
 
@@ -162,7 +162,7 @@ def _examples_of_list(serialized: bytes, record: str) -> tuple[bytes, ...]:
 
 
 def _with_context(message: Any) -> tuple[bytes, ...]:
-    # Serialized messages one behind the other are one message with the fields of both.
+    # Concatenated serialized messages are one message with the fields of both.
     return tuple(bytes(message.context + example) for example in message.examples)
 
 

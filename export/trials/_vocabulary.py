@@ -29,7 +29,7 @@ _STOP = (*_FIND, *_BUCKETIZE, "MatMul", "BatchMatMulV2")
 def known_values(
     meta_graph: Any, conversion: Conversion, assets: Path
 ) -> dict[str, tuple[Scalar, ...]]:
-    """Returns what the graph behind each feature's placeholder looks up, by feature.
+    """Returns the values that the graph looks up, by feature.
 
     Args:
       meta_graph: MetaGraphDef with the conversion's columnar signature.
