@@ -138,8 +138,8 @@ class _Export:
         options, size = self._options, variables_bytes(self._source)
         needs_a_run = options.late or options.warmup or options.examples
         if not needs_a_run and size > options.most_parity_bytes:
-            note = f"the variables ({size / 2**20:,.0f} MB) are not loaded to compare scores"
-            parity = Parity(note=note)
+            why = f"the variables ({size / 2**20:,.0f} MB) are not loaded to compare scores"
+            parity = Parity(note=why)
             return [_Converted(SignatureReport.of(c, parity, {})) for c in self._conversions]
         provide_ops(self._meta_graph)
         with loaded(folder, options.tags) as session:
@@ -163,8 +163,9 @@ class _Export:
             if report.user_features and not report.late:
                 report = replace(report, user_share=model.user_share())
             requests = model.requests(report.answering)
+        warmup = model.warmup(options.warmup)
         warmup_once = model.warmup_once(options.warmup, report.once)
-        return _Converted(report, requests, model.warmup(options.warmup), warmup_once)
+        return _Converted(report, requests, warmup, warmup_once)
 
     def _add_late(
         self, model: LoadedModel, name: str
