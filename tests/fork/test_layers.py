@@ -55,7 +55,7 @@ def check(tree: Path, file: str, line: str) -> subprocess.CompletedProcess[str]:
         ("loadtest/run.py", "from colcast.client._wire import encode"),
         ("loadtest/run.py", "from colcast.client import _wire"),
         ("loadtest/send/traffic.py", "from colcast.loadtest.measure.run import Options"),
-        ("loadtest/tune/climb.py", "from colcast.loadtest.compare import sides"),
+        ("loadtest/compare/sides.py", "from colcast.loadtest.tune import climb"),
         ("fork/hooks.py", "from colcast.client import Client"),
         ("export/_plan.py", "from tests.models import ranker"),
     ],
