@@ -181,7 +181,13 @@ class Flow(Asking):
         version = decoded.model.version
         if version is not None:
             self._answering = version
-        return Ranking(decoded.outputs, version, reply.metadata, self._settings.score_output)
+        return Ranking(
+            decoded.outputs,
+            version,
+            reply.metadata,
+            self._settings.score_output,
+            score_column=self._settings.score_column,
+        )
 
 
 def _with_keys(ranking: Ranking, items: Any) -> Ranking:

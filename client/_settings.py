@@ -41,16 +41,17 @@ class Policies:
             masked arrays) in place of a value. "default": the model's default, an empty list for
             a multi-valued feature, an error for a feature without default. "error": always an
             error.
-        nan: NaN in a float feature. "send": it is a value like any other. "default": as None.
-            "error": an error. (NaN where no float belongs, as pandas leaves behind for a missing
-            integer, string, list or vector, always counts as None.)
+        nan: NaN in a float feature. "error": an error, as is an infinity. "send": both are sent,
+            for models that take them, as decision forests do. "default": NaN is as None. A feature
+            whose default is NaN takes NaN. (NaN where no float belongs, as pandas leaves behind
+            for a missing integer, string, list or vector, always counts as None.)
         unused: a column the signature does not use. "suggest": dropped, named once in the log,
             but an error if its name looks like a misspelling of a feature that is absent.
             "drop": dropped. "error": an error.
     """
 
     none: NonePolicy = "default"
-    nan: NanPolicy = "send"
+    nan: NanPolicy = "error"
     unused: UnusedPolicy = "suggest"
 
     def __post_init__(self) -> None:
@@ -133,7 +134,9 @@ class ClientSettings:
         signature: the signature to call in place of the target's usual one.
         version: the model version; None is the server's choice.
         version_label: the label of the version, in place of its number.
-        score_output: the output that ranks; None finds it (see `Ranking.scores`).
+        score_output: the output that ranks, like "scores", or its column, like
+            "probabilities[:, 1]"; None finds it (see `Ranking.scores`).
+        score_column: which column of an output [N, k] ranks.
         item_key: the name of the key where `item_keys` is a plain list.
         timeout_seconds: deadline of a call, including retries and requests for signatures.
         dedupe: "auto" sends columns that are equal on every row once, and each distinct row of a
@@ -158,6 +161,7 @@ class ClientSettings:
     version: int | None = None
     version_label: str | None = None
     score_output: str | None = None
+    score_column: int | None = None
     item_key: str = "item_id"
     timeout_seconds: float = 1.0
     dedupe: Dedupe = "auto"

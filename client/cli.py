@@ -117,7 +117,9 @@ class _TargetName(click.Choice[str]):
     "--version", type=int, metavar="N", help="Model version. [default: the server's choice]"
 )
 @click.option(
-    "--score-output", metavar="NAME", help="The output that ranks, where the model has several."
+    "--score-output",
+    metavar="NAME",
+    help="The output that ranks, where the model has several, or its column: 'NAME[:, 1]'.",
 )
 @click.option(
     "--timeout-seconds",

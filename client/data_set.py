@@ -43,7 +43,8 @@ def columns_of(features: Mapping[str, Feature], rows: Any) -> dict[str, Column]:
     Raises:
         InputError: a value that does not fit, with its feature and row.
     """
-    return item_batch(features, table_of_items(rows, names_of(features)), Policies()).columns
+    table = table_of_items(rows, names_of(features))
+    return item_batch(features, table, Policies(nan="send")).columns
 
 
 def entries_of_examples(

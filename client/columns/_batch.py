@@ -181,7 +181,16 @@ def _add_columns(
             if name.removesuffix(LENGTH_SUFFIX) not in table.columns:
                 raise InputError("given without the values it counts", feature=name)
         else:
-            _add_column(batch, Source(feature, policies, of_user), table, values)
+            own = _policies_of(feature, policies)
+            _add_column(batch, Source(feature, own, of_user), table, values)
+
+
+def _policies_of(feature: Feature, policies: Policies) -> Policies:
+    """A feature whose default is NaN takes NaN: it stands for a missing value."""
+    default = feature.default
+    if policies.nan != "error" or default is None or default.dtype.kind not in "fc":
+        return policies
+    return replace(policies, nan="send") if np.isnan(default).any() else policies
 
 
 def _add_column(batch: Batch, source: Source, table: Table, values: Any) -> None:

@@ -63,10 +63,12 @@ def clean_column(feature: Feature, values: Any, policies: Policies) -> Column | 
     An array of the very dtype and shape, or a list of one Python type that always fits.
     None: the values need the slow path.
     """
-    if feature.kind is not Kind.SINGLE or policies.nan != "send":
+    if feature.kind is not Kind.SINGLE:
         return None
     converted = _clean(feature, values)
-    return None if converted is None else Column(converted)
+    if converted is None or (policies.nan != "send" and not _finite(converted)):
+        return None
+    return Column(converted)
 
 
 def fixed_column(source: Source, values: Any) -> Column:
@@ -196,6 +198,10 @@ def _clean(feature: Feature, values: Any) -> Array | None:
     except (OverflowError, UnicodeEncodeError):
         pass
     return None
+
+
+def _finite(values: Array) -> bool:
+    return values.dtype.kind not in "fc" or bool(np.isfinite(values).all())
 
 
 def _default_row(feature: Feature) -> Array | None:

@@ -88,8 +88,9 @@ def flat_array(
     if isinstance(values, np.ndarray) and values.dtype.kind in "OTV":
         array = values.tolist()
     gaps = _missing(array, dtype, place, policies)
+    finite = policies.nan != "send"
     if not gaps:
-        return _convert(array, dtype, place)
+        return _convert(array, dtype, place, finite)
     if default is None or policies.none == "error":
         raise place.error(gaps[0], no_value(values[gaps[0]], dtype, policies))
     kept = np.ones(len(array), bool)
@@ -100,7 +101,7 @@ def flat_array(
     present = (
         array[kept] if isinstance(array, np.ndarray) else [array[i] for i in positions.tolist()]
     )
-    result[kept] = _convert(present, dtype, place.of(positions))
+    result[kept] = _convert(present, dtype, place.of(positions), finite)
     return result
 
 
@@ -116,31 +117,26 @@ def _missing(
         if values.dtype.kind == "M":
             raise place.error(0, f"expected {dtype}, got dates ({values.dtype})")
         nan = np.flatnonzero(np.isnan(values)).tolist() if values.dtype.kind in "fc" else []
-        return nan if not floats else _nan_gaps(nan, dtype, place, policies)
+        return [] if floats and policies.nan != "default" else nan
     types = set(map(type, values))
     gaps: list[int] = []
     if not {t.__name__ for t in types}.isdisjoint(_MISSING_TYPES):
         gaps = [i for i, v in enumerate(values) if is_missing(v)]
-    if (floats and policies.nan == "send") or not any(issubclass(t, _FLOATS) for t in types):
+    if (floats and policies.nan != "default") or not any(issubclass(t, _FLOATS) for t in types):
         return gaps
-    nan = [i for i, v in enumerate(values) if is_nan(v)]
-    return sorted(gaps + (nan if not floats else _nan_gaps(nan, dtype, place, policies)))
+    return sorted(gaps + [i for i, v in enumerate(values) if is_nan(v)])
 
 
 _FLOATS = (float, np.floating)
 
 
-def _nan_gaps(nan: list[int], dtype: DType, place: Place, policies: Policies) -> list[int]:
-    if nan and policies.nan == "error":
-        raise place.error(nan[0], f"expected {dtype}, got NaN and nan='error'")
-    return nan if policies.nan == "default" else []
-
-
-def _convert(values: Sequence[Any] | Array, dtype: DType, place: Place) -> Array:
+def _convert(values: Sequence[Any] | Array, dtype: DType, place: Place, finite: bool) -> Array:
     if dtype is STRING:
         return _strings(values, place)
     array = values if isinstance(values, np.ndarray) else _numbers(values, dtype, place)
     kind, wanted = array.dtype.kind, dtype.kind
+    if finite and wanted in "fc" and kind in "fc":
+        _require_finite(array, dtype, place)
     if dtype is BFLOAT16:
         _require(kind in "iufb", array, dtype, place)
         return bfloat16_bits(array.astype(np.float32))
@@ -158,6 +154,17 @@ def _require(fits: bool, array: Array, dtype: DType, place: Place) -> None:
     if not fits:
         got = array[0].item() if array.size else array.dtype
         raise place.error(0, f"expected {dtype}, got {shown(got)}")
+
+
+def _require_finite(array: Array, dtype: DType, place: Place) -> None:
+    bad = np.flatnonzero(~np.isfinite(array))
+    if bad.size:
+        first = int(bad[0])
+        raise place.error(
+            first,
+            f"expected a finite {dtype}, got {shown(array[first])}: most models score it wrongly; "
+            "for one that takes it, like a decision forest: Policies(nan='send')",
+        )
 
 
 _NUMBER_TYPES: dict[str, tuple[type, ...]] = {

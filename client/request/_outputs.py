@@ -1,6 +1,7 @@
 """The answer: outputs by name, and the candidates in order."""
 
 import html
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -11,6 +12,7 @@ from colcast.client._errors import InputError
 from colcast.client.columns._dtypes import Array
 
 _SHOWN = 10  # candidates in a notebook's table
+_COLUMN = re.compile(r"(.+)\[:, ?(-?\d+)\]")
 _USUAL_NAMES = ("scores", "score", "predictions", "logistic", "probabilities", "output_0")
 
 
@@ -29,8 +31,10 @@ class Ranking:
         outputs: output name -> array [N, ...], row i for candidate i.
         model_version: the version that answered; None if the server did not say.
         metadata: the server's response metadata (initial and trailing).
-        score_output: the output that ranks, if the caller named one.
+        score_output: the output that ranks, if the caller named one, like "scores" or
+            "probabilities[:, 1]".
         keys: the keys that were ranked, by their name, [N] each; empty unless items came by key.
+        score_column: which column of an output [N, k] ranks; None: the output has one.
     """
 
     outputs: dict[str, Array]
@@ -38,18 +42,33 @@ class Ranking:
     metadata: Mapping[str, str | bytes] = field(default_factory=dict)
     score_output: str | None = None
     keys: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    score_column: int | None = None
+
+    @cached_property
+    def _named(self) -> tuple[str | None, int | None]:
+        """The output and the column that the caller named."""
+        name, column = self.score_output, self.score_column
+        found = name is not None and name not in self.outputs and _COLUMN.fullmatch(name)
+        return (found[1], int(found[2])) if found else (name, column)
 
     @cached_property
     def _score_name(self) -> str:
         """The output that ranks."""
-        if self.score_output is not None and self.score_output not in self.outputs:
-            raise InputError(f"no output {self.score_output!r}; there are {self._shapes()}")
-        possible = [self.score_output] if self.score_output else sorted(self.outputs)
-        fitting = [name for name in possible if _one_float_a_row(self.outputs[name])]
+        named, column = self._named
+        if named is not None and named not in self.outputs:
+            raise InputError(f"no output {named!r}; there are {self._shapes()}")
+        possible = [named] if named else sorted(self.outputs)
+        fitting = [name for name in possible if _one_float_a_row(self.outputs[name], column)]
         if not fitting:
-            found = f"{self.score_output!r} is" if self.score_output else "no output is"
-            not_one = "not one float" if self.score_output else "one float"
-            raise InputError(f"{found} {not_one} per row, to rank by: {self._shapes()}")
+            found = f"{named!r} is not" if named else "no output is"
+            what = "one float per row" if column is None else f"floats with a column {column}"
+            several = any(self.outputs[name].ndim == 2 for name in possible)
+            one = (
+                '; score_output="NAME[:, 1]" ranks by a column'
+                if several and column is None
+                else ""
+            )
+            raise InputError(f"{found} {what}, to rank by: {self._shapes()}{one}")
         if len(fitting) == 1:
             return fitting[0]
         for usual in _USUAL_NAMES:
@@ -64,14 +83,16 @@ class Ranking:
     def scores(self) -> Array:
         """One score per candidate, [N].
 
-        The output the caller named, else the only floating-point output with one value per row,
-        else the one of these with a usual name (scores, score, predictions, logistic, ...).
+        The output or the column that the caller named, else the only floating-point output with
+        one value per row, else the one of these with a usual name (scores, score, predictions,
+        logistic, ...).
 
         Raises:
             InputError: the named output is not there or has several values per row, or nothing
                 tells which of several outputs is the score.
         """
-        return self.outputs[self._score_name].reshape(-1)
+        values, column = self.outputs[self._score_name], self._named[1]
+        return values.reshape(-1) if column is None else values[:, column]
 
     def _other_outputs(self) -> dict[str, Array]:
         """Outputs besides the score with one value per candidate, each [N]."""
@@ -181,5 +202,9 @@ def _frame(pd: Any, items: Any) -> Any:
         raise InputError(f"items is not what was ranked: {error}") from None
 
 
-def _one_float_a_row(values: Array) -> bool:
-    return values.dtype.kind == "f" and values.ndim >= 1 and values.size == values.shape[0]
+def _one_float_a_row(values: Array, column: int | None) -> bool:
+    if values.dtype.kind != "f" or values.ndim < 1:
+        return False
+    if column is not None:
+        return values.ndim == 2 and column in range(-values.shape[1], values.shape[1])
+    return bool(values.size == values.shape[0])

@@ -1,5 +1,6 @@
 """The same candidates in every form a service may have them: always the same request."""
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -175,13 +176,42 @@ def test_gaps_take_the_default(schema: ModelSchema) -> None:
     np.testing.assert_array_equal(filled(schema, [pd.NA, 2.0, pd.NaT]), [1990.0, 2.0, 1990.0])
 
 
-def test_nan_is_a_value_unless_told_otherwise(schema: ModelSchema) -> None:
-    years = [float("nan"), 2.0, 3.0]
-    np.testing.assert_array_equal(filled(schema, years), [np.nan, 2.0, 3.0])
-    as_gap = filled(schema, years, policies=Policies(nan="default"))
-    np.testing.assert_array_equal(as_gap, [1990.0, 2.0, 3.0])
-    with pytest.raises(InputError, match="feature 'year', row 0: expected float32, got NaN"):
-        filled(schema, years, policies=Policies(nan="error"))
+@pytest.mark.parametrize(
+    "make", [list, np.array, np.float32, pd.Series], ids=lambda it: it.__name__
+)
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")], ids=str)
+def test_what_is_not_finite_is_refused_unless_told_otherwise(
+    schema: ModelSchema, make: Any, bad: float
+) -> None:
+    years = make([2.0, 1e3, bad])
+    with pytest.raises(InputError, match=r"feature 'year', row 2: expected a finite float32, got "):
+        filled(schema, years)
+    sent = filled(schema, years, policies=Policies(nan="send"))
+    np.testing.assert_array_equal(sent, [2.0, 1e3, bad])
+    as_gap = Policies(nan="default")
+    if np.isnan(bad):
+        np.testing.assert_array_equal(filled(schema, years, policies=as_gap), [2.0, 1e3, 1990.0])
+    else:
+        with pytest.raises(InputError, match="row 2: expected a finite float32"):
+            filled(schema, years, policies=as_gap)
+
+
+@pytest.mark.parametrize("vector", [[1.0, float("inf"), 0.0], np.array([1.0, np.nan, 0.0])])
+def test_what_is_not_finite_in_a_vector_is_refused(schema: ModelSchema, vector: Any) -> None:
+    items = [ITEMS[0], {**ITEMS[1], "vector": vector}, ITEMS[2]]
+    for target in ("late", "example"):
+        with pytest.raises(InputError, match=r"feature 'vector', row 1: expected a finite"):
+            request(schema, Rows(items, USER), target=target)
+
+
+def test_a_feature_whose_default_is_nan_takes_it(schema: ModelSchema) -> None:
+    signatures = {
+        name: replace(one, defaults={"year": np.array([np.nan], np.float32)})
+        for name, one in schema.signatures.items()
+    }
+    forest = ModelSchema("movies", 3, signatures)
+    years = [float("nan"), None, 3.0]
+    np.testing.assert_array_equal(filled(forest, years), [np.nan, np.nan, 3.0])
 
 
 @pytest.mark.parametrize(
@@ -239,7 +269,8 @@ def test_columns_that_are_not_used_are_dropped_and_named_once(
 
 def test_nan_is_equal_to_itself_when_looking_for_equal_rows(schema: ModelSchema) -> None:
     rows = [{**USER, **item, "year": float("nan")} for item in ITEMS]
-    sent = request(schema, Rows(rows), target="columnar").inputs["year"]
+    policies = Policies(nan="send")
+    sent = request(schema, Rows(rows), target="columnar", policies=policies).inputs["year"]
     assert sent.tensor_shape.dim[0].size == 1
 
 
@@ -247,5 +278,6 @@ def test_zero_and_minus_zero_are_not_equal(schema: ModelSchema) -> None:
     rows = [
         {**USER, **item, "year": zero} for item, zero in zip(ITEMS, [0.0, -0.0, 0.0], strict=True)
     ]
-    sent = request(schema, Rows(rows), target="columnar").inputs["year"]
+    policies = Policies(nan="send")
+    sent = request(schema, Rows(rows), target="columnar", policies=policies).inputs["year"]
     assert sent.tensor_shape.dim[0].size == 3

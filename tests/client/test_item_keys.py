@@ -108,6 +108,14 @@ def test_rows_beside_keys_are_sent_and_absent_features_have_no_default(schema: M
     assert found["genres/length"].tolist() == [1, 0]
 
 
+def test_features_beside_keys_may_be_a_dict_of_lists(schema: ModelSchema) -> None:
+    found = sent(schema, [70, 90], {"year": [1990.0, 2001.0], "genres": [["War"], []]})
+    assert found["year"].tolist() == [1990.0, 2001.0]
+    assert found["genres/length"].tolist() == [1, 0]
+    with pytest.raises(InputError, match="items has 1 rows, item_keys has 2"):
+        sent(schema, [70, 90], {"year": [1990.0]})
+
+
 def test_a_users_feature_is_still_missed(schema: ModelSchema) -> None:
     options = request_options("movies", "late")
     with pytest.raises(InputError, match="feature 'age': missing, and the model has no default"):

@@ -74,6 +74,37 @@ def test_a_table_keeps_the_types_of_the_frame_and_is_empty_where_nothing_was_ran
     assert empty.to_pandas(frame[:0]).columns.tolist() == ["kind", "n", "score"]
 
 
+@pytest.mark.parametrize(
+    "named",
+    [
+        {"score_output": "probabilities[:, 1]"},
+        {"score_output": "probabilities[:,-1]"},
+        {"score_output": "probabilities", "score_column": 1},
+        {"score_column": 1},
+    ],
+)
+def test_a_column_of_an_output_ranks(named: Any) -> None:
+    both = np.array([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]], np.float32)
+    ranking = Ranking({"probabilities": both, "click": OUTPUTS["click"]}, **named)
+    assert ranking.scores.tolist() == both[:, 1].tolist()
+    assert ranking.order.tolist() == [1, 2, 0]
+    assert ranking.to_pandas().columns.tolist() == ["score", "click"]
+
+
+@pytest.mark.parametrize(
+    ("named", "message"),
+    [
+        ("vector", r"'vector' is not one float per row, .*\]; score_output=\"NAME\[:, 1\]\" ranks"),
+        ("vector[:, 2]", "'vector' is not floats with a column 2, to rank by: click"),
+        ("scores[:, 0]", "'scores' is not floats with a column 0"),
+        ("other[:, 0]", "no output 'other'; there are click"),
+    ],
+)
+def test_a_column_that_is_not_there_is_named(named: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        _ = Ranking(OUTPUTS, score_output=named).scores
+
+
 def test_a_notebook_shows_the_best_ten() -> None:
     shown = RANKING._repr_html_()
     assert "3 candidates, model version 7" in shown

@@ -340,7 +340,8 @@ def test_an_example_with_two_values_for_one() -> None:
         (
             {"nan": "error"},
             items(1, year=float("nan")),
-            "feature 'year', row 1: expected float32, got NaN and nan='error'",
+            "feature 'year', row 1: expected a finite float32, got nan (float): most models score "
+            "it wrongly; for one that takes it, like a decision forest: Policies(nan='send')",
         ),
         (
             {"unused": "error"},
