@@ -85,11 +85,19 @@ class OutputAgreement:
 
 @dataclass(frozen=True)
 class Refusal:
-    """A request that at least one side refused; a side that answered has code OK and no message."""
+    """A request that at least one side refused; a side that answered has code OK and no message.
+
+    Attributes:
+      request: its number among those sent, from 0.
+      codes: A's and B's.
+      messages: theirs.
+      format: B's, where there are several.
+    """
 
     request: int
     codes: tuple[str, str]
     messages: tuple[str, str]
+    format: str = ""
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from colcast.loadtest.options import (
 _EXAMPLES = """\
 \b
 Examples:
+  colcast compare models/movies build/movies
   colcast compare 127.0.0.1:8500@3 127.0.0.1:8500@4 --model movies \\
       --traffic requests:log.tfrecord --min-top10-overlap 0.9
   colcast compare stock:8500 colcast:8500 --model movies --traffic examples:log.tfrecord \\
@@ -60,9 +61,14 @@ _report = section("Report")
     type=FORMAT,
     metavar="FORMAT",
     help="How requests are sent, as in colcast loadtest. [default: recorded for requests:FILE,"
-    " otherwise example]",
+    " otherwise as A's signature takes them, and B's in each way that its export has]",
 )
-@_compared("--format-b", type=FORMAT, metavar="FORMAT", help="How B gets them. [default: as A]")
+@_compared(
+    "--format-b",
+    type=FORMAT,
+    metavar="FORMAT",
+    help="How B gets them. [default: as A, where --format is given]",
+)
 @_compared(
     "--flag-a",
     multiple=True,

@@ -179,7 +179,8 @@ def per_request_text(figure: PerRequest | None) -> str:
 
 
 def _told(refusal: Refusal, place: int) -> str:
-    return f"request {refusal.request}: {refusal.codes[place]}: {refusal.messages[place]}"
+    request = f"request {refusal.request}" + (refusal.format and f", {refusal.format}")
+    return f"{request}: {refusal.codes[place]}: {refusal.messages[place]}"
 
 
 def _judged(outputs: Sequence[OutputAgreement], limits: Limits) -> Iterator[Verdict]:

@@ -9,15 +9,18 @@ from types import SimpleNamespace
 
 from colcast.cli.console import report_console, showing_progress
 from colcast.loadtest.compare.agreement import OutputAgreement, agreement
+from colcast.loadtest.compare.joined import joined
 from colcast.loadtest.compare.page import render
+from colcast.loadtest.compare.plan import Plan, planned
 from colcast.loadtest.compare.report import CompareReport, Limits, difference_text, largest_text
-from colcast.loadtest.compare.sides import Served, series_of, serving
+from colcast.loadtest.compare.sides import Served, series_of, serving, signature_of
 from colcast.loadtest.measure.correctness import answers_in_peace
 from colcast.loadtest.measure.figures import Figures, figures_of
 from colcast.loadtest.measure.run import Options, with_clients
 from colcast.loadtest.measure.series import Series
 from colcast.loadtest.report.output import make_folder, write
 from colcast.loadtest.report.tables import figures_table, plain_table
+from colcast.loadtest.send.formats import RequestData
 from colcast.loadtest.send.traffic import requested
 from rich.table import Table
 
@@ -47,6 +50,7 @@ def compare(args: SimpleNamespace, typed: str) -> int:
         report = _compared(args, typed, tell)
     for name, side in zip("AB", report.sides, strict=True):
         console.print(f"{name}: {side}", highlight=False, markup=False)
+    console.print(f"compared: {report.settings['compared']}", highlight=False, markup=False)
     console.print(agreement_table(report.agreement.outputs))
     if report.figures:
         console.print(figures_table(list(zip("AB", report.figures, strict=True))))
@@ -62,32 +66,51 @@ def compare(args: SimpleNamespace, typed: str) -> int:
 
 
 def _compared(args: SimpleNamespace, typed: str, tell: Callable[[str], None]) -> CompareReport:
-    formats = _formats(args)
     with ExitStack() as running:
         served = []
         for name, side, flags in zip("AB", args.sides, (args.flag_a, args.flag_b), strict=True):
             tell(f"{name} starts" if side.folder else f"{name} is {side.address}")
             served.append(running.enter_context(serving(name, side, args.model, flags, args.tls)))
-        first = served[0].target
-        data = requested(args).load(lambda: first.client(args.model, _LOOKUP_TIMEOUT_SECONDS))
+        plan = planned(args, served)
+        data = _requests(args, plan, served)
         tell(f"{len(data)} requests are written")
-        series = [
-            series_of(it.target, args.model, format_name, data, args.signature)
-            for it, format_name in zip(served, formats, strict=True)
-        ]
+        a, *others = _series(args, plan, served, data)
         tell("answers are compared")
-        answers = [answers_in_peace(it.target.address, it.requests, it.target.tls) for it in series]
-        found = agreement(
-            list(zip(series[0].requests, series[1].requests, strict=True)),
-            list(zip(*answers, strict=True)),
-        )
+        before, *answers = [
+            answers_in_peace(it.target.address, it.requests, it.target.tls) for it in (a, *others)
+        ]
+        found = {
+            one.format: agreement(
+                list(zip(a.requests, one.requests, strict=True)),
+                list(zip(before, after, strict=True)),
+            )
+            for one, after in zip(others, answers, strict=True)
+        }
         tell("A and B are timed in turn")
-        figures = _timed(args, series, served)
-    sides = tuple(
-        f"{side.text}, {format_name}" for side, format_name in zip(args.sides, formats, strict=True)
-    )
-    assert len(sides) == 2
-    return CompareReport(_settings(args, typed, len(data)), sides, found, figures, limits(args))
+        figures = _timed(args, [a, others[-1]], served)
+    compared = f"A's {signature_of(a)} with B's {', '.join(map(signature_of, others))}"
+    settings = _settings(args, typed, len(data)) | {"compared": compared}
+    sides = (f"{args.sides[0].text}, {plan.a}", f"{args.sides[1].text}, {', '.join(plan.b)}")
+    return CompareReport(settings, sides, joined(found), figures, limits(args))
+
+
+def _requests(args: SimpleNamespace, plan: Plan, served: Sequence[Served]) -> list[RequestData]:
+    """What is sent to both; generated values are those of the columns of the side that has them."""
+    target = served[plan.columns_of].target
+    signature = args.signature or plan.signature(plan.columns_of, "columnar")
+    traffic = requested(SimpleNamespace(**{**vars(args), "signature": signature}))
+    return traffic.load(lambda: target.client(args.model, _LOOKUP_TIMEOUT_SECONDS))
+
+
+def _series(
+    args: SimpleNamespace, plan: Plan, served: Sequence[Served], data: Sequence[RequestData]
+) -> list[Series]:
+    """A's, and B's in each of its formats."""
+    asked = [(0, plan.a), *((1, name) for name in plan.b)]
+    return [
+        series_of(served[side].target, args.model, name, data, plan.signature(side, name))
+        for side, name in asked
+    ]
 
 
 def agreement_table(outputs: Sequence[OutputAgreement]) -> Table:
@@ -121,12 +144,6 @@ def limits(args: SimpleNamespace) -> Limits:
         args.min_top100_overlap,
         args.min_correlation,
     )
-
-
-def _formats(args: SimpleNamespace) -> tuple[str, str]:
-    usual = "recorded" if args.traffic.startswith("requests:") else "example"
-    first = args.format or usual
-    return first, args.format_b or first
 
 
 def _timed(

@@ -40,10 +40,17 @@ class Side:
 
 @dataclass(frozen=True)
 class Served:
-    """A side that answers, with a meter if it runs on this machine."""
+    """A side that answers.
+
+    Attributes:
+      target: where.
+      meter: of its server, if that runs on this machine.
+      folder: of the version that answers; None for a server that was running.
+    """
 
     target: Target
     meter: Meter | None
+    folder: Path | None = None
 
 
 def parse_side(text: str) -> Side:
@@ -81,7 +88,8 @@ def serving(
         _base_path(side.folder) as base_path,
         ServerProcess(model, base_path, flags) as server,
     ):
-        yield Served(Target(name, server.target), ProcessMeter(server.pid, server.target))
+        meter = ProcessMeter(server.pid, server.target)
+        yield Served(Target(name, server.target), meter, _version(side.folder))
 
 
 def series_of(
@@ -101,6 +109,18 @@ def series_of(
         return series
     requests = [_addressed(it, model, target.version, signature) for it in series.requests]
     return replace(series, requests=requests)
+
+
+def signature_of(series: Series) -> str:
+    """The signature that a series' requests name."""
+    spec = _field_of(series.requests[0].payload, _MODEL_SPEC)
+    return _field_of(spec, _SIGNATURE).decode() or "serving_default"
+
+
+def _version(folder: Path) -> Path:
+    """The version that a server started for this folder serves."""
+    versions = [it for it in folder.glob("[0-9]*") if it.name.isdigit() and _is_model(it)]
+    return folder if _is_model(folder) else max(versions, key=lambda it: int(it.name))
 
 
 def _is_model(folder: Path) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import grpc.experimental.gevent  # type: ignore[import-not-found]
-from colcast.client import RankingClient
+from colcast.client import Policies, RankingClient
 from colcast.loadtest.locust.comparison import Comparison
 from colcast.loadtest.locust.turns import Gate, Turns
 from colcast.loadtest.locust.users import (  # noqa: F401  Locust looks for them here
@@ -30,8 +30,8 @@ from colcast.loadtest.locust.users import (  # noqa: F401  Locust looks for them
 )
 from colcast.loadtest.measure.meters import Meter, meter_of
 from colcast.loadtest.send.connection import Connection
-from colcast.loadtest.send.formats import encode, parse_formats, signature_for
-from colcast.loadtest.send.generated import IDS
+from colcast.loadtest.send.formats import FORMATS, encode, parse_formats, signature_for
+from colcast.loadtest.send.generated import ADVICE, IDS
 from colcast.loadtest.send.sizes import parse_sizes
 from colcast.loadtest.send.traffic import Traffic
 from gevent.lock import BoundedSemaphore
@@ -82,6 +82,8 @@ def _set_up(environment: Any, **_: Any) -> None:
     for user in (*USERS.values(), TurnsUser):
         user.wait_time = between(float(low), float(high or low))
     environment.prepared, environment.preparing = {}, BoundedSemaphore()
+    environment.first_failures = {}
+    environment.advice = ADVICE if options.traffic == "generated" else ""
     environment.gate = None
     if not isinstance(environment.runner, MasterRunner):
         environment.gate = Gate(environment, in_turns=options.turns > 0)
@@ -180,12 +182,16 @@ def _prepare_missing(environment: Any) -> None:
 
     def connect(signature: str | None = None) -> RankingClient:
         return RankingClient(
-            host, options.model, timeout_seconds=_TIMEOUT_SECONDS, signature=signature
+            host,
+            options.model,
+            timeout_seconds=_TIMEOUT_SECONDS,
+            signature=signature,
+            policies=Policies(nan="send"),
         )
 
     data = traffic.load(connect)
     with connect() as client:
-        schema = client.schema() if options.signature else None
+        schema = client.schema() if any(FORMATS[name].target for name in missing) else None
     for name in missing:
         called = signature_for(schema, name, options.signature) if schema else None
         with connect(called) as client:

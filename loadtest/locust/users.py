@@ -1,12 +1,13 @@
 """The users of locustfile.py: one class per format, each waiting for its answers."""
 
-from colcast.loadtest.send.connection import Connection
+from colcast.loadtest.send.connection import Answer, Connection
 from colcast.loadtest.send.formats import FORMATS
+from colcast.loadtest.send.generated import REFUSALS
 from locust import User, constant, task
 
 
 class CallFailed(Exception):
-    """A call that did not come back OK; Locust counts failures by this text: the gRPC code."""
+    """A call that did not come back OK; Locust counts failures by this text."""
 
 
 class RankingUser(User):  # type: ignore[misc]
@@ -41,13 +42,20 @@ class RankingUser(User):  # type: ignore[misc]
             name=FORMATS[format_name].title,
             response_time=1000 * answer.seconds,
             response_length=len(answer.response),
-            exception=None if answer.code == "OK" else CallFailed(answer.code),
+            exception=None if answer.code == "OK" else self._failed(format_name, answer),
             context={
                 "format": format_name,
                 "request_bytes": len(request.payload),
                 "message": answer.message,
             },
         )
+
+    def _failed(self, format_name: str, answer: Answer) -> CallFailed:
+        """Failures of a format and code have the text of the first, so that Locust counts them."""
+        advice = self.environment.advice if answer.code in REFUSALS else ""
+        told = f"{answer.code}: {answer.message}" + (advice and f"; {advice}")
+        first = self.environment.first_failures.setdefault((format_name, answer.code), told)
+        return CallFailed(first)
 
 
 class ExampleUser(RankingUser):

@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from colcast.client import ChannelOptions, InputError, RankingClient, SchemaError, Tls
+from colcast.client import ChannelOptions, InputError, Policies, RankingClient, SchemaError, Tls
 from colcast.loadtest.measure.correctness import (
     Refused,
     expected_answers,
@@ -14,10 +14,10 @@ from colcast.loadtest.measure.correctness import (
 )
 from colcast.loadtest.send.connection import Outputs, Request
 from colcast.loadtest.send.formats import RequestData, encode, signature_for
+from colcast.loadtest.send.generated import ADVICE
 
 _ENCODE_TIMEOUT_SECONDS = 60.0
 _REASON_CHARACTERS = 120
-_OTHER_TRAFFIC = "generated values may not suit it, try --traffic requests:FILE or examples:FILE"
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,7 @@ class Target:
             channel=ChannelOptions(tls=self.tls),
             signature=signature,
             version=self.version,
+            policies=Policies(nan="send"),
         )
 
 
@@ -172,7 +173,7 @@ def encoded(
 def _advice(data: Sequence[RequestData]) -> str:
     """Advice for requests that a server refuses."""
     generated = not any(one.examples or one.recorded for one in data)
-    return _OTHER_TRAFFIC if generated else ""
+    return ADVICE if generated else ""
 
 
 def _answered(written: Sequence[Series], advice: str) -> tuple[list[Series], list[LeftOut]]:

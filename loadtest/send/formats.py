@@ -65,13 +65,16 @@ def signature_for(schema: ModelSchema, format_name: str, signature: str | None) 
     """Which signature a format calls in a load test of `signature`; None: the format's usual one.
 
     Formats of columns call the signature itself, or the exporter's where it takes tf.Examples and
-    not text; late calls the late signature made of it.
+    not text; late calls the late signature made of it. Where no signature is given, all formats
+    are for the one that the exporter made `columnar` of.
 
     Raises:
       colcast.client.SchemaError: the model has no such signature.
     """
-    if signature is None or FORMATS[format_name].target is None:
+    if FORMATS[format_name].target is None:
         return None
+    if signature is None:
+        return source_of(schema) if format_name == "example" else None
     called = schema.signature(signature)
     if format_name == "example":
         return signature
@@ -84,6 +87,27 @@ def signature_for(schema: ModelSchema, format_name: str, signature: str | None) 
             return own
         return signature if schema.takes_text(called) else None
     return signature
+
+
+def source_of(schema: ModelSchema, columnar: str = "columnar") -> str | None:
+    """The signature that the exporter's was made of, as far as its outputs tell.
+
+    One of tf.Examples with the same outputs or, without one, of the same inputs; None if there is
+    none.
+    """
+    made = schema.signatures.get(columnar)
+    if made is None:
+        return None
+    outputs = {name: spec.dtype for name, spec in made.outputs.items()}
+    found = [
+        one
+        for one in schema.signatures.values()
+        if not one.name.startswith("columnar")
+        and outputs == {name: spec.dtype for name, spec in one.outputs.items()}
+        and (one.takes_examples or one.features.keys() == made.features.keys())
+    ]
+    found.sort(key=lambda one: (not one.takes_examples, one.name != "serving_default", one.name))
+    return found[0].name if found else None
 
 
 def encode(client: RankingClient, format_name: str, data: RequestData) -> Request:

@@ -1,12 +1,21 @@
 """Traffic generated from the served model's signature."""
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fnmatch import fnmatch
+from functools import partial
 from typing import Any
 
 import numpy as np
-from colcast.client import Feature, Kind, ModelSchema, RankingClient, SchemaError, ServerError
+from colcast.client import (
+    Feature,
+    Kind,
+    ModelSchema,
+    RankingClient,
+    SchemaError,
+    ServerError,
+    Signature,
+)
 from colcast.loadtest.send.formats import RequestData, signature_for
 
 _MEAN_LENGTH = 5  # of multi-valued features
@@ -15,6 +24,7 @@ _TRIED_SIZES = (2, 3, 5)  # of requests that show whether a model takes lists
 IDS = 100_000
 """What integers are below, and how many strings there are."""
 Accepts = Callable[[RequestData], bool]
+Random = np.random.Generator
 
 
 def generated(
@@ -28,8 +38,9 @@ def generated(
 ) -> list[RequestData]:
     """One request of random values for every size.
 
-    Integers are ids below `ids`, floats are normal, strings are "v" and an id; multi-valued
-    features have five values on average, or one if the model takes no other number.
+    Integers are ids below `ids`, or as far below it as the model takes them; floats are normal,
+    strings are "v" and an id; multi-valued features have five values on average, or one if the
+    model takes no other number.
 
     Args:
       schema: the served model's; its columnar signature says what the features are.
@@ -45,18 +56,47 @@ def generated(
       colcast.client.SchemaError: the model has no such signature, or no columnar one.
       ValueError: a pattern that matches no feature.
     """
-    columnar = signature_for(schema, "columnar", signature) or "columnar"
     late = signature_for(schema, "late", signature) or "columnar_late"
-    features = schema.signature(columnar).features
+    features = _columns(schema, signature).features
     user = _user_features(schema, late, features, user_patterns)
 
-    def requests(sizes: Sequence[int], of_one: Collection[str]) -> list[RequestData]:
+    def drawn(sizes: Sequence[int], values: _Values) -> list[RequestData]:
         random = np.random.default_rng(seed)
-        return [_request(features, user, size, ids, random, of_one) for size in sizes]
+        return [_request(features, user, size, values, random) for size in sizes]
+
+    def takes(of_one: Collection[str], below: Mapping[str, int]) -> bool:
+        return all(map(accepts, drawn(_TRIED_SIZES, _Values(below, ids, of_one, largest=True))))
 
     lists = [name for name, feature in features.items() if feature.kind in _LISTS]
-    of_one = one_valued(lists, lambda names: all(map(accepts, requests(_TRIED_SIZES, names))))
-    return requests(sizes, of_one)
+    numbers = [name for name, feature in features.items() if "int" in feature.dtype.name]
+    if takes((), {}):
+        return drawn(sizes, _Values({}, ids))
+    of_one = fewest(lists, lambda names: takes(names, dict.fromkeys(numbers, 1)))
+    below = ids_below(numbers, ids, lambda below: takes(of_one, below))
+    return drawn(sizes, _Values(below, ids, of_one))
+
+
+@dataclass(frozen=True)
+class _Values:
+    """How values are drawn.
+
+    Attributes:
+      below: feature -> what its integers are below.
+      ids: the same for other features, and how many strings there are.
+      of_one: lists with one value each.
+      largest: whether each feature has its largest integer.
+    """
+
+    below: Mapping[str, int]
+    ids: int
+    of_one: Collection[str] = ()
+    largest: bool = False
+
+
+def _columns(schema: ModelSchema, signature: str | None) -> Signature:
+    called = signature_for(schema, "columnar", signature)
+    own = schema.signature(called) if called else schema.columnar_signature()
+    return own or schema.signature("columnar")
 
 
 def _user_features(
@@ -75,56 +115,53 @@ def _user_features(
 
 
 def _request(
-    features: dict[str, Feature],
-    user: set[str],
-    rows: int,
-    ids: int,
-    random: np.random.Generator,
-    of_one: Collection[str],
+    features: dict[str, Feature], user: set[str], rows: int, how: _Values, random: Random
 ) -> RequestData:
     given_once: dict[str, Any] = {}
     items: dict[str, Any] = {}
     for name, feature in sorted(features.items()):  # servers list them in any order
         if feature.kind is Kind.WHOLE:
             given_once[name] = _draw(
-                feature, [size or 0 for size in feature.shape or ()], ids, random
+                feature, [size or 0 for size in feature.shape or ()], how, random
             )
-            continue
-        one = name in of_one
-        if name in user:
-            (given_once[name],) = _values(feature, 1, ids, random, one=one)
+        elif name in user:
+            (given_once[name],) = _rows(feature, 1, how, random)
         else:
-            items[name] = _values(feature, rows, ids, random, one=one)
+            items[name] = _rows(feature, rows, how, random)
     return RequestData(rows=rows, user=given_once, items=items)
 
 
-def _values(
-    feature: Feature, rows: int, ids: int, random: np.random.Generator, *, one: bool
-) -> list[Any]:
+def _rows(feature: Feature, rows: int, how: _Values, random: Random) -> list[Any]:
     """One entry per row: a scalar, or a list where the feature has several values."""
     shape = [size or 1 for size in feature.shape or ()]
     if feature.kind not in _LISTS:
-        return list(_draw(feature, [rows, *shape], ids, random))
+        return list(_draw(feature, [rows, *shape], how, random))
+    one = feature.name in how.of_one
     lengths = np.ones(rows, int) if one else random.poisson(_MEAN_LENGTH, rows)
     ends = np.cumsum(lengths).tolist()
-    values = _draw(feature, [ends[-1], *shape[1:]], ids, random)
+    values = _draw(feature, [ends[-1], *shape[1:]], how, random)
     return [values[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
 
-def _draw(feature: Feature, shape: Sequence[int], ids: int, random: np.random.Generator) -> Any:
+def _draw(feature: Feature, shape: Sequence[int], how: _Values, random: Random) -> Any:
     kind = feature.dtype.name
     if kind == "string":
-        words = random.integers(0, ids, shape)
+        words = random.integers(0, how.ids, shape)
         return np.array([f"v{i}" for i in words.ravel()], object).reshape(words.shape).tolist()
     if kind == "bool":
         return (random.random(shape) < 0.5).tolist()
     if "int" in kind:
-        top = min(ids, int(np.iinfo(feature.dtype.storage).max))
-        return random.integers(0, top, shape).tolist()
+        most = int(np.iinfo(feature.dtype.storage).max)
+        top = min(how.below.get(feature.name, how.ids), most)
+        ids = random.integers(0, top, shape)
+        ids.flat[: int(how.largest)] = top - 1
+        return ids.tolist()
     return random.normal(size=shape).tolist()
 
 
-_REFUSALS = ("INVALID_ARGUMENT", "FAILED_PRECONDITION", "OUT_OF_RANGE", "INTERNAL", "UNIMPLEMENTED")
+REFUSALS = ("INVALID_ARGUMENT", "FAILED_PRECONDITION", "OUT_OF_RANGE", "INTERNAL", "UNIMPLEMENTED")
+"""gRPC codes that blame the request, or its values."""
+ADVICE = "generated values may not suit it, try --traffic requests:FILE or examples:FILE"
 
 
 def accepted_by(client: RankingClient, signature: str | None) -> Accepts:
@@ -140,7 +177,7 @@ def accepted_by(client: RankingClient, signature: str | None) -> Accepts:
             try:
                 one.rank(data.user, data.items, target="repeated")
             except ServerError as error:
-                if error.code in _REFUSALS:
+                if error.code in REFUSALS:
                     return False
                 raise
         return True
@@ -148,23 +185,55 @@ def accepted_by(client: RankingClient, signature: str | None) -> Accepts:
     return accepts
 
 
-def one_valued(lists: Collection[str], tried: Callable[[Collection[str]], bool]) -> set[str]:
-    """The fewest lists that must have one value each; empty if that does not help.
+def fewest(names: Collection[str], helps: Callable[[Collection[str]], bool]) -> set[str]:
+    """The fewest of these names that help; empty if all of them do not.
 
     Args:
-      lists: names of multi-valued features.
-      tried: whether the model takes requests in which those named have one value.
+      names: of features.
+      helps: whether the model takes requests in which these features have modest values.
     """
-    if tried(()) or not tried(lists):
+    if helps(()) or not helps(names):
         return set()
-    needed = set(lists)
+    needed = set(names)
 
     def spare(names: list[str]) -> None:
-        if tried(needed - set(names)):
+        if helps(needed - set(names)):
             needed.difference_update(names)
         elif len(names) > 1:
             spare(names[: len(names) // 2])
             spare(names[len(names) // 2 :])
 
-    spare(sorted(lists))
+    spare(sorted(names))
     return needed
+
+
+def ids_below(
+    names: Collection[str], ids: int, takes: Callable[[Mapping[str, int]], bool]
+) -> dict[str, int]:
+    """What the integers of each feature must be below, for those that do not take any below `ids`.
+
+    Args:
+      names: of features of integers.
+      ids: what others are below.
+      takes: whether the model takes requests with these bounds.
+    """
+    found: dict[str, int] = {}
+    left = set(names)
+
+    def helps(bound: int, small: Collection[str]) -> bool:
+        return takes({**found, **{name: 1 if name in small else bound for name in left}})
+
+    for bound in _bounds(ids):
+        small = fewest(left, partial(helps, bound))
+        if bound < ids:
+            found |= dict.fromkeys(left - small, bound)
+        left = small
+        if not left:
+            break
+    return found
+
+
+def _bounds(ids: int) -> Iterator[int]:
+    """`ids`, and every power of two below it."""
+    yield ids
+    yield from (1 << bits for bits in range((ids - 1).bit_length() - 1, -1, -1))

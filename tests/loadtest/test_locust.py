@@ -74,7 +74,9 @@ def recorded(folder: Path) -> list[str]:
     return ["--traffic", f"requests:{path}", "--mix", "recorded=1", "--model", "any"]
 
 
-def test_failures_are_counted_by_their_grpc_code(serve: Any, tmp_path: Path):
+def test_failures_are_counted_by_their_grpc_code_with_the_servers_message(
+    serve: Any, tmp_path: Path
+):
     def refuse(request: bytes, context: grpc.ServicerContext) -> bytes:
         context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "the queue is full")
         raise AssertionError
@@ -83,7 +85,7 @@ def test_failures_are_counted_by_their_grpc_code(serve: Any, tmp_path: Path):
     ran = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert ran.returncode == 1
     assert re.search(r"Predict +as recorded +\d+ +\d+\(100\.00%\)", ran.stdout + ran.stderr)
-    assert "CallFailed('RESOURCE_EXHAUSTED')" in ran.stdout + ran.stderr
+    assert "CallFailed('RESOURCE_EXHAUSTED: the queue is full')" in ran.stdout + ran.stderr
 
 
 def test_users_that_wait_do_not_see_an_overload(serve: Any, tmp_path: Path):

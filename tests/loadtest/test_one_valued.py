@@ -1,7 +1,7 @@
 """An optional scalar is declared like a list, and gets one value where the model takes no other."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import tensorflow as tf
 from colcast.cli.main import main
 from colcast.client import RankingClient
 from colcast.export import export_saved_model
-from colcast.loadtest.send.generated import accepted_by, generated, one_valued
+from colcast.loadtest.send.generated import accepted_by, fewest, generated, ids_below
 from colcast.server import ServerProcess
 
 SPEC = {
@@ -66,8 +66,22 @@ def test_every_format_is_measured(optional: ServerProcess, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("needed", [set(), {"c"}, {"a", "e"}, set("abcde")])
 def test_the_fewest_are_found(needed: set[str]) -> None:
-    assert one_valued("abcde", lambda names: needed <= set(names)) == needed
+    assert fewest("abcde", lambda names: needed <= set(names)) == needed
 
 
 def test_what_one_value_does_not_mend_stays_a_list() -> None:
-    assert one_valued("abcde", lambda names: False) == set()
+    assert fewest("abcde", lambda names: False) == set()
+
+
+@pytest.mark.parametrize("ids", [1000, 100_000])
+def test_ids_stay_within_the_tables(ids: int) -> None:
+    sizes = {"country": 3, "movie": 40, "user": 64, "hashed": 1 << 62}
+
+    def takes(below: Mapping[str, int]) -> bool:
+        return all(below.get(name, ids) <= size for name, size in sizes.items())
+
+    assert ids_below(sizes, ids, takes) == {"country": 2, "movie": 32, "user": 64}
+
+
+def test_a_model_that_takes_no_ids_keeps_its_bounds() -> None:
+    assert ids_below(["a", "b"], 100, lambda below: False) == {}

@@ -1,0 +1,119 @@
+"""`colcast compare ORIGINAL EXPORT` and loadtest on a team's own models: at the first try."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tensorflow as tf
+from colcast.cli.main import main
+from colcast.export import export_saved_model
+from colcast.server import ServerProcess
+
+from ..models import plain
+from ..models.examples import build_flat_graph
+from ..models.saving import save_graph
+
+v1 = tf.compat.v1
+SPEC = {
+    "user_age": tf.io.FixedLenFeature([], tf.float32),
+    "movie": tf.io.FixedLenFeature([], tf.int64),
+}
+
+
+def save_estimator(folder: Path) -> None:
+    """Signatures as an Estimator has them: predict and serving_default have other outputs."""
+    with tf.Graph().as_default(), v1.Session() as session:
+        examples = v1.placeholder(tf.string, [None], "examples")
+        parsed = tf.io.parse_example(examples, SPEC)
+        weights = v1.get_variable(
+            "weights", [32], initializer=v1.random_normal_initializer(seed=1), use_resource=True
+        )
+        logits = tf.gather(weights, parsed["movie"]) + tf.sin(parsed["user_age"])
+        both = tf.stack([-logits, logits], 1)
+        session.run(v1.global_variables_initializer())
+        names = tf.tile([["0", "1"]], [tf.shape(logits)[0], 1])
+        scores = tf.nn.softmax(both)
+        sdk = v1.saved_model
+        signatures = {
+            "predict": sdk.predict_signature_def(
+                {"examples": examples}, {"logits": both, "probabilities": scores}
+            ),
+            "serving_default": sdk.classification_signature_def(examples, names, scores),
+            "regression": sdk.regression_signature_def(examples, scores[:, 1]),
+        }
+        save_graph(folder, session, signatures)
+
+
+def compare(folder: Path, *command: str) -> dict[str, Any]:
+    """Runs it without an option but where to write; its report."""
+    assert main(["compare", *command, "--output", str(folder / "report")]) == 0
+    report: dict[str, Any] = json.loads((folder / "report/report.json").read_bytes())
+    return report
+
+
+SAVED: dict[str, tuple[Callable[[Path], None], str, list[str]]] = {
+    "estimator": (save_estimator, "serving_default", ["user_age"]),
+    "keras_plain": (plain.functional, "serving_default", ["user_*"]),
+    "tf1": (build_flat_graph, "serving_default", []),
+}
+
+
+@pytest.fixture(scope="module", params=SAVED)
+def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A model's name and folder, and that of its export."""
+    save, signature, user = SAVED[request.param]
+    folder = tmp_path_factory.mktemp(request.param)
+    save(folder / "model")
+    export_saved_model(
+        *(folder / "model", folder / "export/1"),
+        signatures=[signature],
+        user_features=user,
+        late=bool(user),
+    )
+    return request.param, folder / "model", folder / "export"
+
+
+def test_an_export_is_compared_in_all_its_formats(pair: Any, tmp_path: Path):
+    name, model, export = pair
+    report = compare(tmp_path, str(model), str(export))
+    late = [] if name == "tf1" else ["columnar_late"]
+    made = ", ".join(["serving_default", "columnar", *late])
+    assert report["settings"]["compared"] == f"A's serving_default with B's {made}"
+    assert report["requests"] == report["answered_by_both"] == 50 * (2 + len(late))
+    assert report["other_forms"] == []
+    for output in report["outputs"]:
+        bound = 1e-5 if output["name"].endswith(", late") else 0
+        assert output["largest_difference"]["difference"] <= bound
+
+
+def test_a_server_of_an_export_is_compared_with_the_model(pair: Any, tmp_path: Path):
+    _, model, export = pair
+    with ServerProcess("m", export) as server:
+        report = compare(tmp_path, str(model), server.target, "--model", "m")
+    assert report["answered_by_both"] == report["requests"]
+    assert ", columnar" in report["settings"]["compared"]
+    assert max(it["largest_difference"]["difference"] for it in report["outputs"]) <= 1e-5
+
+
+def test_loadtest_compares_formats_of_one_signature(pair: Any, tmp_path: Path):
+    name, _, export = pair
+    with ServerProcess("m", export) as server:
+        command = ["loadtest", f"--target={server.target}", "--model=m", "--clients=1"]
+        command += ["--windows=1", "--seconds=0.2", f"--output={tmp_path}"]
+        command += [] if name == "tf1" else ["--formats=example,repeated,columnar,late"]
+        assert main(command) == 0
+    report = json.loads((tmp_path / "report.json").read_bytes())
+    left_out = [one["format"] for one in report["left_out"]]
+    assert left_out == (["example"] if name == "keras_plain" else [])
+
+
+def test_a_signature_that_was_exported_by_its_name_is_compared(tmp_path: Path):
+    save_estimator(tmp_path / "model")
+    export_saved_model(tmp_path / "model", tmp_path / "export", signatures=["predict=fast"])
+    report = compare(tmp_path, str(tmp_path / "model"), str(tmp_path / "export"))
+    assert report["settings"]["compared"] == "A's predict with B's predict, fast"
+    assert {it["name"] for it in report["outputs"]} == {
+        f"{name}, {of}" for name in ("logits", "probabilities") for of in ("example", "columnar")
+    }
