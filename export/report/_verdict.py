@@ -1,7 +1,7 @@
 """What an export is worth, in five lines without the names of ops."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -12,8 +12,11 @@ if TYPE_CHECKING:
     from colcast.export.report._report import SignatureReport
 
 _HOW_TO_RECORD = "docs/operations.md, Logging requests, has the recipe"
+_PAGE = "assets.extra/colcast.html"
 _PLAIN_OPS = "docs/models.md has the ways"
 _NO_GAIN = 0.05  # of the graph's time
+_NOT_WORTH = 0.95  # of the source's CPU
+_SPREADS = ((0.1, "steady"), (0.3, "give or take a fifth"), (0.6, "give or take a half"))
 
 
 def verdict(report: "SignatureReport") -> list[tuple[str, str]]:
@@ -23,8 +26,8 @@ def verdict(report: "SignatureReport") -> list[tuple[str, str]]:
         ("written", _without_ops(written(report), report)),
         ("proved", proved(report)),
         ("expected", expected(report)),
-        ("held back", _without_ops(limit, report)),
-        ("to try", step),
+        ("limits", _without_ops(limit, report)),
+        ("next step", step),
     ]
 
 
@@ -57,20 +60,30 @@ def expected(report: "SignatureReport") -> str:
     if not report.costs:
         return "not measured" + (f": {report.parity.note}" if report.parity.note else "")
     pairs = [(of[0], of[-1]) for of in by_size(report.costs)]
-    sizes = ", ".join(str(before.candidates) for before, _ in pairs)
     given = "tensors" if report.source_input is None else "tf.Examples"
-    return (
-        f"at {sizes} candidates {_list(after.cpu_ms for _, after in pairs)} ms of server CPU"
-        f" against {_list(before.cpu_ms for before, _ in pairs)} with {given}"
-        f" ({_shares(pairs)} %), {_list(100 * a.bytes / b.bytes for b, a in pairs)} % of the bytes"
-        f"; nothing cached, {_rows(report)} rows, one thread here"
-    )
+    gains = [(a, b) for a, b in pairs if b.cpu_ms < _NOT_WORTH * a.cpu_ms]
+    idle = [before for before, after in pairs if (before, after) not in gains]
+    told = []
+    if gains:
+        shares = "; ".join(_share(*pair) for pair in gains)
+        size = sum(after.bytes for _, after in gains) / sum(before.bytes for before, _ in gains)
+        told.append(f"server CPU against {given}: {shares}; {100 * size:.2g} % of the bytes")
+    if idle:
+        alone = ", ".join(f"{_ms(of.cpu_ms)} ms at {of.candidates}" for of in idle)
+        where = "at these sizes" if gains else "for this model at your sizes"
+        told.append(f"not worth it {where}: the server alone gives {alone} candidates")
+    return f"{'; '.join(told)} (nothing cached, {_rows(report)} rows, one thread here)"
 
 
 def limit_and_step(report: "SignatureReport") -> tuple[str, str]:
     """What limits the export, and the one thing to try."""
     late, stages, parity = report.late, report.stages, report.parity
-    examples = f"--examples FILE with recorded requests ({_HOW_TO_RECORD})"
+    recorded = bool(parity.recorded_rows or parity.refused_rows)
+    examples = (
+        f"nothing more here: {_PAGE} has what was found"
+        if recorded
+        else f"--examples FILE with recorded requests ({_HOW_TO_RECORD})"
+    )
     if not parity.rows:
         return f"scores were not compared: {parity.note}", examples
     if report.impure:
@@ -84,7 +97,9 @@ def limit_and_step(report: "SignatureReport") -> tuple[str, str]:
     if not report.user_features:
         return (
             "no feature is named as the user's, so each is sent and computed for every candidate",
-            "--user-features 'user_*' --late, or --examples FILE --user-features auto --late",
+            "--user-features 'user_*' --late, or "
+            + ("" if recorded else "--examples FILE ")
+            + "--user-features auto --late",
         )
     if late is None:
         return _without_late(report)
@@ -97,7 +112,7 @@ def limit_and_step(report: "SignatureReport") -> tuple[str, str]:
         return f"no stages, so nothing is kept between requests: {stages.reason}", examples
     if late.why_nothing_moved():
         return f"the user's part cannot run once: {late.why_nothing_moved()}", examples
-    if not parity.recorded_rows:
+    if not recorded:
         return (
             "only generated rows were tried; recorded ones also tell which users and items return",
             examples,
@@ -164,17 +179,19 @@ def _rows(report: "SignatureReport") -> str:
     return "recorded" if report.parity.recorded_rows else "generated"
 
 
-def _shares(pairs: Sequence[tuple[Cost, Cost]]) -> str:
-    """Percentages with their spread, from the quartiles of both."""
-    told = []
-    for before, after in pairs:
-        low, high = after.least_ms / before.most_ms, after.most_ms / before.least_ms
-        told.append(f"{100 * low:.0f} to {100 * high:.0f}")
-    return ", ".join(told)
+def _share(before: Cost, after: Cost) -> str:
+    """One figure, and how far the runs' quartiles are from it, in words."""
+    share = after.cpu_ms / before.cpu_ms
+    spread = max(
+        after.most_ms / before.least_ms / share - 1, 1 - after.least_ms / before.most_ms / share
+    )
+    words = next((word for most, word in _SPREADS if spread <= most), "rough")
+    values = f"{_ms(after.cpu_ms)} against {_ms(before.cpu_ms)} ms"
+    return f"{100 * share:.0f} % at {before.candidates} candidates ({values}, {words})"
 
 
-def _list(values: Iterable[float]) -> str:
-    return ", ".join(f"{value:.3g}" if value < 100 else f"{value:,.0f}" for value in values)
+def _ms(value: float) -> str:
+    return f"{value:.2g}" if value < 100 else f"{value:,.0f}"
 
 
 def _without_ops(text: str, report: "SignatureReport") -> str:

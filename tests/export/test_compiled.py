@@ -79,7 +79,7 @@ def test_the_verdict_names_the_signature_its_cost_and_warm_up(
     printed = " ".join(capsys.readouterr().out.split())
     assert "XLA compiles columnar anew for every number of candidates it meets: " in printed
     assert "ms of CPU each, measured here" in printed
-    assert "to try: --warmup with the numbers of candidates that requests have" in printed
+    assert "next step: --warmup with the numbers of candidates that requests have" in printed
     recorded = json.loads((tmp_path / "1" / "assets.extra" / "colcast.json").read_text())
     compiled = recorded["signatures"]["columnar"]["compiled"]
     assert compiled["ops"] == 1

@@ -45,7 +45,7 @@ def test_nothing_is_joined_kept_or_staged_and_the_reason_is_recorded(
     if provable:
         assert not report.stages.written
         assert report.stages.reason == signature["impure"]
-    assert WHY[kind] in dict(verdict(report))["held back"]
+    assert WHY[kind] in dict(verdict(report))["limits"]
     assert read_report(tmp_path / "out").signatures[0].impure == report.impure
 
 
