@@ -1,10 +1,14 @@
 """`colcast SUBCOMMAND ...`: each subcommand lives in its own part, imported only when used."""
 
 import importlib
+import json
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
+from importlib.metadata import distribution
 from typing import Any, NamedTuple
+from urllib.parse import urlparse
+from urllib.request import url2pathname
 
 import click
 from click.exceptions import NoArgsIsHelpError
@@ -137,9 +141,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         extra = SUBCOMMANDS[name].extra if name in SUBCOMMANDS else None
         if extra is None or (error.name or "").startswith("colcast"):
             raise
-        print(f"colcast {name} needs {error.name}: pip install 'colcast[{extra}]'", file=sys.stderr)
+        print(f"colcast {name} needs {error.name}: {_install(extra)}", file=sys.stderr)
         return 1
     return code or 0
+
+
+def _install(extra: str) -> str:
+    """The command that adds an extra to this distribution, from where it was installed."""
+    origin = distribution("colcast").read_text("direct_url.json")
+    if origin is None:
+        return f"pip install 'colcast[{extra}]'"
+    found = json.loads(origin)
+    if found.get("dir_info", {}).get("editable"):
+        return f"pip install -e '{url2pathname(urlparse(found['url']).path)}[{extra}]'"
+    return f"pip install 'colcast[{extra}] @ {found['url']}'"
 
 
 if __name__ == "__main__":

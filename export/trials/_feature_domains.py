@@ -13,6 +13,10 @@ from colcast.export.trials._traffic import Traffic
 
 AUTO = "auto"
 _TAKEN = ("pair", "late", "exact")  # columnar_late is no stage
+_FLAGS: Mapping[str, str] = {
+    Side.USER: "--user-features",
+    Side.CANDIDATE: "--context-features",
+}
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 Patterns = Mapping[str, Sequence[str]]
@@ -68,14 +72,15 @@ def mark_domains(
                 matched = fnmatch.filter(names, pattern)
                 if not matched:
                     raise ExportError(
-                        f"{domain} features {pattern!r} match no feature; the model takes"
+                        f"{_flag(domain, pattern)} matches no feature; the model takes"
                         f" {', '.join(sorted(names))}"
                     )
             for name in matched:
-                other, by = found.setdefault(name, (domain, f"{domain} {pattern!r}"))
+                other, by = found.setdefault(name, (domain, _flag(domain, pattern)))
                 if other != domain:
                     raise ExportError(
-                        f"feature {name!r} is in two domains: by {by} and by {domain} {pattern!r}"
+                        f"feature {name!r} is in two domains: by {by} and by"
+                        f" {_flag(domain, pattern)}"
                     )
     return [
         dataclasses.replace(
@@ -89,9 +94,16 @@ def mark_domains(
     ]
 
 
+def _flag(domain: str, pattern: str) -> str:
+    """How a pattern was given, as the command line spells it."""
+    if domain in _FLAGS:
+        return f"{_FLAGS[domain]} {pattern!r}"
+    return f"--domain {domain}={pattern!r}"
+
+
 def _constant(traffic: Traffic | TensorTraffic | None) -> Sequence[str]:
     if traffic is None:
         raise ExportError(
-            "user features 'auto' are told from recorded requests: name them with --examples"
+            "--user-features 'auto' are told from recorded requests: name them with --examples"
         )
     return traffic.constant_features()

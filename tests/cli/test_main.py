@@ -1,17 +1,19 @@
 """The colcast command: what it lists, explains and completes, and how it refuses and ends."""
 
 import contextlib
+import json
 import re
 import signal
 import socket
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import click
 import colcast.client
 import pytest
-from colcast.cli.main import SUBCOMMANDS, main
+from colcast.cli.main import SUBCOMMANDS, _install, main
 
 COLCAST = Path(sys.executable).parent / "colcast"
 HEAVY = {"tensorflow", "rich", "pandas", "locust"}
@@ -174,7 +176,29 @@ def test_a_missing_dependency_is_named_with_what_brings_it(capsys, monkeypatch, 
     monkeypatch.setitem(sys.modules, "tensorflow", None)
     assert main(["export", "--saved-model", str(tmp_path), "--output", str(tmp_path / "out")]) == 1
     message = capsys.readouterr().err
-    assert "colcast export needs tensorflow: pip install 'colcast[export]'" in message
+    assert "colcast export needs tensorflow: pip install " in message
+    assert "[export]" in message
+
+
+@pytest.mark.parametrize(
+    ("origin", "command"),
+    [
+        (None, "pip install 'colcast[export]'"),
+        (
+            {"url": "file:///wheels/colcast-1-py3-none-any.whl", "archive_info": {}},
+            "pip install 'colcast[export] @ file:///wheels/colcast-1-py3-none-any.whl'",
+        ),
+        (
+            {"url": "file:///src/my%20colcast", "dir_info": {"editable": True}},
+            "pip install -e '/src/my colcast[export]'",
+        ),
+    ],
+)
+def test_an_extra_is_installed_from_where_colcast_came(monkeypatch, origin, command):
+    text = origin and json.dumps(origin)
+    found = SimpleNamespace(read_text={"direct_url.json": text}.get)
+    monkeypatch.setattr("colcast.cli.main.distribution", lambda name: found)
+    assert _install("export") == command
 
 
 def test_serve_says_where_it_looked_for_the_server(capsys, monkeypatch, tmp_path):

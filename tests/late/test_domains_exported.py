@@ -75,8 +75,8 @@ def test_what_is_recorded(exported: Path) -> None:
     ("domains", "error"),
     [
         ({"shop": ["shop_*"], "all": ["shop_id_0"]}, "feature 'shop_id_0' is in two domains"),
-        ({"shop": ["user_id_*"]}, "feature 'user_id_.' is in two domains: by user 'user_.'"),
-        ({"shop": ["store_*"]}, r"shop features 'store_\*' match no feature; the model takes"),
+        ({"shop": ["user_id_*"]}, "'user_id_.' is in two domains: by --user-features 'user_.'"),
+        ({"shop": ["store_*"]}, r"--domain shop='store_\*' matches no feature; the model takes"),
         ({"2nd": ["shop_*"]}, "domain '2nd': expected letters, digits and underscores"),
         ({"pair": ["shop_*"]}, "domain 'pair': a signature has that name"),
         ({"shop": []}, "domain 'shop' has no features"),
