@@ -11,7 +11,7 @@ import click
 from colcast.client._client import RankingClient
 from colcast.client._errors import ColcastError, InputError
 from colcast.client._files import ITEM_FILES, STANDARD_INPUT, read_items, read_user
-from colcast.client._settings import ChannelOptions, Target, Tls
+from colcast.client._settings import ChannelOptions, NanPolicy, Policies, Target, Tls
 from colcast.client.columns._schema import Feature, ModelSchema
 from colcast.client.request._outputs import Ranking
 
@@ -122,6 +122,12 @@ class _TargetName(click.Choice[str]):
     help="The output that ranks, where the model has several, or its column: 'NAME[:, 1]'.",
 )
 @click.option(
+    "--nan",
+    type=click.Choice(get_args(NanPolicy)),
+    default="error",
+    help="NaN in a float feature: send it to a model that takes it, like a decision forest.",
+)
+@click.option(
     "--timeout-seconds",
     type=click.FloatRange(min=0, min_open=True),
     default=10.0,
@@ -147,6 +153,7 @@ def command(**given: Any) -> None:
             version=options.version,
             score_output=options.score_output,
             timeout_seconds=options.timeout_seconds,
+            policies=Policies(nan=options.nan),
             channel=channel_options(given),
         ) as client:
             features = _features(client.schema(), options.signature)

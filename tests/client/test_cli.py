@@ -69,6 +69,15 @@ def test_the_best_items_of_every_file_format(
     assert found["top"][0]["item"]["title"] == f"Film {expected[0].row}"
 
 
+def test_nan_in_a_file_is_sent_where_that_is_asked_for(
+    target: str, files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (files / "items.json").write_text(json.dumps([{**FULL[0], "year": float("nan")}, *FULL[1:]]))
+    assert main(rank(target, files, "items.json")) == 1
+    assert "feature 'year', row 0: expected a finite float32, got nan" in capsys.readouterr().err
+    assert main(rank(target, files, "items.json", "--nan", "send")) == 0
+
+
 def test_the_table(target: str, files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(rank(target, files, "items.jsonl", "--show", "title,genres")) == 0
     first, head, *rows = capsys.readouterr().out.splitlines()
