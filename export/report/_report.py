@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from colcast.export.convert._features import Feature, Kind, Scalar, Side
+from colcast.export.convert._features import Feature, Kind, Side
 from colcast.export.convert._signature import Conversion
 from colcast.export.cut import LateReport, StagesReport
 from colcast.export.report._cost import Compiled, Cost
+from colcast.export.report._json import feature_json, parity_json
 from colcast.export.report._verdict import verdict
 from colcast.export.rows import Independence
 from colcast.export.trials._parity import Parity
@@ -118,10 +119,10 @@ class SignatureReport:
             "source": self.source,
             "source_input": self.source_input,
             "example_transcoding": self.not_transcoded or True,
-            "features": {feature.name: _feature_json(feature) for feature in self.features},
+            "features": {feature.name: feature_json(feature) for feature in self.features},
             "nodes": {"before": self.nodes_before, "after": self.nodes_after},
             "impure": self.impure,
-            "parity": _parity_json(self.parity),
+            "parity": parity_json(self.parity),
             "late": self.late.to_json() if self.late else None,
             "exact": self.exact.to_json() if isinstance(self.exact, LateReport) else self.exact,
             "parts": self.stages.to_json() if self.stages else None,
@@ -223,19 +224,6 @@ def _late_lines(report: SignatureReport) -> list[str]:
     ]
 
 
-def _feature_json(feature: Feature) -> dict[str, Any]:
-    return {
-        "kind": str(feature.kind),
-        "dtype": feature.dtype,
-        "shape": list(feature.shape),
-        "row_splits": feature.row_splits_dtype if feature.kind is Kind.RAGGED else None,
-        "default": None if feature.default is None else [_plain(v) for v in feature.default],
-        "side": str(feature.side),
-        "used": feature.used,
-        "columns": {column.name: list(column.shape) for column in feature.columns},
-    }
-
-
 def _not_transcoded(conversion: Conversion, parity: Parity) -> str | None:
     if conversion.source_input is None:
         return "it takes tensors, no tf.Examples"
@@ -248,30 +236,6 @@ def _not_transcoded(conversion: Conversion, parity: Parity) -> str | None:
     if parity.rows and not parity.identical:
         return "the scores of columns and tf.Examples were not identical in every bit"
     return None
-
-
-def _parity_json(parity: Parity) -> dict[str, Any]:
-    return {
-        "parsed_features": "identical",
-        "rows": parity.rows,
-        "recorded_rows": parity.recorded_rows,
-        "identical": parity.identical,
-        "largest_difference": dict(parity.differences),
-        "refused_rows": parity.refused_rows,
-        "refusal": parity.refusal,
-        "not_finite": parity.not_finite,
-        "unstable_outputs": list(parity.unstable),
-        "note": parity.note,
-    }
-
-
-def _plain(value: Scalar) -> int | float | str | Mapping[str, str]:
-    if not isinstance(value, bytes):
-        return value
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        return {"hex": value.hex()}
 
 
 def features_table(report: SignatureReport, most: int | None = None) -> Table:
