@@ -98,13 +98,6 @@ TEST_F(LoaderTest, AnErrorNamesModelVersionAndDirectory) {
   EXPECT_EQ(servable_, nullptr);
 }
 
-TEST_F(LoaderTest, AVersionThatIsStillBeingCopiedIsNotTried) {
-  std::ofstream(directory_ / "saved_model.pb") << "VarHandleOp";
-  const LoadReport report = Load();
-  EXPECT_EQ(report.status.code, StatusCode::kFailedPrecondition);
-  EXPECT_THAT(engine_.loaded, ElementsAre());
-}
-
 TEST_F(LoaderTest, AVersionThatDoesNotFitIsNotTried) {
   options_.memory_margin_fraction = 1e15;
   const LoadReport report = Load();
