@@ -21,4 +21,5 @@ add_custom_command(
 add_library(config_protos STATIC ${config_sources})
 target_include_directories(config_protos SYSTEM PUBLIC ${CONFIG_PROTO_DIR})
 target_compile_options(config_protos PRIVATE -O1 -w)
+set_target_properties(config_protos PROPERTIES UNITY_BUILD OFF)
 target_link_libraries(config_protos PUBLIC static_libraries)

@@ -34,8 +34,10 @@ add_custom_command(
 add_library(serving_protos STATIC ${serving_sources})
 target_include_directories(serving_protos SYSTEM PUBLIC ${SERVING_PROTO_DIR})
 target_compile_options(serving_protos PRIVATE -O1 -w)
+set_target_properties(serving_protos PROPERTIES UNITY_BUILD OFF)  # protoc's local names are all the same
 target_link_libraries(serving_protos PUBLIC static_libraries)
 
 add_library(serving_services OBJECT ${service_sources})
 target_compile_options(serving_services PRIVATE -O1 -w)
+set_target_properties(serving_services PROPERTIES UNITY_BUILD OFF)
 target_link_libraries(serving_services PUBLIC serving_protos)

@@ -13,11 +13,6 @@
 
 namespace colcast::items {
 
-template <typename... Parts>
-Status Wrong(const Parts&... parts) {
-  return Error(StatusCode::kDataLoss, parts...);
-}
-
 // Finds a tensor of this dtype and shape.
 Status FindTensor(const Safetensors& read, const std::string& name, const char* dtype,
                   const std::vector<int64_t>& shape, const StoredTensor** tensor);

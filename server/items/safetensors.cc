@@ -17,11 +17,6 @@ using rapidjson::Value;
 constexpr uint64_t kMostHeaderBytes = 100'000'000;  // as the format has it
 constexpr size_t kLengthBytes = sizeof(uint64_t);
 
-template <typename... Parts>
-Status Wrong(const Parts&... parts) {
-  return Error(StatusCode::kDataLoss, parts...);
-}
-
 // 0 for a dtype that nothing here has.
 size_t SizeOf(std::string_view dtype) {
   if (dtype == "I64" || dtype == "U64" || dtype == "F64") return 8;

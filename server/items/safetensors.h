@@ -15,6 +15,12 @@
 
 namespace colcast::items {
 
+// The error for a malformed file.
+template <typename... Parts>
+Status Wrong(const Parts&... parts) {
+  return Error(StatusCode::kDataLoss, parts...);
+}
+
 struct StoredTensor {
   std::string dtype;           // "I64", "F32", "BOOL" and so on
   std::vector<int64_t> shape;  // none is negative
