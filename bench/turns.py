@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from colcast.loadtest.measure.figures import milliseconds
@@ -12,6 +12,7 @@ from colcast.loadtest.report.progress import progress_bar
 from rich.console import Console
 
 HEADINGS = ("CPU ms", "of the first", "per second", "p50 ms", "bytes", "difference")
+_WIDTHS = (8, 21, 11, 8, 12, 11)
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Line:
     difference: float
 
     def __str__(self) -> str:
-        """As a row of a Markdown table, padded for a terminal."""
+        """As a row of the table."""
         ratio = "{:.2f} ({:.2f} to {:.2f})".format(*self.share)
         compared = "-" if math.isnan(self.difference) else f"{self.difference:.1g}"
         cells = [f"{self.cpu_ms:.3f}", ratio, f"{self.per_second:,.0f}"]
@@ -88,15 +89,16 @@ def measure(
         found = in_turn(variants, turn, rounds)
     first = [recording.server_cpu_ms for recording in found[0]]
     lines = [_line(group, one, own, first) for one, own in zip(variants, found, strict=True)]
-    for line in lines:
-        tell(str(line))
+    for number, line in enumerate(lines):
+        tell(str(line if number == 0 else replace(line, group="")))
+    tell("")
     return lines
 
 
 def head() -> list[str]:
     """The first two lines of the table."""
-    ruler = _row("---", "---", ["---:"] * len(HEADINGS))
-    return [_row("", "", HEADINGS), ruler]
+    headings = _row("", "", HEADINGS)
+    return [headings, "─" * len(headings)]
 
 
 # Implementation details follow.
@@ -118,4 +120,5 @@ def _line(group: str, one: Timed, rounds: Sequence[Recording], first: Sequence[f
 
 
 def _row(group: str, title: str, cells: Sequence[str]) -> str:
-    return f"| {group:<26} | {title:<20} | {' | '.join(f'{cell:>8}' for cell in cells)} |"
+    aligned = [f"{cell:>{width}}" for cell, width in zip(cells, _WIDTHS, strict=True)]
+    return f"{group:<26} {title:<19} {''.join(aligned)}"

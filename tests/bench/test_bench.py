@@ -1,6 +1,7 @@
 """`colcast bench`: the rows of its table, how they are measured, what is printed and written."""
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -51,9 +52,10 @@ def test_variants_take_turns_and_the_warm_up_does_not_count():
     assert (first.cpu_ms, second.cpu_ms) == (4, 4)
     assert second.share == (0.5, 0.25, 1)
     assert (second.per_second, second.p50_ms, second.request_bytes) == (2, 250, 100)
-    cells = [cell.strip() for cell in told[1].strip("|").split("|")]
-    assert cells[:3] == ["formats/x, N = 20", "b", "4.000"]
-    assert cells[3:] == ["0.50 (0.25 to 1.00)", "2", "250.0", "100", "-"]
+    assert told[0].startswith("formats/x, N = 20")
+    assert re.split(r"\s{2,}", told[1].strip()) == [
+        *("b", "4.000", "0.50 (0.25 to 1.00)", "2", "250.0", "100", "-")
+    ]
 
 
 def test_failed_calls_end_it():
