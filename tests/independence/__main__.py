@@ -14,7 +14,9 @@ from ..models import RANKING
 from .cases import cases_of
 from .exported import Exported
 from .hammer import Tallies, hammer
-from .servers import VARIANTS, serve
+from .servers import VARIANTS, reloading, serve
+
+_POLL = "--file_system_poll_wait_seconds=1"
 
 
 def main() -> None:
@@ -23,6 +25,9 @@ def main() -> None:
     parser.add_argument("--answers", type=int, default=2000, help="of each model, all variants")
     parser.add_argument("--models", nargs="+", default=list(RANKING), choices=RANKING)
     parser.add_argument("--variants", nargs="+", default=list(VARIANTS), choices=VARIANTS)
+    parser.add_argument(
+        "--reload-seconds", type=float, default=0, help="a new version comes so often; 0: none"
+    )
     args = parser.parse_args()
     tf.config.threading.set_intra_op_parallelism_threads(1)  # the last bits are a server's
     for name in args.models:
@@ -37,7 +42,10 @@ def main() -> None:
             for variant in args.variants:
                 start = time.monotonic()
                 try:
-                    with serve([exported], variant, Path(scratch, "config")) as server:
+                    with (
+                        serve([exported], variant, Path(scratch, "config"), _POLL) as server,
+                        reloading(exported, args.reload_seconds),
+                    ):
                         found = hammer(server, name, cases, each)
                         ended = not _lives(server)
                 except ServerFailedError as error:

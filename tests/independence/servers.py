@@ -1,6 +1,9 @@
 """The native server in the ways of running that could let rows see each other."""
 
-from collections.abc import Sequence
+import shutil
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from colcast.loadtest.measure.meters import publishing
@@ -53,3 +56,26 @@ def serve(models: Sequence[Exported], variant: str, folder: Path, *more: str) ->
             flags.append("--enable_batching")
         flags.append(flag)
     return ServerProcess(flags=flags)
+
+
+@contextmanager
+def reloading(model: Exported, seconds: float) -> Iterator[None]:
+    """Publishes the model again and again as its next version, so many seconds apart; 0: never."""
+    ended = threading.Event()
+
+    def publish() -> None:
+        while not ended.wait(seconds):
+            last = max(int(path.name) for path in model.base_path.iterdir() if path.name.isdigit())
+            copy = model.base_path / "copy"
+            shutil.copytree(model.base_path / str(last), copy)
+            copy.rename(model.base_path / str(last + 1))
+
+    thread = threading.Thread(target=publish)
+    if seconds:
+        thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        if seconds:
+            thread.join()
