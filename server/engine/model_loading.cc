@@ -96,6 +96,7 @@ absl::Status TensorFlowModel::Load(const std::string& directory,
   if (status.ok()) status = CheckCheckpoint(directory, saved);
   if (!status.ok()) return status;
   saved_signatures_ = saved.signature_def();
+  ProvideOpsOf(saved.graph_def());  // an op that is not known would count as impure
   impure_ = FindImpure(saved, options.unserved_signatures);
   const NeededGraphs needed(saved.graph_def());
   const SignatureGraphs graphs = GraphsToServe(needed, options);

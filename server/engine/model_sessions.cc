@@ -30,6 +30,10 @@ SessionOptions MakeSessionOptions(const Options& options, Executor executor) {
   // The pool exists even where operations run inline: asynchronous ones need a thread.
   session_options.config.set_inter_op_parallelism_threads(
       options.inter_op_parallelism == 0 ? 1 : options.inter_op_parallelism);
+  // TensorFlow leaves graphs of fewer than 4 nodes alone, but the whole model, of which a signature
+  // is a part, has more: its bits are those of the optimized graph.
+  session_options.config.mutable_graph_options()->mutable_rewrite_options()->set_min_graph_nodes(
+      -1);
   // The session keeps no graph that it does not run.
   auto* const experimental = session_options.config.mutable_experimental();
   experimental->set_optimize_for_static_graph(true);

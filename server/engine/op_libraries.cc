@@ -195,6 +195,20 @@ absl::Status ProvideMissingOp(const absl::Status& error) {
   return absl::OkStatus();
 }
 
+void ProvideOpsOf(const tensorflow::GraphDef& graph) {
+  std::set<std::string> ops;
+  for (const auto& node : graph.node()) ops.insert(node.op());
+  for (const auto& function : graph.library().function()) {
+    for (const auto& node : function.node_def()) ops.insert(node.op());
+  }
+  for (const auto& function : graph.library().function()) ops.erase(function.signature().name());
+  for (const std::string& op : ops) {
+    const tensorflow::OpRegistrationData* registered = nullptr;
+    const absl::Status found = tensorflow::OpRegistry::Global()->LookUp(op, &registered);
+    if (!found.ok()) ProvideMissingOp(found).IgnoreError();
+  }
+}
+
 absl::Status RetryWithMissingOps(const std::function<absl::Status()>& attempt) {
   absl::Status status = attempt();
   // Each package is loaded once: what then is still missing would be so for ever.

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "tensorflow/core/framework/graph.pb.h"
 
 namespace colcast::engine {
 
@@ -18,6 +19,10 @@ absl::Status LoadOpLibrary(const std::string& path);
 // package that has it is installed beside TensorFlow and is loaded now; try the model again.
 // Otherwise the error, and if an op was missing, which package has it and what to do.
 absl::Status ProvideMissingOp(const absl::Status& error);
+
+// Loads the installed packages that have ops of a graph and its functions; what nobody has is left
+// for whoever runs it to report.
+void ProvideOpsOf(const tensorflow::GraphDef& graph);
 
 // What `attempt` returns, which is called again whenever ProvideMissingOp() found what it lacked,
 // once per package at most.
