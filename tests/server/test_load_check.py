@@ -19,10 +19,11 @@ ENTRY = 'config {{ name: "{0}" base_path: "{1}" model_platform: "tensorflow" }}'
 def make_a_name_an_input(model):
     """SIGSEGV in the graph optimizer."""
     functions = model.meta_graphs[0].graph_def.library.function
-    saver = next(each for each in functions if "traced_save" in each.signature.name)
-    node = next(node for node in saver.node_def if node.name == "Identity_3")
-    node.input.insert(0, node.name)
-    node.name = ""
+    for served in (each for each in functions if "traced" not in each.signature.name):
+        node = next((n for n in served.node_def if n.op == "Identity"), None)
+        if node is not None:
+            node.input.insert(0, node.name)
+            node.name = ""
 
 
 def clear_a_calls_outputs(model):
