@@ -1,12 +1,14 @@
 """What an export says of models that answer by more than a request and their own files."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 import tensorflow as tf
 from colcast.export import ExportReport, export_saved_model
+from colcast.export.graph import _impure
 from colcast.export.graph._impure import find_impure
 from colcast.export.report._recorded import read_report
 from colcast.export.report._verdict import verdict
@@ -14,6 +16,7 @@ from tensorflow.core.protobuf import saved_model_pb2
 
 from ..models import impure
 
+SERVERS_ANALYSIS = Path(__file__).parents[2] / "server/engine/rewrites/impure_signatures.cc"
 WHY = {
     "written_variable": 'which signature "set" writes',
     "mutable_table": 'which signature "set" writes',
@@ -102,3 +105,13 @@ def test_a_call_writes_what_its_function_writes_and_nothing_else(tmp_path: Path)
     assert list(found) == ["update"]
     assert found["update"].writes
     assert "written" in found["update"].why
+
+
+@pytest.mark.parametrize(
+    "name", ["harmless", "harmless_prefixes", "handles", "pass_on", "read_files"]
+)
+def test_the_server_and_the_exporter_know_the_same_ops(name):
+    listed = "k" + name.title().replace("_", "")
+    found = re.search(rf" {listed}\[\] = \{{(.*?)\}};", SERVERS_ANALYSIS.read_text(), re.DOTALL)
+    assert found
+    assert {*re.findall(r'"(\w+)"', found[1])} == {*getattr(_impure, f"_{name.upper()}")}
