@@ -119,7 +119,9 @@ def run(options: SimpleNamespace) -> int:
     text = json.dumps({**choice, "rewrites": best.rewrites, "proof": asdict(best)}, indent=1)
     file = options.output / FILE
     file.write_text(text + "\n")
-    console.print(f"--graph_optimization=fast --graph_choices={file}", highlight=False)
+    console.print(
+        f"--graph_optimization=fast --graph_choices={file}", highlight=False, soft_wrap=True
+    )
     if options.json:
         print(text)
     return 0

@@ -105,7 +105,7 @@ class TensorFlowModel final : public Model {
   void AddNotes(const std::vector<RecordedSignatures>& records);
 
   std::shared_ptr<const StateCaches> memories_;
-  std::atomic<bool> needs_default_executor_{false};
+  std::atomic<bool> uses_default_executor_{false};
   std::unique_ptr<ModelSessions> sessions_;
   SignatureMap saved_signatures_;
   std::string declared_;  // see signatures()

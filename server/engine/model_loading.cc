@@ -90,6 +90,9 @@ absl::StatusOr<std::unique_ptr<TensorFlowModel>> TensorFlowModel::Load(
 
 absl::Status TensorFlowModel::Load(const std::string& directory,
                                    const std::vector<std::string>& tags, const Options& options) {
+  // In a pool the other executor blocks a thread for each function that an op calls: with all
+  // threads blocked no function runs.
+  uses_default_executor_ = options.inter_op_parallelism > 0;
   MetaGraphDef saved;
   absl::Status status =
       tensorflow::ReadMetaGraphDefFromSavedModel(directory, {tags.begin(), tags.end()}, &saved);
@@ -198,7 +201,7 @@ absl::Status TensorFlowModel::MakeSignature(const tensorflow::SignatureDef& decl
                                             std::unique_ptr<Signature>* made) {
   const auto make = [&] {
     const absl::StatusOr<tensorflow::Session*> session = sessions_->Add(
-        graph, needs_default_executor_ ? Executor::kDefault : Executor::kSingleThreaded);
+        graph, uses_default_executor_ ? Executor::kDefault : Executor::kSingleThreaded);
     if (!session.ok()) return session.status();
     auto signature = Signature::Create(declared, *session, options, record);
     if (!signature.ok()) return signature.status();
@@ -208,7 +211,7 @@ absl::Status TensorFlowModel::MakeSignature(const tensorflow::SignatureDef& decl
   };
   absl::Status status = RetryWithMissingOps(make);
   if (!IsRefusalOfSingleThreadedExecutor(status)) return status;
-  needs_default_executor_ = true;
+  uses_default_executor_ = true;
   return RetryWithMissingOps(make);
 }
 

@@ -114,7 +114,7 @@ def test_every_kind_of_row_is_measured_and_written(
     sent, keyed = (line["request_bytes"] for line in states[-2:])
     assert keyed < sent
     document = (tmp_path / "bench.md").read_text()
-    assert document.count("\n|") == 2 + len(rows)
+    assert all(row.title in document for row in rows)
     written = json.loads((tmp_path / "bench.json").read_text())
     assert len(written["lines"]) == len(rows)
     assert all((tmp_path / f"{part}.svg").read_text().startswith("<svg") for part in parts)

@@ -126,7 +126,9 @@ def test_a_counter_counts_each_request_once(
 
         with ThreadPoolExecutor(THREADS) as pool:
             counted = sorted(each for some in pool.map(read, range(THREADS)) for each in some)
-        np.testing.assert_allclose(counted, np.arange(2, 2 + THREADS * EACH), atol=0.3)
+        # A run reads the counter after its addition, so another one's may come between.
+        assert (np.array(counted) > np.arange(2, 2 + THREADS * EACH) - 0.3).all()
+        assert counted[-1] == pytest.approx(1 + THREADS * EACH, abs=0.3)
         assert ran_apart(server)
 
 

@@ -137,13 +137,6 @@ MODELS = [
         serving_default=(_gated, _columns(path=(tf.string, []), x=_FLOATS)),
     ),
     ServedModel(
-        "gated_items",
-        gated.save_items,
-        ("age", "id", "path"),
-        "stages by hand; the item stage waits at the gate that its first row names",
-        {"user": ("age",)},
-    ),
-    ServedModel(
         "parameters",
         tf1.save_parameters,
         tf1.PARAMETERS,

@@ -26,14 +26,11 @@ def _config(tmp_path_factory: pytest.TempPathFactory, ranker_versions: Any) -> P
     folder = tmp_path_factory.mktemp("models")
     ranker_versions(folder / "ranker" / "1")
     models.build("gated", folder / "gated" / "1")
-    models.build("gated_items", folder / "items" / "1")
-    folders = {"ranker": "ranker", "gated": "gated", "items": "items", "cold": "items"}
     lines = [
-        f'config {{ name: "{name}" base_path: "{folder / of}" model_platform: "tensorflow" }}'
-        for name, of in folders.items()
+        f'config {{ name: "{name}" base_path: "{folder / name}" model_platform: "tensorflow" }}'
+        for name in ("ranker", "gated")
     ]
     (folder / "config").write_text("model_config_list { " + " ".join(lines) + " }")
-    (folder / "empty").write_text("")
     return folder / "config"
 
 
@@ -80,28 +77,6 @@ def test_long_requests_that_cannot_be_split_leave_a_worker_to_others(
     second.open()
     for answer in answers:
         assert "Illegal seek" in answer.details()  # a pipe is no file
-
-
-def test_a_few_rows_do_not_wait_for_a_request_that_computes_them_among_many(
-    server, connect, config, tmp_path, wait_until
-):
-    stubs = connect(server.target)
-    gate, ids = Gate(tmp_path / "gate"), many(400)
-    paths = np.full(400, str(config.with_name("empty")), object)
-    paths[0] = str(gate.path)
-
-    def inputs(rows: slice) -> dict[str, Any]:
-        return {"age": np.float32([3]), "id": ids[rows], "path": paths[rows]}
-
-    spec = {"name": "items", "signature_name": "columnar_late"}
-    large = stubs.prediction.Predict.future(
-        stubs.request(inputs(slice(0, 400)), **spec), timeout=120
-    )
-    wait_until(gate.is_reached)
-    scores = stubs.predict(inputs(slice(5, 25)), **spec)["score"]
-    assert scores.tolist() == (300 + ids[5:25]).tolist()
-    gate.open()
-    assert len(large.result().outputs["score"].float_val) == 400
 
 
 def rest_predict(server: ServerProcess, name: str, inputs: dict[str, Any], source: str) -> int:
@@ -184,19 +159,3 @@ def test_a_caller_does_not_wait_for_all_requests_of_another_one_on_many_connecti
         assert "Illegal seek" in answer.details()
 
     assert place_of_another_clients(ask, "--caller_header=x-caller") < 3
-
-
-def test_a_huge_request_after_one_cold_run_runs_in_few_pieces(server, connect, config):
-    stubs = connect(server.target)
-
-    def ask(rows: int) -> None:
-        paths = np.full(rows, str(config.with_name("empty")), object)
-        inputs = {"age": np.float32([3]), "id": many(rows), "path": paths}
-        scores = stubs.predict(inputs, name="cold", signature_name="columnar_late")["score"]
-        assert scores.tolist() == (300 + many(rows)).tolist()
-
-    ask(2)  # cold: slow, and no measure of any other
-    ask(50_000)
-    of_request = {"signature_name": "columnar_late", "API": "Predict", "entrypoint": "GRPC"}
-    pieces = Metrics(server).value(":colcast:pieces", model_name="cold", **of_request)
-    assert 2 <= pieces < 200
