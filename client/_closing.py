@@ -1,8 +1,10 @@
 """Clients that end with a `with` block, or with `close`."""
 
-from typing import Self
+from typing import TypeVar
 
 from colcast.client.transport._transport import AsyncTransport, Transport
+
+_Client = TypeVar("_Client")
 
 
 class Closing:
@@ -14,7 +16,7 @@ class Closing:
         """Closes the connections. A closed client stays closed."""
         self._transport.close()
 
-    def __enter__(self) -> Self:
+    def __enter__(self: _Client) -> _Client:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -30,7 +32,7 @@ class AsyncClosing:
         """Closes the connections. A closed client stays closed."""
         await self._transport.close()
 
-    async def __aenter__(self) -> Self:
+    async def __aenter__(self: _Client) -> _Client:
         return self
 
     async def __aexit__(self, *_: object) -> None:

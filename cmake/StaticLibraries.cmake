@@ -2,6 +2,11 @@
 # exports symbols of the same names (BoringSSL, zlib, protobuf, abseil); with everything linked
 # statically and nothing exported, neither side can reach the other's.
 set(archives nghttp2 protobuf ssl crypto z)
+file(GLOB libcrypto /usr/lib/*/pkgconfig/libcrypto.pc)
+file(STRINGS ${libcrypto} zstd REGEX "-lzstd")
+if(zstd)  # from Debian 13 on
+  list(APPEND archives zstd)
+endif()
 file(GLOB absl_archives /usr/lib/*/libabsl_*.a)
 if(NOT absl_archives)
   message(FATAL_ERROR "libabsl-dev's archives not found; scripts/setup.sh installs them")

@@ -1,10 +1,15 @@
-# Target tensorflow_wheel: the headers, flags and libraries of the installed TensorFlow wheel.
+# Target tensorflow_wheel: the headers, flags and libraries of an installed TensorFlow wheel.
+set(COLCAST_TENSORFLOW "" CACHE PATH "Another wheel's folder `tensorflow` to build for than COLCAST_PYTHON's")
+set(TENSORFLOW_DIR "${COLCAST_TENSORFLOW}")
+if(NOT TENSORFLOW_DIR)
+  execute_process(
+    COMMAND ${COLCAST_PYTHON} -c
+      "import importlib.util as u; print(u.find_spec('tensorflow').submodule_search_locations[0])"
+    OUTPUT_VARIABLE TENSORFLOW_DIR OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+endif()
 execute_process(
   COMMAND ${COLCAST_PYTHON} -c
-    "import importlib.util as u; print(u.find_spec('tensorflow').submodule_search_locations[0])"
-  OUTPUT_VARIABLE TENSORFLOW_DIR OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-execute_process(
-  COMMAND ${COLCAST_PYTHON} -c "from importlib.metadata import version as v; print(v('tensorflow-cpu'))"
+    "import ctypes; f = ctypes.CDLL('${TENSORFLOW_DIR}/libtensorflow_cc.so.2').TF_Version; f.restype = ctypes.c_char_p; print(f().decode())"
   OUTPUT_VARIABLE TENSORFLOW_VERSION OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 
 add_library(tensorflow_wheel INTERFACE)

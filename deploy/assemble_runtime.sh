@@ -9,15 +9,16 @@ set -euo pipefail
 build=$1/bin
 bin=$2/opt/colcast/bin
 mkdir -p "$bin"
-for file in colcast_model_server libcolcast_engine.so; do
-  strip --strip-unneeded -o "$bin/$file" "$build/$file"
+engine=$(echo "$build"/libcolcast_engine-*.so)
+for file in "$build/colcast_model_server" "$engine"; do
+  strip --strip-unneeded -o "$bin/$(basename "$file")" "$file"
 done
 # The engine finds them beside itself: $ORIGIN comes first in its run path.
-ldd "$build/libcolcast_engine.so" | awk '/libtensorflow/ {print $3}' | while read -r library; do
+ldd "$engine" | awk '/libtensorflow/ {print $3}' | while read -r library; do
   ln -f "$library" "$bin/" 2>/dev/null || cp "$library" "$bin/" # 800 MB: a copy only if it must be
 done
 # server/engine/op_libraries.cc looks for them beside TensorFlow's folder, here bin.
-packages=$(dirname "$(dirname "$(ldd "$build/libcolcast_engine.so" | awk '/libtensorflow_cc/ {print $3}')")")
+packages=$(dirname "$(dirname "$(ldd "$engine" | awk '/libtensorflow_cc/ {print $3}')")")
 for folder in tensorflow_text/python/ops ydf_tf; do
   [ -d "$packages/$folder" ] || continue
   install -m 755 -Dt "$2/opt/colcast/$folder" "$packages/$folder"/*.so

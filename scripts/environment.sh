@@ -7,7 +7,7 @@ say() { printf '\033[1m[setup]\033[0m %s\n' "$*"; }
 die() { printf 'setup: %s\n' "$*" >&2; exit 1; }
 
 install_debian_packages() {  # names; those that are installed are left alone
-  command -v dpkg-query >/dev/null || die "dpkg-query not found: setup supports Debian 12 and its relatives"
+  command -v dpkg-query >/dev/null || die "dpkg-query not found: setup supports Debian 12, 13 and their relatives"
   local missing
   missing=$(comm -23 <(printf '%s\n' "$@" | sort) \
     <(dpkg-query -W -f='${db:Status-Abbrev}${binary:Package}\n' "$@" 2>/dev/null |
@@ -20,9 +20,9 @@ install_debian_packages() {  # names; those that are installed are left alone
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
 }
 
-require_python() {
-  "$PYTHON" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' ||
-    die "Python 3.11 wanted, $("$PYTHON" --version) found; name one with PYTHON=/path/to/python3.11"
+require_python() {  # the newest 3.N that is wanted; the oldest is 3.11
+  "$PYTHON" -c "import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, $1))" ||
+    die "Python 3.11 to 3.$1 wanted, $("$PYTHON" --version) found; name one with PYTHON=/path/to/python3.11"
 }
 
 make_environment() {  # directory, lock file, then what else to install

@@ -22,7 +22,7 @@ mkdir -p build
 install_debian_packages $(cat scripts/debian-packages.txt)
 # npm only fetches the Bazel linter; where Node.js came from elsewhere, Debian's npm conflicts.
 command -v npm >/dev/null || install_debian_packages npm
-require_python
+require_python 13
 make_environment .venv requirements/dev.lock -e .
 [ "${1:-}" = environment ] && exit
 [ $# -gt 0 ] || set -- colcast_model_server colcast_engine

@@ -4,5 +4,5 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/environment.sh
-require_python
+require_python 13
 make_environment .venv-jax requirements/jax.lock

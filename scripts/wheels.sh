@@ -1,15 +1,28 @@
 #!/usr/bin/env bash
-# Both distributions as wheels: scripts/wheels.sh [DIRECTORY], by default build/wheels.
+# Both distributions as wheels: scripts/wheels.sh [DIRECTORY], by default build/wheels. The server's
+# has an engine for .venv's TensorFlow and for each other release of requirements/tensorflow_releases.py.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 wheels=$(realpath -m "${1:-build/wheels}")
 raw=$(mktemp -d)
 trap 'rm -rf "$raw"' EXIT
-export COLCAST_PYTHON=$PWD/.venv/bin/python
-build=(.venv/bin/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation)
+export COLCAST_PYTHON=$PWD/.venv/bin/python COLCAST_ENGINES=
+pip=(.venv/bin/pip --quiet --disable-pip-version-check)
+build=("${pip[@]}" wheel --no-deps --no-build-isolation)
+own=$("$COLCAST_PYTHON" -c 'from importlib.metadata import version as v; print(v("tensorflow-cpu"))')
+for release in $("$COLCAST_PYTHON" requirements/tensorflow_releases.py); do
+  [ "$release" != "$own" ] || continue
+  beside=build/tensorflow-$release
+  [ -f "$beside.log" ] || "${pip[@]}" install --no-deps --target "$beside" "tensorflow-cpu==$release"
+  cmake -S . -B "build/server-$release" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCOLCAST_PYTHON="$COLCAST_PYTHON" \
+    -DCOLCAST_TENSORFLOW="$PWD/$beside/tensorflow" > "$beside.log"
+  cmake --build "build/server-$release" --target colcast_engine >> "$beside.log"
+  cmake --install "build/server-$release" --component engine --strip --prefix "$raw" >> "$beside.log"
+  COLCAST_ENGINES+="$raw/bin/libcolcast_engine-$release.so;"
+done
 "${build[@]}" --wheel-dir "$wheels" .
 "${build[@]}" --wheel-dir "$raw" ./server
-# TensorFlow's libraries are not taken in: they come with tensorflow-cpu.
+# TensorFlow's libraries are not copied into the wheel: those that are installed are used.
 PATH=$PWD/.venv/bin:$PATH LD_LIBRARY_PATH=$("$COLCAST_PYTHON" -c \
   'import importlib.util as u; print(u.find_spec("tensorflow").submodule_search_locations[0])') \
   .venv/bin/auditwheel repair --exclude 'libtensorflow_*' --wheel-dir "$wheels" "$raw"/*.whl

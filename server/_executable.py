@@ -37,11 +37,6 @@ def find_executable() -> Path:
     )
 
 
-def is_installed(executable: Path) -> bool:
-    """Whether it is that of the installed distribution colcast-server."""
-    return executable in _installed()
-
-
 def _installed() -> list[Path]:
     """Where the installed distribution has it; nothing if it is not installed."""
     spec = importlib.util.find_spec("colcast_server")

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import threading
 from collections.abc import Sequence
-from typing import IO, Self
+from typing import IO
 
 from colcast.server._executable import find_executable
 
@@ -63,7 +63,7 @@ class ServerProcess:
         self.rest_target = ""
         self.pid = 0
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "ServerProcess":
         """Starts the server and waits until it serves.
 
         Raises:

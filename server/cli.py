@@ -8,8 +8,7 @@ from collections.abc import Sequence
 
 import click
 from click.shell_completion import CompletionItem
-from colcast.server._executable import ServerNotBuiltError, find_executable, is_installed
-from colcast.server._tensorflow import wrong_tensorflow
+from colcast.server._executable import ServerNotBuiltError, find_executable
 
 _HELP = ("--help", "-h", "-help")
 
@@ -53,7 +52,5 @@ def command(context: click.Context, flags: Sequence[str]) -> None:
         raise click.ClickException(str(error)) from error
     if asked:
         subprocess.run([executable, "--help"], check=False)  # its exit code is 1
-    elif is_installed(executable) and (wrong := wrong_tensorflow()):
-        raise click.ClickException(wrong)
     else:
         os.execv(executable, [str(executable), *flags])

@@ -2,43 +2,46 @@
 
 #include <dlfcn.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <system_error>
+#include <vector>
+
+#include "server/engine_choice.h"
 
 namespace colcast {
 namespace {
 
-// What TensorFlow's library in this folder says of itself; "none" if it cannot be loaded.
-std::string VersionIn(const std::filesystem::path& folder) {
-  setenv("TF_CPP_MIN_LOG_LEVEL", "3", /*overwrite=*/1);  // it logs as it is opened
-  void* const library = dlopen((folder / "libtensorflow_cc.so.2").c_str(), RTLD_LAZY | RTLD_LOCAL);
-  if (library == nullptr) return "none";
-  const auto version = reinterpret_cast<const char* (*)()>(dlsym(library, "TF_Version"));
-  return version == nullptr ? "another" : version();
-}
-
-// Why the engine cannot be opened, and what mends it. `said` is the linker's reason.
-Status NoEngine(const std::string& said, const std::filesystem::path& executable) {
-  const std::string found = VersionIn(executable.parent_path() / "../../tensorflow");
-  return NotFound("cannot open the engine: ", said, "; it needs TensorFlow ",
-                  COLCAST_TENSORFLOW_VERSION, ", beside the server lies ", found,
-                  ": pip uninstall -y tensorflow; pip install --force-reinstall --no-deps "
-                  "tensorflow-cpu==",
-                  COLCAST_TENSORFLOW_VERSION);
+// The release of TensorFlow beside the executable, as an image has it, or in the folder that pip
+// installs it into; empty if there is none.
+std::string InstalledTensorFlow(const std::filesystem::path& executable_folder) {
+  for (const char* const place : {"", "../../tensorflow"}) {
+    const std::filesystem::path path = executable_folder / place / "libtensorflow_cc.so.2";
+    std::error_code error;
+    if (!std::filesystem::exists(path, error)) continue;
+    // It stays open: the engine uses the same one. RTLD_LOCAL keeps its symbols from everyone else.
+    void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) return std::string("that cannot be loaded: ") + dlerror();
+    const auto version = reinterpret_cast<const char* (*)()>(dlsym(library, "TF_Version"));
+    return version == nullptr ? "without a version" : version();
+  }
+  return {};
 }
 
 }  // namespace
 
 Status OpenEngine(const engine::Options& options, std::unique_ptr<engine::Engine>* engine) {
-  std::error_code error;
-  const std::filesystem::path executable = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (error) return NotFound("cannot tell where the executable lies: ", error.message());
-  const std::string path = executable.parent_path() / "libcolcast_engine.so";
-  // RTLD_LOCAL keeps TensorFlow's symbols from everyone else in the process.
+  const std::filesystem::path folder = ExecutableFolder();
+  const std::vector<std::string> releases = EngineReleases(folder);
+  std::string release;
+  if (Status status = ChooseEngine(releases, InstalledTensorFlow(folder), &release); !status.ok()) {
+    return status;
+  }
+  const std::string path = folder / ("libcolcast_engine-" + release + ".so");
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return NoEngine(dlerror(), executable);
+  if (library == nullptr) {
+    return NotFound("cannot open the engine: ", dlerror(), "; ", NeededTensorFlow(releases));
+  }
   using CreateEngine = decltype(&ColcastCreateEngine);
   const auto create = reinterpret_cast<CreateEngine>(dlsym(library, "ColcastCreateEngine"));
   if (create == nullptr) return NotFound(path, " is not colcast's engine: ", dlerror());

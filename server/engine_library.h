@@ -9,9 +9,9 @@
 
 namespace colcast {
 
-// Opens libcolcast_engine.so in the executable's own directory. The library stays open for the
-// life of the process. NOT_FOUND if it or TensorFlow is missing, with the linker's
-// reason, the versions found and wanted, and the command that mends it.
+// Opens the engine for the installed TensorFlow, from the executable's own directory. The library
+// stays open for the life of the process. NOT_FOUND if it or TensorFlow is missing, with the
+// linker's reason, the releases found and needed, and the command that installs one.
 Status OpenEngine(const engine::Options& options, std::unique_ptr<engine::Engine>* engine);
 
 }  // namespace colcast

@@ -9,7 +9,13 @@ import ml_dtypes
 import numpy as np
 
 
-class Kind(enum.StrEnum):
+class _Word(str, enum.Enum):
+    """enum.StrEnum, which Python 3.10 lacks."""
+
+    __str__ = str.__str__
+
+
+class Kind(_Word):
     """How the parse op reads a feature, or how an input is declared.
 
     Of inputs, FIXED_LEN is [None, *shape], FIXED_LEN_SEQUENCE [None, None, *shape], and WHOLE one
@@ -23,7 +29,7 @@ class Kind(enum.StrEnum):
     WHOLE = "whole"
 
 
-class Side(enum.StrEnum):
+class Side(_Word):
     """The domains that every model has; its owner may name more."""
 
     USER = "user"  # the same on every row of a request

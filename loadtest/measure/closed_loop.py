@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from itertools import count as counter
-from typing import Protocol, Self
+from typing import Protocol
 
 from colcast.loadtest.measure.meters import Meter
 from colcast.loadtest.measure.recording import Recording, Sample
@@ -74,7 +74,7 @@ class ClosedLoop:
             total.server_cpu_seconds = meter.cpu_seconds() - cpu
         return total
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "ClosedLoop":
         """The clients, ready to run."""
         return self
 

@@ -96,14 +96,15 @@ class OpenLoop:
             if self.keep_every and number % self.keep_every == 0 and answer.code == "OK":
                 recording.samples.append(Sample(which, answer.response))
 
-        async with asyncio.TaskGroup() as under_way:
-            for number, (due, which) in enumerate(
-                zip(schedule.due.tolist(), schedule.request.tolist(), strict=True)
-            ):
-                wait = began + due - time.perf_counter()
-                if wait > 0 or number % 16 == 0:  # when behind, still receive answers
-                    await asyncio.sleep(max(wait, 0))
-                under_way.create_task(call(number, due, which))
+        under_way = []
+        for number, (due, which) in enumerate(
+            zip(schedule.due.tolist(), schedule.request.tolist(), strict=True)
+        ):
+            wait = began + due - time.perf_counter()
+            if wait > 0 or number % 16 == 0:  # when behind, still receive answers
+                await asyncio.sleep(max(wait, 0))
+            under_way.append(asyncio.create_task(call(number, due, which)))
+        await asyncio.gather(*under_way)
         recording.wall_seconds = time.perf_counter() - began
         return recording
 
@@ -116,7 +117,7 @@ def kept_up(recording: Recording) -> bool:
 async def _connect(channel: Any) -> None:
     try:
         await asyncio.wait_for(channel.channel_ready(), timeout=5)
-    except TimeoutError:
+    except asyncio.TimeoutError:
         return  # the calls will report it
 
 

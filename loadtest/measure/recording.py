@@ -2,7 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -70,7 +70,7 @@ class Recording:
         if answer.code != "OK" and not self.first_error:
             self.first_error = f"{answer.code}: {answer.message}"
 
-    def extend(self, other: Self, *, after: bool = True) -> None:
+    def extend(self, other: "Recording", *, after: bool = True) -> None:
         """Adds another run's calls, made after these or at the same time."""
         shift = self.wall_seconds if after else 0.0
         self.calls += [

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import grpc
 from colcast.client import Tls, decode_predict_response
@@ -103,7 +103,7 @@ class Connection:
         """Closes the connection; calls in flight end as CANCELLED."""
         self._channel.close()
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "Connection":
         """The connection itself."""
         return self
 

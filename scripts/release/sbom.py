@@ -14,7 +14,6 @@ import platform
 import re
 import subprocess
 import sys
-import tomllib
 import uuid
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -32,7 +31,8 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "server"
 SERVER = ("colcast_model_server", "colcast_engine")
 LINKAGE = "colcast:linkage"
-OP_LIBRARIES = ("tensorflow-text", "ydf-tf")  # deploy/assemble_runtime.sh puts them into the image
+# What deploy/assemble_runtime.sh puts into the image.
+IN_THE_IMAGE = ("tensorflow-cpu", "tensorflow-text", "ydf-tf")
 NAMESPACE = uuid.UUID("9d4be6a6-3f60-5a0e-9b52-3c1f2d3f7a10")
 
 
@@ -59,7 +59,7 @@ def main(folder: Path) -> None:
         parts.append(part)
         packages = archive.with_suffix(".packages").read_text().splitlines()
         needs = [debian(*line.split("\t"), known) for line in packages]
-        needs += [pypi(name, known, "in the image") for name in OP_LIBRARIES if is_installed(name)]
+        needs += [pypi(name, known, "in the image") for name in IN_THE_IMAGE if is_installed(name)]
         add(bom, part, needs + [one for one in bom.components if one.name == "colcast-server"])
     for component in known.values():
         bom.components.add(component)
@@ -106,8 +106,8 @@ def required(name: str, known: dict[str, Component]) -> list[Component]:
     """The distributions that one asks for, and so on, at the versions that are installed."""
     found: list[Component] = []
     seen, waiting = set(), [Requirement(name)]
-    if name == "colcast-server":  # not installed where it is built
-        waiting = [Requirement(line) for line in server_requirements()]
+    if name == "colcast-server":  # not installed where it is built; it requires nothing
+        return []
     while waiting:
         wanted = waiting.pop()
         key = canonicalize_name(wanted.name)
@@ -120,13 +120,6 @@ def required(name: str, known: dict[str, Component]) -> list[Component]:
         if key != "colcast":
             found.append(pypi(key, known))
     return found
-
-
-def server_requirements() -> list[str]:
-    declared: dict[str, dict[str, list[str]]] = tomllib.loads(
-        (ROOT / "server" / "pyproject.toml").read_text()
-    )
-    return declared["project"]["dependencies"]
 
 
 def pypi(name: str, known: dict[str, Component], linkage: str = "installed beside it") -> Component:

@@ -1,9 +1,9 @@
 // The whole contract between the server and TensorFlow.
 //
-// The server never links TensorFlow: it opens libcolcast_engine.so, which exports the one function
-// at the end of this file, and talks to it through these plain types. Both sides are compiled by
-// the same compiler against the same C++ standard library, so std types may cross; memory is freed
-// by the virtual destructor of the side that made it.
+// The server never links TensorFlow: it opens libcolcast_engine-RELEASE.so, which exports the one
+// function at the end of this file, and talks to it through these plain types. Both sides are
+// compiled by the same compiler against the same C++ standard library, so std types may cross;
+// memory is freed by the virtual destructor of the side that made it.
 #ifndef COLCAST_SERVER_ENGINE_ENGINE_H_
 #define COLCAST_SERVER_ENGINE_ENGINE_H_
 

@@ -23,7 +23,7 @@ namespace {
 
 // Where a package has its ops. TF Text's older ops have no prefix in common and are listed.
 struct OpPackage {
-  const char* name;    // what pip installs
+  const char* name;    // what pip installs; with a folder, a release for each of TensorFlow
   const char* folder;  // of the libraries, beside TensorFlow's own folder; nullptr: not looked for
   const char* prefix;  // of its ops' names
   std::vector<std::string_view> ops;
@@ -32,7 +32,7 @@ struct OpPackage {
 
 const std::vector<OpPackage>& Packages() {
   static const auto* const packages = new std::vector<OpPackage>{
-      {"tensorflow-text==2.20.1",
+      {"tensorflow-text",
        "tensorflow_text/python/ops",
        "TFText>",
        {"CaseFoldUTF8",
@@ -59,12 +59,20 @@ const std::vector<OpPackage>& Packages() {
         "UnicodeScriptTokenizeWithOffsets",
         "WhitespaceTokenizeWithOffsets",
         "WordpieceTokenizeWithOffsets"}},
-      {"ydf-tf==2.20.0", "ydf_tf", "SimpleML", {}, "tensorflow_decision_forests"},
+      {"ydf-tf", "ydf_tf", "SimpleML", {}, "tensorflow_decision_forests"},
       {"tensorflow-addons", nullptr, "Addons>", {}},
       {"tensorflow-io", nullptr, "IO>", {}},
       {"tensorflow-recommenders-addons", nullptr, "TFRA>", {}},
   };
   return *packages;
+}
+
+// The command that installs a package for the TensorFlow that runs.
+std::string Installation(const OpPackage& package) {
+  if (package.folder == nullptr) return absl::StrCat("pip install --no-deps ", package.name);
+  const std::string_view release = TF_Version();
+  return absl::StrCat("pip install --no-deps ", package.name,
+                      "==", release.substr(0, release.rfind('.')), ".*");
 }
 
 const OpPackage* PackageOf(std::string_view op) {
@@ -124,7 +132,7 @@ std::string MadeForAnother(const std::string& path) {
           ? ""
           : absl::StrCat(wheel.name, " ", wheel.version, " requires ", wheel.tensorflow, "; "),
       package == nullptr ? "take a release that was made for this one"
-                         : absl::StrCat("install ", package->name, " (pip install --no-deps)"));
+                         : Installation(*package));
 }
 
 // Loads all libraries of a package. NOT_FOUND if there are none.
@@ -135,9 +143,8 @@ absl::Status LoadPackage(const OpPackage& package) {
   if (paths.empty()) {
     return absl::NotFoundError(
         absl::StrCat(package.name,
-                     " has it and is not installed beside TensorFlow: install it there (pip "
-                     "install --no-deps ",
-                     package.name, "), or name its library with --op_library"));
+                     " has it and is not installed beside TensorFlow: install it there (",
+                     Installation(package), "), or name its library with --op_library"));
   }
   for (const std::string& path : paths) {
     if (absl::Status status = LoadOpLibrary(path); !status.ok()) {

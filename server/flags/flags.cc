@@ -4,14 +4,13 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "server/engine_choice.h"
 #include "server/flags/command_line.h"
 #include "server/flags/rows.h"
 
 namespace colcast {
 namespace {
 
-constexpr char kVersion[] = "colcast_model_server " COLCAST_VERSION
-                            "\nTensorFlow Library: " COLCAST_TENSORFLOW_VERSION "\n";
 constexpr char kUsage[] =
     "colcast_model_server: serves TensorFlow ranking models with TensorFlow Serving's API\n\n"
     "  colcast_model_server --model_name=NAME --model_base_path=DIRECTORY [--port=8500]\n\n"
@@ -39,7 +38,10 @@ void AnswerHelp(const std::vector<std::string>& arguments, const flags::Table& t
   for (const std::string& argument : arguments) {
     if (argument == "--") return;
     if (argument == "--version" || argument == "-version") {
-      std::fputs(kVersion, stdout);
+      std::puts("colcast_model_server " COLCAST_VERSION);
+      for (const std::string& release : EngineReleases(ExecutableFolder())) {
+        std::printf("TensorFlow Library: %s\n", release.c_str());
+      }
       std::exit(0);
     }
     if (argument == "--help" || argument == "-help") {

@@ -26,7 +26,7 @@ BadFraming FramingOf(const Header& head) {
   if (begin == end) return {};
   if (head.version() < 11) return {400, "Transfer-Encoding in HTTP/1.0"};
   for (auto field = begin; field != end; ++field) {
-    codings.append(field == begin ? "" : ",").append(field->value().to_string());
+    codings.append(field == begin ? "" : ",").append(ToStd(field->value()));
   }
   return CheckTransferEncoding(codings);
 }
@@ -34,7 +34,7 @@ BadFraming FramingOf(const Header& head) {
 // Of several headers of a name the last, which is the nearest proxy's.
 std::string LastOf(const Header& head, const std::string& name) {
   const auto [begin, end] = head.equal_range(name);
-  return begin == end ? "" : std::prev(end)->value().to_string();
+  return begin == end ? std::string() : std::string(ToStd(std::prev(end)->value()));
 }
 
 }  // namespace
@@ -83,8 +83,8 @@ void Connection::HeaderRead() {
   const Header& head = parser_->get();
   phase_ = Phase::kReadingBody;
   began_ = Clock::now();
-  request_line_ = head.method_string().to_string() + ' ' +
-                  head.target().substr(0, kMaxLoggedTarget).to_string();
+  request_line_ = ToStd(head.method_string());
+  request_line_.append(" ").append(ToStd(head.target().substr(0, kMaxLoggedTarget)));
   if (const BadFraming bad = FramingOf(head); bad.code != 0) return Refuse(bad.code, bad.why);
   ReadHead(head);
   if (refused_with_ == 0 && shared_->router.WantsBody(request_)) {

@@ -129,8 +129,7 @@ def test_debians_libraries_in_the_server_are_there_with_their_versions(
 def test_each_wheel_has_its_sum_and_what_it_requires(bill: dict[str, Any]) -> None:
     server, pure = named(bill, "colcast-server"), named(bill, "colcast")
     assert server["hashes"][0]["alg"] == "SHA-256"
-    assert named(bill, "tensorflow-cpu")["version"] == "2.20.0"
-    assert "pkg:pypi/tensorflow-cpu@2.20.0" in needs(bill, server["bom-ref"])
+    assert not any("tensorflow" in one for one in needs(bill, server["bom-ref"]))
     required = {one.partition("@")[0] for one in needs(bill, pure["bom-ref"])}
     assert {"pkg:pypi/numpy", "pkg:pypi/grpcio", "pkg:pypi/protobuf"} <= required
     assert "pkg:pypi/tensorflow-cpu" not in required
@@ -138,5 +137,6 @@ def test_each_wheel_has_its_sum_and_what_it_requires(bill: dict[str, Any]) -> No
 
 def test_the_image_has_the_server_and_debians_packages(bill: dict[str, Any]) -> None:
     image = needs(bill, "colcast-server-1.1.0.oci.tar")
+    assert named(bill, "tensorflow-cpu")["bom-ref"] in image
     assert named(bill, "colcast-server")["bom-ref"] in image
     assert named(bill, "libc6")["bom-ref"] in image

@@ -78,7 +78,7 @@ def test_the_layout_holds_what_the_server_needs_and_nothing_else(root):
         "colcast_model_server",
         "entrypoint",
         "healthcheck",
-        "libcolcast_engine.so",
+        f"libcolcast_engine-{tf.__version__}.so",
         "libtensorflow_cc.so.2",
         "libtensorflow_framework.so.2",
     ]
