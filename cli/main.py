@@ -141,9 +141,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         extra = SUBCOMMANDS[name].extra if name in SUBCOMMANDS else None
         if extra is None or (error.name or "").startswith("colcast"):
             raise
-        print(f"colcast {name} needs {error.name}: {_install(extra)}", file=sys.stderr)
+        command = _TENSORFLOW if error.name in ("tensorflow", "ml_dtypes") else _install(extra)
+        print(f"colcast {name} needs {error.name}: {command}", file=sys.stderr)
         return 1
     return code or 0
+
+
+# No extra has it: a requirement of tensorflow-cpu would overwrite an installed tensorflow.
+_TENSORFLOW = "pip install tensorflow-cpu, or tensorflow, of the release that your models use"
 
 
 def _install(extra: str) -> str:

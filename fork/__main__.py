@@ -92,7 +92,12 @@ def prepare(source: str, tree: Path, tensorflow: str | None, release: Release) -
         print(f"{source} -> {tree}")
         upstream.fetch(source, tree, release.serving_commit)
     print(f"TF Serving {release.version}: {upstream.verify(tree, release)}")
-    if tensorflow is not None:
+    if tensorflow is not None and upstream.is_bare(Path(tensorflow)):
+        with tempfile.TemporaryDirectory() as scratch:
+            checked_out = Path(scratch) / "tensorflow"
+            upstream.fetch(tensorflow, checked_out, release.tensorflow_commit)
+            check_tensorflow_tree(checked_out, release)
+    elif tensorflow is not None:
         check_tensorflow_tree(Path(tensorflow), release)
     check_tensorflow_patch()
     patch(tree, release)
@@ -114,7 +119,7 @@ def main() -> int:
     parser.add_argument("--serving", default=RELEASE.serving_url, metavar="SOURCE",
                         help="git URL, local clone or directory of TF Serving")  # fmt: skip
     parser.add_argument("--tensorflow", metavar="DIRECTORY",
-                        help="a TensorFlow tree to check the patch against, too")  # fmt: skip
+                        help="a TensorFlow tree, or a bare clone, to check the patch against, too")  # fmt: skip
     parser.add_argument("--tree", type=Path, default=Path("build/fork/serving"),
                         help="the tree to make and patch, default %(default)s")  # fmt: skip
     parser.add_argument("--commit", default=RELEASE.serving_commit,

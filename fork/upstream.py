@@ -16,7 +16,7 @@ def git(*arguments: str, where: Path) -> str:
     """Runs git and returns what it printed.
 
     Raises:
-        ForkError: It failed; the message is git's own first line.
+        ForkError: It failed; the message has what git said.
     """
     # A tree under build/ lies inside this repository, but does not belong to it.
     environment = {**os.environ, "GIT_CEILING_DIRECTORIES": str(where.resolve().parent)}
@@ -25,14 +25,19 @@ def git(*arguments: str, where: Path) -> str:
         ["git", "-C", str(where), *arguments], capture_output=True, text=True, env=environment
     )
     if done.returncode != 0:
-        said = (done.stderr or done.stdout).strip().splitlines() or ["(it said nothing)"]
-        raise ForkError(f"git {arguments[0]} in {where}: {said[0]}")
+        said = (done.stderr or done.stdout).strip() or "(it said nothing)"
+        raise ForkError(f"git {arguments[0]} in {where}: {said}")
     return done.stdout.strip()
 
 
 def head(tree: Path) -> str:
     """The commit checked out in `tree`; empty for a directory without a history."""
     return git("rev-parse", "HEAD", where=tree) if (tree / ".git").exists() else ""
+
+
+def is_bare(folder: Path) -> bool:
+    """Whether it is a git directory itself, without a work tree."""
+    return (folder / "HEAD").is_file() and (folder / "objects").is_dir()
 
 
 def fetch(source: str, tree: Path, commit: str) -> None:
@@ -47,18 +52,14 @@ def fetch(source: str, tree: Path, commit: str) -> None:
         ForkError: There is no such source, or the commit is not in it.
     """
     local = Path(source)
-    bare = (local / "HEAD").is_file() and (local / "objects").is_dir()
-    if local.is_dir() and not bare and not (local / ".git").exists():
+    if local.is_dir() and not is_bare(local) and not (local / ".git").exists():
         shutil.copytree(local, tree, symlinks=True)
         return
     if local.is_dir():
-        found = git("rev-parse", "HEAD", where=local)
         try:
             git("cat-file", "-e", f"{commit}^{{commit}}", where=local)
         except ForkError as error:
-            raise ForkError(
-                f"{source}: wanted commit {commit}, found {found} without it: {error}"
-            ) from None
+            raise ForkError(f"{source}: wanted commit {commit}, which it lacks: {error}") from None
     elif "://" not in source and "@" not in source:
         raise ForkError(f"{source}: no such directory")
     tree.mkdir(parents=True)

@@ -1,6 +1,8 @@
 #include "server/engine_library.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <string>
@@ -12,6 +14,20 @@
 namespace colcast {
 namespace {
 
+// Opens a library with its symbols kept from everyone else in the process. TensorFlow 2.21 logs as
+// it is opened, before TF_CPP_MIN_LOG_LEVEL counts; standard error is not written meanwhile.
+void* OpenLibrary(const std::filesystem::path& path) {
+  const int standard_error = dup(STDERR_FILENO);
+  if (const int nothing = open("/dev/null", O_WRONLY | O_CLOEXEC); nothing >= 0) {
+    dup2(nothing, STDERR_FILENO);
+    close(nothing);
+  }
+  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (standard_error >= 0) dup2(standard_error, STDERR_FILENO);
+  close(standard_error);
+  return library;
+}
+
 // The release of TensorFlow beside the executable, as an image has it, or in the folder that pip
 // installs it into; empty if there is none.
 std::string InstalledTensorFlow(const std::filesystem::path& executable_folder) {
@@ -19,8 +35,7 @@ std::string InstalledTensorFlow(const std::filesystem::path& executable_folder) 
     const std::filesystem::path path = executable_folder / place / "libtensorflow_cc.so.2";
     std::error_code error;
     if (!std::filesystem::exists(path, error)) continue;
-    // It stays open: the engine uses the same one. RTLD_LOCAL keeps its symbols from everyone else.
-    void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    void* const library = OpenLibrary(path);  // stays open: the engine uses the same one
     if (library == nullptr) return std::string("that cannot be loaded: ") + dlerror();
     const auto version = reinterpret_cast<const char* (*)()>(dlsym(library, "TF_Version"));
     return version == nullptr ? "without a version" : version();
@@ -38,7 +53,7 @@ Status OpenEngine(const engine::Options& options, std::unique_ptr<engine::Engine
     return status;
   }
   const std::string path = folder / ("libcolcast_engine-" + release + ".so");
-  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* const library = OpenLibrary(path);
   if (library == nullptr) {
     return NotFound("cannot open the engine: ", dlerror(), "; ", NeededTensorFlow(releases));
   }

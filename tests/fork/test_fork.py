@@ -164,10 +164,10 @@ def refused(done: subprocess.CompletedProcess[str], *parts: str) -> None:
 def test_a_clone_without_the_commit_is_refused(
     fork: Tool, source: Path, tree: Path, upstream: ModuleType
 ) -> None:
-    found = upstream.commit(source)
+    upstream.commit(source)
     wanted = "bc7e9d2b9a419294c4526e293c2df8727b0d3116"
     for clone in (source, bare_clone(source, upstream)):
-        refused(fork("--serving", clone), wanted, f"found {found} without it", "fatal: ")
+        refused(fork("--serving", clone), wanted, "which it lacks: git cat-file", "fatal: ")
         assert not tree.exists()
 
 
@@ -281,6 +281,15 @@ def test_a_tensorflow_tree_at_another_commit_is_refused(
     refused(
         fork("--serving", source, "--tensorflow", tensorflow), upstream.TENSORFLOW_COMMIT, found
     )
+
+
+def test_a_bare_clone_of_tensorflow_is_checked_out_at_the_releases_commit(
+    fork: Tool, source: Path, tensorflow: Path, upstream: ModuleType
+) -> None:
+    (tensorflow / "README").touch()
+    upstream.commit(tensorflow)
+    done = fork("--serving", source, "--tensorflow", bare_clone(tensorflow, upstream))
+    refused(done, f"wanted commit {upstream.TENSORFLOW_COMMIT}, which it lacks: git cat-file")
 
 
 @pytest.mark.parametrize("missing", ["NO_SUCH_FOLDER", ""])
