@@ -131,8 +131,7 @@ std::string MadeForAnother(const std::string& path) {
       wheel.tensorflow.empty()
           ? ""
           : absl::StrCat(wheel.name, " ", wheel.version, " requires ", wheel.tensorflow, "; "),
-      package == nullptr ? "take a release that was made for this one"
-                         : Installation(*package));
+      package == nullptr ? "take a release that was made for this one" : Installation(*package));
 }
 
 // Loads all libraries of a package. NOT_FOUND if there are none.
@@ -141,10 +140,9 @@ absl::Status LoadPackage(const OpPackage& package) {
                                              ? std::vector<std::string>()
                                              : LibrariesIn(PackagesFolder() / package.folder);
   if (paths.empty()) {
-    return absl::NotFoundError(
-        absl::StrCat(package.name,
-                     " has it and is not installed beside TensorFlow: install it there (",
-                     Installation(package), "), or name its library with --op_library"));
+    return absl::NotFoundError(absl::StrCat(
+        package.name, " has it and is not installed beside TensorFlow: install it there (",
+        Installation(package), "), or name its library with --op_library"));
   }
   for (const std::string& path : paths) {
     if (absl::Status status = LoadOpLibrary(path); !status.ok()) {

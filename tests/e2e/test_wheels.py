@@ -105,7 +105,7 @@ def run(home: Path) -> Run:
     made = run_as_nobody([reachable_python(), "-m", "venv", environment], cwd=home)
     assert made.returncode == 0, made.stdout + made.stderr
     (site_packages,) = environment.glob("lib/python*/site-packages")
-    for name in requirements(["colcast[export]", "tensorflow-cpu"]):  # in place of a download of 300 MB
+    for name in requirements(["colcast[export]", "tensorflow-cpu"]):  # no download
         link_distribution(name, site_packages)
 
     def run_program(name: str, *arguments: object) -> subprocess.CompletedProcess[str]:
