@@ -119,7 +119,7 @@ def main() -> int:
     parser.add_argument("--serving", default=RELEASE.serving_url, metavar="SOURCE",
                         help="git URL, local clone or directory of TF Serving")  # fmt: skip
     parser.add_argument("--tensorflow", metavar="DIRECTORY",
-                        help="a tree or bare clone of TensorFlow to check the patch against, too")  # fmt: skip
+                        help="a tree or bare clone of TensorFlow to check, too")  # fmt: skip
     parser.add_argument("--tree", type=Path, default=Path("build/fork/serving"),
                         help="the tree to make and patch, default %(default)s")  # fmt: skip
     parser.add_argument("--commit", default=RELEASE.serving_commit,
