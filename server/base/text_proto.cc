@@ -40,6 +40,10 @@ Status ReadFile(const std::string& path, std::string* content) {
 Status ReadTextProto(const std::string& path, google::protobuf::Message* message) {
   std::string content;
   if (Status status = ReadFile(path, &content); !status.ok()) return status;
+  if (content.find('\0') != std::string::npos) {
+    return InvalidArgument(path, " is binary, expected ", message->GetDescriptor()->full_name(),
+                           " as text");
+  }
   FirstError error;
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&error);

@@ -48,6 +48,16 @@ TEST_F(TextProtoTest, AFileThatIsNotThereIsNotFound) {
               AllOf(HasSubstr("/nowhere/ssl.cfg"), HasSubstr("No such file or directory")));
 }
 
+TEST_F(TextProtoTest, ABinaryFileIsCalledSo) {
+  Write(
+      std::string("\x7f"
+                  "ELF\0",
+                  5));
+  SSLConfig config;
+  EXPECT_THAT(ReadTextProto(path_, &config).message,
+              HasSubstr(path_ + " is binary, expected tensorflow.serving.SSLConfig as text"));
+}
+
 TEST_F(TextProtoTest, ADirectoryIsNoFile) {
   SSLConfig config;
   EXPECT_FALSE(ReadTextProto(::testing::TempDir(), &config).ok());

@@ -36,14 +36,17 @@ class PredictReader final : public MembersReader {
       Find();
     }
     if (!found_status_.ok()) return found_status_;
-    if (signature_->inputs().empty()) return InvalidArgument("the signature has no inputs");
+    if (signature_->inputs().empty() && rows_given_) {
+      return InvalidArgument("the signature has no inputs: send \"inputs\": {}, not \"instances\"");
+    }
     if (rows_given_ && columns_given_) {
       return InvalidArgument("both \"instances\" and \"inputs\": expected one of them");
     }
-    if (!rows_given_ && !columns_given_) {
+    if (!rows_given_ && !columns_given_ && !signature_->inputs().empty()) {
       return InvalidArgument("Missing 'inputs' or 'instances' key");
     }
     if (columns_given_) return columns_->status();
+    if (!rows_given_) return OkStatus();
     if (rows_->status().ok()) rows_->FillColumns();
     return rows_->status();
   }
@@ -62,7 +65,7 @@ class PredictReader final : public MembersReader {
     if (rows_given_ && columns_given_) return nullptr;
     if (name_given_) name_ = signature_name_.text();
     Find();
-    if (!found_status_.ok() || signature_->inputs().empty()) return nullptr;
+    if (!found_status_.ok() || (rows && signature_->inputs().empty())) return nullptr;
     if (rows) return &rows_.emplace(*signature_, memory_, request_, contents_);
     return &columns_.emplace(*signature_, memory_, request_, contents_);
   }

@@ -110,6 +110,9 @@ TEST(ReadInputs, FillsColumns) {
 }
 
 TEST(ReadInputs, ColumnsMayBeAbsentForTheModelToJudge) {
+  for (const char* const json : {"{}", R"({"inputs": {}})"}) {
+    EXPECT_EQ(Parsed(json, SignatureDef()).ToString(), "columns");
+  }
   EXPECT_EQ(Parsed(R"({"inputs": {"name": "a"}})", MakeSignature()).ToString(),
             "columns name:DT_STRING[]=a;");
 }

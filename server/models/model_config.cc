@@ -133,6 +133,10 @@ Status CheckModelConfig(const tensorflow::serving::ModelServerConfig& proto,
 Status ParseModelConfig(std::string_view text, const std::string& source,
                         const request_log::LogPlaces& logs, std::vector<ModelConfig>* models) {
   tensorflow::serving::ModelServerConfig proto;
+  if (text.find('\0') != std::string_view::npos) {
+    return InvalidArgument(source,
+                           ": binary, expected tensorflow.serving.ModelServerConfig as text");
+  }
   google::protobuf::io::ArrayInputStream input(text.data(), static_cast<int>(text.size()));
   FirstError error;
   TextFormat::Parser parser;

@@ -79,6 +79,13 @@ TEST(ModelConfigTest, TextThatDoesNotParseIsNamedByLineAndColumn) {
   EXPECT_THAT(ErrorOf("model_config_list {"), StartsWith("models.config:1:"));
 }
 
+TEST(ModelConfigTest, ABinaryFileIsCalledSo) {
+  EXPECT_THAT(ErrorOf(std::string("\x7f"
+                                  "ELF\0",
+                                  5)),
+              StartsWith("models.config: binary, expected"));
+}
+
 TEST(ModelConfigTest, WrongModelsAreRefusedByName) {
   EXPECT_THAT(ErrorOf(""), HasSubstr("no model_config_list"));
   EXPECT_THAT(ErrorOf(OneModel("base_path: '/m' model_platform: 'tensorflow'")),

@@ -35,6 +35,7 @@ void AddEntry(const fs::path& path, BasePathListing* listing) {
   int64_t version = 0;
   switch (ParseVersion(path.filename().native(), &version)) {
     case NameKind::kOther:
+      if (HoldsSavedModel(path)) listing->unnumbered.push_back(path.filename());
       return;
     case NameKind::kTooLarge:
       listing->warnings.push_back(path.native() + " is left out: its number is over 2^63-1");

@@ -22,6 +22,7 @@ struct BasePathListing {
   bool readable = false;                   // false: missing, or for now not there
   bool is_version = false;                 // it holds a graph itself
   std::vector<VersionDirectory> versions;  // in rising order
+  std::vector<std::string> unnumbered;     // directories with a graph, such as "v0.1"
   std::vector<std::string> warnings;       // a sentence for each thing that was left out
 };
 

@@ -18,6 +18,7 @@ using testing::ElementsAre;
 using testing::Field;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::UnorderedElementsAre;
 
 class VersionDirectoryTest : public testing::Test {
  protected:
@@ -53,6 +54,7 @@ TEST_F(VersionDirectoryTest, SkipsNamesThatAreNoVersion) {
   const BasePathListing listing = ListVersions(base_);
   EXPECT_THAT(listing.versions, IsEmpty());
   EXPECT_THAT(listing.warnings, ElementsAre(HasSubstr("/99999999999999999999 is left out")));
+  EXPECT_THAT(listing.unnumbered, UnorderedElementsAre("1a", "-1", "+1", "v1", "tmp"));
 }
 
 TEST_F(VersionDirectoryTest, SkipsAVersionThatIsStillBeingCopied) {

@@ -1,9 +1,17 @@
 #include "server/models/warnings.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "server/base/log.h"
 #include "server/models/version_policy.h"
 
 namespace colcast::models {
+namespace {
+
+constexpr auto kFirstPause = std::chrono::minutes(1);
+
+}  // namespace
 
 std::vector<std::string> VersionWarnings(const ModelConfig& model, const BasePathListing& listing) {
   std::vector<std::string> warnings = listing.warnings;
@@ -13,6 +21,7 @@ std::vector<std::string> VersionWarnings(const ModelConfig& model, const BasePat
                           : model.base_path + " is not a directory that can be read") +
         " (a version is a directory with a number for a name and a saved_model.pb in it" +
         (listing.is_version ? "; here is a saved_model.pb: name the directory above" : "") +
+        (listing.unnumbered.empty() ? "" : "; " + listing.unnumbered.front() + " is no number") +
         "); waiting for one");
     return warnings;
   }
@@ -23,12 +32,17 @@ std::vector<std::string> VersionWarnings(const ModelConfig& model, const BasePat
   return warnings;
 }
 
-void WarningLog::Log(const std::string& subject, const std::vector<std::string>& warnings) {
-  std::set<std::string>& logged = logged_[subject];
+void WarningLog::Log(const std::string& subject, const std::vector<std::string>& warnings,
+                     Clock::time_point now) {
+  std::map<std::string, Pause> logged;
   for (const std::string& warning : warnings) {
-    if (logged.count(warning) == 0) LogWarning(subject + ": " + warning);
+    Pause& pause = logged[warning] = logged_[subject][warning];
+    if (now < pause.until) continue;
+    LogWarning(subject + ": " + warning);
+    pause.length = std::max<Clock::duration>(2 * pause.length, kFirstPause);
+    pause.until = now + pause.length;
   }
-  logged = {warnings.begin(), warnings.end()};
+  logged_[subject] = std::move(logged);
 }
 
 }  // namespace colcast::models

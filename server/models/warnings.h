@@ -1,9 +1,9 @@
-// What an operator is warned of, logged once and not at every poll.
+// What an operator is warned of, not logged at every poll.
 #ifndef COLCAST_SERVER_MODELS_WARNINGS_H_
 #define COLCAST_SERVER_MODELS_WARNINGS_H_
 
+#include <chrono>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -18,11 +18,19 @@ std::vector<std::string> VersionWarnings(const ModelConfig& model, const BasePat
 
 class WarningLog {
  public:
-  // Logs those of `warnings` that were not among the last ones about `subject`.
-  void Log(const std::string& subject, const std::vector<std::string>& warnings);
+  using Clock = std::chrono::steady_clock;
+
+  // Logs those of `warnings` that were not among the last ones about `subject`, and one that stays
+  // again after one minute, two, four and so on.
+  void Log(const std::string& subject, const std::vector<std::string>& warnings,
+           Clock::time_point now = Clock::now());
 
  private:
-  std::map<std::string, std::set<std::string>> logged_;  // by subject
+  struct Pause {
+    Clock::duration length{};
+    Clock::time_point until = Clock::time_point::min();
+  };
+  std::map<std::string, std::map<std::string, Pause>> logged_;  // by subject, then by warning
 };
 
 }  // namespace colcast::models

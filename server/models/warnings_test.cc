@@ -42,6 +42,12 @@ TEST(VersionWarningsTest, AVersionInPlaceOfItsBasePath) {
               ElementsAre(HasSubstr("here is a saved_model.pb: name the directory above")));
 }
 
+TEST(VersionWarningsTest, ADirectoryWhoseNameIsNoNumber) {
+  BasePathListing listing = Listing({});
+  listing.unnumbered = {"v0.1"};
+  EXPECT_THAT(VersionWarnings(kLatest, listing), ElementsAre(HasSubstr("; v0.1 is no number")));
+}
+
 TEST(VersionWarningsTest, AVersionThatThePolicyNamesIsMissing) {
   ModelConfig specific = kLatest;
   specific.policy = {VersionPolicy::Kind::kSpecific, 1, {1, 2}};
@@ -54,11 +60,12 @@ TEST(VersionWarningsTest, WhatTheListingSaysComesFirst) {
   EXPECT_THAT(VersionWarnings(kLatest, listing), ElementsAre("/m/7 is left out", HasSubstr("yet")));
 }
 
-TEST(WarningLogTest, AWarningIsRepeatedOnlyAfterItWasGone) {
+TEST(WarningLogTest, AWarningIsRepeatedOnlyAfterItWasGoneOrALongerTime) {
   WarningLog log;
-  const auto logged = [&log](const std::string& subject, const std::vector<std::string>& warnings) {
+  WarningLog::Clock::time_point now;
+  const auto logged = [&](const std::string& subject, const std::vector<std::string>& warnings) {
     testing::internal::CaptureStderr();
-    log.Log(subject, warnings);
+    log.Log(subject, warnings, now);
     return testing::internal::GetCapturedStderr();
   };
   EXPECT_THAT(logged("a", {"one"}), HasSubstr("WARNING a: one"));
@@ -66,6 +73,12 @@ TEST(WarningLogTest, AWarningIsRepeatedOnlyAfterItWasGone) {
   EXPECT_THAT(logged("b", {"one"}), HasSubstr("b: one"));
   EXPECT_EQ(logged("a", {"one"}), "");
   EXPECT_EQ(logged("a", {}), "");
+  EXPECT_THAT(logged("a", {"one"}), HasSubstr("a: one"));
+  now += std::chrono::minutes(1);
+  EXPECT_THAT(logged("a", {"one"}), HasSubstr("a: one"));
+  now += std::chrono::minutes(1);
+  EXPECT_EQ(logged("a", {"one"}), "");
+  now += std::chrono::minutes(1);
   EXPECT_THAT(logged("a", {"one"}), HasSubstr("a: one"));
 }
 

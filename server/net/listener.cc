@@ -55,8 +55,11 @@ Status Listener::Listen(const std::string& host, int port, Serving serving, Poll
   const int on = 1;
   setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   if (bind(socket, found.first->ai_addr, found.first->ai_addrlen) != 0) {
+    const int error = errno;
     close(socket);
-    return Unavailable("the port is in use, or the host is not one of this machine's");
+    return Unavailable(error == EADDRINUSE      ? "the port is in use"
+                       : error == EADDRNOTAVAIL ? "the host is not one of this machine's"
+                                                : std::strerror(error));
   }
   return Begin(socket, std::move(serving), poller, listener);
 }

@@ -45,6 +45,17 @@ TEST(ListenerTest, AClientForWhomThereIsNoMemoryIsClosedAndTheNextOneServed) {
   listener->End();
 }
 
+TEST(ListenerTest, AnAddressThatCannotBeHadIsToldWithItsCause) {
+  Poller poller;
+  std::shared_ptr<Listener> listener, second;
+  ASSERT_TRUE(Listener::Listen("127.0.0.1", 0, {}, &poller, &listener).ok());
+  EXPECT_EQ(Listener::Listen("127.0.0.1", listener->port(), {}, &poller, &second).message,
+            "the port is in use");
+  EXPECT_EQ(Listener::Listen("192.0.2.1", 0, {}, &poller, &second).message,
+            "the host is not one of this machine's");
+  listener->End();
+}
+
 // The kernel tells of a client once.
 TEST(ListenerTest, ClientsForWhomThereIsNoDescriptorAreServedWhenThereIsOne) {
   Poller poller;
