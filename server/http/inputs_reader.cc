@@ -50,7 +50,7 @@ std::string InputsReader::InputNames() const {
   std::sort(names.begin(), names.end());
   std::string list;
   for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
-  return list;
+  return list.empty() ? "none" : list;
 }
 
 Status InputsReader::UnknownInput(const std::string& where, std::string_view name) const {
