@@ -6,10 +6,12 @@ import importlib.metadata
 import json
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -137,6 +139,26 @@ def exported(run: Run, home: Path) -> Path:
         "--user-features", "user_*", "--late",
     )  # fmt: skip
     return home / "ranker"
+
+
+def test_the_server_has_an_engine_per_release_and_requires_no_tensorflow(
+    run: Run, home: Path
+) -> None:
+    assert run
+    releases = runpy.run_path(str(ROOT / "requirements" / "tensorflow_releases.py"))["RELEASES"]
+    (wheel,) = (home / "wheels").glob("colcast_server-*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        (metadata,) = (archive.read(name).decode() for name in names if name.endswith("METADATA"))
+    for release in releases:
+        assert f"colcast_server/bin/libcolcast_engine-{release}.so" in names
+    required = {Requirement(line) for line in re.findall(r"^Requires-Dist: (.*)", metadata, re.M)}
+    assert {one.name for one in required} == {"tensorflow-cpu", "tensorflow"}
+    for one in required:
+        assert one.marker is not None
+        assert not one.marker.evaluate({"extra": ""})
+        assert all(one.specifier.contains(release) for release in releases)
+    assert wheel.stat().st_size < 16_000_000
 
 
 def test_what_was_exported_is_served_and_ranked(run: Run, home: Path, exported: Path) -> None:
