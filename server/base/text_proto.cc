@@ -3,11 +3,7 @@
 #include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/text_format.h>
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <iterator>
-#include <utility>
+#include "server/base/file.h"
 
 namespace colcast {
 namespace {
@@ -26,14 +22,6 @@ class FirstError final : public google::protobuf::io::ErrorCollector {
  private:
   std::string text_;
 };
-
-Status ReadFile(const std::string& path, std::string* content) {
-  std::ifstream file(path, std::ios::binary);
-  if (file) file.peek();  // a directory opens, too
-  if (!file && !file.eof()) return NotFound("cannot read ", path, ": ", std::strerror(errno));
-  content->assign(std::istreambuf_iterator<char>(file), {});
-  return OkStatus();
-}
 
 }  // namespace
 

@@ -10,7 +10,7 @@
 
 namespace colcast {
 
-// NOT_FOUND if the file cannot be read; INVALID_ARGUMENT, with path, line, column and what was
+// As ReadFile() if the file cannot be read; INVALID_ARGUMENT, with path, line, column and what was
 // expected there, if it is no `message` in text form.
 Status ReadTextProto(const std::string& path, google::protobuf::Message* message);
 

@@ -5,7 +5,6 @@
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
-#include <sys/stat.h>
 
 #include <memory>
 #include <string_view>
@@ -94,15 +93,8 @@ Status UseTls(const TlsConfig& config, SSL_CTX* context) {
   return SetClientAuthorities(config.client_authorities, context);
 }
 
-TlsFileStamp StampOf(const std::string& path) {
-  struct stat found;
-  if (stat(path.c_str(), &found) != 0) return {};
-  return {found.st_ino, found.st_size,
-          found.st_mtim.tv_sec * 1'000'000'000L + found.st_mtim.tv_nsec};
-}
-
 Status ReadTlsConfig(const std::string& path, TlsConfig* config) {
-  const TlsFileStamp stamp = StampOf(path);
+  const FileIdentity identity = IdentityOf(path);
   tensorflow::serving::SSLConfig proto;
   if (Status status = ReadTextProto(path, &proto); !status.ok()) return status;
   if (proto.server_key().empty()) return InvalidArgument(path, ": server_key is missing");
@@ -113,7 +105,7 @@ Status ReadTlsConfig(const std::string& path, TlsConfig* config) {
                            "certificates are checked against");
   }
   *config = {proto.server_key(), proto.server_cert(),
-             proto.client_verify() ? proto.custom_ca() : "", path, stamp};
+             proto.client_verify() ? proto.custom_ca() : "", path, identity};
   const Context trial(SSL_CTX_new(TLS_server_method()));
   Status status = UseTls(*config, trial.get());
   if (!status.ok()) status.message = path + ": " + status.message;

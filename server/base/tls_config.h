@@ -4,23 +4,12 @@
 
 #include <openssl/types.h>
 
-#include <cstdint>
 #include <string>
 
+#include "server/base/file.h"
 #include "server/base/status.h"
 
 namespace colcast {
-
-// What tells one content of a file from the next.
-struct TlsFileStamp {
-  uint64_t file = 0;  // 0: there is none
-  int64_t size = 0;
-  int64_t changed = 0;  // in ns
-  bool operator==(const TlsFileStamp& other) const {
-    return file == other.file && size == other.size && changed == other.changed;
-  }
-};
-TlsFileStamp StampOf(const std::string& path);
 
 // All PEM, the text itself. Made by ReadTlsConfig(), so key and certificates are known to be good.
 struct TlsConfig {
@@ -28,7 +17,7 @@ struct TlsConfig {
   std::string certificates;        // the server's, then those between it and the root
   std::string client_authorities;  // empty: no client needs a certificate
   std::string path;                // of the file; empty: it was not read from one
-  TlsFileStamp stamp;              // of the file, before it was read
+  FileIdentity identity;           // of the file, before it was read
 };
 
 // Reads a tensorflow.serving.SSLConfig. INVALID_ARGUMENT names the file and the field that is

@@ -63,32 +63,33 @@ std::string TfRecord(std::string_view data) {
 }
 
 TfRecordReader::TfRecordReader(const std::string& path)
-    : path_(path), file_(path, std::ios::binary | std::ios::ate) {
-  if (!file_) return;
-  size_ = static_cast<uint64_t>(file_.tellg());
-  file_.seekg(0);
+    : path_(path), opened_(File::Open(path, &file_)) {
+  if (opened_.code == StatusCode::kNotFound) opened_ = OkStatus();
 }
 
 Status TfRecordReader::Next(std::string* record, bool* at_end) {
-  *at_end = position_ == size_;
+  if (!opened_.ok()) return opened_;
+  *at_end = position_ == file_.size();
   if (*at_end) return OkStatus();
   std::string header(kHeaderBytes, '\0');
-  if (!file_.read(header.data(), kHeaderBytes)) return Damaged("the file ends within its length");
+  if (file_.size() - position_ < kHeaderBytes) return Damaged("the file ends within its length");
+  if (Status status = file_.ReadAt(position_, kHeaderBytes, header.data()); !status.ok()) {
+    return status;
+  }
   const std::string_view length_bytes(header.data(), kLengthBytes);
   if (LittleEndian(header.substr(kLengthBytes)) != MaskedCrc32c(length_bytes)) {
     return Damaged("the checksum of its length is wrong");
   }
   const uint64_t length = LittleEndian(length_bytes);
-  const uint64_t left = size_ - position_ - kHeaderBytes;
+  const uint64_t left = file_.size() - position_ - kHeaderBytes;
   if (left < kChecksumBytes || length > left - kChecksumBytes) {
     return Damaged("the file ends within its data");
   }
+  record->resize(length + kChecksumBytes);
+  Status status = file_.ReadAt(position_ + kHeaderBytes, record->size(), record->data());
+  if (!status.ok()) return status;
+  const std::string checksum = record->substr(length);
   record->resize(length);
-  std::string checksum(kChecksumBytes, '\0');
-  if (!file_.read(record->data(), static_cast<std::streamsize>(length)) ||
-      !file_.read(checksum.data(), kChecksumBytes)) {
-    return Damaged("it cannot be read");
-  }
   if (LittleEndian(checksum) != MaskedCrc32c(*record)) {
     return Damaged("the checksum of its data is wrong");
   }

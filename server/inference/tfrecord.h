@@ -5,29 +5,30 @@
 #define COLCAST_SERVER_INFERENCE_TFRECORD_H_
 
 #include <cstdint>
-#include <fstream>
 #include <string>
 #include <string_view>
 
+#include "server/base/file.h"
 #include "server/base/status.h"
 
 namespace colcast::inference {
 
 class TfRecordReader {
  public:
-  // A file that cannot be opened has no records.
+  // A file that is not there has no records.
   explicit TfRecordReader(const std::string& path);
 
   // Reads the next record, or sets `at_end` behind the last one. DATA_LOSS, naming the file and the
-  // byte where the record begins, for anything else than a whole record with right checksums.
+  // byte where the record begins, for anything else than a whole record with right checksums; as
+  // File::Open() where it cannot be read.
   Status Next(std::string* record, bool* at_end);
 
  private:
   Status Damaged(const char* what) const;
 
   const std::string path_;
-  std::ifstream file_;
-  uint64_t size_ = 0;
+  File file_;
+  Status opened_;
   uint64_t position_ = 0;  // of the record to read next
 };
 

@@ -14,8 +14,7 @@ namespace colcast::items {
 
 class FileBytes {
  public:
-  // NOT_FOUND if it cannot be opened, DATA_LOSS for what cannot be read, RESOURCE_EXHAUSTED without
-  // memory.
+  // As File::Open() and ReadAt(); RESOURCE_EXHAUSTED without memory.
   static Status Read(const std::string& path, std::shared_ptr<const FileBytes>* read);
 
   ~FileBytes();

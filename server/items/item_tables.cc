@@ -1,7 +1,5 @@
 #include "server/items/item_tables.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
@@ -116,8 +114,8 @@ Status ItemTableSource::PollVersions() {
 Status ItemTableSource::PollTable(const std::string& folder,
                                   std::shared_ptr<const ItemTable>* table) {
   const std::string path = folder + "/" + kTable;
-  FileId id;
-  if (Status status = IdOf(path, &id); !status.ok()) return status;
+  const FileIdentity id = IdentityOf(path);
+  if (id == FileIdentity{}) return Error(StatusCode::kNotFound, path, " is gone");
   if (folder == folder_ && id == file_) return OkStatus();
   Status status = Use(path, id, [&](std::shared_ptr<const TableFile> file) {
     return ItemTable::Create(std::move(file), table);
@@ -133,22 +131,13 @@ Status ItemTableSource::PollTable(const std::string& folder,
 Status ItemTableSource::PollDeltas(std::shared_ptr<const ItemTable>* table) {
   for (;;) {
     const std::string path = folder_ + "/" + DeltaName((*table)->deltas() + 1);
-    FileId id;
-    if (!IdOf(path, &id).ok()) return OkStatus();
+    const FileIdentity id = IdentityOf(path);
+    if (id == FileIdentity{}) return OkStatus();
     Status status = Use(path, id, [table](std::shared_ptr<const TableFile> file) {
       return (*table)->WithDelta(std::move(file), table);
     });
     if (!status.ok()) return status;
   }
-}
-
-Status ItemTableSource::IdOf(const std::string& path, FileId* id) {
-  struct stat info {};
-  if (stat(path.c_str(), &info) != 0) return Error(StatusCode::kNotFound, path, " is gone");
-  constexpr int64_t kSecond = 1'000'000'000;
-  *id = {info.st_dev, info.st_ino, info.st_mtim.tv_sec * kSecond + info.st_mtim.tv_nsec,
-         info.st_size};
-  return OkStatus();
 }
 
 Status ItemTableSource::CheckHeader(const TableHeader& header) const {
@@ -162,11 +151,11 @@ Status ItemTableSource::CheckHeader(const TableHeader& header) const {
 }
 
 // Opens a file for `use`, unless it was refused before.
-Status ItemTableSource::Use(const std::string& path, const FileId& id,
+Status ItemTableSource::Use(const std::string& path, const FileIdentity& id,
                             const std::function<Status(std::shared_ptr<const TableFile>)>& use) {
   const auto refused = refused_.find(path);
   if (refused != refused_.end() && refused->second.first == id) return refused->second.second;
-  if (Status status = CheckMemory(path, std::get<3>(id)); !status.ok()) return status;
+  if (Status status = CheckMemory(path, id.bytes); !status.ok()) return status;
   std::shared_ptr<const TableFile> file;
   Status status = TableFile::Open(path, &file);
   if (status.ok()) {

@@ -15,9 +15,9 @@
 #include <string>
 #include <string_view>
 #include <thread>
-#include <tuple>
 #include <vector>
 
+#include "server/base/file.h"
 #include "server/base/status.h"
 #include "server/base/stop_flag.h"
 #include "server/items/item_table.h"
@@ -64,24 +64,20 @@ class ItemTableSource {
   void Poll();
 
  private:
-  // A file that is another has another.
-  using FileId = std::tuple<uint64_t, uint64_t, int64_t, int64_t>;
-
   Status PollVersions();
   Status PollTable(const std::string& folder, std::shared_ptr<const ItemTable>* table);
   Status PollDeltas(std::shared_ptr<const ItemTable>* table);
-  static Status IdOf(const std::string& path, FileId* id);
   Status CheckHeader(const TableHeader& header) const;
-  Status Use(const std::string& path, const FileId& id,
+  Status Use(const std::string& path, const FileIdentity& id,
              const std::function<Status(std::shared_ptr<const TableFile>)>& use);
   void Publish(std::shared_ptr<const ItemTable> table, int64_t version);
 
   const ItemTableConfig config_;
 
   // Only Poll() touches these.
-  std::string folder_;                                        // of the version that serves
-  FileId file_{};                                             // its table
-  std::map<std::string, std::pair<FileId, Status>> refused_;  // by path
+  std::string folder_;                                              // of the version that serves
+  FileIdentity file_;                                               // its table
+  std::map<std::string, std::pair<FileIdentity, Status>> refused_;  // by path
 
   mutable std::mutex mutex_;
   std::shared_ptr<const ItemTable> table_ ABSL_GUARDED_BY(mutex_);

@@ -1,8 +1,6 @@
 #include "server/items/model_features.h"
 
-#include <fstream>
-#include <iterator>
-
+#include "server/base/file.h"
 #include "server/wire/describe.h"
 #include "server/wire/feature_json.h"
 
@@ -41,8 +39,10 @@ ModelFeatures ReadModelFeatures(std::string_view json) {
 }
 
 ModelFeatures ReadModelFeaturesOf(const std::string& directory) {
-  std::ifstream in(directory + "/assets.extra/colcast.json", std::ios::binary);
-  return ReadModelFeatures(std::string(std::istreambuf_iterator<char>(in), {}));
+  std::string record;
+  return ReadFile(directory + "/assets.extra/colcast.json", &record).ok()
+             ? ReadModelFeatures(record)
+             : ModelFeatures();
 }
 
 Status CheckFeatures(const ModelFeatures& model, const std::string& domain,

@@ -87,8 +87,8 @@ std::string KeyText(std::string_view key, bool is_text) {
 
 Status TableFile::Open(const std::string& path, std::shared_ptr<const TableFile>* file) {
   std::shared_ptr<const FileBytes> bytes;
-  Status status = FileBytes::Read(path, &bytes);
-  if (status.ok()) status = Read(bytes->view(), bytes, file);
+  if (Status status = FileBytes::Read(path, &bytes); !status.ok()) return status;
+  Status status = Read(bytes->view(), bytes, file);
   if (!status.ok()) status.message = path + ": " + status.message;
   return status;
 }

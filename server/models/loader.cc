@@ -49,7 +49,8 @@ void Loader::Run(const Job& job, const Done& done) {
 Status Loader::Load(const Job& job, LoadReport* report, std::shared_ptr<const Servable>* servable) {
   const Clock::time_point start = Clock::now();
   MemoryBudget::Reservation reservation;
-  Status status = memory_.Reserve(SizeOnDisk(job.directory.path), &reservation);
+  Status status = CheckFiles(job.directory.path);
+  if (status.ok()) status = memory_.Reserve(SizeOnDisk(job.directory.path), &reservation);
   if (!status.ok()) return status;
   if (job.check && options_.check) status = options_.check(job.directory.path);
   if (!status.ok()) return status;

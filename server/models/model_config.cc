@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <set>
 #include <tuple>
 #include <utility>
+
+#include "server/base/file.h"
 
 namespace colcast::models {
 namespace {
@@ -150,9 +150,8 @@ Status ParseModelConfig(std::string_view text, const std::string& source,
 
 Status ReadModelConfigFile(const std::string& path, const request_log::LogPlaces& logs,
                            std::vector<ModelConfig>* models) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file) return NotFound("the model configuration file ", path, " cannot be read");
+  std::string text;
+  if (Status status = ReadFile(path, &text); !status.ok()) return status;
   return ParseModelConfig(text, path, logs, models);
 }
 

@@ -4,10 +4,13 @@
 #include <charconv>
 #include <filesystem>
 #include <functional>
+#include <set>
 #include <string_view>
 #include <system_error>
 #include <tuple>
 #include <utility>
+
+#include "server/base/file.h"
 
 namespace colcast::models {
 namespace {
@@ -65,7 +68,34 @@ void DropDoubles(BasePathListing* listing) {
   listing->versions = std::move(listed);
 }
 
+// Whether a load reads the version's file, or all files of the folder, of that name.
+bool IsRead(const std::string& name, bool is_folder) {
+  static const std::set<std::string> kFiles = {"saved_model.pb",        "saved_model.pbtxt",
+                                               "fingerprint.pb",        "colcast.json",
+                                               "batching_params.pbtxt", "variables.index"};
+  static const std::set<std::string> kFolders = {"variables", "assets", "assets.extra"};
+  return (is_folder ? kFolders : kFiles).count(name) > 0;
+}
+
+Status CheckFolder(const fs::path& folder, bool is_version) {
+  std::error_code error;
+  fs::directory_iterator entry(folder, error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    const std::string name = entry->path().filename();
+    std::error_code gone;
+    const bool is_folder = entry->is_directory(gone) && !IsRead(name, false);
+    if (is_version && !IsRead(name, is_folder)) continue;
+    File file;
+    Status status =
+        is_folder ? CheckFolder(entry->path(), false) : File::Open(entry->path(), &file);
+    if (!status.ok()) return status;
+  }
+  return error ? Unavailable("cannot read ", folder.native(), ": ", error.message()) : OkStatus();
+}
+
 }  // namespace
+
+Status CheckFiles(const std::string& directory) { return CheckFolder(directory, true); }
 
 uint64_t FilesOf(const std::string& directory) {
   uint64_t files = 1;

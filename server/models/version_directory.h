@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "server/base/status.h"
+
 namespace colcast::models {
 
 struct VersionDirectory {
@@ -17,6 +19,10 @@ struct VersionDirectory {
 
 // What `files` is for a directory: another value once a file comes, grows or is replaced.
 uint64_t FilesOf(const std::string& directory);
+
+// An error that names the file if one that a load reads is there and cannot be read: a FIFO, a
+// directory in place of a file, no permission.
+Status CheckFiles(const std::string& directory);
 
 struct BasePathListing {
   bool readable = false;                   // false: missing, or for now not there

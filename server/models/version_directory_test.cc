@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <chrono>
@@ -89,6 +90,20 @@ TEST_F(VersionDirectoryTest, AMissingBasePathHasNoVersions) {
   EXPECT_THAT(ListVersions(base_ / "missing").versions, IsEmpty());
   EXPECT_FALSE(ListVersions(base_ / "missing").readable);
   EXPECT_TRUE(ListVersions(base_).readable);
+}
+
+TEST_F(VersionDirectoryTest, AFileThatCannotBeReadIsNamed) {
+  MakeVersion("1");
+  fs::create_directories(base_ / "1" / "assets.extra");
+  fs::create_directories(base_ / "1" / "notes");
+  ASSERT_EQ(mkfifo((base_ / "1" / "notes" / "fifo").c_str(), 0600), 0);  // not the server's
+  EXPECT_TRUE(CheckFiles(base_ / "1").ok());
+  const fs::path record = base_ / "1" / "assets.extra" / "colcast.json";
+  fs::create_directories(record);
+  EXPECT_THAT(CheckFiles(base_ / "1").message, HasSubstr(record.native()));
+  fs::remove(record);
+  ASSERT_EQ(mkfifo(record.c_str(), 0600), 0);
+  EXPECT_THAT(CheckFiles(base_ / "1").message, HasSubstr(record.native()));
 }
 
 TEST_F(VersionDirectoryTest, FilesAreOthersOnceOneComesOrGrowsOrIsReplaced) {

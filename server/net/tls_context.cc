@@ -81,15 +81,15 @@ void TlsContext::Reload() {
     const std::lock_guard<std::mutex> lock(mutex_);
     before = config_;
   }
-  const TlsFileStamp stamp = StampOf(before.path);
-  if (before.path.empty() || stamp == before.stamp) return;
+  const FileIdentity identity = IdentityOf(before.path);
+  if (before.path.empty() || identity == before.identity) return;
   TlsConfig config;
   Status status = ReadTlsConfig(before.path, &config);
   if (status.ok()) status = Use(config);
   if (!status.ok()) {
     LogError("the certificates in use stay, since the new ones are wrong: " + status.message);
     config = before;
-    config.stamp = stamp;  // said once
+    config.identity = identity;  // said once
   } else {
     LogInfo("new connections use the certificates that " + before.path + " has now");
   }

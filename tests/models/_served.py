@@ -79,7 +79,8 @@ _X = _columns(x=_FLOATS)
 _RANKED = _columns(user=_FLOATS, item=_FLOATS, user_name=_STRINGS, item_name=_STRINGS)
 
 
-def _build_ranker(folder: Path, weight: float = 1.0) -> None:
+def _build_ranker(folder: Path, weight: float = 1.0, waits: bool = False) -> None:
+    """`waits`: a signature opens a pipe for writing, which waits until a reader opens it."""
     module = tf.Module()
     module.weight = tf.Variable(weight)
 
@@ -87,7 +88,14 @@ def _build_ranker(folder: Path, weight: float = 1.0) -> None:
         tag = tf.strings.regex_replace(user_name, "^(.).*$", r"\1") + ":" + item_name
         return {"score": 100 * module.weight * user + item, "tag": tag}
 
-    save_version(folder, module, tf.function(score).get_concrete_function(**_RANKED))
+    def wait(path: Any) -> dict[str, Any]:
+        with tf.control_dependencies([tf.io.write_file(path, "")]):
+            return {"done": tf.constant(1.0)}
+
+    signatures = {"serving_default": tf.function(score).get_concrete_function(**_RANKED)}
+    if waits:
+        signatures["wait"] = tf.function(wait).get_concrete_function(tf.TensorSpec([], tf.string))
+    save_version(folder, module, signatures)
 
 
 MODELS = [

@@ -1,5 +1,6 @@
 """A real server with a small model, and TF Serving's own stubs to talk to it."""
 
+import os
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -15,6 +16,7 @@ from tensorflow_serving.apis import (
     get_model_status_pb2,
     model_service_pb2_grpc,
     predict_pb2,
+    prediction_log_pb2,
     prediction_service_pb2_grpc,
 )
 
@@ -110,6 +112,22 @@ def ranker_base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     base_path = tmp_path_factory.mktemp("ranker")
     models.build("ranker", base_path / "3")
     return base_path
+
+
+def save_waiting_ranker(directory: Path, pipe: Path, *, fails: bool = False) -> None:
+    """A version of the ranker that loads, or fails, once something reads the pipe."""
+    os.mkfifo(pipe)
+    models.build("ranker", directory, waits=True)
+    file = directory / "assets.extra" / "tf_serving_warmup_requests"
+    file.parent.mkdir()
+    log = prediction_log_pb2.PredictionLog()
+    request = log.predict_log.request
+    request.model_spec.signature_name = "wait"
+    request.inputs["path"].CopyFrom(tf.make_tensor_proto(str(pipe)))
+    with tf.io.TFRecordWriter(str(file)) as writer:
+        writer.write(log.SerializeToString())
+        if fails:
+            writer.write(b"not a log")
 
 
 @pytest.fixture(scope="session")

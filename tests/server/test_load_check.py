@@ -12,6 +12,8 @@ import pytest
 from colcast.server import ServerProcess, find_executable
 from tensorflow.core.protobuf import saved_model_pb2
 
+from .conftest import save_waiting_ranker
+
 FAST = ["--file_system_poll_wait_seconds=0.05", "--max_num_load_retries=0"]
 ENTRY = 'config {{ name: "{0}" base_path: "{1}" model_platform: "tensorflow" }}'
 
@@ -76,21 +78,20 @@ def test_a_model_that_kills_leaves_the_others(
         assert error.value.code() == grpc.StatusCode.NOT_FOUND
 
 
-def test_a_version_that_never_loads_is_given_up_by_name(
+def test_a_pipe_in_a_version_is_refused_by_name(
     tmp_path, ranker_base_path, connect, ranker_inputs, wait_until
 ):
     shutil.copytree(ranker_base_path, tmp_path / "ranker")
     shutil.copytree(ranker_base_path / "3", tmp_path / "9")
     (tmp_path / "9" / "assets.extra").mkdir(exist_ok=True)
-    os.mkfifo(tmp_path / "9" / "assets.extra" / "tf_serving_warmup_requests")  # nobody writes to it
-    flags = [*FAST, "--load_check_timeout_seconds=2"]
-    with ServerProcess("ranker", tmp_path / "ranker", flags) as server:
+    os.mkfifo(tmp_path / "9" / "assets.extra" / "tf_serving_warmup_requests")
+    with ServerProcess("ranker", tmp_path / "ranker", FAST) as server:
         stubs = connect(server.target)
         (tmp_path / "9").rename(tmp_path / "ranker" / "9")
         wait_until(lambda: stubs.states().get(9, ("",))[0] == "END")
         message = stubs.states()[9][2]
         assert 'model "ranker" version 9' in message
-        assert "had not ended after 2 s (--load_check_timeout_seconds)" in message
+        assert "tf_serving_warmup_requests: it is no regular file" in message
         assert stubs.predict(ranker_inputs)["score"][0] == 201
 
 
@@ -106,13 +107,26 @@ def test_an_error_is_reported_by_the_load_itself(tmp_path, ranker_base_path, con
         assert "signal" not in stubs.states()[9][2]
 
 
+def test_a_version_that_never_loads_is_given_up_by_name(
+    tmp_path, ranker_base_path, connect, ranker_inputs, wait_until
+):
+    shutil.copytree(ranker_base_path, tmp_path / "ranker")
+    save_waiting_ranker(tmp_path / "9", tmp_path / "pipe")  # that nobody reads
+    flags = [*FAST, "--load_check_timeout_seconds=2"]
+    with ServerProcess("ranker", tmp_path / "ranker", flags) as server:
+        stubs = connect(server.target)
+        (tmp_path / "9").rename(tmp_path / "ranker" / "9")
+        wait_until(lambda: stubs.states().get(9, ("",))[0] == "END")
+        message = stubs.states()[9][2]
+        assert 'model "ranker" version 9' in message
+        assert "had not ended after 2 s (--load_check_timeout_seconds)" in message
+        assert stubs.predict(ranker_inputs)["score"][0] == 201
+
+
 def test_a_stop_ends_the_check_first(tmp_path, ranker_base_path, wait_until):
-    """The checking process waits for a pipe that nobody writes to."""
+    """The checking process waits for a pipe that nobody reads."""
     directory = tmp_path / "ranker" / "3"
-    shutil.copytree(ranker_base_path / "3", directory)
-    pipe = directory / "variables" / "variables.index"
-    pipe.unlink()
-    os.mkfifo(pipe)
+    save_waiting_ranker(directory, tmp_path / "pipe")
     models = {"ranker": tmp_path / "ranker", "other": ranker_base_path}
     config = "\n".join(ENTRY.format(name, path) for name, path in models.items())
     (tmp_path / "models.config").write_text(f"model_config_list {{ {config} }}")

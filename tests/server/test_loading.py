@@ -1,12 +1,10 @@
 """What is answered for a model before it serves: UNAVAILABLE while it loads, then what is true.
 
-The loads here wait for a pipe in the version's directory that nobody writes to yet.
+The loads here wait in warm-up for a pipe that nobody reads yet.
 """
 
 import http.client
 import json
-import os
-import shutil
 import socket
 import subprocess
 
@@ -16,32 +14,22 @@ from colcast.server import ServerProcess, find_executable
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from tensorflow_serving.apis import model_management_pb2
 
-WARMUP = "assets.extra/tf_serving_warmup_requests"
-VARIABLES = "variables/variables.index"
+from .conftest import save_waiting_ranker
+
 # The pipe is opened by one process only.
 FLAGS = ["--rest_api_port=-1", "--load_check=false"]
 ENTRY = 'config {{ name: "{0}" base_path: "{1}" model_platform: "tensorflow" }}'
 
 
 @pytest.fixture(name="slow")
-def slow_version(tmp_path, ranker_base_path):
-    """Makes a base path whose version 3 loads once something opened the pipe in it."""
+def slow_version(tmp_path):
+    """Makes a base path whose version 3 loads, or fails, once something reads the pipe."""
 
-    def make(pipe):
-        base_path = tmp_path / "slow"
-        shutil.copytree(ranker_base_path, base_path)
-        path = base_path / "3" / pipe
-        path.parent.mkdir(exist_ok=True)
-        path.unlink(missing_ok=True)
-        os.mkfifo(path)
-        return base_path, path
+    def make(**options):
+        save_waiting_ranker(tmp_path / "slow" / "3", tmp_path / "pipe", **options)
+        return tmp_path / "slow", tmp_path / "pipe"
 
     return make
-
-
-def go_on(pipe):
-    """Lets the load read the pipe: it is empty."""
-    os.close(os.open(pipe, os.O_WRONLY))
 
 
 def unused_port():
@@ -87,7 +75,7 @@ def reload_in_background(stubs, **base_paths):
 def test_a_new_model_is_unavailable_until_it_has_loaded(
     slow, ranker_base_path, connect, ranker_inputs, wait_until
 ):
-    base_path, pipe = slow(WARMUP)
+    base_path, pipe = slow()
     with ServerProcess("ranker", ranker_base_path, FLAGS) as server:
         stubs = connect(server.target)
         reloaded = reload_in_background(stubs, ranker=ranker_base_path, new=base_path)
@@ -104,7 +92,7 @@ def test_a_new_model_is_unavailable_until_it_has_loaded(
         assert stubs.predict(ranker_inputs)["score"][0] == 201
         assert stubs.states("new")[3][0] == "LOADING"
         assert not reloaded.done()
-        go_on(pipe)
+        pipe.read_bytes()
         assert reloaded.result().status.error_code == 0
         assert stubs.predict(ranker_inputs, name="new")["score"][0] == 201
 
@@ -112,7 +100,7 @@ def test_a_new_model_is_unavailable_until_it_has_loaded(
 def test_a_model_whose_load_failed_is_not_found(
     slow, ranker_base_path, connect, ranker_inputs, wait_until
 ):
-    base_path, pipe = slow(VARIABLES)
+    base_path, pipe = slow(fails=True)
     flags = [*FLAGS, "--max_num_load_retries=1000"]
     with ServerProcess("ranker", ranker_base_path, flags) as server:
         stubs = connect(server.target)
@@ -120,7 +108,7 @@ def test_a_model_whose_load_failed_is_not_found(
         wait_until(lambda: f"loading {base_path}/3" in server.log())
         predict = lambda: stubs.predict(ranker_inputs, name="new")  # noqa: E731
         assert code_of(predict) == grpc.StatusCode.UNAVAILABLE
-        go_on(pipe)
+        pipe.read_bytes()
         assert reloaded.code() == grpc.StatusCode.UNKNOWN
         assert code_of(predict) == grpc.StatusCode.NOT_FOUND
         assert rest_predict(server.rest_target, "new")[0] == 404
@@ -129,7 +117,7 @@ def test_a_model_whose_load_failed_is_not_found(
 def test_from_its_first_answer_on_a_server_is_unavailable_until_its_models_serve(
     slow, ranker_base_path, connect, ranker_inputs, tmp_path, monkeypatch, wait_until
 ):
-    base_path, pipe = slow(WARMUP)
+    base_path, pipe = slow()
     monkeypatch.chdir(tmp_path)  # a socket's path has to be short
     entries = [ENTRY.format("quick", ranker_base_path), ENTRY.format("slow", base_path)]
     (tmp_path / "models.config").write_text(f"model_config_list {{ {' '.join(entries)} }}")
@@ -162,7 +150,7 @@ def test_from_its_first_answer_on_a_server_is_unavailable_until_its_models_serve
             status, body = rest_predict(f"127.0.0.1:{port}", "other")
             assert (status, "Servable" in body) == (503, False)
             assert health.Check(check).status == health_pb2.HealthCheckResponse.NOT_SERVING
-            go_on(pipe)
+            pipe.read_bytes()
             wait_until(lambda: health.Check(check).status == health_pb2.HealthCheckResponse.SERVING)
             assert tensorflow_servings_check(stubs)
             assert code_of(lambda: stubs.states("other")) == grpc.StatusCode.NOT_FOUND

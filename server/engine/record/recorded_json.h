@@ -8,7 +8,8 @@
 
 namespace colcast::engine {
 
-// False if the model in `directory` has no such file.
+// False if the model in `directory` has no such file. models/version_directory.h refuses one that
+// cannot be read.
 bool ReadRecordFile(const std::string& directory, std::string* text);
 
 }  // namespace colcast::engine

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/file.h"
 #include "server/engine/rewrites/cpu_flags.h"
 #include "tensorflow/c/c_api.h"
 
@@ -22,16 +22,6 @@ constexpr size_t kMostFiles = 1000;
 
 absl::Status Malformed(const std::string& file, std::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat(file, ": ", why));
-}
-
-absl::Status ReadFile(const std::string& file, std::string* text) {
-  std::ifstream in(file, std::ios::binary);
-  text->resize(kMostBytes + 1);
-  in.read(text->data(), static_cast<std::streamsize>(text->size()));
-  if (!in.is_open() || in.bad()) return Malformed(file, "cannot be read");
-  text->resize(in.gcount());
-  if (text->size() > kMostBytes) return Malformed(file, "is larger than 1 MiB");
-  return absl::OkStatus();
 }
 
 std::string TextOf(const rapidjson::Value& value) {
@@ -52,7 +42,9 @@ bool ReadNames(const rapidjson::Value& object, const char* member, std::set<std:
 // NOT_FOUND if the choice is for another key.
 absl::StatusOr<ChoiceFile> ReadChoice(const std::string& file, const std::string& key) {
   std::string text;
-  if (absl::Status status = ReadFile(file, &text); !status.ok()) return status;
+  if (const Status status = ReadFile(file, &text, kMostBytes); !status.ok()) {
+    return absl::InvalidArgumentError(status.message);
+  }
   rapidjson::Document document;
   document.Parse<rapidjson::kParseIterativeFlag>(text.data(), text.size());
   if (document.HasParseError() || !document.IsObject()) return Malformed(file, "is no JSON object");

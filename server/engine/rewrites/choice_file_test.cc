@@ -59,7 +59,7 @@ TEST_F(ChoiceFileTest, SaysWhyAFileIsNotUsed) {
       {"{}", "is not what `colcast tune --graphs` writes"},
       {R"({"key": "k", "rewrites": [1], "signatures": []})", "is not what"},
       {R"({"key": "k", "rewrites": "all", "signatures": []})", "is not what"},
-      {std::string((1 << 20) + 1, ' '), "is larger than 1 MiB"},
+      {std::string((1 << 20) + 1, ' '), "more than 1048576 bytes"},
       {std::string(1 << 20, '['), "is no JSON object"},
   };
   for (const auto& [text, problem] : kCases) {
@@ -67,7 +67,7 @@ TEST_F(ChoiceFileTest, SaysWhyAFileIsNotUsed) {
     EXPECT_THAT(std::string(choice.status().message()), HasSubstr(problem));
   }
   EXPECT_THAT(std::string(FindChoice(folder_ + "/none", "k").status().message()),
-              HasSubstr("/none: cannot be read"));
+              HasSubstr("/none: No such file"));
 }
 
 }  // namespace
