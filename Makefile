@@ -42,7 +42,7 @@ fuzz: setup
 	@server/fuzz/run.sh
 
 docs: environment
-	@NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict
 
 wheels: setup
 	@scripts/wheels.sh

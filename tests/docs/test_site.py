@@ -17,7 +17,7 @@ MKDOCS_CONFIG = REPOSITORY / "mkdocs.yml"
 def site(tmp_path_factory) -> Path:
     """Built as `make docs` does: what does not hold, a link or an anchor, ends it."""
     folder = tmp_path_factory.mktemp("site")
-    command = [MKDOCS, "build", "--strict", "--quiet", "--site-dir", folder]
+    command = [MKDOCS, "build", "--strict", "--site-dir", folder]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
