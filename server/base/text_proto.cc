@@ -8,36 +8,48 @@
 namespace colcast {
 namespace {
 
+// The messages nest five deep; only an Any could ask for more.
+constexpr int kMaxNesting = 16;
+
 // Keeps the first error: those after it tend to follow from it.
 class FirstError final : public google::protobuf::io::ErrorCollector {
  public:
+  // Protobuf counts from 0, and -1 is the whole text.
   void AddError(int line, google::protobuf::io::ColumnNumber column,
                 const std::string& message) override {
     if (!text_.empty()) return;
-    text_ = "line " + std::to_string(line + 1) + ", column " + std::to_string(column + 1) + ": " +
-            message;
+    if (line >= 0) place_ = std::to_string(line + 1) + ':' + std::to_string(column + 1) + ':';
+    text_ = message;
   }
+  const std::string& place() const { return place_; }
   const std::string& text() const { return text_; }
 
  private:
-  std::string text_;
+  std::string place_, text_;
 };
 
 }  // namespace
 
-Status ReadTextProto(const std::string& path, google::protobuf::Message* message) {
-  std::string content;
-  if (Status status = ReadFile(path, &content); !status.ok()) return status;
-  if (content.find('\0') != std::string::npos) {
-    return InvalidArgument(path, " is binary, expected ", message->GetDescriptor()->full_name(),
-                           " as text");
+Status ParseTextProto(const std::string& text, const std::string& source,
+                      google::protobuf::Message* message) {
+  const std::string& type = message->GetDescriptor()->full_name();
+  if (text.find('\0') != std::string::npos) {
+    return InvalidArgument(source, " is binary, expected ", type, " as text");
   }
   FirstError error;
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&error);
-  if (parser.ParseFromString(content, message)) return OkStatus();
-  return InvalidArgument(path, " is no ", message->GetDescriptor()->full_name(), ": ",
+  parser.SetRecursionLimit(kMaxNesting);
+  if (parser.ParseFromString(text, message)) return OkStatus();
+  // TensorFlow Serving's words, which operators look for in logs.
+  return InvalidArgument(source, ":", error.place(), " Error parsing text-format ", type, ": ",
                          error.text());
+}
+
+Status ReadTextProto(const std::string& path, google::protobuf::Message* message) {
+  std::string content;
+  if (Status status = ReadFile(path, &content); !status.ok()) return status;
+  return ParseTextProto(content, path, message);
 }
 
 }  // namespace colcast

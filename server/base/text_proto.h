@@ -10,8 +10,12 @@
 
 namespace colcast {
 
-// As ReadFile() if the file cannot be read; INVALID_ARGUMENT, with path, line, column and what was
-// expected there, if it is no `message` in text form.
+// INVALID_ARGUMENT, with line, column and what was expected there, if `text`, which is from
+// `source`, is no `message` in text form.
+Status ParseTextProto(const std::string& text, const std::string& source,
+                      google::protobuf::Message* message);
+
+// The same of a file; as ReadFile() if it cannot be read.
 Status ReadTextProto(const std::string& path, google::protobuf::Message* message);
 
 }  // namespace colcast

@@ -37,7 +37,7 @@ TEST_F(TextProtoTest, NamesFileMessageLineAndColumn) {
   const Status status = ReadTextProto(path_, &config);
   EXPECT_EQ(status.code, StatusCode::kInvalidArgument);
   EXPECT_THAT(status.message, AllOf(HasSubstr(path_), HasSubstr("tensorflow.serving.SSLConfig"),
-                                    HasSubstr("line 2, column 11"), HasSubstr("server_kay")));
+                                    HasSubstr(":2:11: Error parsing"), HasSubstr("server_kay")));
 }
 
 TEST_F(TextProtoTest, AFileThatIsNotThereIsNotFound) {

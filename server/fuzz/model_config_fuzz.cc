@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "server/models/model_config.h"
@@ -20,7 +19,7 @@ void Check(bool condition) {
 extern "C" int LLVMFuzzerInitialize(int*, char***) { return 0; }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const std::string text(reinterpret_cast<const char*>(data), size);
   std::vector<colcast::models::ModelConfig> models;
   const colcast::Status status =
       colcast::models::ParseModelConfig(text, "models.config", {}, &models);

@@ -76,8 +76,8 @@ TEST_F(BatchingTest, WhatIsWrongIsNamedWithTheFile) {
     const char* text;
     const char* message;
   } kCases[] = {
-      {"max_batch_sise { value: 4 }", "line 1, column 16"},
-      {"\nmax_batch_size: 4", "line 2"},
+      {"max_batch_sise { value: 4 }", ":1:16: "},
+      {"\nmax_batch_size: 4", ":2:17: "},
       {"max_batch_size { value: 0 }", "max_batch_size: got 0, expected at least 1"},
       {"batch_timeout_micros { value: -1 }", "batch_timeout_micros: got -1, expected at least 0"},
       {"num_batch_threads { value: 0 }", "num_batch_threads: got 0, expected at least 1"},

@@ -1,9 +1,5 @@
 #include "server/models/model_config.h"
 
-#include <google/protobuf/io/tokenizer.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
-#include <google/protobuf/text_format.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <set>
@@ -11,35 +7,12 @@
 #include <utility>
 
 #include "server/base/file.h"
+#include "server/base/text_proto.h"
 
 namespace colcast::models {
 namespace {
 
-using google::protobuf::TextFormat;
-
-// TensorFlow Serving's words, which operators look for in logs.
-const std::string kDoesNotParse =
-    "Error parsing text-format tensorflow.serving.ModelServerConfig: ";
-
 constexpr char kTensorFlow[] = "tensorflow";
-// The messages nest five deep; only an Any could ask for more.
-constexpr int kMaxNesting = 16;
-
-// Keeps the first error: the others mostly follow from it.
-class FirstError final : public google::protobuf::io::ErrorCollector {
- public:
-  // Protobuf counts from 0, and -1 is the whole text.
-  void AddError(int line, int column, const std::string& message) override {
-    if (!text_.empty()) return;
-    if (line >= 0) text_ = std::to_string(line + 1) + ':' + std::to_string(column + 1) + ": ";
-    text_ += kDoesNotParse + message;
-  }
-  const std::string& text() const { return text_; }
-
- private:
-  std::string text_;
-};
-
 // model_type is deprecated, not gone.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
@@ -130,19 +103,10 @@ Status CheckModelConfig(const tensorflow::serving::ModelServerConfig& proto,
   return OkStatus();
 }
 
-Status ParseModelConfig(std::string_view text, const std::string& source,
+Status ParseModelConfig(const std::string& text, const std::string& source,
                         const request_log::LogPlaces& logs, std::vector<ModelConfig>* models) {
   tensorflow::serving::ModelServerConfig proto;
-  if (text.find('\0') != std::string_view::npos) {
-    return InvalidArgument(source,
-                           ": binary, expected tensorflow.serving.ModelServerConfig as text");
-  }
-  google::protobuf::io::ArrayInputStream input(text.data(), static_cast<int>(text.size()));
-  FirstError error;
-  TextFormat::Parser parser;
-  parser.RecordErrorsTo(&error);
-  parser.SetRecursionLimit(kMaxNesting);
-  if (!parser.Parse(&input, &proto)) return InvalidArgument(source, ":", error.text());
+  if (Status status = ParseTextProto(text, source, &proto); !status.ok()) return status;
   Status status = CheckModelConfig(proto, logs, models);
   if (!status.ok()) status.message = source + ": " + status.message;
   return status;

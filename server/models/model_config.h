@@ -33,7 +33,7 @@ Status CheckModelConfig(const tensorflow::serving::ModelServerConfig& proto,
 
 // The same from protobuf's text format. INVALID_ARGUMENT for text that does not parse, as
 // "SOURCE:LINE:COLUMN: what is wrong".
-Status ParseModelConfig(std::string_view text, const std::string& source,
+Status ParseModelConfig(const std::string& text, const std::string& source,
                         const request_log::LogPlaces& logs, std::vector<ModelConfig>* models);
 
 // The same from a file. NOT_FOUND if it cannot be read.

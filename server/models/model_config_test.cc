@@ -83,7 +83,7 @@ TEST(ModelConfigTest, ABinaryFileIsCalledSo) {
   EXPECT_THAT(ErrorOf(std::string("\x7f"
                                   "ELF\0",
                                   5)),
-              StartsWith("models.config: binary, expected"));
+              StartsWith("models.config is binary, expected"));
 }
 
 TEST(ModelConfigTest, WrongModelsAreRefusedByName) {

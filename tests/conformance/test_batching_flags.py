@@ -309,7 +309,7 @@ def test_batching_params_in_a_version_are_its_own(
 @pytest.mark.parametrize(
     ("parameters", "flags", "words"),
     [
-        ("max_batch_sise { value: 4 }", "--enable_batching", "line 1, column 16"),
+        ("max_batch_sise { value: 4 }", "--enable_batching", ":1:16: Error parsing text-format"),
         ("max_batch_size { value: 0 }", "--enable_batching", "got 0, expected at least 1"),
         ("allowed_batch_sizes: 8", "--enable_batching", "last one was 8; expected 1000"),
         ("num_batch_threads { value: 0 }", "--enable_batching", "num_batch_threads: got 0"),
