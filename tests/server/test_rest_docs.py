@@ -45,7 +45,7 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def test_the_page_has_commands() -> None:
-    assert len(CALLS) == 5
+    assert len(CALLS) == 4
 
 
 @pytest.mark.parametrize(("command", "answer"), CALLS)
