@@ -25,7 +25,7 @@ Steps = Generator[Call, Reply, Result]
 
 # Codes of a request made for another version of the model.
 _STALE_CODES = ("INVALID_ARGUMENT", "FAILED_PRECONDITION")
-# Codes of a kind of request that the server does not know.
+# Status codes of a server that does not know this kind of request.
 REFUSED_CODES = (*_STALE_CODES, "UNIMPLEMENTED", "OUT_OF_RANGE")
 # Data that does not fit may fit a newer version; ask for its metadata at most this often.
 _RECHECK_SECONDS = 1.0
@@ -54,7 +54,7 @@ _LEARNING_SECONDS = 10.0
 class Permission:
     """Whether to ask a server for something that it may have refused before.
 
-    After a refusal nobody asks for 10 minutes. Then one call tries, and its result holds; if it
+    After a refusal no call asks for 10 minutes. Then one call tries, and its result holds; if it
     learns nothing, another call tries 10 seconds later.
 
     Attributes:

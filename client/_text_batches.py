@@ -16,7 +16,7 @@ POOLINGS = {"mean": "embeddings", "cls": "embeddings/cls", "max": "embeddings/ma
 
 
 class TextCall(NamedTuple):
-    """What the requests of one `encode` have in common."""
+    """The settings shared by the requests of one `encode`."""
 
     model: str
     signature: str

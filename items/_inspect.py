@@ -1,4 +1,4 @@
-"""What a table holds: as data, and for people."""
+"""The contents of a table, as data and as text."""
 
 import time
 from collections.abc import Mapping

@@ -93,7 +93,7 @@ def _parquet(path: Path) -> Iterator[Columns]:
 
     try:
         with parquet.ParquetFile(path) as file:
-            # A reader of several row groups keeps those that it has read.
+            # A reader of several row groups keeps the ones already read.
             readers = (
                 file.iter_batches(BATCH_ROWS, row_groups=[group])
                 for group in range(file.num_row_groups)

@@ -12,7 +12,7 @@ Array = npt.NDArray[Any]
 
 
 class Spill:
-    """Tensors, each in a file of its own in a folder."""
+    """Tensors, each in its own file in a folder."""
 
     def __init__(self, folder: Path) -> None:
         """Makes the folder; has no tensors yet."""

@@ -36,7 +36,7 @@ class ItemTable:
 
     @property
     def schema(self) -> Schema:
-        """What its rows have."""
+        """The features of its rows."""
         return self.table.schema
 
     @property

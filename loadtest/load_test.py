@@ -32,7 +32,7 @@ _LOOKUP_TIMEOUT_SECONDS = 10.0
 
 
 def load_test(args: SimpleNamespace, typed: str) -> int:
-    """Runs a load test, prints what came out and writes its report.
+    """Runs a load test, prints the result and writes its report.
 
     Args:
       args: the options of `colcast loadtest`.
@@ -116,7 +116,7 @@ def _write(report: Report, args: SimpleNamespace, console: Console) -> None:
 
 
 def latency_target(args: SimpleNamespace) -> Sla | None:
-    """What --find-max searches for; None without it."""
+    """The target of --find-max; None without it."""
     return _slas(args)[0] if args.find_max else None
 
 

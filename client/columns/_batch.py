@@ -78,7 +78,7 @@ def batch_of(
 
 
 def item_batch(features: Mapping[str, Feature], items: Table, policies: Policies) -> Batch:
-    """The columns of the items alone; what is absent is not checked yet.
+    """The columns of the items alone; absent features are not checked yet.
 
     Raises:
         InputError: no rows, or a value that does not fit.
@@ -211,7 +211,7 @@ def _add_column(batch: Batch, source: Source, table: Table, values: Any) -> None
 
 
 def _column(source: Source, values: Any) -> Column:
-    """Values by rows, converted; those that rows share are converted once."""
+    """Values by rows, converted; values that rows share are converted once."""
     if isinstance(values, Dictionary):
         shared = replace(source, codes=values.codes)
         return _column(shared, values.entries).take(values.codes)
@@ -223,7 +223,7 @@ def _column(source: Source, values: Any) -> Column:
 
 
 def _check_names(features: Mapping[str, Feature], batch: Batch, policies: Policies) -> None:
-    """Raises InputError for what is missing, and for unused names that the policy forbids."""
+    """Raises InputError for missing features, and for unused names that the policy forbids."""
     unused, given = batch.unused, batch.columns.keys() | batch.whole.keys()
     if batch.keys:
         features = {name: feature for name, feature in features.items() if feature.one_row}

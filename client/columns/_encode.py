@@ -192,7 +192,7 @@ def _tensor_of(name: str, column: Any) -> Tensor:
 
 
 def _require_all_given(name: str, values: Any) -> None:
-    """InputError for a masked array: without a signature nothing says what a gap means."""
+    """InputError for a masked array: without a signature, gaps have no meaning."""
     if has_masked(values):
         raise InputError("has masked entries, and no default is known for them", feature=name)
 

@@ -70,7 +70,7 @@ def table_of_user(user: Any, wanted: Wanted) -> Table:
     """The user's features, a dict or a pandas Series, as a table of one row.
 
     Raises:
-        InputError: neither of them, a name that is not text, or one that is there twice.
+        InputError: another type, a name that is not text, or a repeated name.
     """
     if _kind(user) == "pandas.Series":
         if not user.index.is_unique:

@@ -1,4 +1,4 @@
-"""Serialized tf.Examples -> tables: what is equal on every row apart from what is not."""
+"""Serialized tf.Examples -> tables: features that are equal on every row, and the others."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -21,7 +21,7 @@ def unmasked(value: Any) -> Any:
 
 
 def unmasked_entries(values: Any) -> Any:
-    """The same for each entry of a column; one without masked arrays stays as it is."""
+    """The same for each entry of a column; a column without masked arrays is unchanged."""
     masked = _masked_arrays()
     if isinstance(values, masked) and not has_masked(values):
         return np.asarray(values.data)

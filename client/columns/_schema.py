@@ -64,7 +64,7 @@ class Feature:
     default: Array | None = None
 
     def __str__(self) -> str:
-        """What a row holds of it, such as "int64 [3], user"."""
+        """The type of a row's value, such as "int64 [3], user"."""
         sizes = "any" if self.shape is None else ", ".join(str(s or "any") for s in self.shape)
         shape = "" if self.shape == () else f" [{sizes}]"
         notes = [f"{self.dtype}{shape}"]
@@ -169,7 +169,7 @@ class ModelSchema:
 
     @cached_property
     def user_features(self) -> dict[str, bytes]:
-        """The user's features, sorted, as the late signature tells them: name -> UTF-8."""
+        """The user's features by the late signature, sorted: name -> UTF-8."""
         late = self.signatures.get(COLUMNAR_LATE)
         features = sorted(late.features.items()) if late else ()
         return {name: name.encode() for name, feature in features if feature.one_row}

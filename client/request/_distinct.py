@@ -15,12 +15,12 @@ from colcast.client.request._targets import Plan
 
 
 class Distinct(NamedTuple):
-    """Rows of which no two hold the same bits.
+    """Rows that all differ in their bits.
 
     Attributes:
         columns: of R rows, in the order in which they first occurred.
         rows: int64 [N], for each given row its number among them.
-        saved: by how many bytes they are smaller than the given columns, index included.
+        saved: the bytes by which they are smaller than the given columns, index included.
     """
 
     columns: list[Column]

@@ -1,4 +1,4 @@
-"""Candidates that are encoded once, for many users."""
+"""Candidates, encoded once for many users."""
 
 import threading
 from dataclasses import replace

@@ -66,7 +66,7 @@ def channel_arguments(
     several = first != address or "," in first
     first = first.partition(",")[0].strip().removeprefix(_DNS)
     if named:
-        # gRPC is given addresses but is to say the name; proxies are told apart by names.
+        # gRPC gets addresses but must send the name, because proxies route by names.
         arguments += [("grpc.default_authority", first), ("grpc.enable_http_proxy", 0)]
     if named or several:
         # Calls go to channels that are ready; one that nobody calls for long stays so.

@@ -38,7 +38,7 @@ class Server:
 
 
 class Servers:
-    """Those that a client's calls are divided among. Thread-safe.
+    """The servers among which a client's calls are divided. Thread-safe.
 
     They are the addresses given, or those that a DNS name has at the time; one that the name no
     longer has keeps the calls it was given.
@@ -112,7 +112,7 @@ class Servers:
         return [server.channel for server in self._servers.values()]
 
     def _follow(self) -> None:
-        """Opens channels to servers that are new, and forgets those that are gone."""
+        """Opens channels to new servers, and forgets removed ones."""
         where = self._where
         if isinstance(where, Lookup):
             where.refresh()

@@ -14,7 +14,7 @@ from colcast.client.transport._transport import Call, Metadata, Reply
 
 
 class CallSpan:
-    """What is recorded of one call; records nothing where `span` is None."""
+    """Records one call in a span; does nothing if `span` is None."""
 
     def __init__(self, span: Any = None) -> None:
         self._span = span

@@ -58,7 +58,7 @@ class Reply:
 
 
 class Connection:
-    """What the blocking and the asyncio transport share: which server, and when channels open.
+    """Shared by the blocking and the asyncio transport: choosing a server, opening channels.
 
     Channels are opened at the first call, by the process that makes it: gRPC's threads do not
     survive a fork, so a child that inherits a client opens channels of its own. Where the
@@ -154,8 +154,8 @@ class Connection:
 
     @staticmethod
     def _watch(channel: Any) -> Callable[[], grpc.ChannelConnectivity]:
-        # What grpc.aio has as get_state. `subscribe`, the public way, keeps a thread in gRPC's core
-        # for each channel, which a fork does not survive.
+        # grpc.aio's get_state, for the blocking API. `subscribe`, the public way, keeps a thread in
+        # gRPC's core for each channel, which a fork does not survive.
         check = channel._channel.check_connectivity_state
         return lambda: _STATES[check(True)]
 

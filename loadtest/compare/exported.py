@@ -1,4 +1,4 @@
-"""What an export adds to a model: by its record, or by the signatures that a server has."""
+"""The signatures that an export adds to a model, from its record or from a server."""
 
 import json
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ class Exported:
 def exported(
     folder: Path | None, schema: ModelSchema, signature: str | None = None
 ) -> Exported | None:
-    """What the exporter made of a signature, or of the first one; None if nothing.
+    """The exported form of a signature, or of the first one; None without one.
 
     Args:
       folder: of the version that is served, if it is on this machine.

@@ -29,7 +29,7 @@ _CLIENTS = 1  # so that latencies are the server's own
 
 
 def compare(args: SimpleNamespace, typed: str) -> int:
-    """Compares A and B, prints what came out and writes the report.
+    """Compares A and B, prints the result and writes the report.
 
     Args:
       args: the options of `colcast compare`.
@@ -95,7 +95,7 @@ def _compared(args: SimpleNamespace, typed: str, tell: Callable[[str], None]) ->
 
 
 def _requests(args: SimpleNamespace, plan: Plan, served: Sequence[Served]) -> list[RequestData]:
-    """What is sent to both; generated values are those of the columns of the side that has them."""
+    """The requests for both; values are generated for the columns of the side that has them."""
     target = served[plan.columns_of].target
     signature = args.signature or plan.signature(plan.columns_of, "columnar")
     traffic = requested(SimpleNamespace(**{**vars(args), "signature": signature}))

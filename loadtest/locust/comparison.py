@@ -1,4 +1,4 @@
-"""What Locust's users measured, format by format, against tf.Example: console, CSV, web page."""
+"""The measurements of Locust's users by format, against tf.Example: console, CSV, web page."""
 
 import csv
 from collections.abc import Sequence

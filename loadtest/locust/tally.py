@@ -1,4 +1,4 @@
-"""What Locust does not count: bytes of requests and exact latencies by format, over all workers."""
+"""Counts what Locust does not: requests' bytes and exact latencies by format, over all workers."""
 
 from collections import Counter
 from dataclasses import dataclass, field

@@ -25,7 +25,7 @@ _LAST_ANSWER_SECONDS = 90.0  # longer than any call
 
 
 class Gate:
-    """In a sending process: lets its users send, and counts what they sent."""
+    """In a sending process: starts its users' turns, and counts their requests."""
 
     def __init__(self, environment: Any, *, in_turns: bool) -> None:
         """For this Locust environment's users; open from the start of a run unless `in_turns`."""

@@ -10,7 +10,7 @@ import psutil  # type: ignore[import-untyped]
 
 
 class Meter(Protocol):
-    """Measures what a server has used so far."""
+    """Measures a server's CPU time and memory."""
 
     def cpu_seconds(self) -> float:
         """User and system time of all its threads, including finished ones."""

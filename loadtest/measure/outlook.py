@@ -1,4 +1,4 @@
-"""How long a search will take, from what it has taken so far."""
+"""Estimates how long a search will take, from the time it has taken so far."""
 
 import time
 from collections.abc import Iterator, Sequence

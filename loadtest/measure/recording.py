@@ -1,4 +1,4 @@
-"""What a run of requests measured."""
+"""The measurements of a run of requests."""
 
 from collections import Counter
 from dataclasses import dataclass, field

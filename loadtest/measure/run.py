@@ -53,7 +53,7 @@ _REFUSALS = ("INVALID_ARGUMENT", "FAILED_PRECONDITION", "UNIMPLEMENTED", "NOT_FO
 
 @dataclass
 class Result:
-    """What was measured of one series.
+    """The measurements of one series.
 
     Attributes:
       series: what was sent where.
@@ -110,7 +110,7 @@ def with_clients(
     options: Options,
     progress: Progress = lambda *_: None,
 ) -> list[Result]:
-    """Sends with clients that wait for their answers, as fast as these come.
+    """Sends as fast as possible with clients that wait for their answers.
 
     Args:
       series: encoded requests.
@@ -250,7 +250,7 @@ def _result(
 def in_turn(
     things: Sequence[Thing], measure: Callable[[Thing, int], Measured], rounds: int
 ) -> list[list[Measured]]:
-    """Measures everything once per round; who is first changes from round to round.
+    """Measures every series once per round, starting with another one each round.
 
     Args:
       things: what is compared.

@@ -73,7 +73,7 @@ class Window:
 
 
 class Ended(Enum):
-    """What ended a search."""
+    """The reason why a search ended."""
 
     BY_ITSELF = "it was through"
     BUDGET = "--max-minutes"
@@ -82,7 +82,7 @@ class Ended(Enum):
 
 @dataclass(frozen=True)
 class Found:
-    """What a search found.
+    """The result of a search.
 
     Attributes:
       rate: the highest rate that held, 0 if none did.

@@ -40,7 +40,7 @@ class Headline:
 
 
 def headline(results: Sequence[Result]) -> Headline | None:
-    """What the best of the others gains over the first.
+    """The gain of the best of the other series over the first.
 
     Best is the highest rate that a search has confirmed; without a search the least server CPU, and
     the lowest 95th percentile where CPU is not known.

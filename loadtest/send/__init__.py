@@ -1,1 +1,1 @@
-"""What is sent: connections, request formats, sources of traffic, sizes and times."""
+"""Sending: connections, request formats, sources of traffic, sizes and times."""

@@ -210,7 +210,7 @@ def fewest(names: Collection[str], helps: Callable[[Collection[str]], bool]) -> 
 def ids_below(
     names: Collection[str], ids: int, takes: Callable[[Mapping[str, int]], bool]
 ) -> dict[str, int]:
-    """What the integers of each feature must be below, for those that do not take any below `ids`.
+    """Upper bounds of integer features that do not take every id below `ids`.
 
     Args:
       names: of features of integers.

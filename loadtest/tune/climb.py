@@ -87,7 +87,7 @@ class Setting:
 
 @dataclass
 class Climbed:
-    """What a climb found.
+    """The result of a climb.
 
     Attributes:
       best: the setting with the highest figure.

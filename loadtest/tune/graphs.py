@@ -41,7 +41,7 @@ _ROUNDS = 7
 
 @dataclass
 class Proof:
-    """What was found of a set of rewrites.
+    """The measurements of a set of rewrites.
 
     Attributes:
       rewrites: their names.
@@ -86,7 +86,7 @@ class Proof:
 
 
 def run(options: SimpleNamespace) -> int:
-    """Tunes a model's graphs, prints what was found and writes the choice.
+    """Tunes a model's graphs, prints the measurements and writes the choice.
 
     Args:
       options: those of `colcast tune --graphs`.
@@ -201,7 +201,7 @@ def _share(expected: Any, got: Any) -> float:
 
 
 def _says(rewrites: Sequence[str]) -> Iterator[str]:
-    """What the log calls them: "3 products in bfloat16"."""
+    """Their name in the log: "3 products in bfloat16"."""
     for name in rewrites:
         kind, _, what = name.partition(" ")
         yield f"{what} in {kind}"

@@ -1,4 +1,4 @@
-"""What `colcast tune` writes and prints about a search."""
+"""The output of `colcast tune`: files and text about a search."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -181,7 +181,7 @@ def search(
 
 
 def run(options: SimpleNamespace) -> int:
-    """Tunes a model, prints the search and writes what it found.
+    """Tunes a model, prints the search and writes its result.
 
     Args:
       options: those of `colcast tune`.
@@ -253,7 +253,7 @@ def prepared(
 
 
 def traffic_of(options: SimpleNamespace) -> Traffic:
-    """What the options of `colcast tune` ask for."""
+    """The options of `colcast tune`."""
     return Traffic(
         options.traffic,
         options.sizes,

@@ -9,7 +9,7 @@ namespace {
 constexpr size_t kPieceBytes = 64 << 10;
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-// What numbers are made of, NaN and Infinity included.
+// The characters of numbers, NaN and Infinity included.
 constexpr std::string_view kOfNumbers = "0123456789+-.eENaInfity";
 
 }  // namespace

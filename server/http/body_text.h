@@ -32,7 +32,7 @@ class BodyText {
   // piece.
   std::string_view Next();
 
-  // Reads what is left. INVALID_ARGUMENT for what is not gzip, and for a NUL inside the text;
+  // Reads the rest. INVALID_ARGUMENT for data that is not gzip, and for a NUL inside the text;
   // RESOURCE_EXHAUSTED for too much of it.
   Status Finish();
 

@@ -20,14 +20,14 @@ namespace colcast::http {
 // Elements are kept as the engine reads them: numbers as in memory, strings as string_val.
 class JsonColumn {
  public:
-  // `name` outlives the column, and `memory` what is moved out of it.
+  // `name` outlives the column, and `memory` the buffers moved out of it.
   JsonColumn(std::string_view name, DataType dtype, RequestMemory* memory)
       : name_(name), dtype_(dtype), content_(memory) {}
 
   std::string_view name() const { return name_; }
 
-  // The next value: Begin(), then what it is made of, then Finish(). INVALID_ARGUMENT names the
-  // input, the place in it, what came and what was expected; UNIMPLEMENTED is for a dtype that TF
+  // The next value: Begin(), then its elements, then Finish(). INVALID_ARGUMENT names the input,
+  // the place in it, the value and the expected type; UNIMPLEMENTED is for a dtype that TF
   // Serving's JSON does not have. Of several errors it is the one whose culprit begins first. No
   // value may follow one with an error.
   void Begin() { place_.clear(); }
@@ -78,7 +78,7 @@ class JsonColumn {
     JsonValue::Kind kind = JsonValue::Kind::kNull;
     std::string description;
     std::string expected;  // empty: a value, as the lists before are of that shape
-    Status status;         // unless it is OK, all there is to say
+    Status status;         // the first error, or OK
   };
   bool failed_ = false;
   Culprit culprit_;

@@ -73,8 +73,8 @@ class Scratch {
   std::string text_;
 };
 
-// RapidJSON's view of a text. It works on copies, which stay in registers: so none may be handed to
-// a function that is not inline.
+// RapidJSON's view of a text. The parser copies it; copies stay in registers as long as none is
+// passed to a function that is not inline.
 class TextStream {
  public:
   using Ch = char;
@@ -85,8 +85,8 @@ class TextStream {
   Ch Take() { return at_ != end_ || Refill() ? *at_++ : '\0'; }
   size_t Tell() const { return end_offset_ - (end_ - at_); }
 
-  // The parser asks for this before a string, and, of the stream it has read a number's copy of,
-  // behind a number: it is where that begins, and it lies in one piece.
+  // The parser asks for this before a string and behind a number: the position where it begins in
+  // the contiguous text.
   Ch* PutBegin() {
     out_ = scratch_->data();
     out_end_ = out_ + scratch_->capacity();
@@ -228,7 +228,7 @@ class Events {
   bool Double(double) { return false; }
 
  private:
-  // What the reader has not been handed of an object that may be a {"b64": "..."}.
+  // The withheld beginning of an object that may be a {"b64": "..."}.
   enum class Held { kNothing, kObject, kKey, kString };
 
   bool Scalar(const JsonValue& value) {

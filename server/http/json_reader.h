@@ -1,6 +1,5 @@
 // A request's JSON, parsed as TF Serving parses it: with the same library, and with the tokens NaN,
-// Infinity and -Infinity that JSON itself does not have. Nothing is kept of it but what readers
-// keep.
+// Infinity and -Infinity that JSON itself does not have. Only the readers keep parts of it.
 #ifndef COLCAST_SERVER_HTTP_JSON_READER_H_
 #define COLCAST_SERVER_HTTP_JSON_READER_H_
 
@@ -14,7 +13,7 @@
 
 namespace colcast::http {
 
-// Has `reader` read the body, without recursion. The longest string, twice that of a {"b64": ...},
+// Passes the body to `reader`, without recursion. The longest string, twice that of a {"b64": ...},
 // is in memory meanwhile, and counted in `memory`, which may be null. The status is the text's own:
 // INVALID_ARGUMENT, with the byte, for what is not JSON, and what BodyText::Finish says. It comes
 // before that of `reader`, which may then have any.
@@ -38,7 +37,7 @@ class MembersReader : public ValueReader {
 // Reads a string.
 class StringReader final : public ValueReader {
  public:
-  // INVALID_ARGUMENT, with its name, for what is none.
+  // INVALID_ARGUMENT, with its name, for other values than strings.
   explicit StringReader(std::string name) : name_(std::move(name)) {}
 
   const std::string& text() const { return text_; }

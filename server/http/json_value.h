@@ -1,4 +1,4 @@
-// One value of a request's JSON, as readers are handed it while the text is read.
+// One value of a request's JSON, passed to readers while the text is read.
 #ifndef COLCAST_SERVER_HTTP_JSON_VALUE_H_
 #define COLCAST_SERVER_HTTP_JSON_VALUE_H_
 
@@ -17,7 +17,7 @@ struct JsonValue {
     kUint64,  // the larger ones
     kDouble,  // the others
     kString,
-    kBase64,  // {"b64": "..."} with nothing else in it; `text` is what is encoded
+    kBase64,  // exactly {"b64": "..."}; `text` is the encoded string
     kList,
     kObject,
   };

@@ -35,14 +35,14 @@ struct ModelApi {
   const Backend& backend;
   const ModelApiOptions options;
   MetadataAnswers metadata;
-  // Read what would keep a worker for long, at a lower priority: gRPC's requests do not wait for
-  // it. There are half as many as cores, as reading moves much memory, too.
+  // Read long bodies at a lower priority, so that gRPC's requests do not wait for them. There are
+  // half as many as cores, because reading also moves much memory.
   scheduling::WorkerPool parsers;
 };
 
 // Answers `exchange`; `call.method` is one that runs a model. A short body is inflated and parsed
-// by the worker that then runs the model, so that bodies keep nobody from reading. `api` outlives
-// it.
+// by the worker that then runs the model, so that bodies do not delay the reading of other
+// requests. `api` outlives it.
 void RunInference(ModelApi* api, RestCall call, std::shared_ptr<Exchange> exchange);
 
 }  // namespace colcast::http

@@ -1,5 +1,5 @@
-// How REST has a request to Predict and its answer: in TF Serving's form (predict_json.h), or in
-// that of the Open Inference Protocol (infer_json.h).
+// The REST form of a request to Predict and its answer: in TF Serving's form (predict_json.h), or
+// in that of the Open Inference Protocol (infer_json.h).
 #ifndef COLCAST_SERVER_HTTP_PREDICT_FORM_H_
 #define COLCAST_SERVER_HTTP_PREDICT_FORM_H_
 
@@ -25,8 +25,7 @@ class PredictForm {
 
   virtual const char* api() const { return "Predict"; }  // for the metrics
 
-  // Fills request() from a body, in place of an earlier one. INVALID_ARGUMENT says where and what
-  // is wrong.
+  // Fills request() from a body, in place of an earlier one. INVALID_ARGUMENT says where and why.
   virtual Status Read(const BodyBytes& body, const FindSignature& find) = 0;
   // Whether the request's values lie in the body, which must live as long.
   virtual bool keeps_body() const { return false; }

@@ -13,7 +13,7 @@ namespace {
 // The body's members. The first of repeated members counts.
 class PredictReader final : public MembersReader {
  public:
-  // `signature_name`: what the body's is taken to be if the inputs come before it.
+  // `signature_name`: assumed for the body if the inputs come before its own.
   PredictReader(std::string signature_name, const PredictJson::FindSignature& find,
                 RequestMemory* memory, DecodedRequest* request, std::deque<SliceBuffer>* contents)
       : name_(std::move(signature_name)),
@@ -29,7 +29,7 @@ class PredictReader final : public MembersReader {
 
   JsonFormat format() const { return rows_given_ ? JsonFormat::kRows : JsonFormat::kColumns; }
 
-  // Fills the columns, or returns what is wrong with the inputs.
+  // Fills the columns, or returns the error of the inputs.
   Status Finish() {
     if (!found_) {
       name_ = signature_name_.text();

@@ -37,11 +37,11 @@ class RestExchange final : public api::Exchange {
   }
   void Send(const Status&) override { exchange_->Answer(std::move(response_)); }
 
-  // The time for which a parser, which gives way to others, had the request does not count.
+  // The time spent in a low-priority parser does not count.
   void Extend(Clock::duration time) {
     if (deadline_ != Clock::time_point::max()) deadline_ += time;
   }
-  // An error is told as 413: trying again, as 429 asks for, does not make a body smaller.
+  // Answers 413 rather than 429: retrying does not make a body smaller.
   void set_too_large(bool too_large) { too_large_ = too_large; }
 
   Request& request() { return exchange_->request(); }

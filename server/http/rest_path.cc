@@ -15,7 +15,7 @@ bool EqualIgnoringCase(std::string_view a, std::string_view b) {
   return a.size() == b.size() && strncasecmp(a.data(), b.data(), a.size()) == 0;
 }
 
-// What lies between the slashes after "/v1/models"; false if the path begins otherwise.
+// The segments after "/v1/models"; false if the path begins otherwise.
 bool SplitPath(std::string_view path, std::vector<std::string_view>* parts) {
   constexpr std::string_view kRoot = "/v1/models";
   if (!EqualIgnoringCase(path.substr(0, kRoot.size()), kRoot)) return false;
@@ -30,7 +30,7 @@ bool SplitPath(std::string_view path, std::vector<std::string_view>* parts) {
   return true;
 }
 
-// The parts from NAME on. *found is false for parts that are no model.
+// The segments from NAME on. *found is false if they name no model.
 Status ReadModel(const std::vector<std::string_view>& parts, ModelSpec* model, bool* found) {
   *found = parts.size() == 1 || parts.size() == 3;
   for (const std::string_view part : parts) *found &= part.find(':') == std::string_view::npos;

@@ -12,8 +12,8 @@
 
 namespace colcast::http {
 
-// Is handed one value: a scalar, or the beginning of a list or object, what is in it, and its end.
-// After the first error it hears no more.
+// Receives one value: a scalar, or the beginning, elements and end of a list or object. Receives
+// nothing after the first error.
 class ValueReader {
  public:
   virtual ~ValueReader() = default;
@@ -52,8 +52,8 @@ class ValueReader {
     status_ = std::move(status);
   }
 
-  // From OnValue: INVALID_ARGUMENT, with the description of `culprit` between the two. How much is
-  // in a list or object is known at its end only.
+  // From OnValue: INVALID_ARGUMENT, with the description of `culprit` between the two. The size of
+  // a list or object is known at its end only.
   void FailAt(std::string before, const JsonValue& culprit, std::string after) {
     failed_ = true;
     before_ = std::move(before);

@@ -10,13 +10,13 @@ namespace colcast::http2 {
 namespace {
 
 constexpr size_t kHeaderOverhead = 32;    // of each, in HTTP/2's own count
-constexpr size_t kSmallAnswer = 4 << 10;  // not counted: it takes no more than its call does
+constexpr size_t kSmallAnswer = 4 << 10;  // not counted: it takes no more memory than its call
 
 bool StartsWith(std::string_view text, std::string_view start) {
   return text.substr(0, start.size()) == start;
 }
 
-// Of HTTP and of gRPC: read by nobody else.
+// Headers of HTTP and gRPC, which handlers do not see.
 bool IsReserved(std::string_view name) {
   return name.empty() || name[0] == ':' || name == "te" || name == "user-agent" ||
          name == "accept-encoding" || StartsWith(name, "grpc-");

@@ -26,12 +26,12 @@ namespace colcast::http2 {
 class Call;
 class Connection;
 
-// What a streaming method does with one of its calls. Nothing runs at the same time as another for
-// one call; a connection's other calls wait meanwhile.
+// The handler of one call of a streaming method. Nothing runs at the same time as another for one
+// call; a connection's other calls wait meanwhile.
 class StreamHandler {
  public:
   virtual ~StreamHandler() = default;
-  // Of each Call::Read() one of the two: a message came, or none will.
+  // For each Call::Read() one of the two: a message has arrived, or none will.
   virtual void Received(const Message& message) = 0;
   virtual void Closed() = 0;
   // Nothing waits to be sent.
@@ -40,7 +40,7 @@ class StreamHandler {
 
 // One of the two.
 struct Method {
-  // Has the call finished, now or later. Soon returns.
+  // Finishes the call, now or later. Returns soon.
   std::function<void(Call*)> handle = {};
   std::function<std::unique_ptr<StreamHandler>(Call*)> open = {};
 };
@@ -50,8 +50,8 @@ using Methods = std::unordered_map<std::string, Method>;  // by path: "/package.
 class Call {
  public:
   scheduling::Clock::time_point deadline() const { return deadline_; }  // max(): none
-  // A header that the client has sent, but for those of HTTP and gRPC; the last of several, which
-  // is the nearest proxy's. Trailers are none.
+  // A header of the client's, except those of HTTP and gRPC; if repeated, the last one, which is
+  // the nearest proxy's. Trailers do not count.
   std::optional<std::string> Metadata(std::string_view name) const;
   const std::string& peer() const;  // server/net/peer.h
   // Empty: the client has shown no certificate with a name.
@@ -61,15 +61,15 @@ class Call {
   // Whether the client has gone.
   bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
 
-  // Of a unary method. The request as it came, so perhaps compressed.
+  // Of a unary method. The request as received, perhaps compressed.
   const Message& request() const { return request_; }
   void set_request(Message request) { request_ = std::move(request); }
   Message* response() { return &response_; }
 
-  // RESOURCE_EXHAUSTED if its host has left so many answers unread that it gets no more.
+  // RESOURCE_EXHAUSTED if its host has left too many answers unread.
   Status CheckClientReads() const;
-  // Counts a response of so many bytes among what the client has not read, before memory is taken
-  // for it: as CheckClientReads().
+  // Counts a response of `bytes` as unread, before memory is taken for it. Errors as
+  // CheckClientReads().
   Status CountResponse(size_t bytes);
 
   // Sends a header with the status. Before Finish().
@@ -81,8 +81,7 @@ class Call {
   // when this returns. A response that was not counted is, and is not sent if that is an error.
   void Finish(Status status);
 
-  // Of a streaming method, for its handler: has the next message come, of which the first one comes
-  // unasked.
+  // Of a streaming method, for its handler: asks for the next message. The first one comes unasked.
   void Read() { wants_message_ = true; }
   // The same, on any thread as long as the handler lives. Where the message before is still on its
   // way, this one waits, in place of one that waits already.
@@ -104,7 +103,7 @@ class Call {
   const int32_t id_;
   size_t place_ = 0;  // among the connection's
   std::atomic<bool> cancelled_{false};
-  std::atomic<int> holders_{1};  // the stream, and whoever handles the call
+  std::atomic<int> holders_{1};  // the stream, and the handler of the call
 
   // What came.
   std::string path_;
@@ -120,7 +119,7 @@ class Call {
   bool handled_ = false;
   Message request_;
 
-  // Of a stream: what came and nobody has asked for.
+  // Received messages of a stream that its handler has not asked for.
   std::unique_ptr<StreamHandler> handler_;
   std::deque<Message> received_;
   size_t held_bytes_ = 0;  // for which the client gets no room yet
@@ -129,7 +128,7 @@ class Call {
 
   std::vector<std::pair<std::string, std::string>> trailers_;
 
-  // What is sent: with the connection's answers locked.
+  // The output; guarded by the lock of the connection's answers.
   std::optional<Message> next_;
   std::optional<Status> last_;
   bool is_answered_ = false;  // last_ has been seen to

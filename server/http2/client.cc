@@ -13,7 +13,7 @@ Status HasEnded() { return Error(StatusCode::kCancelled, "the client has ended")
 
 }  // namespace
 
-// What a name stands for, asked for on a thread of its own: name servers may keep one waiting.
+// Resolves a name on a separate thread, because name servers may be slow.
 class Client::Lookup {
  public:
   static std::shared_ptr<Lookup> Begin(const Target& target, std::shared_ptr<net::Poller> poller) {

@@ -25,7 +25,7 @@ namespace colcast::http2 {
 class Client {
  public:
   explicit Client(Target target);
-  // What has not ended is CANCELLED.
+  // Calls that have not ended are CANCELLED.
   ~Client();
 
   // `answered` is called once, on the client's own thread, which it must not keep for long.
@@ -34,7 +34,8 @@ class Client {
   uint64_t Start(ClientRequest request, ClientAnswered answered);
   // Ends a call that has not ended, which is answered CANCELLED.
   void Cancel(uint64_t number);
-  // Soon ends all calls so, and at once those that are started afterwards, on their own threads.
+  // Ends all calls soon in the same way; calls started afterwards end immediately, on their own
+  // threads.
   void Stop();
 
   // Implementation details follow.

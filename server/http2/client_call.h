@@ -1,4 +1,4 @@
-// A unary call to another server, and what has come of its answer.
+// A unary call to another server, and the received part of its answer.
 #ifndef COLCAST_SERVER_HTTP2_CLIENT_CALL_H_
 #define COLCAST_SERVER_HTTP2_CLIENT_CALL_H_
 

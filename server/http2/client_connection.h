@@ -20,7 +20,7 @@ class ClientConnection final : public net::Pollable {
  public:
   using CallPointer = std::unique_ptr<ClientCall>;
   struct Events {
-    // A call has ended: ClientCall::End() is left to whom this tells.
+    // Called when a call has ended; the receiver must call ClientCall::End().
     std::function<void(CallPointer, Status)> failed;
     std::function<void(CallPointer, uint32_t)> ended;
     // The server had not begun with it; or it never got there.

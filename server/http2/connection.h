@@ -32,7 +32,7 @@ struct ConnectionOptions {
   double max_resets_per_second = 2000;    // and as many at once
   // A client may ping so often, but for two pings; more often while it is answered.
   std::chrono::milliseconds min_ping_interval = std::chrono::seconds(5);
-  // Clients of which nothing is heard for so long are pinged, and closed if they do not answer.
+  // Clients that are silent for this long are pinged, and closed if they do not answer.
   std::chrono::milliseconds keepalive_time = std::chrono::hours(2);
   std::chrono::milliseconds keepalive_timeout = std::chrono::seconds(20);
   // Of a connection, from when on it takes no more calls, and is closed whatever is left.
@@ -41,7 +41,7 @@ struct ConnectionOptions {
   std::chrono::milliseconds max_age_grace = std::chrono::milliseconds::max();
 };
 
-// What the connections of a server have in common.
+// Shared by all connections of a server.
 struct Shared {
   Shared(const ConnectionOptions& options, Methods methods, net::Poller* poller)
       : options(options), methods(std::move(methods)), poller(poller) {}
@@ -119,7 +119,7 @@ class Connection final : public net::Connection {
   void EndStreams();
   void CutStreams();
 
-  // nghttp2's events, and what is made of them, in connection_calls.cc.
+  // Handlers of nghttp2's events, in connection_calls.cc.
   static const nghttp2_session_callbacks* AllCallbacks();
   int BeginHeaders(const nghttp2_frame& frame);
   int Data(Call* call, const uint8_t* data, size_t size);
@@ -150,7 +150,7 @@ class Connection final : public net::Connection {
   std::vector<Call*> calls_;
   std::vector<Call*> answering_;
   std::vector<Call*> sent_;  // streams with nothing left to send
-  bool to_end_ = false;      // the end has come; no event announces it behind what came with it
+  bool to_end_ = false;      // the peer has closed; no further event will announce it
   net::Use use_;             // of this turn
   size_t next_read_;         // at most so many bytes: shorter after many small frames
   int idle_frames_ = 0;      // in a row without an answer; permitted pings do not count

@@ -59,7 +59,7 @@ void Connection::SendAnswer(Call* call) {
   }
 }
 
-// The stream is open, so it outlives what is submitted.
+// The stream is open, so it outlives the submitted data.
 void Connection::SendHeaders(Call* call) {
   call->has_headers_sent_ = true;
   const std::array<nghttp2_nv, 2> headers = {Literal(":status", "200"),
@@ -92,7 +92,7 @@ ssize_t Connection::ReadAnswer(nghttp2_session*, int32_t, uint8_t* out, size_t s
                                                          flags);
 }
 
-// What follows in DATA frames; behind the last message the trailers.
+// The messages in DATA frames; trailers follow the last one.
 ssize_t Connection::CopyAnswer(Call* call, uint8_t* out, size_t size, uint32_t* flags) {
   size_t copied = 0;
   for (;;) {

@@ -10,7 +10,7 @@ namespace colcast::http2 {
 
 namespace {
 
-// A client that sends so many times what it may has no error of one call.
+// A client that exceeds the limit this far is closed instead of getting an error for one call.
 constexpr size_t kMaxOverLimit = 16;
 // Windows that grow while an answer is read are a frame for 16 KB of it or more.
 constexpr int kMaxIdleFrames = 10'000;

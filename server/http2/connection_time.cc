@@ -1,4 +1,4 @@
-// What a connection does as time passes, and how it ends.
+// A connection's timers, and its end.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -89,7 +89,7 @@ void Connection::CutStreams() {
   }
 }
 
-// Answers what is in flight, and takes no more calls.
+// Answers calls in flight, and takes no more.
 void Connection::EndDrain() {
   if (phase_ >= Phase::kDrained) return;
   phase_ = Phase::kDrained;

@@ -1,4 +1,4 @@
-// What gRPC writes into headers: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
+// gRPC's headers: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
 #ifndef COLCAST_SERVER_HTTP2_GRPC_HEADERS_H_
 #define COLCAST_SERVER_HTTP2_GRPC_HEADERS_H_
 

@@ -1,4 +1,4 @@
-// Compressed messages wait as they came and are inflated by who reads them, up to a limit.
+// Compressed messages wait compressed; their reader inflates them, up to a limit.
 #ifndef COLCAST_SERVER_HTTP2_INFLATE_H_
 #define COLCAST_SERVER_HTTP2_INFLATE_H_
 
@@ -9,9 +9,9 @@
 
 namespace colcast::http2 {
 
-// Puts what a compressed message says in its place; leaves others as they are. RESOURCE_EXHAUSTED
-// where that is more than `max_bytes`, or than there is memory; INTERNAL, as gRPC has it, for bytes
-// that do not inflate. Then the message stays as it is.
+// Replaces a compressed message by the inflated one; leaves others unchanged. RESOURCE_EXHAUSTED if
+// that takes more than `max_bytes`, or finds no memory; INTERNAL, as in gRPC, for bytes that do not
+// inflate. On an error the message is unchanged.
 Status Inflate(size_t max_bytes, Message* message);
 
 }  // namespace colcast::http2

@@ -1,4 +1,4 @@
-// A message's bytes, where they were received or written, and whoever keeps them there.
+// A message's bytes, where they were received or written, and their owners.
 #ifndef COLCAST_SERVER_HTTP2_MESSAGE_H_
 #define COLCAST_SERVER_HTTP2_MESSAGE_H_
 
@@ -32,7 +32,7 @@ class Message {
     slices_.push_back({data, size});
     size_ += size;
   }
-  // Lengthens the last slice, behind which its owner has so many bytes more.
+  // Lengthens the last slice by bytes that its owner has behind it.
   void Extend(size_t size) {
     slices_.back().size += size;
     size_ += size;

@@ -10,7 +10,7 @@ namespace {
 // Shorter runs are copied: they would keep a block of 64 KiB.
 constexpr size_t kMinSharedBytes = 8 << 10;
 
-// Memory for what is copied grows with what has come, whatever a prefix promises.
+// Memory for copies grows with the bytes received, whatever size the prefix claims.
 constexpr size_t kMinRoom = 1 << 10;
 constexpr size_t kMaxRoom = 64 << 10;
 

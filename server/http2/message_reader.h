@@ -19,7 +19,7 @@ class MessageReader {
  public:
   explicit MessageReader(size_t max_bytes) : max_bytes_(max_bytes) {}
 
-  // What the flag of a message stands for: the stream's grpc-encoding.
+  // The encoding of messages whose flag is set: the stream's grpc-encoding.
   void set_encoding(std::string encoding) { encoding_ = std::move(encoding); }
 
   // Reads `size` bytes from `data` on, which `owner` keeps: large ones stay there, others are

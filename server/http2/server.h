@@ -19,11 +19,11 @@ namespace colcast::http2 {
 
 class Server {
  public:
-  // `poller` outlives the server, and whoever polls it serves. `http1`, which may be null, serves
+  // `poller` outlives the server; threads that poll it serve. `http1`, which may be null, serves
   // the clients that speak HTTP/1.
   Server(const ConnectionOptions& options, Methods methods, net::Poller* poller,
          net::Accept http1 = nullptr);
-  // Cuts off what there is, and waits for handlers as Shutdown() does.
+  // Cuts off all calls, and waits for handlers as Shutdown() does.
   ~Server();
 
   // On every listener from now on; in the clear without. As UseTls().
@@ -34,9 +34,10 @@ class Server {
   // On a unix socket.
   Status Listen(const std::string& path);
 
-  // Takes no more calls and returns when those in flight have been answered. What has not been by
-  // `deadline` is cut off, false, and waited for: handlers have none of it when this returns.
-  // `on_cut` is called in between, to have handlers end what they wait for themselves. Streams end.
+  // Takes no more calls and returns when those in flight have been answered. Calls not answered by
+  // `deadline` are cut off and waited for, and the result is false: handlers hold none of them when
+  // this returns. `on_cut` is called in between, so that handlers can stop their own waits. Streams
+  // end.
   bool Shutdown(
       std::chrono::system_clock::time_point deadline, const std::function<void()>& on_cut = [] {});
 
@@ -46,7 +47,7 @@ class Server {
     return shared_->poller->AllOf<Connection>();
   }
   void EndListening();
-  // Returns when the calls in hand, which nobody waits for any more, have ended.
+  // Returns when the abandoned calls that handlers still hold have ended.
   void CloseAll(const std::function<void()>& on_cut = [] {});
 
   const std::shared_ptr<Shared> shared_;

@@ -22,11 +22,11 @@ class Target {
   static Status Parse(const std::string& text, Target* target);
 
   const std::string& text() const { return text_; }
-  // What HTTP calls its authority.
+  // The :authority of its requests.
   std::string authority() const { return is_unix_ ? "localhost" : text_; }
   // False if Resolve() asks a name server.
   bool is_literal() const;
-  // All that the name stands for; none: UNAVAILABLE.
+  // All addresses of the name; UNAVAILABLE if there is none.
   Status Resolve(std::vector<Address>* addresses) const;
 
  private:

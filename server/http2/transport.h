@@ -1,4 +1,4 @@
-// An HTTP/2 session on a socket: what comes is nghttp2's, and what nghttp2 sends goes out.
+// An HTTP/2 session on a socket: passes received bytes to nghttp2, and sends nghttp2's output.
 #ifndef COLCAST_SERVER_HTTP2_TRANSPORT_H_
 #define COLCAST_SERVER_HTTP2_TRANSPORT_H_
 
@@ -13,7 +13,7 @@
 
 namespace colcast::http2 {
 
-// What the other side may send, of one stream and of all, before it is told to go on.
+// The flow-control windows of one stream and of the connection.
 inline constexpr int kStreamWindow = 1 << 20;
 inline constexpr int kConnectionWindow = 16 << 20;
 
@@ -27,7 +27,7 @@ class Transport {
   Transport& operator=(const Transport&) = delete;
 
   net::Socket& socket() { return *socket_; }
-  // Owned, from when it has been made on.
+  // Owned once it has been created.
   nghttp2_session*& session() { return session_; }
 
   enum class Result {
@@ -35,7 +35,7 @@ class Transport {
     kAll,      // that had come has been read, or that was to be sent written
     kSome,     // has been read, and more may be there
     kClosed,   // is the socket
-    kBroken,   // is what came: no HTTP/2
+    kBroken,   // the bytes received are not HTTP/2
   };
   // Reads once, at most so many bytes. Of the callbacks, those that are given data find it in
   // block().
@@ -43,7 +43,7 @@ class Transport {
   const std::shared_ptr<uint8_t[]>& block() const { return block_; }
   // Writes all that the session sends. kNothing where the socket takes no more of it now.
   Result Write();
-  // Neither side has anything to say to the other.
+  // Neither side has anything left to send.
   bool is_over() const {
     return nghttp2_session_want_read(session_) == 0 && nghttp2_session_want_write(session_) == 0;
   }

@@ -1,4 +1,4 @@
-// gRPC's settings that mean something here, by the names that gRPC has for them.
+// The supported settings of gRPC, by gRPC's names.
 #ifndef COLCAST_SERVER_RPC_CHANNEL_ARGUMENTS_H_
 #define COLCAST_SERVER_RPC_CHANNEL_ARGUMENTS_H_
 

@@ -8,8 +8,8 @@
 namespace colcast::rpc {
 namespace {
 
-// Another core may have received the bytes: fetching them all at once is sooner than one after the
-// other.
+// Another core may have received the bytes: prefetching all of them is faster than fetching one
+// after the other.
 void Prefetch(const std::vector<Slice>& slices) {
   constexpr size_t kCacheLine = 64;
   constexpr size_t kMaxPrefetch = 128 << 10;  // well within a second-level cache

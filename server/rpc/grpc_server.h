@@ -55,9 +55,9 @@ class GrpcServer {
   // until told otherwise.
   void SetServing(bool serving);
 
-  // Takes no more requests and returns when those in flight have been answered. Streams end. What
-  // has not ended by `deadline`, such as a message that does not come, is cancelled, which the log
-  // says; a request that a worker runs is waited for.
+  // Takes no more requests and returns when those in flight have been answered. Streams end. Calls
+  // that have not ended by `deadline`, such as one whose message does not arrive, are cancelled and
+  // logged; a request that a worker runs is waited for.
   void Shutdown(std::chrono::system_clock::time_point deadline);
 
  private:

@@ -42,7 +42,7 @@ Status DescribeServer(const ServerMetadataRequest&, ServerMetadataResponse* resp
   return OkStatus();
 }
 
-// A model that is not there is not ready.
+// A missing model is not ready.
 bool IsReady(const models::ModelManager& models, const ModelReadyRequest& request) {
   std::shared_ptr<const inference::Servable> servable;
   return models.Find(SpecOf(request.name(), request.version()), &servable).ok();

@@ -23,8 +23,8 @@ using http2::Message;
 using http2::Method;
 using http2::Methods;
 
-// Requests that become protobuf objects are read where they came, for which others wait: none may
-// be larger than gRPC lets any message be by default.
+// Requests that become protobuf objects are parsed on the thread that received them, while others
+// wait: so their limit is gRPC's default.
 inline constexpr size_t kMaxMessageBytes = 4 << 20;
 
 // INVALID_ARGUMENT if `bytes` are no such message, RESOURCE_EXHAUSTED if they are too many.

@@ -11,7 +11,7 @@ namespace colcast::rpc {
 
 inline constexpr char kModelService[] = "tensorflow.serving.ModelService";
 
-// Who may change what is served, and what that may say of logs.
+// Who may change the configuration, and which request logs that may turn on.
 struct Reloads {
   enum class From { kAnywhere, kThisMachine, kNowhere };
   From from = From::kAnywhere;

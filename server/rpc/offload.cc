@@ -54,7 +54,7 @@ struct Peek {
 
 }  // namespace
 
-// A call while the other server has it. Owns itself until that has ended.
+// A call at the other server. Owns itself until that has ended.
 class OffloadedCall {
  public:
   OffloadedCall(Offload* offload, Call* call, const DecodedRequest& request,
@@ -93,7 +93,7 @@ class OffloadedCall {
     delete this;
   }
 
-  // One that no client could read counts as none.
+  // An answer that no client could read counts as missing.
   static Status CheckAnswer(const Message& answer) {
     Malformed malformed;
     if (CheckMessage(Reader(answer.bytes()), kPredictResponse, kMaxDepth, &malformed)) {

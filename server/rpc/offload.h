@@ -1,5 +1,5 @@
-// Large Predict requests are sent on to another server, where an accelerator is. What that one does
-// not answer runs here, as if it had never been sent on.
+// Sends large Predict requests on to another server, which has an accelerator. Requests that it
+// does not answer run here, as if they had never been sent on.
 //
 // Where to send a query by its size, and how the size is found: Gupta et al., "DeepRecSys: A System
 // for Optimizing End-To-End At-Scale Neural Recommendation Inference", ISCA 2020.
@@ -28,7 +28,7 @@ class Offload {
     http2::Target target;      // a server with the same models
     int64_t rows = 1;          // requests with at least as many rows are sent on
     int32_t timeout_ms = 500;  // at most, and at most half of the time that the client still waits
-    int max_in_flight = 1000;  // calls that the other server has; one more is run here
+    int max_in_flight = 1000;  // most calls at the other server; one more runs here
   };
 
   // `backend` outlives every call.
@@ -54,7 +54,7 @@ class Offload {
   bool MayTake() const;
   // Whether another server has sent the call on, or this one.
   bool WasSentOn(const Call& call);
-  // What a call's end says of the other server.
+  // Notes what the end of a call says about the other server.
   void Leave(const Status& status, Clock::time_point started);
 
   const Options options_;

@@ -1,4 +1,4 @@
-// Whether the server that requests are sent on to is worth asking.
+// Decides whether to send requests on to another server.
 #ifndef COLCAST_SERVER_RPC_OFFLOAD_CIRCUIT_H_
 #define COLCAST_SERVER_RPC_OFFLOAD_CIRCUIT_H_
 
@@ -16,22 +16,22 @@ class OffloadCircuit {
   using Clock = std::chrono::steady_clock;
   using Time = Clock::time_point;
 
-  // A server that has kept its calls waiting for `patience`, in one call or in several on end, is
-  // left alone for `pause`.
+  // A server that has not answered for `patience`, in one call or several in a row, is left alone
+  // for `pause`.
   OffloadCircuit(Clock::duration patience, Clock::duration pause)
       : patience_(patience), pause_(pause) {}
 
   enum class State {
     kAnswers,
     kLeftAlone,
-    kMayAnswer,  // it was left alone; one call at a time is to find out
+    kMayAnswer,  // it was left alone; one call at a time tries it
   };
   State At(Time now) const;
 
-  // The end of a call. Each returns whether the server is taken for another than before: for one
-  // that answers, or for one that does not.
+  // The end of a call. Each returns whether that changes the state of the server, between answering
+  // and not.
   bool Answered();
-  bool Failed(Time now);                  // nobody was there, or what came was no answer
+  bool Failed(Time now);                  // unreachable, or its answer was malformed
   bool TimedOut(Time started, Time now);  // the call's time was over
 
  private:

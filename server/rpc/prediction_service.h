@@ -1,4 +1,4 @@
-// tensorflow.serving.PredictionService. What runs a model is read by a worker, and Predict's
+// tensorflow.serving.PredictionService. Workers read the requests that run a model; Predict's
 // messages never become a protobuf object.
 #ifndef COLCAST_SERVER_RPC_PREDICTION_SERVICE_H_
 #define COLCAST_SERVER_RPC_PREDICTION_SERVICE_H_

@@ -86,7 +86,7 @@ Status Answer(const std::vector<std::string>& services, const ServerReflectionRe
   }
 }
 
-// Answers one question after the other. An answer that is an error is a message as others are.
+// Answers one question after the other. Errors are messages, too.
 class Reflection final : public http2::StreamHandler {
  public:
   Reflection(const std::vector<std::string>& services, Call* call)

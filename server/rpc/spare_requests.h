@@ -39,7 +39,7 @@ class SpareRequests {
   }
 
  private:
-  // What a message decodes to may take many times its bytes, and stays with the request.
+  // A decoded message may take many times its bytes, and stays with the request.
   static constexpr size_t kMaxSpare = 256;
   static constexpr size_t kMaxSpareBytes = 16 << 20;
 

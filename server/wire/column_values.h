@@ -46,7 +46,7 @@ ValueField ValueFieldOf(DataType dtype);
 // 2 for the fields of complex numbers.
 int64_t ValuesPerElement(ValueField field);
 
-// What precedes a string in the Open Inference Protocol, little-endian.
+// The length before a string in the Open Inference Protocol, little-endian.
 using RawStringLength = uint32_t;
 
 // Everything here is known to be well-formed.

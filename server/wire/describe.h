@@ -1,4 +1,4 @@
-// What a request sent, as error messages show it: never longer than a line.
+// Values of a request for error messages, never longer than a line.
 #ifndef COLCAST_SERVER_WIRE_DESCRIBE_H_
 #define COLCAST_SERVER_WIRE_DESCRIBE_H_
 

@@ -25,7 +25,7 @@ bool ReadRecord(char tag, const char** at, const char* end, std::string_view* bo
   return true;
 }
 
-// An entry that has its key and then its value, as every writer has it.
+// An entry with the key before the value, as every writer orders them.
 bool ReadEntry(const char** at, const char* end, std::string_view* key, std::string_view* feature) {
   std::string_view entry;
   if (!ReadRecord(kEntryTag, at, end, &entry)) return false;

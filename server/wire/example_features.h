@@ -1,4 +1,4 @@
-// What the parse op of a model reads out of each tf.Example, and which columns that becomes.
+// The features that a model's parse op reads from each tf.Example, and their columns.
 #ifndef COLCAST_SERVER_WIRE_EXAMPLE_FEATURES_H_
 #define COLCAST_SERVER_WIRE_EXAMPLE_FEATURES_H_
 

@@ -1,5 +1,5 @@
-// A ClassificationRequest, RegressionRequest or MultiInferenceRequest taken apart: its tf.Examples,
-// which are most of it, where they lie, and the little that is left as a message of its own.
+// A ClassificationRequest, RegressionRequest or MultiInferenceRequest in two parts: views of its
+// tf.Examples, which are most of it, and the rest as a small message.
 #ifndef COLCAST_SERVER_WIRE_EXAMPLE_REQUEST_H_
 #define COLCAST_SERVER_WIRE_EXAMPLE_REQUEST_H_
 

@@ -14,9 +14,9 @@
 
 namespace colcast {
 
-// What reading gives in place of a count for everything that it refuses: another kind of list than
-// `dtype`'s, anything in the Feature beside one list, a list that is neither one packed run nor
-// unpacked values only, or one that is malformed.
+// Returned in place of a count for every refused Feature: another kind of list than `dtype`'s,
+// anything in the Feature beside one list, a list that is neither one packed run nor unpacked
+// values only, or one that is malformed.
 constexpr int64_t kUnreadable = -1;
 
 // Writes the numbers of `feature`, which is not empty, to `out`. Returns how many; kUnreadable for

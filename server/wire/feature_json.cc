@@ -152,7 +152,7 @@ class ExactDocument : public rapidjson::Document {
     return is(&real) && Double(real);
   }
 
-  // False for what is no JSON.
+  // False if it is not JSON.
   bool Read(std::string_view json) {
     constexpr unsigned kFlags = rapidjson::kParseNumbersAsStringsFlag |
                                 rapidjson::kParseIterativeFlag | rapidjson::kParseNanAndInfFlag;

@@ -11,7 +11,7 @@
 
 namespace colcast {
 
-// False for what no export writes.
+// False for anything that no export writes.
 bool ParseJson(std::string_view json, rapidjson::Document* document);
 
 std::string_view Text(const rapidjson::Value& string);

@@ -15,8 +15,8 @@
 
 namespace colcast {
 
-// Functions that read say by false that there is no request to be had; error() then says why, or is
-// OK where the message is malformed.
+// Reading functions return false on failure; error() then says why, or is OK if the message is
+// malformed.
 class InferRequestDecoder {
  public:
   enum class Values : uint8_t { kRead, kNotLookedAt };

@@ -11,7 +11,7 @@
 
 namespace colcast {
 
-// The parameter of a request that says which signature is to answer it.
+// The request parameter that names the signature.
 inline constexpr char kSignatureParameter[] = "signature_name";
 
 // As DecodePredictRequest(), and stricter, as the protocol is: the values of each input are looked

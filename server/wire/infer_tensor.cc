@@ -191,7 +191,7 @@ Status CheckRange(const Column& column) {
   return OkStatus();
 }
 
-// Of those that are sent as 32 bits and have fewer.
+// For types that have fewer bits than the 32 they are sent as.
 Status CheckRange(const Column& column) {
   switch (column.dtype) {
     case DT_INT8:

@@ -12,7 +12,7 @@
 
 namespace colcast {
 
-// "INT64" <-> DT_INT64. What the protocol has no name for is DT_INVALID, and "" back.
+// "INT64" <-> DT_INT64. A type without a name in the protocol is DT_INVALID, and "" back.
 DataType InferDataType(std::string_view datatype);
 std::string_view InferDatatypeName(DataType dtype);
 

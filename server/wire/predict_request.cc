@@ -16,7 +16,7 @@ constexpr size_t kMaxKeptColumns = 4096;
 
 }  // namespace
 
-// Only says whether the message is well-formed; what is wrong with it is found out afterwards.
+// Only says whether the message is well-formed; the error is located afterwards.
 class PredictRequestDecoder {
  public:
   PredictRequestDecoder(DecodedRequest* request, size_t max_columns)

@@ -1,4 +1,4 @@
-// What a request asks of a model: names, dtypes and shapes, and views of the values. Read from a
+// A decoded request: names, dtypes and shapes, and views of the values. Read from a
 // tensorflow.serving.PredictRequest where it lies, or filled from another form of it, such as JSON;
 // there is no protobuf object in between.
 #ifndef COLCAST_SERVER_WIRE_PREDICT_REQUEST_H_
@@ -25,7 +25,7 @@ namespace colcast {
 // A tensor's, TensorFlow's.
 inline constexpr size_t kMaxDimensions = 254;
 
-// Of those that are too many only the first one is kept.
+// Keeps one dimension beyond the limit, so that the check sees it.
 inline void AddDim(int64_t dim, std::vector<int64_t>* dims) {
   if (dims->size() <= kMaxDimensions) dims->push_back(dim);
 }
@@ -60,7 +60,7 @@ class DecodedRequest {
 
   const ModelSpec& model_spec() const { return model_spec_; }
 
-  // What the client calls the request, for the answer to say; empty: nothing.
+  // The client's id of the request, repeated in the answer; may be empty.
   std::string_view id() const { return id_; }
 
   // The inputs, each name once, in the order in which the names first came.

@@ -118,7 +118,7 @@ void RepeatLast(size_t element_size, int64_t written, int64_t count, void* out) 
     std::memset(begin, 0, size);
     return;
   }
-  // What has been filled is always copied behind itself, so there are few, large copies.
+  // Each copy doubles the filled part, so there are few, large copies.
   const uint8_t* const last = begin + done - element_size;
   while (done < size) {
     const size_t part = std::min(size - done, static_cast<size_t>(begin + done - last));

@@ -19,7 +19,7 @@ constexpr uint8_t kContent = MakeTag(4, kLengthType);
 constexpr uint8_t kString = MakeTag(8, kLengthType);
 constexpr uint8_t kContinued = 0x80;  // a number of more than one byte
 
-// What is left of an entry.
+// The rest of an entry.
 struct Rest {
   const uint8_t* at;
   const uint8_t* end;

@@ -63,7 +63,7 @@ inline void AppendVarint(uint64_t value, std::string* out) {
   out->append(reinterpret_cast<const char*>(bytes), WriteVarint(value, bytes) - bytes);
 }
 
-// Counts the varints of a run that comes in pieces, and finds those that are too long.
+// Counts the varints of a run received in slices, and detects overlong ones.
 class VarintCounter {
  public:
   // False if some varint is longer than 10 bytes.

@@ -51,7 +51,7 @@ class Rating(NamedTuple):
 
     @property
     def liked(self) -> bool:
-        """The label the model learns."""
+        """The label to predict."""
         return self.stars >= 4
 
 

@@ -29,7 +29,7 @@ _SEED = 7
 
 @dataclass(frozen=True)
 class TrainingReport:
-    """How good the model is and what it was trained on."""
+    """The model's quality and its training data."""
 
     auc: float
     training_rows: int
@@ -103,7 +103,7 @@ def _encode(
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Trains the model unless it is there already, and prints how good it is."""
+    """Trains the model unless it exists, and prints its quality."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work-dir", type=Path, default=WORK_DIR)
     args = parser.parse_args(argv)
