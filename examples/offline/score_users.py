@@ -1,6 +1,6 @@
 """Ranks items for every user of a table, with Ray Data: Parquet in, Parquet out.
 
-    pip install 'colcast[ray]' 'colcast-server[cpu]'
+    pip install --find-links build/wheels 'colcast[ray]' 'colcast-server[cpu]'
     python score_users.py --model-base-path models/movies --users users/ --user-key user_id \
         --items items.parquet --item-key movie_id --output ranked/ --workers 4
 
