@@ -82,7 +82,7 @@ class Parsed(click.ParamType):  # type: ignore[type-arg]  # generic from Click 8
         self._read = read
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The value read; a default that is no text passes."""
+        """The parsed value; a default that is not text passes unchanged."""
         if not isinstance(value, str):
             return value
         try:

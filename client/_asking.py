@@ -1,4 +1,4 @@
-"""One question to a model: built, sent, and asked in another way where the server refuses one."""
+"""One question to a model: built, sent, and sent in another form if the server refuses it."""
 
 import logging
 import re

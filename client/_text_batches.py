@@ -99,7 +99,7 @@ def strings(texts: Sequence[bytes]) -> Tensor:
 
 
 def text_bytes(text: Any, name: str) -> bytes:
-    """A text in UTF-8; InputError, which calls it `name`, if it is none."""
+    """A text in UTF-8; InputError, naming it `name`, if it is not text."""
     if isinstance(text, bytes):
         return text
     if not isinstance(text, str):
@@ -111,7 +111,7 @@ def text_bytes(text: Any, name: str) -> bytes:
 
 
 def all_bytes(texts: Any, name: str) -> list[bytes]:
-    """Texts in UTF-8; InputError, which calls one of them `name` and its row, if any is none."""
+    """Texts in UTF-8; InputError, with `name` and the row, if one is not text."""
     if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
         raise InputError(f"{name}s must be a list of texts, got {texts!r}")
     return [text_bytes(text, f"{name} {row}") for row, text in enumerate(texts)]

@@ -52,7 +52,7 @@ class Part:
 
     @cached_property
     def deleted(self) -> frozenset[Key]:
-        """Of a delta: the keys that are gone."""
+        """The deleted keys of a delta."""
         return frozenset(self._keys("deleted").all())
 
     def row(self, row: int) -> dict[str, Any]:

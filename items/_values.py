@@ -51,7 +51,7 @@ def values_of_column(feature: ItemFeature, column: Column) -> Values:
 
 
 def no_values(feature: ItemFeature) -> Values:
-    """Those of no rows."""
+    """The values of zero rows."""
     none = np.zeros(0, np.int64)
     lengths = none if feature.is_list else None
     if feature.feature.dtype is _STRING:

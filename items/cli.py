@@ -1,4 +1,4 @@
-"""`colcast items`: builds tables of items by key, and shows what is in them."""
+"""`colcast items`: builds and inspects tables of items by key."""
 
 import json
 from collections.abc import Callable, Iterator

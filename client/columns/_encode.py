@@ -102,7 +102,7 @@ def _model_spec(model: str, signature: str, version: int | None, label: str | No
 
 
 def _append_input(parts: Parts, name: str, tensor: Tensor) -> None:
-    """Appends one entry of the map `inputs`: what comes before its values, and its values."""
+    """Appends one entry of the map `inputs`: its header and its values."""
     dtype, values, shape = tensor
     _require_all_given(name, values)
     if shape is not None:

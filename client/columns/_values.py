@@ -22,7 +22,7 @@ _MISSING_TYPES = ("NoneType", "NotGiven", "NAType", "NaTType")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a flat run of values comes from: makes the error for the value at a position."""
+    """The origin of a flat run of values: makes the error for the value at a position."""
 
     error: Callable[[int, str], InputError]
 
@@ -52,7 +52,7 @@ def object_array(values: Sequence[Any] | Array) -> Array:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value means that there is none: None, pandas' NA and NaT, an absent key."""
+    """Whether a value stands for a missing one: None, pandas' NA and NaT, an absent key."""
     return type(value).__name__ in _MISSING_TYPES
 
 
@@ -62,7 +62,7 @@ def is_nan(value: Any) -> bool:
 
 
 def entries_of(values: Any) -> Any:
-    """A column of lists [rows, ...] as it is; one of NaN alone, which are no lists, as a list."""
+    """A column of lists [rows, ...] unchanged; a column of NaN alone as a list."""
     if not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype.kind != "f":
         return values
     return values.tolist() if np.isnan(values).all() else values

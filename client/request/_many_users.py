@@ -174,7 +174,7 @@ def _joinable(
     for place, batch in enumerate(batches):
         columns = [batch.columns.get(one.name) or default_column(one) for one in lists]
         widths = tuple(column.longest for column in columns if column is not None)
-        named = frozenset(batch.columns) if batch.keys else None  # what is absent has no default
+        named = frozenset(batch.columns) if batch.keys else None  # an absent feature has no default
         alike = groups.setdefault((homes[place], widths, frozenset(batch.keys), named), [[]])
         if sum(batches[i].rows for i in alike[-1]) + batch.rows > _ROWS_TOGETHER and alike[-1]:
             alike.append([])

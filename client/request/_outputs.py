@@ -171,7 +171,7 @@ class Ranking:
         )
 
     def split(self, rows: Sequence[int]) -> "list[Ranking]":
-        """One ranking per count in `rows`; outputs that do not come by rows go to all of them."""
+        """One ranking per count in `rows`; outputs without rows go to all of them."""
         ends = np.cumsum(rows).tolist()
         total = ends[-1]
         return [

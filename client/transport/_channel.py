@@ -16,7 +16,7 @@ TLS_HINT = (
 
 
 def servers_at(address: str | Sequence[str]) -> Sequence[str] | Lookup:
-    """What a client was given as address -> the address of each server, or a name that has them.
+    """A client's address argument -> the address of each server, or a name that stands for them.
 
     `dns:///NAME:PORT` is looked up by the client, and every address of it is a server. Any other
     name is left to gRPC, which follows its changes and takes its addresses in turn.

@@ -108,7 +108,7 @@ class Servers:
         return "DEADLINE_EXCEEDED", "no server could be reached"
 
     def channels(self) -> list[Any]:
-        """Those to close."""
+        """The channels to close."""
         return [server.channel for server in self._servers.values()]
 
     def _follow(self) -> None:
@@ -129,7 +129,7 @@ class Servers:
 
     @staticmethod
     def _able(servers: list[Server]) -> list[Server]:
-        """Those that are up; all if none can be; none if that is not known yet."""
+        """The servers that are up; all if none can be up; none if that is not known yet."""
         states = [server.state() for server in servers]
         if _State.READY in states:
             return [s for s, state in zip(servers, states, strict=True) if state is _State.READY]

@@ -117,10 +117,9 @@ class Connection:
     ) -> float | None:
         """Seconds to wait before the next attempt; None if there must be none.
 
-        Tried again is what a server did not answer because it went away: UNAVAILABLE, and
-        CANCELLED, with which it ends what it no longer waits for. All methods that are called
-        only read, so a request may have run twice. A server that is up and was not tried is asked
-        at once.
+        Retries calls that a server did not answer because it went away: UNAVAILABLE, and CANCELLED,
+        with which a stopping server ends calls. All methods that are called only read, so a request
+        may have run twice. A server that is up and was not tried is asked at once.
         """
         if self._closed or error.code() not in _SERVER_GONE:
             return None

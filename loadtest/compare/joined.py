@@ -8,7 +8,7 @@ from colcast.loadtest.compare.agreement import Agreement
 
 
 def joined(found: Mapping[str, Agreement]) -> Agreement:
-    """All requests and outputs; these, and refusals, with the format that they are of.
+    """All requests and outputs; outputs and refusals carry their format.
 
     Args:
       found: B's format -> what was found in it.

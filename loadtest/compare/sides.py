@@ -23,7 +23,7 @@ _WANTED = "wanted is HOST:PORT, HOST:PORT@VERSION or a folder with a SavedModel 
 
 @dataclass(frozen=True)
 class Side:
-    """What is compared.
+    """One side of a comparison.
 
     Attributes:
       text: as it was given.

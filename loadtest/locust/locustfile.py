@@ -123,7 +123,7 @@ def _formats(text: str) -> Sequence[str]:
 
 
 def _meter(environment: Any) -> Meter:
-    """Of the server under test.
+    """The meter of the server under test.
 
     Raises:
       LookupError: nothing measures it.

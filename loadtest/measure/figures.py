@@ -54,7 +54,7 @@ def figures_of(recording: Recording) -> Figures:
 
 
 def milliseconds(value: float) -> str:
-    """Two decimals below ten, one below a hundred; a dash for what was not measured."""
+    """Two decimals below ten, one below a hundred; a dash if it was not measured."""
     if value != value:
         return "-"
     return f"{value:.2f}" if value < 10 else f"{value:.1f}"

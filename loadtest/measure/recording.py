@@ -124,12 +124,12 @@ class Recording:
 
     @property
     def latencies(self) -> Seconds:
-        """Of every answered call, from due to answered."""
+        """Latency of every answered call, from due to answered."""
         return np.array([call.answered - call.due for call in self.answered])
 
     @property
     def lateness(self) -> Seconds:
-        """Of every call, from due to sent: the generator's own doing."""
+        """Lateness of every call, from due to sent: the generator's own delay."""
         return np.array([call.sent - call.due for call in self.calls])
 
     def latency_ms(self, percentile: float) -> float:

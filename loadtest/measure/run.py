@@ -155,7 +155,7 @@ def searching(
 ) -> list[Result]:
     """Finds every series' highest rate within `sla`, then measures it again at that rate.
 
-    An interrupt ends it with what it has: the results of the series so far.
+    An interrupt ends it with the results so far.
     """
     results = []
     again_seconds = options.windows * options.window_seconds

@@ -118,7 +118,7 @@ def find_max(
     progress: Callable[[Window], None] = lambda _: None,
     budget: Budget = UNLIMITED,
 ) -> Found:
-    """Doubles the rate until it misses, then bisects; an interrupt ends it with what it has.
+    """Doubles the rate until it misses, then bisects; an interrupt ends it with the result so far.
 
     Args:
       run: (rate, number of the window) -> what was measured at that rate.

@@ -90,7 +90,7 @@ def signature_for(schema: ModelSchema, format_name: str, signature: str | None) 
 
 
 def source_of(schema: ModelSchema, columnar: str = "columnar") -> str | None:
-    """The signature that the exporter's was made of, as far as its outputs tell.
+    """The source of the exporter's signature, judged by its outputs.
 
     One of tf.Examples with the same outputs or, without one, of the same inputs; None if there is
     none.

@@ -14,7 +14,7 @@ from colcast.loadtest.send.sizes import Sizes, draw
 
 @dataclass(frozen=True)
 class Traffic:
-    """What to send.
+    """The traffic to send.
 
     Attributes:
       source: `generated`, `zoo:NAME`, `examples:FILE` or `requests:FILE`.

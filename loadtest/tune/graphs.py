@@ -29,7 +29,7 @@ from colcast.server import ServerProcess
 
 FILE = "graphs.json"
 
-# Those that save memory first: one of them is chosen even if another one is faster.
+# Rewrites that save memory come first: one of them is chosen even if another is faster.
 _REWRITES = (("int8 tables", "bfloat16 products"), ("int8 tables",), ("bfloat16 products",))
 _FORMATS = ("example", "repeated", "columnar", "late")
 _REFUSED = re.compile(r'no graph choice applied, graphs are exact: (.*); this is "([^"]+)"')
@@ -142,7 +142,7 @@ class _Tuner:
             yield server
 
     def begin(self, exact: ServerProcess, options: SimpleNamespace) -> dict[str, Any]:
-        """Has the exact graphs answer; returns a choice without rewrites."""
+        """Records the answers of the exact graphs; returns a choice without rewrites."""
         found = _REFUSED.search(exact.log())
         assert found, exact.log()
         target = Target("", exact.target)

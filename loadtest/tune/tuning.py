@@ -105,7 +105,7 @@ def tune(
     begins: Callable[[Setting, float], None] = lambda *_: None,
     budget: Budget = UNLIMITED,
 ) -> Tuned:
-    """Climbs from setting to setting; an interrupt ends it with what it has.
+    """Climbs from setting to setting; an interrupt ends it with the result so far.
 
     Args:
       model: what is served.
@@ -166,7 +166,7 @@ def search(
             schedule = poisson(rate, load.seconds, len(load.requests), load.seed + number)
             return loop.run(load.requests, schedule, meter=meter)
 
-        # Of all sizes, because TensorFlow prepares for each new size.
+        # Requests of all sizes, because TensorFlow prepares for each new size.
         count = len(load.requests)
         warm_up = poisson(_WARM_UP_RATE, _WARM_UP_ROUNDS * count / _WARM_UP_RATE, count, load.seed)
         loop.run(load.requests, warm_up)

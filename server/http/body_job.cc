@@ -27,7 +27,7 @@ void LowerPriorityOnce() {
   static_cast<void>(lowered);
 }
 
-// Reads the body of a call, which tells what it asks for: a short one on a worker, a long one on a
+// Reads the body of a call, which holds the request: a short one on a worker, a long one on a
 // parser. The call then runs, or waits once more: behind the parser, or where it may run with
 // others that wait, in the place that it had. Owns itself until then.
 class BodyJob final : public scheduling::Job {

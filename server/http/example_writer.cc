@@ -40,7 +40,7 @@ class Headers {
 
   char text_[4 * kMost];
   size_t at_ = sizeof(text_);
-  size_t size_;  // of what they are in front of, the headers included
+  size_t size_;  // of the bytes behind them, headers included
 };
 
 }  // namespace

@@ -215,7 +215,7 @@ void ColumnsReader::AddColumn(std::string_view name, const TensorInfo& input) {
 }
 
 void ColumnsReader::OnEnd(size_t count) {
-  // What is missing the engine tells: a request without candidates lacks all of theirs.
+  // The engine reports missing inputs, because a request without candidates may leave theirs out.
   if (depth() == 0 && object_) return;
   if (EndInColumn(count, object_ ? 1 : 0)) EndColumn();
 }

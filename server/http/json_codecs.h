@@ -19,7 +19,7 @@
 
 namespace colcast::http {
 
-// What both kinds have: a body, and what reads it.
+// Shared by both kinds: a body, and its reader.
 class JsonBody {
  public:
   JsonBody(std::shared_ptr<Exchange> exchange, std::chrono::milliseconds timeout, ModelSpec model)
@@ -29,7 +29,7 @@ class JsonBody {
         body_(std::move(exchange_.request().body)) {}
   virtual ~JsonBody() = default;
 
-  // Has `call` find the servable and reads the body, inflated to at most `max_bytes`.
+  // Finds the servable of `call` and reads the body, inflated to at most `max_bytes`.
   // *inflates_too_far: the error is that it is longer.
   Status ReadBody(api::Call* call, size_t max_bytes, bool* inflates_too_far);
 
