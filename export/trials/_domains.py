@@ -14,7 +14,7 @@ import numpy as np
 from colcast.export.convert._features import Scalar
 
 Random = np.random.Generator
-Draw = Callable[[Random, int], Sequence[Scalar]]
+Draw = Callable[[Random, int], Any]  # an array of so many values
 
 _LARGEST_BITS = 16  # a model may take a number for a size or for a number of steps
 _WORDS = ("", "unknown", "Größe 東京", "a b", "17", "-2.5", "x" * 40)
@@ -134,40 +134,44 @@ def _strings(keys: Sequence[bytes]) -> Iterator[Domain]:
     yield Domain(functools.partial(_pick, [b"1"]), (), "'1'")
 
 
-def _mix(draws: Sequence[Draw], random: Random, count: int) -> list[Scalar]:
+def _mix(draws: Sequence[Draw], random: Random, count: int) -> Any:
     """Each value from one of the draws."""
     drawn = [draw(random, count) for draw in draws]
-    return [drawn[kind][i] for i, kind in enumerate(random.integers(0, len(drawn), count))]
+    kinds = random.integers(0, len(drawn), count)
+    return np.stack(drawn)[kinds, np.arange(count)]
 
 
-def _pick(choices: Sequence[Scalar], random: Random, count: int) -> list[Scalar]:
-    return [choices[i] for i in random.integers(0, len(choices), count)]
+def _pick(choices: Sequence[Scalar], random: Random, count: int) -> Any:
+    return _array(choices)[random.integers(0, len(choices), count)]
 
 
-def _between(low: int, high: int, random: Random, count: int) -> list[Scalar]:
+def _array(values: Sequence[Scalar]) -> Any:
+    """Values as an array; bytes stay objects, since NumPy's own type drops zeros at their end."""
+    return np.array(values, object if isinstance(values[0], bytes) else None)
+
+
+def _between(low: int, high: int, random: Random, count: int) -> Any:
     """From `low` to below `high`."""
-    return list(random.integers(low, high, count).tolist())
+    return random.integers(low, high, count)
 
 
-def _normal(scale: float, random: Random, count: int) -> list[Scalar]:
-    return _as_float32(random.normal(size=count) * scale)
+def _normal(scale: float, random: Random, count: int) -> Any:
+    return (random.normal(size=count) * scale).astype(np.float32)
 
 
-def _uniform(low: float, high: float, random: Random, count: int) -> list[Scalar]:
-    return _as_float32(random.uniform(low, high, count))
+def _uniform(low: float, high: float, random: Random, count: int) -> Any:
+    return random.uniform(low, high, count).astype(np.float32)
 
 
-def _log_uniform(large: float, random: Random, count: int) -> list[Scalar]:
+def _log_uniform(large: float, random: Random, count: int) -> Any:
     """From 1 / `large` to `large`, as often below 1 as above."""
-    return _as_float32(large ** random.uniform(-1, 1, count))
+    return (large ** random.uniform(-1, 1, count)).astype(np.float32)
 
 
-def _fresh(random: Random, count: int) -> list[Scalar]:
-    return [b"w%d" % number for number in random.integers(0, 100_000, count)]
-
-
-def _as_float32(values: Any) -> list[Scalar]:
-    return list(values.astype(np.float32).tolist())
+def _fresh(random: Random, count: int) -> Any:
+    words = np.empty(count, object)
+    words[:] = [b"w%d" % number for number in random.integers(0, 100_000, count)]
+    return words
 
 
 def _as_float(value: Scalar) -> float | None:

@@ -7,14 +7,13 @@ numbers, large ids; as bold as the model accepts. The same rows for the same see
 import bisect
 import copy
 import dataclasses
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from colcast.export.convert._features import Feature, Kind, Scalar
 from colcast.export.trials._domains import Domain, Ladder, ladders
-from colcast.export.trials._rows import Rows, Values
+from colcast.export.trials._rows import Cells, Rows, cells
 
 Accepts = Callable[[Rows], bool]
 
@@ -76,8 +75,8 @@ class RowSource:
     def draw(self, count: int) -> Rows:
         """That many rows."""
         together = self._draw_lengths(self._lengths, count)
-        values = {f.name: self._values(f, count, together) for f in self._features}
-        return Rows(self._features, values)
+        made = {f.name: self._cells(f, count, together) for f in self._features}
+        return Rows(self._features, made)
 
     def fit(self, accepts: Accepts) -> bool:
         """Makes values and lists as modest as a model needs; False if it accepts none at all.
@@ -204,31 +203,31 @@ class RowSource:
         if not tried():
             self._styles[name] = style
 
-    def _values(self, feature: Feature, count: int, together: Sequence[int]) -> list[Values]:
+    def _cells(self, feature: Feature, count: int, together: Any) -> Cells:
         style = self._styles[feature.name]
-        lengths: Sequence[int] = [1] * count
+        lengths = np.ones(count, np.int64)
         may_miss = style.may_miss and feature.default is not None
         if feature.kind not in (Kind.FIXED_LEN, Kind.WHOLE):
             equal = style.lengths.equal
             lengths = together if equal else self._draw_lengths(style.lengths, count)
             may_miss = style.lengths.shortest == 0 and not style.lengths.equal
         missing = self._random.random(count) < (_MISSING if may_miss else 0.0)
-        missing[: len(style.domain.ends)] = False
-        rows = self._split(style.domain, [int(length) * feature.size for length in lengths])
-        return [None if gone else row for row, gone in zip(rows, missing, strict=True)]
+        ends = style.domain.ends[:count]  # in the first rows
+        missing[: len(ends)] = False
+        counts = lengths * feature.size
+        values = style.domain.draw(self._random, int(counts.sum()))
+        if missing.any():
+            values = values[np.repeat(~missing, counts)]
+            counts = np.where(missing, -1, counts)
+        made = cells(feature, counts, values)
+        for row, end in enumerate(ends):
+            made.padded[row, : counts[row]] = end
+        return made
 
-    def _draw_lengths(self, lengths: _Lengths, count: int) -> list[int]:
+    def _draw_lengths(self, lengths: _Lengths, count: int) -> Any:
         drawn = self._random.integers(lengths.shortest, lengths.longest + 1, count)
         drawn[:_END_ROWS] = lengths.longest
-        return list(drawn.tolist())
-
-    def _split(self, domain: Domain, sizes: Sequence[int]) -> list[list[Scalar]]:
-        """Lists of these sizes; the first ones hold the domain's ends."""
-        values = iter(domain.draw(self._random, sum(sizes)))
-        rows = [list(itertools.islice(values, size)) for size in sizes]
-        for i, end in enumerate(domain.ends[: len(rows)]):
-            rows[i] = [end] * sizes[i]
-        return rows
+        return drawn
 
 
 @dataclasses.dataclass(frozen=True)

@@ -130,7 +130,7 @@ class ModelRows:
     def _of_recorded(self, count: int) -> Rows:
         """That many of the recorded rows, drawn at random."""
         drawn = self._random.integers(len(self._all_recorded), size=count)
-        return self._all_recorded.take(drawn.tolist())
+        return self._all_recorded.take(drawn)
 
     def _accepted_of(self, recorded: Rows) -> Rows:
         """The recorded rows that the model accepts; the others are counted."""

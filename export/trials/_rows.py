@@ -1,12 +1,13 @@
 """Rows of features, as serialized tf.Examples and as columns: the same rows for both signatures."""
 
 import dataclasses
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 from colcast.export.convert._features import Feature, Kind, Scalar
+from colcast.export.graph._requests import moderate
 from colcast.export.trials._serving_messages import ExampleListWithContext
 
 Columns = dict[str, Any]  # numpy arrays by column name, rows first
@@ -16,8 +17,49 @@ Values = Sequence[Scalar] | None
 
 _IDS = 100_000  # everyday integers are below
 _LONGEST = 12  # bytes of an everyday string
+_MISSING = -1
 
 FIELDS = {"int64": "int64_list", "float32": "float_list", "string": "bytes_list"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Cells:
+    """A feature's values in some rows.
+
+    Attributes:
+      padded: [rows, the most values]; behind a row's values stands the feature's padding, and in
+        a row without the feature its default.
+      counts: how many values each row has; -1 where it does not have the feature.
+    """
+
+    padded: Any
+    counts: Any
+
+    def take(self, rows: Any) -> "Cells":
+        """The rows of a slice or of these numbers."""
+        return Cells(self.padded[rows], self.counts[rows])
+
+    @property
+    def present(self) -> Any:
+        """Marks the values, [rows, the most values]."""
+        return np.arange(self.padded.shape[1]) < self.counts[:, np.newaxis]
+
+    def of_row(self, row: int) -> Any:
+        """A row's values; None if it does not have the feature."""
+        count = self.counts[row]
+        return None if count == _MISSING else self.padded[row, :count]
+
+
+def cells(feature: Feature, counts: Any, values: Iterable[Scalar]) -> Cells:
+    """Makes cells of the values of all rows, one row behind the other."""
+    fixed = feature.size if feature.kind in (Kind.FIXED_LEN, Kind.WHOLE) else 0
+    shape = len(counts), max(fixed, int(counts.max(initial=0)))
+    padded = np.full(shape, feature.padding, feature.numpy_dtype)
+    made = Cells(padded, counts)
+    padded[made.present] = values
+    if feature.kind is Kind.FIXED_LEN and feature.default is not None:
+        padded[counts == _MISSING, : feature.size] = feature.default
+    return made
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,48 +68,59 @@ class Rows:
 
     Attributes:
       features: what every row may have.
-      values: by feature name, one entry per row.
+      cells: their values, by name.
     """
 
     features: Sequence[Feature]
-    values: Mapping[str, Sequence[Values]]
+    cells: Mapping[str, Cells]
+
+    @classmethod
+    def of(cls, features: Sequence[Feature], values: Mapping[str, Sequence[Values]]) -> "Rows":
+        """Rows of lists: by feature name, one entry per row."""
+        made = {}
+        for feature in features:
+            rows = values[feature.name]
+            counts = np.array([_MISSING if row is None else len(row) for row in rows], np.int64)
+            made[feature.name] = cells(feature, counts, [v for row in rows for v in row or ()])
+        return cls(features, made)
 
     def __len__(self) -> int:
         """The number of rows."""
-        return len(next(iter(self.values.values())))
+        return len(next(iter(self.cells.values())).counts)
 
     def __getitem__(self, part: slice) -> "Rows":
         """Some of the rows."""
-        return Rows(self.features, {name: rows[part] for name, rows in self.values.items()})
+        return self.take(part)
+
+    def take(self, rows: Any) -> "Rows":
+        """The rows of a slice or of these numbers, in their order."""
+        return Rows(self.features, {name: of.take(rows) for name, of in self.cells.items()})
 
     @classmethod
     def joined(cls, features: Sequence[Feature], parts: Sequence["Rows"]) -> "Rows":
         """The rows of all parts."""
-        return cls(
-            features, {f.name: [v for p in parts for v in p.values[f.name]] for f in features}
-        )
-
-    def take(self, rows: Sequence[int]) -> "Rows":
-        """The rows of these numbers, in their order."""
-        return Rows(
-            self.features, {name: [of[row] for row in rows] for name, of in self.values.items()}
-        )
+        if not parts:
+            return cls.of(features, {feature.name: () for feature in features})
+        return cls(features, {f.name: _joined(f, [p.cells[f.name] for p in parts]) for f in features})
 
     def __add__(self, more: "Rows") -> "Rows":
         """These rows, then more of the same features."""
-        values = {name: [*rows, *more.values[name]] for name, rows in self.values.items()}
-        return Rows(self.features, values)
+        return Rows.joined(self.features, [self, more]) if len(self) else more
 
     def examples(self, count: int | None = None) -> Any:
         """Each row, or the first `count`, as a serialized tf.Example: an object array of bytes."""
         serialized = np.empty(len(self) if count is None else count, object)
+        columns = [
+            (feature.name, FIELDS[feature.dtype], of.padded.tolist(), of.counts.tolist())
+            for feature in self.features
+            for of in [self.cells[feature.name]]
+        ]
         for row in range(len(serialized)):
             example = tf.train.Example()
-            for feature in self.features:
-                values = self.values[feature.name][row]
-                if values is not None:
-                    entry = example.features.feature[feature.name]
-                    getattr(entry, FIELDS[feature.dtype]).value.extend(values)
+            entries = example.features.feature
+            for name, field, padded, counts in columns:
+                if counts[row] != _MISSING:
+                    getattr(entries[name], field).value.extend(padded[row][: counts[row]])
             serialized[row] = example.SerializeToString(deterministic=True)
         return serialized
 
@@ -81,87 +134,84 @@ class Rows:
         """The rows as one serialized ExampleListWithContext; `context` names its features."""
         of_context = tuple(f for f in self.features if f.name in context)
         of_examples = tuple(f for f in self.features if f.name not in context)
-        (first,) = Rows(of_context, self.values).examples(1)
-        examples = Rows(of_examples, self.values).examples(len(self))
+        (first,) = Rows(of_context, self.cells).examples(1)
+        examples = Rows(of_examples, self.cells).examples(len(self))
         message = ExampleListWithContext(context=first, examples=examples.tolist())
         return bytes(message.SerializeToString(deterministic=True))
 
     def of_one(self, names: Collection[str]) -> "Rows":
         """The rows with the first one's values of some features on all of them."""
-        values = {
-            name: [rows[0]] * len(rows) if name in names else rows
-            for name, rows in self.values.items()
-        }
-        return Rows(self.features, values)
+        first = np.zeros(len(self), int)
+        made = {name: of.take(first) if name in names else of for name, of in self.cells.items()}
+        return Rows(self.features, made)
 
     def moderate(self) -> "Rows":
         """The same rows with every float brought between -1 and 1."""
-        values = {
-            name: [row if row is None else [moderate(value) for value in row] for row in rows]
-            for name, rows in self.values.items()
-        }
-        return Rows(self.features, values)
+        made = dict(self.cells)
+        for feature in self.features:
+            if "float" in feature.dtype:
+                made[feature.name] = _changed(made[feature.name], _moderate)
+        return Rows(self.features, made)
 
     def everyday(self) -> "Rows":
         """The rows with ids, short strings and floats between -1 and 1, and no missing values.
 
         Bold values take more bytes than those of a request do.
         """
-        return Rows(self.features, {name: _small_values(of) for name, of in self.values.items()})
+        made = {}
+        for name, of in self.cells.items():
+            present = np.flatnonzero(of.counts != _MISSING)
+            if len(present):
+                here = np.arange(len(of.counts))
+                of = of.take(np.where(of.counts == _MISSING, present[0], here))
+            made[name] = _changed(of, _small)
+        return Rows(self.features, made)
 
     def columns(self) -> Columns:
-        """The rows as the inputs of a columnar signature."""
+        """The rows as the inputs of a columnar signature.
+
+        A feature is [rows, *shape] if it is FIXED_LEN, else [rows, L, *shape], padded behind each
+        row's last value. Of a WHOLE feature, the first row's value, [*shape], is that of all rows.
+        """
         columns: Columns = {}
         for feature in self.features:
-            values = self.values[feature.name]
-            columns[feature.name] = _dense(feature, values)
+            of = self.cells[feature.name]
+            lists = feature.kind not in (Kind.FIXED_LEN, Kind.WHOLE)
+            width = int(of.counts.max(initial=0)) if lists else feature.size
+            steps = [width // (feature.size or 1)] if lists else []
+            column = of.padded[:, :width].reshape(len(self), *steps, *feature.shape)
+            columns[feature.name] = column[0] if feature.kind is Kind.WHOLE else column
             if feature.length_column is not None:
-                lengths = [len(row or ()) for row in values]
-                columns[feature.length_column] = np.array(lengths, np.int64)
+                columns[feature.length_column] = np.maximum(of.counts, 0)
         return columns
 
 
-def moderate(value: Scalar) -> Scalar:
-    """A float between -1 and 1, in the same order; other values as they are."""
-    return value / (1 + abs(value)) if isinstance(value, float) else value
+def _joined(feature: Feature, parts: Sequence[Cells]) -> Cells:
+    counts = np.concatenate([part.counts for part in parts])
+    width = max(part.padded.shape[1] for part in parts)
+    padded = np.full((len(counts), width), feature.padding, feature.numpy_dtype)
+    first = 0
+    for part in parts:
+        rows, own = part.padded.shape
+        padded[first : first + rows, :own] = part.padded
+        first += rows
+    return Cells(padded, counts)
 
 
-def _small_values(rows: Sequence[Values]) -> list[Values]:
-    present = next((row for row in rows if row is not None), None)
-    return [
-        None if row is None else [_small(value) for value in row]
-        for row in (present if row is None else row for row in rows)
-    ]
+def _changed(of: Cells, change: Any) -> Cells:
+    """The same cells with other values, but for padding and defaults."""
+    return Cells(np.where(of.present, change(of.padded), of.padded), of.counts)
 
 
-def _small(value: Scalar) -> Scalar:
-    if isinstance(value, bytes):
-        return value[:_LONGEST] or b"v1"
-    if isinstance(value, float):
-        return moderate(value)
-    if isinstance(value, bool):
-        return value
-    return (value if value >= 0 else ~value) % _IDS
+def _small(values: Any) -> Any:
+    if values.dtype.kind == "O":
+        short = [value[:_LONGEST] or b"v1" for value in values.flat]
+        return np.array([*short, None], object)[:-1].reshape(values.shape)
+    if values.dtype.kind in "iu":
+        positive = np.where(values < 0, ~values, values).astype(np.uint64)
+        return (positive % _IDS).astype(values.dtype)
+    return values if values.dtype.kind == "b" else _moderate(values)
 
 
-def _dense(feature: Feature, values: Sequence[Values]) -> Any:
-    """[rows, *shape] for FIXED_LEN, else [rows, L, *shape] padded behind each row's last value.
-
-    Of a WHOLE feature, the first row's value, [*shape], is that of all rows.
-    """
-    if feature.kind is Kind.WHOLE:
-        return _dense(dataclasses.replace(feature, kind=Kind.FIXED_LEN), values[:1])[0]
-    if feature.kind is Kind.FIXED_LEN:
-        width = feature.size
-        filled = [(feature.default or ()) if row is None else row for row in values]
-        shape: tuple[int, ...] = (len(values), *feature.shape)
-    else:
-        width = max((len(row or ()) for row in values), default=0)
-        padding = (feature.padding,)
-        filled = [[*(row or ()), *padding * (width - len(row or ()))] for row in values]
-        steps = width // feature.size if feature.size else 0
-        shape = (len(values), steps, *feature.shape)
-    array = np.empty((len(values), width), feature.numpy_dtype)
-    for index, row in enumerate(filled):
-        array[index] = row
-    return array.reshape(shape)
+def _moderate(values: Any) -> Any:
+    return moderate(values.astype(np.float64)).astype(values.dtype)

@@ -44,7 +44,7 @@ def _largest_difference(run: Run, rows: Rows, scale: Scale) -> float:
     together = run(rows)
     worst = 0.0
     for own in _pieces(rows):
-        apart = run(rows.take(own.tolist()))
+        apart = run(rows.take(own))
         for output, whole in together.items():
             given, expected = np.asarray(apart[output]), np.asarray(whole)
             if expected.shape[:1] != (len(rows),) or given.shape != expected[own].shape:
@@ -58,10 +58,10 @@ def _pieces(rows: Rows) -> list[Any]:
     """Rows that are scored apart: in any order; those of short lists, of long ones; some alone."""
     count = len(rows)
     order = np.random.default_rng(count).permutation(count)
-    values = [sum(len(of[row] or ()) for of in rows.values.values()) for row in range(count)]
+    values = sum(np.maximum(of.counts, 0) for of in rows.cells.values())
     thirds = min(count, 3)
     pieces, alone = np.array_split(order, thirds), [*order[:1]]
-    if len(set(values)) > 1:
+    if np.ptp(values):
         by_length = np.argsort(values, kind="stable")
         pieces += np.array_split(by_length, thirds)
         alone = [*by_length[:_ALONE], *by_length[-1:], *alone]

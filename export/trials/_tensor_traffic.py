@@ -41,7 +41,7 @@ class TensorTraffic:
         for request in self.requests:
             rows = self._rows(request)
             values = {f.name: _values(f, request[f.name], rows) for f in features}
-            yield Rows(features, values)
+            yield Rows.of(features, values)
 
     def features(self) -> Iterator[list[dict[str, bytes]]]:
         """The features of the rows of each request, each serialized."""

@@ -149,7 +149,7 @@ def rows_of(examples: Sequence[bytes], features: Sequence[Feature]) -> Rows:
             list(getattr(row[feature.name], field).value) if _has(row, feature.name) else None
             for row in rows
         ]
-    return Rows(features, values)
+    return Rows.of(features, values)
 
 
 def _examples_of_list(serialized: bytes, record: str) -> tuple[bytes, ...]:

@@ -54,7 +54,7 @@ def test_a_number_of_steps_is_not_made_large(
     columnar = Probe.columnar
 
     def watched(probe: Probe, rows: Any) -> Any:
-        steps.append(max(number for (number,) in rows.values["user_number"]))
+        steps.append(rows.columns()["user_number"].max())
         return columnar(probe, rows)
 
     monkeypatch.setattr(Probe, "columnar", watched)

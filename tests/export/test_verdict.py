@@ -171,7 +171,7 @@ def test_everyday_rows_have_values_of_the_size_that_requests_have():
         Feature("price", Kind.FIXED_LEN, "float32"),
     )
     values = {"id": [[-(1 << 62)], None], "word": [[b"x" * 40], [b""]], "price": [[1e6], [-3.0]]}
-    small = Rows(features, values).everyday().values
-    assert all(0 <= row[0] < 100_000 for row in small["id"])
-    assert small["word"] == [[b"x" * 12], [b"v1"]]
-    assert all(abs(row[0]) < 1 for row in small["price"])
+    small = Rows.of(features, values).everyday().columns()
+    assert all(0 <= small["id"]) and all(small["id"] < 100_000)
+    assert small["word"].tolist() == [b"x" * 12, b"v1"]
+    assert all(abs(small["price"]) < 1)

@@ -14,7 +14,7 @@ TOLERANCE = 1e-6
 
 def rows(*values: float) -> Rows:
     price = Feature("price", Kind.FIXED_LEN, "float32", (1,))
-    return Rows([price], {"price": [[value] for value in values]})
+    return Rows.of([price], {"price": [[value] for value in values]})
 
 
 def prices(of: Rows) -> Any:
@@ -59,7 +59,7 @@ def test_a_large_score_hides_no_difference_of_small_ones():
 
 def test_rows_with_short_lists_are_scored_without_long_ones():
     seen = Feature("seen", Kind.VAR_LEN, "int64", ())
-    several = Rows([seen], {"seen": [[1] * count for count in (5, 5, 0, 5, 5, 5, 5, 5, 5)]})
+    several = Rows.of([seen], {"seen": [[1] * count for count in (5, 5, 0, 5, 5, 5, 5, 5, 5)]})
 
     def by_longest(of: Rows) -> Any:
         columns = of.columns()
