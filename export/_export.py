@@ -24,7 +24,7 @@ from colcast.export.convert._variables import fill_variables
 from colcast.export.cut import LateReport, StagesReport
 from colcast.export.graph._errors import ExportError
 from colcast.export.graph._impure import find_impure
-from colcast.export.graph._sessions import loaded
+from colcast.export.graph._sessions import loaded, uncollected
 from colcast.export.report._cost import Requests, measure_written
 from colcast.export.report._page import render
 from colcast.export.report._report import PAGE, ExportReport, SignatureReport, write_report
@@ -63,7 +63,8 @@ def export_saved_model(
     Raises:
       ExportError: the model cannot be converted, or the proof fails. Nothing is written then.
     """
-    return _Export(Path(saved_model), ExportOptions(**options), progress).write(Path(output))
+    with uncollected():
+        return _Export(Path(saved_model), ExportOptions(**options), progress).write(Path(output))
 
 
 @dataclass(frozen=True)
@@ -175,7 +176,7 @@ class _Export:
         observed = model.observe(self._options.tolerance)
         late = model.add_late(late_name, observed)
         self._progress(f"{exact_name}: searching, writing and proving")
-        exact = model.add_exact(exact_name, always=self._options.exact == "always")
+        exact = model.add_exact(exact_name, observed, always=self._options.exact == "always")
         self._progress(f"{name}: searching, writing and proving the stages")
         return late, exact, model.add_stages(late_name, observed)
 

@@ -75,13 +75,16 @@ class LoadedModel:
         """Compares scores on generated, then on recorded rows; ExportError if they differ."""
         if self._conversion.source_input is None:
             self._probe.check_rows_of_outputs(self._rows.accepted(rows) for rows in (1, 2, 5))
-        return dataclasses.replace(
+        parity = dataclasses.replace(
             self._prove_scores(),
             recorded_rows=sum(map(len, self._rows.recorded)),
             refused_rows=self._rows.refused,
             refusal=self._rows.refusal,
             not_finite=self._rows.not_finite(),
         )
+        refuses_alike = self._conversion.context is None and not self._conversion.refusing
+        self._probe.by_columns = refuses_alike and parity.rows > 0
+        return parity
 
     def _prove_scores(self) -> Parity:
         try:
@@ -94,7 +97,7 @@ class LoadedModel:
                 " depend on the other examples of a list cannot be converted"
             ) from error
 
-    def observe(self, tolerance: float = 0.0, *, exact: bool = False) -> Observed:
+    def observe(self, tolerance: float) -> Observed:
         """Runs the columnar signature to find where its user's part can end."""
         features = self._conversion.features
         return observe(
@@ -104,7 +107,6 @@ class LoadedModel:
             rows=self._rows.turns(),
             bold_rows=self._rows.turns(bold=True) if self._rows.redrawn else None,
             columnar_signature=self._conversion.name,
-            exact=exact,
             tolerance=tolerance,
         )
 
@@ -112,18 +114,19 @@ class LoadedModel:
         """Adds the late signature to the MetaGraphDef."""
         return add_late_signature(self._meta_graph, observed, late_signature=name)
 
-    def add_exact(self, name: str, *, always: bool) -> LateReport | str:
+    def add_exact(self, name: str, observed: Observed, *, always: bool) -> LateReport | str:
         """Adds the exact signature to the MetaGraphDef; says why if there is nothing to gain.
 
         Args:
           name: of the signature.
+          observed: the columnar signature.
           always: whether one that was measured to be no faster is added, too.
         """
         least_gain = -math.inf if always else _LEAST_GAIN_OF_EXACT
         try:
             return add_late_signature(
                 self._meta_graph,
-                self.observe(exact=True),
+                observed.exactly(),
                 late_signature=name,
                 least_gain=least_gain,
             )

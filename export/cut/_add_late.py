@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 import tensorflow as tf
-from colcast.export.cut._late_proof import prove
 from colcast.export.cut._late_report import LateReport
 from colcast.export.cut._observed import Observed
 from colcast.export.cut._summary import Summary
@@ -16,8 +15,6 @@ from colcast.export.graph._errors import ExportError
 from colcast.export.graph._findings import Probe
 from colcast.export.graph._ops import MODULE
 from colcast.export.graph._signature import Signature
-
-_TIMED_ROWS = 100
 
 
 def add_late_signature(
@@ -62,16 +59,11 @@ def add_late_signature(
         _check_compiled(observed)
     if observed.exact and not summary.moved:
         raise ExportError("no op of the user's can run once and give the same bits")
-    differences, moderated = prove(
-        observed.run,
-        Probe(session, new.inputs, new.outputs),
-        observed.requests,
-        observed.tolerance,
-        summary.suspect(),
+    differences, moderated = observed.proof.compare(
+        Probe(session, new.inputs, new.outputs), observed.tolerance, summary.suspect()
     )
-    request = observed.requests.draw(_TIMED_ROWS)
     report = summary.report(
-        session, late_signature, (signature, new), request, products, differences
+        session, late_signature, (signature, new), observed.proof.timed, products, differences
     )
     report = replace(report, moderated=moderated)
     if report.gain < least_gain:

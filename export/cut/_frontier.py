@@ -1,7 +1,8 @@
 """Which tensors may be where the user's part ends: what running shows and the rule proves."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 import tensorflow as tf
 from colcast.export.graph._colours import PAIR, USER, Colours
@@ -18,98 +19,116 @@ from colcast.export.graph._findings import (
 from colcast.export.graph._flat_graph import FlatGraph, producer
 from colcast.export.graph._requests import Request, Requests
 from colcast.export.graph._signature import Signature
-from colcast.export.rows._facts import Kind
+from colcast.export.rows._facts import Fact, Kind
 from colcast.export.rows._independence import facts_of, once, rows_of
 
 _ROWS = "columnar"  # the domain of all rows, the user's too
 _CANDIDATES = (2, 5)  # numbers of candidates at which item tensors are watched
 
 
-def find_frontier(
-    session: tf.compat.v1.Session,
-    graph: FlatGraph,
-    signature: Signature,
-    colours: Colours,
-    users: Sequence[Request],
-    requests: Requests,
-    tolerance: float,
-) -> Findings:
-    """What is known of every tensor of the user's and of the item side.
+class Watched:
+    """A columnar signature's tensors in trials, for whatever is the user's part of it."""
 
-    Where an op at N rows reads the user's side, a row-like tensor is repeated, a constant one is
-    read as it is, and one that is neither is computed again from its inputs: the frontier.
+    def __init__(
+        self,
+        session: tf.compat.v1.Session,
+        graph: FlatGraph,
+        signature: Signature,
+        colours: Colours,
+        users: Sequence[Request],
+        requests: Requests,
+        tolerances: Iterable[float],
+    ) -> None:
+        """Runs the signature.
 
-    Args:
-        session: runs the signature.
-        graph: the signature's nodes.
-        signature: the columnar signature.
-        colours: of its nodes.
-        users: users to classify tensors with, each beside as many candidates as `REPEATS` asks for.
-        requests: more requests.
-        tolerance: largest difference that counts as equal in `classify_user`.
+        Args:
+            session: runs it.
+            graph: its nodes.
+            signature: the columnar signature.
+            colours: of its nodes, as many as can be the user's.
+            users: users to classify tensors with, each beside as many candidates as `REPEATS` asks
+                for.
+            requests: more requests.
+            tolerances: the largest differences that may count as equal in `classify_user`.
 
-    Raises:
-        ExportError: the signature fails on generated rows.
-    """
-    watched = _watch(session, signature, colours, users, requests, tolerance)
-    trusted = distrust(graph, colours, USER, watched)
-    return trusted | _mixed(session, graph, signature, colours, trusted)
+        Raises:
+            ExportError: the signature fails on generated rows.
+        """
+        self._session, self._graph, self._signature = session, graph, signature
+        placeholders = {producer(tensor) for tensor in signature.inputs.values()}
+        nodes = [n for n in colours.of if n not in placeholders and n not in colours.waiting]
+        user = [name for name in nodes if colours.of[name] == USER]
+        items = [n for n in nodes if colours.of[n] == PAIR and n not in colours.unsteady]
+        self._fixed = _placeholders(session.graph, signature)
+        waiting = fetchable(session.graph, colours.waiting - placeholders)
+        self._fixed |= {tensor: Finding(RowKind.CONSTANT) for tensor in waiting}
+        self._of_users: dict[float, Findings] = {tolerance: {} for tolerance in tolerances}
+        self._of_rows: Findings = {}
+        if watched := fetchable(session.graph, user):
+            probe = Probe(session, signature.inputs, watched, inner=True)
+            self._of_users = classify_user(probe, users, self._of_users)
+        if watched := fetchable(session.graph, [*user, *items]):
+            probe = Probe(session, signature.inputs, watched, inner=True)
+            tried = {rows: requests.draw(rows) for rows in _CANDIDATES}
+            self._of_rows = follow_rows(probe, tried)
 
+    def findings(self, colours: Colours, tolerance: float) -> Findings:
+        """What is known of every tensor of the user's and of the item side.
 
-def _mixed(
-    session: tf.compat.v1.Session,
-    graph: FlatGraph,
-    signature: Signature,
-    colours: Colours,
-    findings: Findings,
-) -> Findings:
-    """The user's tensors that the rule does not prove to follow their rows.
+        Where an op at N rows reads the user's side, a row-like tensor is repeated, a constant one
+        is read as it is, and one that is neither is computed again from its inputs: the frontier.
 
-    A sum over the rows of what is 0 for all users that were tried looks constant. A user's lists
-    are lists, and equally wide columns too, since all rows are one user's: either may prove it.
-    """
-    others = {
-        **rows_of(_ROWS, signature.items, session.graph),
-        **once({}, signature.shared, session.graph),
-    }
-    unproved = {
-        tensor: finding
-        for tensor, finding in findings.items()
-        if colours.of.get(producer(tensor)) == USER and finding.kind is not RowKind.OTHER
-    }
-    for lists in (False, True):
-        user = rows_of(_ROWS, signature.user, session.graph, lists=lists)
-        facts = facts_of(graph, session, others | user) if unproved else {}
-        unproved = {
-            tensor: replace(finding, kind=RowKind.OTHER, reason=facts[tensor].why)
-            for tensor, finding in unproved.items()
-            if tensor in facts and facts[tensor].kind is Kind.MIXED
+        Args:
+            colours: of the signature's nodes.
+            tolerance: largest difference that counts as equal.
+        """
+        of = {USER: self._of_users[tolerance], PAIR: self._of_rows}
+        seen = {
+            tensor: finding
+            for colour, findings in of.items()
+            for tensor, finding in findings.items()
+            if colours[tensor] == colour
         }
-    return unproved
+        trusted = distrust(self._graph, colours, USER, self._fixed | seen)
+        return trusted | self._mixed(colours, trusted)
 
+    def _mixed(self, colours: Colours, findings: Findings) -> Findings:
+        """The user's tensors that the rule does not prove to follow their rows.
 
-def _watch(
-    session: tf.compat.v1.Session,
-    signature: Signature,
-    colours: Colours,
-    users: Sequence[Request],
-    requests: Requests,
-    tolerance: float,
-) -> Findings:
-    placeholders = {producer(tensor) for tensor in signature.inputs.values()}
-    nodes = [name for name in colours.of if name not in placeholders]
-    user = [n for n in nodes if colours.of[n] == USER and n not in colours.waiting]
-    items = [n for n in nodes if colours.of[n] == PAIR and n not in colours.unsteady]
-    waiting = [n for n in nodes if n in colours.waiting]
-    findings = _placeholders(session.graph, signature)
-    findings |= {t: Finding(RowKind.CONSTANT) for t in fetchable(session.graph, waiting)}
-    if user_tensors := fetchable(session.graph, user):
-        probe = Probe(session, signature.inputs, user_tensors, inner=True)
-        findings |= classify_user(probe, users, tolerance)
-    if item_tensors := fetchable(session.graph, items):
-        probe = Probe(session, signature.inputs, item_tensors, inner=True)
-        findings |= follow_rows(probe, {rows: requests.draw(rows) for rows in _CANDIDATES})
-    return findings
+        A sum over the rows of what is 0 for all users that were tried looks constant. A user's
+        lists are lists, and equally wide columns too, since all rows are one user's: either may
+        prove it.
+        """
+        unproved = {
+            tensor: finding
+            for tensor, finding in findings.items()
+            if colours.of.get(producer(tensor)) == USER and finding.kind is not RowKind.OTHER
+        }
+        for lists in (False, True):
+            facts = self._facts[lists] if unproved else {}
+            unproved = {
+                tensor: replace(finding, kind=RowKind.OTHER, reason=facts[tensor].why)
+                for tensor, finding in unproved.items()
+                if tensor in facts and facts[tensor].kind is Kind.MIXED
+            }
+        return unproved
+
+    @cached_property
+    def _facts(self) -> list[Mapping[str, Fact]]:
+        """What the rule says of tensors: the user's columns are equally wide, and are lists."""
+        graph, signature = self._session.graph, self._signature
+        others = {
+            **rows_of(_ROWS, signature.items, graph),
+            **once({}, signature.shared, graph),
+        }
+        return [
+            facts_of(
+                self._graph,
+                self._session,
+                others | rows_of(_ROWS, signature.user, graph, lists=lists),
+            )
+            for lists in (False, True)
+        ]
 
 
 def _placeholders(graph: tf.Graph, signature: Signature) -> Findings:

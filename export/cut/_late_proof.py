@@ -1,5 +1,8 @@
 """The proof that a late signature answers as the columnar one does."""
 
+from collections.abc import Mapping
+from functools import cached_property
+
 import numpy as np
 from colcast.export.graph._comparison import (
     PERTURBED,
@@ -15,65 +18,97 @@ from colcast.export.graph._findings import Probe
 from colcast.export.graph._requests import Array, Request, Requests
 
 _ROUNDS = 4  # requests tried at each number of candidates
+_TIMED_ROWS = 100
 
 
-def prove(
-    columnar: Probe, late: Probe, requests: Requests, tolerance: float, suspect: str
-) -> tuple[Differences, Moderated]:
-    """Compares the two signatures on random requests.
+class Proof:
+    """Compares signatures with a columnar one, each on the same random requests."""
 
-    A difference of floats is taken relative to the value or to the output's median absolute value
-    over all requests, whichever is larger, so that a logit that happens to be next to zero does
-    not count for more than its neighbours. What rounding the inputs would change as well is no
-    difference: large numbers that cancel each other leave no exact digits to compare. Everything
-    else has to be equal, and with a tolerance of 0 everything.
+    def __init__(self, columnar: Probe, requests: Requests) -> None:
+        """Takes what runs the columnar outputs, and where requests come from."""
+        self._columnar, self._requests = columnar, requests
 
-    Args:
-        columnar: runs the outputs of the columnar signature.
-        late: runs those of the late one.
-        requests: where requests come from.
-        tolerance: the largest relative difference allowed.
-        suspect: the frontier tensor last accepted, for the message.
+    @cached_property
+    def _asked(self) -> "list[_Asked]":
+        return [
+            _Asked(self._columnar, self._requests.draw(rows), rows)
+            for rows in PROOF_ROWS
+            for _ in range(_ROUNDS)
+        ]
 
-    Returns:
-        The differences, and those that only show on large floats, which are not among them.
+    @cached_property
+    def timed(self) -> Request:
+        """A request to measure signatures with."""
+        return self._requests.draw(_TIMED_ROWS)
 
-    Raises:
-        ExportError: a difference is larger; or the columnar signature is not even equal to itself.
-    """
-    trials = [
-        _try(columnar, late, requests.draw(rows), rows, PERTURBED if tolerance else 0)
-        for rows in PROOF_ROWS
-        for _ in range(_ROUNDS)
-    ]
-    moderated: Moderated = {}
-    try:
-        return compare_trials(trials, tolerance, moderated), moderated
-    except ExportError as error:
-        raise ExportError(
-            f"late expansion fails its proof: {error}; frontier tensor last accepted: {suspect}. If"
-            " that is the model's own rounding, as in half precision, allow it with --tolerance or"
-            " leave out --late"
-        ) from error
+    def compare(self, late: Probe, tolerance: float, suspect: str) -> tuple[Differences, Moderated]:
+        """Compares a signature.
 
+        A difference of floats is taken relative to the value or to the output's median absolute
+        value over all requests, whichever is larger, so that a logit that happens to be next to
+        zero does not count for more than its neighbours. What rounding the inputs would change as
+        well is no difference: large numbers that cancel each other leave no exact digits to
+        compare. Everything else has to be equal, and with a tolerance of 0 everything.
 
-def _try(columnar: Probe, late: Probe, request: Request, rows: int, noisy_runs: int) -> Trial:
-    columns = request.repeated(rows)
-    expected, again = columnar(columns), columnar(columns)
-    for output, value in expected.items():
-        if value.shape != again[output].shape or not _equal(value, again[output]):
+        Args:
+            late: runs the outputs of the late signature.
+            tolerance: the largest relative difference allowed.
+            suspect: the frontier tensor last accepted, for the message.
+
+        Returns:
+            The differences, and those that only show on large floats, which are not among them.
+
+        Raises:
+            ExportError: a difference is larger; or the columnar signature is not even equal to
+                itself.
+        """
+        trials = [asked.trial(late, noisy=tolerance > 0) for asked in self._asked]
+        moderated: Moderated = {}
+        try:
+            return compare_trials(trials, tolerance, moderated), moderated
+        except ExportError as error:
             raise ExportError(
-                f"late expansion cannot be proven: output {output!r} of the columnar signature"
-                " differs between two runs on the same request (a random op in the model?)"
-            )
-    noise = rounding_noise(
-        lambda perturbed: columnar(perturbed.repeated(rows)), request, expected, noisy_runs
-    )
+                f"late expansion fails its proof: {error}; frontier tensor last accepted:"
+                f" {suspect}. If that is the model's own rounding, as in half precision, allow it"
+                " with --tolerance or leave out --late"
+            ) from error
 
-    def moderate() -> Trial:
-        return _try(columnar, late, request.moderate(), rows, noisy_runs)
 
-    return Trial(rows, expected, late(request.once()), noise, moderate if noisy_runs else None)
+class _Asked:
+    """A request, and what the columnar signature answers."""
+
+    def __init__(self, columnar: Probe, request: Request, rows: int) -> None:
+        self._columnar, self._request, self._rows = columnar, request, rows
+        columns = request.repeated(rows)
+        self._expected, again = columnar(columns), columnar(columns)
+        for output, value in self._expected.items():
+            if value.shape != again[output].shape or not _equal(value, again[output]):
+                raise ExportError(
+                    f"late expansion cannot be proven: output {output!r} of the columnar signature"
+                    " differs between two runs on the same request (a random op in the model?)"
+                )
+
+    @cached_property
+    def _noise(self) -> Mapping[str, Array]:
+        return rounding_noise(
+            lambda perturbed: self._columnar(perturbed.repeated(self._rows)),
+            self._request,
+            self._expected,
+            PERTURBED,
+        )
+
+    def trial(self, late: Probe, *, noisy: bool) -> Trial:
+        """The late signature's answer beside it."""
+
+        def moderate() -> Trial:
+            asked = _Asked(self._columnar, self._request.moderate(), self._rows)
+            return asked.trial(late, noisy=True)
+
+        given = late(self._request.once())
+        if noisy:
+            return Trial(self._rows, self._expected, given, self._noise, moderate)
+        noise = {output: np.zeros(value.shape) for output, value in self._expected.items()}
+        return Trial(self._rows, self._expected, given, noise)
 
 
 def _equal(one: Array, other: Array) -> bool:

@@ -1,12 +1,13 @@
 """A columnar signature, and what running it showed of its tensors."""
 
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import tensorflow as tf
-from colcast.export.cut._frontier import find_frontier
+from colcast.export.cut._frontier import Watched
 from colcast.export.cut._fused import Fused, find_fused
+from colcast.export.cut._late_proof import Proof
 from colcast.export.graph._colours import PAIR, USER, Colours, colour
 from colcast.export.graph._findings import REPEATS, Findings, Probe
 from colcast.export.graph._flat_graph import FlatGraph, producer
@@ -28,13 +29,15 @@ class Observed:
         signature: its inputs by whose they are.
         graph: its nodes.
         held: the user's placeholders that stay at N rows, with the reason.
+        watched: its tensors.
         colours: of its nodes: the user's, those of the rest, and free ones.
         findings: of its tensors.
         fused: products that have to be finite, or whole.
         requests: draws requests that it takes.
         run: runs its outputs.
-        exact: only ops that keep every bit are the user's.
+        proof: compares signatures with it.
         tolerance: largest relative difference of float outputs; 0 if exact.
+        exact: only ops that keep every bit are the user's.
         kernel_rows: tensors with some rows of a kernel that a signature made from it has, in the
             same MetaGraph.
     """
@@ -44,14 +47,22 @@ class Observed:
     signature: Signature
     graph: FlatGraph
     held: dict[str, str]
+    watched: Watched
     colours: Colours
     findings: Findings
     fused: Fused
     requests: Requests
     run: Probe
-    exact: bool
+    proof: Proof
     tolerance: float
+    exact: bool = False
     kernel_rows: dict[tuple[str, bool, bytes], str] = field(default_factory=dict)
+
+    def exactly(self) -> "Observed":
+        """The same trials, where only what leaves every output the same to the last bit moves."""
+        colours = _colour(self.graph, self.signature, self.held, exact=True)
+        findings = self.watched.findings(colours, 0.0)
+        return replace(self, colours=colours, findings=findings, tolerance=0.0, exact=True)
 
 
 def observe(
@@ -62,7 +73,6 @@ def observe(
     rows: DrawRows,
     bold_rows: DrawRows | None = None,
     columnar_signature: str = "columnar",
-    exact: bool = False,
     tolerance: float = 1e-5,
 ) -> Observed:
     """Runs a columnar signature to find where its user's part can end.
@@ -78,8 +88,7 @@ def observe(
         bold_rows: draws rows that the model may score NaN, which `rows` avoids. User tensors are
             watched on both; only `rows` prove.
         columnar_signature: the signature.
-        exact: move only what leaves every output the same to the last bit.
-        tolerance: largest relative difference of float outputs, if not `exact`.
+        tolerance: largest relative difference of float outputs.
 
     Raises:
         ExportError: a name is wrong, every feature is the user's, or the signature fails on rows.
@@ -94,15 +103,9 @@ def observe(
         sources.append(Requests(bold_rows, signature.user, signature.items, run))
         users += [sources[1].draw(max(REPEATS)) for _ in range(_USERS)]
     held = {producer(signature.user[name]): _NO_VALUE for name in without_a_value(users)}
-    colours = colour(
-        graph,
-        {USER: signature.once.values(), PAIR: signature.items.values()},
-        held=held,
-        waiting=USER,
-        exact=exact,
-    )
-    tolerance = 0.0 if exact else tolerance
-    findings = find_frontier(session, graph, signature, colours, users, requests, tolerance)
+    colours = _colour(graph, signature, held)
+    tolerances = {0.0, tolerance}
+    watched = Watched(session, graph, signature, colours, users, requests, tolerances)
     batches = (source.columns(_ROWS) for source in sources for _ in range(_BATCHES))
     return Observed(
         columnar_signature,
@@ -110,11 +113,19 @@ def observe(
         signature,
         graph,
         held,
+        watched,
         colours,
-        findings,
+        watched.findings(colours, tolerance),
         find_fused(graph, session, signature, batches),
         requests,
         run,
-        exact,
+        Proof(run, requests),
         tolerance,
     )
+
+
+def _colour(
+    graph: FlatGraph, signature: Signature, held: Mapping[str, str], *, exact: bool = False
+) -> Colours:
+    columns = {USER: signature.once.values(), PAIR: signature.items.values()}
+    return colour(graph, columns, held, waiting=USER, exact=exact)

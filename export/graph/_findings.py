@@ -15,6 +15,7 @@ from colcast.export.graph._comparison import comparable
 from colcast.export.graph._errors import ExportError, TooLongError
 from colcast.export.graph._loops import loops_told
 from colcast.export.graph._requests import Array, Columns, Request
+from colcast.export.graph._sessions import Run
 
 REPEATS = (2, 3, 64)
 """How often a user row is repeated to see what a tensor does; 64 shows what small counts hide."""
@@ -91,16 +92,12 @@ class Probe:
         if inner and fetched:
             with session.graph.as_default():
                 fetched = tf.raw_ops.IdentityN(input=fetched, name="observed")
-        self._run = session.make_callable(
-            fetched,
-            feed_list=[find(tensor) for tensor in inputs.values()],
-        )
+        self._run = Run(session, list(inputs.values()), [tensor.name for tensor in fetched])
 
     def __call__(self, columns: Columns) -> dict[str, Array]:
         """The tensors' values on columns, by name."""
-        options = tf.compat.v1.RunOptions(timeout_in_ms=int(1000 * self._seconds))
         try:
-            values = self._run(*[columns[name] for name in self._inputs], options=options)
+            values = self._run([columns[name] for name in self._inputs], self._seconds)
         except tf.errors.DeadlineExceededError as error:
             done = f"the signature is not done with generated columns within {self._seconds} s"
             raise TooLongError(f"{done}; {self._loops()}".rstrip("; ")) from error
@@ -124,24 +121,30 @@ def fetchable(graph: tf.Graph, nodes: Iterable[str]) -> dict[str, str]:
     }
 
 
-def classify_user(probe: Probe, users: Iterable[Request], tolerance: float) -> Findings:
-    """Finds the kind of tensors that depend on user features only.
+def classify_user(
+    probe: Probe, users: Iterable[Request], tolerances: Iterable[float]
+) -> dict[float, Findings]:
+    """Finds the kind of tensors that depend on user features only, by tolerance.
 
     Args:
         probe: runs those tensors.
         users: users to try; a tensor must be of one kind with all of them.
-        tolerance: largest difference that counts as equal, relative to the tensor's largest value:
-            sums over more rows may be added up in another order.
+        tolerances: largest differences that count as equal, relative to the tensor's largest
+            value: sums over more rows may be added up in another order.
     """
-    found: Findings = {}
+    found: dict[float, Findings] = {tolerance: {} for tolerance in tolerances}
     for user in users:
         single = probe(user.repeated(1))
         many = {repeats: probe(user.repeated(repeats)) for repeats in REPEATS}
         for tensor, value in single.items():
             values = {repeats: run[tensor] for repeats, run in many.items()}
-            finding = _classify(value, values, tolerance)
-            found[tensor] = merged(found[tensor], finding) if tensor in found else finding
-    return {tensor: _settled(finding) for tensor, finding in found.items()}
+            for tolerance, of in found.items():
+                finding = _classify(value, values, tolerance)
+                of[tensor] = merged(of[tensor], finding) if tensor in of else finding
+    return {
+        tolerance: {tensor: _settled(finding) for tensor, finding in of.items()}
+        for tolerance, of in found.items()
+    }
 
 
 def follow_rows(probe: Probe, requests: Mapping[int, Request]) -> Findings:
@@ -221,7 +224,7 @@ def equal(one: Array, other: Array, tolerance: float) -> bool:
     """Whether two tensors are, floats within a tolerance relative to the largest."""
     if one.shape != other.shape:
         return False
-    if one.dtype.kind not in "fc":
+    if one.dtype.kind not in "fc" or np.array_equal(one, other):
         return bool(np.array_equal(one, other))
     scale = np.max(np.abs(one), initial=0.0, where=np.isfinite(one))
     return bool(np.allclose(one, other, rtol=0, atol=tolerance * scale, equal_nan=True))

@@ -101,7 +101,9 @@ class Rows:
         """The rows of all parts."""
         if not parts:
             return cls.of(features, {feature.name: () for feature in features})
-        return cls(features, {f.name: _joined(f, [p.cells[f.name] for p in parts]) for f in features})
+        return cls(
+            features, {f.name: _joined(f, [p.cells[f.name] for p in parts]) for f in features}
+        )
 
     def __add__(self, more: "Rows") -> "Rows":
         """These rows, then more of the same features."""

@@ -172,6 +172,6 @@ def test_everyday_rows_have_values_of_the_size_that_requests_have():
     )
     values = {"id": [[-(1 << 62)], None], "word": [[b"x" * 40], [b""]], "price": [[1e6], [-3.0]]}
     small = Rows.of(features, values).everyday().columns()
-    assert all(0 <= small["id"]) and all(small["id"] < 100_000)
+    assert all((small["id"] >= 0) & (small["id"] < 100_000))
     assert small["word"].tolist() == [b"x" * 12, b"v1"]
     assert all(abs(small["price"]) < 1)

@@ -81,7 +81,7 @@ class Model:
         """
         self._random = np.random.default_rng(0)
         self._only_zero = only_zero
-        self._exact = options.get("exact", False)
+        self._exact = options.pop("exact", False)
         with tf.Graph().as_default() as graph:
             v1.set_random_seed(1)
             self.placeholders = {
@@ -106,6 +106,8 @@ class Model:
         self.observed = observe(
             self.meta_graph, self.session, user_features=user, rows=self.rows, **options
         )
+        if self._exact:
+            self.observed = self.observed.exactly()
         self.report: LateReport = add_late_signature(self.meta_graph, self.observed, **late)
 
     def rows(self, count: int) -> Columns:
