@@ -1,9 +1,10 @@
 """A converted model that runs: parity of scores, late expansion, warm-up requests."""
 
 import dataclasses
+import functools
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 from typing import Any
 
@@ -155,9 +156,12 @@ class LoadedModel:
 
     def independence(self, signatures: Sequence[str], tolerance: float) -> dict[str, Independence]:
         """What may be done with the candidates of the columnar and the late signatures."""
-        return {name: self._independence_of(name, tolerance) for name in signatures}
+        accepted = functools.cache(self._rows.accepted)
+        return {name: self._independence_of(name, accepted, tolerance) for name in signatures}
 
-    def _independence_of(self, name: str, tolerance: float) -> Independence:
+    def _independence_of(
+        self, name: str, accepted: Callable[[int], Rows], tolerance: float
+    ) -> Independence:
         if self._conversion.impurity:
             return Independence(False, self._conversion.impurity.why)
         columnar = self._conversion.name
@@ -185,7 +189,7 @@ class LoadedModel:
         alike: bool | None = None
         for count in _BATCHES:
             try:
-                rows = self._probe.of_a_request(self._rows.accepted(count)).of_one(of_request)
+                rows = self._probe.of_a_request(accepted(count)).of_one(of_request)
             except ExportError:  # no rows that the model takes
                 break
             alike = scored_alike(score, rows, tolerance)

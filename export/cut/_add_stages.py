@@ -8,7 +8,7 @@ from typing import Any
 from colcast.export.cut._cut import Cut, DomainsWithoutStage, Model
 from colcast.export.cut._gain import row_bytes
 from colcast.export.cut._observed import Observed
-from colcast.export.cut._stages_proof import Runner, prove
+from colcast.export.cut._stages_proof import StagesProof
 from colcast.export.cut._stages_report import StagesReport
 from colcast.export.graph._colours import ITEM, PAIR, USER
 from colcast.export.graph._errors import ExportError
@@ -93,9 +93,9 @@ class _Adding:
     def _write(self, cut: Cut, report: StagesReport) -> StagesReport:
         cut.write()
         independence = cut.independence()
-        runner = cut.runner(self._late)
+        proof = self._proof(cut)
         try:
-            difference = self._prove(runner)
+            difference = proof.compare()
         except ExportError as error:
             why = f"they differ from {self._model.late_name}: {error}"
             if len(cut.domains) > 2:
@@ -108,7 +108,7 @@ class _Adding:
             difference=difference,
             signatures=tuple(cut.names.values()),
             independence={cut.names[domain]: found for domain, found in independence.items()},
-            **self._users_per_run(independence[PAIR], runner, report),
+            **self._users_per_run(independence[PAIR], proof, report),
         )
         cut.publish()
         return report
@@ -121,8 +121,8 @@ class _Adding:
         cut.find_states(self._requests, self._tolerance)
         return cut
 
-    def _prove(self, runner: Runner, *, several_users: bool = False) -> Mapping[str, float]:
-        return prove(runner, self._requests, self._tolerance, several_users=several_users)
+    def _proof(self, cut: Cut) -> StagesProof:
+        return StagesProof(cut.runner(self._late), self._requests, self._tolerance)
 
     def _culprits(self, domains: Sequence[str], why: str) -> dict[str, str]:
         """The domains that fail the proof beside user and items alone; all if none does."""
@@ -134,18 +134,18 @@ class _Adding:
         try:
             cut = self._cut(domains)
             cut.write()
-            self._prove(cut.runner(self._late))
+            self._proof(cut).compare()
         except ExportError:
             return True
         return False
 
     def _users_per_run(
-        self, independence: Independence, runner: Runner, report: StagesReport
+        self, independence: Independence, proof: StagesProof, report: StagesReport
     ) -> dict[str, Any]:
         if not independence.rows:
             return {"users_per_run": "one", "why_one": f"rows may meet: {independence.why_not}"}
         try:
-            self._prove(runner, several_users=True)
+            proof.compare(several_users=True)
         except ExportError as error:
             return {"users_per_run": "one", "why_one": f"with several users: {error}"}
         gathered = row_bytes(report.user_states)

@@ -20,7 +20,7 @@ from colcast.export.graph._copy import Copy
 from colcast.export.graph._errors import ExportError
 from colcast.export.graph._findings import Probe
 from colcast.export.graph._flat_graph import FlatGraph, GraphDef, NodeDef
-from colcast.export.graph._requests import Columns, Requests, draw_rows, trimmed
+from colcast.export.graph._requests import Columns, Draws, Requests, trimmed
 from colcast.export.graph._signature import Signature
 from colcast.export.rows import CANDIDATE, Independence, find_independence, rows_of
 
@@ -121,7 +121,9 @@ class Cut:
             ExportError: the user's or the items' stage fails on batch after batch.
             DomainsWithoutStage: others fail, or gain nothing.
         """
-        _check({d: self._why_it_fails(d, requests, tolerance) for d in self.domains})
+        probes = {domain: stage.probe() for domain, stage in self._stages.items()}
+        draws = Draws(requests)
+        _check({d: self._why_it_fails(d, probe, draws, tolerance) for d, probe in probes.items()})
         outputs = list(self._outputs.values())
         self.boundary = find_boundary(
             self._graph, self._colours, self._stages, outputs, self._late.rows
@@ -242,15 +244,16 @@ class Cut:
         import_nodes(self._session.graph, GraphDef(node=stage.emit.nodes.values()))
         return stage
 
-    def _why_it_fails(self, domain: str, requests: Requests, tolerance: float) -> str:
+    def _why_it_fails(self, domain: str, probe: Probe, draws: Draws, tolerance: float) -> str:
         """Runs a stage; "" if it does not fail on batch after batch."""
+        drawn = draws.again()
 
         def draw(rows: int) -> Columns:
-            columns = draw_rows(requests, rows)
+            columns = drawn(rows)
             return trimmed({name: columns[name] for name in self._columns[domain]})
 
         try:
-            self._stages[domain].find_states(draw, tolerance)
+            self._stages[domain].find_states(probe, draw, tolerance)
         except ExportError as error:
             return str(error)
         return ""

@@ -64,13 +64,15 @@ class Watched:
         self._fixed |= {tensor: Finding(RowKind.CONSTANT) for tensor in waiting}
         self._of_users: dict[float, Findings] = {tolerance: {} for tolerance in tolerances}
         self._of_rows: Findings = {}
-        if watched := fetchable(session.graph, user):
-            probe = Probe(session, signature.inputs, watched, inner=True)
-            self._of_users = classify_user(probe, users, self._of_users)
-        if watched := fetchable(session.graph, [*user, *items]):
-            probe = Probe(session, signature.inputs, watched, inner=True)
+        probes = [
+            Probe(session, signature.inputs, fetchable(session.graph, nodes), inner=True)
+            for nodes in (user, [*user, *items])
+        ]
+        if probes[0].names:
+            self._of_users = classify_user(probes[0], users, self._of_users)
+        if probes[1].names:
             tried = {rows: requests.draw(rows) for rows in _CANDIDATES}
-            self._of_rows = follow_rows(probe, tried)
+            self._of_rows = follow_rows(probes[1], tried)
 
     def findings(self, colours: Colours, tolerance: float) -> Findings:
         """What is known of every tensor of the user's and of the item side.

@@ -14,8 +14,7 @@ from colcast.export.graph._flat_graph import FlatGraph, producer
 from colcast.export.graph._requests import DrawRows, Requests, without_a_value
 from colcast.export.graph._signature import Signature, read_signature
 
-_USERS = 8  # users that tensors are classified with
-_BATCHES, _ROWS = 8, 64  # rows that products are watched on, each of a user of its own
+_USERS = 8  # users that tensors are classified with; products are watched on their rows
 _NO_VALUE = "0 or empty in all generated rows, so nothing shows what it does"
 
 
@@ -97,16 +96,15 @@ def observe(
     run = Probe(session, signature.inputs, signature.outputs)
     requests = Requests(rows, signature.user, signature.items, run)
     graph = FlatGraph(meta_graph, signature.outputs.values())
-    users = [requests.draw(max(REPEATS)) for _ in range(_USERS)]
     sources = [requests]
     if bold_rows is not None:
         sources.append(Requests(bold_rows, signature.user, signature.items, run))
-        users += [sources[1].draw(max(REPEATS)) for _ in range(_USERS)]
+    drawn = [(source.draw(max(REPEATS)), source.rows) for source in sources for _ in range(_USERS)]
+    users, batches = zip(*drawn, strict=True)
     held = {producer(signature.user[name]): _NO_VALUE for name in without_a_value(users)}
     colours = _colour(graph, signature, held)
     tolerances = {0.0, tolerance}
     watched = Watched(session, graph, signature, colours, users, requests, tolerances)
-    batches = (source.columns(_ROWS) for source in sources for _ in range(_BATCHES))
     return Observed(
         columnar_signature,
         session,

@@ -52,6 +52,7 @@ class StageGraph(Copy):
             if added.attr["shape"].shape.dim:
                 added.attr["shape"].shape.dim[0].size = -1
             self._new[tensor] = self.inputs[column] = f"{added.name}:0"
+        self._old = {new: old for old, new in self._new.items()}
         own = {name for name, colour in colours.of.items() if colour == domain}
         read = self._read_by(own)
         for name, node in graph.nodes.items():
@@ -66,19 +67,23 @@ class StageGraph(Copy):
                 read |= self._colours.waiting.intersection(map(producer, data_inputs(node)))
         return read
 
-    def find_states(self, draw: Callable[[int], Columns], tolerance: float) -> None:
-        """Runs the stage, whose nodes are in the session's graph, to find its states.
+    def probe(self) -> Probe:
+        """Runs all tensors of the stage, whose nodes are in the session's graph."""
+        made = fetchable(self._session.graph, self.emit.nodes)
+        tensors = {self._late_name(tensor): tensor for tensor in made}
+        return Probe(self._session, self.inputs, tensors, inner=True)
+
+    def find_states(self, probe: Probe, draw: Callable[[int], Columns], tolerance: float) -> None:
+        """Runs the stage to find its states.
 
         Args:
+            probe: runs its tensors.
             draw: draws that many rows of every column of the domain.
             tolerance: largest difference that counts as equal.
 
         Raises:
             ExportError: it fails on batch after batch.
         """
-        made = fetchable(self._session.graph, self.emit.nodes)
-        tensors = {self._late_name(tensor): tensor for tensor in made}
-        probe = Probe(self._session, self.inputs, tensors, inner=True)
         found = classify_rows(probe, draw, _BATCHES, tolerance)
         trusted = distrust(self._graph, self._colours, self._domain, found)
         self.findings = {
@@ -100,5 +105,4 @@ class StageGraph(Copy):
         return self.findings.get(tensor, Finding(RowKind.OTHER, reason="cannot be looked at"))
 
     def _late_name(self, tensor: str) -> str:
-        late = {new: old for old, new in self._new.items()}
-        return late.get(tensor) or tensor.removeprefix(self.emit.name("nodes", ""))
+        return self._old.get(tensor) or tensor.removeprefix(self.emit.name("nodes", ""))

@@ -1,7 +1,8 @@
 """The proof that the stages answer as the late signature does, however rows are batched."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from colcast.export.cut._pair import index_key, number_key, state_key
@@ -73,10 +74,12 @@ class _Draw:
     Attributes:
         columns: by domain; under PAIR, those of no stage.
         index: each candidate's row, of all domains but ITEM and PAIR, whose rows are candidates.
+        states: of the domains that have been run.
     """
 
     columns: Mapping[str, Columns]
     index: Mapping[str, Array]
+    states: dict[str, States] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
@@ -94,26 +97,33 @@ class _Draw:
         return Request(trimmed(alone), trimmed(items), {})
 
 
-def prove(
-    runner: Runner, requests: Requests, tolerance: float, *, several_users: bool
-) -> Mapping[str, float]:
-    """Compares requests of one user each, or runs for the candidates of several users.
+class StagesProof:
+    """Compares stages with the late signature, on the same draws for one user and several."""
 
-    States come from batches of different sizes and orders, with rows repeated and alone; those of
-    several users were computed together.
+    def __init__(self, runner: Runner, requests: Requests, tolerance: float) -> None:
+        """Takes what runs both, where rows come from, and the largest difference allowed."""
+        self._runner, self._requests, self._tolerance = runner, requests, tolerance
 
-    Raises:
-        ExportError: they differ, or states of several users do not go into one run.
-    """
-    tried = _of_several_users if several_users else _of_one_user
-    trials = []
-    for rows in PROOF_ROWS:
-        for _ in range(_ROUNDS):
-            draw = _draw(runner, requests, rows)
-            trials.append(tried(runner, draw, PERTURBED if tolerance else 0))
-    by_rows = compare_trials(trials, tolerance)
-    outputs = trials[0].expected
-    return {output: max(by[output] for by in by_rows.values()) for output in outputs}
+    @cached_property
+    def _draws(self) -> list[_Draw]:
+        draws = [rows for rows in PROOF_ROWS for _ in range(_ROUNDS)]
+        return [_draw(self._runner, self._requests, rows) for rows in draws]
+
+    def compare(self, *, several_users: bool = False) -> Mapping[str, float]:
+        """Compares requests of one user each, or runs for the candidates of several users.
+
+        States come from batches of different sizes and orders, with rows repeated and alone; those
+        of several users were computed together.
+
+        Raises:
+            ExportError: they differ, or states of several users do not go into one run.
+        """
+        tried = _of_several_users if several_users else _of_one_user
+        noisy_runs = PERTURBED if self._tolerance else 0
+        trials = [tried(self._runner, draw, noisy_runs) for draw in self._draws]
+        by_rows = compare_trials(trials, self._tolerance)
+        outputs = trials[0].expected
+        return {output: max(by[output] for by in by_rows.values()) for output in outputs}
 
 
 def _draw(runner: Runner, requests: Requests, rows: int) -> _Draw:
@@ -174,7 +184,10 @@ def _of_several_users(runner: Runner, draw: _Draw, noisy_runs: int) -> Trial:
 
 def _states(runner: Runner, draw: _Draw, but: str = "") -> dict[str, States]:
     domains = [domain for domain in runner.stages if domain != but]
-    return {domain: _shared(runner, domain, draw.columns[domain]) for domain in domains}
+    for domain in domains:
+        if domain not in draw.states:
+            draw.states[domain] = _shared(runner, domain, draw.columns[domain])
+    return {domain: draw.states[domain] for domain in domains}
 
 
 def _shared(runner: Runner, domain: str, columns: Columns) -> States:

@@ -64,6 +64,9 @@ Findings = dict[str, Finding]
 class Probe:
     """Runs tensors of a signature in a session.
 
+    Attributes:
+        names: of the tensors.
+
     Raises:
         ExportError: the signature fails on a request.
         TooLongError: it does not end with it.
@@ -87,7 +90,7 @@ class Probe:
         self._loops = partial(loops_told, session.graph, dict(inputs), list(tensors.values()))
         self._seconds: float = _FIRST_RUN_SECONDS
         self._inputs = list(inputs)
-        self._names = list(tensors)
+        self.names = list(tensors)
         fetched = [find(tensor) for tensor in tensors.values()]
         if inner and fetched:
             with session.graph.as_default():
@@ -107,7 +110,7 @@ class Probe:
                 f"the signature fails on generated columns of shapes {shapes}: {error.message}"
             ) from error
         self._seconds = _RUN_SECONDS
-        return dict(zip(self._names, map(comparable, values), strict=True))
+        return dict(zip(self.names, map(comparable, values), strict=True))
 
 
 def fetchable(graph: tf.Graph, nodes: Iterable[str]) -> dict[str, str]:

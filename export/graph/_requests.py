@@ -1,5 +1,6 @@
 """Requests for trying a graph out: one user, some candidates."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -70,6 +71,9 @@ class Requests:
     little. A request that the model fails on is not drawn, nor one that it fails on with the first
     candidates alone: many models fail, in every format, on a list that is empty in all rows of a
     request, or on a number of values that only all rows together make even.
+
+    Attributes:
+        rows: those that the last request was drawn from, each with a user of its own.
     """
 
     def __init__(
@@ -85,6 +89,7 @@ class Requests:
         self._items = items
         self._run = run
         self.random = np.random.default_rng(0)
+        self.rows: Columns = {}
         self._drawn = 0
         self._makes_small = True
 
@@ -120,7 +125,7 @@ class Requests:
         return columns
 
     def _next(self, candidates: int) -> Request:
-        columns = self.columns(candidates + 1)
+        self.rows = columns = self.columns(candidates + 1)
         which = int(self.random.integers(candidates + 1))
         user = {name: columns[name][which : which + 1] for name in self._user}
         items = {name: np.delete(columns[name], which, axis=0) for name in self._items}
@@ -150,6 +155,28 @@ def draw_rows(requests: Requests, rows: int) -> Columns:
     columns = requests.columns(rows + _MORE)
     chosen = requests.random.permutation(rows + _MORE)[:rows]
     return {name: column[chosen] for name, column in columns.items()}
+
+
+class Draws:
+    """Draws of rows that several take in turn, each from the first one on."""
+
+    def __init__(self, requests: Requests) -> None:
+        """Takes where rows come from."""
+        self._requests = requests
+        self._drawn: dict[int, list[Columns]] = {}
+
+    def again(self) -> DrawRows:
+        """Gives the same rows as before, and new ones where these end."""
+        taken = Counter[int]()
+
+        def draw(rows: int) -> Columns:
+            drawn = self._drawn.setdefault(rows, [])
+            if taken[rows] == len(drawn):
+                drawn.append(draw_rows(self._requests, rows))
+            taken[rows] += 1
+            return drawn[taken[rows] - 1]
+
+        return draw
 
 
 def without_a_value(requests: Collection[Request]) -> set[str]:

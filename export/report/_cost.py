@@ -126,7 +126,7 @@ def _measure(session: tf.compat.v1.Session, requests: Requests, seconds: float) 
     for candidates, asked in requests.items():
         if time.process_time() > end:
             break
-        runs = runs or {way.signature: _runs(session, way.definition) for way in asked}
+        runs = runs or _runs(session, asked)
         values = [[way.feeds[name] for name in way.definition.inputs] for way in asked]
         pairs = [runs[way.signature] for way in asked]
         for way, times in zip(
@@ -142,18 +142,27 @@ def call_ms(request_bytes: int) -> float:
     return _CALL_MS + _CALL_MS_PER_MB * request_bytes / 1e6
 
 
-def _runs(session: tf.compat.v1.Session, definition: Any) -> tuple[Run, Run]:
-    """A run of the signature, and one that only feeds its inputs."""
+def _runs(session: tf.compat.v1.Session, ways: Sequence[Way]) -> dict[str, tuple[Run, Run]]:
+    """By signature, a run of it, and one that only feeds such inputs."""
     with session.graph.as_default():
-        nothing = tf.no_op()
-    run, take = config_pb2.CallableOptions(), config_pb2.CallableOptions()
-    run.fetch.extend(info.name for info in definition.outputs.values())
-    take.target.append(nothing.name)
-    for options in (run, take):
-        options.feed.extend(info.name for info in definition.inputs.values())
-        options.run_options.inter_op_thread_pool = -1  # this thread
+        nothing = tf.no_op().name
+    takes: dict[tuple[str, ...], Run] = {}
+    runs = {}
+    for way in ways:
+        inputs = [info.name for info in way.definition.inputs.values()]
+        outputs = [info.name for info in way.definition.outputs.values()]
+        names = tuple(way.definition.inputs)
+        takes[names] = takes.get(names) or _callable(session, inputs, target=[nothing])
+        runs[way.signature] = _callable(session, inputs, fetch=outputs), takes[names]
+    return runs
+
+
+def _callable(session: tf.compat.v1.Session, inputs: Sequence[str], **ends: Sequence[str]) -> Run:
+    options = config_pb2.CallableOptions(feed=inputs, **ends)
+    options.run_options.inter_op_thread_pool = -1  # this thread
     # Session.make_callable goes through Session.run, which takes 40 microseconds for each input.
-    return tuple(map(session._make_callable_from_options, (run, take)))
+    run: Run = session._make_callable_from_options(options)
+    return run
 
 
 def _times_ms(

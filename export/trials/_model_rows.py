@@ -101,9 +101,13 @@ class ModelRows:
 
     def _generated(self, count: int, source: RowSource, accepts: Accepts) -> Rows | None:
         """That many rows; None if the model refuses too many of the drawn rows."""
-        rows = source.draw(0)
+        rows: Rows | None = None
         for _ in range(_REDRAWS if self._fits else 0):
-            rows += accepted_rows(source.draw(count), accepts)
+            drawn = source.draw(count)
+            accepted = accepted_rows(drawn, accepts)
+            if accepted is drawn:
+                return drawn
+            rows = accepted if rows is None else rows + accepted
             if len(rows) >= count and accepts(rows[:count]):
                 return rows[:count]
         return None
