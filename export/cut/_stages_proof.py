@@ -98,16 +98,20 @@ class _Draw:
 
 
 class StagesProof:
-    """Compares stages with the late signature, on the same draws for one user and several."""
+    """Compares stages with the late signature, on the same draws for one user and several.
+
+    Attributes:
+        runner: runs both.
+    """
 
     def __init__(self, runner: Runner, requests: Requests, tolerance: float) -> None:
         """Takes what runs both, where rows come from, and the largest difference allowed."""
-        self._runner, self._requests, self._tolerance = runner, requests, tolerance
+        self.runner, self._requests, self._tolerance = runner, requests, tolerance
 
     @cached_property
     def _draws(self) -> list[_Draw]:
         draws = [rows for rows in PROOF_ROWS for _ in range(_ROUNDS)]
-        return [_draw(self._runner, self._requests, rows) for rows in draws]
+        return [_draw(self.runner, self._requests, rows) for rows in draws]
 
     def compare(self, *, several_users: bool = False) -> Mapping[str, float]:
         """Compares requests of one user each, or runs for the candidates of several users.
@@ -120,7 +124,7 @@ class StagesProof:
         """
         tried = _of_several_users if several_users else _of_one_user
         noisy_runs = PERTURBED if self._tolerance else 0
-        trials = [tried(self._runner, draw, noisy_runs) for draw in self._draws]
+        trials = [tried(self.runner, draw, noisy_runs) for draw in self._draws]
         by_rows = compare_trials(trials, self._tolerance)
         outputs = trials[0].expected
         return {output: max(by[output] for by in by_rows.values()) for output in outputs}

@@ -314,15 +314,15 @@ def test_a_list_without_a_mask_leaves_its_domain_to_the_candidates(model: Any) -
 def test_a_domain_that_fails_the_proof_leaves_the_others_theirs(
     model: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from colcast.export.cut import _add_stages
+    from colcast.export.cut._stages_proof import StagesProof
 
-    def prove(runner: Any, *rest: Any, **options: Any) -> Any:
-        if "shop" in runner.stages:
+    def compare(proof: Any, **options: Any) -> Any:
+        if "shop" in proof.runner.stages:
             raise ExportError("output 'score' is another")
-        return real(runner, *rest, **options)
+        return real(proof, **options)
 
-    real = _add_stages.prove
-    monkeypatch.setattr(_add_stages, "prove", prove)
+    real = StagesProof.compare
+    monkeypatch.setattr(StagesProof, "compare", compare)
     stages = Stages(model, _towers)
     assert stages.report.domains == ("user", "item", "campaign")
     assert "output 'score' is another" in stages.report.left_out["shop"]
