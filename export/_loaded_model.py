@@ -22,16 +22,16 @@ from colcast.export.cut import (
     user_share,
 )
 from colcast.export.graph._errors import ExportError
-from colcast.export.graph._findings import Probe as SignatureProbe
+from colcast.export.graph._findings import Probe
 from colcast.export.graph._flat_graph import FlatGraph
 from colcast.export.graph._ops import is_compiled
 from colcast.export.graph._signature import read_late_signature, read_signature
 from colcast.export.report._cost import SIZES, Compiled, Requests, Way
 from colcast.export.rows import Independence, candidates
+from colcast.export.trials._both_signatures import BothSignatures
 from colcast.export.trials._generate import RowSource
 from colcast.export.trials._model_rows import ModelRows
 from colcast.export.trials._parity import Parity, prove_scores
-from colcast.export.trials._probe import Probe
 from colcast.export.trials._rows import Columns, Rows
 from colcast.export.trials._scored_alike import scored_alike
 from colcast.export.trials._tensor_traffic import TensorTraffic
@@ -68,7 +68,7 @@ class LoadedModel:
         self._session = session
         self._meta_graph = meta_graph
         self._conversion = conversion
-        self._probe = Probe(session, meta_graph, conversion)
+        self._probe = BothSignatures(session, meta_graph, conversion)
         self._traffic = traffic
         self._rows = ModelRows(self._probe, conversion, source, traffic)
 
@@ -176,7 +176,7 @@ class LoadedModel:
         found = candidates(self._meta_graph, self._session, signature)
         if not found.rows:
             return found
-        run = SignatureProbe(self._session, signature.inputs, signature.outputs)
+        run = Probe(self._session, signature.inputs, signature.outputs)
         same = {*signature.once, *found.own_length}
         of_request = [f.name for f in self._conversion.features if f.name in same]
 

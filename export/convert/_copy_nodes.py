@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import tensorflow as tf
-from colcast.export.convert._flatten import FlatGraph
+from colcast.export.convert._flatten import Inlined
 from colcast.export.convert._parse_cut import ParseCut
 from colcast.export.graph._nodes import ancestors, canonical, descendants, producer, rewire
 
@@ -13,7 +13,7 @@ _DROPPED_ATTRIBUTES = ("_class", "_output_shapes")  # colocation; shapes as they
 
 def copy_behind_cut(
     name: str,
-    flat: FlatGraph,
+    flat: Inlined,
     cut: ParseCut,
     replaced: Mapping[str, str],
     outputs: list[tuple[str, int]],
@@ -68,7 +68,7 @@ def drop_attributes(node: Any) -> None:
             del node.attr[attribute]
 
 
-def _frames(flat: FlatGraph, moved: set[str]) -> dict[bytes, set[str]]:
+def _frames(flat: Inlined, moved: set[str]) -> dict[bytes, set[str]]:
     """The nodes of every TensorFlow 1 loop that has a moved node: loops move as a whole."""
     enters: dict[bytes, list[str]] = {}
     for name, node in flat.nodes.items():

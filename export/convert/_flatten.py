@@ -36,7 +36,7 @@ _READING_OPS = frozenset(
 
 
 @dataclasses.dataclass
-class FlatGraph:
+class Inlined:
     """The part of a graph that some tensors need, without calls.
 
     Attributes:
@@ -53,7 +53,7 @@ class FlatGraph:
     effects: list[str]
 
 
-def flatten(meta_graph: Any, tensors: Iterable[str]) -> FlatGraph:
+def flatten(meta_graph: Any, tensors: Iterable[str]) -> Inlined:
     """Returns what the tensors of a MetaGraphDef need, with every call inlined."""
     return _Inliner(meta_graph).run([canonical(tensor) for tensor in tensors])
 
@@ -68,7 +68,7 @@ class _Inliner:
         self._outputs: dict[str, list[str]] = {}  # call node -> its output tensors
         self._controls: dict[str, list[str]] = {}  # call node -> nodes that end it
 
-    def run(self, tensors: list[str]) -> FlatGraph:
+    def run(self, tensors: list[str]) -> Inlined:
         for name in ancestors(self._main, tensors):
             self._nodes[name] = _copy(self._main[name])
         calls = [name for name in self._nodes if self._called(name)]
@@ -83,7 +83,7 @@ class _Inliner:
         flat = {tensor: self._resolve(tensor) for tensor in tensors}
         effects = [name for name in effects if name in self._nodes and not self._only_reads(name)]
         needed = ancestors(self._nodes, [*flat.values(), *effects])
-        return FlatGraph(
+        return Inlined(
             nodes={name: node for name, node in self._nodes.items() if name in needed},
             tensors=flat,
             inlined=needed & self._inlined.keys(),

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
-from colcast.export.convert._flatten import FlatGraph
+from colcast.export.convert._flatten import Inlined
 from colcast.export.graph._errors import ExportError
 from colcast.export.graph._nodes import canonical, consumers, output_index, producer
 
@@ -52,7 +52,7 @@ class Lists:
         return made
 
 
-def find_lists(flat: FlatGraph, parse_nodes: Sequence[str], signature: str) -> Lists | None:
+def find_lists(flat: Inlined, parse_nodes: Sequence[str], signature: str) -> Lists | None:
     """Where the parse ops of a flat graph get their tf.Examples out of lists; None: from the input.
 
     Raises:
@@ -97,7 +97,7 @@ def _field_of(reference: str, decode: str, fields: Sequence[str]) -> str | None:
     return fields[index - 1] if producer(reference) == decode and index > 0 else None
 
 
-def _strings(flat: FlatGraph, decode: str, fields: Sequence[str], signature: str) -> dict[str, str]:
+def _strings(flat: Inlined, decode: str, fields: Sequence[str], signature: str) -> dict[str, str]:
     """The nodes that forward serialized contexts or examples, with the field they hold."""
     reading = consumers(flat.nodes)
     forwarding: dict[str, str] = {}

@@ -5,7 +5,7 @@ from typing import Any
 
 import tensorflow as tf
 from colcast.export.convert._features import Feature
-from colcast.export.convert._flatten import FlatGraph
+from colcast.export.convert._flatten import Inlined
 from colcast.export.convert._lists import FORWARDING_OPS, SHAPE_OPS, Lists, find_lists
 from colcast.export.convert._parse_op import PARSE_OPS, ParsedFeature, read_parse_op
 from colcast.export.graph._errors import ExportError
@@ -50,7 +50,7 @@ class ParseCut:
         return list({parsed.feature.name: parsed.feature for parsed in self.parsed}.values())
 
 
-def find_cut(signature: str, signature_def: Any, flat: FlatGraph, meta_graph: Any) -> ParseCut:
+def find_cut(signature: str, signature_def: Any, flat: Inlined, meta_graph: Any) -> ParseCut:
     """Returns where the flat graph of a signature parses tf.Example.
 
     Raises:
@@ -99,7 +99,7 @@ def _check_sides(cut: ParseCut, signature: str) -> None:
         )
 
 
-def _source(flat: FlatGraph, parse_node: str) -> str:
+def _source(flat: Inlined, parse_node: str) -> str:
     """The node that the serialized input of a parse op comes from."""
     name = producer(flat.nodes[parse_node].input[0])
     while flat.nodes[name].op in FORWARDING_OPS:
@@ -135,7 +135,7 @@ def _serialized_input(
 
 
 def _serialized_chain(
-    flat: FlatGraph, placeholder: str, signature: str, lists: Lists | None
+    flat: Inlined, placeholder: str, signature: str, lists: Lists | None
 ) -> list[str]:
     """The nodes that forward the serialized input; ExportError if another kind of op reads it."""
     reading = consumers(flat.nodes)
@@ -164,7 +164,7 @@ def _serialized_chain(
     return [*chain, *taken_apart]
 
 
-def _refusing(flat: FlatGraph, serialized: list[str]) -> str | None:
+def _refusing(flat: Inlined, serialized: list[str]) -> str | None:
     """The first node that passes serialized tf.Examples on in a shape of its own."""
     for name in serialized[1:]:
         if flat.nodes[name].op not in _UNCHANGED_OPS:
@@ -201,7 +201,7 @@ def check_features(parsed: list[ParsedFeature]) -> None:
             owners[column.name] = feature.name
 
 
-def parses_examples(signature: str, signature_def: Any, flat: FlatGraph, meta_graph: Any) -> bool:
+def parses_examples(signature: str, signature_def: Any, flat: Inlined, meta_graph: Any) -> bool:
     """Whether a signature parses tf.Example; False if it takes tensors.
 
     Raises:
@@ -215,7 +215,7 @@ def parses_examples(signature: str, signature_def: Any, flat: FlatGraph, meta_gr
 
 
 def _parses_otherwise(
-    signature: str, signature_def: Any, flat: FlatGraph, meta_graph: Any
+    signature: str, signature_def: Any, flat: Inlined, meta_graph: Any
 ) -> str | None:
     inputs = ", ".join(
         f"{name!r} ({_dtype_name(info.dtype)})" for name, info in signature_def.inputs.items()
@@ -239,7 +239,7 @@ def _parses_otherwise(
     return None
 
 
-def _functions_below(flat: FlatGraph, functions: dict[str, Any]) -> set[str]:
+def _functions_below(flat: Inlined, functions: dict[str, Any]) -> set[str]:
     """Names of the functions that the nodes of a flat graph name in attributes, at any depth."""
     found: set[str] = set()
     queue = list(flat.nodes.values())

@@ -8,7 +8,7 @@ import tensorflow as tf
 from colcast.export.convert._columns import parsed_tensors, placeholders
 from colcast.export.convert._copy_nodes import copy_behind_cut, drop_attributes
 from colcast.export.convert._features import Feature
-from colcast.export.convert._flatten import FlatGraph, flatten
+from colcast.export.convert._flatten import Inlined, flatten
 from colcast.export.convert._parse_cut import ParseCut, find_cut, parses_examples
 from colcast.export.convert._plain_inputs import find_inputs
 from colcast.export.graph._add_nodes import add_nodes
@@ -166,7 +166,7 @@ def _source_signature(meta_graph: Any, source: str, name: str) -> Any:
     return signature_def
 
 
-def _with_use(cut: ParseCut, flat: FlatGraph) -> list[Feature]:
+def _with_use(cut: ParseCut, flat: Inlined) -> list[Feature]:
     """The features of a cut; a feature that no output depends on is marked as not used."""
     behind = {name: node for name, node in flat.nodes.items() if name not in cut.parse_nodes}
     read = {canonical(r) for node in behind.values() for r in node.input}
@@ -185,7 +185,7 @@ class _Replacement:
 
 
 def _build_columns(
-    name: str, features: list[Feature], cut: ParseCut, flat: FlatGraph
+    name: str, features: list[Feature], cut: ParseCut, flat: Inlined
 ) -> _Replacement:
     """Builds placeholders and parse results in a graph of their own, as nodes to be added."""
     columns: dict[str, Any] = {}
@@ -216,7 +216,7 @@ def _build_columns(
     return _Replacement(list(stripped.graph_def.node), columns, tensors)
 
 
-def _shape_is_read(cut: ParseCut, flat: FlatGraph) -> bool:
+def _shape_is_read(cut: ParseCut, flat: Inlined) -> bool:
     chain = {*cut.serialized, *cut.parse_nodes}
     return any(
         producer(reference) in cut.serialized
@@ -227,9 +227,7 @@ def _shape_is_read(cut: ParseCut, flat: FlatGraph) -> bool:
     )
 
 
-def _cut_graph(
-    cut: ParseCut, flat: FlatGraph, replacement: _Replacement, versions: Any
-) -> CutGraph:
+def _cut_graph(cut: ParseCut, flat: Inlined, replacement: _Replacement, versions: Any) -> CutGraph:
     graph_def = tf.compat.v1.GraphDef(versions=versions)
     needed = ancestors(flat.nodes, cut.parse_nodes, controls=False)
     for node in [*(flat.nodes[name] for name in needed), *replacement.nodes]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cache
 
 import tensorflow as tf
 from colcast.export.graph._colours import PAIR, USER, Colours
@@ -64,6 +64,7 @@ class Watched:
         self._fixed |= {tensor: Finding(RowKind.CONSTANT) for tensor in waiting}
         self._of_users: dict[float, Findings] = {tolerance: {} for tolerance in tolerances}
         self._of_rows: Findings = {}
+        self._facts = cache(self._find_facts)
         probes = [
             Probe(session, signature.inputs, fetchable(session.graph, nodes), inner=True)
             for nodes in (user, [*user, *items])
@@ -107,7 +108,7 @@ class Watched:
             if colours.of.get(producer(tensor)) == USER and finding.kind is not RowKind.OTHER
         }
         for lists in (False, True):
-            facts = self._facts[lists] if unproved else {}
+            facts = self._facts(lists) if unproved else {}
             unproved = {
                 tensor: replace(finding, kind=RowKind.OTHER, reason=facts[tensor].why)
                 for tensor, finding in unproved.items()
@@ -115,22 +116,15 @@ class Watched:
             }
         return unproved
 
-    @cached_property
-    def _facts(self) -> list[Mapping[str, Fact]]:
-        """What the rule says of tensors: the user's columns are equally wide, and are lists."""
+    def _find_facts(self, lists: bool) -> Mapping[str, Fact]:
+        """What the rule says of every tensor, the user's columns as lists or equally wide."""
         graph, signature = self._session.graph, self._signature
-        others = {
+        given = {
             **rows_of(_ROWS, signature.items, graph),
             **once({}, signature.shared, graph),
+            **rows_of(_ROWS, signature.user, graph, lists=lists),
         }
-        return [
-            facts_of(
-                self._graph,
-                self._session,
-                others | rows_of(_ROWS, signature.user, graph, lists=lists),
-            )
-            for lists in (False, True)
-        ]
+        return facts_of(self._graph, self._session, given)
 
 
 def _placeholders(graph: tf.Graph, signature: Signature) -> Findings:

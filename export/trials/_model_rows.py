@@ -8,9 +8,9 @@ from colcast.export.convert._features import Side
 from colcast.export.convert._signature import Conversion
 from colcast.export.graph._errors import ExportError
 from colcast.export.graph._not_finite import drawn_again
+from colcast.export.trials._both_signatures import BothSignatures
 from colcast.export.trials._generate import Accepts, RowSource, accepted_rows, accepted_together
 from colcast.export.trials._parity import generated_batches
-from colcast.export.trials._probe import Probe
 from colcast.export.trials._rows import Columns, Rows
 from colcast.export.trials._tensor_traffic import TensorTraffic
 from colcast.export.trials._traffic import Traffic
@@ -33,7 +33,7 @@ class ModelRows:
 
     def __init__(
         self,
-        probe: Probe,
+        probe: BothSignatures,
         conversion: Conversion,
         source: RowSource,
         traffic: Traffic | TensorTraffic | None,

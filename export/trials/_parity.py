@@ -11,8 +11,8 @@ from colcast.export.graph._comparison import comparable
 from colcast.export.graph._errors import ExportError
 from colcast.export.graph._not_finite import told
 from colcast.export.graph._sessions import session_config
+from colcast.export.trials._both_signatures import BothSignatures, Outputs
 from colcast.export.trials._generate import Accepts, RowSource, accepted_together
-from colcast.export.trials._probe import Outputs, Probe
 from colcast.export.trials._rows import Rows
 
 _BATCHES = (1, 2, 7, 50, 140)  # rows of each comparison
@@ -82,7 +82,7 @@ def prove_parse(cut: CutGraph, source: RowSource, context: Collection[str] | Non
                     )
 
 
-def prove_scores(probe: Probe, batches: Iterable[Rows]) -> Parity:
+def prove_scores(probe: BothSignatures, batches: Iterable[Rows]) -> Parity:
     """Compares all outputs of the two signatures, batch by batch.
 
     Args:

@@ -12,8 +12,8 @@ from colcast.export.cut import _timing
 from colcast.export.graph import _findings
 from colcast.export.graph._errors import TooLongError
 from colcast.export.graph._signature import Signature
-from colcast.export.trials import _probe
-from colcast.export.trials._probe import Probe
+from colcast.export.trials import _both_signatures
+from colcast.export.trials._both_signatures import BothSignatures
 
 
 def saved(folder: Path, dtype: Any, condition: Any, body: Any, reduce: Any = tf.reduce_max) -> Path:
@@ -51,14 +51,14 @@ def test_a_number_of_steps_is_not_made_large(
     """A step takes microseconds, so without a bound 65,535 of them would be accepted."""
     model = saved(tmp_path / "model", tf.int64, lambda at, n: at < n, lambda at, _: at + 1)
     steps: list[int] = []
-    columnar = Probe.columnar
+    columnar = BothSignatures.columnar
 
-    def watched(probe: Probe, rows: Any) -> Any:
+    def watched(probe: BothSignatures, rows: Any) -> Any:
         steps.append(rows.columns()["user_number"].max())
         return columnar(probe, rows)
 
-    monkeypatch.setattr(Probe, "columnar", watched)
-    monkeypatch.setattr(_probe, "_READILY_SECONDS", 0.05)
+    monkeypatch.setattr(BothSignatures, "columnar", watched)
+    monkeypatch.setattr(_both_signatures, "_READILY_SECONDS", 0.05)
     report = export(model, tmp_path / "out")
     assert report.signatures[0].late is not None
     assert 1 <= max(steps) < 1 << 15
@@ -67,8 +67,8 @@ def test_a_number_of_steps_is_not_made_large(
 def test_a_loop_that_never_ends_is_named_with_its_features(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(_probe, "_FIRST_RUN_SECONDS", 2)
-    monkeypatch.setattr(_probe, "_RUN_SECONDS", 0.2)
+    monkeypatch.setattr(_both_signatures, "_FIRST_RUN_SECONDS", 2)
+    monkeypatch.setattr(_both_signatures, "_RUN_SECONDS", 0.2)
     model = saved(tmp_path / "model", tf.float32, lambda at, n: n < 2e9, lambda at, _: at)
     arguments = ["export", "--saved-model", str(model), "--output", str(tmp_path / "out")]
     assert main([*arguments, "--late", "--user-features", "user_*"]) == 1
@@ -85,7 +85,7 @@ def test_small_values_that_the_model_cannot_take_are_left_out(
     """Numbers below one never reach the end; rows that it accepts all have one."""
     monkeypatch.setattr(_findings, "_FIRST_RUN_SECONDS", 2)
     monkeypatch.setattr(_findings, "_RUN_SECONDS", 0.5)
-    monkeypatch.setattr(_probe, "_READILY_SECONDS", 0.05)
+    monkeypatch.setattr(_both_signatures, "_READILY_SECONDS", 0.05)
     model = saved(
         tmp_path / "model",
         tf.float32,

@@ -9,8 +9,8 @@ import pytest
 import tensorflow as tf
 from colcast.export import ExportError, export_saved_model
 from colcast.export.graph._comparison import Trial, compare_trials
+from colcast.export.trials._both_signatures import _reason
 from colcast.export.trials._parity import _check
-from colcast.export.trials._probe import _reason
 
 from ..models.saving import save_parser
 

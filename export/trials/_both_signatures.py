@@ -23,7 +23,7 @@ _ALONE = 3  # rows that have to end alone; the first ones are extreme
 Outputs = Mapping[str, Any]
 
 
-class Probe:
+class BothSignatures:
     """Runs a signature and the columnar one made from it in one session.
 
     Attributes:
