@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.export import export_saved_model
-from colcast.export.cut import LateReport, add_late_signature, observe
+from colcast.export.cut import LateReport, StagesReport, add_late_signature, add_stages, observe
 
 from ..models import ranker
 
@@ -188,3 +188,49 @@ def base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
         warmup=[1, 5],
     )
     return folder / "ranker"
+
+
+class Staged:
+    """A model with its stages."""
+
+    def __init__(self, built: Model, **options: Any) -> None:
+        """Adds them; `options` are those of `add_stages`."""
+        self.built = built
+        self.report: StagesReport = add_stages(
+            built.meta_graph, built.observed, rows=built.rows, **options
+        )
+        self.signatures = built.meta_graph.signature_def
+
+    def run(self, stage: str, columns: Columns) -> Columns:
+        """The outputs of a stage for those of the columns that it takes."""
+        signature = self.signatures[f"columnar_{stage}"]
+        feeds = {
+            info.name: columns[key] if key in columns else tf.make_ndarray(signature.defaults[key])
+            for key, info in signature.inputs.items()
+        }
+        fetches = {key: info.name for key, info in signature.outputs.items()}
+        outputs: Columns = self.built.session.run(fetches, feeds)
+        return outputs
+
+    def columns_of(self, domain: str) -> set[str]:
+        """The columns that a stage takes."""
+        return set(self.signatures[f"columnar_{domain}"].inputs)
+
+    def check(self, candidates: int, counts: Mapping[str, int], columns: Columns) -> None:
+        """Compares with the model itself, `counts` rows of each domain repeated at random."""
+        random = np.random.default_rng(candidates)
+        given, repeated = dict[str, Any](), dict(columns)
+        domains = [d for d in self.report.domains if d != "item"]
+        for domain in domains:
+            count = counts.get(domain, 1)
+            own = {name: columns[name][:count] for name in self.columns_of(domain)}
+            index = random.integers(0, count, candidates)
+            given |= self.run(domain, own)
+            given |= {f"row_to_{domain}": index, f"{domain}_state/row": np.arange(count)}
+            repeated |= {name: column[index] for name, column in own.items()}
+        given |= self.run("item", columns) | {
+            name: columns[name] for name in self.report.context_features
+        }
+        expected = self.built.run("columnar", repeated)
+        for name, value in self.run("pair", given).items():
+            np.testing.assert_allclose(value, expected[name], rtol=2e-4, atol=1e-5)

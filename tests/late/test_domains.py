@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.export import ExportError
-from colcast.export.cut import StagesReport, add_stages
 
-from .conftest import Columns, variable
+from .conftest import Columns, Staged, variable
 
 COLUMNS = {
     "age": (tf.float32, [6]),
@@ -108,65 +107,22 @@ MODELS = [
 ]  # fmt: skip
 
 
-class Stages:
+def staged(
+    model: Any,
+    build: Build,
+    domains: Mapping[str, Sequence[str]] = DOMAINS,
+    user: Sequence[str] = USER,
+) -> Staged:
     """A model with its stages, `position` left to the candidates."""
-
-    def __init__(
-        self,
-        model: Any,
-        build: Build,
-        domains: Mapping[str, Sequence[str]] = DOMAINS,
-        user: Sequence[str] = USER,
-    ) -> None:
-        self.built = model(build, COLUMNS, list(user))
-        self.report: StagesReport = add_stages(
-            self.built.meta_graph,
-            self.built.observed,
-            rows=self.built.rows,
-            domains=domains,
-            context_features=["position"],
-        )
-        assert self.report.written, self.report.reason
-        self.signatures = self.built.meta_graph.signature_def
-
-    def run(self, stage: str, columns: Columns) -> Columns:
-        """The outputs of a stage for those of the columns that it takes."""
-        signature = self.signatures[f"columnar_{stage}"]
-        feeds = {
-            info.name: columns[key] if key in columns else tf.make_ndarray(signature.defaults[key])
-            for key, info in signature.inputs.items()
-        }
-        fetches = {key: info.name for key, info in signature.outputs.items()}
-        outputs: Columns = self.built.session.run(fetches, feeds)
-        return outputs
-
-    def columns_of(self, domain: str) -> set[str]:
-        """The columns that a stage takes."""
-        return set(self.signatures[f"columnar_{domain}"].inputs)
-
-    def check(self, candidates: int, counts: Mapping[str, int], columns: Columns) -> None:
-        """Compares with the model itself, `counts` rows of each domain repeated at random."""
-        random = np.random.default_rng(candidates)
-        given, repeated = dict[str, Any](), dict(columns)
-        domains = [d for d in self.report.domains if d != "item"]
-        for domain in domains:
-            count = counts.get(domain, 1)
-            own = {name: columns[name][:count] for name in self.columns_of(domain)}
-            index = random.integers(0, count, candidates)
-            given |= self.run(domain, own)
-            given |= {f"row_to_{domain}": index, f"{domain}_state/row": np.arange(count)}
-            repeated |= {name: column[index] for name, column in own.items()}
-        given |= self.run("item", columns) | {
-            name: columns[name] for name in self.report.context_features
-        }
-        expected = self.built.run("columnar", repeated)
-        for name, value in self.run("pair", given).items():
-            np.testing.assert_allclose(value, expected[name], rtol=2e-4, atol=1e-5)
+    built = model(build, COLUMNS, list(user))
+    staged = Staged(built, domains=domains, context_features=["position"])
+    assert staged.report.written, staged.report.reason
+    return staged
 
 
 @pytest.mark.parametrize("build", MODELS)
 def test_rows_that_candidates_share_score_as_the_model_itself(model: Any, build: Build) -> None:
-    stages = Stages(model, build)
+    stages = staged(model, build)
     assert "shop" in stages.report.domains or build is _counts_candidates
     assert "campaign" in stages.report.domains
     takes_many = stages.report.users_per_run == "many"
@@ -182,7 +138,7 @@ def test_rows_that_candidates_share_score_as_the_model_itself(model: Any, build:
 
 
 def test_signatures_keep_the_contract(model: Any) -> None:
-    stages = Stages(model, _towers)
+    stages = staged(model, _towers)
     report, pair = stages.report, stages.signatures["columnar_pair"]
     assert report.domains == ("user", "item", "campaign", "shop")
     assert report.signatures == tuple(f"columnar_{s}" for s in (*report.domains, "pair"))
@@ -204,14 +160,14 @@ def test_signatures_keep_the_contract(model: Any) -> None:
 
 @pytest.mark.parametrize("build", [_one_product, _rows_between_each_other, _normalised])
 def test_each_domains_columns_of_a_product_are_multiplied_apart(model: Any, build: Build) -> None:
-    states = Stages(model, build).report.states
+    states = staged(model, build).report.states
     assert [s.shape for domain in ("item", "shop", "campaign") for s in states[domain]] == [
         (1, 8)
     ] * 3
 
 
 def test_each_domains_columns_of_a_sum_are_added_up_apart(model: Any) -> None:
-    states = Stages(model, _linear).report.states
+    states = staged(model, _linear).report.states
     assert [state.shape for state in states["shop"]] == [(1, 1)]
     assert [state.shape for state in states["campaign"]] == [(1, 1)]
 
@@ -220,7 +176,7 @@ def test_each_domains_columns_of_a_sum_are_added_up_apart(model: Any) -> None:
 def test_each_domains_columns_of_a_product_of_lists_are_multiplied_apart(
     model: Any, build: Build
 ) -> None:
-    states = Stages(model, build).report.states
+    states = staged(model, build).report.states
     assert [state.shape for state in states["shop"]] == [(1, 2, 4)]
 
 
@@ -228,13 +184,13 @@ def test_gathered_rows_of_a_kernel_are_written_once(model: Any) -> None:
     def build(c: Columns) -> Columns:
         return _score(c["price"], c["age"], _table("i", c["item"]), c["size"], c["budget"])
 
-    nodes = Stages(model, build, domains={}).built.meta_graph.graph_def.node
+    nodes = staged(model, build, domains={}).built.meta_graph.graph_def.node
     gathered = [n.name for n in nodes if n.op == "GatherV2" and "split/kernel/" in n.name]
     assert gathered == ["columnar_late/split/kernel/MatMul"]
 
 
 def test_one_shop_needs_no_index(model: Any) -> None:
-    stages = Stages(model, _towers)
+    stages = staged(model, _towers)
     columns = stages.built.rows(6)
     of_one = {name: columns[name][:1] for name in [*OF_SHOP, "age", "budget"]}
     given = stages.run("item", columns) | {"position": columns["position"]}
@@ -256,7 +212,7 @@ def test_one_shop_needs_no_index(model: Any) -> None:
 def test_rows_that_are_none_and_those_of_joined_requests_are_refused(
     model: Any, row_to_shop: list[int], numbers: list[int], error: str
 ) -> None:
-    stages = Stages(model, _towers)
+    stages = staged(model, _towers)
     columns = stages.built.rows(4)
     given = {**columns, **stages.run("item", columns)}
     for domain, count in (("user", 1), ("shop", 3), ("campaign", 1)):
@@ -267,7 +223,7 @@ def test_rows_that_are_none_and_those_of_joined_requests_are_refused(
 
 
 def test_columns_that_are_no_numbers_stay_so(model: Any) -> None:
-    stages = Stages(model, _towers)
+    stages = staged(model, _towers)
     columns = stages.built.rows(20)
     columns["size"][1, 3], columns["size"][2] = np.nan, np.inf
     stages.check(20, {"shop": 4, "campaign": 2}, columns)
@@ -277,7 +233,7 @@ def test_a_domain_that_is_only_an_id_is_left_to_the_candidates(model: Any) -> No
     def build(c: Columns) -> Columns:
         return _score(c["age"], c["price"], _table("id", c["shop"]), _dense("b", c["budget"]))
 
-    stages = Stages(model, build, {"shop": ["shop"], "campaign": ["budget"]})
+    stages = staged(model, build, {"shop": ["shop"], "campaign": ["budget"]})
     assert stages.report.domains == ("user", "item", "campaign")
     why = "its states take 24 bytes per row, its columns 8, and save no product"
     assert stages.report.left_out == {"shop": why}
@@ -292,7 +248,7 @@ def test_a_domain_that_is_only_read_is_left_to_the_candidates(model: Any) -> Non
     def build(c: Columns) -> Columns:
         return {"score": tf.reduce_sum(c["price"] * c["size"][:, :6] * c["age"], 1)}
 
-    stages = Stages(
+    stages = staged(
         model, lambda c: build(c | {"size": tf.identity(c["size"])}), {"shop": ["size"]}
     )
     assert stages.report.domains == ("user", "item")
@@ -305,7 +261,7 @@ def test_a_list_without_a_mask_leaves_its_domain_to_the_candidates(model: Any) -
         tags = _dense("tags", tf.reduce_mean(_table("t", c["tags"]), 1))
         return _score(c["age"], c["price"], tags, _dense("campaign", c["budget"]))
 
-    stages = Stages(model, build)
+    stages = staged(model, build)
     assert stages.report.domains == ("user", "item", "campaign")
     assert list(stages.report.left_out) == ["shop"]
     stages.check(12, {"campaign": 3}, stages.built.rows(12))
@@ -323,7 +279,7 @@ def test_a_domain_that_fails_the_proof_leaves_the_others_theirs(
 
     real = StagesProof.compare
     monkeypatch.setattr(StagesProof, "compare", compare)
-    stages = Stages(model, _towers)
+    stages = staged(model, _towers)
     assert stages.report.domains == ("user", "item", "campaign")
     assert "output 'score' is another" in stages.report.left_out["shop"]
     stages.check(12, {"campaign": 3}, stages.built.rows(12))
@@ -335,5 +291,5 @@ def test_constants_that_wait_for_an_assertion_are_in_the_stage(model: Any) -> No
             shop = tf.identity(c["size"]) * tf.constant(np.arange(12, dtype=np.float32))
         return _score(c["age"], c["price"], _dense("shop", shop), _dense("b", c["budget"]))
 
-    stages = Stages(model, build)
+    stages = staged(model, build)
     stages.check(12, {"shop": 3, "campaign": 2}, stages.built.rows(12))

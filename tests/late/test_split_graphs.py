@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from .conftest import Columns, variable
-from .test_domains import Stages
+from .test_domains import staged
 
 SOURCES = ("age", "price", "size", "budget", "position")
 Draw = Callable[[st.SearchStrategy[Any]], Any]
@@ -70,7 +70,7 @@ class _Drawn:
 )
 @given(data=st.data())
 def test_a_graph_cut_into_stages_scores_as_it_does_whole(model: Any, data: Any) -> None:
-    stages = Stages(model, _Drawn(data.draw).score)
+    stages = staged(model, _Drawn(data.draw).score)
     for candidates, shops, campaigns in ((1, 1, 1), (23, 4, 2)):
         users = min(3, candidates) if stages.report.users_per_run == "many" else 1
         counts = {"user": users, "shop": shops, "campaign": campaigns}

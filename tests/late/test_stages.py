@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from colcast.export.cut import StagesReport, add_stages
+from colcast.export.cut import add_stages
 
-from .conftest import Columns, variable
+from .conftest import Columns, Staged, variable
 
 COLUMNS = {
     "age": (tf.float32, [6]),
@@ -80,71 +80,21 @@ CONTEXT_MODELS = [_with_context, _normalised_with_context]
 MODELS = [_split_product, _two_towers, _cross, _attention, *CONTEXT_MODELS]
 
 
-class _Stages:
-    """A model with its stages."""
-
-    def __init__(self, model: Any, build: Callable[[Columns], Columns], **options: Any) -> None:
-        self.built = model(build, COLUMNS, USER)
-        self.report: StagesReport = add_stages(
-            self.built.meta_graph, self.built.observed, rows=self.built.rows, **options
-        )
-        self.signatures = self.built.meta_graph.signature_def
-
-    def run(self, stage: str, columns: Columns) -> Columns:
-        """The outputs of a stage for those of the columns that it takes."""
-        signature = self.signatures[f"columnar_{stage}"]
-        feeds = {info.name: columns[name] for name, info in signature.inputs.items()}
-        fetches = {name: info.name for name, info in signature.outputs.items()}
-        outputs: Columns = self.built.session.run(fetches, feeds)
-        return outputs
-
-    def score(self, columns: Columns, row_to_user: Any) -> Columns:
-        """The outputs of the last stage for the states of every row as a user and as an item."""
-        states = self.run("user", columns) | self.run("item", columns)
-        return self.run_pair({**columns, **states}, row_to_user)
-
-    def run_pair(self, columns: Columns, row_to_user: Any) -> Columns:
-        """The outputs of the last stage, the users' rows numbered."""
-        rows = {"user_state/row": np.arange(len(columns["user_state/0"]))}
-        return self.run("pair", {**columns, **rows, "row_to_user": row_to_user})
-
-    def late(self, columns: Columns, user: int, rows: Any) -> Columns:
-        """The late signature's outputs for one user and some candidates."""
-        own = {
-            name: column[user : user + 1] if name.partition("/")[0] in USER else column[rows]
-            for name, column in columns.items()
-        }
-        return self.built.run("columnar_late", own)
+def _stages(model: Any, build: Callable[[Columns], Columns], **options: Any) -> Staged:
+    return Staged(model(build, COLUMNS, USER), **options)
 
 
 @pytest.mark.parametrize("build", MODELS)
-def test_states_of_users_and_items_score_as_the_late_signature(model: Any, build: Any) -> None:
-    stages = _Stages(model, build, context_features=CONTEXT if build in CONTEXT_MODELS else ())
+def test_states_of_users_and_items_score_as_the_model_itself(model: Any, build: Any) -> None:
+    context = CONTEXT if build in CONTEXT_MODELS else ()
+    stages = _stages(model, build, context_features=context)
     assert stages.report.written, stages.report.reason
-    columns = stages.built.rows(40)
-    states = stages.run("user", columns) | stages.run("item", columns)
-    user_keys = list(stages.signatures["columnar_user"].outputs)
-    for user in (0, 7, 39):
-        own = {name: state[user : user + 1] for name, state in states.items() if name in user_keys}
-        given = stages.run_pair({**columns, **states, **own}, np.zeros(1, np.int64))
-        expected = stages.late(columns, user, slice(0, 40))
-        np.testing.assert_allclose(given["score"], expected["score"], rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.parametrize("build", MODELS)
-def test_one_run_scores_the_candidates_of_several_users(model: Any, build: Any) -> None:
-    stages = _Stages(model, build, context_features=CONTEXT if build in CONTEXT_MODELS else ())
-    columns = stages.built.rows(30)
-    whose = np.random.default_rng(0).integers(0, 30, 30)
-    given = stages.score(columns, whose)["score"]
-    for user in set(whose.tolist()):
-        own = np.flatnonzero(whose == user)
-        expected = stages.late(columns, user, own)["score"]
-        np.testing.assert_allclose(given[own], expected, rtol=1e-4, atol=1e-5)
+    for users in (1, 1, 1, 30):
+        stages.check(40, {"user": users}, stages.built.rows(40))
 
 
 def test_signatures_keep_the_contract(model: Any) -> None:
-    stages = _Stages(model, _with_context, context_features=CONTEXT)
+    stages = _stages(model, _with_context, context_features=CONTEXT)
     user, item, pair = (
         stages.signatures[f"columnar_{stage}"] for stage in ("user", "item", "pair")
     )
@@ -162,7 +112,7 @@ def test_signatures_keep_the_contract(model: Any) -> None:
 
 
 def test_both_halves_of_a_split_product_are_states(model: Any) -> None:
-    report = _Stages(model, _split_product).report
+    report = _stages(model, _split_product).report
     assert [state.shape for state in report.user_states] == [(1, 16)]
     assert [state.shape for state in report.item_states] == [(1, 16)]
 
@@ -179,22 +129,16 @@ def _interleaved_items(c: Columns) -> Columns:
 
 @pytest.mark.parametrize("build", [_wide_items, _interleaved_items])
 def test_the_items_half_of_a_product_with_context_is_a_state(model: Any, build: Any) -> None:
-    stages = _Stages(model, build, context_features=CONTEXT)
+    stages = _stages(model, build, context_features=CONTEXT)
     assert stages.report.written, stages.report.reason
     assert [state.shape for state in stages.report.item_states] == [(1, 16)]
     with tf.Graph().as_default():
         tf.import_graph_def(stages.built.meta_graph.graph_def)  # has every node that others read
-    columns = stages.built.rows(12)
-    whose = np.arange(12) % 3
-    given = stages.score(columns, whose)["score"]
-    for user in range(3):
-        own = np.flatnonzero(whose == user)
-        expected = stages.late(columns, user, own)["score"]
-        np.testing.assert_allclose(given[own], expected, rtol=1e-4, atol=1e-5)
+    stages.check(12, {"user": 3}, stages.built.rows(12))
 
 
 def test_keys_of_attention_are_states_of_any_length(model: Any) -> None:
-    report = _Stages(model, _attention).report
+    report = _stages(model, _attention).report
     assert (1, None, 6) in [state.shape for state in report.user_states]
 
 
@@ -206,7 +150,7 @@ def test_look_ups_of_each_different_id_once_stay_with_the_user(model: Any) -> No
         mask = tf.sequence_mask(c["clicked/length"], tf.shape(each)[1], tf.float32)[:, :, None]
         return {"score": tf.reduce_sum(tf.reduce_sum(each * mask, 1) * c["price"], 1)}
 
-    report = _Stages(model, build).report
+    report = _stages(model, build).report
     assert [state.shape for state in report.user_states] == [(1, 6)]
 
 
@@ -223,7 +167,7 @@ def test_lists_equally_long_in_all_trials_leave_a_state_of_any_length(model: Any
 
 
 def test_items_and_context_that_are_normalised_together_are_multiplied_apart(model: Any) -> None:
-    report = _Stages(model, _normalised_with_context, context_features=CONTEXT).report
+    report = _stages(model, _normalised_with_context, context_features=CONTEXT).report
     assert [state.shape for state in report.item_states] == [(1, 8)]
 
 
@@ -236,7 +180,7 @@ def test_states_that_are_large_to_copy_take_one_user_per_run(
         item = tf.nn.tanh(tf.matmul(c["price"], variable("i", 6, units)))
         return {"score": tf.reduce_sum(user * item, 1)}
 
-    report = _Stages(model, product).report
+    report = _stages(model, product).report
     assert report.users_per_run == users_per_run
     if users_per_run == "one":
         assert report.why_one.startswith("gathering would copy 9,600 bytes per candidate")
@@ -247,15 +191,11 @@ def test_an_op_over_all_candidates_runs_with_the_pair(model: Any) -> None:
         price = tf.nn.softmax(c["price"], axis=0)
         return {"score": tf.reduce_sum(c["age"] * price, 1)}
 
-    stages = _Stages(model, listwise)
+    stages = _stages(model, listwise)
     assert stages.report.written
     assert stages.report.users_per_run == "one"
     assert "Softmax" in " ".join(stages.report.not_states)
-    columns = stages.built.rows(9)
-    states = stages.run("item", columns)
-    user = {name: state[:1] for name, state in stages.run("user", columns).items()}
-    given = stages.run_pair({**states, **user}, np.zeros(1, np.int64))["score"]
-    np.testing.assert_allclose(given, stages.late(columns, 0, slice(0, 9))["score"], rtol=1e-4)
+    stages.check(9, {}, stages.built.rows(9))
 
 
 def test_what_counts_candidates_runs_with_the_pair(model: Any) -> None:
@@ -263,7 +203,7 @@ def test_what_counts_candidates_runs_with_the_pair(model: Any) -> None:
         few = tf.shape(c["price"])[0] < 1000
         return {"score": tf.reduce_sum(c["age"] * tf.where(few, c["price"], 2.0 * c["price"]), 1)}
 
-    report = _Stages(model, many).report
+    report = _stages(model, many).report
     assert report.written
     assert not [state for state in report.item_states if "Select" in state.tensor]
 
@@ -291,21 +231,23 @@ def test_assertions_hold_in_one_of_the_stages(model: Any) -> None:
         with tf.control_dependencies([known, young]):
             return _two_towers({name: tf.identity(column) for name, column in c.items()})
 
-    stages = _Stages(model, build)
+    stages = _stages(model, build)
     assert stages.report.written, stages.report.reason
     columns = stages.built.rows(3)
     columns["age"][1, 2] = 1e10
     with pytest.raises(tf.errors.InvalidArgumentError, match="too old"):
-        stages.score(columns, np.arange(3))
+        stages.check(3, {"user": 3}, columns)
 
 
 def test_rows_of_the_wrong_number_are_refused(model: Any) -> None:
-    stages = _Stages(model, _cross)
+    stages = _stages(model, _cross)
     columns = stages.built.rows(10)
+    given = {**stages.run("user", columns), **stages.run("item", columns)}
+    given["user_state/row"] = np.arange(10)
     with pytest.raises(tf.errors.InvalidArgumentError):
-        stages.score(columns, np.zeros(5, np.int64))
+        stages.run("pair", given | {"row_to_user": np.zeros(5, np.int64)})
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"10 is not in \[0, 10\)"):
-        stages.score(columns, np.full(10, 10))
+        stages.run("pair", given | {"row_to_user": np.full(10, 10)})
 
 
 def test_without_user_features_there_are_no_stages(model: Any) -> None:
