@@ -235,8 +235,9 @@ def test_assertions_hold_in_one_of_the_stages(model: Any) -> None:
     assert stages.report.written, stages.report.reason
     columns = stages.built.rows(3)
     columns["age"][1, 2] = 1e10
+    rows = {"user_state/row": np.arange(3), "row_to_user": np.arange(3)}
     with pytest.raises(tf.errors.InvalidArgumentError, match="too old"):
-        stages.check(3, {"user": 3}, columns)
+        stages.run("pair", {**rows, **stages.run("user", columns), **stages.run("item", columns)})
 
 
 def test_rows_of_the_wrong_number_are_refused(model: Any) -> None:
